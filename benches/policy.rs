@@ -10,7 +10,7 @@ use repoformer_core::label::{Label, Signals};
 use repoformer_core::policy::features::Request;
 use repoformer_core::policy::model::{CalibrationMethod, LearnedPolicy, PolicyModel, train};
 use repoformer_core::policy::{CompletionScores, Example, Examples};
-use repoformer_core::task::cross_file::Fragment;
+use repoformer_core::task::cross_file::CrossFileFragment;
 use repoformer_store::jsonl;
 use repoformer_text::language::Language;
 
@@ -20,7 +20,7 @@ struct Hole {
     left: String,
     right: String,
     path: String,
-    fragments: Vec<Fragment>,
+    fragments: Vec<CrossFileFragment>,
 }
 
 impl Hole {
@@ -58,12 +58,12 @@ fn of_labels(path: &Path) -> Vec<Hole> {
 
 /// A hole of three lines at each third of each file, with the ten lines that begin other files as fragments.
 fn of_sample() -> Vec<Hole> {
-    let begins = SAMPLE.files.iter().map(|file| Fragment {
+    let begins = SAMPLE.files.iter().map(|file| CrossFileFragment {
         path: file.path.clone(),
         text: file.text.lines().take(10).collect::<Vec<_>>().join("\n"),
         score: Some(0.25),
     });
-    let begins: Vec<Fragment> = begins.collect();
+    let begins: Vec<CrossFileFragment> = begins.collect();
     let mut holes = Vec::new();
     for (number, file) in SAMPLE.files.iter().enumerate() {
         let lines: Vec<&str> = file.text.lines().collect();

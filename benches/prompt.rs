@@ -9,7 +9,7 @@ fn build(bencher: Bencher<'_, '_>, searched: &'static Searched) {
     let found = searched.retrieval.found.iter().zip(&searched.queries.queries);
     bencher.counter(ItemsCount::new(found.len())).bench(|| {
         let builder = searched.builder();
-        let line = |(found, query): (&repoformer_core::retrieve::Found, _)| {
+        let line = |(found, query): (&repoformer_core::retrieve::RankedFragments, _)| {
             let task = &LINE_TASKS.tasks()[found.row as usize];
             let prompt = builder.build(task, Some(found));
             builder.line(task, Some(query), &prompt).len()

@@ -6,7 +6,9 @@ use std::cell::Cell;
 
 use divan::Bencher;
 use divan::counter::{BytesCount, ItemsCount};
-use repoformer_core::retrieve::rank::{Hit, Index, Ranker, Scratch, Vocabulary, Words};
+use repoformer_core::retrieve::rank::{
+    DocumentHit, DocumentIndex, RankScratch, Ranker, Vocabulary, Words,
+};
 use repoformer_text::language::Language;
 
 use crate::support::chunks::{CHUNKS, Chunks, sizes};
@@ -31,9 +33,9 @@ fn runs() -> Vec<(&'static str, usize)> {
     sizes().into_iter().flat_map(with).collect()
 }
 
-fn index(words: Words, texts: &[&str], ranker: &Ranker) -> Index {
+fn index(words: Words, texts: &[&str], ranker: &Ranker) -> DocumentIndex {
     let rankers = std::slice::from_ref(ranker);
-    Index::new(words, texts, rankers, Language::Python, Vocabulary::Words)
+    DocumentIndex::new(words, texts, rankers, Language::Python, Vocabulary::Words)
 }
 
 #[divan::bench(args = sizes())]
@@ -59,8 +61,8 @@ fn each(bencher: Bencher<'_, '_>, (name, size): (&str, usize), turn: bool) {
     let texts = chunks.texts(size);
     let index = index(Words::of(&texts), &texts, &ranker);
     let priorities = chunks.priorities(size);
-    let (mut scratch, next) = (Scratch::default(), Cell::new(0));
-    bencher.bench_local(|| -> Vec<Hit> {
+    let (mut scratch, next) = (RankScratch::default(), Cell::new(0));
+    bencher.bench_local(|| -> Vec<DocumentHit> {
         let number = next.replace(next.get() + 1);
         let priority = &priorities[if turn { number % priorities.len() } else { 0 }];
         let query = chunks.query(number);

@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 use divan::counter::ItemsCount;
 use divan::{Bencher, black_box};
 use repoformer_core::prompt::style::{Budget, Parts, Style};
-use repoformer_core::task::cross_file::{CrossFile, Fragment};
+use repoformer_core::task::cross_file::{CrossFile, CrossFileFragment};
 use repoformer_text::language::Language;
 use repoformer_text::tokenize::model::Tokenizer;
 
@@ -36,7 +36,7 @@ fn fill(bencher: Bencher<'_, '_>, tokenizer: &Tokenizer) {
     let style: Style = "repoformer".parse().unwrap();
     let budget = Budget { total: 2048, left: None, right: Some(512), cross_file: Some(512) };
     let files = SAMPLE.files.iter().take(20);
-    let fragments = files.clone().map(|file| Fragment {
+    let fragments = files.clone().map(|file| CrossFileFragment {
         path: file.path.clone(),
         text: file.text.lines().take(10).collect::<Vec<_>>().join("\n"),
         score: None,

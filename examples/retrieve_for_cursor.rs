@@ -31,7 +31,7 @@ fn main() -> Result<()> {
     let tasks = TaskSet::new(path, tasks);
 
     let fragments = RepoFragments::cut(repository, language, Cut::Chunks(ChunkShape::default()));
-    let (limits, ties) = (Limits::default(), Ties::default());
+    let (limits, ties) = (RankLimits::default(), Ties::default());
     let visibility = Visibility::OtherFiles { limits, ties };
     let settings = SearchSettings {
         ranker: Ranker::Jaccard,
@@ -39,7 +39,7 @@ fn main() -> Result<()> {
         visibility,
         top_k: 3,
     };
-    let vectors = Vectors::Terms(Words::of(&fragments.texts()));
+    let vectors = FragmentVectors::Terms(Words::of(&fragments.texts()));
     let index = RepositoryIndex::new(&fragments, vectors, &settings);
     let (mode, form, length) = (Mode::LeftContext, QueryForm::LastLines, 20);
     let made = Queries::of_tasks(QuerySettings { mode, form, length }, &tasks, &fragments);

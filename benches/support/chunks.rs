@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 use repoformer_core::repository::corpus::SourceFile;
-use repoformer_core::retrieve::rank::Query;
+use repoformer_core::retrieve::rank::RankQuery;
 
 use super::corpus::REPOSITORY;
 use super::growth::{QUERIES, shuffled};
@@ -65,9 +65,9 @@ impl Chunks {
     }
 
     /// A query that ends at its hole.
-    pub fn query(&self, number: usize) -> Query<'_> {
+    pub fn query(&self, number: usize) -> RankQuery<'_> {
         let lines = self.queries[number % self.queries.len()].split('\n').collect();
-        Query { lines, hole: LINES, ..Query::default() }
+        RankQuery { lines, hole: LINES, ..RankQuery::default() }
     }
 
     /// Candidates without the chunks of one file, for several files.

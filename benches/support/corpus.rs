@@ -5,14 +5,14 @@
 use std::path::PathBuf;
 use std::sync::LazyLock;
 
-use repoformer_core::prompt::{Budget, Builder, BuilderSettings};
+use repoformer_core::prompt::{Builder, BuilderSettings, RepoCoderBudget};
 use repoformer_core::repository::corpus::{Repository, folder_names};
 use repoformer_core::repository::fragment::{Cut, RepoFragments, WindowShape};
 use repoformer_core::retrieve::rank::{Ranker, Vocabulary};
 use repoformer_core::retrieve::vector::TokenSets;
 use repoformer_core::retrieve::{
-    Align, FragmentTextSettings, HoleGuard, Mode, Queries, QueryForm, QuerySettings, QueryVectors,
-    RepositoryIndex, Retrieval, SearchSettings, Vectors, Visibility,
+    Align, FragmentTextSettings, FragmentVectors, HoleGuard, Mode, Queries, QueryForm,
+    QuerySettings, QueryVectors, RepositoryIndex, Retrieval, SearchSettings, Visibility,
 };
 use repoformer_core::task::sample::{Kind, Sampling, sample};
 use repoformer_core::task::{Task, TaskSet};
@@ -109,7 +109,7 @@ impl Searched {
             visibility: VISIBILITY,
             top_k: 20,
         };
-        let vectors = Vectors::Sets(VECTORS.clone());
+        let vectors = FragmentVectors::Sets(VECTORS.clone());
         let query_vectors = QueryVectors { sets: Some(&sets), ..QueryVectors::default() };
         let index = RepositoryIndex::new(&WINDOWS, vectors, &settings);
         let retrieval = index.search(&queries, query_vectors);
@@ -117,7 +117,7 @@ impl Searched {
     }
 
     pub fn builder(&self) -> Builder<'static> {
-        let budget = Budget::default();
+        let budget = RepoCoderBudget::default();
         let shown = FragmentTextSettings {
             align: Align::Auto.settled(QueryForm::Window, self.mode),
             most: budget.blocks,

@@ -1,9 +1,9 @@
 //! The two types of the library that searching is about, `TokenSets` and `Index`, as the benches use them: nothing
 //! else here knows how they are read and called.
 
-use repoformer_core::retrieve::index::Hit;
+use repoformer_core::retrieve::index::WindowHit;
 use repoformer_core::retrieve::vector::TokenSets;
-use repoformer_core::retrieve::{Index, Level, Scratch};
+use repoformer_core::retrieve::{Level, SearchScratch, TokenSetIndex};
 
 /// Windows kept a query.
 pub const TOP_K: usize = 20;
@@ -51,14 +51,14 @@ impl Sets {
 
 /// The library's index with queries to search it with.
 pub struct Searcher<'a> {
-    index: Index,
+    index: TokenSetIndex,
     queries: &'a TokenSets,
-    scratch: Scratch,
+    scratch: SearchScratch,
 }
 
 impl<'a> Searcher<'a> {
     pub fn new(windows: &TokenSets, queries: &'a TokenSets) -> Self {
-        Self { index: Index::new(windows), queries, scratch: Scratch::default() }
+        Self { index: TokenSetIndex::new(windows), queries, scratch: SearchScratch::default() }
     }
 
     /// Uses the instructions of one level instead of the fastest.
@@ -74,13 +74,13 @@ impl<'a> Searcher<'a> {
     }
 
     /// One query.
-    pub fn one(&mut self, query: usize) -> Vec<Hit> {
+    pub fn one(&mut self, query: usize) -> Vec<WindowHit> {
         let Self { index, queries, scratch } = self;
         index.search(queries.get(query), TOP_K, |_| true, scratch)
     }
 
     /// All queries at once.
-    pub fn batch(&mut self) -> Vec<Vec<Hit>> {
+    pub fn batch(&mut self) -> Vec<Vec<WindowHit>> {
         self.index.search_all(self.queries, TOP_K, |_, _| true)
     }
 }

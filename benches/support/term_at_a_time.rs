@@ -4,7 +4,7 @@
 //! 16 bits; within a block windows ascend by size, so that a run of equal size needs one least overlap to be compared
 //! with, and most runs are passed over 32 windows at a time.
 
-use repoformer_core::retrieve::index::Hit;
+use repoformer_core::retrieve::index::WindowHit;
 
 use super::sets::Sets;
 use super::twins::rank;
@@ -40,7 +40,7 @@ impl TermAtATime {
         Self { blocks, vocabulary }
     }
 
-    pub fn search(&self, query: &[u16], k: usize, counters: &mut Vec<u16>) -> Vec<Hit> {
+    pub fn search(&self, query: &[u16], k: usize, counters: &mut Vec<u16>) -> Vec<WindowHit> {
         let mut best = Vec::with_capacity(k + 1);
         for block in &self.blocks {
             counters.clear();
@@ -87,7 +87,7 @@ impl Block {
         Self { windows, runs, first, postings }
     }
 
-    fn select(&self, total: u32, k: usize, counters: &[u16], best: &mut Vec<Hit>) {
+    fn select(&self, total: u32, k: usize, counters: &[u16], best: &mut Vec<WindowHit>) {
         let mut from = 0;
         for &(size, to) in &self.runs {
             let mut least = least_overlap(best, k, total + size);
@@ -101,8 +101,11 @@ impl Block {
                         continue;
                     }
                     let overlap = u32::from(counter);
-                    let hit =
-                        Hit { window: self.windows[place], overlap, union: total + size - overlap };
+                    let hit = WindowHit {
+                        window: self.windows[place],
+                        overlap,
+                        union: total + size - overlap,
+                    };
                     let at = best.partition_point(|kept| rank(kept, &hit).is_lt());
                     best.insert(at, hit);
                     best.truncate(k);
@@ -126,7 +129,7 @@ fn fill(set: &[u16], place: u16, next: &mut [u32], postings: &mut [u16]) {
 
 /// The least overlap of two sets of `sizes` elements together that is as similar as the worst kept: o / (sizes − o) ≥
 /// kept / union, so o ≥ kept · sizes / (union + kept).
-fn least_overlap(best: &[Hit], k: usize, sizes: u32) -> u16 {
+fn least_overlap(best: &[WindowHit], k: usize, sizes: u32) -> u16 {
     match best.last() {
         Some(worst) if best.len() == k => {
             let (overlap, both) = (u64::from(worst.overlap), worst.overlap + worst.union);

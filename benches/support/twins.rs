@@ -3,21 +3,21 @@
 use std::cmp::Ordering;
 
 use repoformer_core::repository::fragment::RepoFragments;
-use repoformer_core::retrieve::index::Hit;
+use repoformer_core::retrieve::index::WindowHit;
 use rustc_hash::FxHashSet;
 use tiktoken_rs::CoreBPE;
 
 use super::sets::Sets;
 
 /// Best first, then the later window.
-pub fn rank(a: &Hit, b: &Hit) -> Ordering {
+pub fn rank(a: &WindowHit, b: &WindowHit) -> Ordering {
     let by_score = (u64::from(b.overlap) * u64::from(a.union.max(1)))
         .cmp(&(u64::from(a.overlap) * u64::from(b.union.max(1))));
     by_score.then(b.window.cmp(&a.window))
 }
 
 /// The reference's way: an intersection for every window, then a sort.
-pub fn by_hash_sets(sets: &[FxHashSet<u16>], query: &[u16], k: usize) -> Vec<Hit> {
+pub fn by_hash_sets(sets: &[FxHashSet<u16>], query: &[u16], k: usize) -> Vec<WindowHit> {
     best(k, query.len(), sets.iter(), |set| {
         let mut common = 0;
         for token in query {
@@ -32,7 +32,7 @@ pub fn hash_sets(sets: &Sets, count: usize) -> Vec<FxHashSet<u16>> {
 }
 
 /// Finds the best sets by merging sorted runs.
-pub fn by_sorted_merge(sets: &Sets, count: usize, query: &[u16], k: usize) -> Vec<Hit> {
+pub fn by_sorted_merge(sets: &Sets, count: usize, query: &[u16], k: usize) -> Vec<WindowHit> {
     best(k, query.len(), sets.iter().take(count), |set| {
         let (mut i, mut j, mut common) = (0, 0, 0);
         while i < query.len() && j < set.len() {
@@ -50,12 +50,12 @@ fn best<S>(
     query: usize,
     sets: impl Iterator<Item = S>,
     overlap_and_size: impl Fn(S) -> (usize, usize),
-) -> Vec<Hit> {
-    let mut hits: Vec<Hit> = sets
+) -> Vec<WindowHit> {
+    let mut hits: Vec<WindowHit> = sets
         .enumerate()
         .map(|(window, set)| {
             let (overlap, size) = overlap_and_size(set);
-            Hit {
+            WindowHit {
                 window: window as u32,
                 overlap: overlap as u32,
                 union: (query + size - overlap) as u32,

@@ -2,7 +2,7 @@
 
 use repoformer_core::metrics::Metric;
 use repoformer_core::retrieve::Level;
-use repoformer_core::retrieve::rank::{Index, Ranker, Scratch, Vocabulary, Words};
+use repoformer_core::retrieve::rank::{DocumentIndex, RankScratch, Ranker, Vocabulary, Words};
 use repoformer_core::retrieve::vector::TokenSets;
 use repoformer_text::distance::levenshtein;
 use repoformer_text::language::Language;
@@ -131,8 +131,8 @@ pub fn prepare(name: &str, size: usize) -> Option<Work> {
 fn bm25(size: usize) -> Box<dyn FnMut() -> usize> {
     let texts = CHUNKS.texts(size);
     let (words, rankers) = (Words::of(&texts), [Ranker::Bm25]);
-    let index = Index::new(words, &texts, &rankers, Language::Python, Vocabulary::Words);
-    let (mut scratch, priority) = (Scratch::default(), Vec::from_iter(0..size as u32));
+    let index = DocumentIndex::new(words, &texts, &rankers, Language::Python, Vocabulary::Words);
+    let (mut scratch, priority) = (RankScratch::default(), Vec::from_iter(0..size as u32));
     Box::new(move || {
         let mut rank = |number| {
             let query = CHUNKS.query(number);

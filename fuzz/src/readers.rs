@@ -20,10 +20,10 @@ use repoformer_core::policy::features::Request;
 use repoformer_core::policy::model::PolicyModel;
 use repoformer_core::policy::sweep::LatencyModel;
 use repoformer_core::policy::{Examples, Policy, Threshold};
-use repoformer_core::postprocess::{FunctionBodies, Hole, Postprocess, Recipe, Step};
+use repoformer_core::postprocess::{FunctionBodies, HoleContext, Postprocess, Recipe, Step};
 use repoformer_core::prompt::shown::{read_fragments, read_shown};
 use repoformer_core::prompt::style::{self, Parts, Style};
-use repoformer_core::prompt::{Budget, Builder, BuilderSettings};
+use repoformer_core::prompt::{Builder, BuilderSettings, RepoCoderBudget};
 use repoformer_core::repository::corpus::{Repository, SourceFile, Walk};
 use repoformer_core::repository::fragment::{ChunkShape, Cut, RepoFragments, WindowShape};
 use repoformer_core::repository::record::PythonFile;
@@ -31,8 +31,8 @@ use repoformer_core::retrieve::dense::{self, EmbeddingTimes, Matrix, VectorStore
 use repoformer_core::retrieve::rank::{Ranker, Vocabulary, Words};
 use repoformer_core::retrieve::vector::TokenSets;
 use repoformer_core::retrieve::{
-    Align, FragmentTextSettings, HoleGuard, Mode, Queries, QueryForm, QuerySettings, QueryVectors,
-    RepositoryIndex, Retrieval, SearchSettings, Vectors, Visibility,
+    Align, FragmentTextSettings, FragmentVectors, HoleGuard, Mode, Queries, QueryForm,
+    QuerySettings, QueryVectors, RepositoryIndex, Retrieval, SearchSettings, Visibility,
 };
 use repoformer_core::task::kind::RecordKind;
 use repoformer_core::task::sample::{Kind, PathPattern, Sampling, sample};
@@ -47,10 +47,10 @@ use repoformer_formats::convert::lm_eval::{LmEvalSettings, lm_eval};
 use repoformer_formats::convert::{self, TargetFormat};
 use repoformer_formats::group::{Dedup, Grouping, group};
 use repoformer_formats::{lengths, validate};
-use repoformer_models::batch::Sampling as Requested;
+use repoformer_models::batch::BatchSettings as Requested;
 use repoformer_models::embed::Embedder;
 use repoformer_models::endpoint::{ConnectionSettings, Endpoint};
-use repoformer_models::in_context::{Limits, complete};
+use repoformer_models::in_context::{CompletionLimits, complete};
 use repoformer_models::server::{Completer, IsEnough, Journal, NextToken, Prober};
 use repoformer_pipeline::{
     BatchOf, CacheSources, Completion, Experiment, Layout, Notice, PromptLayout, PromptSettings,
@@ -61,7 +61,7 @@ use repoformer_store::{artifact, jsonl, manifest};
 use repoformer_text::language::Language;
 use repoformer_text::language::syntax::Syntax;
 use repoformer_text::tokenize::P50k;
-use repoformer_text::tokenize::model::{Encoder, Part, Tokenizer};
+use repoformer_text::tokenize::model::{Encoder, TextPart, Tokenizer};
 
 use crate::program::settings::{DECLARED, SettingFlags, Settings};
 
@@ -194,7 +194,7 @@ fn of_predictions(bytes: &[u8]) {
     let is_short = |step: &Step| !matches!(step, Step::Statement | Step::FunctionBody);
     for recipe in Step::ALL.iter().filter(|step| is_short(step)).map(|step| step.name()) {
         let recipe: Recipe = recipe.parse().expect("the name of a step");
-        let _ = recipe.apply(Hole::of(&tasks.tasks()[0]), &text);
+        let _ = recipe.apply(HoleContext::of(&tasks.tasks()[0]), &text);
     }
     let _ = pairs::read(&path);
     let _ = comparison::read(&path.to_string_lossy());
@@ -337,7 +337,7 @@ fn tokenizers(bytes: &[u8]) {
         tokenizer.each_term(text, |_| ());
     }
     if let Ok(encoder) = Encoder::open(&path, &["<eof>", "<cc>"])
-        && let Ok(encoded) = encoder.encode(&[Part::Special("<cc>"), Part::Plain("x = 1")])
+        && let Ok(encoded) = encoder.encode(&[TextPart::Special("<cc>"), TextPart::Plain("x = 1")])
     {
         let _ = encoder.decode(&encoded.ids);
     }
@@ -600,7 +600,7 @@ fn artifacts(bytes: &[u8]) {
     let _ = (latencies(&EXPERIMENT, mode, "m"), decision_latencies(&EXPERIMENT, "m"));
     let _ = search_time(&EXPERIMENT, mode);
     let _ = cache_files(&cache, &CacheSources::default());
-    let rows = repoformer_store::parquet::Rows::open(&path);
+    let rows = repoformer_store::parquet::ParquetRows::open(&path);
     let _ = rows.map(|rows| rows.for_each(drop));
 }
 
@@ -649,17 +649,17 @@ fn sources(bytes: &[u8]) {
         let visibility = Visibility::Guarded(HoleGuard::Strict);
         let vocabulary = Vocabulary::Words;
         let search = SearchSettings { ranker: Ranker::Jaccard, vocabulary, visibility, top_k: 20 };
-        let vectors = Vectors::Terms(Words::of(&fragments.texts()));
+        let vectors = FragmentVectors::Terms(Words::of(&fragments.texts()));
         let found = RepositoryIndex::new(&fragments, vectors, &search)
             .search(&queries, QueryVectors::default());
         let shown =
             FragmentTextSettings { align: Align::Extend, most: 10, full_paths: false, visibility };
-        let budget = Budget::default();
+        let budget = RepoCoderBudget::default();
         let settings = BuilderSettings { mode, form: QueryForm::Window, shown, budget };
         let builder = Builder::new(&fragments, &P50k, settings);
         for (task, found) in set.tasks().iter().zip(&found.found) {
             let prompt = builder.build(task, Some(found));
-            let _ = complete(&prompt.text, &Limits { max_lines: 2, max_tokens: 20 });
+            let _ = complete(&prompt.text, &CompletionLimits { max_lines: 2, max_tokens: 20 });
         }
     }
 }

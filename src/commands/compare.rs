@@ -12,7 +12,7 @@ use repoformer_evaluate::comparison::{
 use repoformer_evaluate::conditions::{Conditions, made_with};
 use repoformer_evaluate::predictions;
 use repoformer_evaluate::score::Missing;
-use repoformer_evaluate::statistics::{SignFlips, Unit};
+use repoformer_evaluate::statistics::{ResamplingUnit, SignFlips};
 use repoformer_pipeline::{Experiment, cached_predictions, evaluate};
 use repoformer_store::error::Error;
 use serde_json::Value;
@@ -237,8 +237,8 @@ fn comparing(args: &CompareArgs, settings: &Settings) -> Result<ComparisonSettin
     Ok(ComparisonSettings {
         measures: args.measure.clone(),
         unit: args.resample.map(|unit| match unit {
-            ResampledUnit::Repository => Unit::Repositories,
-            ResampledUnit::Task => Unit::Tasks,
+            ResampledUnit::Repository => ResamplingUnit::Repositories,
+            ResampledUnit::Task => ResamplingUnit::Tasks,
         }),
         resampling: resampling(settings)?,
         flips: SignFlips { seed: seed(settings)?, ..SignFlips::default() },

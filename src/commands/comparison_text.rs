@@ -2,9 +2,10 @@
 
 use std::fmt::Write;
 
-use repoformer_evaluate::comparison::{Comparison, Difference};
+use repoformer_evaluate::comparison::{Comparison, MeasureComparison};
 use repoformer_evaluate::statistics::{
-    Bucket, Buckets, Estimate, FEW_REPOSITORIES, IntervalKind, Resampling, SignFlips, Unit,
+    Bucket, Buckets, Estimate, FEW_REPOSITORIES, IntervalKind, Resampling, ResamplingUnit,
+    SignFlips,
 };
 use repoformer_store::frame::ColumnType::{Flag, Integer, Number, Text};
 use serde_json::Value;
@@ -49,7 +50,7 @@ impl Printable for Compared<'_> {
 
     fn columns(&self) -> Vec<NamedColumn> {
         if self.per_task {
-            let of = |Difference { measure, .. }: &Difference| {
+            let of = |MeasureComparison { measure, .. }: &MeasureComparison| {
                 ["a", "b", "difference"].map(|side| format!("{measure}.{side}"))
             };
             return columns(Text, ["task_id"])
@@ -85,7 +86,7 @@ fn text(comparison: &Comparison, per_task: bool) -> String {
     let mut text = format!("A  {}\nB  {}\n\n{}", a.name, b.name, table(comparison).text());
     for difference in &comparison.all {
         if let Some(buckets) = &difference.buckets {
-            let Difference { measure, n, .. } = difference;
+            let MeasureComparison { measure, n, .. } = difference;
             let measure = comparison.title(measure);
             let _ = write!(text, "\n{measure}: gain × 100 of {}\n", tasks(*n));
             text += &histogram(buckets);
@@ -103,7 +104,7 @@ fn text(comparison: &Comparison, per_task: bool) -> String {
 }
 
 /// A row per measure; those of each repository come first, where requested.
-fn rows(comparison: &Comparison) -> Vec<(&str, &Difference)> {
+fn rows(comparison: &Comparison) -> Vec<(&str, &MeasureComparison)> {
     let within = comparison.repositories.iter();
     let within = within.flat_map(|(name, here)| here.iter().map(|d| (name.as_str(), d)));
     let all = comparison.all.iter().map(|difference| ("all", difference));
@@ -141,7 +142,7 @@ fn table(comparison: &Comparison) -> Table {
 }
 
 /// Numbers of tasks that are better, the same and worse.
-fn changes(difference: &Difference) -> [String; 3] {
+fn changes(difference: &MeasureComparison) -> [String; 3] {
     let changes = &difference.changes;
     [changes.better, changes.same, changes.worse].map(|count| count.to_string())
 }
@@ -162,7 +163,7 @@ fn wide_table(comparison: &Comparison) -> Table {
     for (place, (repository, d)) in rows(comparison).into_iter().enumerate() {
         // Within a repository, tasks are resampled.
         let kind = match place < of_repositories {
-            true => Unit::Tasks.interval_kind(d.n),
+            true => ResamplingUnit::Tasks.interval_kind(d.n),
             false => comparison.interval_kind(),
         };
         let mut cells = vec![comparison.title(&d.measure), repository.to_owned(), d.n.to_string()];
@@ -188,7 +189,7 @@ fn wide_table(comparison: &Comparison) -> Table {
 /// A row per task, with A, B and their difference for each measure.
 fn task_table(comparison: &Comparison) -> Table {
     let mut head: Vec<String> = ["task_id", "row", "repository"].map(Into::into).into();
-    for Difference { measure, .. } in &comparison.all {
+    for MeasureComparison { measure, .. } in &comparison.all {
         let measure = comparison.title(measure);
         head.extend(["A", "B", "B - A"].map(|side| format!("{measure} {side}")));
     }
@@ -241,7 +242,8 @@ fn label(bucket: Bucket) -> String {
 /// Notes on the resampling, the tests, and the tasks left out.
 fn notes(comparison: &Comparison) -> Vec<String> {
     let mut notes = vec![resampled(comparison)];
-    let (by_repository, units) = (comparison.unit == Unit::Repositories, comparison.units);
+    let (by_repository, units) =
+        (comparison.unit == ResamplingUnit::Repositories, comparison.units);
     if comparison.interval_kind() == IntervalKind::Range {
         notes.push(format!(
             "  {units} repositories are few: these are ranges, and no intervals of the mean"
@@ -272,11 +274,11 @@ fn resampled(comparison: &Comparison) -> String {
     let Resampling { resamples, seed, .. } = comparison.resampling;
     let times = group(resamples);
     match (comparison.unit, comparison.units) {
-        (Unit::Tasks, 0 | 1) => "intervals: none, there is one task".into(),
-        (Unit::Tasks, units) => format!(
+        (ResamplingUnit::Tasks, 0 | 1) => "intervals: none, there is one task".into(),
+        (ResamplingUnit::Tasks, units) => format!(
             "intervals: {units} tasks drawn anew {times} times (seed {seed}), as if those of a repository were independent"
         ),
-        (Unit::Repositories, units) => format!(
+        (ResamplingUnit::Repositories, units) => format!(
             "intervals: {units} repositories drawn anew {times} times, each with its tasks (seed {seed})"
         ),
     }

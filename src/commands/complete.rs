@@ -6,7 +6,7 @@ use anyhow::Result;
 use clap::Args;
 use repoformer_core::prompt::style::Style;
 use repoformer_core::retrieve::Mode;
-use repoformer_formats::merge::{Part, Positions};
+use repoformer_formats::merge::{Positions, ShardFile};
 use repoformer_pipeline as pipeline;
 use repoformer_pipeline::{
     BatchOf, Completion, EmitLine, Experiment, Predictions, PromptText, StageReport, TokenQuestion,
@@ -208,7 +208,7 @@ fn complete_one(
     place: &Path,
 ) -> Result<()> {
     let mut output = RecordsOutput::new(place);
-    let part = Part::of(prompts)?;
+    let part = ShardFile::of(prompts)?;
     let (mut positions, mut unplaced) = (Positions::default(), Ok(()));
     let predictions = resumable(completion, || {
         complete_file(prompts, completion, style, &mut |line| {

@@ -12,7 +12,7 @@ use repoformer_core::task::kind::RecordKind;
 use repoformer_formats::convert;
 use repoformer_formats::convert::lm_eval::{self, LmEvalSettings, LmEvalTask};
 use repoformer_formats::convert::{Conversion, Emit, TargetFormat};
-use repoformer_models::batch::Sampling;
+use repoformer_models::batch::BatchSettings;
 use repoformer_store::artifact::write_file;
 use repoformer_store::error::{self, Error};
 use repoformer_store::files;
@@ -270,7 +270,7 @@ fn work(args: &ConvertArgs, kind: RecordKind, emit: &mut Emit<'_>) -> Result<Con
         (RecordKind::Task(format), _, _) => convert::tasks(input(args)?, format, repos_dir, emit)?,
         (RecordKind::Label, _, _) => convert::labels(input(args)?, emit)?,
         (RecordKind::BatchRequest, _, _) => {
-            let sampling = Sampling {
+            let sampling = BatchSettings {
                 model: args.model.clone().unwrap_or_default(),
                 max_tokens: args.max_tokens.unwrap_or(50) as usize,
                 temperature: args.temperature.unwrap_or(0.0),

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-use repoformer_pipeline::{Planned, Verdict};
+use repoformer_pipeline::{PlanVerdict, Planned};
 use repoformer_store::artifact::write_file;
 use repoformer_store::files;
 use tempfile::TempDir;
@@ -62,9 +62,9 @@ pub(super) fn planned(settings: &Settings) -> Vec<Planned> {
     let root = folder(settings);
     let planned = files(&root).map(|(path, _, is_there)| {
         let verdict = match (is_there, path.exists()) {
-            (true, _) => Verdict::Current,
-            (false, false) => Verdict::Missing,
-            (false, true) => Verdict::Damaged("another text than the program's".into()),
+            (true, _) => PlanVerdict::Current,
+            (false, false) => PlanVerdict::Missing,
+            (false, true) => PlanVerdict::Damaged("another text than the program's".into()),
         };
         Planned::file(path, "file of the demonstration", verdict)
     });

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 use repoformer_core::metrics::Metric;
-use repoformer_core::postprocess::{Hole, Postprocess, Step};
+use repoformer_core::postprocess::{HoleContext, Postprocess, Step};
 use repoformer_core::repository::Shard;
 use repoformer_core::retrieve::Mode;
 use repoformer_core::task::TaskSet;
@@ -209,7 +209,7 @@ fn references(tasks: &TaskSet, scoring: &Scoring) -> Result<Named> {
     for (score, task) in scores.tasks.iter().zip(tasks.tasks()) {
         for one in &score.scores {
             let cut = postprocess.recipe(one.metric);
-            let target = cut.apply(Hole::of(task), &task.ground_truth).target;
+            let target = cut.apply(HoleContext::of(task), &task.ground_truth).target;
             if one.values != one.metric.best(&target, task.language()) {
                 let reason =
                     format!("its reference does not have the best score of {}", one.metric);

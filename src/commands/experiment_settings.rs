@@ -6,7 +6,7 @@ use anyhow::{Result, bail};
 use repoformer_core::prompt::style::{Budget, Include};
 use repoformer_core::repository::fragment::{ChunkShape, Cut, WindowShape};
 use repoformer_core::retrieve::rank::{Ranker, Vocabulary};
-use repoformer_core::retrieve::{Align, Limits, QueryForm, SearchSettings, Visibility};
+use repoformer_core::retrieve::{Align, QueryForm, RankLimits, SearchSettings, Visibility};
 use repoformer_pipeline::{
     DenseSource, IN_CONTEXT, Notice, PromptLayout, PromptSettings, RetrievalSettings,
 };
@@ -74,7 +74,7 @@ pub(super) fn retrieval(settings: &Settings) -> Result<RetrievalSettings> {
     let visibility = match is_chunks {
         false => Visibility::Guarded(*settings.hole_guard),
         true => Visibility::OtherFiles {
-            limits: Limits {
+            limits: RankLimits {
                 files: limit(&settings.max_files),
                 chunks: limit(&settings.max_chunks),
             },

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 use clap::Args;
-use repoformer_formats::group::{Dedup, Grouping, Record, group as group_rows};
+use repoformer_formats::group::{Dedup, GroupRecord, Grouping, group as group_rows};
 use repoformer_text::language::Language;
 
 use super::experiments::read_tasks;
@@ -112,7 +112,7 @@ pub(crate) fn run(args: &GroupArgs) -> Result<()> {
 }
 
 /// Says what became of the rows.
-fn say(record: &Record) {
+fn say(record: &GroupRecord) {
     let counts = &record.counts;
     for (count, noun, reason) in [
         (counts.other_languages, "file", "left out: of other languages"),

@@ -18,7 +18,7 @@ use repoformer_store::artifact::{
 };
 use repoformer_store::files::{self, File};
 use repoformer_store::jsonl::{self, PARQUET};
-use repoformer_store::parquet::Rows;
+use repoformer_store::parquet::ParquetRows;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
@@ -87,10 +87,10 @@ const WITHOUT_HEADER: [(&str, &str); 6] = [
 ];
 
 /// The rows of a Parquet table; `None` for other files.
-fn table(path: &Path) -> Result<Option<Rows>> {
+fn table(path: &Path) -> Result<Option<ParquetRows>> {
     let mut begin = [0; PARQUET.len()];
     let read = File::open(path).and_then(|mut file| file.read_exact(&mut begin));
-    Ok(if read.is_ok() && begin == PARQUET { Some(Rows::open(path)?) } else { None })
+    Ok(if read.is_ok() && begin == PARQUET { Some(ParquetRows::open(path)?) } else { None })
 }
 
 /// Contents of a file of JSON that has no header.

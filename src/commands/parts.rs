@@ -6,7 +6,7 @@ use anyhow::{Context, Result, bail};
 use repoformer_core::repository::Shard;
 use repoformer_core::retrieve::Mode;
 use repoformer_core::task::TaskSet;
-use repoformer_formats::merge::{Part, Positions, with_shard};
+use repoformer_formats::merge::{Positions, ShardFile, with_shard};
 use repoformer_pipeline::{Experiment, artifact_text};
 use repoformer_store::artifact::{Identity, digest, jsonl_header};
 use repoformer_store::manifest::Manifest;
@@ -111,7 +111,7 @@ pub(super) fn input_predictions(
         true => "predictions".to_owned(),
         false => format!("predictions.{name}"),
     };
-    match (experiment.layout.shard, Part::of(path)?) {
+    match (experiment.layout.shard, ShardFile::of(path)?) {
         (Some(_), Some(part)) => manifest.digest(&name, &part.digest()),
         // Of the cache.
         (Some(_), None) if args.predictions.is_none() => {}

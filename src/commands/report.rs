@@ -12,11 +12,11 @@ use repoformer_core::task::TaskSet;
 use repoformer_evaluate::conditions::{Conditions, differences, made_with};
 use repoformer_evaluate::executed::{self, Executed, is_of, read_executed};
 use repoformer_evaluate::predictions;
-use repoformer_evaluate::report::Report;
+use repoformer_evaluate::report::ReportContents;
 use repoformer_evaluate::score::{Missing, Scores, Scoring};
 use repoformer_evaluate::statistics::Resampling;
 use repoformer_pipeline::report::{About, Contender, foresee_figures, gather};
-use repoformer_pipeline::{Experiment, Planned, Verdict, cached_predictions, evaluate};
+use repoformer_pipeline::{Experiment, PlanVerdict, Planned, cached_predictions, evaluate};
 use repoformer_store::artifact::{digest, parameters, write_file};
 use repoformer_store::files;
 use repoformer_store::manifest::Manifest;
@@ -100,16 +100,16 @@ pub(super) fn planned(
     let metrics = scoring(settings, experiment, &METRICS).metrics;
     let retrieves = modes.iter().any(|mode| *mode != Mode::Without);
     let place = Place::of(output);
-    let mut files = vec![Planned::file(place.page.clone(), "report", Verdict::EachTime)];
+    let mut files = vec![Planned::file(place.page.clone(), "report", PlanVerdict::EachTime)];
     for (name, is_sure) in foresee_figures(tasks, &metrics, &names) {
         let verdict = match is_sure {
-            true => Verdict::EachTime,
-            false if retrieves => Verdict::Perhaps("prompts show what was retrieved"),
+            true => PlanVerdict::EachTime,
+            false if retrieves => PlanVerdict::Perhaps("prompts show what was retrieved"),
             false => continue,
         };
         files.push(Planned::file(place.figure(&name), "figure", verdict));
     }
-    files.push(Planned::file(place.manifest(), "manifest of a page", Verdict::EachTime));
+    files.push(Planned::file(place.manifest(), "manifest of a page", PlanVerdict::EachTime));
     Ok(files)
 }
 
@@ -396,7 +396,7 @@ fn provenance(manifest: &Value) -> Vec<(String, String)> {
     lines
 }
 
-fn write(report: &Report, mut manifest: Manifest, place: &Place) -> Result<PathBuf> {
+fn write(report: &ReportContents, mut manifest: Manifest, place: &Place) -> Result<PathBuf> {
     remove_old_figures(place)?;
     let text = report.page();
     write_file(&place.page, text.as_bytes())?;

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use anyhow::Result;
 use repoformer_core::metrics::Metric;
 use repoformer_core::retrieve::Mode;
-use repoformer_evaluate::mode_scores::{ModeScores, TaskValues};
-use repoformer_evaluate::statistics::{Groups, Interval, IntervalKind, Resampling, Unit};
+use repoformer_evaluate::mode_scores::{ModeScores, ScoredTask};
+use repoformer_evaluate::statistics::{Groups, Interval, IntervalKind, Resampling, ResamplingUnit};
 use repoformer_pipeline as pipeline;
 use repoformer_pipeline::{
     Completion, Experiment, Latency, PromptTotals, SearchTime, prompt_totals,
@@ -38,7 +38,7 @@ pub(super) struct Row {
     /// Intervals of exact match and edit similarity.
     intervals: [Option<Interval>; 2],
     /// Units that the intervals resample, and how many there are.
-    units: (Unit, usize),
+    units: (ResamplingUnit, usize),
     /// Unit-test pass rate of each row, for those whose tests are conclusive.
     passed: BTreeMap<usize, f64>,
     /// Totals of the mode's prompts; a policy chooses among those of two modes.
@@ -378,7 +378,7 @@ fn groups(scores: &ModeScores) -> Groups {
     Groups::of(scores.tasks.iter().map(|task| task.repository.as_deref()))
 }
 
-fn units(scores: &ModeScores) -> (Unit, usize) {
+fn units(scores: &ModeScores) -> (ResamplingUnit, usize) {
     let groups = groups(scores);
     (groups.unit(), groups.len())
 }
@@ -406,7 +406,7 @@ impl Row {
             if are_tested {
                 return row.passed.clone();
             }
-            let of = |task: &TaskValues| Some((task.row, task.get(row.metric, "es")?));
+            let of = |task: &ScoredTask| Some((task.row, task.get(row.metric, "es")?));
             row.scores.tasks.iter().filter_map(of).collect()
         };
         let (before, now) = (scores(without), scores(self));

@@ -9,7 +9,7 @@ use clap::Args;
 use repoformer_core::retrieve::{Mode, REPOCODER_MODES};
 use repoformer_evaluate::statistics::Resampling;
 use repoformer_pipeline as pipeline;
-use repoformer_pipeline::{Completion, Experiment, Layout, Planned, Verdict, has_predictions};
+use repoformer_pipeline::{Completion, Experiment, Layout, PlanVerdict, Planned, has_predictions};
 
 use super::complete::completed;
 use super::demonstration::{self, Begun};
@@ -244,7 +244,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<()> {
         }
     }
     if log.is_dry() {
-        let verdict = Verdict::EachTime;
+        let verdict = PlanVerdict::EachTime;
         let index = reports.as_ref().and_then(Reports::index);
         let index = index.map(|path| Planned::file(path, "page of the reports", verdict.clone()));
         log.add_files("report", index.into_iter().collect());

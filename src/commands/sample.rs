@@ -6,7 +6,7 @@ use anyhow::Result;
 use clap::Args;
 use repoformer_core::repository::corpus::Repository;
 use repoformer_core::repository::{Shard, parallel};
-use repoformer_core::task::sample::{Cursor, Exclusions, Kind, Sample, Sampling, sample};
+use repoformer_core::task::sample::{Exclusions, HoleStart, Kind, Sampling, TaskSample, sample};
 use repoformer_formats::merge::Positions;
 use repoformer_store::artifact::digest;
 use repoformer_store::manifest::Manifest;
@@ -41,7 +41,7 @@ pub(crate) struct SampleArgs {
     #[arg(long, value_name = "N", default_value_t = 5)]
     min_tokens: usize,
     /// Where a hole begins: line-start (at the start of its first line), any-token (at any token of it)
-    #[arg(long, value_name = "NAME", default_value = Cursor::LineStart.name(), value_parser = Listed::of(Cursor::ALL))]
+    #[arg(long, value_name = "NAME", default_value = HoleStart::LineStart.name(), value_parser = Listed::of(HoleStart::ALL))]
     cursor: String,
     /// File for the tasks (`-`: standard output)
     #[arg(short, long, value_name = "FILE", default_value = "-")]
@@ -96,7 +96,7 @@ pub(crate) fn run(args: &SampleArgs) -> Result<()> {
     let mut positions = Positions::default();
     for ((name, place), outcome) in names.iter().zip(places).zip(drawn) {
         match outcome {
-            Ok((Sample { tasks, unparsed }, found, skipped)) => {
+            Ok((TaskSample { tasks, unparsed }, found, skipped)) => {
                 all_unparsed.extend(unparsed);
                 Exclusions::also_matched(&mut matched, &found);
                 output::problems(&skipped);

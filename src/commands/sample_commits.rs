@@ -6,7 +6,7 @@ use anyhow::Result;
 use clap::Args;
 use repoformer_core::repository::corpus::{Repository, SourceFile};
 use repoformer_core::repository::history::{History, LineHistory, OversizeCommit};
-use repoformer_core::repository::record::{Folders, Written};
+use repoformer_core::repository::record::{Folders, WriteOutcome};
 use repoformer_core::task::Task;
 use repoformer_core::task::sample::{CommitTask, Exclusions, NameSource, Sampling, sample_commits};
 use repoformer_evaluate::quality::RetrievalTarget;
@@ -259,10 +259,10 @@ fn write(found: &CommitTask, folders: &mut Folders) -> Result<Skipped, Error> {
     for file in own.chain(others) {
         let path = file.path.strip_prefix(&format!("{name}/")).unwrap_or(&file.path);
         let written = folders.write(name, path, file.text.as_bytes())?;
-        if written != Written::Whole && is_own(&file) {
+        if written != WriteOutcome::Whole && is_own(&file) {
             skipped.has_target = true;
         }
-        if let Written::Refused(reason) = written {
+        if let WriteOutcome::Refused(reason) = written {
             skipped.files.push(Error::Repository { path: name.into(), reason: reason.into() });
         }
         if skipped.has_target {

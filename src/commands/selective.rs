@@ -10,11 +10,11 @@ use repoformer_core::policy::{Example, Policy};
 use repoformer_core::prompt::style::DecisionFrame;
 use repoformer_core::retrieve::Mode;
 use repoformer_core::task::Task;
-use repoformer_evaluate::mode_scores::{ModeScores, TaskValues};
+use repoformer_evaluate::mode_scores::{ModeScores, ScoredTask};
 use repoformer_pipeline as pipeline;
 use repoformer_pipeline::{
-    Completion, Experiment, Latency, Planned, PromptLayout, Selective, SignalSources,
-    TokenQuestion, Verdict, cached_probabilities, decision_latencies, forget_outdated, selective,
+    Completion, Experiment, Latency, PlanVerdict, Planned, PromptLayout, Selective, SignalSources,
+    TokenQuestion, cached_probabilities, decision_latencies, forget_outdated, selective,
     write_chosen,
 };
 use repoformer_store::error::Error;
@@ -192,7 +192,7 @@ impl Policies {
         let possible = self.possible(experiment, &decisions);
         let of_each = possible.iter().map(|chosen| {
             let path = experiment.paths().chosen_predictions(&chosen.name, mode, &completion.model);
-            Planned::file(path, "chosen predictions", Verdict::EachTime)
+            Planned::file(path, "chosen predictions", PlanVerdict::EachTime)
         });
         log.add("policies", experiment, of_each.collect());
         Some(possible.into_iter().map(|chosen| chosen.name.clone()).collect())
@@ -480,7 +480,7 @@ fn select(
 ) -> Selected {
     let (paths, metrics) = (experiment.paths(), &experiment.scoring.metrics);
     let pairs = found.scores.iter().zip(retrieves);
-    let tasks: Vec<TaskValues> =
+    let tasks: Vec<ScoredTask> =
         pairs.map(|(scores, &retrieves)| scores[usize::from(retrieves)].clone()).collect();
     let count = tasks.len() as f64;
     // A policy that looks at what is retrieved takes its time, whatever it decides.

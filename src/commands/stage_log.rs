@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use clap::Args;
-use repoformer_pipeline::{Experiment, Plan, Planned, StageReport, Verdict};
+use repoformer_pipeline::{Experiment, Plan, PlanVerdict, Planned, StageReport};
 use repoformer_store::frame::ColumnType::{Integer, Text};
 use serde_json::{Value, json};
 
@@ -206,7 +206,7 @@ impl Printable for StageLog {
                 let is_open = |one: &&Planned| {
                     one.kind == "predictions"
                         && one.requests.is_none()
-                        && one.verdict != Verdict::Current
+                        && one.verdict != PlanVerdict::Current
                 };
                 text += &match artifacts.iter().filter(is_open).count() {
                     0 => format!("  {} {noun} to the server\n", group(requests)),
@@ -268,9 +268,9 @@ fn counts<'p>(artifacts: impl Iterator<Item = &'p Planned>) -> String {
     let (mut make, mut may_change, mut current, mut perhaps) = (0, 0, 0, 0);
     for artifact in artifacts {
         match artifact.verdict {
-            Verdict::Current => current += 1,
-            Verdict::Upstream(_) => may_change += 1,
-            Verdict::Perhaps(_) => perhaps += 1,
+            PlanVerdict::Current => current += 1,
+            PlanVerdict::Upstream(_) => may_change += 1,
+            PlanVerdict::Perhaps(_) => perhaps += 1,
             _ => make += 1,
         }
     }

@@ -59,7 +59,7 @@ pub(crate) struct SearchArgs {
     /// Scores of a TREC run: numbers that keep the ranks where programs sort by score, or the ranker's own, of which equal ones
     /// are reordered [default: by-rank]
     #[arg(long, value_name = "NAME", requires = "export",
-        value_parser = Listed::of([trec::Scores::ByRank, trec::Scores::Own]))]
+        value_parser = Listed::of([trec::RunScores::ByRank, trec::RunScores::Own]))]
     scores: Option<String>,
     /// Destination of the export: for trec a file (`-`: standard output), for beir a folder
     #[arg(short, long, value_name = "PATH", requires = "export")]
@@ -230,7 +230,7 @@ pub(crate) fn search(args: &SearchArgs) -> Result<()> {
             "leave it out",
         );
     }
-    let scores = args.scores.as_deref().map_or(Ok(trec::Scores::default()), str::parse)?;
+    let scores = args.scores.as_deref().map_or(Ok(trec::RunScores::default()), str::parse)?;
     stage("search", &args.settings, &args.dry_run, |experiment, settings| {
         let modes = modes(settings, &FIRST)?;
         let export = args.export.zip(args.output.as_deref());
@@ -249,7 +249,7 @@ fn write_search(
     experiment: &Experiment,
     mode: Mode,
     format: ExportFormat,
-    scores: trec::Scores,
+    scores: trec::RunScores,
     output: &Path,
 ) -> Result<()> {
     match format {

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use clap::Args;
-use repoformer_formats::lengths::{FileLengths, KindLengths, Lengths, Part, Spread, lengths};
+use repoformer_formats::lengths::{FileLengths, KindLengths, Lengths, Spread, TaskPart, lengths};
 use repoformer_store::frame::ColumnType::{Integer, Number, Text};
 use repoformer_text::tokenize::model::Tokenizer;
 use serde_json::Value;
@@ -82,7 +82,7 @@ impl Printable for Stats<'_> {
     fn columns(&self) -> Vec<NamedColumn> {
         let mut all: Vec<NamedColumn> = columns(Text, ["file", "kind"]).collect();
         all.extend(columns(Integer, ["instances", "repositories", "files"]));
-        for part in Part::ALL.map(|part| part.name().replace('-', "_")) {
+        for part in TaskPart::ALL.map(|part| part.name().replace('-', "_")) {
             all.extend(columns(Integer, [format!("{part}.tasks")]));
             for unit in ["lines", "tokens"] {
                 all.extend(columns(
@@ -115,7 +115,7 @@ fn legend(args: &StatsArgs) -> String {
 
 /// Says where only some of the tasks have a part: the others do not count in it.
 fn tell_of_some(path: &Path, kind: &KindLengths) {
-    for (part, lengths) in Part::ALL.iter().zip(&kind.parts) {
+    for (part, lengths) in TaskPart::ALL.iter().zip(&kind.parts) {
         if let Some(lengths) = lengths
             && lengths.tasks < kind.instances
         {
@@ -150,7 +150,7 @@ fn records<'a>(
 /// Three rows for each kind of a file: means, medians and maxima. With `args`, tokenizer and contexts are columns.
 fn table(measured: &[FileLengths], args: Option<&StatsArgs>) -> Table {
     let head = ["file", "kind", "", "repositories", "instances", "files"].map(String::from);
-    let lengths = Part::ALL.iter();
+    let lengths = TaskPart::ALL.iter();
     let lengths =
         lengths.flat_map(|part| ["lines", "tokens"].map(|unit| format!("{} {unit}", part.name())));
     let described = args.map(|args| [args.tokenizer.clone(), contexts(args).to_owned()]);

@@ -8,14 +8,14 @@ use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
-use repoformer_core::prompt::{Budget, Builder, BuilderSettings};
+use repoformer_core::prompt::{Builder, BuilderSettings, RepoCoderBudget};
 use repoformer_core::repository::corpus::Repository;
 use repoformer_core::repository::fragment::{Cut, RepoFragments, WindowShape};
 use repoformer_core::retrieve::rank::{Ranker, Vocabulary};
 use repoformer_core::retrieve::vector::TokenSets;
 use repoformer_core::retrieve::{
-    Align, FragmentTextSettings, HoleGuard, Mode, Queries, Query, QueryForm, QuerySettings,
-    QueryVectors, RepositoryIndex, Retrieval, Score, SearchSettings, Vectors, Visibility,
+    Align, FragmentTextSettings, FragmentVectors, HoleGuard, Mode, Queries, Query, QueryForm,
+    QuerySettings, QueryVectors, RepositoryIndex, Retrieval, Score, SearchSettings, Visibility,
 };
 use repoformer_core::task::TaskSet;
 use repoformer_text::language::Language;
@@ -94,7 +94,7 @@ impl Fixture {
             top_k: 20,
         };
         let query_vectors = QueryVectors { sets: Some(&sets), ..QueryVectors::default() };
-        let vectors = Vectors::Sets(self.vectors.clone());
+        let vectors = FragmentVectors::Sets(self.vectors.clone());
         let index = RepositoryIndex::new(&self.windows, vectors, &settings);
         let retrieval = index.search(queries, query_vectors);
         (sets, retrieval)
@@ -147,7 +147,7 @@ impl Fixture {
         }
         assert_eq!(top.len(), wanted["top20"].as_array().unwrap().len(), "{at}");
         let p50k = P50k;
-        let budget = Budget::default();
+        let budget = RepoCoderBudget::default();
         let shown = FragmentTextSettings {
             align: Align::Auto.settled(queries.form, queries.mode),
             most: budget.blocks,

@@ -10,7 +10,7 @@ use std::path::Path;
 
 use repoformer_core::metrics::repoformer::Fuzz;
 use repoformer_core::metrics::{PairScore, crosscodeeval, repocoder, repoformer as code_tokens};
-use repoformer_core::postprocess::{Hole, Recipe};
+use repoformer_core::postprocess::{HoleContext, Recipe};
 use repoformer_store::jsonl;
 use repoformer_text::distance::indel;
 use repoformer_text::language::{Language, identifiers, without_strings};
@@ -85,8 +85,12 @@ fn by_repocoder(row: &Row) -> bool {
 fn by_repoformer(row: &Row) {
     let (place, target, prediction) = (row.place(), row.text("gt"), row.text("pred"));
     let lines: Recipe = "lines".parse().unwrap();
-    let hole =
-        Hole { left_context: "", whole_left_context: None, target, language: Language::Python };
+    let hole = HoleContext {
+        left_context: "",
+        whole_left_context: None,
+        target,
+        language: Language::Python,
+    };
     let cut = lines.apply(hole, prediction).prediction;
     let changed = Value::from(cut != prediction);
     assert_eq!(changed, row.record["rf_trunc_pred_changed"], "{place}: cut");
@@ -151,7 +155,7 @@ fn crosscodeeval_in_four_languages() {
         let record: Value = serde_json::from_str(&line.unwrap()).unwrap();
         let text = |name: &str| record[name].as_str().unwrap();
         let language: Language = text("language").parse().unwrap();
-        let hole = Hole {
+        let hole = HoleContext {
             left_context: text("left"),
             whole_left_context: None,
             target: text("target"),

@@ -13,14 +13,14 @@ use super::score::{MetricMeans, MetricScore, Scores, TaskScore};
 #[derive(Debug, Clone, PartialEq)]
 pub struct ModeScores {
     /// The scored tasks, in the order of their file.
-    pub tasks: Vec<TaskValues>,
+    pub tasks: Vec<ScoredTask>,
     /// Means over all of them.
     pub all: MetricMeans,
 }
 
 /// Values of one task.
 #[derive(Debug, Clone, PartialEq)]
-pub struct TaskValues {
+pub struct ScoredTask {
     /// 0-based place in the task file.
     pub row: usize,
     /// The task's repository.
@@ -31,14 +31,14 @@ pub struct TaskValues {
     pub scores: Vec<MetricScore>,
 }
 
-impl TaskValues {
+impl ScoredTask {
     /// Returns a value of a metric, between 0 and 1.
     pub fn get(&self, metric: Metric, value: &str) -> Option<f64> {
         self.scores.iter().find(|score| score.metric == metric)?.get(value)
     }
 }
 
-impl From<&TaskScore> for TaskValues {
+impl From<&TaskScore> for ScoredTask {
     fn from(task: &TaskScore) -> Self {
         let TaskScore { row, repository, samples, scores, .. } = task;
         Self {
@@ -52,7 +52,7 @@ impl From<&TaskScore> for TaskValues {
 
 impl From<&Scores> for ModeScores {
     fn from(scores: &Scores) -> Self {
-        Self { tasks: scores.tasks.iter().map(TaskValues::from).collect(), all: scores.all.clone() }
+        Self { tasks: scores.tasks.iter().map(ScoredTask::from).collect(), all: scores.all.clone() }
     }
 }
 
@@ -74,7 +74,7 @@ struct Record {
 
 impl ModeScores {
     /// Scores of these tasks.
-    pub fn of(metrics: &[Metric], tasks: Vec<TaskValues>) -> Self {
+    pub fn of(metrics: &[Metric], tasks: Vec<ScoredTask>) -> Self {
         let all = MetricMeans::of(metrics, tasks.iter().map(|task| task.scores.as_slice()));
         Self { tasks, all }
     }
@@ -101,7 +101,7 @@ impl ModeScores {
                 Some(Value::Array(samples)) => samples.len(),
                 shown => usize::from(shown.is_some()),
             };
-            Ok(TaskValues { row, repository, samples, scores })
+            Ok(ScoredTask { row, repository, samples, scores })
         });
         Ok(Self::of(metrics, tasks.collect::<Result<_>>()?))
     }

@@ -7,7 +7,7 @@ use std::cell::{Cell, OnceCell, RefCell};
 use std::path::{Path, PathBuf};
 
 use repoformer_core::completion::{AnswerError, check_answer, check_choice};
-use repoformer_core::postprocess::{Hole, Recipe};
+use repoformer_core::postprocess::{HoleContext, Recipe};
 use repoformer_core::task::fields::MADE;
 use repoformer_core::task::kind::RecordKind;
 use repoformer_core::task::{NumberedRecords, OtherHole, Task, TaskSet};
@@ -64,7 +64,7 @@ impl JoinedPredictions {
     pub fn cut_by(mut self, tasks: &TaskSet, recipe: Recipe) -> Self {
         for (task, samples) in tasks.tasks().iter().zip(&mut self.predictions) {
             for sample in samples {
-                *sample = recipe.apply(Hole::of(task), sample).prediction.into_owned();
+                *sample = recipe.apply(HoleContext::of(task), sample).prediction.into_owned();
             }
         }
         self.cut = recipe;

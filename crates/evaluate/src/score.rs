@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use repoformer_core::metrics::Metric;
 use repoformer_core::postprocess::{
-    Hole, Postprocess, Processed, Recipe, Uncut, are_function_bodies,
+    HoleContext, Postprocess, Processed, Recipe, Uncut, are_function_bodies,
 };
 use repoformer_core::repository::parallel;
 use repoformer_core::task::{Task, TaskSet};
@@ -19,7 +19,7 @@ use repoformer_text::named;
 use serde_json::{Map, Value, json};
 
 use crate::pairs::Pair;
-use crate::statistics::{Groups, Interval, IntervalKind, Resampling, Unit};
+use crate::statistics::{Groups, Interval, IntervalKind, Resampling, ResamplingUnit};
 
 /// Metrics, the first of which says what is better, and the post-processing before them.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -272,7 +272,7 @@ impl Cuts {
     fn score(
         &self,
         metrics: &[Metric],
-        hole: Hole<'_>,
+        hole: HoleContext<'_>,
         samples: &[String],
     ) -> (Vec<MetricScore>, Vec<Vec<String>>, Vec<UncutCounts>) {
         let cut = |recipe: &Recipe| -> Vec<_> {
@@ -504,7 +504,7 @@ pub struct Intervals {
     /// Interval of each value of each metric, in the order of [`Scores::all`]; `None` with fewer than two units.
     pub of_values: Vec<Option<Interval>>,
     /// Resampled unit.
-    pub unit: Unit,
+    pub unit: ResamplingUnit,
     /// Number of units.
     pub units: usize,
 }
@@ -584,7 +584,7 @@ pub fn score_tasks(
     let work = Work::of("score", "tasks", pairs.len());
     let scored = parallel::map(wanted, |(task, samples)| {
         work.done(1);
-        let (scores, cut, uncut) = cuts.score(metrics, Hole::of(task), samples);
+        let (scores, cut, uncut) = cuts.score(metrics, HoleContext::of(task), samples);
         TaskScore {
             row: task.row,
             task_id: task.id.clone(),
@@ -612,7 +612,7 @@ pub fn score_pairs(
     let work = Work::of("score", "pairs", pairs.len());
     let scored = parallel::map(pairs, |pair| {
         work.done(1);
-        let hole = Hole {
+        let hole = HoleContext {
             left_context: pair.prompt.as_deref().unwrap_or_default(),
             whole_left_context: None,
             target: &pair.target,

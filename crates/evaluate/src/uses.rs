@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use repoformer_core::repository::corpus::Repository;
 use repoformer_core::repository::definitions::{
-    Definitions, KnownNames, Names, Paths, RepositoryNames,
+    Definitions, KnownNames, Names, RepositoryNames, SourcePaths,
 };
 use repoformer_core::task::Task;
 use repoformer_text::language::syntax::Syntax;
@@ -56,7 +56,7 @@ impl Uses {
 pub struct UsedNames<'a> {
     repository: &'a Repository,
     language: Language,
-    paths: Paths<'a>,
+    paths: SourcePaths<'a>,
     names: RepositoryNames,
 }
 

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use repoformer_store::append_log::{AppendLog, LogKind, Place};
+use repoformer_store::append_log::{AppendLog, LinePlace, LogKind};
 use repoformer_store::error::Result;
 use repoformer_text::message::UserChoice;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -115,12 +115,12 @@ pub struct Log {
 /// Index of the results file.
 #[derive(Debug, Default)]
 struct Known {
-    runs: FxHashMap<String, Place>,
+    runs: FxHashMap<String, LinePlace>,
     written: FxHashSet<(usize, Filling, usize, String)>,
 }
 
 impl Known {
-    fn remember(&mut self, record: &RunRecord, place: Place, forgotten: &[Status]) {
+    fn remember(&mut self, record: &RunRecord, place: LinePlace, forgotten: &[Status]) {
         let written = (record.row, record.kind, record.sample, record.key.clone());
         if record.is_kept() && !forgotten.contains(&record.status) {
             self.written.insert(written);
@@ -180,7 +180,7 @@ type ResultOf = (usize, Filling, usize, String);
 struct Gathered {
     /// Digests of all that were recorded.
     recorded: FxHashSet<blake3::Hash>,
-    last: Place,
+    last: LinePlace,
     /// Whether the last one need not be found again.
     is_kept: bool,
 }

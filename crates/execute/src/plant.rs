@@ -8,7 +8,7 @@
 use std::ops::Range;
 
 use repoformer_text::language::syntax::{Syntax, is_bare_string, is_comment, preorder};
-use repoformer_text::language::{Grammar, LanguageSpec, Layout};
+use repoformer_text::language::{BlockMarks, Grammar, LanguageSpec};
 use tree_sitter::Node;
 
 /// Position for a statement.
@@ -130,7 +130,7 @@ fn separator(text: &str, spec: &LanguageSpec, at: usize, behind: bool) -> String
     if behind {
         return String::new();
     }
-    if spec.layout == Layout::Braces {
+    if spec.layout == BlockMarks::Braces {
         return " ".to_owned();
     }
     let line = text[..at].rfind(['\n', '\r']).map_or(0, |end| end + 1);

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use repoformer_evaluate::score::Missing;
-use repoformer_evaluate::statistics::{Groups, Interval, IntervalKind, Resampling, Unit};
+use repoformer_evaluate::statistics::{Groups, Interval, IntervalKind, Resampling, ResamplingUnit};
 use serde_json::{Map, Value, json};
 
 use super::pass_at_k::pass_at_k;
@@ -42,7 +42,7 @@ pub struct Summaries {
     /// Interval of each overall rate, if it has one.
     pub intervals: Vec<Option<Interval>>,
     /// Resampled unit and the number of units.
-    pub drawn: (Unit, usize),
+    pub drawn: (ResamplingUnit, usize),
 }
 
 impl Summaries {
@@ -227,7 +227,7 @@ mod tests {
         let resampling = Resampling::default();
         let zero = Summaries::of(&execution, &[1, 2, 3], Missing::Zero, &resampling);
         // Repositories a and b, drawn twice: pass@1 is 1/2, (1/2 + 0 + 1/2) / 3 or (0 + 1/2) / 2, of both alike.
-        assert_eq!(zero.drawn, (Unit::Repositories, 2));
+        assert_eq!(zero.drawn, (ResamplingUnit::Repositories, 2));
         let ends = zero.intervals[0].map(|interval| (interval.low, interval.high));
         assert_eq!((ends, zero.intervals[2]), (Some((0.25, 0.5)), None));
         let record = zero.intervals_to_record(&resampling);

@@ -71,7 +71,7 @@ impl Lengths {
 
 /// A part of a task that has a length.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Part {
+pub enum TaskPart {
     /// The context before the hole.
     Left,
     /// The context behind the hole.
@@ -82,7 +82,7 @@ pub enum Part {
     CrossFile,
 }
 
-impl Part {
+impl TaskPart {
     /// Every part, in the order of the paper's table.
     pub const ALL: [Self; 4] = [Self::Left, Self::Right, Self::Target, Self::CrossFile];
 
@@ -141,7 +141,7 @@ impl KindLengths {
             "kind": self.kind.name(), "instances": self.instances,
             "repositories": self.repositories, "files": self.files,
         });
-        for (part, lengths) in Part::ALL.iter().zip(&self.parts) {
+        for (part, lengths) in TaskPart::ALL.iter().zip(&self.parts) {
             let lengths = lengths.as_ref().map(Lengths::to_record);
             record[part.name().replace('-', "_")] = lengths.into();
         }
@@ -216,7 +216,7 @@ pub fn lengths(
         (lines.iter().filter(is_text).count(), tokenizer.count(text))
     };
     let counted = |(kind, task): (RecordKind, Task)| Counted {
-        parts: Part::ALL.map(|part| part.text(&task, repos_dir.is_some()).map(count)),
+        parts: TaskPart::ALL.map(|part| part.text(&task, repos_dir.is_some()).map(count)),
         kind,
         repository: task.repository,
         path: task.path,

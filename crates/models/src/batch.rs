@@ -14,7 +14,7 @@ use crate::endpoint::mask_keys;
 
 /// Settings of all requests in a file.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Sampling {
+pub struct BatchSettings {
     /// The endpoint's name for the model.
     pub model: String,
     /// Largest number of tokens in a completion.
@@ -35,7 +35,7 @@ pub struct Sampling {
 ///     r#"{"custom_id":"row-0","method":"POST","url":"/v1/completions","body":{"model":"m","prompt":"def f(","max_tokens":50,"temperature":0.0}}"#,
 /// );
 /// ```
-pub fn request(custom_id: &str, prompt: &str, sampling: &Sampling) -> Value {
+pub fn request(custom_id: &str, prompt: &str, sampling: &BatchSettings) -> Value {
     let mut body = json!({
         "model": sampling.model, "prompt": prompt,
         "max_tokens": sampling.max_tokens, "temperature": sampling.temperature,

@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
-use repoformer_core::prompt::{Builder, BuilderSettings, Scratch};
+use repoformer_core::prompt::{Builder, BuilderSettings, CountScratch};
 use repoformer_core::repository::fragment::RepoFragments;
-use repoformer_core::retrieve::{Found, FragmentText, Mode, Query, Vectors};
+use repoformer_core::retrieve::{FragmentText, FragmentVectors, Mode, Query, RankedFragments};
 use repoformer_core::task::{Task, TaskSet};
 use repoformer_store::error::Result;
 use repoformer_text::tokenize::P50k;
@@ -26,7 +26,7 @@ static P50K: P50k = P50k;
 pub fn cached_fragments(
     experiment: &Experiment,
     repository: &str,
-) -> Result<(RepoFragments, Vectors)> {
+) -> Result<(RepoFragments, FragmentVectors)> {
     let mut engine = Engine::new(experiment);
     let mut fragments = OpenFragments::open(&mut engine, repository)?;
     let mut vectors = UnreadVectors::open(&mut engine, repository)?;
@@ -44,8 +44,8 @@ pub fn task_prompt(
     mode: Mode,
     task: &Task,
     fragments: &RepoFragments,
-    found: Option<(&Found, &Query)>,
-    scratch: &mut Scratch,
+    found: Option<(&RankedFragments, &Query)>,
+    scratch: &mut CountScratch,
 ) -> Result<TaskPrompt> {
     let prompts = &experiment.prompts;
     let builder = match prompts.layout {

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use repoformer_core::retrieve::dense::{
-    EmbeddingTimes, Matrix, Text, VectorStore, Vectors, digest, import, read_texts,
+    EmbeddingTimes, Matrix, Text, TextVectors, VectorStore, digest, import, read_texts,
 };
 use repoformer_core::retrieve::{Mode, Query};
 use repoformer_models::embed::Embedder;
@@ -67,7 +67,7 @@ pub(super) struct Source {
     from: DenseSource,
     /// Opened when the first vector is needed.
     store: Option<(Embedder, VectorStore)>,
-    file: Option<Vectors>,
+    file: Option<TextVectors>,
     /// Whose queries are to have vectors, besides the fragments.
     modes: Vec<Mode>,
     notice: Notice,

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use repoformer_core::prompt::style::Style;
 use repoformer_core::repository::parallel;
-use repoformer_models::in_context::{self, Finish, Generation, Limits};
+use repoformer_models::in_context::{self, CompletionEnd, CompletionLimits, Generation};
 use repoformer_store::error::{Result, keep};
 use repoformer_store::jsonl::{self, Fields, Object};
 use repoformer_store::progress::Work;
@@ -77,7 +77,7 @@ fn complete_record(
     style: Option<&Style>,
 ) -> Result<Vec<u8>> {
     let fields = Fields::new(path, line, "", &object);
-    let limits = Limits {
+    let limits = CompletionLimits {
         max_lines: match completion.max_lines {
             Some(lines) => lines,
             None => target_lines(&fields, &object)?,
@@ -132,7 +132,7 @@ fn answered(object: Object, generation: &Generation) -> Vec<u8> {
     let tokens: Vec<&str> = generation.tokens.iter().map(|token| token.text.as_str()).collect();
     let logprobs: Vec<f64> =
         generation.tokens.iter().map(|token| libm::log(token.probability)).collect();
-    let finish = if generation.finish == Finish::Tokens { "length" } else { "stop" };
+    let finish = if generation.finish == CompletionEnd::Tokens { "length" } else { "stop" };
     let choices = json!([{
         "text": generation.text,
         "finish_reason": finish,

@@ -16,7 +16,7 @@ use repoformer_text::message::StageRun;
 use rustc_hash::FxHashMap;
 
 use super::experiment::Experiment;
-use super::plan::{Plan, Planned, Verdict, is_planned};
+use super::plan::{Plan, PlanVerdict, Planned, is_planned};
 use super::stage::{Rebuilt, StageReport, made_again, missing, remove, stale};
 
 /// An artifact of the cache.
@@ -236,14 +236,14 @@ impl<'e> Engine<'e> {
     ) -> Result<Header> {
         let state = |identity: &Identity| F::state(path, identity);
         let (mut verdict, mut header) = plan.decide(path, identity, F::recorded(path), state);
-        if verdict == Verdict::Current
+        if verdict == PlanVerdict::Current
             && path.exists()
             && let Some(flaw) = artifact.flaw(self.experiment, &header)?
         {
             (verdict, header) = (flaw.verdict(), plan.add(path, identity));
         }
         let Cost { requests, times } = artifact.cost(self.experiment)?;
-        let requests = requests.filter(|_| verdict != Verdict::Current);
+        let requests = requests.filter(|_| verdict != PlanVerdict::Current);
         let kind = header.identity.kind.clone();
         let times = times.and_then(|times| times.planned(&verdict, &kind, path));
         let planned = Planned { path: path.to_owned(), kind, verdict, requests };
@@ -343,26 +343,28 @@ impl<'e> Engine<'e> {
 
 impl Times {
     /// Its part of a dry run; `None` if it will not be written.
-    fn planned(self, of: &Verdict, kind: &str, artifact: &Path) -> Option<Planned> {
+    fn planned(self, of: &PlanVerdict, kind: &str, artifact: &Path) -> Option<Planned> {
         let Self { path, kind: own, are_certain } = self;
-        let upstream = || Verdict::Upstream(vec![(kind.to_owned(), artifact.to_owned())]);
+        let upstream = || PlanVerdict::Upstream(vec![(kind.to_owned(), artifact.to_owned())]);
         let verdict = match of {
-            Verdict::Current if path.exists() => Verdict::Current,
-            Verdict::Current => return None,
+            PlanVerdict::Current if path.exists() => PlanVerdict::Current,
+            PlanVerdict::Current => return None,
             _ if path.exists() => upstream(),
-            Verdict::Upstream(_) => upstream(),
-            _ if are_certain => Verdict::Missing,
-            _ => Verdict::Perhaps("the server's answers were timed"),
+            PlanVerdict::Upstream(_) => upstream(),
+            _ if are_certain => PlanVerdict::Missing,
+            _ => PlanVerdict::Perhaps("the server's answers were timed"),
         };
         Some(Planned::file(path, own, verdict))
     }
 }
 
 impl Flaw {
-    fn verdict(self) -> Verdict {
+    fn verdict(self) -> PlanVerdict {
         match self {
-            Self::Beside { reason, .. } => Verdict::Damaged(reason),
-            Self::Incomplete { there, wanted } => Verdict::Incomplete { there, prompts: wanted },
+            Self::Beside { reason, .. } => PlanVerdict::Damaged(reason),
+            Self::Incomplete { there, wanted } => {
+                PlanVerdict::Incomplete { there, prompts: wanted }
+            }
         }
     }
 }

@@ -21,7 +21,7 @@ use super::stage::by_repository;
 ///
 /// # Errors
 /// Rankings are missing or stale.
-pub fn trec_run(experiment: &Experiment, mode: Mode, scores: trec::Scores) -> Result<String> {
+pub fn trec_run(experiment: &Experiment, mode: Mode, scores: trec::RunScores) -> Result<String> {
     let (mut parts, ids) = (open(experiment, mode)?, ids(experiment)?);
     let names = Names::of(&mut parts)?;
     let mut rankings = Vec::new();
@@ -56,7 +56,7 @@ pub fn write_beir(experiment: &Experiment, mode: Mode, folder: &Path) -> Result<
             let (path, _) = name.rsplit_once('|').unwrap_or((name, ""));
             let mut metadata = Object::new();
             metadata.insert("repository".into(), json!(fragments.repository));
-            documents.push(beir::Record {
+            documents.push(beir::BeirRecord {
                 id: name,
                 title: Some(path),
                 text: fragments.text(fragment),
@@ -75,7 +75,7 @@ pub fn write_beir(experiment: &Experiment, mode: Mode, folder: &Path) -> Result<
         (ids[row].clone(), text.clone(), metadata)
     };
     let texts: Vec<(String, String, Object)> = texts.iter().map(query).collect();
-    let queries = texts.iter().map(|(id, text, metadata)| beir::Record {
+    let queries = texts.iter().map(|(id, text, metadata)| beir::BeirRecord {
         id,
         title: None,
         text,

@@ -116,8 +116,8 @@ impl PromptLayout {
 
 impl PromptSettings {
     /// Budget of RepoCoder's style.
-    pub(super) fn repocoder_budget(&self) -> prompt::Budget {
-        prompt::Budget { tokens: self.budget.total, blocks: self.most }
+    pub(super) fn repocoder_budget(&self) -> prompt::RepoCoderBudget {
+        prompt::RepoCoderBudget { tokens: self.budget.total, blocks: self.most }
     }
 }
 

@@ -68,7 +68,7 @@ pub use experiment::{Experiment, PromptLayout, PromptSettings, RetrievalSettings
 pub use layout::{Layout, Paths, file_name};
 pub use likelihood::likelihoods;
 pub use merge::merge;
-pub use plan::{Plan, Planned, Verdict};
+pub use plan::{Plan, PlanVerdict, Planned};
 pub use prompt::{PromptTotals, prompt, prompt_totals};
 pub use prompt_lines::TaskPrompt;
 pub use quality::retrieval_quality;

@@ -23,14 +23,14 @@ pub struct Planned {
     /// Kind of content: `prompts`.
     pub kind: String,
     /// Whether it would be made, and why.
-    pub verdict: Verdict,
+    pub verdict: PlanVerdict,
     /// Number of requests that a server would get, where it is known.
     pub requests: Option<usize>,
 }
 
 /// Whether an artifact would be made, and why.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Verdict {
+pub enum PlanVerdict {
     /// It is current.
     Current,
     /// It is missing.
@@ -54,7 +54,7 @@ pub enum Verdict {
     Perhaps(&'static str),
 }
 
-impl Verdict {
+impl PlanVerdict {
     /// `stale`
     pub fn name(&self) -> &'static str {
         match self {
@@ -96,7 +96,7 @@ impl Verdict {
 
 impl Planned {
     /// A file that is no artifact.
-    pub fn file(path: PathBuf, kind: &str, verdict: Verdict) -> Self {
+    pub fn file(path: PathBuf, kind: &str, verdict: PlanVerdict) -> Self {
         Self { path, kind: kind.to_owned(), verdict, requests: None }
     }
 
@@ -108,10 +108,10 @@ impl Planned {
             "state": self.verdict.name(),
             "reason": self.verdict.reason(),
         });
-        if let Verdict::Stale(differences) = &self.verdict {
+        if let PlanVerdict::Stale(differences) = &self.verdict {
             record["differences"] = differences.iter().map(Difference::to_record).collect();
         }
-        if let Verdict::Upstream(inputs) = &self.verdict {
+        if let PlanVerdict::Upstream(inputs) = &self.verdict {
             let of_input = |(name, path): &(String, PathBuf)| json!({"input": name, "artifact": path.display().to_string()});
             record["upstream"] = inputs.iter().map(of_input).collect();
         }
@@ -163,13 +163,13 @@ impl Plan {
         identity: &Identity,
         recorded: Option<Header>,
         state: impl Fn(&Identity) -> State,
-    ) -> (Verdict, Header) {
+    ) -> (PlanVerdict, Header) {
         if let Some(header) = self.get(path) {
             // An earlier stage of this run would have made it.
             let differences = header.identity.differences(identity);
             return match differences.is_empty() {
-                true => (Verdict::Current, header),
-                false => (Verdict::Stale(differences), self.add(path, identity)),
+                true => (PlanVerdict::Current, header),
+                false => (PlanVerdict::Stale(differences), self.add(path, identity)),
             };
         }
         // What its planned inputs will be is not known: as they were, as long as nothing else says that it is made again.
@@ -186,11 +186,13 @@ impl Plan {
             upstream.extend(new.into_iter().map(|path| (name.clone(), path)));
         }
         let verdict = match state(&as_they_were) {
-            State::Current(header) if upstream.is_empty() => return (Verdict::Current, *header),
-            State::Current(_) => Verdict::Upstream(upstream),
-            State::Missing => Verdict::Missing,
-            State::Stale(differences) => Verdict::Stale(differences),
-            State::Damaged(reason) => Verdict::Damaged(reason),
+            State::Current(header) if upstream.is_empty() => {
+                return (PlanVerdict::Current, *header);
+            }
+            State::Current(_) => PlanVerdict::Upstream(upstream),
+            State::Missing => PlanVerdict::Missing,
+            State::Stale(differences) => PlanVerdict::Stale(differences),
+            State::Damaged(reason) => PlanVerdict::Damaged(reason),
         };
         (verdict, self.add(path, identity))
     }

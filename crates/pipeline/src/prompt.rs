@@ -8,7 +8,7 @@ use repoformer_store::error::Result;
 use repoformer_text::message::StageRun;
 
 use super::contexts::needs_contexts;
-use super::engine::{Artifact, Engine, Lines, check};
+use super::engine::{Artifact, Engine, Lines, check, check_settings};
 use super::experiment::{Experiment, PromptLayout};
 use super::prompt_lines::Line;
 use super::prompt_sources::{Shared, Sources, holds_holes};
@@ -128,6 +128,8 @@ pub(super) fn require_prompts(experiment: &Experiment, mode: Mode) -> Result<Hea
         None => artifact::jsonl_header(&path).map_err(|error| made_again(error, &step))?,
     };
     let mut wanted = settings(experiment, mode);
+    // Before what they are made of, which may be stale for the same reason.
+    check_settings(&path, &header, &wanted, &step)?;
     if let Some(tasks) = &experiment.tasks {
         wanted = wanted.input(TASKS, tasks.digest());
         if are_sources_there(experiment, mode) {

@@ -4,10 +4,10 @@ use std::sync::OnceLock;
 
 use repoformer_core::prompt::shown;
 use repoformer_core::prompt::style::{Filled, Parts, Style};
-use repoformer_core::prompt::{Builder, Scratch};
+use repoformer_core::prompt::{Builder, CountScratch};
 use repoformer_core::repository::fragment::path_in_repository;
-use repoformer_core::retrieve::{Found, FragmentText, Mode, Query};
-use repoformer_core::task::cross_file::{CrossFile, Fragment};
+use repoformer_core::retrieve::{FragmentText, Mode, Query, RankedFragments};
+use repoformer_core::task::cross_file::{CrossFile, CrossFileFragment};
 use repoformer_core::task::{Task, TaskSet};
 use repoformer_store::error::Result;
 use repoformer_store::jsonl::Object;
@@ -35,7 +35,7 @@ pub struct TaskPrompt {
     /// Texts that end a completion.
     pub stop: Vec<String>,
     /// The fragments that it shows, best first.
-    pub fragments: Vec<shown::Fragment>,
+    pub fragments: Vec<shown::ShownFragment>,
     /// The right context that it was made with; empty if there is none.
     pub right: String,
 }
@@ -61,9 +61,9 @@ impl Maker<'_> {
     pub(super) fn line(
         &self,
         task: &Task,
-        found: Option<(&Found, &Query)>,
+        found: Option<(&RankedFragments, &Query)>,
         own_tokens: &OnceLock<usize>,
-        scratch: &mut Scratch,
+        scratch: &mut CountScratch,
     ) -> Result<Line> {
         let (found, query) = found.unzip();
         match (&self.builder, &self.prompts.layout) {
@@ -87,7 +87,12 @@ impl Maker<'_> {
     }
 
     /// Fragments that a prompt shows: those found, or those that the task carries.
-    fn cross_file(&self, task: &Task, found: Option<&Found>, query: Option<&Query>) -> CrossFile {
+    fn cross_file(
+        &self,
+        task: &Task,
+        found: Option<&RankedFragments>,
+        query: Option<&Query>,
+    ) -> CrossFile {
         match (&self.texts, found, query) {
             (Some(texts), Some(found), Some(query)) => {
                 CrossFile::of(texts.shown(query, found), self.language(task))
@@ -107,8 +112,8 @@ impl Maker<'_> {
     pub(super) fn task_prompt(
         &self,
         task: &Task,
-        found: Option<(&Found, &Query)>,
-        scratch: &mut Scratch,
+        found: Option<(&RankedFragments, &Query)>,
+        scratch: &mut CountScratch,
     ) -> Result<TaskPrompt> {
         let (found, query) = found.unzip();
         if let Some(builder) = &self.builder {
@@ -187,7 +192,7 @@ impl Maker<'_> {
     }
 
     /// The fragments that a filled style shows.
-    fn shown<'c>(&self, cross_file: &'c CrossFile, filled: &Filled) -> &'c [Fragment] {
+    fn shown<'c>(&self, cross_file: &'c CrossFile, filled: &Filled) -> &'c [CrossFileFragment] {
         // Of a text that the task carries, no one says which part each fragment is.
         let most = match self.mode {
             Mode::Given => usize::MAX,
@@ -236,7 +241,7 @@ impl Maker<'_> {
             metadata.extend(cut.map(|(name, value)| (name.to_owned(), value.into())));
         }
         if !cross_file.fragments.is_empty() {
-            let fragment = |f: &Fragment| json!({ "retrieved_chunk": f.text, "filename": f.path, "score": f.score });
+            let fragment = |f: &CrossFileFragment| json!({ "retrieved_chunk": f.text, "filename": f.path, "score": f.score });
             let list: Vec<Value> = self.shown(cross_file, filled).iter().map(fragment).collect();
             if let Some(cut) = self.cut(filled) {
                 let mut shown = vec![Value::Null; list.len().saturating_sub(1)];
@@ -262,9 +267,11 @@ impl Maker<'_> {
 }
 
 /// A fragment as the prompt's record would have it.
-fn shown_fragment(Fragment { path, text, score }: Fragment) -> shown::Fragment {
+fn shown_fragment(
+    CrossFileFragment { path, text, score }: CrossFileFragment,
+) -> shown::ShownFragment {
     let score = score.filter(|score| score.is_finite());
-    shown::Fragment { path: path.into(), first_line: None, score, text: text.into() }
+    shown::ShownFragment { path: path.into(), first_line: None, score, text: text.into() }
 }
 
 #[cfg(test)]
@@ -325,7 +332,8 @@ mod tests {
             score: score(fragment),
             definition: None,
         };
-        let found = Found { row: 0, sample: 0, seen: None, hits: (0..6).map(hit).collect() };
+        let found =
+            RankedFragments { row: 0, sample: 0, seen: None, hits: (0..6).map(hit).collect() };
         let (mut cuts, mut fragments_shown) = (0, 0);
         for (style, cross_file) in [
             ("repoformer", 20),
@@ -352,7 +360,7 @@ mod tests {
                     builder: None,
                 };
                 let found = is_searched.then_some((&found, &queries[0]));
-                let scratch = &mut Scratch::default();
+                let scratch = &mut CountScratch::default();
                 let line = maker.line(&task, found, &OnceLock::new(), scratch).unwrap();
                 let record = jsonl::parse(&tasks.path, 1, &line.json).unwrap();
                 let (_, read) = shown::shown_in(&record, &mut FxHashSet::default()).unwrap();

@@ -3,11 +3,11 @@
 use std::sync::{Arc, OnceLock};
 
 use rayon::prelude::*;
-use repoformer_core::prompt::{BlockCounts, Builder, BuilderSettings, Scratch};
+use repoformer_core::prompt::{BlockCounts, Builder, BuilderSettings, CountScratch};
 use repoformer_core::repository::fragment::RepoFragments;
 use repoformer_core::repository::{Shard, parallel};
 use repoformer_core::retrieve::query::hole_lines;
-use repoformer_core::retrieve::{Found, Mode, Query};
+use repoformer_core::retrieve::{Mode, Query, RankedFragments};
 use repoformer_core::task::{Task, TaskSet};
 use repoformer_store::artifact::{Identity, LineTotals};
 use repoformer_store::error::Result;
@@ -129,7 +129,7 @@ struct Wanted<'a> {
     index: usize,
     /// Index of its repository.
     part: usize,
-    found: Option<(&'a Found, &'a Query)>,
+    found: Option<(&'a RankedFragments, &'a Query)>,
     /// Reason why it has none.
     lost: Option<Message>,
 }
@@ -277,7 +277,7 @@ impl Sources {
         let (makers, wanted) = (makers?, wanted(experiment, mode, &read)?);
         // So many lines at a time are in memory.
         for wanted in wanted.chunks(64 * rayon::current_num_threads()) {
-            let line = |scratch: &mut Scratch, wanted: &Wanted<'_>| match &wanted.lost {
+            let line = |scratch: &mut CountScratch, wanted: &Wanted<'_>| match &wanted.lost {
                 Some(reason) => Err(makers[wanted.part].tasks.error(wanted.task, reason)),
                 None => makers[wanted.part].line(
                     wanted.task,
@@ -286,7 +286,7 @@ impl Sources {
                     scratch,
                 ),
             };
-            let lines = wanted.par_iter().map_init(Scratch::default, line);
+            let lines = wanted.par_iter().map_init(CountScratch::default, line);
             let lines: Vec<Result<Line>> = lines.collect();
             work.done(lines.len());
             lines.into_iter().try_for_each(&mut *emit)?;

@@ -2,7 +2,7 @@
 
 use repoformer_core::repository::fragment::{Cut, RepoFragments};
 use repoformer_core::repository::parallel;
-use repoformer_core::retrieve::{Mode, Piece, QueryForm};
+use repoformer_core::retrieve::{FileLines, Mode, QueryForm};
 use repoformer_core::task::TargetDefinition;
 use repoformer_evaluate::quality::{RetrievalQuality, RetrievalTarget, Share, TaskQuality};
 use repoformer_store::error::Result;
@@ -66,7 +66,7 @@ fn measure(experiment: &Experiment, mode: Mode, repository: &str) -> Result<Vec<
             identifiers(text, language)
         });
         let shown = texts.shown_with_places(query, found);
-        let (pieces, shown): (Vec<Piece>, Vec<&str>) =
+        let (pieces, shown): (Vec<FileLines>, Vec<&str>) =
             shown.iter().map(|(piece, fragment)| (*piece, fragment.text.as_str())).unzip();
         let mut measures = wanted.measure(&shown);
         let wanted = task.definitions().map_err(|reason| tasks.error(task, reason));
@@ -91,7 +91,7 @@ fn measure(experiment: &Experiment, mode: Mode, repository: &str) -> Result<Vec<
 
 /// Definitions of what a task's target calls, and how many of them begin in a piece.
 fn definitions_in(
-    pieces: &[Piece],
+    pieces: &[FileLines],
     fragments: &RepoFragments,
     wanted: &[TargetDefinition],
 ) -> Share {
@@ -101,7 +101,7 @@ fn definitions_in(
             Cut::Chunks(_) => wanted.code_line,
         };
         let file = fragments.file_index(&wanted.path);
-        let has = |piece: &Piece| (piece.start as usize..piece.end as usize).contains(&row);
+        let has = |piece: &FileLines| (piece.start as usize..piece.end as usize).contains(&row);
         pieces.iter().any(|piece| Some(piece.file as usize) == file && has(piece))
     };
     Share { found: wanted.iter().filter(is_shown).count(), of: wanted.len() }

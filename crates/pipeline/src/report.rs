@@ -4,13 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use repoformer_core::metrics::Metric;
-use repoformer_core::prompt::shown::{Fragment, read_fragments};
+use repoformer_core::prompt::shown::{ShownFragment, read_fragments};
 use repoformer_core::repository::parallel;
 use repoformer_core::task::{Task, TaskSet};
 use repoformer_evaluate::comparison::{Comparison, ComparisonSettings, PerTask};
 use repoformer_evaluate::executed::Executed;
 use repoformer_evaluate::report::{
-    BaselineComparison, Report, ReportMeasure, ReportTask, System, TaskOutcome,
+    BaselineComparison, ReportContents, ReportMeasure, ReportTask, System, TaskOutcome,
 };
 use repoformer_evaluate::score::{Scores, TaskScore};
 use repoformer_evaluate::statistics::{Estimate, Groups, IntervalKind, Resampling, SignFlips};
@@ -57,9 +57,9 @@ pub struct About {
 ///
 /// # Errors
 /// Scores or prompts cannot be read.
-pub fn gather(about: About, contenders: Vec<Contender>) -> Result<Report> {
+pub fn gather(about: About, contenders: Vec<Contender>) -> Result<ReportContents> {
     let Some(first) = contenders.first() else {
-        return Ok(Report::default());
+        return Ok(ReportContents::default());
     };
     let tasks = first.evaluation.tasks.clone();
     let metrics = first.evaluation.scores.as_ref().map_or(Vec::new(), Scores::metrics);
@@ -68,7 +68,7 @@ pub fn gather(about: About, contenders: Vec<Contender>) -> Result<Report> {
     let samples: Vec<usize> = samples.collect();
     let is_executed = contenders.iter().any(|contender| !contender.executed.is_empty());
     let names: Vec<&str> = contenders.iter().map(|contender| contender.name.as_str()).collect();
-    let Report { mut measures, main, exact, tasks: shown, baseline, .. } =
+    let ReportContents { mut measures, main, exact, tasks: shown, baseline, .. } =
         frame(&about, &tasks, &metrics, &names);
     if is_executed {
         measures.push(ReportMeasure {
@@ -111,7 +111,7 @@ pub fn gather(about: About, contenders: Vec<Contender>) -> Result<Report> {
             measure.title += &format!(", {several}");
         }
     }
-    Ok(Report {
+    Ok(ReportContents {
         title: about.title,
         tool_version: env!("CARGO_PKG_VERSION").into(),
         provenance: about.provenance,
@@ -127,10 +127,10 @@ pub fn gather(about: About, contenders: Vec<Contender>) -> Result<Report> {
 }
 
 /// A report before anything is measured: its tasks, measures, and systems by their names.
-fn frame(about: &About, tasks: &TaskSet, metrics: &[Metric], names: &[&str]) -> Report {
+fn frame(about: &About, tasks: &TaskSet, metrics: &[Metric], names: &[&str]) -> ReportContents {
     let measures = measures(metrics);
     let named = |name: &&str| System { name: (*name).to_owned(), ..System::default() };
-    Report {
+    ReportContents {
         main: measures.iter().position(|measure| measure.value == "es").unwrap_or(0),
         exact: measures.iter().position(|measure| measure.value == "em"),
         measures,
@@ -140,7 +140,7 @@ fn frame(about: &About, tasks: &TaskSet, metrics: &[Metric], names: &[&str]) -> 
             None => (names.len() > 1).then_some(0),
             Some(name) => names.iter().position(|other| other == name),
         },
-        ..Report::default()
+        ..ReportContents::default()
     }
 }
 
@@ -148,7 +148,7 @@ fn frame(about: &About, tasks: &TaskSet, metrics: &[Metric], names: &[&str]) -> 
 /// show something that was retrieved.
 pub fn foresee_figures(tasks: &TaskSet, metrics: &[Metric], names: &[&str]) -> Vec<(String, bool)> {
     let mut report = frame(&About::default(), tasks, metrics, names);
-    let names = |report: &Report| report.figures().into_iter().map(|(name, _)| name);
+    let names = |report: &ReportContents| report.figures().into_iter().map(|(name, _)| name);
     let sure: Vec<String> = names(&report).collect();
     for system in &mut report.systems {
         system.outcomes = vec![Some(TaskOutcome {
@@ -294,7 +294,7 @@ fn outcome(
     task: &Task,
     score: &TaskScore,
     scores: &Scores,
-    fragments: Vec<Fragment>,
+    fragments: Vec<ShownFragment>,
 ) -> TaskOutcome {
     let cut = scores.cuts.of_metric.first().and_then(|&recipe| score.cut.get(recipe));
     let prediction = cut.unwrap_or(&score.raw).first().cloned().unwrap_or_default();
@@ -314,7 +314,11 @@ fn outcome(
 }
 
 /// Share of the target's identifiers that stand in the fragments; `None` without fragments or identifiers.
-fn identifiers_retrieved(target: &str, fragments: &[Fragment], language: Language) -> Option<f64> {
+fn identifiers_retrieved(
+    target: &str,
+    fragments: &[ShownFragment],
+    language: Language,
+) -> Option<f64> {
     let bare = without_strings(target);
     let mut wanted: FxHashSet<&str> = bare_identifiers(&bare, language).into_iter().collect();
     let count = wanted.len();

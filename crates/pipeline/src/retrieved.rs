@@ -1,7 +1,7 @@
 //! Results of the stages before `prompt`: a repository's queries and retrieval, known to belong to its fragments.
 
 use repoformer_core::repository::fragment::RepoFragments;
-use repoformer_core::retrieve::{FragmentText, Hit, Hole, Mode, Queries, Retrieval};
+use repoformer_core::retrieve::{FragmentText, Hit, HoleView, Mode, Queries, Retrieval};
 use repoformer_store::artifact::Header;
 use repoformer_store::error::Result;
 
@@ -77,7 +77,7 @@ impl OnDisk {
         fragments.read_files(|outline| {
             let pairs = retrieved.retrieval.found.iter().zip(&retrieved.queries.queries);
             let files = pairs.flat_map(|(found, query)| {
-                let hole = Hole::of_query(query, outline, guard);
+                let hole = HoleView::of_query(query, outline, guard);
                 let file_of = |fragment: u32| outline.first_place(fragment as usize).file;
                 found.hits.iter().flat_map(move |hit| {
                     let named = hole.first_named_place(hit.fragment).file;

@@ -7,7 +7,9 @@ use repoformer_core::repository::fragment::RepoFragments;
 use repoformer_core::retrieve::definitions::{DefinitionIndex, FileNames, KnownNames};
 use repoformer_core::retrieve::graph::FileGraph;
 use repoformer_core::retrieve::vector::TokenSets;
-use repoformer_core::retrieve::{Mode, Queries, QueryVectors, RepositoryIndex, Retrieval, Vectors};
+use repoformer_core::retrieve::{
+    FragmentVectors, Mode, Queries, QueryVectors, RepositoryIndex, Retrieval,
+};
 use repoformer_core::task::TaskSet;
 use repoformer_store::artifact::{Header, Identity, Payload};
 use repoformer_store::error::Result;
@@ -234,7 +236,7 @@ impl<'a> Indexes<'a> {
     pub(super) fn new(
         experiment: &'a Experiment,
         fragments: &'a RepoFragments,
-        vectors: Vectors,
+        vectors: FragmentVectors,
         names: Option<&'a FileNames<'a>>,
     ) -> Result<Self> {
         let search = &experiment.retrieval.search;

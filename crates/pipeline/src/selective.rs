@@ -10,9 +10,9 @@ use repoformer_core::prompt::shown::read_shown;
 use repoformer_core::prompt::style::Style;
 use repoformer_core::repository::parallel;
 use repoformer_core::retrieve::Mode;
-use repoformer_core::task::cross_file::Fragment;
+use repoformer_core::task::cross_file::CrossFileFragment;
 use repoformer_evaluate::label::{self, signals};
-use repoformer_evaluate::mode_scores::TaskValues;
+use repoformer_evaluate::mode_scores::ScoredTask;
 use repoformer_evaluate::origin::Origin;
 use repoformer_evaluate::predictions;
 use repoformer_store::artifact::OutputFile;
@@ -32,7 +32,7 @@ pub struct Selective {
     /// As policies see them.
     pub examples: Vec<Example>,
     /// The score of each without retrieval and with it, as the modes' own artifacts have them.
-    pub scores: Vec<[TaskValues; 2]>,
+    pub scores: Vec<[ScoredTask; 2]>,
     /// Times of each, where all were measured.
     pub times: Option<Vec<RequestTimes>>,
     /// Whether any of them lacks the time for a query's dense vector.
@@ -126,7 +126,7 @@ pub fn selective(
         };
         let task = &tasks.tasks()[place];
         let shown = shown.remove(&task.row).unwrap_or_default();
-        let retrieved: Vec<Fragment> =
+        let retrieved: Vec<CrossFileFragment> =
             shown.fragments.iter().map(|fragment| fragment.to_cross_file()).collect();
         let request = Request {
             left: &task.prompt,
@@ -136,7 +136,7 @@ pub fn selective(
             fragments: &retrieved,
         };
         let metric = experiment.scoring.first();
-        let similarity = |score: &TaskValues| {
+        let similarity = |score: &ScoredTask| {
             score.get(metric, "es").ok_or_else(|| {
                 tasks.error(task, format!("its scores lack {metric}.es; score it again"))
             })

@@ -1,6 +1,6 @@
 //! Use of definitions: tasks + predictions + repositories → recall of each task's definitions.
 
-use repoformer_core::postprocess::{Hole, Recipe};
+use repoformer_core::postprocess::{HoleContext, Recipe};
 use repoformer_core::repository::corpus::Repository;
 use repoformer_core::repository::parallel;
 use repoformer_core::task::TaskSet;
@@ -47,7 +47,7 @@ pub fn definition_uses(
         let definitions = names.index();
         let uses = parallel::map(of_one().collect::<Vec<_>>(), |(task, samples)| {
             let cut: Vec<_> =
-                samples.iter().map(|sample| recipe.apply(Hole::of(task), sample)).collect();
+                samples.iter().map(|sample| recipe.apply(HoleContext::of(task), sample)).collect();
             let cut: Vec<&str> = cut.iter().map(|one| &*one.prediction).collect();
             definitions.uses(task, &cut).map_err(|reason| tasks.error(task, reason))
         });

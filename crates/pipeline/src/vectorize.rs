@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use repoformer_core::retrieve::dense::{Matrix, Text};
 use repoformer_core::retrieve::rank::Words;
 use repoformer_core::retrieve::vector::TokenSets;
-use repoformer_core::retrieve::{Mode, Queries, Vectors};
+use repoformer_core::retrieve::{FragmentVectors, Mode, Queries};
 use repoformer_store::artifact::{Identity, Payload};
 use repoformer_store::error::Result;
 use repoformer_text::message::StageRun;
@@ -211,10 +211,10 @@ impl UnreadVectors {
     }
 
     /// Reads them, one for each of `count` fragments.
-    pub(super) fn read(&mut self, count: usize) -> Result<Vectors> {
+    pub(super) fn read(&mut self, count: usize) -> Result<FragmentVectors> {
         Ok(match self {
-            Self::Sets(unread) => Vectors::Sets(unread.read(Some(count))?),
-            Self::Terms(unread) => Vectors::Terms(unread.read(Some(count))?),
+            Self::Sets(unread) => FragmentVectors::Sets(unread.read(Some(count))?),
+            Self::Terms(unread) => FragmentVectors::Terms(unread.read(Some(count))?),
         })
     }
 }

@@ -7,7 +7,7 @@ use repoformer_core::label::Signals;
 use repoformer_core::policy::Policy;
 use repoformer_core::policy::features::Request;
 use repoformer_core::policy::model::PolicyModel;
-use repoformer_core::prompt::shown::Fragment;
+use repoformer_core::prompt::shown::ShownFragment;
 use repoformer_core::prompt::style::DecisionFrame;
 use repoformer_core::task::Task;
 use repoformer_core::task::cross_file;
@@ -181,7 +181,7 @@ impl Decider {
         prompt: &TaskPrompt,
         signals: Signals,
     ) -> Result<Decision, Error> {
-        let fragments: Vec<_> = prompt.fragments.iter().map(Fragment::to_cross_file).collect();
+        let fragments: Vec<_> = prompt.fragments.iter().map(ShownFragment::to_cross_file).collect();
         match (self.policy.policy, &self.policy.model) {
             (Policy::TrialRetrieval, _) => {
                 let best = fragments.first().and_then(|best| best.score);
@@ -214,7 +214,7 @@ fn chance() -> f64 {
 fn request<'a>(
     task: &'a Task,
     right: &'a str,
-    fragments: &'a [cross_file::Fragment],
+    fragments: &'a [cross_file::CrossFileFragment],
 ) -> Request<'a> {
     Request { left: &task.prompt, right, path: &task.path, language: task.language(), fragments }
 }
@@ -223,7 +223,7 @@ fn request<'a>(
 mod tests {
     use std::sync::Arc;
 
-    use repoformer_core::prompt::shown::Fragment;
+    use repoformer_core::prompt::shown::ShownFragment;
 
     use super::*;
     use crate::tests::prompts;
@@ -239,7 +239,7 @@ mod tests {
     }
 
     fn prompt(score: Option<f64>) -> TaskPrompt {
-        let fragment = |score| Fragment {
+        let fragment = |score| ShownFragment {
             path: Arc::from("b.py"),
             first_line: None,
             score: Some(score),

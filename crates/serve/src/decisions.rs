@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use repoformer_core::prompt::shown::Fragment;
+use repoformer_core::prompt::shown::ShownFragment;
 use repoformer_models::server::StreamEnd;
 use serde::Serialize;
 
@@ -39,7 +39,7 @@ pub(crate) struct DecisionRecord {
     pub(crate) tokens: TokenCounts,
     /// The fragments that the prompt showed, until their lines are looked for.
     #[serde(skip)]
-    pub(crate) shown: Vec<Fragment>,
+    pub(crate) shown: Vec<ShownFragment>,
 }
 
 /// A fragment that a prompt showed.
@@ -100,8 +100,8 @@ impl DecisionRecord {
     }
 
     /// Sets the fragments that the prompt shows.
-    pub(crate) fn show(&mut self, fragments: &[Fragment]) {
-        let record = |fragment: &Fragment| FragmentRecord {
+    pub(crate) fn show(&mut self, fragments: &[ShownFragment]) {
+        let record = |fragment: &ShownFragment| FragmentRecord {
             path: fragment.path.to_string(),
             first_line: None,
             last_line: None,

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use repoformer_core::label::Signals;
-use repoformer_core::prompt::shown::Fragment;
+use repoformer_core::prompt::shown::ShownFragment;
 use repoformer_core::task::Task;
 use repoformer_core::task::cross_file::{self, CrossFile};
 use repoformer_evaluate::label::judge_one;
@@ -56,13 +56,13 @@ pub(crate) struct Asked {
 /// The fragments of a prompt, and its right context.
 #[derive(Debug)]
 pub(crate) struct Retrieved {
-    fragments: Vec<cross_file::Fragment>,
+    fragments: Vec<cross_file::CrossFileFragment>,
     right: String,
 }
 
 impl Retrieved {
     pub(crate) fn of(prompt: &TaskPrompt) -> Self {
-        let fragments = prompt.fragments.iter().map(Fragment::to_cross_file).collect();
+        let fragments = prompt.fragments.iter().map(ShownFragment::to_cross_file).collect();
         Self { fragments, right: prompt.right.clone() }
     }
 }

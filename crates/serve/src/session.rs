@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use repoformer_core::prompt::shown::Fragment;
+use repoformer_core::prompt::shown::ShownFragment;
 use repoformer_pipeline::TaskPrompt;
 use repoformer_store::error::Error;
 use repoformer_text::lines::line_ends;
@@ -25,7 +25,7 @@ struct Kept {
 #[derive(Debug)]
 struct Shown {
     retrieval: LiveRetrieval,
-    fragments: Vec<Fragment>,
+    fragments: Vec<ShownFragment>,
 }
 
 /// The file that is being edited.
@@ -84,7 +84,7 @@ impl Session {
             kept.and_then(|kept| kept.retrieval.take())
         };
         let Some(shown) = shown else { return Ok((new, found)) };
-        let similarity = |fragments: &[Fragment]| {
+        let similarity = |fragments: &[ShownFragment]| {
             mean(live.similarities(&found.query.text, fragments).into_iter())
         };
         let gain = similarity(&new.fragments) - similarity(&shown.fragments);

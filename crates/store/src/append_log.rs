@@ -18,12 +18,12 @@ use crate::seal::{self, Seal};
 
 /// Position of a line in the file, in bytes; the length includes the line end.
 #[derive(Debug, Clone, Copy)]
-pub struct Place {
+pub struct LinePlace {
     begin: u64,
     length: usize,
 }
 
-impl Place {
+impl LinePlace {
     /// Byte at which the line begins.
     pub fn begin(self) -> u64 {
         self.begin
@@ -83,7 +83,7 @@ impl AppendLog {
     pub fn open(
         path: &Path,
         kind: LogKind,
-        take: impl FnMut(&[u8], Place) -> bool,
+        take: impl FnMut(&[u8], LinePlace) -> bool,
     ) -> Result<Self> {
         create_folder(folder_of(path))?;
         let writing = |e| Error::writing(path, "append to this file", e);
@@ -109,7 +109,7 @@ impl AppendLog {
     pub fn read(
         path: &Path,
         kind: LogKind,
-        take: impl FnMut(&[u8], Place) -> bool,
+        take: impl FnMut(&[u8], LinePlace) -> bool,
     ) -> Result<Self> {
         check_file(path, kind)?;
         let file = File::open(path).map_err(|e| Error::reading(path, "read this file", e))?;
@@ -121,7 +121,7 @@ impl AppendLog {
     fn read_lines(
         &mut self,
         kind: LogKind,
-        mut take: impl FnMut(&[u8], Place) -> bool,
+        mut take: impl FnMut(&[u8], LinePlace) -> bool,
     ) -> Result<()> {
         let reading = |e| Error::reading(&self.path, "read this file", e);
         let mut lines = BufReader::new(self.file.try_clone().map_err(reading)?);
@@ -144,7 +144,7 @@ impl AppendLog {
             }
             let is_whole = seal::check(&line) != Seal::Broken;
             let format = seal::other_format_of_line(&line);
-            if is_whole && format.is_none() && take(&line, Place { begin: end, length }) {
+            if is_whole && format.is_none() && take(&line, LinePlace { begin: end, length }) {
                 taken += 1;
             } else if !line.iter().all(u8::is_ascii_whitespace) {
                 // This log's own, with its checksum, are no sign that the file is something else.
@@ -178,7 +178,7 @@ impl AppendLog {
     ///
     /// # Errors
     /// The file can no longer be read.
-    pub fn line(&self, place: Place) -> Result<Vec<u8>> {
+    pub fn line(&self, place: LinePlace) -> Result<Vec<u8>> {
         let (mut line, mut file) = (vec![0; place.length], &self.file);
         file.seek(SeekFrom::Start(place.begin))
             .and_then(|_| file.read_exact(&mut line))
@@ -190,7 +190,7 @@ impl AppendLog {
     ///
     /// # Errors
     /// It cannot be written.
-    pub fn append(&mut self, line: Vec<u8>) -> Result<Place> {
+    pub fn append(&mut self, line: Vec<u8>) -> Result<LinePlace> {
         let mut line = seal::seal(line);
         line.push(b'\n');
         if let Err(error) = self.file.write_all(&line) {
@@ -198,7 +198,7 @@ impl AppendLog {
             let _ = self.file.set_len(self.end);
             return Err(Error::writing(&self.path, "append to this file", error));
         }
-        let place = Place { begin: self.end, length: line.len() };
+        let place = LinePlace { begin: self.end, length: line.len() };
         self.end += line.len() as u64;
         Ok(place)
     }

@@ -260,6 +260,11 @@ impl File {
         Self::open_with(fs::File::options().write(true).create_new(true), path)
     }
 
+    /// Opens a file as it is, or creates an empty one.
+    pub fn open_or_create(path: impl AsRef<Path>) -> io::Result<Self> {
+        Self::open_with(fs::File::options().write(true).create(true).truncate(false), path)
+    }
+
     /// Opens a file to change it.
     pub fn open_with(options: &fs::OpenOptions, path: impl AsRef<Path>) -> io::Result<Self> {
         let path = path.as_ref();

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use crate::error::{Error, Result};
 use crate::files;
-use crate::readings::{self, Content};
+use crate::readings::{self, FileDigest};
 use crate::seal;
 
 /// Tool, settings, inputs and counts of a result. It contains neither time nor machine, so equal results have equal
@@ -55,7 +55,7 @@ impl Manifest {
         let mut input = json!({"name": name, "path": path.display().to_string()});
         if is_file {
             // Not of what lies there by now.
-            let Content { bytes, digest } = match readings::known(path)? {
+            let FileDigest { bytes, digest } = match readings::known(path)? {
                 Some(read) => read,
                 None => digest_of(path)?,
             };
@@ -107,17 +107,17 @@ pub fn is_part(path: &Path) -> bool {
 /// # Errors
 /// The file cannot be read.
 pub fn with_output(mut manifest: Value, path: &Path) -> Result<Value> {
-    let Content { bytes, digest } = digest_of(path)?;
+    let FileDigest { bytes, digest } = digest_of(path)?;
     manifest[OUTPUT] = json!({"bytes": bytes, "blake3": digest});
     Ok(manifest)
 }
 
 /// Length and digest of a file.
-pub fn digest_of(path: &Path) -> Result<Content> {
+pub fn digest_of(path: &Path) -> Result<FileDigest> {
     let mut hasher = blake3::Hasher::new();
     let hashed = files::File::open(path).and_then(|file| hasher.update_reader(file).map(|_| ()));
     hashed.map_err(|e| Error::reading(path, "read this file", e))?;
-    Ok(Content { bytes: hasher.count(), digest: hasher.finalize().to_hex().to_string() })
+    Ok(FileDigest { bytes: hasher.count(), digest: hasher.finalize().to_hex().to_string() })
 }
 
 /// Reads the manifest beside a file, as [`read`] does.

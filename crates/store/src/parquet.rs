@@ -117,12 +117,12 @@ fn text(value: &Value) -> Vec<u8> {
 }
 
 /// A Parquet file that is read row by row.
-pub struct Rows {
+pub struct ParquetRows {
     path: PathBuf,
     file: SerializedFileReader<std::fs::File>,
 }
 
-impl Rows {
+impl ParquetRows {
     /// Opens a file and reads its schema.
     ///
     /// # Errors

@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 
 /// Length and digest of a file's content.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Content {
+pub struct FileDigest {
     /// Length in bytes.
     pub bytes: u64,
     /// Digest of the bytes.
@@ -16,16 +16,16 @@ pub struct Content {
 }
 
 /// Contents by path: more than one where the file changed in between.
-static READ: Mutex<BTreeMap<PathBuf, Vec<Content>>> = Mutex::new(BTreeMap::new());
+static READ: Mutex<BTreeMap<PathBuf, Vec<FileDigest>>> = Mutex::new(BTreeMap::new());
 
-fn all() -> MutexGuard<'static, BTreeMap<PathBuf, Vec<Content>>> {
+fn all() -> MutexGuard<'static, BTreeMap<PathBuf, Vec<FileDigest>>> {
     READ.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Notes what was read.
 pub(crate) fn remember(path: &Path, hasher: &blake3::Hasher) {
     let digest = hasher.finalize().to_hex().to_string();
-    let content = Content { bytes: hasher.count(), digest };
+    let content = FileDigest { bytes: hasher.count(), digest };
     let mut all = all();
     let known = all.entry(path.to_owned()).or_default();
     if !known.contains(&content) {
@@ -42,7 +42,7 @@ pub(crate) fn forget(path: &Path) {
 ///
 /// # Errors
 /// It was read more than once, and changed in between.
-pub fn known(path: &Path) -> Result<Option<Content>> {
+pub fn known(path: &Path) -> Result<Option<FileDigest>> {
     match all().get(path).map(Vec::as_slice) {
         None | Some([]) => Ok(None),
         Some([content]) => Ok(Some(content.clone())),

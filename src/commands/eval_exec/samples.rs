@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::Result;
-use repoformer_core::postprocess::{Hole, Postprocess, Recipe, Step};
+use repoformer_core::postprocess::{HoleContext, Postprocess, Recipe, Step};
 use repoformer_core::task::{Task, TaskSet};
 use repoformer_evaluate::conditions::{Conditions, are_chat_answers, differences, made_with};
 use repoformer_evaluate::predictions;
@@ -66,8 +66,9 @@ pub(super) fn samples(
         Ok(of
             .filter(|(task, _)| experiment.repositories.binary_search(&task.repository).is_ok())
             .map(|(task, samples)| {
-                let cut =
-                    |sample: &String| recipe.apply(Hole::of(task), sample).prediction.into_owned();
+                let cut = |sample: &String| {
+                    recipe.apply(HoleContext::of(task), sample).prediction.into_owned()
+                };
                 samples.iter().map(cut).collect()
             })
             .collect())

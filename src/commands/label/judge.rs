@@ -11,7 +11,7 @@ use repoformer_core::repository::Shard;
 use repoformer_evaluate::conditions::{are_chat_answers, common};
 use repoformer_evaluate::label::{JudgeSettings, JudgeSummary, JudgedBy, LengthCounts, judge};
 use repoformer_evaluate::score::Scoring;
-use repoformer_formats::merge::{LACKING, Part, Positions};
+use repoformer_formats::merge::{LACKING, Positions, ShardFile};
 use repoformer_store::error::{Error, LabelInput};
 use repoformer_store::frame::ColumnType::{Integer, Number};
 use repoformer_store::manifest::Manifest;
@@ -170,7 +170,7 @@ pub(super) fn run_with(args: &LabelJudgeArgs, settings: &Settings) -> Result<()>
         [&args.base, &args.rag].into_iter().try_for_each(|path| warn_of_ends(path, &scoring))?;
     }
     // Labels of a shard's instances are a shard's, too.
-    let part = Part::of(&args.instances)?;
+    let part = ShardFile::of(&args.instances)?;
     let asked: Option<Shard> = *settings.shard;
     if let (Some(part), Some(asked)) = (&part, asked)
         && part.shard != asked

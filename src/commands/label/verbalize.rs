@@ -11,7 +11,7 @@ use repoformer_core::label::verbalize::{
 };
 use repoformer_core::prompt::style::{DecisionFrame, Style};
 use repoformer_core::repository::Shard;
-use repoformer_formats::merge::{Part, Positions};
+use repoformer_formats::merge::{Positions, ShardFile};
 use repoformer_store::error::Error;
 use repoformer_store::manifest::Manifest;
 use repoformer_text::tokenize::model::Encoder;
@@ -157,7 +157,7 @@ fn check_own_folder(folder: &Path, shard: Shard) -> Result<()> {
             );
         }
         // A damaged manifest is replaced.
-        let there = Part::of(&lines_of(folder, split)).ok().flatten();
+        let there = ShardFile::of(&lines_of(folder, split)).ok().flatten();
         if let Some(other) = there.filter(|other| other.shard != shard) {
             return fail(
                 format!("{}: holds the sequences of shard {}", folder.display(), other.shard),

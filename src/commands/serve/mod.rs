@@ -7,7 +7,7 @@ use std::io;
 use std::sync::Arc;
 
 use anyhow::Result;
-use repoformer_serve::http::{self, Guard, TOKEN_VARIABLE};
+use repoformer_serve::http::{self, RequestGuard, TOKEN_VARIABLE};
 use repoformer_serve::lsp::{self, SessionEnd};
 use repoformer_serve::{Messages, ServeError};
 use repoformer_store::error::Error;
@@ -18,7 +18,8 @@ use crate::output;
 use start::open;
 
 pub(crate) fn serve(args: &ServeArgs) -> Result<()> {
-    let guard = Guard::new(args.listen, std::env::var(TOKEN_VARIABLE).ok()).map_err(explain)?;
+    let guard =
+        RequestGuard::new(args.listen, std::env::var(TOKEN_VARIABLE).ok()).map_err(explain)?;
     let (service, watcher) = open(&args.flags, args.flags.settings_in(None, "serve")?)?;
     http::serve(Arc::new(service), guard).map_err(explain)?;
     drop(watcher);

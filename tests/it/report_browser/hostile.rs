@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use repoformer_evaluate::report::{
-    Chart, ChartPage, Fragment, IndexPage, Line, PageLink, PageTable, Report, TaskOutcome,
+    Chart, ChartPage, IndexPage, Line, PageLink, PageTable, ReportContents, ShownFragment,
+    TaskOutcome,
 };
 
 use super::browser::Browser;
@@ -15,7 +16,7 @@ const HOSTILE: &str = "</script><script>window.broken = 1</script><img src=x one
     &lt; \" ' ` ${1} \\ javascript:window.broken=1";
 
 /// A report in which every text is hostile.
-fn report() -> Report {
+fn report() -> ReportContents {
     let mut report = sample::report(12, 2);
     let hostile = || HOSTILE.to_owned();
     report.title = hostile();
@@ -38,7 +39,7 @@ fn report() -> Report {
             outcome.prediction = format!("x{HOSTILE}\r\ny");
             let (path, text): (Arc<str>, Arc<str>) = (HOSTILE.into(), HOSTILE.into());
             let (first_line, score) = (Some(3), Some(f64::INFINITY));
-            outcome.fragments = vec![Fragment { path, first_line, score, text }];
+            outcome.fragments = vec![ShownFragment { path, first_line, score, text }];
         }
     }
     report

@@ -16,11 +16,11 @@ mod speed;
 mod sweep;
 
 use browser::Browser;
-use repoformer_evaluate::report::{Report, System, TaskOutcome};
+use repoformer_evaluate::report::{ReportContents, System, TaskOutcome};
 use repoformer_evaluate::statistics::Changes;
 
 /// A window with the page of a report, read by daylight.
-fn opened(report: &Report, place: &str) -> Browser {
+fn opened(report: &ReportContents, place: &str) -> Browser {
     let mut browser = Browser::start();
     browser.look(1440, 900, false);
     browser.open(&report.page(), place);
@@ -158,7 +158,7 @@ fn tasks_are_sorted_by_a_heading() {
 }
 
 /// A report of one task, whose prediction differs from its target as told.
-fn one_task(target: &str, prediction: &str, raw: Option<&str>) -> Report {
+fn one_task(target: &str, prediction: &str, raw: Option<&str>) -> ReportContents {
     let mut report = sample::report(1, 2);
     report.tasks[0].target = target.into();
     for system in &mut report.systems {
@@ -288,7 +288,7 @@ fn keys_walk_through_the_tasks() {
 #[test]
 #[ignore = "needs Chromium"]
 fn a_report_may_be_empty_or_of_one_system() {
-    let mut browser = opened(&Report::default(), "");
+    let mut browser = opened(&ReportContents::default(), "");
     assert_eq!(browser.text("#nothing"), "The report holds no tasks.");
     browser.screenshot("empty", true);
     browser.assert_quiet();

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use repoformer_evaluate::report::{
-    BaselineComparison, Fragment, Report, ReportMeasure, ReportTask, System, TaskOutcome,
+    BaselineComparison, ReportContents, ReportMeasure, ReportTask, ShownFragment, System,
+    TaskOutcome,
 };
 use repoformer_evaluate::statistics::{Estimate, Interval};
 
@@ -38,12 +39,12 @@ impl Numbers {
 }
 
 /// As many tasks and systems as asked for; systems are `none`, `rg1`, `gt`, `rg-rg`, and further ones by number.
-pub(crate) fn report(tasks: usize, systems: usize) -> Report {
+pub(crate) fn report(tasks: usize, systems: usize) -> ReportContents {
     let sources = sources();
     let mut numbers = Numbers(7);
     let tasks: Vec<ReportTask> = (0..tasks).map(|row| task(row, &sources, &mut numbers)).collect();
     let systems = (0..systems).map(|at| system(at, &tasks, &sources, &mut numbers)).collect();
-    let mut report = Report {
+    let mut report = ReportContents {
         few: None,
         title: "Line completion in three repositories".into(),
         tool_version: env!("CARGO_PKG_VERSION").into(),
@@ -183,7 +184,7 @@ fn outcome(
 }
 
 /// Ten windows of twenty lines, most from the task's repository; one may hold the target.
-fn fragments(task: &ReportTask, sources: &[Source], numbers: &mut Numbers) -> Vec<Fragment> {
+fn fragments(task: &ReportTask, sources: &[Source], numbers: &mut Numbers) -> Vec<ShownFragment> {
     let own: Vec<&Source> =
         sources.iter().filter(|source| source.repository == task.repository).collect();
     let fragment = |rank: usize| {
@@ -191,7 +192,7 @@ fn fragments(task: &ReportTask, sources: &[Source], numbers: &mut Numbers) -> Ve
         // Few windows of a repository answer many queries.
         let first = numbers.below(source.lines.len() / 20 + 1) * 10;
         let lines = source.lines[first..].iter().take(20);
-        Fragment {
+        ShownFragment {
             path: source.path.clone(),
             first_line: Some(first),
             score: Some(0.62 / (1.0 + rank as f64 * 0.13)),
@@ -201,7 +202,7 @@ fn fragments(task: &ReportTask, sources: &[Source], numbers: &mut Numbers) -> Ve
     (0..10).map(fragment).collect()
 }
 
-fn found(target: &str, fragments: &[Fragment]) -> Option<f64> {
+fn found(target: &str, fragments: &[ShownFragment]) -> Option<f64> {
     let is_word = |c: char| c == '_' || c.is_alphanumeric();
     let words = |text: &str| -> Vec<String> {
         let words = text.split(|c| !is_word(c));
@@ -256,7 +257,7 @@ fn similarity(a: &str, b: &str) -> f64 {
 }
 
 /// Means with normal intervals, and the comparison with the baseline.
-pub(crate) fn summarize(report: &mut Report) {
+pub(crate) fn summarize(report: &mut ReportContents) {
     let tasks = report.tasks.len();
     for at in 0..report.systems.len() {
         let values = |measure| {

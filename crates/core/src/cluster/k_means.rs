@@ -7,7 +7,7 @@
 use rayon::prelude::*;
 use repoformer_store::progress::Work;
 
-use super::Vectors;
+use super::TfIdfVectors;
 
 /// Greatest number of rounds; clusters of a repository's chunks settle in about ten.
 const ROUNDS: usize = 100;
@@ -27,7 +27,7 @@ const AT_ONCE: usize = 256;
 /// let vectors = Vectors::of(&Words::of(&texts), 1);
 /// assert_eq!(k_means(&vectors, 2, &mut |n| n / 2), [0, 0, 1, 1]);
 /// ```
-pub fn k_means(vectors: &Vectors, k: usize, draw: &mut dyn FnMut(u64) -> u64) -> Vec<usize> {
+pub fn k_means(vectors: &TfIdfVectors, k: usize, draw: &mut dyn FnMut(u64) -> u64) -> Vec<usize> {
     let k = k.clamp(1, vectors.len().max(1));
     let seeds = seeds(vectors, k, draw);
     let mut clusters = vec![usize::MAX; vectors.len()];
@@ -60,7 +60,7 @@ pub fn k_means(vectors: &Vectors, k: usize, draw: &mut dyn FnMut(u64) -> u64) ->
 const MARGIN: f64 = 1e-5;
 
 /// Draws the first centroids: each a document, with probability proportional to its squared distance from the earlier ones.
-fn seeds(vectors: &Vectors, k: usize, draw: &mut dyn FnMut(u64) -> u64) -> Vec<usize> {
+fn seeds(vectors: &TfIdfVectors, k: usize, draw: &mut dyn FnMut(u64) -> u64) -> Vec<usize> {
     let mut seeds = Vec::with_capacity(k);
     if vectors.is_empty() {
         return seeds;
@@ -110,7 +110,7 @@ struct Postings {
 }
 
 impl Postings {
-    fn new(vectors: &Vectors) -> Self {
+    fn new(vectors: &TfIdfVectors) -> Self {
         let mut of_term = vec![Vec::new(); vectors.terms()];
         for document in 0..vectors.len() {
             for (term, weight) in vectors.row(document) {
@@ -156,7 +156,7 @@ struct Nearest {
 
 impl Centroids {
     /// Computes the means of `count` clusters; documents without a cluster have a greater number.
-    fn means(vectors: &Vectors, clusters: &[usize], count: usize) -> Self {
+    fn means(vectors: &TfIdfVectors, clusters: &[usize], count: usize) -> Self {
         let mut members = vec![Vec::new(); count];
         for (document, cluster) in clusters.iter().enumerate() {
             if let Some(members) = members.get_mut(*cluster) {
@@ -262,8 +262,8 @@ mod tests {
     use super::*;
     use crate::retrieve::rank::Words;
 
-    fn vectors(texts: &[String]) -> Vectors {
-        Vectors::of(&Words::of(texts), 1)
+    fn vectors(texts: &[String]) -> TfIdfVectors {
+        TfIdfVectors::of(&Words::of(texts), 1)
     }
 
     /// A generator good enough for tests.
@@ -275,7 +275,7 @@ mod tests {
     }
 
     /// Dense vectors and distances to every centroid, round after round, from the same seeds.
-    fn plainly(vectors: &Vectors, k: usize, seed: u64) -> Vec<usize> {
+    fn plainly(vectors: &TfIdfVectors, k: usize, seed: u64) -> Vec<usize> {
         let dense: Vec<Vec<f64>> = (0..vectors.len())
             .map(|document| {
                 let mut dense = vec![0.0; vectors.terms()];
@@ -322,7 +322,7 @@ mod tests {
     }
 
     /// Squared distance of a document from a cluster's mean.
-    fn distance(vectors: &Vectors, means: &Centroids, document: usize, cluster: usize) -> f64 {
+    fn distance(vectors: &TfIdfVectors, means: &Centroids, document: usize, cluster: usize) -> f64 {
         let row = vectors.row(document);
         let product = |(term, weight): &(u32, f32)| {
             let of_term = means.of_term[*term as usize].iter();

@@ -5,4 +5,4 @@ mod k_means;
 mod tf_idf;
 
 pub use k_means::k_means;
-pub use tf_idf::Vectors;
+pub use tf_idf::TfIdfVectors;

@@ -5,7 +5,7 @@ use crate::retrieve::rank::Words;
 /// TF-IDF vectors of documents: a term counts `tf · (1 + ln((1 + n) / (1 + df)))`, and each vector has length 1, as
 /// in scikit-learn's `TfidfVectorizer`. A document without terms has an empty vector.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Vectors {
+pub struct TfIdfVectors {
     /// `first[d]..first[d + 1]` are the entries of document d.
     first: Vec<usize>,
     /// Terms and weights, by ascending term.
@@ -14,7 +14,7 @@ pub struct Vectors {
     terms: usize,
 }
 
-impl Vectors {
+impl TfIdfVectors {
     /// Computes the vectors of documents; terms in fewer than `min_df` documents are left out, unless no term is left.
     ///
     /// ```

@@ -9,11 +9,11 @@ use repoformer_text::named;
 
 use super::code::{Code, CodeFile, Reading};
 use super::nearest::{EqualChunks, Hit, Question, nearest};
-use crate::cluster::{Vectors, k_means};
+use crate::cluster::{TfIdfVectors, k_means};
 use crate::repository::corpus::Repository;
 use crate::repository::fragment::ChunkShape;
 use crate::retrieve::rank::Words;
-use crate::task::cross_file::{CrossFile, Fragment};
+use crate::task::cross_file::{CrossFile, CrossFileFragment};
 use crate::task::sample::{
     BodyCut, CountedLines, Exclusions, FUNCTION_LINES, FunctionHoles, POISSON_MEAN, Stream,
     UnparsedFile, function_holes, tables,
@@ -288,7 +288,7 @@ fn clusters(
     }
     let text = |place: &Place| code.files[place.file].joined(place.lines.clone());
     let texts: Vec<String> = places.iter().map(text).collect();
-    let vectors = Vectors::of(&Words::of(&texts), MIN_DF);
+    let vectors = TfIdfVectors::of(&Words::of(&texts), MIN_DF);
     let of_each = k_means(&vectors, count.max(1), &mut |n| stream.below(n as usize) as u64);
     let mut clusters = vec![Vec::new(); of_each.iter().max().map_or(0, |most| most + 1)];
     for (place, cluster) in of_each.into_iter().enumerate() {
@@ -373,7 +373,7 @@ fn instance(code: &Code, hole: &Hole, hits: &[Hit], drawing: &Drawing) -> Instan
             true => &from.path,
             false => crate::repository::fragment::path_in_repository(&from.path),
         };
-        Fragment {
+        CrossFileFragment {
             path: path.to_owned(),
             text: from.joined(hit.start..hit.end),
             score: Some(hit.score),

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use repoformer_store::append_log::{AppendLog, LogKind, Place};
+use repoformer_store::append_log::{AppendLog, LinePlace, LogKind};
 use repoformer_store::error::{Error, Result};
 use repoformer_text::message::UserChoice;
 use rustc_hash::FxHashMap;
@@ -96,8 +96,8 @@ pub(super) struct Journal {
 /// Lines of a repository.
 #[derive(Debug)]
 struct KnownDraw {
-    result: Place,
-    records: Vec<Place>,
+    result: LinePlace,
+    records: Vec<LinePlace>,
 }
 
 impl Journal {
@@ -115,7 +115,7 @@ impl Journal {
             let Ok(drawn) = serde_json::from_slice::<RepositoryDraw>(line) else {
                 return serde_json::from_slice::<OlderLine>(line).is_ok();
             };
-            let mut records: Vec<Place> = begun.remove(&drawn.key).unwrap_or_default();
+            let mut records: Vec<LinePlace> = begun.remove(&drawn.key).unwrap_or_default();
             // Those before them are of a run that was interrupted within the repository.
             if let Some(interrupted) = records.len().checked_sub(drawn.instances) {
                 records.drain(..interrupted);

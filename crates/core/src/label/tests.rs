@@ -13,8 +13,8 @@ use crate::repository::fragment::{ChunkShape, Cut, RepoFragments};
 use crate::repository::record::RawRepository;
 use crate::retrieve::rank::{Ranker, Vocabulary, Words};
 use crate::retrieve::{
-    Hit, Limits, Mode, Queries, Query, QueryForm, QueryVectors, RepositoryIndex, SearchSettings,
-    Ties, Vectors, Visibility,
+    FragmentVectors, Hit, Mode, Queries, Query, QueryForm, QueryVectors, RankLimits,
+    RepositoryIndex, SearchSettings, Ties, Visibility,
 };
 
 fn sample_repository(name: &str) -> Repository {
@@ -47,7 +47,7 @@ fn by_index(
     let settings = SearchSettings {
         ranker: Ranker::Jaccard,
         vocabulary: Vocabulary::Words,
-        visibility: Visibility::OtherFiles { limits: Limits::default(), ties: Ties::Nearest },
+        visibility: Visibility::OtherFiles { limits: RankLimits::default(), ties: Ties::Nearest },
         top_k: 3,
     };
     let query = |(row, (file, text)): (u32, &(usize, String))| Query {
@@ -70,7 +70,7 @@ fn by_index(
         shape: None,
         queries: (0..).zip(asked).map(query).collect(),
     };
-    let vectors = Vectors::Terms(Words::of(&chunks.texts()));
+    let vectors = FragmentVectors::Terms(Words::of(&chunks.texts()));
     let index = RepositoryIndex::new(&chunks, vectors, &settings);
     let retrieval = index.search(&queries, QueryVectors::default());
     let hit = |hit: &Hit| {
@@ -257,7 +257,7 @@ fn repositories_are_filtered_by_what_they_import() {
 #[test]
 fn raw_records_say_what_they_import() {
     let sample = sample_repository("quillpad");
-    let contents = sample.files.iter().map(|file| crate::repository::record::Content {
+    let contents = sample.files.iter().map(|file| crate::repository::record::FileText {
         path: file.path.split_once('/').unwrap().1.into(),
         text: file.text.clone(),
     });

@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::features::{Context, Hashed, Local, Request, Retrieved};
 use crate::label::{LIKELIHOOD, Label, PASS, Signals};
 use crate::repository::parallel;
-use crate::task::cross_file::Fragment;
+use crate::task::cross_file::CrossFileFragment;
 
 /// One judged instance.
 #[derive(Debug, Clone, PartialEq)]
@@ -108,7 +108,7 @@ impl Example {
             below.unwrap_or(path).to_owned()
         };
         let [score_base, score_rag] = outcome.score;
-        let score = |fragment: &Fragment| fragment.score.filter(|score| !score.is_nan());
+        let score = |fragment: &CrossFileFragment| fragment.score.filter(|score| !score.is_nan());
         let is_known = !(request.fragments.is_empty() && retrieved_something);
         let [em_base, em_rag] = outcome.em;
         Self {

@@ -1,10 +1,10 @@
 //! The body of the function that a hole is in: Repoformer's function completion.
 
 use repoformer_text::language::syntax::{Syntax, is_bare_string, is_comment, preorder, walk};
-use repoformer_text::language::{Language, Layout};
+use repoformer_text::language::{BlockMarks, Language};
 use repoformer_text::lines::{is_space, strip, unfinished_line};
 
-use super::Hole;
+use super::HoleContext;
 use super::prefix::Prefixes;
 use super::uncut::{Cut, Uncut};
 
@@ -20,8 +20,8 @@ const MOST_CHARACTERS: usize = 4_000;
 /// could be cut is. A left context that ends with a line gets the target's indentation first, which the program's own data
 /// has there. In other languages, which the program does not know, the prediction ends before the brace that closes the body.
 /// The left context is all of the file before the hole, where that is known.
-pub(super) fn function_body(hole: &Hole<'_>, prediction: &str) -> Cut {
-    if hole.language.spec().layout == Layout::Braces {
+pub(super) fn function_body(hole: &HoleContext<'_>, prediction: &str) -> Cut {
+    if hole.language.spec().layout == BlockMarks::Braces {
         return Cut::of_parsed(prediction, to_closing_brace(hole, prediction));
     }
     let left = Left::of(hole);
@@ -50,13 +50,13 @@ pub(super) fn function_body(hole: &Hole<'_>, prediction: &str) -> Cut {
 }
 
 /// Whether a hole can be a function's body: in Python, a target of more than one line.
-pub(super) fn may_be_function_body(hole: &Hole<'_>) -> bool {
+pub(super) fn may_be_function_body(hole: &HoleContext<'_>) -> bool {
     let code_lines = hole.target.split('\n').filter(|line| !strip(line).is_empty());
-    hole.language.spec().layout != Layout::Braces && code_lines.count() >= 2
+    hole.language.spec().layout != BlockMarks::Braces && code_lines.count() >= 2
 }
 
 /// Whether a hole begins where a function's body does, but for a docstring, and its target has more than one line.
-pub fn is_function_body(hole: &Hole<'_>) -> bool {
+pub fn is_function_body(hole: &HoleContext<'_>) -> bool {
     if !may_be_function_body(hole) {
         return false;
     }
@@ -88,7 +88,7 @@ struct Left {
 }
 
 impl Left {
-    fn of(hole: &Hole<'_>) -> Self {
+    fn of(hole: &HoleContext<'_>) -> Self {
         let is_lengthened = unfinished_line(hole.known_left()).is_empty();
         let mut lines = hole.target.split('\n').filter(|_| is_lengthened);
         let first = lines.find(|line| !strip(line).is_empty()).unwrap_or("");
@@ -150,7 +150,7 @@ fn bodies(text: &str) -> Option<Vec<String>> {
 }
 
 /// The prediction up to the brace that closes more than it opened; `None` if it cannot be parsed within bounds.
-fn to_closing_brace<'a>(hole: &Hole<'_>, prediction: &'a str) -> Option<&'a str> {
+fn to_closing_brace<'a>(hole: &HoleContext<'_>, prediction: &'a str) -> Option<&'a str> {
     let left = hole.known_left();
     let text = format!("{left}{prediction}");
     let syntax = Syntax::parse(&text, hole.language)?;

@@ -3,7 +3,7 @@
 use repoformer_text::language::Language;
 use repoformer_text::lines::{is_space, strip};
 
-use super::Hole;
+use super::HoleContext;
 use super::prefix::Prefixes;
 use super::uncut::{Cut, Uncut};
 
@@ -59,7 +59,7 @@ pub(super) fn bracket(prediction: &str) -> &str {
 ///
 /// `get_python_one_statement` of CrossCodeEval's `eval_utils.py`, which tries every character but can only stop before a
 /// line's end. Its parse of more than five seconds, or of a tree too deep for Python, counts as an error there, not here.
-pub(super) fn first_statement(hole: &Hole<'_>, prediction: &str) -> Cut {
+pub(super) fn first_statement(hole: &HoleContext<'_>, prediction: &str) -> Cut {
     let left_context = hole.left_context;
     let mut prefixes = Prefixes::new(left_context, prediction);
     let ends = memchr::memchr_iter(b'\n', prediction.as_bytes());

@@ -6,7 +6,7 @@ use crate::task::Task;
 
 /// The hole that a prediction fills.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Hole<'a> {
+pub struct HoleContext<'a> {
     /// Text of the file before the hole, as shown to the model, without cross-file context; empty if unknown.
     pub left_context: &'a str,
     /// All of the file before the hole, where more of it is known than the left context; cuts of function bodies use it.
@@ -17,7 +17,7 @@ pub struct Hole<'a> {
     pub language: Language,
 }
 
-impl<'a> Hole<'a> {
+impl<'a> HoleContext<'a> {
     /// Returns the hole of a task.
     pub fn of(task: &'a Task) -> Self {
         Self {

@@ -26,7 +26,7 @@ use std::str::FromStr;
 
 use repoformer_store::error::{Error, Result};
 use repoformer_text::language::{
-    Layout, parse_without_comments, without_comment_signs, without_comments,
+    BlockMarks, parse_without_comments, without_comment_signs, without_comments,
 };
 
 use crate::metrics::Metric;
@@ -34,7 +34,7 @@ use crate::metrics::repocoder::stripped_lines;
 use crate::task::{Task, TaskFiles};
 
 pub use body::is_function_body;
-pub use hole::Hole;
+pub use hole::HoleContext;
 use uncut::Cut;
 pub use uncut::Uncut;
 
@@ -119,7 +119,7 @@ impl Step {
     }
 
     /// Applies the step to a prediction, which is code that a chat model marked if `is_marked`.
-    fn apply(self, hole: &Hole<'_>, prediction: &str, is_marked: bool) -> Cut {
+    fn apply(self, hole: &HoleContext<'_>, prediction: &str, is_marked: bool) -> Cut {
         let language = hole.language;
         let kept = match self {
             Self::Thoughts => chat::without_thoughts(hole, prediction),
@@ -140,8 +140,8 @@ impl Step {
                 return Cut::of_prediction(stripped_lines(prediction, count).0);
             }
             Self::Statement => match language.spec().layout {
-                Layout::Indentation => return cut::first_statement(hole, prediction),
-                Layout::Braces => cut::bracket(prediction),
+                BlockMarks::Indentation => return cut::first_statement(hole, prediction),
+                BlockMarks::Braces => cut::bracket(prediction),
             },
             Self::Bracket => cut::bracket(prediction),
             Self::FunctionBody => return body::function_body(hole, prediction),
@@ -177,12 +177,12 @@ pub struct Recipe(Vec<Step>);
 
 impl Recipe {
     /// Applies the steps.
-    pub fn apply<'a>(&self, hole: Hole<'a>, prediction: &'a str) -> Processed<'a> {
+    pub fn apply<'a>(&self, hole: HoleContext<'a>, prediction: &'a str) -> Processed<'a> {
         let (target, prediction) = (hole.target.into(), prediction.into());
         let mut now = Processed { target, prediction, uncut: None };
         let mut is_marked = false;
         for step in &self.0 {
-            let hole = Hole { target: &now.target, ..hole };
+            let hole = HoleContext { target: &now.target, ..hole };
             let cut = step.apply(&hole, &now.prediction, is_marked);
             is_marked |= cut.is_marked;
             if let Some(target) = cut.target {
@@ -422,7 +422,7 @@ impl FunctionBodies {
 
 /// Whether a task's hole is a function body; `None` where too little of the file is known.
 fn is_known_body(task: &Task) -> Option<bool> {
-    let hole = Hole::of(task);
+    let hole = HoleContext::of(task);
     match task.kind() {
         Some("function") => Some(true),
         Some("chunk") => Some(false),

@@ -1,7 +1,7 @@
 //! A retrieved fragment as a block of comment lines.
 
-use crate::repository::fragment::{self, Place, RepoFragments};
-use crate::retrieve::{Align, FragmentText, Hit, Hole};
+use crate::repository::fragment::{self, FragmentPlace, RepoFragments};
+use crate::retrieve::{Align, FragmentText, Hit, HoleView};
 
 const HEAD: &str = "Here are some relevant code fragments from other files of the repo:";
 const FOUND_IN: &str = "the below code fragment can be found in:";
@@ -38,7 +38,7 @@ impl Frame {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Block {
     /// Named in this order, one line each.
-    pub places: Vec<Place>,
+    pub places: Vec<FragmentPlace>,
     /// Index of the file that the lines are taken from.
     pub file: u32,
     /// First line.
@@ -49,12 +49,12 @@ pub struct Block {
 
 impl Block {
     /// True if its lines are those of a place.
-    pub(super) fn has_lines_of(&self, place: Place) -> bool {
+    pub(super) fn has_lines_of(&self, place: FragmentPlace) -> bool {
         (self.start, self.end) == (place.start, place.end)
     }
 
     /// Block of a fragment. A fragment that is shown as it is loses one blank line at its end, as in the reference.
-    pub fn of(hit: &Hit, texts: &FragmentText<'_>, hole: &Hole<'_>) -> Self {
+    pub fn of(hit: &Hit, texts: &FragmentText<'_>, hole: &HoleView<'_>) -> Self {
         let piece = texts.piece(hit, hole);
         let lines = &texts.fragments().files[piece.file as usize].lines;
         let is_itself = match texts.settings().align {

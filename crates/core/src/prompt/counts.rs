@@ -11,7 +11,7 @@ use crate::repository::fragment::RepoFragments;
 
 /// Buffers for counting, kept by a thread from prompt to prompt; they never change a result.
 #[derive(Debug, Default)]
-pub struct Scratch {
+pub struct CountScratch {
     pub(super) cache: PieceCache,
     text: String,
     /// Where each line of `text` ends, its newline included.
@@ -54,7 +54,7 @@ fn unknown(count: usize) -> Box<[Count]> {
 impl BlockCounts {
     /// Counts nothing yet.
     pub fn new(fragments: &RepoFragments, tokenizer: &P50k) -> Self {
-        let mut scratch = Scratch::default();
+        let mut scratch = CountScratch::default();
         let Frame { comment, found_in, separator, .. } = Frame::of(fragments);
         let mut frame_line = |line: &str| line_tokens(tokenizer, comment, line, &mut scratch);
         Self {
@@ -74,7 +74,7 @@ impl BlockCounts {
         fragments: &RepoFragments,
         tokenizer: &P50k,
         block: &Block,
-        scratch: &mut Scratch,
+        scratch: &mut CountScratch,
     ) -> Option<usize> {
         let mut tokens = self.frame as usize;
         for place in &block.places {
@@ -108,7 +108,7 @@ impl BlockCounts {
         fragments: &RepoFragments,
         tokenizer: &P50k,
         file: u32,
-        scratch: &mut Scratch,
+        scratch: &mut CountScratch,
     ) -> u32 {
         let count = &self.names[file as usize];
         if count.load(Relaxed) == 0 {
@@ -126,9 +126,9 @@ impl BlockCounts {
         tokenizer: &P50k,
         lines: impl Iterator<Item = &'l str>,
         counts: &[Count],
-        scratch: &mut Scratch,
+        scratch: &mut CountScratch,
     ) -> usize {
-        let Scratch { cache, text, ends, .. } = scratch;
+        let CountScratch { cache, text, ends, .. } = scratch;
         text.clear();
         ends.clear();
         for line in lines {
@@ -168,7 +168,7 @@ fn line_tokens(
     tokenizer: &P50k,
     comment: &str,
     line: &str,
-    Scratch { cache, text, .. }: &mut Scratch,
+    CountScratch { cache, text, .. }: &mut CountScratch,
 ) -> u32 {
     text.clear();
     text.extend([line, "\n", comment]);
@@ -181,10 +181,10 @@ pub(super) fn head_and_prompt(
     frame: &Frame,
     tokenizer: &P50k,
     prompt: &str,
-    scratch: &mut Scratch,
+    scratch: &mut CountScratch,
 ) -> usize {
     let head = line_tokens(tokenizer, frame.comment, &frame.head, scratch) as usize;
-    let Scratch { cache, text, .. } = scratch;
+    let CountScratch { cache, text, .. } = scratch;
     text.clear();
     text.extend([frame.separator.as_str(), "\n\n", prompt]);
     head + tokenizer.count_with(text, cache)

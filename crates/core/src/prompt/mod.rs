@@ -12,7 +12,7 @@ pub mod style;
 
 pub use block::Block;
 use block::Frame;
-pub use counts::{BlockCounts, Scratch};
+pub use counts::{BlockCounts, CountScratch};
 
 use std::sync::{Arc, OnceLock};
 
@@ -21,7 +21,7 @@ use repoformer_text::tokenize::P50k;
 
 use crate::repository::fragment::{RepoFragments, path_in_repository};
 use crate::retrieve::{
-    Found, FragmentText, FragmentTextSettings, Hit, Hole, Mode, Query, QueryForm,
+    FragmentText, FragmentTextSettings, Hit, HoleView, Mode, Query, QueryForm, RankedFragments,
 };
 use crate::task::Task;
 
@@ -30,14 +30,14 @@ const HEAD_TOKENS: usize = 20;
 
 /// Bounds of the retrieved part of a prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Budget {
+pub struct RepoCoderBudget {
     /// The head and the blocks stay below this many tokens (2000 for Codex, 1000 for CodeGen in the reference).
     pub tokens: usize,
     /// At most this many blocks.
     pub blocks: usize,
 }
 
-impl Default for Budget {
+impl Default for RepoCoderBudget {
     fn default() -> Self {
         Self { tokens: 2000, blocks: 10 }
     }
@@ -66,7 +66,7 @@ pub struct Builder<'a> {
     frame: Frame,
     mode: Mode,
     form: QueryForm,
-    budget: Budget,
+    budget: RepoCoderBudget,
 }
 
 /// How the prompts of one mode are built.
@@ -80,7 +80,7 @@ pub struct BuilderSettings {
     /// other modes the window itself.
     pub shown: FragmentTextSettings,
     /// Bounds of the retrieved part.
-    pub budget: Budget,
+    pub budget: RepoCoderBudget,
 }
 
 impl<'a> Builder<'a> {
@@ -117,8 +117,8 @@ impl<'a> Builder<'a> {
     }
 
     /// The prompt of a task with what was found for it; the task's own prompt where nothing was searched.
-    pub fn build(&self, task: &Task, found: Option<&Found>) -> Prompt {
-        self.build_with(task, found, &OnceLock::new(), &mut Scratch::default())
+    pub fn build(&self, task: &Task, found: Option<&RankedFragments>) -> Prompt {
+        self.build_with(task, found, &OnceLock::new(), &mut CountScratch::default())
     }
 
     /// Builds one of many prompts: with buffers that a thread keeps, and the tokens that a task's own part of its
@@ -126,9 +126,9 @@ impl<'a> Builder<'a> {
     pub fn build_with(
         &self,
         task: &Task,
-        found: Option<&Found>,
+        found: Option<&RankedFragments>,
         own_tokens: &OnceLock<usize>,
-        scratch: &mut Scratch,
+        scratch: &mut CountScratch,
     ) -> Prompt {
         let Some(found) = found else {
             return Prompt {
@@ -160,13 +160,13 @@ impl<'a> Builder<'a> {
         text
     }
 
-    fn hole(&self, task: &Task) -> Hole<'a> {
+    fn hole(&self, task: &Task) -> HoleView<'a> {
         let guard = self.texts.settings().visibility.guard();
-        Hole::of(task, self.fragments, guard)
+        HoleView::of(task, self.fragments, guard)
     }
 
     /// Blocks best first while they fit; one that does not is passed over and the next is tried.
-    fn choose(&self, task: &Task, hits: &[Hit], scratch: &mut Scratch) -> Chosen {
+    fn choose(&self, task: &Task, hits: &[Hit], scratch: &mut CountScratch) -> Chosen {
         let hole = self.hole(task);
         let mut chosen = Chosen::default();
         for hit in hits {
@@ -207,7 +207,7 @@ impl<'a> Builder<'a> {
     }
 
     /// The fragments that a prompt shows, best first, as [`shown::shown_in`] reads them from its line.
-    pub fn shown(&self, task: &Task, prompt: &Prompt) -> Vec<shown::Fragment> {
+    pub fn shown(&self, task: &Task, prompt: &Prompt) -> Vec<shown::ShownFragment> {
         let (hole, fragments) = (self.hole(task), self.fragments);
         let shown = |(hit, block): (&Hit, &Block)| {
             let place = hole.first_named_place(hit.fragment);
@@ -218,7 +218,7 @@ impl<'a> Builder<'a> {
             let path = path_in_repository(&fragments.files[place.file as usize].path);
             let score = Some(hit.score.value()).filter(|score| score.is_finite());
             let first_line = Some(block.start as usize);
-            shown::Fragment { path: path.into(), first_line, score, text: text.into() }
+            shown::ShownFragment { path: path.into(), first_line, score, text: text.into() }
         };
         prompt.chosen.iter().zip(&prompt.blocks).map(shown).collect()
     }

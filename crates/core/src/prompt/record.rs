@@ -7,8 +7,8 @@ use repoformer_store::jsonl::Object;
 
 use super::block::Block;
 use super::json;
-use crate::repository::fragment::{Place, RepoFragments};
-use crate::retrieve::{Hit, Hole, Mode, Query, QueryForm, Score};
+use crate::repository::fragment::{FragmentPlace, RepoFragments};
+use crate::retrieve::{Hit, HoleView, Mode, Query, QueryForm, Score};
 use crate::task::{Format, Task};
 
 /// Fields of a task's metadata that a prompt writes itself: the task may have been a prompt once.
@@ -32,7 +32,7 @@ pub(super) struct Retrieved<'a> {
     pub(super) chosen: &'a [Hit],
     /// The lines that it shows for each.
     pub(super) blocks: &'a [Block],
-    pub(super) hole: Hole<'a>,
+    pub(super) hole: HoleView<'a>,
 }
 
 impl Record<'_> {
@@ -121,7 +121,7 @@ impl Record<'_> {
         out.extend_from_slice(b"}}");
     }
 
-    fn hit(&self, hit: &Hit, hole: &Hole<'_>, out: &mut Vec<u8>) {
+    fn hit(&self, hit: &Hit, hole: &HoleView<'_>, out: &mut Vec<u8>) {
         open(out);
         text("context", self.fragments.text(hit.fragment as usize), out);
         list("metadata", out);
@@ -139,7 +139,7 @@ impl Record<'_> {
 
     /// The lines that stand in the prompt, where any are others than were found: in the order of the fragments, `null`
     /// for one that is shown as it is.
-    fn shown(&self, chosen: &[Hit], blocks: &[Block], hole: &Hole<'_>, out: &mut Vec<u8>) {
+    fn shown(&self, chosen: &[Hit], blocks: &[Block], hole: &HoleView<'_>, out: &mut Vec<u8>) {
         let is_itself =
             |(hit, block): (&Hit, &Block)| block.has_lines_of(hole.first_named_place(hit.fragment));
         if chosen.iter().zip(blocks).all(is_itself) {
@@ -162,7 +162,7 @@ impl Record<'_> {
         out.push(b']');
     }
 
-    fn place(&self, place: Place, out: &mut Vec<u8>) {
+    fn place(&self, place: FragmentPlace, out: &mut Vec<u8>) {
         open(out);
         path(&self.fragments.files[place.file as usize].path, out);
         let number_field = self.fragments.cut.number_field();

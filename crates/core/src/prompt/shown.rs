@@ -14,7 +14,7 @@ use crate::task::fields::MADE;
 
 /// A retrieved piece of code. Its texts are shared by the outcomes that show it.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Fragment {
+pub struct ShownFragment {
     /// The file that it comes from.
     pub path: Arc<str>,
     /// 0-based line where it begins there.
@@ -25,10 +25,10 @@ pub struct Fragment {
     pub text: Arc<str>,
 }
 
-impl Fragment {
+impl ShownFragment {
     /// As tasks carry it.
-    pub fn to_cross_file(&self) -> cross_file::Fragment {
-        cross_file::Fragment {
+    pub fn to_cross_file(&self) -> cross_file::CrossFileFragment {
+        cross_file::CrossFileFragment {
             path: self.path.to_string(),
             text: self.text.to_string(),
             score: self.score,
@@ -40,7 +40,7 @@ impl Fragment {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ShownContexts {
     /// The fragments, best first, as they stand in the prompt.
-    pub fragments: Vec<Fragment>,
+    pub fragments: Vec<ShownFragment>,
     /// The right context that it was made with, whole, where the task carries another or none.
     pub right: Option<String>,
 }
@@ -49,7 +49,7 @@ pub struct ShownContexts {
 ///
 /// # Errors
 /// The file cannot be read, or a record in it has a wrong field.
-pub fn read_fragments(path: &Path) -> Result<FxHashMap<usize, Vec<Fragment>>> {
+pub fn read_fragments(path: &Path) -> Result<FxHashMap<usize, Vec<ShownFragment>>> {
     let shown = read_shown(path)?.into_iter();
     Ok(shown.map(|(row, shown)| (row, shown.fragments)).collect())
 }
@@ -103,7 +103,11 @@ pub fn shown_in(
 
 /// A hit as windows (`context`, `metadata[0]`) or chunks (`retrieved_chunk`, `filename`) write it, with the `lines` that are
 /// shown for it, where those are others.
-fn fragment(hit: &Object, lines: Option<&Object>, texts: &mut FxHashSet<Arc<str>>) -> Fragment {
+fn fragment(
+    hit: &Object,
+    lines: Option<&Object>,
+    texts: &mut FxHashSet<Arc<str>>,
+) -> ShownFragment {
     let text_of = |object: &Object, names: [&str; 2]| {
         let found = names.iter().find_map(|name| object.get(*name)?.as_str());
         found.unwrap_or_default().to_owned()
@@ -131,7 +135,7 @@ fn fragment(hit: &Object, lines: Option<&Object>, texts: &mut FxHashSet<Arc<str>
         .or(place.and_then(Value::as_object));
     let first_line = place.and_then(|place| Some(place.get("start_line_no")?.as_u64()? as usize));
     let score = hit.get("sim_score").or_else(|| hit.get("score"));
-    Fragment {
+    ShownFragment {
         path: shared(path),
         first_line,
         score: score.and_then(Value::as_f64),

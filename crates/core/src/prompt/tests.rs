@@ -12,8 +12,8 @@ use crate::retrieve::rank::{Ranker, Vocabulary};
 use crate::retrieve::records;
 use crate::retrieve::vector::TokenSets;
 use crate::retrieve::{
-    Align, HoleGuard, Queries, QueryForm, QuerySettings, QueryVectors, RepositoryIndex, Score,
-    SearchSettings, Vectors, Visibility,
+    Align, FragmentVectors, HoleGuard, Queries, QueryForm, QuerySettings, QueryVectors,
+    RepositoryIndex, Score, SearchSettings, Visibility,
 };
 use crate::task::TaskSet;
 
@@ -35,8 +35,8 @@ fn hit(fragment: u32) -> Hit {
     Hit { fragment, text_of: fragment, score, definition: None }
 }
 
-fn found(hits: Vec<Hit>) -> Found {
-    Found { row: 0, sample: 0, seen: None, hits }
+fn found(hits: Vec<Hit>) -> RankedFragments {
+    RankedFragments { row: 0, sample: 0, seen: None, hits }
 }
 
 fn shown(align: Align, guard: HoleGuard) -> FragmentTextSettings {
@@ -49,7 +49,7 @@ fn shown(align: Align, guard: HoleGuard) -> FragmentTextSettings {
 }
 
 /// RepoCoder's prompts of a mode.
-fn settings(mode: Mode, guard: HoleGuard, budget: Budget) -> BuilderSettings {
+fn settings(mode: Mode, guard: HoleGuard, budget: RepoCoderBudget) -> BuilderSettings {
     BuilderSettings {
         mode,
         form: QueryForm::Window,
@@ -76,7 +76,7 @@ fn a_block_that_does_not_fit_is_passed_over_and_the_next_tried() {
     let p50k = P50k;
     let hits = (0..windows.len() as u32).map(hit).collect();
     let within = |tokens| {
-        let budget = Budget { tokens, blocks: 10 };
+        let budget = RepoCoderBudget { tokens, blocks: 10 };
         let settings = settings(Mode::LeftContext, HoleGuard::Strict, budget);
         Builder::new(&windows, &p50k, settings)
     };
@@ -93,7 +93,7 @@ fn threads_that_count_the_same_lines_at_once_agree() {
     let shape = WindowShape { window_size: 40, slice_size: 40, ..WindowShape::default() };
     let windows = windows(&[("a.py", numbered("some_name", 400))], shape);
     let task = Task::new("r/0".into(), "r/none.py", 0, 0, "", "");
-    let (p50k, hole) = (P50k, Hole::of(&task, &windows, HoleGuard::Strict));
+    let (p50k, hole) = (P50k, HoleView::of(&task, &windows, HoleGuard::Strict));
     let texts = FragmentText::new(&windows, shown(Align::None, HoleGuard::Strict), |_| true);
     let numbers = 0..windows.len() as u32;
     let blocks: Vec<Block> = numbers.map(|n| Block::of(&hit(n), &texts, &hole)).collect();
@@ -102,7 +102,7 @@ fn threads_that_count_the_same_lines_at_once_agree() {
     for _ in 0..3000 {
         let counts = BlockCounts::new(&windows, &p50k);
         let count = |block: &Block| {
-            counts.tokens_below(usize::MAX, &windows, &p50k, block, &mut Scratch::default())
+            counts.tokens_below(usize::MAX, &windows, &p50k, block, &mut CountScratch::default())
         };
         let counted: Vec<_> = blocks.par_iter().with_max_len(1).map(count).collect();
         assert_eq!(counted, expected);
@@ -135,8 +135,8 @@ fn prompts(
     tasks: &TaskSet,
     mode: Mode,
     guard: HoleGuard,
-    budget: Budget,
-) -> Vec<(Prompt, Found)> {
+    budget: RepoCoderBudget,
+) -> Vec<(Prompt, RankedFragments)> {
     let p50k = P50k;
     let targets = tasks.tasks().iter().map(|task| vec![task.ground_truth.clone()]);
     let predictions: Vec<Vec<String>> = targets.collect();
@@ -148,13 +148,14 @@ fn prompts(
         visibility: Visibility::Guarded(guard),
         top_k: 20,
     };
-    let vectors = Vectors::Sets(TokenSets::of_fragments(windows, &p50k));
+    let vectors = FragmentVectors::Sets(TokenSets::of_fragments(windows, &p50k));
     let query_sets = TokenSets::of_queries(&queries, &p50k);
     let query_vectors = QueryVectors { sets: Some(&query_sets), ..QueryVectors::default() };
     let retrieval = RepositoryIndex::new(windows, vectors, &search).search(&queries, query_vectors);
     let builder = Builder::new(windows, &p50k, settings(mode, guard, budget));
-    let of =
-        |found: Found| (builder.build(&tasks.tasks()[found.row as usize], Some(&found)), found);
+    let of = |found: RankedFragments| {
+        (builder.build(&tasks.tasks()[found.row as usize], Some(&found)), found)
+    };
     retrieval.found.into_iter().map(of).collect()
 }
 
@@ -167,7 +168,7 @@ fn plain_line(
     query: Option<&Query>,
     prompt: &Prompt,
 ) -> String {
-    let hole = Hole::of(task, windows, guard);
+    let hole = HoleView::of(task, windows, guard);
     let shape = windows.cut.windows().unwrap();
     let hit = |hit| records::hit(windows, hit, &hole, true);
     let mut metadata = task.metadata.clone();
@@ -241,7 +242,7 @@ proptest! {
         let prompt = (context_start..line_no).map(|n| format!("own_{n}_ = a\n")).collect::<String>();
         let task = Task::new("r/0".into(), "r/own.py", context_start, line_no, "own_x = a", &prompt);
         let tasks = TaskSet::new("t".into(), vec![task]);
-        for (built, _) in prompts(&windows, &tasks, mode, HoleGuard::Strict, Budget::default()) {
+        for (built, _) in prompts(&windows, &tasks, mode, HoleGuard::Strict, RepoCoderBudget::default()) {
             for n in line_no..count {
                 let line = format!("own_{n}_ ");
                 prop_assert!(!built.text.contains(&line), "line {} of hole {} in\n{}", n, line_no, built.text);
@@ -264,9 +265,9 @@ proptest! {
         let files: Vec<_> = texts.iter().enumerate().map(|(i, text)| (names[i], text.clone())).collect();
         let windows = windows(&files, WindowShape { window_size, ..WindowShape::default() });
         let p50k = P50k;
-        let (counts, mut scratch) = (BlockCounts::new(&windows, &p50k), Scratch::default());
+        let (counts, mut scratch) = (BlockCounts::new(&windows, &p50k), CountScratch::default());
         let task = Task::new("r/0".into(), "r/a.py", 0, 0, "", &prompt);
-        let hole = Hole::of(&Task { path: "r/none.py".into(), ..task.clone() }, &windows, guard);
+        let hole = HoleView::of(&Task { path: "r/none.py".into(), ..task.clone() }, &windows, guard);
         for window in 0..windows.len() as u32 {
             for align in [Align::None, Align::Extend] {
                 let texts = FragmentText::new(&windows, shown(align, guard), |_| true);
@@ -283,7 +284,7 @@ proptest! {
         }
         let tasks = TaskSet::new("t".into(), vec![task]);
         for tokens in [25, 60, 150, 2000] {
-            for (built, _) in prompts(&windows, &tasks, mode, guard, Budget { tokens, blocks: 3 }) {
+            for (built, _) in prompts(&windows, &tasks, mode, guard, RepoCoderBudget { tokens, blocks: 3 }) {
                 prop_assert_eq!(built.tokens, p50k.count(&built.text), "{:?}", built.text);
             }
         }
@@ -302,8 +303,8 @@ proptest! {
         let mut task = Task::new("r/0".into(), "r/a.py", 0, 0, "\"", &prompt);
         task.metadata.extend(metadata);
         task.extra = extra;
-        let (p50k, own_tokens, mut scratch) = (P50k, OnceLock::new(), Scratch::default());
-        let (tasks, budget) = (TaskSet::new("t".into(), vec![task]), Budget { tokens, blocks: 3 });
+        let (p50k, own_tokens, mut scratch) = (P50k, OnceLock::new(), CountScratch::default());
+        let (tasks, budget) = (TaskSet::new("t".into(), vec![task]), RepoCoderBudget { tokens, blocks: 3 });
         let shared = Builder::new(&windows, &p50k, settings(Mode::Without, guard, budget)).counts();
         for mode in [Mode::LeftContext, Mode::GroundTruth, Mode::Prediction] {
             let settings = settings(mode, guard, budget);

@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use super::form::QueryForm;
 use super::mode::Mode;
-use super::visibility::Hole;
-use crate::repository::fragment::{Cut, Place, RepoFragments};
+use super::visibility::HoleView;
+use crate::repository::fragment::{Cut, FragmentPlace, RepoFragments};
 
 /// Lines that are shown for a fragment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
@@ -60,7 +60,7 @@ impl Align {
 
 /// Some lines of a file, which are shown for a fragment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct Piece {
+pub struct FileLines {
     /// Index in [`RepoFragments::files`].
     pub file: u32,
     /// First line.
@@ -69,13 +69,13 @@ pub struct Piece {
     pub end: u32,
 }
 
-impl Piece {
+impl FileLines {
     /// Lines shown for a fragment at one of its places. They never leave the place's file, nor reach behind the start of the
     /// prompt in the hole's own file.
     pub fn of(
-        place: Place,
+        place: FragmentPlace,
         align: Align,
-        hole: &Hole<'_>,
+        hole: &HoleView<'_>,
         enclosing: impl FnOnce(Self) -> Option<Self>,
     ) -> Self {
         let fragments = hole.fragments;
@@ -91,7 +91,7 @@ impl Piece {
         aligned.filter(|piece| !is_hidden(piece)).unwrap_or(itself)
     }
 
-    pub(super) fn at(place: Place) -> Self {
+    pub(super) fn at(place: FragmentPlace) -> Self {
         Self { file: place.file, start: place.start, end: place.end }
     }
 
@@ -112,19 +112,19 @@ impl Piece {
 }
 
 /// The fragment cut from a file after this one, or before it.
-fn neighbour(fragments: &RepoFragments, place: Place, step: i64) -> Option<Piece> {
+fn neighbour(fragments: &RepoFragments, place: FragmentPlace, step: i64) -> Option<FileLines> {
     match fragments.cut {
         Cut::Chunks(_) => {
             let number = u32::try_from(i64::from(place.number) + step).ok()?;
             let chunk = fragments.numbered(place.file, number)?;
-            Some(Piece::at(fragments.first_place(chunk as usize)))
+            Some(FileLines::at(fragments.first_place(chunk as usize)))
         }
         Cut::Windows(shape) => {
             let count = fragments.files[place.file as usize].lines.count();
             let line_no = i64::from(place.number) + step * shape.step() as i64;
             let line_no = usize::try_from(line_no).ok().filter(|line| *line < count)?;
             let lines = shape.around(line_no, count);
-            Some(Piece { file: place.file, start: lines.start as u32, end: lines.end as u32 })
+            Some(FileLines { file: place.file, start: lines.start as u32, end: lines.end as u32 })
         }
     }
 }

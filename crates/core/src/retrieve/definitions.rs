@@ -12,17 +12,17 @@ use std::ops::Range;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::align::Piece;
+use super::align::FileLines;
 use super::query::Query;
 use super::rank::distance;
 pub use crate::repository::definitions::KnownNames;
 use repoformer_store::progress::Work;
 use repoformer_text::language::syntax::Syntax;
-use repoformer_text::language::{Grammar, Language, Layout, chains, identifiers};
+use repoformer_text::language::{BlockMarks, Grammar, Language, chains, identifiers};
 use repoformer_text::lines::{Lines, strip};
 
 use crate::repository::definitions::{
-    Definition, Definitions, LookUp, Names, Paths, RepositoryNames, Rows,
+    Definition, Definitions, LookUp, Names, RepositoryNames, Rows, SourcePaths,
 };
 use crate::repository::fragment::{Cut, FragmentFile, RepoFragments};
 use crate::repository::{parallel, unparsed};
@@ -51,13 +51,13 @@ pub struct Defining {
     /// Its score.
     pub score: f64,
     /// The definition that most of the score is for; of equal ones the first. Its lines are those from its name to its end.
-    pub definition: Piece,
+    pub definition: FileLines,
 }
 
 /// Names of a repository's files: what they define, import and call.
 pub struct FileNames<'a> {
     fragments: &'a RepoFragments,
-    paths: Paths<'a>,
+    paths: SourcePaths<'a>,
     names: RepositoryNames,
 }
 
@@ -99,7 +99,7 @@ impl<'a> FileNames<'a> {
         let paths = files.iter().map(|file| (file.path.as_str(), file.same_as));
         Self {
             fragments,
-            paths: Paths::new(&fragments.repository, paths),
+            paths: SourcePaths::new(&fragments.repository, paths),
             names: RepositoryNames::new(fragments.language, names),
         }
     }
@@ -203,7 +203,7 @@ impl DefinitionIndex<'_> {
             let file = definition.file;
             let places = &self.places[file as usize];
             let mut add = |fragment, score, rows: Rows| {
-                let piece = Piece { file, start: rows.start, end: rows.end };
+                let piece = FileLines { file, start: rows.start, end: rows.end };
                 found.entry(fragment).or_default().add(score, piece);
             };
             for (fragment, share) in places.shares(definition.rows) {
@@ -238,11 +238,11 @@ impl DefinitionIndex<'_> {
 struct Sum {
     score: f64,
     /// The largest part, and the definition that it is for.
-    best: Option<(f64, Piece)>,
+    best: Option<(f64, FileLines)>,
 }
 
 impl Sum {
-    fn add(&mut self, part: f64, definition: Piece) {
+    fn add(&mut self, part: f64, definition: FileLines) {
         self.score += part;
         if self.best.is_none_or(|(best, _)| part > best) {
             self.best = Some((part, definition));
@@ -303,7 +303,7 @@ fn mentions<'a>(query: &'a Query, own: &OwnFile<'a>) -> Vec<(Vec<&'a str>, f64)>
         add(line, 1.0 / (1.0 + distance(number, query.hole as usize) as f64).sqrt());
     }
     // A block of indented lines may go on behind its last one.
-    let end = usize::from(syntax.spec().layout == Layout::Indentation);
+    let end = usize::from(syntax.spec().layout == BlockMarks::Indentation);
     let around = |lines: &Range<usize>| lines.start < row && row < lines.end + end;
     for scope in syntax.scopes().into_iter().map(|scope| scope.span.lines).filter(around) {
         let head = scope.start..row.min(scope.start + HEAD_AROUND);

@@ -7,14 +7,14 @@ use repoformer_text::language::Grammar;
 use repoformer_text::language::syntax::{self, Parsed, ScopeKind, Syntax};
 use rustc_hash::FxHashSet;
 
-use super::align::{Align, Piece};
+use super::align::{Align, FileLines};
 use super::definitions::HEAD;
 use super::query::Query;
-use super::search::{Found, Hit};
-use super::visibility::{Hole, Visibility};
+use super::search::{Hit, RankedFragments};
+use super::visibility::{HoleView, Visibility};
 use crate::repository::fragment::{FragmentFile, RepoFragments, path_in_repository};
 use crate::repository::unparsed;
-use crate::task::cross_file::Fragment;
+use crate::task::cross_file::CrossFileFragment;
 
 /// Turns ranked fragments into the paths and texts that prompts show.
 #[derive(Debug)]
@@ -74,14 +74,18 @@ impl<'a> FragmentText<'a> {
     }
 
     /// The fragments for one query, best first. The same text is shown once.
-    pub fn shown(&self, query: &Query, found: &Found) -> Vec<Fragment> {
+    pub fn shown(&self, query: &Query, found: &RankedFragments) -> Vec<CrossFileFragment> {
         self.shown_with_places(query, found).into_iter().map(|(_, fragment)| fragment).collect()
     }
 
     /// The fragments for one query, best first, each with the lines that its text is of.
-    pub fn shown_with_places(&self, query: &Query, found: &Found) -> Vec<(Piece, Fragment)> {
+    pub fn shown_with_places(
+        &self,
+        query: &Query,
+        found: &RankedFragments,
+    ) -> Vec<(FileLines, CrossFileFragment)> {
         let FragmentTextSettings { align, most, full_paths, visibility } = self.settings;
-        let hole = Hole::of_query(query, self.fragments, visibility.guard());
+        let hole = HoleView::of_query(query, self.fragments, visibility.guard());
         // Texts stand where the reference's order of ties puts them, beside whatever name, repeated ones included.
         let apart = visibility.sorts_texts_apart() && align == Align::None;
         let mut seen: FxHashSet<&str> = FxHashSet::default();
@@ -92,7 +96,7 @@ impl<'a> FragmentText<'a> {
             }
             let piece = self.piece(hit, &hole);
             let of_text = match apart {
-                true => Piece::at(self.fragments.first_place(hit.text_of as usize)),
+                true => FileLines::at(self.fragments.first_place(hit.text_of as usize)),
                 false => piece,
             };
             let text = of_text.text(self.fragments);
@@ -100,14 +104,14 @@ impl<'a> FragmentText<'a> {
                 let path = &self.fragments.files[piece.file as usize].path;
                 let path = if full_paths { path } else { path_in_repository(path) };
                 let (path, text, score) = (path.to_owned(), text.to_owned(), hit.score.value());
-                shown.push((of_text, Fragment { path, text, score: Some(score) }));
+                shown.push((of_text, CrossFileFragment { path, text, score: Some(score) }));
             }
         }
         shown
     }
 
     /// Lines that are shown for a fragment that was found.
-    pub fn piece(&self, hit: &Hit, hole: &Hole<'_>) -> Piece {
+    pub fn piece(&self, hit: &Hit, hole: &HoleView<'_>) -> FileLines {
         let place = hole.first_named_place(hit.fragment);
         let align = self.settings.align;
         let of_definition = hit.definition.and_then(|definition| match align {
@@ -116,7 +120,7 @@ impl<'a> FragmentText<'a> {
             _ => None,
         });
         of_definition
-            .unwrap_or_else(|| Piece::of(place, align, hole, |piece| self.enclosing(piece)))
+            .unwrap_or_else(|| FileLines::of(place, align, hole, |piece| self.enclosing(piece)))
     }
 
     /// Whether functions and classes are shown for fragments that hold them or parts of them.
@@ -135,7 +139,7 @@ impl<'a> FragmentText<'a> {
     }
 
     /// The function or class around some lines: the smallest that holds them all, else the function around the middle one.
-    fn enclosing(&self, piece: Piece) -> Option<Piece> {
+    fn enclosing(&self, piece: FileLines) -> Option<FileLines> {
         let scopes = self.scopes_of(piece.file);
         let around = |start: u32, end: u32| {
             let holds = move |scope: &&Scope| {
@@ -146,7 +150,7 @@ impl<'a> FragmentText<'a> {
         let middle = piece.start + (piece.end - piece.start) / 2;
         let whole = around(piece.start, piece.end);
         let mut snapped = whole.into_iter().chain(around(middle, middle + 1));
-        let of_lines = |scope: &Scope| Piece {
+        let of_lines = |scope: &Scope| FileLines {
             start: scope.lines.start as u32,
             end: scope.lines.end as u32,
             ..piece
@@ -155,7 +159,7 @@ impl<'a> FragmentText<'a> {
     }
 
     /// Whether a prompt can show the lines of a function or class.
-    fn fits(&self, scope: &Scope, lines: Piece) -> bool {
+    fn fits(&self, scope: &Scope, lines: FileLines) -> bool {
         *scope.fits.get_or_init(|| (self.fits.0)(lines.text(self.fragments)))
     }
 
@@ -171,26 +175,27 @@ impl<'a> FragmentText<'a> {
     }
 
     /// The function or class that a definition is, which begins with the line of its name.
-    fn scope_of(&self, definition: Piece) -> Option<&Scope> {
+    fn scope_of(&self, definition: FileLines) -> Option<&Scope> {
         let row = definition.start as usize;
         let is_it = |scope: &&Scope| scope.lines.start <= row && row < scope.head_end;
         self.scopes_of(definition.file).iter().rev().find(is_it)
     }
 
     /// Signature of a definition; the first lines of what is neither function nor class.
-    fn signature(&self, definition: Piece) -> Option<Piece> {
+    fn signature(&self, definition: FileLines) -> Option<FileLines> {
         let scope = self.scope_of(definition);
         let lines = scope.map(|scope| scope.lines.start as u32..scope.head_end as u32);
         let first = definition.start..definition.end.min(definition.start + HEAD);
         let lines = lines.unwrap_or(first);
-        Some(Piece { file: definition.file, start: lines.start, end: lines.end })
+        Some(FileLines { file: definition.file, start: lines.start, end: lines.end })
     }
 
     /// All of a definition, where it fits.
-    fn body(&self, definition: Piece) -> Option<Piece> {
+    fn body(&self, definition: FileLines) -> Option<FileLines> {
         let scope = self.scope_of(definition)?;
         let (start, end) = (scope.lines.start as u32, scope.lines.end as u32);
-        Some(Piece { file: definition.file, start, end }).filter(|lines| self.fits(scope, *lines))
+        Some(FileLines { file: definition.file, start, end })
+            .filter(|lines| self.fits(scope, *lines))
     }
 }
 

@@ -26,13 +26,14 @@ pub mod visibility;
 #[cfg(test)]
 mod tests;
 
-pub use align::{Align, Piece};
+pub use align::{Align, FileLines};
 pub use form::QueryForm;
 pub use fragment_text::{FragmentText, FragmentTextSettings};
-pub use index::{Index, Level, Scratch};
+pub use index::{Level, SearchScratch, TokenSetIndex};
 pub use mode::{Mode, REPOCODER_MODES};
 pub use query::{Queries, Query, QuerySettings};
 pub use search::{
-    Found, Hit, QueryVectors, RepositoryIndex, Retrieval, Score, SearchSettings, Vectors,
+    FragmentVectors, Hit, QueryVectors, RankedFragments, RepositoryIndex, Retrieval, Score,
+    SearchSettings,
 };
-pub use visibility::{Hole, HoleGuard, Limits, Ties, View, Visibility, distance};
+pub use visibility::{HoleGuard, HoleView, RankLimits, Ties, View, Visibility, distance};

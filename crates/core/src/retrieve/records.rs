@@ -5,11 +5,13 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::repository::fragment::{Place, RepoFragments};
-use crate::retrieve::{Found, Hit, Hole, HoleGuard, Mode, Queries, Query, QueryForm, Score};
+use crate::repository::fragment::{FragmentPlace, RepoFragments};
+use crate::retrieve::{
+    Hit, HoleGuard, HoleView, Mode, Queries, Query, QueryForm, RankedFragments, Score,
+};
 
 /// `{"fpath_tuple", "line_no" | "chunk", "start_line_no", "end_line_no", "window_size", "repo", "slice_size"}`.
-pub fn place(fragments: &RepoFragments, place: Place) -> Value {
+pub fn place(fragments: &RepoFragments, place: FragmentPlace) -> Value {
     let [size, overlap] = fragments.cut.fields();
     let mut record = Map::new();
     record.insert("fpath_tuple".into(), tuple(&fragments.files[place.file as usize].path));
@@ -54,7 +56,7 @@ pub fn query(queries: &Queries, query: &Query, context: bool) -> Value {
 }
 
 /// A fragment's record with `sim_score`, and `overlap` and `union` where those are known; places are those that prompts name.
-pub fn hit(fragments: &RepoFragments, hit: &Hit, hole: &Hole<'_>, context: bool) -> Value {
+pub fn hit(fragments: &RepoFragments, hit: &Hit, hole: &HoleView<'_>, context: bool) -> Value {
     let places = hole.named_places(hit.fragment).into_iter();
     let places = places.map(|p| place(fragments, p)).collect();
     let text = context.then(|| fragments.text(hit.fragment as usize));
@@ -82,8 +84,8 @@ pub struct RetrievalRecords<'a> {
 
 impl RetrievalRecords<'_> {
     /// `{"task_id", "row", "candidates"?, "query_window": {…}, "top_k_context": [hit, …]}`, best first.
-    pub fn of(&self, found: &Found, of_query: &Query) -> Value {
-        let hole = Hole::of_query(of_query, self.fragments, self.guard);
+    pub fn of(&self, found: &RankedFragments, of_query: &Query) -> Value {
+        let hole = HoleView::of_query(of_query, self.fragments, self.guard);
         let hits = found.hits.iter();
         let hits = hits.map(|h| hit(self.fragments, h, &hole, self.context));
         let mut record = json!({ "task_id": of_query.task_id, "row": found.row });

@@ -7,14 +7,14 @@ use repoformer_store::progress::Work;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
-use super::align::Piece;
+use super::align::FileLines;
 use super::definitions::Defining;
-use super::index::{Hit as Overlap, Index as SetIndex};
+use super::index::{TokenSetIndex as SetIndex, WindowHit as Overlap};
 use super::mode::Mode;
 use super::query::{Queries, Query};
-use super::rank::{self, Ranker, Scratch, Vocabulary, Words};
+use super::rank::{self, RankScratch, Ranker, Vocabulary, Words};
 use super::vector::TokenSets;
-use super::visibility::{Hole, Seen, View, Visibility};
+use super::visibility::{HoleView, View, Visibility, VisibleFragments};
 use crate::repository::fragment::RepoFragments;
 
 /// A ranker's score.
@@ -52,12 +52,12 @@ pub struct Hit {
     pub score: Score,
     /// The definition in it that [`Ranker::Definitions`] found; of a fusion, where this ranks it before the others' mean.
     #[serde(skip)]
-    pub definition: Option<Piece>,
+    pub definition: Option<FileLines>,
 }
 
 /// The fragments found for one query.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Found {
+pub struct RankedFragments {
     /// The task's row.
     pub row: u32,
     /// Which of the task's predictions was searched with; 0 in the other modes.
@@ -82,7 +82,7 @@ pub struct Retrieval {
     /// Number of fragments searched: every hit is below it.
     pub fragments: u32,
     /// A result a query.
-    pub found: Vec<Found>,
+    pub found: Vec<RankedFragments>,
 }
 
 /// Ranker of a search, what it compares, and which fragments it returns.
@@ -127,7 +127,7 @@ impl SearchSettings {
 
 /// Vectors of a repository's fragments.
 #[derive(Debug)]
-pub enum Vectors {
+pub enum FragmentVectors {
     /// Sets of `p50k_base` tokens.
     Sets(TokenSets),
     /// Counted terms.
@@ -160,7 +160,7 @@ pub struct RepositoryIndex<'a> {
 enum Engine {
     /// Sets of tokens; the words whose numbers they are, where queries have to be numbered alike.
     Sets(Box<SetIndex>, Option<Box<Words>>),
-    Terms(Box<rank::Index>),
+    Terms(Box<rank::DocumentIndex>),
 }
 
 impl<'a> RepositoryIndex<'a> {
@@ -170,15 +170,15 @@ impl<'a> RepositoryIndex<'a> {
     /// Where there are not as many vectors as fragments.
     pub fn new(
         fragments: &'a RepoFragments,
-        vectors: Vectors,
+        vectors: FragmentVectors,
         settings: &'a SearchSettings,
     ) -> Self {
         let engine = match vectors {
-            Vectors::Sets(sets) => Engine::Sets(Box::new(SetIndex::new(&sets)), None),
-            Vectors::Terms(words) if settings.by_sets() => {
+            FragmentVectors::Sets(sets) => Engine::Sets(Box::new(SetIndex::new(&sets)), None),
+            FragmentVectors::Terms(words) if settings.by_sets() => {
                 Engine::Sets(Box::new(SetIndex::new(&words.sets())), Some(Box::new(words)))
             }
-            Vectors::Terms(words) => Engine::Terms(Box::new(rank::Index::new(
+            FragmentVectors::Terms(words) => Engine::Terms(Box::new(rank::DocumentIndex::new(
                 words,
                 &fragments.texts(),
                 std::slice::from_ref(&settings.ranker),
@@ -214,10 +214,15 @@ impl<'a> RepositoryIndex<'a> {
         }
     }
 
-    fn by_sets(&self, index: &SetIndex, queries: &Queries, sets: &TokenSets) -> Vec<Found> {
+    fn by_sets(
+        &self,
+        index: &SetIndex,
+        queries: &Queries,
+        sets: &TokenSets,
+    ) -> Vec<RankedFragments> {
         let guard = self.settings.visibility.guard();
-        let hole = |query| Hole::of_query(query, self.fragments, guard);
-        let holes: Vec<Hole<'_>> = queries.queries.iter().map(hole).collect();
+        let hole = |query| HoleView::of_query(query, self.fragments, guard);
+        let holes: Vec<HoleView<'_>> = queries.queries.iter().map(hole).collect();
         let allowed = |query: usize, fragment| holes[query].allows(fragment);
         let hits = index.search_all(sets, self.settings.top_k, allowed);
         let hit = |hit: Overlap| Hit {
@@ -226,7 +231,7 @@ impl<'a> RepositoryIndex<'a> {
             score: Score::Jaccard { overlap: hit.overlap, union: hit.union },
             definition: None,
         };
-        let found = |(query, hits): (&Query, Vec<Overlap>)| Found {
+        let found = |(query, hits): (&Query, Vec<Overlap>)| RankedFragments {
             row: query.row,
             sample: query.sample,
             seen: None,
@@ -238,10 +243,10 @@ impl<'a> RepositoryIndex<'a> {
     /// Queries that see the same fragments share their statistics.
     fn by_terms(
         &self,
-        index: &rank::Index,
+        index: &rank::DocumentIndex,
         queries: &Queries,
         vectors: QueryVectors<'_>,
-    ) -> Vec<Found> {
+    ) -> Vec<RankedFragments> {
         let mut of_key: FxHashMap<(&str, u32), Vec<usize>> = FxHashMap::default();
         for (number, query) in queries.queries.iter().enumerate() {
             of_key.entry(self.view.key(query)).or_default().push(number);
@@ -249,7 +254,7 @@ impl<'a> RepositoryIndex<'a> {
         let mut groups: Vec<((&str, u32), Vec<usize>)> = of_key.into_iter().collect();
         groups.sort_unstable();
         let work = Work::of("search", "queries", queries.queries.len());
-        let of_group = |scratch: &mut Scratch, (_, numbers): &((&str, u32), Vec<usize>)| {
+        let of_group = |scratch: &mut RankScratch, (_, numbers): &((&str, u32), Vec<usize>)| {
             let seen = self.view.of_query(&queries.queries[numbers[0]]);
             let of_each = numbers.iter().map(|&number| {
                 let query = &queries.queries[number];
@@ -257,7 +262,7 @@ impl<'a> RepositoryIndex<'a> {
                 let scores = |found: &Vec<Defining>| {
                     found.iter().map(|found| (found.fragment, found.score)).collect()
                 };
-                let wanted = rank::Query {
+                let wanted = rank::RankQuery {
                     lines: query.lines().collect(),
                     hole: query.hole as usize,
                     dense: vectors.cosines.map(|cosines| cosines(number)),
@@ -273,33 +278,33 @@ impl<'a> RepositoryIndex<'a> {
             });
             of_each.collect::<Vec<_>>()
         };
-        let groups = groups.par_iter().map_init(Scratch::default, of_group);
-        let mut found: Vec<(usize, Found)> = groups.flatten().collect();
+        let groups = groups.par_iter().map_init(RankScratch::default, of_group);
+        let mut found: Vec<(usize, RankedFragments)> = groups.flatten().collect();
         found.sort_unstable_by_key(|(number, _)| *number);
         found.into_iter().map(|(_, found)| found).collect()
     }
 
     fn ranked(
         &self,
-        index: &rank::Index,
+        index: &rank::DocumentIndex,
         query: &Query,
-        wanted: &rank::Query<'_>,
-        seen: &Seen,
-        scratch: &mut Scratch,
-    ) -> Found {
+        wanted: &rank::RankQuery<'_>,
+        seen: &VisibleFragments,
+        scratch: &mut RankScratch,
+    ) -> RankedFragments {
         let SearchSettings { ranker, top_k, .. } = self.settings;
         let mut by = |priority: &[u32]| index.rank(ranker, wanted, priority, *top_k, scratch);
         let names = by(&seen.priority);
         // Texts that are sorted on their own have the same scores, place by place.
         let texts = seen.text_priority.as_deref().map(&mut by);
         let texts = texts.as_ref().unwrap_or(&names);
-        let hit = |(name, text): (&rank::Hit, &rank::Hit)| Hit {
+        let hit = |(name, text): (&rank::DocumentHit, &rank::DocumentHit)| Hit {
             fragment: name.document,
             text_of: text.document,
             score: Score::Value(name.score),
             definition: None,
         };
-        Found {
+        RankedFragments {
             row: query.row,
             sample: query.sample,
             seen: Some(seen.count as u32),
@@ -313,7 +318,7 @@ impl<'a> RepositoryIndex<'a> {
         hits: &mut [Hit],
         mut defining: Vec<Defining>,
         prior: &[f64],
-        seen: &Seen,
+        seen: &VisibleFragments,
     ) {
         // They were ranked by these scores.
         for found in &mut defining {
@@ -350,7 +355,7 @@ impl Payload for Retrieval {
     fn columns(&self) -> Result<Vec<Column<'_>>, String> {
         let mut columns = vec![Column::records("found", self)?];
         let hits = self.found.iter().flat_map(|found| &found.hits);
-        let definitions: Vec<Option<Piece>> = hits.map(|hit| hit.definition).collect();
+        let definitions: Vec<Option<FileLines>> = hits.map(|hit| hit.definition).collect();
         if definitions.iter().any(Option::is_some) {
             columns.push(Column::records(DEFINITIONS, &definitions)?);
         }
@@ -360,7 +365,7 @@ impl Payload for Retrieval {
     fn from_columns(columns: &mut Columns) -> Result<Self> {
         let mut retrieval: Self = columns.records("found")?;
         if columns.has(DEFINITIONS) {
-            let definitions: Vec<Option<Piece>> = columns.records(DEFINITIONS)?;
+            let definitions: Vec<Option<FileLines>> = columns.records(DEFINITIONS)?;
             let hits = retrieval.found.iter_mut().flat_map(|found| &mut found.hits);
             for (hit, definition) in hits.zip(definitions) {
                 hit.definition = definition;

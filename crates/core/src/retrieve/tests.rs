@@ -10,7 +10,7 @@ use repoformer_text::tokenize::model::Tokenizer;
 use super::definitions::Defining;
 use super::rank::{self, Ranker, Vocabulary, Words};
 use super::vector::TokenSets;
-use super::visibility::Seen;
+use super::visibility::VisibleFragments;
 use super::*;
 use crate::repository::corpus::{Repository, SourceFile};
 use crate::repository::fragment::{ChunkShape, Cut, RepoFragments, WindowShape};
@@ -36,7 +36,7 @@ fn windows(files: Vec<SourceFile>, window_size: usize, slice_size: usize) -> Rep
 
 /// The fragments of other files, or of some of them.
 fn other_files(files: usize, chunks: usize) -> Visibility {
-    Visibility::OtherFiles { limits: Limits { files, chunks }, ties: Ties::Nearest }
+    Visibility::OtherFiles { limits: RankLimits { files, chunks }, ties: Ties::Nearest }
 }
 
 fn p50k() -> Vocabulary {
@@ -46,7 +46,7 @@ fn p50k() -> Vocabulary {
 /// Indexes the fragments' terms and searches.
 fn search(fragments: &RepoFragments, queries: &Queries, settings: &SearchSettings) -> Retrieval {
     let words = Words::of_terms(&fragments.texts(), &settings.vocabulary);
-    RepositoryIndex::new(fragments, Vectors::Terms(words), settings)
+    RepositoryIndex::new(fragments, FragmentVectors::Terms(words), settings)
         .search(queries, QueryVectors::default())
 }
 
@@ -56,7 +56,7 @@ fn search_sets(
     queries: &Queries,
     settings: &SearchSettings,
 ) -> Retrieval {
-    let vectors = Vectors::Sets(TokenSets::of_fragments(fragments, &P50k));
+    let vectors = FragmentVectors::Sets(TokenSets::of_fragments(fragments, &P50k));
     let sets = TokenSets::of_queries(queries, &P50k);
     let query_vectors = QueryVectors { sets: Some(&sets), ..QueryVectors::default() };
     RepositoryIndex::new(fragments, vectors, settings).search(queries, query_vectors)
@@ -93,7 +93,7 @@ fn query_of(fragments: &RepoFragments, path: &str) -> Query {
 }
 
 /// Fragments that the query of a file sees.
-fn seen(fragments: &RepoFragments, visibility: Visibility, path: &str) -> Seen {
+fn seen(fragments: &RepoFragments, visibility: Visibility, path: &str) -> VisibleFragments {
     View::new(fragments, visibility).of_query(&query_of(fragments, path))
 }
 
@@ -252,10 +252,10 @@ proptest! {
                 }
                 let (texts, ranker) = (windows.texts(), [Ranker::Jaccard]);
                 let words = Words::of_terms(&texts, &vocabulary);
-                let slow = rank::Index::new(words, &texts, &ranker, Language::Python, vocabulary);
+                let slow = rank::DocumentIndex::new(words, &texts, &ranker, Language::Python, vocabulary);
                 for (query, fast) in queries.queries.iter().zip(&fast.found) {
                     let seen = view.of_query(query);
-                    let wanted = rank::Query { lines: query.lines().collect(), ..rank::Query::default() };
+                    let wanted = rank::RankQuery { lines: query.lines().collect(), ..rank::RankQuery::default() };
                     let slow = slow.rank(&ranker[0], &wanted, &seen.priority, top_k, &mut Default::default());
                     let slow: Vec<(u32, f64)> = slow.iter().map(|hit| (hit.document, hit.score)).collect();
                     let fast: Vec<(u32, f64)> = fast.hits.iter().map(|hit| (hit.fragment, hit.score.value())).collect();
@@ -273,7 +273,7 @@ fn near_files_come_first_and_the_own_one_not_at_all() {
     let numbered = (0..).zip(names);
     let files = numbered.map(|(n, name)| file(name, "one\ntwo\n", n)).collect();
     let chunks = cut(files, 1, 1);
-    let all = Visibility::OtherFiles { limits: Limits::default(), ties: Ties::Nearest };
+    let all = Visibility::OtherFiles { limits: RankLimits::default(), ties: Ties::Nearest };
     let sight = seen(&chunks, all, "r/x/own.py");
     let unseen = u32::MAX;
     assert_eq!(sight.priority, [4, 5, 0, 1, unseen, unseen, 2, 3, 6, 7]);
@@ -287,7 +287,8 @@ fn near_files_come_first_and_the_own_one_not_at_all() {
 fn the_reference_sorts_names_and_texts_apart() {
     let lines: String = (0..11).map(|n| format!("w{}\n", n % 3)).collect();
     let chunks = cut(vec![file("r/a.py", &lines, 0), file("r/own.py", "x\n", 1)], 1, 1);
-    let visibility = Visibility::OtherFiles { limits: Limits::default(), ties: Ties::Reference };
+    let visibility =
+        Visibility::OtherFiles { limits: RankLimits::default(), ties: Ties::Reference };
     let sight = seen(&chunks, visibility, "r/own.py");
     // `r/a.py|9` is the greatest name, `r/a.py|10` comes before `r/a.py|1`.
     let mut names: Vec<usize> = (0..11).collect();
@@ -340,9 +341,10 @@ fn alignment_stays_in_the_file() {
     let chunks = cut(vec![file("r/a.py", "a\nb\nc\nd\ne\n", 0), file("r/b.py", "x\n", 1)], 2, 2);
     // Chunks of a.py: ab, cd, e; of b.py: x.
     let task = Task::new("r/0".into(), "r/none.py", 0, 0, "", "");
-    let hole = Hole::of(&task, &chunks, HoleGuard::Strict);
-    let shown =
-        |chunk, align| Piece::of(chunks.first_place(chunk), align, &hole, |_| None).text(&chunks);
+    let hole = HoleView::of(&task, &chunks, HoleGuard::Strict);
+    let shown = |chunk, align| {
+        FileLines::of(chunks.first_place(chunk), align, &hole, |_| None).text(&chunks)
+    };
     assert_eq!(shown(0, Align::Next), "c\nd");
     assert_eq!(shown(2, Align::Next), "e", "the last is shown itself, not the next file");
     assert_eq!(shown(1, Align::Previous), "a\nb");
@@ -362,7 +364,7 @@ fn hits_name_the_definitions_that_they_were_found_for() {
     let tasks = tasks(vec![Task::new("r/0".into(), "r/own.py", 0, 0, "w", "q x y z\n")]);
     let (form, mode) = (QueryForm::LastLines, Mode::LeftContext);
     let queries = queries(form, mode, 1, &tasks, &chunks, "", "");
-    let at = |fragment: u32| Piece { file: fragment, start: 0, end: 1 };
+    let at = |fragment: u32| FileLines { file: fragment, start: 0, end: 1 };
     let defining = |fragment, score| Defining { fragment, score, definition: at(fragment) };
     let found = |ranker: &str, defining: Vec<Defining>| {
         let settings = SearchSettings {
@@ -374,7 +376,7 @@ fn hits_name_the_definitions_that_they_were_found_for() {
         let words = Words::of_terms(&chunks.texts(), &settings.vocabulary);
         let definitions = move |_: usize| defining.clone();
         let vectors = QueryVectors { definitions: Some(&definitions), ..QueryVectors::default() };
-        let index = RepositoryIndex::new(&chunks, Vectors::Terms(words), &settings);
+        let index = RepositoryIndex::new(&chunks, FragmentVectors::Terms(words), &settings);
         let found = index.search(&queries, vectors).found.remove(0);
         let hits = found.hits.iter();
         hits.map(|hit| (hit.fragment, hit.definition)).collect::<Vec<_>>()
@@ -412,9 +414,9 @@ fn definitions_are_shown_by_their_signature_or_whole() {
             |start: &str| lines.iter().position(|line| line.starts_with(start)).unwrap() as u32;
         let shown = |first: &str, end: u32, align, fits: bool| {
             let start = row(first);
-            let definition = Some(Piece { file: 0, start, end });
+            let definition = Some(FileLines { file: 0, start, end });
             let hits = vec![Hit { fragment: 0, text_of: 0, score: Score::Value(1.0), definition }];
-            let found = Found { row: 0, sample: 0, seen: Some(1), hits };
+            let found = RankedFragments { row: 0, sample: 0, seen: Some(1), hits };
             let settings = FragmentTextSettings {
                 align,
                 most: 10,
@@ -457,7 +459,7 @@ fn fragments_snap_to_the_function_that_holds_them() {
     );
     let chunks = cut(vec![file("r/a.py", text, 0)], 2, 1);
     // Non-blank lines: 0 import, 1 class, 2-4 read, 5-6 write.
-    let found = |chunk: u32| Found {
+    let found = |chunk: u32| RankedFragments {
         row: 0,
         sample: 0,
         seen: Some(1),

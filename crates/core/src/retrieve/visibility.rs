@@ -6,7 +6,7 @@ use repoformer_text::named;
 use serde::{Deserialize, Serialize};
 
 use super::query::Query;
-use crate::repository::fragment::{Place, RepoFragments};
+use crate::repository::fragment::{FragmentPlace, RepoFragments};
 use crate::task::Task;
 
 /// A fragment that a query does not see.
@@ -20,7 +20,7 @@ pub enum Visibility {
     /// Those of other files, the nearest files first (Repoformer).
     OtherFiles {
         /// Bounds on what is seen.
-        limits: Limits,
+        limits: RankLimits,
         /// Order of equal scores.
         ties: Ties,
     },
@@ -75,7 +75,7 @@ named! {
 
 /// A task's hole among the fragments of its repository.
 #[derive(Debug, Clone, Copy)]
-pub struct Hole<'a> {
+pub struct HoleView<'a> {
     /// The fragments that it is a hole among.
     pub(super) fragments: &'a RepoFragments,
     guard: HoleGuard,
@@ -85,7 +85,7 @@ pub struct Hole<'a> {
     context_start: u32,
 }
 
-impl<'a> Hole<'a> {
+impl<'a> HoleView<'a> {
     /// The hole of a task.
     pub fn of(task: &Task, fragments: &'a RepoFragments, guard: HoleGuard) -> Self {
         Self::new(&task.path, task.context_start, fragments, guard)
@@ -109,7 +109,7 @@ impl<'a> Hole<'a> {
 
     /// Whether a place lies in the hole's own file.
     #[inline]
-    pub fn is_own_file(&self, place: Place) -> bool {
+    pub fn is_own_file(&self, place: FragmentPlace) -> bool {
         let Some(file) = self.file else { return false };
         match self.guard {
             HoleGuard::Reference => place.file == file,
@@ -122,7 +122,7 @@ impl<'a> Hole<'a> {
 
     /// Whether a place is in another file, or ends where the prompt starts or before.
     #[inline]
-    pub fn allows_place(&self, place: Place) -> bool {
+    pub fn allows_place(&self, place: FragmentPlace) -> bool {
         place.end <= self.context_start || !self.is_own_file(place)
     }
 
@@ -133,7 +133,7 @@ impl<'a> Hole<'a> {
     }
 
     /// The places of a fragment that a prompt names, the first of which it extends.
-    pub fn named_places(&self, fragment: u32) -> Vec<Place> {
+    pub fn named_places(&self, fragment: u32) -> Vec<FragmentPlace> {
         let places = self.fragments.places(fragment as usize);
         match self.guard {
             HoleGuard::Reference => places.collect(),
@@ -143,7 +143,7 @@ impl<'a> Hole<'a> {
 
     /// The first of a fragment's named places, its lines' source.
     #[inline]
-    pub fn first_named_place(&self, fragment: u32) -> Place {
+    pub fn first_named_place(&self, fragment: u32) -> FragmentPlace {
         for place in self.fragments.places(fragment as usize) {
             if self.guard == HoleGuard::Reference || self.allows_place(place) {
                 return place;
@@ -153,7 +153,7 @@ impl<'a> Hole<'a> {
     }
 
     /// The line of a place's file at which extension stops.
-    pub fn last_line(&self, place: Place) -> u32 {
+    pub fn last_line(&self, place: FragmentPlace) -> u32 {
         let count = self.fragments.files[place.file as usize].lines.count() as u32;
         if self.guard == HoleGuard::Strict && self.is_own_file(place) {
             count.min(self.context_start)
@@ -183,14 +183,14 @@ pub fn distance(one: &str, other: &str) -> usize {
 
 /// Bounds on what is ranked, which the released program has and the default has not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Limits {
+pub struct RankLimits {
     /// Files, the nearest first.
     pub files: usize,
     /// Chunks of them, in their order.
     pub chunks: usize,
 }
 
-impl Default for Limits {
+impl Default for RankLimits {
     fn default() -> Self {
         Self { files: usize::MAX, chunks: usize::MAX }
     }
@@ -226,7 +226,7 @@ pub struct View<'a> {
 
 /// Fragments that a query sees: for each its place among equals, or [`u32::MAX`] where it is not seen.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Seen {
+pub struct VisibleFragments {
     /// The place of its name.
     pub priority: Vec<u32>,
     /// The place of its text, where that is sorted on its own.
@@ -269,17 +269,17 @@ impl<'a> View<'a> {
     }
 
     /// Fragments that a query sees.
-    pub fn of_query(&self, query: &Query) -> Seen {
+    pub fn of_query(&self, query: &Query) -> VisibleFragments {
         match self.visibility {
             Visibility::Guarded(guard) => {
-                let hole = Hole::of_query(query, self.fragments, guard);
+                let hole = HoleView::of_query(query, self.fragments, guard);
                 let count = self.fragments.len() as u32;
                 let place = |fragment| match hole.allows(fragment) {
                     true => count - 1 - fragment,
                     false => UNSEEN,
                 };
                 let priority: Vec<u32> = (0..count).map(place).collect();
-                Seen {
+                VisibleFragments {
                     count: priority.iter().filter(|place| **place != UNSEEN).count(),
                     priority,
                     text_priority: None,
@@ -290,7 +290,7 @@ impl<'a> View<'a> {
     }
 
     /// Fragments of every file but this one, links to it included.
-    fn other_files(&self, path: &str, limits: Limits) -> Seen {
+    fn other_files(&self, path: &str, limits: RankLimits) -> VisibleFragments {
         let files = &self.fragments.files;
         let own = self.fragments.file_index(path).map(|file| file as u32);
         let same = own.map(|file| files[file as usize].same_as);
@@ -318,7 +318,7 @@ impl<'a> View<'a> {
             text_priority = Some(masked(by_text, &priority));
             priority = masked(by_name, &priority);
         }
-        Seen { priority, text_priority, count: count as usize }
+        VisibleFragments { priority, text_priority, count: count as usize }
     }
 
     /// The distance of every file; those of one folder share it.

@@ -11,7 +11,7 @@ pub(crate) const FOUND_IN: &str = " the below code fragment can be found in:\n";
 
 /// A piece of another file that was retrieved for a task.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Fragment {
+pub struct CrossFileFragment {
     /// The file it is said to be from, as the prompt names it.
     pub path: String,
     /// Its lines joined by `\n`, not commented.
@@ -26,12 +26,12 @@ pub struct CrossFile {
     /// The text as a prompt shows it: comment lines. Empty where nothing was retrieved.
     pub text: String,
     /// The fragments it was made of, best first; empty where a benchmark carries the text alone.
-    pub fragments: Vec<Fragment>,
+    pub fragments: Vec<CrossFileFragment>,
 }
 
 impl CrossFile {
     /// Shows the fragments, best first, in the text that Repoformer's and CrossCodeEval's programs write.
-    pub fn of(fragments: Vec<Fragment>, language: Language) -> Self {
+    pub fn of(fragments: Vec<CrossFileFragment>, language: Language) -> Self {
         Self { text: text(&fragments, language), fragments }
     }
 
@@ -54,7 +54,7 @@ impl CrossFile {
 ///      // the below code fragment can be found in:\n// src/a.ts\n// let x = 1\n// \n// let y\n\n",
 /// );
 /// ```
-pub fn text(fragments: &[Fragment], language: Language) -> String {
+pub fn text(fragments: &[CrossFileFragment], language: Language) -> String {
     let mut text = String::new();
     if fragments.is_empty() {
         return text;

@@ -31,7 +31,7 @@ pub use fill::Hole;
 pub use format::Format;
 pub use identity::{HoleDigest, HoleMark, NumberedRecords, OtherHole, is_numbered};
 pub use read::{NO_TARGET, check_place, read_cross_file, write_cross_file};
-pub use write::Written;
+pub use write::TaskRecord;
 
 use std::path::PathBuf;
 use std::sync::OnceLock;
@@ -45,7 +45,7 @@ use rustc_hash::FxHashMap;
 use serde_json::{Value, json};
 
 use crate::repository::Shard;
-use crate::task::cross_file::{CrossFile, Fragment};
+use crate::task::cross_file::{CrossFile, CrossFileFragment};
 use crate::task::sample::Kind;
 
 /// One hole: the prompt that leads to it, and what stood there.
@@ -101,7 +101,7 @@ pub struct TaskSet {
 
 /// Tasks of a file, and the records that cannot be used.
 #[derive(Debug)]
-pub struct Reading {
+pub struct TaskReading {
     /// The tasks that can be used.
     pub set: TaskSet,
     /// The records that cannot, each with its line and reason.
@@ -375,7 +375,7 @@ impl Task {
         if let Some(CrossFile { text, fragments }) = &self.cross_file {
             add_text(text, out);
             out.extend_from_slice(&(fragments.len() as u64).to_le_bytes());
-            for Fragment { path, text, score } in fragments {
+            for CrossFileFragment { path, text, score } in fragments {
                 add_text(path, out);
                 add_text(text, out);
                 out.push(u8::from(score.is_some()));

@@ -12,9 +12,9 @@ use repoformer_text::message::UserChoice;
 use rustc_hash::FxHashSet;
 use serde_json::{Value, json};
 
-use super::{Format, Reading, Task, TaskSet, object_of};
+use super::{Format, Task, TaskReading, TaskSet, object_of};
 use crate::repository::corpus::{PathError, path_names, path_names_with_repository};
-use crate::task::cross_file::{self, CrossFile, Fragment};
+use crate::task::cross_file::{self, CrossFile, CrossFileFragment};
 use crate::task::kind::RecordKind;
 
 /// Problem of a task or label with an empty target.
@@ -25,7 +25,7 @@ impl TaskSet {
     ///
     /// # Errors
     /// The file cannot be read, or holds no usable task at all and is not a shard's, which may be empty.
-    pub fn read(path: &Path) -> Result<Reading> {
+    pub fn read(path: &Path) -> Result<TaskReading> {
         let mut tasks = Vec::new();
         let problems = jsonl::for_each(path, |at, object| {
             tasks.push(Task::from_record(path, at, object)?);
@@ -47,7 +47,12 @@ impl TaskSet {
                 None => formats.push((task.format, 1)),
             }
         }
-        Ok(Reading { set: TaskSet::new(path.to_owned(), tasks), problems, repeated_ids, formats })
+        Ok(TaskReading {
+            set: TaskSet::new(path.to_owned(), tasks),
+            problems,
+            repeated_ids,
+            formats,
+        })
     }
 }
 
@@ -424,7 +429,7 @@ pub fn read_cross_file(value: &Value, language: Language) -> Result<Option<Cross
 }
 
 /// One fragment of the list; the field that is wrong with it, what it should be, and what it is.
-fn read_fragment(item: &Value) -> Result<Fragment, (&'static str, &'static str, &Value)> {
+fn read_fragment(item: &Value) -> Result<CrossFileFragment, (&'static str, &'static str, &Value)> {
     let Value::Object(object) = item else {
         return Err(("", "an object", item));
     };
@@ -440,7 +445,7 @@ fn read_fragment(item: &Value) -> Result<Fragment, (&'static str, &'static str, 
             None => return Err((".score", "a number", value)),
         },
     };
-    Ok(Fragment {
+    Ok(CrossFileFragment {
         path: text("filename", ".filename")?,
         text: text("retrieved_chunk", ".retrieved_chunk")?,
         score,
@@ -457,7 +462,7 @@ pub fn write_cross_file(cross_file: &CrossFile, format: Format) -> Value {
     if is_text {
         return Value::String(cross_file.text.clone());
     }
-    let fragment = |fragment: &Fragment| {
+    let fragment = |fragment: &CrossFileFragment| {
         json!({
             "retrieved_chunk": fragment.text, "filename": fragment.path, "score": fragment.score,
         })
@@ -467,7 +472,7 @@ pub fn write_cross_file(cross_file: &CrossFile, format: Format) -> Value {
 }
 
 /// RepoBench's snippets of other files.
-fn snippets(top: &Fields<'_>) -> Result<Vec<cross_file::Fragment>> {
+fn snippets(top: &Fields<'_>) -> Result<Vec<cross_file::CrossFileFragment>> {
     let mut fragments = Vec::new();
     for (number, item) in top.list("context")?.iter().enumerate() {
         let Value::Object(item) = item else {
@@ -478,7 +483,7 @@ fn snippets(top: &Fields<'_>) -> Result<Vec<cross_file::Fragment>> {
         };
         let prefix = format!("context[{number}].");
         let fields = top.below(&prefix, item);
-        fragments.push(Fragment {
+        fragments.push(CrossFileFragment {
             path: fields.string("path")?.to_owned(),
             text: fields.string("snippet")?.to_owned(),
             score: None,

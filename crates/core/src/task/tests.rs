@@ -5,7 +5,7 @@ use repoformer_store::jsonl;
 
 use super::*;
 
-fn read(text: &str) -> Result<Reading> {
+fn read(text: &str) -> Result<TaskReading> {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("t.jsonl");
     std::fs::write(&path, text).unwrap();
@@ -487,7 +487,7 @@ fn the_odd_repository_in_both_formats() {
 
 #[test]
 fn a_digest_is_of_all_that_a_stage_reads() {
-    let fragment = |score| Fragment { path: "b.py".into(), text: "b = 2".into(), score };
+    let fragment = |score| CrossFileFragment { path: "b.py".into(), text: "b = 2".into(), score };
     let task = Task {
         format: Format::CrossCodeEval,
         cross_file: Some(CrossFile { text: "# b".into(), fragments: vec![fragment(Some(0.5))] }),

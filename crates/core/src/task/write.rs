@@ -11,7 +11,7 @@ use super::{Format, Task, object_of};
 
 /// A task's record in a format that it was asked for in.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Written {
+pub struct TaskRecord {
     /// The record.
     pub record: Value,
     /// Names of fields that the format has no place for, so that they are left out.
@@ -98,12 +98,12 @@ impl Task {
     ///
     /// # Errors
     /// The format is only read, or information is missing; in words, with the fields.
-    pub fn to_format(&self, format: Format) -> Result<Written, Message> {
+    pub fn to_format(&self, format: Format) -> Result<TaskRecord, Message> {
         if !format.is_written() {
             return Err(format!("{format} is only read").into());
         }
         if format == self.format {
-            return Ok(Written {
+            return Ok(TaskRecord {
                 record: self.to_record(),
                 left_out: Vec::new(),
                 lacking: Vec::new(),
@@ -124,7 +124,7 @@ impl Task {
         }
     }
 
-    fn to_repo_eval(&self) -> Written {
+    fn to_repo_eval(&self) -> TaskRecord {
         let before = unfinished_indent(&self.prompt);
         let prompt = &self.prompt[..self.prompt.len() - before.len()];
         let mut ground_truth = format!("{before}{}", self.ground_truth);
@@ -158,7 +158,7 @@ impl Task {
         left_out.extend(self.right_context.as_ref().map(|_| "right_context"));
         let shows = |cross_file: &&_| !crate::task::cross_file::CrossFile::is_empty(cross_file);
         left_out.extend(self.cross_file.as_ref().filter(shows).map(|_| "crossfile_context"));
-        Written { record: Value::Object(record), left_out, lacking: Vec::new() }
+        TaskRecord { record: Value::Object(record), left_out, lacking: Vec::new() }
     }
 
     /// The prompt from the line on that a RepoEval record began at, where one was kept, and that line.
@@ -187,7 +187,7 @@ impl Task {
     }
 
     /// To a format whose holes begin behind the line's indent.
-    fn to_cut(&self, format: Format) -> Result<Written, Message> {
+    fn to_cut(&self, format: Format) -> Result<TaskRecord, Message> {
         let mut cut = self.cut();
         if format == Format::Repoformer {
             if self.format == Format::RepoEval {
@@ -241,7 +241,7 @@ impl Task {
             record.insert("crossfile_context".into(), value);
         }
         self.put_extra(&mut record, &NAMED);
-        Ok(Written { record: Value::Object(record), left_out, lacking })
+        Ok(TaskRecord { record: Value::Object(record), left_out, lacking })
     }
 
     /// Its texts alone, as they are around a hole that begins behind the line's indent and ends before the line does.

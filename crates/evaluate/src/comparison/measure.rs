@@ -3,7 +3,7 @@
 use super::PerTask;
 use super::join::TaskPair;
 use crate::statistics::{
-    Buckets, Changes, Estimate, Groups, PermutationTest, Resampling, SignFlips, Unit,
+    Buckets, Changes, Estimate, Groups, PermutationTest, Resampling, ResamplingUnit, SignFlips,
 };
 
 /// Settings of a comparison.
@@ -12,7 +12,7 @@ pub struct ComparisonSettings {
     /// Measures, as `METRIC.VALUE`; empty: all that both systems have.
     pub measures: Vec<String>,
     /// Unit that intervals resample; `None`: repositories if possible, else tasks.
-    pub unit: Option<Unit>,
+    pub unit: Option<ResamplingUnit>,
     /// Settings of the intervals.
     pub resampling: Resampling,
     /// Settings of the tests.
@@ -23,7 +23,7 @@ pub struct ComparisonSettings {
 
 /// Comparison of one measure.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Difference {
+pub struct MeasureComparison {
     /// `METRIC.VALUE`.
     pub measure: String,
     /// Number of tasks with the measure on both sides.
@@ -103,7 +103,7 @@ pub(super) fn differences(
     groups: &Groups,
     repositories: Option<&Groups>,
     settings: &ComparisonSettings,
-) -> Vec<Difference> {
+) -> Vec<MeasureComparison> {
     let of_a = |(one, _): (f64, f64)| one;
     let of_b = |(_, other): (f64, f64)| other;
     let gain = |(one, other): (f64, f64)| other - one;
@@ -125,7 +125,7 @@ pub(super) fn differences(
         let flipped: Vec<f64> = gains.iter().map(|gain| gain.unwrap_or(0.0)).collect();
         let test = |groups: &Groups| settings.flips.test(groups, &flipped);
         let known = || gains.iter().flatten().copied();
-        Difference {
+        MeasureComparison {
             measure: column.measure.clone(),
             n: known().count(),
             a: estimates[3 * place],

@@ -32,7 +32,7 @@ mod per_task;
 mod read;
 mod record;
 
-pub use measure::{ComparisonSettings, Difference};
+pub use measure::{ComparisonSettings, MeasureComparison};
 pub use per_task::{PerTask, TaskValues};
 pub use read::{ReadScores, read, split};
 
@@ -43,7 +43,7 @@ use repoformer_core::task::NumberedRecords;
 use repoformer_store::error::{Error, Result};
 
 use crate::conditions;
-use crate::statistics::{Groups, IntervalKind, Resampling, SignFlips, Unit};
+use crate::statistics::{Groups, IntervalKind, Resampling, ResamplingUnit, SignFlips};
 
 /// One of two systems.
 #[derive(Debug, Clone, PartialEq)]
@@ -79,15 +79,15 @@ pub struct Comparison {
     /// The system.
     pub b: Side,
     /// Unit that the intervals of [`all`](Self::all) resample.
-    pub unit: Unit,
+    pub unit: ResamplingUnit,
     /// Number of units.
     pub units: usize,
     /// Tasks of both, by row and id.
     pub tasks: Vec<PairedTask>,
     /// Each measure over all tasks.
-    pub all: Vec<Difference>,
+    pub all: Vec<MeasureComparison>,
     /// Each measure within each repository, by name, if requested. Their intervals resample tasks.
-    pub repositories: Vec<(String, Vec<Difference>)>,
+    pub repositories: Vec<(String, Vec<MeasureComparison>)>,
     /// Conditions in which the systems differ, so that their numbers say little; none where all that is known is the same.
     pub mixed: Vec<String>,
     /// Measures that are not compared, with the reason.
@@ -289,12 +289,12 @@ fn repositories_of(tasks: &[PairedTask]) -> Option<Groups> {
 }
 
 /// Returns the groups that intervals resample.
-fn groups(tasks: &[PairedTask], unit: Option<Unit>) -> Result<Groups> {
+fn groups(tasks: &[PairedTask], unit: Option<ResamplingUnit>) -> Result<Groups> {
     let by_task = || Groups::tasks(tasks.len());
     match unit {
-        Some(Unit::Tasks) => Ok(by_task()),
+        Some(ResamplingUnit::Tasks) => Ok(by_task()),
         None => Ok(repositories_of(tasks).unwrap_or_else(by_task)),
-        Some(Unit::Repositories) => repositories_of(tasks).ok_or_else(|| {
+        Some(ResamplingUnit::Repositories) => repositories_of(tasks).ok_or_else(|| {
             let unknown = tasks.iter().filter(|task| task.repository.is_none()).count();
             let reason = match unknown {
                 0 => "all tasks are of one repository".into(),
@@ -310,7 +310,7 @@ fn by_repository(
     tasks: &[PairedTask],
     columns: &[Column],
     settings: &ComparisonSettings,
-) -> Vec<(String, Vec<Difference>)> {
+) -> Vec<(String, Vec<MeasureComparison>)> {
     let mut names: Vec<&String> =
         tasks.iter().filter_map(|task| task.repository.as_ref()).collect();
     names.sort_unstable();

@@ -3,14 +3,14 @@
 use repoformer_store::jsonl::Object;
 use serde_json::{Value, json};
 
-use super::{Comparison, Difference, PairedTask, Side};
-use crate::statistics::{Bucket, Buckets, Estimate, PermutationTest, Unit};
+use super::{Comparison, MeasureComparison, PairedTask, Side};
+use crate::statistics::{Bucket, Buckets, Estimate, PermutationTest, ResamplingUnit};
 
 impl Comparison {
     /// Returns the comparison as one object; `per_task` adds each task's values.
     pub fn to_record(&self, per_task: bool) -> Value {
-        let differences = |differences: &[Difference]| -> Value {
-            differences.iter().map(Difference::to_record).collect()
+        let differences = |differences: &[MeasureComparison]| -> Value {
+            differences.iter().map(MeasureComparison::to_record).collect()
         };
         let kind = self.interval_kind();
         let mut record = json!({
@@ -53,10 +53,10 @@ impl Comparison {
         let within = self.repositories.iter();
         let within = within.flat_map(|(name, here)| here.iter().map(move |d| (Some(name), d)));
         let all = within.chain(self.all.iter().map(|difference| (None, difference)));
-        let record = |(repository, difference): (Option<&String>, &Difference)| {
+        let record = |(repository, difference): (Option<&String>, &MeasureComparison)| {
             // Within a repository, tasks are resampled.
             let kind = if repository.is_some() {
-                Unit::Tasks.interval_kind(difference.n)
+                ResamplingUnit::Tasks.interval_kind(difference.n)
             } else {
                 self.interval_kind()
             };
@@ -86,7 +86,7 @@ impl Comparison {
         let record = |task: &PairedTask| {
             let mut record =
                 json!({"task_id": task.task_id, "row": task.row, "repository": task.repository});
-            for (Difference { measure, .. }, values) in self.all.iter().zip(&task.values) {
+            for (MeasureComparison { measure, .. }, values) in self.all.iter().zip(&task.values) {
                 let values = values.map(|(a, b)| json!({"a": a, "b": b, "difference": b - a}));
                 record[measure] = values.unwrap_or_default();
             }
@@ -110,7 +110,7 @@ fn estimate(Estimate { mean, interval }: Estimate) -> Value {
     json!({"mean": mean, "low": interval.map(|i| i.low), "high": interval.map(|i| i.high)})
 }
 
-impl Difference {
+impl MeasureComparison {
     /// Returns `{"measure", "n", "a": {"mean", "low", "high"}, "b", "difference", "p": {"tasks": {"p", "exact", "units"},
     /// "repositories"}, "better", "same", "worse", "buckets": {"-90": …, "0": …, "90": …}}`.
     fn to_record(&self) -> Value {

@@ -55,7 +55,7 @@ mod joining {
         let a = [es("x", 4, "r", 0.0), es("y", 2, "s", 0.25), es("z", 1, "r", 0.5)];
         let found = compare(&a, &[bare("x", 1.0), bare("z", 1.0), bare("y", 1.0)]).unwrap();
         assert_eq!(ids(&found), ["z", "y", "x"], "in the order of the rows that are known");
-        assert_eq!(found.unit, Unit::Repositories, "A knows the repositories");
+        assert_eq!(found.unit, ResamplingUnit::Repositories, "A knows the repositories");
         // Twice the same id cannot be told apart without rows.
         let found = compare(&a, &[bare("x", 1.0), bare("x", 0.0), bare("z", 1.0)]).unwrap();
         assert_eq!(ids(&found), ["z"]);
@@ -102,7 +102,7 @@ mod measures {
         assert_eq!((pass.measure.as_str(), pass.n, pass.difference.mean), ("exec.pass", 2, 0.5));
         assert_eq!((pass.changes.better, pass.changes.same), (1, 1));
         assert_eq!(found.tasks[1].values, [Some((0.5, 0.5)), None]);
-        assert_eq!((found.unit, found.units), (Unit::Tasks, 3), "no repository is named");
+        assert_eq!((found.unit, found.units), (ResamplingUnit::Tasks, 3), "no repository is named");
     }
 
     #[test]
@@ -141,14 +141,17 @@ mod measures {
         };
         let two = [es("x", 0, "r", 0.5), es("y", 1, "s", 0.5)];
         let nameless = [two[0].clone(), json!({"task_id": "y", "row": 1, "repocoder": {"es": 0}})];
-        assert_eq!(unit(Some(Unit::Tasks), &two).unwrap(), Unit::Tasks);
-        assert_eq!(unit(Some(Unit::Repositories), &two).unwrap(), Unit::Repositories);
-        assert_eq!(unit(None, &nameless).unwrap(), Unit::Tasks);
+        assert_eq!(unit(Some(ResamplingUnit::Tasks), &two).unwrap(), ResamplingUnit::Tasks);
+        assert_eq!(
+            unit(Some(ResamplingUnit::Repositories), &two).unwrap(),
+            ResamplingUnit::Repositories
+        );
+        assert_eq!(unit(None, &nameless).unwrap(), ResamplingUnit::Tasks);
         for (records, reason) in [
             (&nameless[..], "1 of 2 tasks name no repository"),
             (&two[..1], "all tasks are of one repository"),
         ] {
-            let error = unit(Some(Unit::Repositories), records).unwrap_err().to_string();
+            let error = unit(Some(ResamplingUnit::Repositories), records).unwrap_err().to_string();
             assert_eq!(error, format!("unit: repositories cannot be resampled: {reason}"));
         }
     }

@@ -6,7 +6,7 @@ use std::path::Path;
 use repoformer_core::label::{LIKELIHOOD, Label, PASS, Signals};
 use repoformer_core::metrics::Metric;
 use repoformer_core::postprocess::{Postprocess, TASKS_CHECKED_FOR_BODIES, are_function_bodies};
-use repoformer_core::prompt::shown::{Fragment, ShownContexts, read_checked};
+use repoformer_core::prompt::shown::{ShownContexts, ShownFragment, read_checked};
 use repoformer_core::repository::{Shard, parallel};
 use repoformer_core::task::cross_file::CrossFile;
 use repoformer_core::task::kind::RecordKind;
@@ -269,7 +269,7 @@ impl<'a> JudgeInputs<'a> {
         if let Some(shown) = &self.shown {
             for (task, label) in batch.tasks.iter().zip(&mut batch.labels) {
                 let found = shown.get(&task.row).cloned().unwrap_or_default();
-                let fragments = found.fragments.iter().map(Fragment::to_cross_file).collect();
+                let fragments = found.fragments.iter().map(ShownFragment::to_cross_file).collect();
                 let cross_file = CrossFile::of(fragments, task.language());
                 label.show(cross_file, found.right);
                 if self.asks_anew {

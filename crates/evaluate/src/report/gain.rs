@@ -1,17 +1,17 @@
 //! Gains over the baseline by task, in the main measure.
 
-use super::Report;
-use crate::statistics::{Bucket, Buckets, Change, Changes};
+use super::ReportContents;
+use crate::statistics::{Bucket, Buckets, Changes, GainSign};
 
-impl Report {
+impl ReportContents {
     /// Returns a system's value of the main measure minus the baseline's, between -1 and 1. `None` if one has no prediction, or
     /// there is no baseline.
     pub fn gain(&self, system: usize, task: usize) -> Option<f64> {
         let baseline = self.value(self.baseline?, task, self.main)?;
         let gain = self.value(system, task, self.main)? - baseline;
-        Some(match Change::of(gain) {
-            Change::Same => 0.0,
-            Change::Better | Change::Worse => gain,
+        Some(match GainSign::of(gain) {
+            GainSign::Same => 0.0,
+            GainSign::Better | GainSign::Worse => gain,
         })
     }
 

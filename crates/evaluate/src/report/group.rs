@@ -1,6 +1,6 @@
 //! Groups of tasks by the length of the target and by retrieved identifiers, and a system's mean in each.
 
-use super::Report;
+use super::ReportContents;
 use crate::statistics::{Estimate, Interval};
 
 /// Unit of a target's length.
@@ -52,7 +52,7 @@ pub(super) struct Lengths {
 impl Lengths {
     /// Counts lines if at least a quarter of the targets have several, and tokens otherwise. Bounds are powers of two times 1
     /// (lines) or 4 (tokens); a group at either end with at most a fiftieth of the tasks is merged with its neighbour.
-    pub(super) fn of(report: &Report) -> Self {
+    pub(super) fn of(report: &ReportContents) -> Self {
         let targets = || report.tasks.iter().map(|task| task.target.as_str());
         let several = targets().filter(|target| LengthUnit::Lines.count(target) > 1);
         let (unit, first) = if several.count() * 4 >= report.tasks.len().max(1) {
@@ -119,7 +119,7 @@ impl Found {
     /// Groups shown in figures.
     pub(super) const SHOWN: [Self; 4] = [Self::None, Self::Some, Self::All, Self::Nameless];
 
-    pub(super) fn of(report: &Report, system: usize, task: usize) -> Self {
+    pub(super) fn of(report: &ReportContents, system: usize, task: usize) -> Self {
         let Some(outcome) = report.outcome(system, task) else {
             return Self::Unknown;
         };
@@ -186,10 +186,10 @@ mod tests {
     use super::super::ReportTask;
     use super::*;
 
-    fn report(targets: &[&str]) -> Report {
+    fn report(targets: &[&str]) -> ReportContents {
         let task =
             |target: &&str| ReportTask { target: target.to_string(), ..ReportTask::default() };
-        Report { tasks: targets.iter().map(task).collect(), ..Report::default() }
+        ReportContents { tasks: targets.iter().map(task).collect(), ..ReportContents::default() }
     }
 
     #[test]

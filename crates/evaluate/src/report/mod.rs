@@ -50,10 +50,12 @@ mod text;
 
 pub use chart::{ChartPage, IndexPage, PageLink, PageTable};
 pub use figures::chart::{Chart, ChartForm, Line};
-pub use model::{BaselineComparison, Report, ReportMeasure, ReportTask, System, TaskOutcome};
-pub use repoformer_core::prompt::shown::Fragment;
+pub use model::{
+    BaselineComparison, ReportContents, ReportMeasure, ReportTask, System, TaskOutcome,
+};
+pub use repoformer_core::prompt::shown::ShownFragment;
 
-impl Report {
+impl ReportContents {
     /// Returns the report as one page of HTML, in UTF-8.
     pub fn page(&self) -> String {
         page::page(self)

@@ -1,6 +1,6 @@
 //! Input of a report: tasks, systems, and the outcome of each system on each task.
 
-use repoformer_core::prompt::shown::Fragment;
+use repoformer_core::prompt::shown::ShownFragment;
 
 use super::text::{bounds, file_name, hundredths, with_interval};
 use crate::statistics::{Estimate, Interval};
@@ -9,7 +9,7 @@ use crate::statistics::{Estimate, Interval};
 ///
 /// Indices out of range and lists that are too short mean *missing* values, so every value of this type has a page.
 #[derive(Debug, Clone, Default)]
-pub struct Report {
+pub struct ReportContents {
     /// Headline of the page.
     pub title: String,
     /// Version of the program, for the foot of the page.
@@ -110,7 +110,7 @@ pub struct TaskOutcome {
     /// Value of each measure, between 0 and 1.
     pub values: Vec<f64>,
     /// Retrieved fragments shown to the model, best first.
-    pub fragments: Vec<Fragment>,
+    pub fragments: Vec<ShownFragment>,
     /// Share, between 0 and 1, of the target's identifiers that are in the fragments; `None` if the target has none, or nothing
     /// was retrieved.
     pub identifiers_retrieved: Option<f64>,
@@ -118,7 +118,7 @@ pub struct TaskOutcome {
     pub status: Option<String>,
 }
 
-impl Report {
+impl ReportContents {
     /// Returns a system's value for a task, between 0 and 1; `None` without a prediction, or if it is not a number.
     pub fn value(&self, system: usize, task: usize, measure: usize) -> Option<f64> {
         let value = *self.outcome(system, task)?.values.get(measure)?;

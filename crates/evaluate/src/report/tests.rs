@@ -6,7 +6,7 @@ use super::*;
 use crate::statistics::{Estimate, Interval};
 
 /// Four tasks, `none` and `rg1`: better by 0.1, the same, worse by 0.5, and one without a prediction of rg1.
-pub(super) fn report() -> Report {
+pub(super) fn report() -> ReportContents {
     let task = |row: usize| ReportTask {
         row,
         id: format!("demo/{row}"),
@@ -19,7 +19,7 @@ pub(super) fn report() -> Report {
         right_context: (row > 1).then(|| "\nreturn value\n".into()),
     };
     let none = [0.8, 0.5, 0.9, 0.7].map(|es| Some(outcome(es, Vec::new())));
-    let fragment = |text: &str| Fragment {
+    let fragment = |text: &str| ShownFragment {
         path: Arc::from("io.py"),
         first_line: Some(4),
         score: Some(0.5),
@@ -40,7 +40,7 @@ pub(super) fn report() -> Report {
         value: value.into(),
         title: title.into(),
     };
-    Report {
+    ReportContents {
         title: "A demonstration".into(),
         measures: vec![measure("em", "exact match"), measure("es", "edit similarity")],
         main: 1,
@@ -48,11 +48,11 @@ pub(super) fn report() -> Report {
         tasks: (0..4).map(task).collect(),
         systems: vec![system("none", none.to_vec(), 0.725), system("rg1", rg1, 0.6)],
         baseline: Some(0),
-        ..Report::default()
+        ..ReportContents::default()
     }
 }
 
-fn outcome(es: f64, fragments: Vec<Fragment>) -> TaskOutcome {
+fn outcome(es: f64, fragments: Vec<ShownFragment>) -> TaskOutcome {
     TaskOutcome {
         prediction: format!("value = {es}"),
         values: vec![0.0, es],
@@ -75,7 +75,7 @@ fn system(name: &str, outcomes: Vec<Option<TaskOutcome>>, es: f64) -> System {
 }
 
 /// One system, compared with nothing.
-pub(super) fn alone() -> Report {
+pub(super) fn alone() -> ReportContents {
     let mut report = report();
     report.systems.remove(0);
     report.baseline = None;
@@ -92,7 +92,7 @@ fn every_report_has_a_page() {
     for outcome in odd.systems[1].outcomes.iter_mut().flatten() {
         outcome.values = vec![f64::NAN];
     }
-    for report in [odd, Report::default(), alone()] {
+    for report in [odd, ReportContents::default(), alone()] {
         assert!(report.page().ends_with("</html>\n"));
         report.figures();
     }

@@ -15,7 +15,7 @@
 use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
 
-use super::groups::{Groups, Totals, Unit};
+use super::groups::{Groups, ResamplingUnit, Totals};
 use super::interval::Interval;
 use super::normal;
 use super::stream::{RESAMPLES, Streams, below};
@@ -79,7 +79,7 @@ impl Resampling {
         let mut open = Vec::new();
         let closed_form = |totals: Totals| {
             let is_complete = totals.counts.iter().all(|count| *count == 1.0);
-            let interval = (groups.unit() == Unit::Tasks && is_complete)
+            let interval = (groups.unit() == ResamplingUnit::Tasks && is_complete)
                 .then(|| normal::interval(&totals.sums, self.level))
                 .flatten();
             if interval.is_none() {

@@ -5,7 +5,7 @@ pub const SAME: f64 = 1e-9;
 
 /// Sign of a gain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Change {
+pub enum GainSign {
     /// The baseline is better.
     Worse,
     /// Both are equal, to 10⁻⁹.
@@ -14,7 +14,7 @@ pub enum Change {
     Better,
 }
 
-impl Change {
+impl GainSign {
     /// Classifies a gain, the system's value minus the baseline's.
     ///
     /// ```
@@ -56,10 +56,10 @@ impl Changes {
     pub fn of(gains: impl IntoIterator<Item = f64>) -> Self {
         let mut changes = Self::default();
         for gain in gains {
-            *match Change::of(gain) {
-                Change::Worse => &mut changes.worse,
-                Change::Same => &mut changes.same,
-                Change::Better => &mut changes.better,
+            *match GainSign::of(gain) {
+                GainSign::Worse => &mut changes.worse,
+                GainSign::Same => &mut changes.same,
+                GainSign::Better => &mut changes.better,
             } += 1;
         }
         changes
@@ -96,10 +96,10 @@ impl Bucket {
     pub fn of(gain: f64) -> Self {
         // 0.9 − 0.7 is a little more than 0.2 and must count as 0.2.
         let steps = ((gain.abs() - SAME) / 0.2).ceil().clamp(1.0, 5.0) as i8;
-        match Change::of(gain) {
-            Change::Worse => Self(-steps),
-            Change::Same => Self(0),
-            Change::Better => Self(steps),
+        match GainSign::of(gain) {
+            GainSign::Worse => Self(-steps),
+            GainSign::Same => Self(0),
+            GainSign::Better => Self(steps),
         }
     }
 

@@ -8,7 +8,7 @@ use super::interval::IntervalKind;
 
 /// Units that are taken as independent of each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Unit {
+pub enum ResamplingUnit {
     /// All tasks of a repository together.
     Repositories,
     /// Each task by itself.
@@ -22,7 +22,7 @@ pub const FEW_REPOSITORIES: usize = 20;
 /// Number of repositories below which an interval over them is no more than the range between the lowest and the highest.
 const LEAST_REPOSITORIES: usize = 6;
 
-impl Unit {
+impl ResamplingUnit {
     /// Kind of the interval that resampling so many units gives.
     pub fn interval_kind(self, units: usize) -> IntervalKind {
         match self {
@@ -40,7 +40,7 @@ impl Unit {
     }
 }
 
-impl fmt::Display for Unit {
+impl fmt::Display for ResamplingUnit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.name())
     }
@@ -58,7 +58,7 @@ impl fmt::Display for Unit {
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Groups {
-    unit: Unit,
+    unit: ResamplingUnit,
     /// Group of each task.
     of: Vec<u32>,
     number: usize,
@@ -67,7 +67,7 @@ pub struct Groups {
 impl Groups {
     /// Returns a group for each of `number` tasks.
     pub fn tasks(number: usize) -> Self {
-        Self { unit: Unit::Tasks, of: (0..number as u32).collect(), number }
+        Self { unit: ResamplingUnit::Tasks, of: (0..number as u32).collect(), number }
     }
 
     /// Groups tasks by repository, in the order of the names; `None` where a task has no repository, or all have the same.
@@ -81,7 +81,7 @@ impl Groups {
             *number = next;
         }
         Some(Self {
-            unit: Unit::Repositories,
+            unit: ResamplingUnit::Repositories,
             of: names.iter().map(|name| numbers[name]).collect(),
             number: numbers.len(),
         })
@@ -95,7 +95,7 @@ impl Groups {
     }
 
     /// Unit that a group consists of.
-    pub fn unit(&self) -> Unit {
+    pub fn unit(&self) -> ResamplingUnit {
         self.unit
     }
 

@@ -31,8 +31,8 @@ pub mod permutation;
 mod stream;
 
 pub use bootstrap::Resampling;
-pub use gain::{Bucket, Buckets, Change, Changes, SAME};
-pub use groups::{FEW_REPOSITORIES, Groups, Unit};
+pub use gain::{Bucket, Buckets, Changes, GainSign, SAME};
+pub use groups::{FEW_REPOSITORIES, Groups, ResamplingUnit};
 pub use interval::{Estimate, Interval, IntervalKind};
 pub use permutation::{PermutationTest, SignFlips};
 

@@ -6,7 +6,7 @@ use std::io::{self, BufRead, Read};
 use std::path::{Component, Path};
 
 use repoformer_core::repository::corpus::{RepositoryFolders, signs};
-use repoformer_core::repository::record::{Folders, Written};
+use repoformer_core::repository::record::{Folders, WriteOutcome};
 use repoformer_store::error::{Error, Result, keep};
 use repoformer_store::jsonl::is_tar;
 use tar::{Entry, EntryType};
@@ -84,7 +84,7 @@ pub(crate) fn to_folders(path: &Path, input: Box<dyn BufRead>, dir: &Path) -> Re
             keep(&mut conversion.problems, path, refused(reason));
             continue;
         }
-        if let Written::Refused(reason) = folders.unpack(&file, &content)? {
+        if let WriteOutcome::Refused(reason) = folders.unpack(&file, &content)? {
             keep(&mut conversion.problems, path, refused(reason));
         }
     }

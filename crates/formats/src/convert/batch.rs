@@ -7,7 +7,7 @@ use std::path::Path;
 use repoformer_core::task::kind::RecordKind;
 use repoformer_core::task::{Format, NumberedRecords, Task, TaskSet};
 use repoformer_models::batch::{
-    Response, SEPARATOR, Sampling, custom_id, parse_custom_id, request,
+    BatchSettings, Response, SEPARATOR, custom_id, parse_custom_id, request,
 };
 use repoformer_store::error::{Error, Result, keep};
 use repoformer_store::jsonl::{At, Fields, Object};
@@ -22,7 +22,7 @@ use super::stream::{Conversion, Emit, TargetFormat, each, other_kind};
 ///
 /// # Errors
 /// The file cannot be read, or an error of `emit`.
-pub fn requests(path: &Path, sampling: &Sampling, emit: &mut Emit<'_>) -> Result<Conversion> {
+pub fn requests(path: &Path, sampling: &BatchSettings, emit: &mut Emit<'_>) -> Result<Conversion> {
     let mut seen = FxHashSet::default();
     each(path, emit, |at, object| {
         let (id, prompt, stop) = match RecordKind::of(&object) {
@@ -45,7 +45,7 @@ pub fn requests(path: &Path, sampling: &Sampling, emit: &mut Emit<'_>) -> Result
             return Err(Error::record(path, at.line, reason));
         }
         let stop = if sampling.stop.is_empty() { stop } else { sampling.stop.clone() };
-        Ok(Some(request(&id, &prompt, &Sampling { stop, ..sampling.clone() })))
+        Ok(Some(request(&id, &prompt, &BatchSettings { stop, ..sampling.clone() })))
     })
 }
 

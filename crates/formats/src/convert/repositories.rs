@@ -5,7 +5,7 @@ use std::path::Path;
 
 use repoformer_core::repository::corpus::{Walk, languages};
 use repoformer_core::repository::record::{
-    Content, Folders, OF_REPOSITORY, Package, RawFile, RawRepository, Written, read_folder,
+    FileText, Folders, OF_REPOSITORY, Package, RawFile, RawRepository, WriteOutcome, read_folder,
 };
 use repoformer_core::task::kind::RecordKind;
 use repoformer_store::error::{Error, Result, keep};
@@ -42,9 +42,9 @@ pub fn to_folders(path: &Path, dir: &Path) -> Result<Conversion> {
                 left_out.into_iter().for_each(|one| keep(&mut conversion.problems, path, one));
                 for content in contents {
                     match folders.write(&folder, &content.path, content.text.as_bytes())? {
-                        Written::Whole => conversion.records += 1,
-                        Written::LeftOut => {}
-                        Written::Refused(reason) => {
+                        WriteOutcome::Whole => conversion.records += 1,
+                        WriteOutcome::LeftOut => {}
+                        WriteOutcome::Refused(reason) => {
                             let problem = Error::record(path, line, reason);
                             keep(&mut conversion.problems, path, problem);
                         }
@@ -88,12 +88,12 @@ fn files(
     line: usize,
     object: Object,
     owners: &mut Owners,
-) -> Result<(String, Vec<Content>, Vec<Error>)> {
+) -> Result<(String, Vec<FileText>, Vec<Error>)> {
     match RecordKind::of(&object) {
         Some(RecordKind::Package) => {
             let package = Package::read(path, line, object)?;
             let (folder, file) = package.place();
-            let content = Content { path: file.to_owned(), text: package.text.clone() };
+            let content = FileText { path: file.to_owned(), text: package.text.clone() };
             Ok((folder.to_owned(), vec![content], Vec::new()))
         }
         Some(RecordKind::RawRepository) => {
@@ -200,7 +200,7 @@ pub fn records(path: &Path, to: RecordKind, emit: &mut Emit<'_>) -> Result<Conve
                 if place == gathered.len() {
                     gathered.push(RawRepository::of(package.name(), Vec::new()));
                 }
-                let content = Content { path: file.to_owned(), text: package.text.clone() };
+                let content = FileText { path: file.to_owned(), text: package.text.clone() };
                 gathered[place].files.push(RawFile { content, metadata: package.kept() });
                 Ok(Vec::new())
             }

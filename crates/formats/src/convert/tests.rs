@@ -3,7 +3,7 @@ use std::path::{Path, PathBuf};
 use repoformer_core::repository::corpus::Walk;
 use repoformer_core::task::kind::RecordKind;
 use repoformer_core::task::{Format, Task, TaskSet};
-use repoformer_models::batch::Sampling;
+use repoformer_models::batch::BatchSettings;
 use repoformer_store::error::{Error, Result};
 use repoformer_text::language::Language;
 use repoformer_text::message::Message;
@@ -139,13 +139,17 @@ fn prompts_become_requests_and_answers_in_any_order_predictions() {
         json!({"prompt": "C", "groundtruth": "g", "metadata": {"task_id": "c", "repository": "r", "file": "a.py", "row": 5, "mode": "none", "stop": ["<eof>"]}}),
         json!({"prompt": "I", "groundtruth": "g", "metadata": {"task_id": "d", "filename": "r/a.py", "start_i": 0, "row": 7, "mode": "given", "stop": []}}),
     ];
-    let sampling =
-        Sampling { model: "m".into(), max_tokens: 9, temperature: 0.5, stop: vec!["\n".into()] };
+    let sampling = BatchSettings {
+        model: "m".into(),
+        max_tokens: 9,
+        temperature: 0.5,
+        stop: vec!["\n".into()],
+    };
     let (asked, problems) = converted(&prompts, |path, emit| requests(path, &sampling, emit));
     let ids: Vec<&str> =
         asked.iter().map(|request| request["custom_id"].as_str().unwrap()).collect();
     assert_eq!(ids, ["row-0", "row-1", "row-1-sample-1", "row-4", "row-5", "row-7"]);
-    let own = Sampling { stop: vec![], ..sampling.clone() };
+    let own = BatchSettings { stop: vec![], ..sampling.clone() };
     let (own, _) = converted(&prompts, |path, emit| requests(path, &own, emit));
     assert_eq!(own[4]["body"]["stop"], json!(["<eof>"]));
     assert_eq!(

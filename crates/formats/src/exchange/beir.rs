@@ -14,7 +14,7 @@ use super::{Ids, checked};
 
 /// A document, which is a fragment of a file, or a query, which belongs to a task.
 #[derive(Debug, Clone, Serialize)]
-pub struct Record<'a> {
+pub struct BeirRecord<'a> {
     /// Unique in its file, and not empty (for queries see [`super::query_ids`]); written as described in [`super::id`].
     #[serde(rename = "_id")]
     pub id: &'a str,
@@ -55,13 +55,13 @@ pub struct Judgement<'a> {
 /// An id is empty or repeated.
 pub fn records<'a>(
     what: &'static str,
-    records: impl IntoIterator<Item = Record<'a>>,
+    records: impl IntoIterator<Item = BeirRecord<'a>>,
 ) -> Result<String> {
     let (mut ids, mut text) = (Ids::default(), String::new());
     for record in records {
         let id = ids.add(what, record.id)?;
         // Cannot fail: the records consist of strings and JSON values.
-        let json = serde_json::to_string(&Record { id: &id, ..record });
+        let json = serde_json::to_string(&BeirRecord { id: &id, ..record });
         text += &json.map_err(|e| Error::parameter("records", e.to_string()))?;
         text.push('\n');
     }

@@ -5,12 +5,12 @@
 
 use repoformer_core::metrics::Metric;
 use repoformer_core::metrics::crosscodeeval::{Detail, detail};
-use repoformer_core::postprocess::{Hole, Postprocess};
+use repoformer_core::postprocess::{HoleContext, Postprocess};
 use repoformer_core::task::TaskSet;
 use serde_json::{Value, json};
 
 /// Names and contents of the four files.
-pub type Files = Vec<(&'static str, String)>;
+pub type ScoreFiles = Vec<(&'static str, String)>;
 
 /// Values of one task.
 struct Line<'a> {
@@ -38,11 +38,11 @@ pub fn files(
     samples: &[Vec<String>],
     postprocess: &Postprocess,
     count_missing: bool,
-) -> Files {
+) -> ScoreFiles {
     let recipe = postprocess.recipe(Metric::CrossCodeEval);
     let mut lines = Vec::new();
     for (task, samples) in tasks.tasks().iter().zip(samples) {
-        let hole = Hole::of(task);
+        let hole = HoleContext::of(task);
         let detail = match samples.first() {
             Some(sample) => {
                 let cut = recipe.apply(hole, sample);

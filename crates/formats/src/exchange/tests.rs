@@ -3,8 +3,8 @@ use std::path::Path;
 use proptest::prelude::*;
 use repoformer_store::jsonl::{self, Fields, Object};
 
-use super::beir::{Judgement, Record, judgements, records};
-use super::trec::{RankedDocument, Ranking, Scores, run};
+use super::beir::{BeirRecord, Judgement, judgements, records};
+use super::trec::{RankedDocument, Ranking, RunScores, run};
 use super::*;
 
 fn ranking<'a>(query: &'a str, hits: &[(&'a str, f64)]) -> Ranking<'a> {
@@ -31,7 +31,7 @@ fn decoded(id: &str) -> String {
 
 #[test]
 fn a_ranking_must_be_one() {
-    let one = |hits: &[(&str, f64)]| run([ranking("q", hits)], Scores::Own, "t");
+    let one = |hits: &[(&str, f64)]| run([ranking("q", hits)], RunScores::Own, "t");
     assert_eq!(one(&[]).unwrap(), "");
     // Equal scores are in order; so are scores below zero.
     let ties = one(&[("a", 1.0), ("b", 1.0), ("c", -1e-7)]).unwrap();
@@ -48,14 +48,14 @@ fn a_ranking_must_be_one() {
         assert_eq!(one(hits).unwrap_err().to_string(), wanted);
     }
     let twice =
-        run([ranking("q", &[]), ranking("q", &[])], Scores::Own, "t").unwrap_err().to_string();
+        run([ranking("q", &[]), ranking("q", &[])], RunScores::Own, "t").unwrap_err().to_string();
     assert_eq!(twice, "queries: the id 'q' is repeated");
-    assert_eq!(run([], Scores::Own, "").unwrap_err().to_string(), "tag: an id is empty");
+    assert_eq!(run([], RunScores::Own, "").unwrap_err().to_string(), "tag: an id is empty");
 }
 
 #[test]
 fn ids_must_be_unique_and_not_empty() {
-    let record = |id| Record { id, title: None, text: "", metadata: Object::new() };
+    let record = |id| BeirRecord { id, title: None, text: "", metadata: Object::new() };
     let judgement = |query, document| Judgement { query, document, score: 1 };
     let twice = records("documents", ["a b", "a b"].map(record)).unwrap_err();
     assert_eq!(twice.to_string(), "documents: the id 'a%20b' is repeated");
@@ -106,7 +106,7 @@ proptest! {
         let mut scores: Vec<f64> = scores.into_iter().filter(|score| score.is_finite()).collect();
         scores.sort_by(|a, b| b.total_cmp(a));
         let hits: Vec<(&str, f64)> = documents.iter().map(String::as_str).zip(scores).collect();
-        let text = run(queries.iter().map(|query| ranking(query, &hits)), Scores::Own, "a tag").unwrap();
+        let text = run(queries.iter().map(|query| ranking(query, &hits)), RunScores::Own, "a tag").unwrap();
         let mut wanted = Vec::new();
         for query in &queries {
             for (rank, (document, score)) in (1..).zip(&hits) {
@@ -126,7 +126,7 @@ proptest! {
         let metadata: Object = [("line_no".to_owned(), 3.into())].into_iter().collect();
         let names = || ids.iter().map(String::as_str);
         for title in [Some("a \"b\""), None] {
-            let record = |id| Record { id, title, text: &text, metadata: metadata.clone() };
+            let record = |id| BeirRecord { id, title, text: &text, metadata: metadata.clone() };
             let file = records("documents", names().map(record)).unwrap();
             let mut read = Vec::new();
             for (at, line) in jsonl::records(file.as_bytes()) {

@@ -29,7 +29,7 @@ pub struct Ranking<'a> {
 
 /// Scores of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Scores {
+pub enum RunScores {
     /// The number of documents from here to the last, so that every program keeps the order.
     #[default]
     ByRank,
@@ -38,7 +38,7 @@ pub enum Scores {
 }
 
 named! {
-    Scores, "scores of a run":
+    RunScores, "scores of a run":
     ByRank = "by-rank",
     Own = "own",
 }
@@ -65,7 +65,7 @@ named! {
 /// before.
 pub fn run<'a>(
     rankings: impl IntoIterator<Item = Ranking<'a>>,
-    scores: Scores,
+    scores: RunScores,
     tag: &str,
 ) -> Result<String> {
     let (mut ids, tag, mut run) = (Ids::default(), checked("tag", tag)?, String::new());
@@ -75,8 +75,8 @@ pub fn run<'a>(
         for (rank, hit) in (1..).zip(&ranking.hits) {
             let document = checked("documents", hit.document)?;
             let score = match scores {
-                Scores::ByRank => (ranking.hits.len() + 1 - rank).to_string(),
-                Scores::Own => format!("{:?}", hit.score),
+                RunScores::ByRank => (ranking.hits.len() + 1 - rank).to_string(),
+                RunScores::Own => format!("{:?}", hit.score),
             };
             // Writing to a string cannot fail.
             let _ = writeln!(run, "{query} Q0 {document} {rank} {score} {tag}");

@@ -21,5 +21,5 @@ mod work;
 mod write;
 
 pub use duplicates::Dedup;
-pub use run::{Grouping, Summary, group};
-pub use write::{Counts, Record, ShardRecord};
+pub use run::{GroupSummary, Grouping, group};
+pub use write::{Counts, GroupRecord, ShardRecord};

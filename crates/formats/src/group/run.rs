@@ -23,7 +23,7 @@ use super::repositories::{Grouped, RepositoryStream};
 use super::rows::{Problem, RowSettings, Rows, Tally};
 use super::spill::{Merge, Section, Spill};
 use super::work::{DROPPED, PLAN, Plan, RECORD, WorkFolder, read_document, write_document};
-use super::write::{Counts, Leaving, Record, ShardDone, is_there, write_shard};
+use super::write::{Counts, GroupRecord, Leaving, ShardDone, is_there, write_shard};
 
 /// Format of the record and of the work.
 const FORMAT: u64 = 2;
@@ -57,9 +57,9 @@ pub struct Grouping {
 
 /// How a grouping ended.
 #[derive(Debug)]
-pub struct Summary {
+pub struct GroupSummary {
     /// Its record; `None` where no file could be taken, and nothing was written.
-    pub record: Option<Record>,
+    pub record: Option<GroupRecord>,
     /// Whether it had been done before.
     pub is_known: bool,
     /// Input files that an earlier run had read.
@@ -86,14 +86,14 @@ struct UnitDone {
 ///
 /// # Errors
 /// An input is not there, the output folder cannot be written, or it has the output or the work of other inputs or settings.
-pub fn group(grouping: &Grouping) -> Result<Summary> {
+pub fn group(grouping: &Grouping) -> Result<GroupSummary> {
     let output = &grouping.output;
     let listed = inputs::list(&grouping.inputs, output)?;
     let work = WorkFolder::open(output)?;
     let contamination = Contamination::of(&grouping.benchmarks);
     let mut unchecked = contamination.unchecked();
     let first = unchecked.next();
-    let mut summary = Summary {
+    let mut summary = GroupSummary {
         unchecked: first.map(|first| (1 + unchecked.count(), first.to_string())),
         record: None,
         is_known: false,
@@ -102,7 +102,7 @@ pub fn group(grouping: &Grouping) -> Result<Summary> {
         notes: Vec::new(),
         problems: Vec::new(),
     };
-    let record: Option<Record> = read_document(&output.join(RECORD))?;
+    let record: Option<GroupRecord> = read_document(&output.join(RECORD))?;
     let earlier: Option<Plan> = work.read(PLAN)?;
     let known = earlier.as_ref().map_or(&[][..], |plan| &plan.inputs);
     let described = inputs::describe(&listed.files, known)?;
@@ -112,7 +112,7 @@ pub fn group(grouping: &Grouping) -> Result<Summary> {
         // A killed program may have left work.
         work.remove()?;
         check_done(output, &plan, &done, &record)?;
-        return Ok(Summary { record: Some(record), is_known: true, ..summary });
+        return Ok(GroupSummary { record: Some(record), is_known: true, ..summary });
     }
     if let Err(error) = work.begin(&plan, earlier.as_ref()) {
         if earlier.is_none() {
@@ -157,7 +157,7 @@ pub fn group(grouping: &Grouping) -> Result<Summary> {
     let inputs = plan.inputs.into_iter().map(|input| Input { modified: None, ..input }).collect();
     let shards = done.into_iter().map(|one| one.shard).collect();
     let record =
-        Record { format: FORMAT, settings: plan.settings, inputs, counts, shards, dropped };
+        GroupRecord { format: FORMAT, settings: plan.settings, inputs, counts, shards, dropped };
     write_document(&output.join(RECORD), &record)?;
     work.remove()?;
     summary.record = Some(record);
@@ -183,7 +183,7 @@ impl Grouping {
 }
 
 /// Checks that finished output is of this plan, and whole.
-fn check_done(output: &Path, plan: &Plan, done: &Plan, record: &Record) -> Result<()> {
+fn check_done(output: &Path, plan: &Plan, done: &Plan, record: &GroupRecord) -> Result<()> {
     let hint = message![
         "remove its shards and group.json to make them again, or choose another ",
         UserChoice::OutputPath
@@ -225,7 +225,7 @@ fn read_inputs(
     plan: &Plan,
     paths: &[PathBuf],
     work: &WorkFolder,
-    summary: &mut Summary,
+    summary: &mut GroupSummary,
 ) -> Result<Vec<(PathBuf, UnitDone)>> {
     let progress = Work::of("group: reading", "inputs", plan.inputs.len());
     let has_failed = AtomicBool::new(false);

@@ -5,7 +5,7 @@ use std::path::Path;
 use repoformer_store::artifact::OutputFile;
 use repoformer_store::error::{Error, Result};
 use repoformer_store::manifest::digest_of;
-use repoformer_store::readings::Content;
+use repoformer_store::readings::FileDigest;
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -61,7 +61,7 @@ pub struct ShardRecord {
 
 /// Record of a grouping, written last.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Record {
+pub struct GroupRecord {
     /// Format of the record.
     pub format: u64,
     /// Settings that the output depends on.
@@ -95,7 +95,7 @@ impl ShardDone {
 
 /// Whether a shard's file is as it was written.
 pub(super) fn is_there(shard: &ShardRecord, output: &Path) -> bool {
-    let is_it = |there: Content| (there.bytes, &there.digest) == (shard.bytes, &shard.digest);
+    let is_it = |there: FileDigest| (there.bytes, &there.digest) == (shard.bytes, &shard.digest);
     digest_of(&output.join(&shard.name)).is_ok_and(is_it)
 }
 
@@ -172,7 +172,7 @@ pub(super) fn write_shard(
         done.shard.files += repository.files.len() as u64;
     }
     file.finish()?;
-    let Content { bytes, digest } = digest_of(&path)?;
+    let FileDigest { bytes, digest } = digest_of(&path)?;
     (done.shard.bytes, done.shard.digest) = (bytes, digest);
     done.shard.name = name;
     Ok(done)

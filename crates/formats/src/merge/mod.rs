@@ -53,7 +53,7 @@ pub fn with_shard(mut manifest: Value, shard: Shard, positions: &Positions) -> V
 
 /// A shard's file.
 #[derive(Debug)]
-pub struct Part {
+pub struct ShardFile {
     path: PathBuf,
     /// Which part it is.
     pub shard: Shard,
@@ -65,7 +65,7 @@ pub struct Part {
     lacking: u64,
 }
 
-impl Part {
+impl ShardFile {
     /// The part that a file is, where the manifest beside it says so.
     ///
     /// # Errors
@@ -185,8 +185,9 @@ pub fn merge(paths: &[PathBuf], output: &Path) -> Result<Merged> {
 }
 
 /// The parts, in order, once they are known to be those of one whole.
-fn parts_of_one_whole(paths: &[PathBuf], output: &Path) -> Result<Vec<Part>> {
-    let mut parts: Vec<Part> = paths.iter().map(|path| Part::read(path)).collect::<Result<_>>()?;
+fn parts_of_one_whole(paths: &[PathBuf], output: &Path) -> Result<Vec<ShardFile>> {
+    let mut parts: Vec<ShardFile> =
+        paths.iter().map(|path| ShardFile::read(path)).collect::<Result<_>>()?;
     let filled = parts.iter().find(|part| !part.positions.0.is_empty());
     let Some(first) = filled.or(parts.first()) else { return Ok(parts) };
     parts.iter().try_for_each(|part| first.check_alike(part))?;
@@ -208,7 +209,7 @@ fn parts_of_one_whole(paths: &[PathBuf], output: &Path) -> Result<Vec<Part>> {
 }
 
 /// Calls `take` with the lines of all parts, in their order.
-fn interleave(parts: Vec<Part>, take: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<Merged> {
+fn interleave(parts: Vec<ShardFile>, take: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<Merged> {
     let lacking = parts.iter().filter(|part| part.lacking > 0);
     let lacking = lacking.map(|part| (part.path.clone(), part.lacking)).collect();
     let mut merged = Merged { parts: parts.len(), records: 0, lacking };
@@ -223,7 +224,7 @@ fn interleave(parts: Vec<Part>, take: &mut dyn FnMut(&[u8]) -> Result<()>) -> Re
     }
     runs.sort_unstable();
     let mut line = Vec::new();
-    let unlike = |part: &Part| {
+    let unlike = |part: &ShardFile| {
         let reason = "has other records than its manifest says";
         Error::artifact(&part.path, reason, "make it again")
     };

@@ -7,7 +7,7 @@ use repoformer_store::artifact::{digest, write_file};
 use repoformer_store::error::{Error, Result};
 use repoformer_store::files;
 
-use super::{Merged, Part, interleave, parts_of_one_whole};
+use super::{Merged, ShardFile, interleave, parts_of_one_whole};
 
 /// Files beside the sequences, and the names of their digests among the inputs of the manifests.
 const BESIDE: [(&str, &str); 2] =
@@ -48,7 +48,7 @@ pub fn merge_sequences(folders: &[PathBuf], output: &Path) -> Result<Merged> {
 }
 
 /// Content of a file beside a part, which the part was made with.
-fn beside(part: &Part, name: &str, input: &str) -> Result<Vec<u8>> {
+fn beside(part: &ShardFile, name: &str, input: &str) -> Result<Vec<u8>> {
     let path = part.path.with_file_name(name);
     let bytes = files::read(&path).map_err(|e| Error::reading(&path, "read this file", e))?;
     let known = part.alike.get("inputs").and_then(|inputs| inputs.get(input));

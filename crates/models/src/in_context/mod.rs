@@ -60,7 +60,7 @@ pub const REVISION: u32 = 1;
 
 /// Limits of a completion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
+pub struct CompletionLimits {
     /// Largest number of lines. The model writes no blank lines, so all of them count.
     pub max_lines: usize,
     /// Largest number of tokens, including indentations and newlines.
@@ -79,7 +79,7 @@ pub struct GeneratedToken {
 
 /// Reason why a completion ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Finish {
+pub enum CompletionEnd {
     /// All lines were written.
     Lines,
     /// The token limit was reached; the last line may be incomplete.
@@ -96,7 +96,7 @@ pub struct Generation {
     /// The tokens of the text.
     pub tokens: Vec<GeneratedToken>,
     /// Why it ended.
-    pub finish: Finish,
+    pub finish: CompletionEnd,
 }
 
 /// Lower bound of a token's probability.
@@ -111,27 +111,27 @@ struct WrittenLine {
 /// Writes the lines after a prompt. A prompt without a final newline is read as if it had one. Equal prompts give equal
 /// completions.
 #[must_use]
-pub fn complete(prompt: &str, limits: &Limits) -> Generation {
+pub fn complete(prompt: &str, limits: &CompletionLimits) -> Generation {
     let corpus = Corpus::read(prompt);
     let mut alignment = Alignment::new(&corpus);
     let mut history = History::of_prompt(&corpus);
     let mut tokens: Vec<GeneratedToken> = Vec::new();
-    let mut finish = Finish::Lines;
+    let mut finish = CompletionEnd::Lines;
     for _ in 0..limits.max_lines {
         let room = limits.max_tokens - tokens.len();
         if room == 0 {
-            finish = Finish::Tokens;
+            finish = CompletionEnd::Tokens;
             break;
         }
         let Some(WrittenLine { line, tokens: new }) = next_line(&corpus, &alignment, &history)
         else {
-            finish = Finish::NoCandidate;
+            finish = CompletionEnd::NoCandidate;
             break;
         };
         let cut = new.len() > room;
         tokens.extend(new.into_iter().take(room));
         if cut {
-            finish = Finish::Tokens;
+            finish = CompletionEnd::Tokens;
             break;
         }
         alignment.advance(&corpus, &line.pieces, usize::MAX);

@@ -1,10 +1,10 @@
 //! The model as a whole: what it must find in small prompts, and what holds for every prompt.
 
-use super::{Finish, Generation, Limits, parameters};
+use super::{CompletionEnd, CompletionLimits, Generation, parameters};
 use proptest::prelude::*;
 
 fn complete(prompt: &str, max_lines: usize) -> Generation {
-    super::complete(prompt, &Limits { max_lines, max_tokens: 1000 })
+    super::complete(prompt, &CompletionLimits { max_lines, max_tokens: 1000 })
 }
 
 fn with_block(block: &str, file: &str) -> String {
@@ -20,7 +20,7 @@ fn with_block(block: &str, file: &str) -> String {
 fn an_empty_prompt_has_no_candidate() {
     for prompt in ["", "\n", "  \n\n", "\u{feff}\u{b}\r\n"] {
         let generation = complete(prompt.trim_start_matches('\u{feff}'), 1);
-        assert_eq!(generation.finish, Finish::NoCandidate);
+        assert_eq!(generation.finish, CompletionEnd::NoCandidate);
         assert!(generation.text.is_empty() && generation.tokens.is_empty());
     }
 }
@@ -28,10 +28,12 @@ fn an_empty_prompt_has_no_candidate() {
 #[test]
 fn limits_end_a_completion() {
     // The only line there is to copy, cut after two of its tokens in the last case.
-    for (max_lines, max_tokens, text, finish) in
-        [(0, 5, "", Finish::Lines), (5, 0, "", Finish::Tokens), (1, 2, "a =", Finish::Tokens)]
-    {
-        let generation = super::complete("a = 1\n", &Limits { max_lines, max_tokens });
+    for (max_lines, max_tokens, text, finish) in [
+        (0, 5, "", CompletionEnd::Lines),
+        (5, 0, "", CompletionEnd::Tokens),
+        (1, 2, "a =", CompletionEnd::Tokens),
+    ] {
+        let generation = super::complete("a = 1\n", &CompletionLimits { max_lines, max_tokens });
         assert_eq!((generation.text.as_str(), generation.finish), (text, finish));
     }
 }
@@ -73,7 +75,11 @@ fn prompts_are_continued_from_what_they_repeat() {
         ("CR LF ends a line", "s()\r\nw()\r\ne()\r\n\r\ns()\r\nw()\r\n".into(), 1, "e()\n"),
     ] {
         let generation = complete(&prompt, max_lines);
-        assert_eq!((generation.text.as_str(), generation.finish), (text, Finish::Lines), "{what}");
+        assert_eq!(
+            (generation.text.as_str(), generation.finish),
+            (text, CompletionEnd::Lines),
+            "{what}"
+        );
     }
 }
 
@@ -117,7 +123,7 @@ proptest! {
     fn what_holds_for_every_prompt(
         prompt in prop_oneof![code(), any::<String>()], max_lines in 0_usize..6, max_tokens in 0_usize..40,
     ) {
-        let limits = Limits { max_lines, max_tokens };
+        let limits = CompletionLimits { max_lines, max_tokens };
         let generation = super::complete(&prompt, &limits);
         let joined: String = generation.tokens.iter().map(|token| token.text.as_str()).collect();
         prop_assert_eq!(&joined, &generation.text);
@@ -127,8 +133,8 @@ proptest! {
         prop_assert!(lines.len() <= max_lines);
         // Only a cut line may end in nothing but its indentation.
         let blank = lines.iter().filter(|line| line.trim().is_empty()).count();
-        prop_assert!(blank == 0 || (blank == 1 && generation.finish == Finish::Tokens));
-        if generation.finish == Finish::Lines {
+        prop_assert!(blank == 0 || (blank == 1 && generation.finish == CompletionEnd::Tokens));
+        if generation.finish == CompletionEnd::Lines {
             prop_assert_eq!(lines.len(), max_lines);
         }
         prop_assert_eq!(super::complete(&prompt, &limits), generation);

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use repoformer_core::completion::{Sample, is_complete};
-use repoformer_store::append_log::{AppendLog, LogKind, Place};
+use repoformer_store::append_log::{AppendLog, LinePlace, LogKind};
 use repoformer_store::error::Result;
 use repoformer_text::message::{Message, UserChoice};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -115,8 +115,8 @@ mod words {
 #[derive(Debug)]
 pub struct Journal {
     lines: AppendLog,
-    answered: FxHashMap<String, Place>,
-    failed: FxHashMap<String, Place>,
+    answered: FxHashMap<String, LinePlace>,
+    failed: FxHashMap<String, LinePlace>,
     doubtful: FxHashSet<String>,
 }
 
@@ -138,7 +138,7 @@ impl Journal {
     }
 
     fn with(
-        open: impl FnOnce(&mut dyn FnMut(&[u8], Place) -> bool) -> Result<AppendLog>,
+        open: impl FnOnce(&mut dyn FnMut(&[u8], LinePlace) -> bool) -> Result<AppendLog>,
     ) -> Result<Self> {
         let (mut answered, mut failed) = (FxHashMap::default(), FxHashMap::default());
         let mut doubtful = FxHashSet::default();

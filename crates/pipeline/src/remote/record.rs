@@ -4,7 +4,7 @@ use std::io::BufRead;
 use std::path::{Path, PathBuf};
 
 use repoformer_core::completion::{CompletionRequest, Confidence, entropy};
-use repoformer_core::postprocess::{Hole, Recipe};
+use repoformer_core::postprocess::{HoleContext, Recipe};
 use repoformer_core::prompt::style::stops_of;
 use repoformer_core::repository::parallel;
 use repoformer_core::retrieve::Mode;
@@ -380,7 +380,7 @@ impl Server {
 fn end_of_lines(left_context: &str, text: &str, lines: usize, from: usize) -> Option<usize> {
     let chat = Recipe::chat();
     let language = Language::default();
-    let hole = Hole { left_context, whole_left_context: None, target: "", language };
+    let hole = HoleContext { left_context, whole_left_context: None, target: "", language };
     let code_lines =
         |text: &str| text.split('\n').filter(|line| !strip(line).is_empty()).take(lines).count();
     let (mut begin, mut written, mut last_interval) = (0, 0, 0);

@@ -16,12 +16,12 @@ pub const TOKEN_VARIABLE: &str = "REPOFORMER_SERVE_TOKEN";
 
 /// Conditions of access.
 #[derive(Debug, Clone)]
-pub struct Guard {
+pub struct RequestGuard {
     pub(crate) listen: SocketAddr,
     token: Option<String>,
 }
 
-impl Guard {
+impl RequestGuard {
     /// Guard of an address, with the token of clients; an empty one is none.
     ///
     /// # Errors
@@ -104,7 +104,7 @@ fn same(one: &[u8], other: &[u8]) -> bool {
 
 /// Refuses requests that the guard does not let through.
 pub(crate) async fn check(
-    State(guard): State<Arc<Guard>>,
+    State(guard): State<Arc<RequestGuard>>,
     request: Request,
     next: Next,
 ) -> Response {
@@ -118,11 +118,11 @@ pub(crate) async fn check(
 mod tests {
     use super::*;
 
-    fn guard(token: Option<&str>) -> Guard {
-        Guard { listen: "127.0.0.1:8012".parse().unwrap(), token: token.map(str::to_owned) }
+    fn guard(token: Option<&str>) -> RequestGuard {
+        RequestGuard { listen: "127.0.0.1:8012".parse().unwrap(), token: token.map(str::to_owned) }
     }
 
-    fn status(guard: &Guard, headers: &[(&'static str, &'static str)]) -> Option<u16> {
+    fn status(guard: &RequestGuard, headers: &[(&'static str, &'static str)]) -> Option<u16> {
         let mut map = HeaderMap::new();
         for (name, value) in headers {
             map.append(*name, value.parse().unwrap());
@@ -183,7 +183,7 @@ mod tests {
         assert_eq!(status(&open, &[own[0], own[1], own[1]]), Some(403), "two origins");
         assert_eq!(status(&open, &[own[0], own[0]]), Some(403), "two hosts");
         // Neither header names the default port of HTTP.
-        let usual = Guard { listen: "127.0.0.1:80".parse().unwrap(), token: None };
+        let usual = RequestGuard { listen: "127.0.0.1:80".parse().unwrap(), token: None };
         let headers = [("host", "localhost"), ("origin", "http://localhost:80")];
         assert_eq!(status(&usual, &headers), None);
         let site = [("host", "localhost:8012"), ("sec-fetch-site", "cross-site")];

@@ -6,7 +6,7 @@ mod connections;
 mod guard;
 mod page;
 
-pub use guard::{Guard, TOKEN_VARIABLE};
+pub use guard::{RequestGuard, TOKEN_VARIABLE};
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -61,7 +61,7 @@ struct Shared {
 ///
 /// # Errors
 /// The address cannot be listened on.
-pub fn serve(service: Arc<Service>, guard: Guard) -> Result<()> {
+pub fn serve(service: Arc<Service>, guard: RequestGuard) -> Result<()> {
     runtime()?.block_on(async {
         let listener = tokio::net::TcpListener::bind(guard.listen).await;
         let failed = ServeError::system(format!(
@@ -78,7 +78,7 @@ pub fn serve(service: Arc<Service>, guard: Guard) -> Result<()> {
     })
 }
 
-fn router(service: Arc<Service>, guard: Guard) -> Router {
+fn router(service: Arc<Service>, guard: RequestGuard) -> Router {
     let (room, bodies) = (Arc::new(Semaphore::new(AT_ONCE)), Bodies::new(PROGRESS, WHOLE_BODY));
     let shared = Shared { service, room, bodies };
     // What asks the model's server, or may be large.

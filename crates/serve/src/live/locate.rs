@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use memchr::memmem;
-use repoformer_core::prompt::shown::Fragment;
+use repoformer_core::prompt::shown::ShownFragment;
 use repoformer_core::repository::corpus::path_names;
 use repoformer_core::repository::parallel;
 use repoformer_text::lines::universal_newlines;
@@ -129,12 +129,12 @@ impl LiveRepository {
 
     /// First and last line, 0-based, of each fragment in its file as it is saved; `None` where it stands there no more, or more than
     /// once.
-    pub(crate) fn lines_of(&self, fragments: &[Fragment]) -> Vec<Option<[usize; 2]>> {
+    pub(crate) fn lines_of(&self, fragments: &[ShownFragment]) -> Vec<Option<[usize; 2]>> {
         let Ok(listing) = self.listing() else { return vec![None; fragments.len()] };
         let read = |path: &str| Some(listing.read_saved(path).ok()??.0.text);
         let mut saved: FxHashMap<&str, Option<String>> = FxHashMap::default();
         let lines = |fragment| {
-            let Fragment { path, first_line, text, .. }: &'_ Fragment = fragment;
+            let ShownFragment { path, first_line, text, .. }: &'_ ShownFragment = fragment;
             let count = text.lines().count().max(1);
             (path, first_line.map(|first| [first, first + count - 1]), text)
         };

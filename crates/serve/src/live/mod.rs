@@ -12,7 +12,7 @@ pub(crate) use retrieval::LiveRetrieval;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use repoformer_core::prompt::Scratch as PromptScratch;
+use repoformer_core::prompt::CountScratch as PromptScratch;
 use repoformer_core::repository::corpus::{self, Listing};
 use repoformer_core::repository::fragment::FragmentFile;
 use repoformer_core::repository::parallel;

@@ -1,13 +1,13 @@
 //! The prompt for a cursor, as stage `prompt` makes it.
 
-use repoformer_core::prompt::shown::Fragment;
+use repoformer_core::prompt::shown::ShownFragment;
 use repoformer_core::prompt::style::Budget;
 use repoformer_core::repository::corpus::SourceFile;
 use repoformer_core::repository::fragment::{FragmentFile, RepoFragments};
 use repoformer_core::retrieve::live::LiveFound;
 use repoformer_core::retrieve::rank::Words;
 use repoformer_core::retrieve::vector::TokenSet;
-use repoformer_core::retrieve::{Found, Mode, Query};
+use repoformer_core::retrieve::{Mode, Query, RankedFragments};
 use repoformer_core::task::Task;
 use repoformer_pipeline::{Layout, TaskPrompt, task_prompt};
 use repoformer_store::error::Result;
@@ -66,7 +66,7 @@ impl LiveRepository {
     }
 
     /// Similarity of fragments to the text of a query, in terms of the vocabulary.
-    pub(crate) fn similarities(&self, query: &str, fragments: &[Fragment]) -> Vec<f64> {
+    pub(crate) fn similarities(&self, query: &str, fragments: &[ShownFragment]) -> Vec<f64> {
         let texts = std::iter::once(query).chain(fragments.iter().map(|one| &*one.text));
         let texts: Vec<&str> = texts.collect();
         let vocabulary = &self.experiment.retrieval.search.vocabulary;
@@ -110,7 +110,7 @@ impl LiveRepository {
         &self,
         task: &Task,
         mode: Mode,
-        (fragments, found): (&RepoFragments, Option<(&Found, &Query)>),
+        (fragments, found): (&RepoFragments, Option<(&RankedFragments, &Query)>),
         scratch: &mut CursorScratch,
     ) -> Result<TaskPrompt> {
         task_prompt(&self.experiment, mode, task, fragments, found, &mut scratch.prompt)

@@ -1,6 +1,5 @@
 //! Turns: of several processes that need the same artifact, one makes it and the others wait.
 
-use std::fs::OpenOptions;
 use std::path::{Path, PathBuf};
 
 use super::replace::{create_folder, folder_of, temporary_name};
@@ -69,10 +68,7 @@ fn open(place: &Path) -> Option<File> {
     match files::symlink_metadata(place) {
         // A pipe would wait for its reader.
         Ok(there) if !there.is_file() => None,
-        _ => {
-            let mut options = OpenOptions::new();
-            File::open_with(options.write(true).create(true).truncate(false), place).ok()
-        }
+        _ => File::open_or_create(place).ok(),
     }
 }
 

@@ -3,8 +3,9 @@
 use super::import::{Binding, ImportReader};
 use super::java::{has_two_folders, thrown};
 use super::spec::{
-    Call, Declares, Definition, DefinitionName, Keywords, LanguageSpec, Layout, Namespace, Part,
-    Prose, Resolution, ScopeKind, Seen, Step, Steps, TypeRules, Variable, Visibility,
+    BlockMarks, Call, Declares, Definition, DefinitionName, Keywords, LanguageSpec, NameScope,
+    NameVisibility, Namespace, NodeRole, NodeStep, Prose, Resolution, ScopeKind, Steps, TypeRules,
+    Variable,
 };
 use super::walk::child;
 
@@ -21,7 +22,7 @@ pub(crate) static CSHARP: LanguageSpec = LanguageSpec {
     needs_last_newline: true,
     keywords: Keywords::sorted(KEYWORDS),
     codebleu_keywords: CODEBLEU_KEYWORDS,
-    layout: Layout::Braces,
+    layout: BlockMarks::Braces,
     statement_list: None,
     prose: &[
         Prose::Long("verbatim_string_literal"),
@@ -75,39 +76,45 @@ pub(crate) static CSHARP: LanguageSpec = LanguageSpec {
         ("object_creation_expression", Call::New("type")),
     ],
     expressions: &[
-        ("identifier", Part::Name),
-        ("generic_name", Part::Inside(Step::Child("identifier"))),
-        ("this", Part::Object("this")),
-        ("base", Part::Object("super")),
-        ("predefined_type", Part::Typed(Step::Itself)),
-        ("member_access_expression", Part::Member(Step::Field("expression"), Step::Field("name"))),
-        ("member_binding_expression", Part::Partial(Step::Field("name"))),
-        ("conditional_access_expression", Part::Member(Step::Field("condition"), Step::Last)),
-        ("qualified_name", Part::Member(Step::Field("qualifier"), Step::Field("name"))),
-        ("alias_qualified_name", Part::Inside(Step::Field("name"))),
-        ("parenthesized_expression", Part::Group(Step::Nth(0))),
-        ("cast_expression", Part::Typed(Step::Field("type"))),
-        ("as_expression", Part::Typed(Step::Field("right"))),
-        ("object_creation_expression", Part::New(Step::Field("type"))),
-        ("string_literal", Part::Literal),
-        ("interpolated_string_expression", Part::Literal),
-        ("verbatim_string_literal", Part::Literal),
-        ("raw_string_literal", Part::Literal),
-        ("typeof_expression", Part::Literal),
-        ("array_creation_expression", Part::Literal),
+        ("identifier", NodeRole::Name),
+        ("generic_name", NodeRole::Inside(NodeStep::Child("identifier"))),
+        ("this", NodeRole::Object("this")),
+        ("base", NodeRole::Object("super")),
+        ("predefined_type", NodeRole::Typed(NodeStep::Itself)),
+        (
+            "member_access_expression",
+            NodeRole::Member(NodeStep::Field("expression"), NodeStep::Field("name")),
+        ),
+        ("member_binding_expression", NodeRole::Partial(NodeStep::Field("name"))),
+        (
+            "conditional_access_expression",
+            NodeRole::Member(NodeStep::Field("condition"), NodeStep::Last),
+        ),
+        ("qualified_name", NodeRole::Member(NodeStep::Field("qualifier"), NodeStep::Field("name"))),
+        ("alias_qualified_name", NodeRole::Inside(NodeStep::Field("name"))),
+        ("parenthesized_expression", NodeRole::Group(NodeStep::Nth(0))),
+        ("cast_expression", NodeRole::Typed(NodeStep::Field("type"))),
+        ("as_expression", NodeRole::Typed(NodeStep::Field("right"))),
+        ("object_creation_expression", NodeRole::New(NodeStep::Field("type"))),
+        ("string_literal", NodeRole::Literal),
+        ("interpolated_string_expression", NodeRole::Literal),
+        ("verbatim_string_literal", NodeRole::Literal),
+        ("raw_string_literal", NodeRole::Literal),
+        ("typeof_expression", NodeRole::Literal),
+        ("array_creation_expression", NodeRole::Literal),
     ],
     types: &[
-        ("identifier", Part::Name),
-        ("predefined_type", Part::Name),
-        ("generic_name", Part::Inside(Step::Child("identifier"))),
-        ("qualified_name", Part::Member(Step::Field("qualifier"), Step::Field("name"))),
+        ("identifier", NodeRole::Name),
+        ("predefined_type", NodeRole::Name),
+        ("generic_name", NodeRole::Inside(NodeStep::Child("identifier"))),
+        ("qualified_name", NodeRole::Member(NodeStep::Field("qualifier"), NodeStep::Field("name"))),
         // `global::A.B` is a full name.
-        ("alias_qualified_name", Part::Inside(Step::Field("name"))),
-        ("nullable_type", Part::Inside(Step::Nth(0))),
-        ("ref_type", Part::Inside(Step::Nth(0))),
-        ("scoped_type", Part::Inside(Step::Nth(0))),
-        ("primary_constructor_base_type", Part::Inside(Step::Field("type"))),
-        ("implicit_type", Part::Unknown),
+        ("alias_qualified_name", NodeRole::Inside(NodeStep::Field("name"))),
+        ("nullable_type", NodeRole::Inside(NodeStep::Nth(0))),
+        ("ref_type", NodeRole::Inside(NodeStep::Nth(0))),
+        ("scoped_type", NodeRole::Inside(NodeStep::Nth(0))),
+        ("primary_constructor_base_type", NodeRole::Inside(NodeStep::Field("type"))),
+        ("implicit_type", NodeRole::Unknown),
     ],
     untyped: &[],
     imports: &[("using_directive", using)],
@@ -128,18 +135,18 @@ pub(crate) static CSHARP: LanguageSpec = LanguageSpec {
     has_pytest: false,
 };
 
-const NAME: &[Steps] = &[Steps::One(Step::Field("name"))];
+const NAME: &[Steps] = &[Steps::One(NodeStep::Field("name"))];
 
 static TYPES: TypeRules = TypeRules {
     namespaces: &[
         Namespace {
             kind: "namespace_declaration",
-            name: Step::Field("name"),
+            name: NodeStep::Field("name"),
             is_whole_file: false,
         },
         Namespace {
             kind: "file_scoped_namespace_declaration",
-            name: Step::Field("name"),
+            name: NodeStep::Field("name"),
             is_whole_file: true,
         },
     ],
@@ -155,11 +162,15 @@ static TYPES: TypeRules = TypeRules {
         "anonymous_method_expression",
     ],
     receiver: &[],
-    extension: &[Step::Field("parameters"), Step::Child("parameter"), Step::Child("modifier")],
+    extension: &[
+        NodeStep::Field("parameters"),
+        NodeStep::Child("parameter"),
+        NodeStep::Child("modifier"),
+    ],
     variables: &[
         Variable {
             each: &[Steps::Children("variable_declarator")],
-            values: &[Steps::One(Step::Last)],
+            values: &[Steps::One(NodeStep::Last)],
             ..Variable::typed("variable_declaration", NAME)
         },
         Variable::typed("parameter", NAME),
@@ -169,18 +180,18 @@ static TYPES: TypeRules = TypeRules {
         Variable::typed("recursive_pattern", NAME),
         Variable::typed("property_declaration", NAME),
         Variable::typed("event_declaration", NAME),
-        Variable::typed("foreach_statement", &[Steps::One(Step::Field("left"))]),
+        Variable::typed("foreach_statement", &[Steps::One(NodeStep::Field("left"))]),
         Variable { declared: Declares::Around, ..Variable::of("enum_member_declaration", NAME) },
         Variable::of("var_pattern", NAME),
-        Variable::of("lambda_expression", &[Steps::One(Step::Field("parameters"))]),
+        Variable::of("lambda_expression", &[Steps::One(NodeStep::Field("parameters"))]),
     ],
     function_values: &[],
     exports: |_, _| Vec::new(),
-    visibility: Visibility::FullNames(&[
-        Seen::Namespaces,
-        Seen::Full,
-        Seen::Imported,
-        Seen::OnDemand,
+    visibility: NameVisibility::FullNames(&[
+        NameScope::Namespaces,
+        NameScope::Full,
+        NameScope::Imported,
+        NameScope::OnDemand,
     ]),
     has_parts: true,
     fields_need_this: false,
@@ -190,7 +201,7 @@ static TYPES: TypeRules = TypeRules {
 fn using(reader: &mut ImportReader<'_, '_, '_>) {
     let statement = reader.statement;
     let alias = statement.child_by_field_name("name");
-    let Some(name) = Step::Last.from(statement) else {
+    let Some(name) = NodeStep::Last.from(statement) else {
         return;
     };
     let is = |word| child(statement, word).is_some();

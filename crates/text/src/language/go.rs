@@ -4,8 +4,8 @@ use tree_sitter::Node;
 
 use super::import::{Binding, ImportReader};
 use super::spec::{
-    Call, Declares, Definition, DefinitionName, Keywords, LanguageSpec, Layout, Part, Prose,
-    Resolution, ScopeKind, Step, Steps, TypeRules, Variable, Visibility,
+    BlockMarks, Call, Declares, Definition, DefinitionName, Keywords, LanguageSpec, NameVisibility,
+    NodeRole, NodeStep, Prose, Resolution, ScopeKind, Steps, TypeRules, Variable,
 };
 
 /// Go.
@@ -22,7 +22,7 @@ pub(crate) static GO: LanguageSpec = LanguageSpec {
     keywords: Keywords::sorted(KEYWORDS),
     codebleu_keywords: "break case chan const continue default defer else fallthrough false for func go goto if \
         import interface map package range return select struct switch true type var",
-    layout: Layout::Braces,
+    layout: BlockMarks::Braces,
     statement_list: Some("statement_list"),
     prose: &[Prose::Long("raw_string_literal")],
     collections: &["literal_value"],
@@ -55,26 +55,29 @@ pub(crate) static GO: LanguageSpec = LanguageSpec {
     decorators_in: None,
     calls: &[("call_expression", Call::Function("function"))],
     expressions: &[
-        ("identifier", Part::Name),
-        ("field_identifier", Part::Name),
-        ("selector_expression", Part::Member(Step::Field("operand"), Step::Field("field"))),
-        ("parenthesized_expression", Part::Group(Step::Nth(0))),
-        ("unary_expression", Part::Inside(Step::Field("operand"))),
-        ("type_assertion_expression", Part::Typed(Step::Field("type"))),
-        ("type_conversion_expression", Part::Typed(Step::Field("type"))),
-        ("composite_literal", Part::New(Step::Field("type"))),
-        ("interpreted_string_literal", Part::Literal),
-        ("raw_string_literal", Part::Literal),
+        ("identifier", NodeRole::Name),
+        ("field_identifier", NodeRole::Name),
+        (
+            "selector_expression",
+            NodeRole::Member(NodeStep::Field("operand"), NodeStep::Field("field")),
+        ),
+        ("parenthesized_expression", NodeRole::Group(NodeStep::Nth(0))),
+        ("unary_expression", NodeRole::Inside(NodeStep::Field("operand"))),
+        ("type_assertion_expression", NodeRole::Typed(NodeStep::Field("type"))),
+        ("type_conversion_expression", NodeRole::Typed(NodeStep::Field("type"))),
+        ("composite_literal", NodeRole::New(NodeStep::Field("type"))),
+        ("interpreted_string_literal", NodeRole::Literal),
+        ("raw_string_literal", NodeRole::Literal),
     ],
     types: &[
-        ("type_identifier", Part::Name),
-        ("package_identifier", Part::Name),
-        ("pointer_type", Part::Inside(Step::Nth(0))),
-        ("parenthesized_type", Part::Inside(Step::Nth(0))),
-        ("generic_type", Part::Inside(Step::Field("type"))),
-        ("qualified_type", Part::Member(Step::Field("package"), Step::Field("name"))),
+        ("type_identifier", NodeRole::Name),
+        ("package_identifier", NodeRole::Name),
+        ("pointer_type", NodeRole::Inside(NodeStep::Nth(0))),
+        ("parenthesized_type", NodeRole::Inside(NodeStep::Nth(0))),
+        ("generic_type", NodeRole::Inside(NodeStep::Field("type"))),
+        ("qualified_type", NodeRole::Member(NodeStep::Field("package"), NodeStep::Field("name"))),
         // An embedded type; a field's first child is its name.
-        ("field_declaration", Part::Inside(Step::Nth(0))),
+        ("field_declaration", NodeRole::Inside(NodeStep::Nth(0))),
     ],
     untyped: &[],
     imports: &[("import_spec", import)],
@@ -90,8 +93,8 @@ pub(crate) static GO: LanguageSpec = LanguageSpec {
 };
 
 const NAMES: &[Steps] = &[Steps::Field("name")];
-const LEFT: &[Steps] = &[Steps::One(Step::Field("left")), Steps::Named];
-const VALUES: &[Steps] = &[Steps::One(Step::Field("value")), Steps::Named];
+const LEFT: &[Steps] = &[Steps::One(NodeStep::Field("left")), Steps::Named];
+const VALUES: &[Steps] = &[Steps::One(NodeStep::Field("value")), Steps::Named];
 
 static TYPES: TypeRules = TypeRules {
     namespaces: &[],
@@ -100,31 +103,38 @@ static TYPES: TypeRules = TypeRules {
     constructors: &[],
     members: &[],
     scopes: &["function_type"],
-    receiver: &[Step::Field("receiver"), Step::Child("parameter_declaration"), Step::Field("type")],
+    receiver: &[
+        NodeStep::Field("receiver"),
+        NodeStep::Child("parameter_declaration"),
+        NodeStep::Field("type"),
+    ],
     extension: &[],
     variables: &[
         Variable { values: VALUES, ..Variable::typed("var_spec", NAMES) },
         Variable { values: VALUES, ..Variable::typed("const_spec", NAMES) },
         Variable {
-            values: &[Steps::One(Step::Field("right")), Steps::Named],
+            values: &[Steps::One(NodeStep::Field("right")), Steps::Named],
             ..Variable::of("short_var_declaration", LEFT)
         },
         Variable::of("range_clause", LEFT),
         Variable::of("receive_statement", LEFT),
-        Variable::of("type_switch_statement", &[Steps::One(Step::Field("alias")), Steps::Named]),
+        Variable::of(
+            "type_switch_statement",
+            &[Steps::One(NodeStep::Field("alias")), Steps::Named],
+        ),
         Variable::typed("parameter_declaration", NAMES),
         Variable {
             declared: Declares::Array,
             ..Variable::of("variadic_parameter_declaration", NAMES)
         },
         Variable {
-            values: &[Steps::One(Step::Field("type"))],
+            values: &[Steps::One(NodeStep::Field("type"))],
             ..Variable::typed("field_declaration", NAMES)
         },
     ],
     function_values: &["func_literal", "function_type"],
     exports: |_, _| Vec::new(),
-    visibility: Visibility::Folders,
+    visibility: NameVisibility::Folders,
     has_parts: true,
     fields_need_this: false,
     imports_from_root: false,

@@ -2,8 +2,8 @@
 
 use super::import::{Binding, ImportReader};
 use super::spec::{
-    Call, Declares, Definition, Keywords, LanguageSpec, Layout, Namespace, Part, Prose, Resolution,
-    ScopeKind, Seen, Step, Steps, TypeRules, Variable, Visibility,
+    BlockMarks, Call, Declares, Definition, Keywords, LanguageSpec, NameScope, NameVisibility,
+    Namespace, NodeRole, NodeStep, Prose, Resolution, ScopeKind, Steps, TypeRules, Variable,
 };
 use super::walk::child;
 
@@ -20,7 +20,7 @@ pub(crate) static JAVA: LanguageSpec = LanguageSpec {
     needs_last_newline: false,
     keywords: Keywords::sorted(KEYWORDS),
     codebleu_keywords: CODEBLEU_KEYWORDS,
-    layout: Layout::Braces,
+    layout: BlockMarks::Braces,
     statement_list: None,
     prose: &[Prose::Long("string_literal")],
     collections: &["array_initializer"],
@@ -59,29 +59,29 @@ pub(crate) static JAVA: LanguageSpec = LanguageSpec {
         ("object_creation_expression", Call::New("type")),
     ],
     expressions: &[
-        ("identifier", Part::Name),
-        ("this", Part::Object("this")),
-        ("super", Part::Object("super")),
-        ("field_access", Part::Member(Step::Field("object"), Step::Field("field"))),
-        ("parenthesized_expression", Part::Group(Step::Nth(0))),
-        ("cast_expression", Part::Typed(Step::Field("type"))),
-        ("object_creation_expression", Part::New(Step::Field("type"))),
-        ("string_literal", Part::Literal),
-        ("class_literal", Part::Literal),
-        ("array_creation_expression", Part::Literal),
+        ("identifier", NodeRole::Name),
+        ("this", NodeRole::Object("this")),
+        ("super", NodeRole::Object("super")),
+        ("field_access", NodeRole::Member(NodeStep::Field("object"), NodeStep::Field("field"))),
+        ("parenthesized_expression", NodeRole::Group(NodeStep::Nth(0))),
+        ("cast_expression", NodeRole::Typed(NodeStep::Field("type"))),
+        ("object_creation_expression", NodeRole::New(NodeStep::Field("type"))),
+        ("string_literal", NodeRole::Literal),
+        ("class_literal", NodeRole::Literal),
+        ("array_creation_expression", NodeRole::Literal),
     ],
     types: &[
-        ("identifier", Part::Name),
-        ("type_identifier", Part::Name),
-        ("integral_type", Part::Name),
-        ("floating_point_type", Part::Name),
-        ("boolean_type", Part::Name),
-        ("void_type", Part::Name),
-        ("generic_type", Part::Inside(Step::Nth(0))),
-        ("annotated_type", Part::Inside(Step::Last)),
-        ("catch_type", Part::Inside(Step::Nth(0))),
-        ("scoped_type_identifier", Part::Member(Step::Nth(0), Step::Last)),
-        ("scoped_identifier", Part::Member(Step::Field("scope"), Step::Field("name"))),
+        ("identifier", NodeRole::Name),
+        ("type_identifier", NodeRole::Name),
+        ("integral_type", NodeRole::Name),
+        ("floating_point_type", NodeRole::Name),
+        ("boolean_type", NodeRole::Name),
+        ("void_type", NodeRole::Name),
+        ("generic_type", NodeRole::Inside(NodeStep::Nth(0))),
+        ("annotated_type", NodeRole::Inside(NodeStep::Last)),
+        ("catch_type", NodeRole::Inside(NodeStep::Nth(0))),
+        ("scoped_type_identifier", NodeRole::Member(NodeStep::Nth(0), NodeStep::Last)),
+        ("scoped_identifier", NodeRole::Member(NodeStep::Field("scope"), NodeStep::Field("name"))),
     ],
     untyped: &["var"],
     imports: &[("import_declaration", import)],
@@ -102,14 +102,18 @@ pub(crate) static JAVA: LanguageSpec = LanguageSpec {
 
 const DECLARATORS: Variable = Variable {
     each: &[Steps::Field("declarator")],
-    values: &[Steps::One(Step::Field("value"))],
+    values: &[Steps::One(NodeStep::Field("value"))],
     ..Variable::typed("", NAME)
 };
 
-const NAME: &[Steps] = &[Steps::One(Step::Field("name"))];
+const NAME: &[Steps] = &[Steps::One(NodeStep::Field("name"))];
 
 static TYPES: TypeRules = TypeRules {
-    namespaces: &[Namespace { kind: "package_declaration", name: Step::Last, is_whole_file: true }],
+    namespaces: &[Namespace {
+        kind: "package_declaration",
+        name: NodeStep::Last,
+        is_whole_file: true,
+    }],
     types: &[],
     supers: &["superclass", "super_interfaces", "extends_interfaces", "type_list"],
     constructors: &["constructor_declaration", "compact_constructor_declaration"],
@@ -123,7 +127,7 @@ static TYPES: TypeRules = TypeRules {
         Variable { kind: "constant_declaration", ..DECLARATORS },
         Variable { is_method: true, ..Variable::typed("formal_parameter", NAME) },
         Variable {
-            each: &[Steps::One(Step::Child("variable_declarator"))],
+            each: &[Steps::One(NodeStep::Child("variable_declarator"))],
             declared: Declares::Array,
             ..Variable::of("spread_parameter", NAME)
         },
@@ -131,28 +135,28 @@ static TYPES: TypeRules = TypeRules {
         Variable::typed("resource", NAME),
         Variable::typed("record_pattern_component", NAME),
         Variable {
-            declared: Declares::Type(&[Step::Child("catch_type")]),
+            declared: Declares::Type(&[NodeStep::Child("catch_type")]),
             ..Variable::of("catch_formal_parameter", NAME)
         },
         Variable {
-            declared: Declares::Type(&[Step::Field("right")]),
+            declared: Declares::Type(&[NodeStep::Field("right")]),
             ..Variable::of("instanceof_expression", NAME)
         },
         Variable {
-            declared: Declares::Type(&[Step::Nth(0)]),
-            ..Variable::of("type_pattern", &[Steps::One(Step::Child("identifier"))])
+            declared: Declares::Type(&[NodeStep::Nth(0)]),
+            ..Variable::of("type_pattern", &[Steps::One(NodeStep::Child("identifier"))])
         },
         Variable { declared: Declares::Around, ..Variable::of("enum_constant", NAME) },
-        Variable::of("lambda_expression", &[Steps::One(Step::Field("parameters"))]),
+        Variable::of("lambda_expression", &[Steps::One(NodeStep::Field("parameters"))]),
         Variable::of("inferred_parameters", &[Steps::Named]),
     ],
     function_values: &[],
     exports: |_, _| Vec::new(),
-    visibility: Visibility::FullNames(&[
-        Seen::Imported,
-        Seen::Namespace,
-        Seen::OnDemand,
-        Seen::Full,
+    visibility: NameVisibility::FullNames(&[
+        NameScope::Imported,
+        NameScope::Namespace,
+        NameScope::OnDemand,
+        NameScope::Full,
     ]),
     has_parts: false,
     fields_need_this: false,

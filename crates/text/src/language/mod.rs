@@ -25,8 +25,8 @@ pub use lexical::{
 pub use lexical::{chains, parse_without_comments};
 pub use parser::Parser;
 pub use spec::{
-    Call, Declares, LanguageSpec, Layout, Part, Prose, Resolution, Seen, Step, Steps, TypeRules,
-    Variable, Visibility, find,
+    BlockMarks, Call, Declares, LanguageSpec, NameScope, NameVisibility, NodeRole, NodeStep, Prose,
+    Resolution, Steps, TypeRules, Variable, find,
 };
 
 pub mod syntax;

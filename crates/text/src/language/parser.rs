@@ -12,7 +12,7 @@ use super::stack_nodes::Counts;
 ///
 /// Of 21,000 files of six languages, each whole and cut at three places, the greatest values were 4.5 operations (99.9 %: 2.7), 3.3
 /// allocations (2.4), 36 bytes read (13), and 1.8 blocks (1.0), which is 172 bytes of memory.
-const MOST: Work = Work { operations: 48, allocations: 48, bytes: 400, blocks: 20 };
+const MOST: ParseWork = ParseWork { operations: 48, allocations: 48, bytes: 400, blocks: 20 };
 /// Bytes by which a text counts as longer.
 const SPARE: u64 = 4096;
 /// Most nodes on the stack. The library's recursion is as deep, and it may look at all of them for each token. Those files had
@@ -35,7 +35,7 @@ const STEP: u64 = 100;
 
 /// Work of a parse.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Work {
+pub struct ParseWork {
     /// Steps of the parser: a token, or a reduction, in one of the ways to read the text.
     pub(crate) operations: u64,
     /// Blocks of memory allocated, most of them nodes: an operation may try thousands of reductions.
@@ -46,7 +46,7 @@ pub struct Work {
     pub(crate) blocks: u64,
 }
 
-impl Work {
+impl ParseWork {
     /// Operations, allocations and bytes, which take about as long each.
     pub fn total(&self) -> u64 {
         self.operations + self.allocations + self.bytes
@@ -79,7 +79,7 @@ pub struct Parser {
     parser: tree_sitter::Parser,
     grammar: Grammar,
     /// Work of the last parse.
-    pub work: Work,
+    pub work: ParseWork,
 }
 
 impl Parser {
@@ -89,7 +89,7 @@ impl Parser {
         let _counts = Counts::start();
         let mut parser = tree_sitter::Parser::new();
         parser.set_language(&grammar.tables()).ok()?;
-        Some(Self { parser, grammar, work: Work::default() })
+        Some(Self { parser, grammar, work: ParseWork::default() })
     }
 
     /// Receives the parser's log until it is set to `None`.
@@ -102,13 +102,13 @@ impl Parser {
     pub fn parse(&mut self, text: &str, end: &'static str, old: Option<&Tree>) -> Option<Tree> {
         u32::try_from(text.len() as u64 + MOST_REST).ok()?;
         let counts = Counts::start();
-        let most = Work::most(text.len());
-        let work = Cell::new(Work::default());
+        let most = ParseWork::most(text.len());
+        let work = Cell::new(ParseWork::default());
         let (is_over, rest) = (Cell::new(false), Cell::new(0));
         let mut read = |at: usize, _: Point| {
             if !is_over.get() {
                 let piece = piece(text, end, at);
-                work.set(Work { bytes: work.get().bytes + piece.len() as u64, ..work.get() });
+                work.set(ParseWork { bytes: work.get().bytes + piece.len() as u64, ..work.get() });
                 let is_at_end = piece.is_empty();
                 let is_high = is_at_end && is_high(counts.stack_nodes(), text, self.grammar);
                 is_over.set(is_high || work.get().exceeds(&most));
@@ -120,10 +120,10 @@ impl Parser {
             if rest.get() > MOST_REST { b"" } else { &REST[at % REST.len()..] }
         };
         let mut go_on = |state: &ParseState| {
-            let Work { operations, allocations: _, bytes, blocks } = work.get();
+            let ParseWork { operations, allocations: _, bytes, blocks } = work.get();
             let (operations, allocations) = (operations + STEP, counts.allocations());
             let blocks = blocks.max(counts.blocks());
-            work.set(Work { operations, allocations, bytes, blocks });
+            work.set(ParseWork { operations, allocations, bytes, blocks });
             let most_nodes = if state.has_error() { MOST_WITH_ERRORS } else { MOST_STACK };
             let is_high = counts.stack_nodes() > most_nodes;
             is_over.set(is_over.get() || is_high || work.get().exceeds(&most));
@@ -131,7 +131,7 @@ impl Parser {
         };
         let options = ParseOptions::new().progress_callback(&mut go_on);
         let tree = self.parser.parse_with_options(&mut read, old, Some(options));
-        self.work = Work { allocations: counts.allocations(), ..work.get() };
+        self.work = ParseWork { allocations: counts.allocations(), ..work.get() };
         if is_over.get() {
             self.parser.reset();
         }
@@ -184,7 +184,7 @@ mod tests {
         (Language::Go, "'<-|"),
     ];
 
-    fn parse(language: Language, text: &str) -> (bool, Work) {
+    fn parse(language: Language, text: &str) -> (bool, ParseWork) {
         let mut parser = Parser::new(language).unwrap();
         let is_parsed = parser.parse(text, "", None).is_some();
         (is_parsed, parser.work)
@@ -196,7 +196,7 @@ mod tests {
             for length in [10_000, 100_000] {
                 let text = part.repeat(length / part.len());
                 let (_, work) = parse(language, &text);
-                let most = Work::most(text.len());
+                let most = ParseWork::most(text.len());
                 // The library may do this much before it asks again.
                 assert!(work.operations <= most.operations + STEP, "{language} {part:?} {work:?}");
                 assert!(work.bytes <= most.bytes + PIECE as u64, "{language} {part:?} {work:?}");

@@ -4,7 +4,8 @@ use tree_sitter::Node;
 
 use super::import::{Binding, ImportReader};
 use super::spec::{
-    Call, Definition, Keywords, LanguageSpec, Layout, Part, Prose, Resolution, ScopeKind, Step,
+    BlockMarks, Call, Definition, Keywords, LanguageSpec, NodeRole, NodeStep, Prose, Resolution,
+    ScopeKind,
 };
 use super::walk::child;
 
@@ -21,7 +22,7 @@ pub(crate) static PYTHON: LanguageSpec = LanguageSpec {
     needs_last_newline: false,
     keywords: Keywords::sorted(KEYWORDS),
     codebleu_keywords: CODEBLEU_KEYWORDS,
-    layout: Layout::Indentation,
+    layout: BlockMarks::Indentation,
     statement_list: None,
     prose: &[Prose::Long("string")],
     collections: &["list", "tuple", "set", "dictionary"],
@@ -36,8 +37,8 @@ pub(crate) static PYTHON: LanguageSpec = LanguageSpec {
     decorators_in: None,
     calls: &[("call", Call::Function("function"))],
     expressions: &[
-        ("identifier", Part::Name),
-        ("attribute", Part::Member(Step::Field("object"), Step::Field("attribute"))),
+        ("identifier", NodeRole::Name),
+        ("attribute", NodeRole::Member(NodeStep::Field("object"), NodeStep::Field("attribute"))),
     ],
     types: &[],
     untyped: &[],

@@ -35,7 +35,7 @@ pub struct LanguageSpec {
     pub(crate) codebleu_keywords: &'static str,
 
     /// How blocks are marked.
-    pub layout: Layout,
+    pub layout: BlockMarks,
     /// Node in a block that holds its statements, where they are not the block's own children.
     pub(crate) statement_list: Option<&'static str>,
     /// Nodes that are text for people, or data.
@@ -60,9 +60,9 @@ pub struct LanguageSpec {
     /// Nodes that call something.
     pub(crate) calls: &'static [(&'static str, Call)],
     /// Parts of expressions: what is called, and on what.
-    pub(crate) expressions: &'static [(&'static str, Part)],
+    pub(crate) expressions: &'static [(&'static str, NodeRole)],
     /// Parts of types.
-    pub(crate) types: &'static [(&'static str, Part)],
+    pub(crate) types: &'static [(&'static str, NodeRole)],
     /// Types that say nothing: `var`, `any`.
     pub(crate) untyped: &'static [&'static str],
     /// Statements that import, and how their names are taken.
@@ -118,7 +118,7 @@ pub(crate) type ReadImport = fn(&mut ImportReader<'_, '_, '_>);
 
 /// How blocks are marked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Layout {
+pub enum BlockMarks {
     /// By their indentation. Functions begin with a docstring, and a line holds at most one definition.
     Indentation,
     /// By `{` and `}`.
@@ -227,7 +227,7 @@ pub(crate) enum DefinitionName {
 
 /// A step from a node to another.
 #[derive(Debug, Clone, Copy)]
-pub enum Step {
+pub enum NodeStep {
     /// The node itself.
     Itself,
     /// The child in a field.
@@ -240,7 +240,7 @@ pub enum Step {
     Last,
 }
 
-impl Step {
+impl NodeStep {
     /// The node that it leads to.
     pub fn from(self, node: Node<'_>) -> Option<Node<'_>> {
         match self {
@@ -266,23 +266,23 @@ pub enum Call {
 
 /// Role of a kind of node in a dotted name, an expression or a type.
 #[derive(Debug, Clone, Copy)]
-pub enum Part {
+pub enum NodeRole {
     /// It is a name.
     Name,
     /// It stands for an object: `this` or `super`.
     Object(&'static str),
     /// A name of something else: what stands before the dot, and the name behind it.
-    Member(Step, Step),
+    Member(NodeStep, NodeStep),
     /// A name of something else that stands further out in the tree, as `.b` of `a?.b`.
-    Partial(Step),
+    Partial(NodeStep),
     /// It is no more than what is within.
-    Inside(Step),
+    Inside(NodeStep),
     /// It is what is within, in brackets.
-    Group(Step),
+    Group(NodeStep),
     /// A value of a type: a cast.
-    Typed(Step),
+    Typed(NodeStep),
     /// A new object of a type.
-    New(Step),
+    New(NodeStep),
     /// A value of a type that no repository defines.
     Literal,
     /// A type of `T | null` and the like: the only one that is not nothing.
@@ -316,9 +316,9 @@ pub struct TypeRules {
     /// Nodes that are no functions with a name and have a scope of their own, with their parameters in it.
     pub scopes: &'static [&'static str],
     /// Steps from a function outside types to the type whose method it is.
-    pub receiver: &'static [Step],
+    pub receiver: &'static [NodeStep],
     /// Steps from a method to the word `this` by which it is called on objects of another type.
-    pub extension: &'static [Step],
+    pub extension: &'static [NodeStep],
     /// Nodes that declare variables, parameters and fields.
     pub variables: &'static [Variable],
     /// Values and types of variables that are called as functions.
@@ -326,7 +326,7 @@ pub struct TypeRules {
     /// Names that a statement exports.
     pub exports: fn(statement: Node<'_>, text: &str) -> Vec<Export>,
     /// How names of other files are seen.
-    pub visibility: Visibility,
+    pub visibility: NameVisibility,
     /// Whether an import of a path without a dot may be of the repository, from its folder or its `src`.
     pub imports_from_root: bool,
     /// Whether a type can be declared in several parts.
@@ -341,7 +341,7 @@ pub struct Namespace {
     /// Kind of the node.
     pub kind: &'static str,
     /// Step to its name.
-    pub name: Step,
+    pub name: NodeStep,
     /// Whether it is around everything behind it in the file.
     pub is_whole_file: bool,
 }
@@ -358,9 +358,9 @@ pub struct Export {
 
 /// How names of other files are seen.
 #[derive(Debug, Clone, Copy)]
-pub enum Visibility {
+pub enum NameVisibility {
     /// By full names; a shorter name is looked up in this order.
-    FullNames(&'static [Seen]),
+    FullNames(&'static [NameScope]),
     /// Through imports of files, and what these export.
     Exports,
     /// A folder is a package: its files see all of each other, and those of other folders through imports of paths that
@@ -370,7 +370,7 @@ pub enum Visibility {
 
 /// Where a name is looked for that is not a full one.
 #[derive(Debug, Clone, Copy)]
-pub enum Seen {
+pub enum NameScope {
     /// Among the names that imports bind.
     Imported,
     /// In the namespace around.
@@ -418,7 +418,7 @@ impl Variable {
 
     /// One whose type stands in the field `type`.
     pub(crate) const fn typed(kind: &'static str, names: &'static [Steps]) -> Self {
-        Self { declared: Declares::Type(&[Step::Field("type")]), ..Self::of(kind, names) }
+        Self { declared: Declares::Type(&[NodeStep::Field("type")]), ..Self::of(kind, names) }
     }
 }
 
@@ -426,7 +426,7 @@ impl Variable {
 #[derive(Debug, Clone, Copy)]
 pub enum Steps {
     /// To one.
-    One(Step),
+    One(NodeStep),
     /// To all children in a field.
     Field(&'static str),
     /// To all named children.
@@ -441,7 +441,7 @@ pub enum Declares {
     /// None.
     Nothing,
     /// The type at the end of these steps from the node.
-    Type(&'static [Step]),
+    Type(&'static [NodeStep]),
     /// A type that no repository defines.
     Array,
     /// The type that it stands in, as a constant of an enum has.

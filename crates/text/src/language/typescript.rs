@@ -4,8 +4,8 @@ use tree_sitter::Node;
 
 use super::import::{Binding, ImportReader};
 use super::spec::{
-    Call, Definition, DefinitionName, Export, Keywords, LanguageSpec, Layout, Part, Prose,
-    Resolution, ScopeKind, Step, Steps, TypeRules, Variable, Visibility,
+    BlockMarks, Call, Definition, DefinitionName, Export, Keywords, LanguageSpec, NameVisibility,
+    NodeRole, NodeStep, Prose, Resolution, ScopeKind, Steps, TypeRules, Variable,
 };
 use super::walk::child;
 
@@ -24,7 +24,7 @@ pub(super) const ECMASCRIPT: LanguageSpec = LanguageSpec {
     needs_last_newline: false,
     keywords: Keywords::sorted(KEYWORDS),
     codebleu_keywords: CODEBLEU_KEYWORDS,
-    layout: Layout::Braces,
+    layout: BlockMarks::Braces,
     statement_list: None,
     // What a template's `${…}` holds is code; what stands between two elements is none, on one line too.
     prose: &[Prose::Always("jsx_text"), Prose::Long("string_fragment")],
@@ -62,45 +62,57 @@ pub(super) const ECMASCRIPT: LanguageSpec = LanguageSpec {
         ("new_expression", Call::New("constructor")),
     ],
     expressions: &[
-        ("identifier", Part::Name),
-        ("property_identifier", Part::Name),
-        ("private_property_identifier", Part::Name),
-        ("this", Part::Object("this")),
-        ("super", Part::Name),
-        ("import", Part::Name),
-        ("member_expression", Part::Member(Step::Field("object"), Step::Field("property"))),
-        ("non_null_expression", Part::Inside(Step::Nth(0))),
-        ("instantiation_expression", Part::Inside(Step::Nth(0))),
-        ("parenthesized_expression", Part::Group(Step::Nth(0))),
-        ("as_expression", Part::Typed(Step::Nth(1))),
-        ("new_expression", Part::New(Step::Field("constructor"))),
-        ("string", Part::Literal),
-        ("template_string", Part::Literal),
-        ("array", Part::Literal),
-        ("number", Part::Literal),
-        ("regex", Part::Literal),
+        ("identifier", NodeRole::Name),
+        ("property_identifier", NodeRole::Name),
+        ("private_property_identifier", NodeRole::Name),
+        ("this", NodeRole::Object("this")),
+        ("super", NodeRole::Name),
+        ("import", NodeRole::Name),
+        (
+            "member_expression",
+            NodeRole::Member(NodeStep::Field("object"), NodeStep::Field("property")),
+        ),
+        ("non_null_expression", NodeRole::Inside(NodeStep::Nth(0))),
+        ("instantiation_expression", NodeRole::Inside(NodeStep::Nth(0))),
+        ("parenthesized_expression", NodeRole::Group(NodeStep::Nth(0))),
+        ("as_expression", NodeRole::Typed(NodeStep::Nth(1))),
+        ("new_expression", NodeRole::New(NodeStep::Field("constructor"))),
+        ("string", NodeRole::Literal),
+        ("template_string", NodeRole::Literal),
+        ("array", NodeRole::Literal),
+        ("number", NodeRole::Literal),
+        ("regex", NodeRole::Literal),
     ],
     types: &[
-        ("identifier", Part::Name),
-        ("type_identifier", Part::Name),
-        ("property_identifier", Part::Name),
-        ("private_property_identifier", Part::Name),
-        ("predefined_type", Part::Name),
-        ("generic_type", Part::Inside(Step::Field("name"))),
-        ("nested_type_identifier", Part::Member(Step::Field("module"), Step::Field("name"))),
-        ("nested_identifier", Part::Member(Step::Field("object"), Step::Field("property"))),
-        ("member_expression", Part::Member(Step::Field("object"), Step::Field("property"))),
-        ("type_annotation", Part::Inside(Step::Nth(0))),
-        ("parenthesized_type", Part::Inside(Step::Nth(0))),
-        ("union_type", Part::Union),
-        ("intersection_type", Part::Unknown),
-        ("function_type", Part::Unknown),
-        ("conditional_type", Part::Unknown),
-        ("infer_type", Part::Unknown),
-        ("type_query", Part::Unknown),
-        ("lookup_type", Part::Unknown),
-        ("this_type", Part::Unknown),
-        ("object_type", Part::Unknown),
+        ("identifier", NodeRole::Name),
+        ("type_identifier", NodeRole::Name),
+        ("property_identifier", NodeRole::Name),
+        ("private_property_identifier", NodeRole::Name),
+        ("predefined_type", NodeRole::Name),
+        ("generic_type", NodeRole::Inside(NodeStep::Field("name"))),
+        (
+            "nested_type_identifier",
+            NodeRole::Member(NodeStep::Field("module"), NodeStep::Field("name")),
+        ),
+        (
+            "nested_identifier",
+            NodeRole::Member(NodeStep::Field("object"), NodeStep::Field("property")),
+        ),
+        (
+            "member_expression",
+            NodeRole::Member(NodeStep::Field("object"), NodeStep::Field("property")),
+        ),
+        ("type_annotation", NodeRole::Inside(NodeStep::Nth(0))),
+        ("parenthesized_type", NodeRole::Inside(NodeStep::Nth(0))),
+        ("union_type", NodeRole::Union),
+        ("intersection_type", NodeRole::Unknown),
+        ("function_type", NodeRole::Unknown),
+        ("conditional_type", NodeRole::Unknown),
+        ("infer_type", NodeRole::Unknown),
+        ("type_query", NodeRole::Unknown),
+        ("lookup_type", NodeRole::Unknown),
+        ("this_type", NodeRole::Unknown),
+        ("object_type", NodeRole::Unknown),
     ],
     untyped: &["any", "unknown"],
     imports: &[("import_statement", import), ("export_statement", export_from)],
@@ -130,12 +142,12 @@ fn grammar() -> tree_sitter::Language {
     tree_sitter_typescript::LANGUAGE_TYPESCRIPT.into()
 }
 
-const NAME: &[Steps] = &[Steps::One(Step::Field("name"))];
-const VALUE: &[Steps] = &[Steps::One(Step::Field("value"))];
+const NAME: &[Steps] = &[Steps::One(NodeStep::Field("name"))];
+const VALUE: &[Steps] = &[Steps::One(NodeStep::Field("value"))];
 
 const PARAMETER: Variable = Variable {
     field_if: &["accessibility_modifier", "readonly"],
-    ..Variable::typed("", &[Steps::One(Step::Field("pattern"))])
+    ..Variable::typed("", &[Steps::One(NodeStep::Field("pattern"))])
 };
 
 static TYPES: TypeRules = RULES;
@@ -155,10 +167,10 @@ pub(super) const RULES: TypeRules = TypeRules {
         Variable { kind: "optional_parameter", ..PARAMETER },
         Variable { values: VALUE, ..Variable::typed("public_field_definition", NAME) },
         Variable { values: VALUE, ..Variable::typed("property_signature", NAME) },
-        Variable::of("arrow_function", &[Steps::One(Step::Field("parameter"))]),
-        Variable::of("catch_clause", &[Steps::One(Step::Field("parameter"))]),
-        Variable::of("for_in_statement", &[Steps::One(Step::Field("left"))]),
-        Variable::of("shorthand_property_identifier_pattern", &[Steps::One(Step::Itself)]),
+        Variable::of("arrow_function", &[Steps::One(NodeStep::Field("parameter"))]),
+        Variable::of("catch_clause", &[Steps::One(NodeStep::Field("parameter"))]),
+        Variable::of("for_in_statement", &[Steps::One(NodeStep::Field("left"))]),
+        Variable::of("shorthand_property_identifier_pattern", &[Steps::One(NodeStep::Itself)]),
         Variable::of("array_pattern", &[Steps::Named]),
         Variable::of("rest_pattern", &[Steps::Named]),
         Variable::of("pair_pattern", VALUE),
@@ -167,7 +179,7 @@ pub(super) const RULES: TypeRules = TypeRules {
         "arrow_function", "function_expression", "generator_function", "function_type",
     ],
     exports,
-    visibility: Visibility::Exports,
+    visibility: NameVisibility::Exports,
     has_parts: false,
     fields_need_this: true,
     imports_from_root: true,

@@ -2,7 +2,7 @@
 
 use repoformer_store::error::{Error, Result};
 use repoformer_text::language::Language;
-use repoformer_text::tokenize::model::{Encoded, Encoder, Part};
+use repoformer_text::tokenize::model::{Encoded, Encoder, TextPart};
 
 use super::split::Proportions;
 use crate::label::Label;
@@ -127,11 +127,11 @@ impl Sequence {
         let whole = |left, right, positive| {
             let mut parts = frame.current_file(left, right);
             if positive {
-                parts.extend([Part::Special(frame.cc()), Part::Plain(&cross_file)]);
+                parts.extend([TextPart::Special(frame.cc()), TextPart::Plain(&cross_file)]);
             }
-            parts.extend(frame.middle(positive).map(Part::Special));
-            parts.push(Part::Plain(label.ground_truth.as_str()));
-            parts.extend(settings.end.as_deref().map(Part::Special));
+            parts.extend(frame.middle(positive).map(TextPart::Special));
+            parts.push(TextPart::Plain(label.ground_truth.as_str()));
+            parts.extend(settings.end.as_deref().map(TextPart::Special));
             parts
         };
         let around = encoder.before().len();
@@ -156,7 +156,7 @@ impl Sequence {
         let encoded = if positive { with_cross_file } else { encoder.encode(&parts)? };
         let [decision, completion] = places(&encoded, settings)?;
         let mut text = encoder.decode(encoder.before())?;
-        text.extend(parts.iter().map(Part::text));
+        text.extend(parts.iter().map(TextPart::text));
         Ok(Ok(Self {
             task_id: label.id.clone(),
             repository: repository.to_owned(),

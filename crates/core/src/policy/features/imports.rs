@@ -1,6 +1,6 @@
 //! Names that a file imports from its own repository, read by line without a parser.
 
-use repoformer_text::language::{Language, Layout};
+use repoformer_text::language::{BlockMarks, Language};
 
 use super::tokens::word;
 
@@ -33,7 +33,7 @@ pub(super) fn read(head: &str, path: &str, language: Language) -> Imports {
         push_names(names, &mut imports.local_names);
         let mut open = names;
         // `from a import (` continues until the bracket is closed.
-        while spec.layout == Layout::Indentation && open.contains('(') && !open.contains(')') {
+        while spec.layout == BlockMarks::Indentation && open.contains('(') && !open.contains(')') {
             let Some(line) = lines.next() else { break };
             push_names(line, &mut imports.local_names);
             if line.contains(')') {

@@ -22,7 +22,7 @@ use numbers::share;
 use repoformer_text::language::Language;
 use tokens::{Match, Sieve, Tokens, Triples, WordSet, find_end, find_start, is_word};
 
-use crate::task::cross_file::Fragment;
+use crate::task::cross_file::CrossFileFragment;
 
 /// Declares features: a struct of numbers with their names and meanings.
 macro_rules! features {
@@ -59,7 +59,7 @@ pub struct Request<'a> {
     /// Language of the file.
     pub language: Language,
     /// Retrieved fragments, best first; empty before retrieval.
-    pub fragments: &'a [Fragment],
+    pub fragments: &'a [CrossFileFragment],
 }
 
 /// Number of lines before the hole whose names count as near.

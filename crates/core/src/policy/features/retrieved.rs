@@ -59,7 +59,7 @@ impl Retrieved {
         let Some(best) = fragments.first() else {
             return Self::default();
         };
-        let read = |fragment: &crate::task::cross_file::Fragment| {
+        let read = |fragment: &crate::task::cross_file::CrossFileFragment| {
             Tokens::of(super::head(&fragment.text, super::FRAGMENT_BYTES))
         };
         let texts: Vec<Tokens> = fragments.iter().map(read).collect();

@@ -9,7 +9,7 @@ use crate::label::Signals;
 use crate::policy::features::Request;
 use crate::policy::measure::area;
 use crate::policy::{CompletionScores, Example, Examples};
-use crate::task::cross_file::Fragment;
+use crate::task::cross_file::CrossFileFragment;
 
 /// A hole after the call of a helper: where `is_known`, the file has called it before with the same lines around, and retrieval
 /// does not help; else a fragment has it.
@@ -32,7 +32,7 @@ fn with_request<T>(
         right: "\n    return total\n",
         path: &format!("repo{repository}/pkg/m{number}.py"),
         language: Language::Python,
-        fragments: &[Fragment { path: "pkg/other.py".into(), text, score: Some(score) }],
+        fragments: &[CrossFileFragment { path: "pkg/other.py".into(), text, score: Some(score) }],
     })
 }
 

@@ -27,12 +27,12 @@ pub struct SweepPoint {
     /// The rest of the precision are mistakes that retrieval would not have mended.
     pub abstained_right: Option<f64>,
     /// Latency by each latency model; `None` where a part of it was not measured.
-    pub latencies: Vec<Option<Latency>>,
+    pub latencies: Vec<Option<MeanLatency>>,
 }
 
 /// Latency of requests by one latency model.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Latency {
+pub struct MeanLatency {
     /// Mean milliseconds of a request.
     pub mean_ms: f64,
     /// `1 − mean / mean of always retrieving`, as in the paper's tables.
@@ -286,7 +286,7 @@ impl Sums {
                 // Rounded, as the order of additions changes the last digits.
                 always => (1e12 * (1.0 - cost / always)).round() / 1e12 + 0.0,
             };
-            cost.is_finite().then(|| Latency { mean_ms: mean(cost), speedup })
+            cost.is_finite().then(|| MeanLatency { mean_ms: mean(cost), speedup })
         };
         SweepPoint {
             threshold,

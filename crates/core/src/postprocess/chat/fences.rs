@@ -9,7 +9,7 @@ use repoformer_text::lines::{strip, unfinished_line};
 use super::echo::own_lines;
 use super::literal::{Strings, is_text_hole, line_ranges, string_at_end};
 use super::prose::{is_sentence, without_sentences};
-use crate::postprocess::hole::Hole;
+use crate::postprocess::hole::HoleContext;
 
 /// Names of a language behind a fence, apart from its name, its title and the endings of its files.
 const ALIASES: [(Language, &[&str]); 6] = [
@@ -149,7 +149,10 @@ fn is_known(name: &str) -> bool {
 /// or final are first; then the block with the most lines that do not repeat the left context, and of equal ones the last.
 ///
 /// Also returns true if the code ends at its closing mark, so that no sentences follow in it.
-pub(in super::super) fn marked_code<'a>(hole: &Hole<'_>, text: &'a str) -> (Cow<'a, str>, bool) {
+pub(in super::super) fn marked_code<'a>(
+    hole: &HoleContext<'_>,
+    text: &'a str,
+) -> (Cow<'a, str>, bool) {
     let text = behind_name(hole, text);
     let mut marked: Option<Block> = None;
     for _ in 0..DEEPEST {
@@ -174,7 +177,7 @@ pub(in super::super) fn marked_code<'a>(hole: &Hole<'_>, text: &'a str) -> (Cow<
 }
 
 /// The text behind a first line that is only the language's name: the prompt ended within an opening fence.
-fn behind_name<'a>(hole: &Hole<'_>, text: &'a str) -> &'a str {
+fn behind_name<'a>(hole: &HoleContext<'_>, text: &'a str) -> &'a str {
     let language = hole.language;
     match text.split_once('\n') {
         Some((name, code))
@@ -189,7 +192,7 @@ fn behind_name<'a>(hole: &Hole<'_>, text: &'a str) -> &'a str {
 }
 
 /// The block of a text that is most likely the answer.
-fn best_block(hole: &Hole<'_>, text: &str) -> Option<Block> {
+fn best_block(hole: &HoleContext<'_>, text: &str) -> Option<Block> {
     let (before, blocks) = blocks(hole, text);
     let best = blocks.into_iter().enumerate().min_by_key(|(number, block)| {
         let lines = own_lines(hole.left_context, &block.content);
@@ -336,7 +339,7 @@ impl<'a> Open<'a> {
 }
 
 /// The text before the first block between fences, and the blocks. A fence in a string of the surrounding code does not count.
-fn blocks<'a>(hole: &Hole<'_>, text: &'a str) -> (&'a str, Vec<Block>) {
+fn blocks<'a>(hole: &HoleContext<'_>, text: &'a str) -> (&'a str, Vec<Block>) {
     let language = hole.language;
     if !text.contains("```") && !text.contains("~~~") {
         return (text, Vec::new());
@@ -499,7 +502,7 @@ fn span_content(span: &str, language: Language) -> String {
 }
 
 /// The code span that is all of a text, or the longest one of sentences, of equal ones the last.
-fn code_span(hole: &Hole<'_>, text: &str) -> Option<String> {
+fn code_span(hole: &HoleContext<'_>, text: &str) -> Option<String> {
     let language = hole.language;
     let bare = strip(text);
     let spans = if bare.len() > LONGEST_PROSE { Vec::new() } else { spans(bare) };
@@ -544,7 +547,7 @@ fn has_backticks(language: Language) -> bool {
 
 /// True if a code span that is all of an answer is a string of the language: it has a hole, or goes on with a line of the left
 /// context that it does not repeat.
-fn is_string(hole: &Hole<'_>, span: &str) -> bool {
+fn is_string(hole: &HoleContext<'_>, span: &str) -> bool {
     let unfinished = strip(unfinished_line(hole.known_left()));
     let goes_on = !unfinished.is_empty() && !strip(span).starts_with(unfinished);
     has_backticks(hole.language) && (goes_on || span.contains("${"))

@@ -2,10 +2,10 @@
 
 use std::ops::Range;
 
-use repoformer_text::language::{Language, Layout};
+use repoformer_text::language::{BlockMarks, Language};
 use repoformer_text::lines::unfinished_line;
 
-use crate::postprocess::hole::Hole;
+use crate::postprocess::hole::HoleContext;
 
 /// Ranges of the lines of a text, with their newlines.
 pub(super) fn line_ranges(text: &str) -> impl Iterator<Item = Range<usize>> {
@@ -35,7 +35,7 @@ pub(super) struct Literals {
 
 impl Literals {
     pub(super) fn of(line: &str, language: Language) -> Self {
-        let is_braces = language.spec().layout == Layout::Braces;
+        let is_braces = language.spec().layout == BlockMarks::Braces;
         // A line of a comment of several lines.
         if is_braces && line.trim_start().starts_with(['*', '/']) && line.contains('*') {
             let ranges = std::iter::once(0..line.len()).collect();
@@ -229,14 +229,14 @@ pub(super) fn template_at_end(left: &str, language: Language) -> Option<&'static
 }
 
 /// True if the hole is within a string or a comment, so that its text may be sentences.
-pub(super) fn is_text_hole(hole: &Hole<'_>) -> bool {
+pub(super) fn is_text_hole(hole: &HoleContext<'_>) -> bool {
     let left = hole.known_left();
     is_text(left, hole.language) || Literals::of(unfinished_line(left), hole.language).is_open
 }
 
 /// True if code ends in a string or a comment of several lines.
 pub(super) fn is_text(code: &str, language: Language) -> bool {
-    let is_comment = language.spec().layout == Layout::Braces
+    let is_comment = language.spec().layout == BlockMarks::Braces
         && code.rfind("/*").is_some_and(|start| !code[start..].contains("*/"));
     is_comment || string_at_end(code, language).is_some()
 }

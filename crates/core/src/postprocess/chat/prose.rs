@@ -1,10 +1,10 @@
 //! Sentences before and behind code.
 
-use repoformer_text::language::{Language, Layout};
+use repoformer_text::language::{BlockMarks, Language};
 use repoformer_text::lines::{strip, unfinished_line};
 
 use super::literal::{is_text, is_text_hole, line_ranges};
-use crate::postprocess::hole::Hole;
+use crate::postprocess::hole::HoleContext;
 
 /// Words of sentences that are no keywords, and hardly names.
 const WORDS: [&str; 40] = [
@@ -141,7 +141,7 @@ fn without_mark(line: &str, language: Language) -> (&str, Mark) {
     });
     // ` * ` goes on with a comment of several lines.
     let is_comment =
-        text.starts_with("* ") && indentation > 0 && language.spec().layout == Layout::Braces;
+        text.starts_with("* ") && indentation > 0 && language.spec().layout == BlockMarks::Braces;
     if let Some(item) = item.filter(|_| indentation < 4 && !is_comment) {
         return (item.trim_start(), Mark::Item);
     }
@@ -182,7 +182,7 @@ fn is_symbol(c: char) -> bool {
 }
 
 /// Removes sentences before the code, and sentences behind its last line. A text of sentences alone has no code.
-pub(in super::super) fn without_sentences<'a>(hole: &Hole<'_>, text: &'a str) -> &'a str {
+pub(in super::super) fn without_sentences<'a>(hole: &HoleContext<'_>, text: &'a str) -> &'a str {
     if is_text_hole(hole) {
         return text;
     }
@@ -192,7 +192,7 @@ pub(in super::super) fn without_sentences<'a>(hole: &Hole<'_>, text: &'a str) ->
     if end == text.len() { text } else { text[..end].trim_end_matches(['\n', '\r']) }
 }
 
-fn behind_introduction<'a>(hole: &Hole<'_>, text: &'a str) -> &'a str {
+fn behind_introduction<'a>(hole: &HoleContext<'_>, text: &'a str) -> &'a str {
     let language = hole.language;
     let (mut start, mut speaks) = (0, false);
     for line in line_ranges(text) {
@@ -228,7 +228,7 @@ fn is_comment(line: &str, behind: &str, language: Language) -> bool {
 }
 
 /// The code behind a sentence and a colon in one line: `The line is: return a`.
-fn behind_label<'a>(hole: &Hole<'_>, text: &'a str) -> &'a str {
+fn behind_label<'a>(hole: &HoleContext<'_>, text: &'a str) -> &'a str {
     let line = text.split('\n').next().unwrap_or_default();
     let Some((label, code)) = line.split_once(": ") else { return text };
     let words = label.split_whitespace().count();

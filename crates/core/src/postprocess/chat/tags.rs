@@ -1,11 +1,11 @@
 //! Thoughts, envelopes around answers, and the tokens of chat templates.
 
-use repoformer_text::language::{Language, Layout};
+use repoformer_text::language::{BlockMarks, Language};
 use repoformer_text::lines::{strip, unfinished_line};
 
 use super::literal::{Literals, Strings, Templates, line_ranges, template_at_end};
 use super::prose::is_sentence;
-use crate::postprocess::hole::Hole;
+use crate::postprocess::hole::HoleContext;
 
 /// Names of thoughts, in tags of any form: `<think>`, `[THINK]`, `<|begin_of_thought|>`, `◁think▷`, `<seed:think>`.
 const THOUGHTS: [&str; 14] = [
@@ -130,7 +130,7 @@ fn has_elements(language: Language) -> bool {
 
 /// Removes what a model thought, tags around its answer, and the tokens of its chat template. Thoughts that do not end leave
 /// nothing.
-pub(in super::super) fn without_thoughts<'a>(hole: &Hole<'_>, text: &'a str) -> &'a str {
+pub(in super::super) fn without_thoughts<'a>(hole: &HoleContext<'_>, text: &'a str) -> &'a str {
     let language = hole.language;
     // Behind an open quotation mark, a token may be part of the string.
     let left = hole.known_left();
@@ -385,7 +385,7 @@ fn before_end<'a>(
 /// The content of tags around the answer, if nothing but sentences precedes them.
 fn in_envelope(text: &str, language: Language) -> Option<&str> {
     // Names of classes are generics or components of JavaScript.
-    let has_classes = language.spec().layout == Layout::Braces;
+    let has_classes = language.spec().layout == BlockMarks::Braces;
     let is_around = |tag: &Tag| {
         ENVELOPES.contains(&&*tag.name)
             && tag.is_plain

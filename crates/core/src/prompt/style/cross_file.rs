@@ -5,15 +5,15 @@ use std::borrow::Cow;
 use repoformer_store::error::{Error, Result};
 use repoformer_text::language::Language;
 use repoformer_text::lines::Lines;
-use repoformer_text::tokenize::model::{Part, Tokenizer};
+use repoformer_text::tokenize::model::{TextPart, Tokenizer};
 
 use super::template::{Piece, Presence, Slot, Template};
-use crate::task::cross_file::{self, CrossFile, FOUND_IN, Fragment, HEAD};
+use crate::task::cross_file::{self, CrossFile, CrossFileFragment, FOUND_IN, HEAD};
 
 /// The part of a cross-file context that a prompt shows.
 #[derive(Debug, Default)]
 pub(super) struct Shown<'p> {
-    pub(super) parts: Vec<Part<'p>>,
+    pub(super) parts: Vec<TextPart<'p>>,
     pub(super) tokens: usize,
     /// Fragments of which at least some code is shown.
     pub(super) fragments: usize,
@@ -71,18 +71,21 @@ pub(super) fn cut_comments<'p>(
         // Not the usual text: what is known is which paths are there.
         None => {
             let fragments = context.fragments.iter();
-            let is_named = |fragment: &&Fragment| shown.contains(fragment.path.as_str());
+            let is_named = |fragment: &&CrossFileFragment| shown.contains(fragment.path.as_str());
             fragments.filter(is_named).count()
         }
     };
-    Shown { parts: vec![Part::Plain(kept)], tokens, fragments, cut }
+    Shown { parts: vec![TextPart::Plain(kept)], tokens, fragments, cut }
 }
 
 /// The fragments of a context, read from its text where it has that alone.
 ///
 /// # Errors
 /// The text is not what Repoformer's and CrossCodeEval's programs write.
-pub(super) fn fragments(context: &CrossFile, language: Language) -> Result<Cow<'_, [Fragment]>> {
+pub(super) fn fragments(
+    context: &CrossFile,
+    language: Language,
+) -> Result<Cow<'_, [CrossFileFragment]>> {
     if !context.fragments.is_empty() || context.text.is_empty() {
         return Ok(context.fragments.as_slice().into());
     }
@@ -99,7 +102,7 @@ pub(super) fn fragments(context: &CrossFile, language: Language) -> Result<Cow<'
 
 /// Shows fragments as files, in order, while they fit: the first that does not is cut at a token and is the last.
 pub(super) fn files<'p>(
-    fragments: &'p [Fragment],
+    fragments: &'p [CrossFileFragment],
     template: &'p Template,
     budget: Option<usize>,
     tokenizer: &Tokenizer,
@@ -125,7 +128,7 @@ pub(super) fn files<'p>(
 /// As much of a fragment as fits, none where that is no code at all.
 fn push_cut<'p>(
     template: &'p Template,
-    fragment: &'p Fragment,
+    fragment: &'p CrossFileFragment,
     budget: usize,
     tokenizer: &Tokenizer,
     shown: &mut Shown<'p>,
@@ -154,9 +157,9 @@ fn push_cut<'p>(
 
 fn push_file<'p>(
     template: &'p Template,
-    fragment: &'p Fragment,
+    fragment: &'p CrossFileFragment,
     text: &'p str,
-    parts: &mut Vec<Part<'p>>,
+    parts: &mut Vec<TextPart<'p>>,
 ) {
     let presence = Presence {
         right: false,
@@ -165,10 +168,10 @@ fn push_file<'p>(
         path: !fragment.path.is_empty(),
     };
     parts.extend(template.pieces(presence).into_iter().map(|piece| match piece {
-        Piece::Special(special) => Part::Special(special),
-        Piece::Plain(plain) => Part::Plain(plain),
-        Piece::Slot(Slot::Path) => Part::Plain(&fragment.path),
-        Piece::Slot(_) => Part::Plain(text),
+        Piece::Special(special) => TextPart::Special(special),
+        Piece::Plain(plain) => TextPart::Plain(plain),
+        Piece::Slot(Slot::Path) => TextPart::Plain(&fragment.path),
+        Piece::Slot(_) => TextPart::Plain(text),
     }));
 }
 
@@ -178,7 +181,7 @@ pub(super) struct Block {
     /// Byte after it.
     pub(super) end: usize,
     /// The fragments of which some code is there.
-    pub(super) fragments: Vec<Fragment>,
+    pub(super) fragments: Vec<CrossFileFragment>,
 }
 
 impl Block {
@@ -203,7 +206,7 @@ impl Block {
                 (rest, code) = (next, next);
             }
             if lines.iter().any(|line| !line.trim().is_empty()) {
-                fragments.push(Fragment { path, text: lines.join("\n"), score: None });
+                fragments.push(CrossFileFragment { path, text: lines.join("\n"), score: None });
             }
             // A fragment without lines has two newlines of its own.
             let blank = if lines.is_empty() { "\n\n" } else { "\n" };

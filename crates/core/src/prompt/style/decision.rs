@@ -3,7 +3,7 @@
 
 use repoformer_store::error::{Error, Result};
 use repoformer_text::language::Language;
-use repoformer_text::tokenize::model::{Part, Tokenizer};
+use repoformer_text::tokenize::model::{TextPart, Tokenizer};
 
 use super::Style;
 use super::cross_file::{comments, cut_comments};
@@ -167,14 +167,14 @@ impl DecisionFrame {
     }
 
     /// All up to the end of the current file, with these contexts.
-    pub fn current_file<'p>(&'p self, left: &'p str, right: &'p str) -> Vec<Part<'p>> {
+    pub fn current_file<'p>(&'p self, left: &'p str, right: &'p str) -> Vec<TextPart<'p>> {
         let pieces = self.current_file.iter().map(|piece| match piece {
-            FramePiece::Special(text) => Part::Special(text),
-            FramePiece::Plain(text) => Part::Plain(text),
-            FramePiece::Left => Part::Plain(left),
-            FramePiece::Right => Part::Plain(right),
+            FramePiece::Special(text) => TextPart::Special(text),
+            FramePiece::Plain(text) => TextPart::Plain(text),
+            FramePiece::Left => TextPart::Plain(left),
+            FramePiece::Right => TextPart::Plain(right),
         });
-        pieces.chain([Part::Special(&self.eof)]).collect()
+        pieces.chain([TextPart::Special(&self.eof)]).collect()
     }
 
     /// How many special tokens stand up to there, the one that ends the current file included.
@@ -196,7 +196,7 @@ impl DecisionFrame {
             return (String::new(), false);
         };
         let shown = cut_comments(&text, context, &self.lead, language, Some(tokens), tokenizer);
-        let kept: String = shown.parts.iter().map(Part::text).collect();
+        let kept: String = shown.parts.iter().map(TextPart::text).collect();
         let is_cut = kept.len() < text.len();
         (kept, is_cut)
     }

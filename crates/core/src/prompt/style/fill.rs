@@ -1,7 +1,7 @@
 //! Putting a task's contexts into a style, within a budget.
 
 use repoformer_store::error::{Error, Result};
-use repoformer_text::tokenize::model::{Part, Tokenizer};
+use repoformer_text::tokenize::model::{TextPart, Tokenizer};
 
 use super::cross_file::{self, Shown};
 use super::template::{Piece, Presence, Slot};
@@ -88,8 +88,8 @@ impl Style {
             path: false,
         };
         let own = self.template.pieces(presence).into_iter().filter_map(|piece| match piece {
-            Piece::Special(text) => Some(Part::Special(text)),
-            Piece::Plain(text) => Some(Part::Plain(text)),
+            Piece::Special(text) => Some(TextPart::Special(text)),
+            Piece::Plain(text) => Some(TextPart::Plain(text)),
             Piece::Slot(_) => None,
         });
         tokenizer.around() + tokenizer.count_parts(&own.collect::<Vec<_>>())
@@ -139,18 +139,18 @@ impl Frame<'_> {
         let mut parts = Vec::with_capacity(self.pieces.len() + self.cross_file.parts.len());
         for piece in &self.pieces {
             parts.push(match *piece {
-                Piece::Special(text) => (Part::Special(text), None),
-                Piece::Plain(text) => (Part::Plain(text), None),
+                Piece::Special(text) => (TextPart::Special(text), None),
+                Piece::Plain(text) => (TextPart::Plain(text), None),
                 Piece::Slot(Slot::CrossFile) => {
                     let shown = self.cross_file;
                     let alone = (shown.parts.len() == 1).then_some(shown.tokens);
                     parts.extend(shown.parts.iter().map(|part| (*part, alone)));
                     continue;
                 }
-                Piece::Slot(Slot::Left) => (Part::Plain(left), Some(left_tokens)),
-                Piece::Slot(Slot::Right) => (Part::Plain(self.right), Some(self.right_tokens)),
-                Piece::Slot(Slot::Repository) => (Part::Plain(self.parts.repository), None),
-                Piece::Slot(Slot::Path | Slot::Text) => (Part::Plain(self.parts.path), None),
+                Piece::Slot(Slot::Left) => (TextPart::Plain(left), Some(left_tokens)),
+                Piece::Slot(Slot::Right) => (TextPart::Plain(self.right), Some(self.right_tokens)),
+                Piece::Slot(Slot::Repository) => (TextPart::Plain(self.parts.repository), None),
+                Piece::Slot(Slot::Path | Slot::Text) => (TextPart::Plain(self.parts.path), None),
             });
         }
         parts
@@ -181,4 +181,4 @@ impl Frame<'_> {
 }
 
 /// A part, and its tokens on its own where they are known.
-type Counted<'p> = (Part<'p>, Option<usize>);
+type Counted<'p> = (TextPart<'p>, Option<usize>);

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use repoformer_store::error::Error;
 
 use super::*;
-use crate::task::cross_file::Fragment;
+use crate::task::cross_file::CrossFileFragment;
 
 const LARGE: Budget = Budget { total: 100_000, left: None, right: None, cross_file: None };
 const LEFT: Include = include(false, false);
@@ -42,8 +42,8 @@ fn tokenizers() -> &'static [(Tokenizer, Option<tokenizers::Tokenizer>)] {
     })
 }
 
-fn fragment(path: &str, text: &str) -> Fragment {
-    Fragment { path: path.into(), text: text.into(), score: None }
+fn fragment(path: &str, text: &str) -> CrossFileFragment {
+    CrossFileFragment { path: path.into(), text: text.into(), score: None }
 }
 
 fn two_files() -> CrossFile {

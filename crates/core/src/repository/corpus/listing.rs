@@ -15,7 +15,7 @@ use walkdir::{DirEntry, WalkDir};
 use super::ignored::GitRules;
 use super::part::{cache_around, is_cache, is_hidden, leads_out};
 use super::reading::{FileId, decode, digest_of_id, read_bytes, unreadable};
-use super::{Reading, Repository, SourceFile, Walk, check_name, is_folder_name};
+use super::{Repository, RepositoryReading, SourceFile, Walk, check_name, is_folder_name};
 use crate::repository::parallel;
 
 impl Repository {
@@ -24,7 +24,7 @@ impl Repository {
     ///
     /// # Errors
     /// The folder does not exist, is no folder, or `name` is not a single folder name.
-    pub fn read(repos_dir: &Path, name: &str, language: Language) -> Result<Reading> {
+    pub fn read(repos_dir: &Path, name: &str, language: Language) -> Result<RepositoryReading> {
         Self::read_with(repos_dir, name, language, Walk::Glob)
     }
 
@@ -37,10 +37,10 @@ impl Repository {
         name: &str,
         language: Language,
         walk: Walk,
-    ) -> Result<Reading> {
+    ) -> Result<RepositoryReading> {
         let (found, mut skipped) = source_files(repos_dir, name, language, walk)?;
         let work = Work::of(format!("reading {name}"), "files", found.len());
-        let read = |file: &Found| {
+        let read = |file: &SourcePath| {
             work.done(1);
             let bytes = read_bytes(&file.on_disk)?;
             let text = decode(&file.on_disk, bytes.content)?;
@@ -62,7 +62,7 @@ impl Repository {
                 Err(error) => skipped.push(error),
             }
         }
-        Ok(Reading { repository: Repository { name: name.to_owned(), files }, skipped })
+        Ok(RepositoryReading { repository: Repository { name: name.to_owned(), files }, skipped })
     }
 }
 
@@ -70,7 +70,7 @@ impl Repository {
 pub fn languages(repos_dir: &Path, names: &[String], walk: Walk) -> Vec<(Language, usize)> {
     let listings = names.iter().map(|name| Listing::of(repos_dir, name, &Language::ALL, walk));
     let listed = listings.filter_map(|listing| Some(listing.ok()?.all().ok()?.0));
-    let files: Vec<Found> = listed.flatten().collect();
+    let files: Vec<SourcePath> = listed.flatten().collect();
     let count = |language: Language| files.iter().filter(|file| language.holds(&file.path)).count();
     let counts = Language::ALL.into_iter().map(|language| (language, count(language)));
     let mut found: Vec<(Language, usize)> = counts.filter(|(_, files)| *files > 0).collect();
@@ -80,7 +80,7 @@ pub fn languages(repos_dir: &Path, names: &[String], walk: Walk) -> Vec<(Languag
 
 /// A source file that was found.
 #[derive(Debug)]
-pub struct Found {
+pub struct SourcePath {
     /// `repository/folder/…/file.py`, with the ending of its language.
     pub path: String,
     /// Where it lies.
@@ -97,7 +97,7 @@ pub fn source_files(
     name: &str,
     language: Language,
     walk: Walk,
-) -> Result<(Vec<Found>, Vec<Error>)> {
+) -> Result<(Vec<SourcePath>, Vec<Error>)> {
     Listing::new(repos_dir, name, language, walk)?.all()
 }
 
@@ -154,7 +154,7 @@ impl<'a> Listing<'a> {
     ///
     /// # Errors
     /// The folder cannot be opened.
-    pub fn all(&self) -> Result<(Vec<Found>, Vec<Error>)> {
+    pub fn all(&self) -> Result<(Vec<SourcePath>, Vec<Error>)> {
         // Following links asks the system about every entry, so it is done where there are links.
         let without_links =
             self.follows_links().then(|| self.find_without_links(&self.root)).flatten();
@@ -169,7 +169,7 @@ impl<'a> Listing<'a> {
 
     /// Lists the files in a folder of the repository, named from the repository on; `None` where links may lead from or to
     /// it, or it cannot be listed: then [`all`](Self::all) tells.
-    pub fn below(&self, folder: &str) -> Option<Vec<Found>> {
+    pub fn below(&self, folder: &str) -> Option<Vec<SourcePath>> {
         let on_disk = self.root.join(folder);
         let real = files::canonicalize(&self.root).ok()?;
         if files::canonicalize(&on_disk).ok()? != real.join(folder) {
@@ -265,15 +265,15 @@ impl<'a> Listing<'a> {
             })
     }
 
-    fn found(&self, entry: DirEntry) -> std::result::Result<Found, PathBuf> {
+    fn found(&self, entry: DirEntry) -> std::result::Result<SourcePath, PathBuf> {
         let relative = entry.path().strip_prefix(&self.root).unwrap_or(entry.path());
         match slashed(self.name, relative) {
-            Some(path) => Ok(Found { path, on_disk: entry.into_path() }),
+            Some(path) => Ok(SourcePath { path, on_disk: entry.into_path() }),
             None => Err(entry.into_path()),
         }
     }
 
-    fn find(&self) -> Result<(Vec<Found>, Vec<Error>)> {
+    fn find(&self) -> Result<(Vec<SourcePath>, Vec<Error>)> {
         let (root, follows) = (&self.root, self.follows_links());
         let (mut found, mut skipped) = (Vec::new(), Vec::new());
         let real = files::canonicalize(root)
@@ -333,7 +333,7 @@ impl<'a> Listing<'a> {
     }
 
     /// Finds the files of a folder without links, where every name is UTF-8 and every folder can be listed; `None` elsewhere.
-    fn find_without_links(&self, folder: &Path) -> Option<Vec<Found>> {
+    fn find_without_links(&self, folder: &Path) -> Option<Vec<SourcePath>> {
         let (mut found, mut caches) = (Vec::new(), Vec::new());
         let entries = WalkDir::new(folder).into_iter();
         for entry in entries.filter_entry(|entry| self.is_part(entry, &mut caches)) {

@@ -64,7 +64,7 @@ pub struct Repository {
 
 /// A repository as it was read, and what could not be.
 #[derive(Debug)]
-pub struct Reading {
+pub struct RepositoryReading {
     /// The files that could be read.
     pub repository: Repository,
     /// The files and folders that could not, each with its reason.

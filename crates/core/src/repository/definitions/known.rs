@@ -4,11 +4,11 @@ use std::mem;
 use std::sync::{Mutex, PoisonError};
 
 use repoformer_text::language::syntax::{Parsed, Syntax};
-use repoformer_text::language::{Grammar, Language, Resolution, Visibility};
+use repoformer_text::language::{Grammar, Language, NameVisibility, Resolution};
 use repoformer_text::lines::Lines;
 use rustc_hash::FxHashMap;
 
-use super::rows::{Paths, folder};
+use super::rows::{SourcePaths, folder};
 use super::{Names, RepositoryNames};
 use crate::repository::corpus::Repository;
 use crate::repository::parallel;
@@ -45,7 +45,7 @@ impl KnownNames {
     ) -> (Names, Parsed) {
         let grammar = Grammar::of(language, path);
         let in_folder = match language.spec().resolution {
-            Resolution::Types(rules) if matches!(rules.visibility, Visibility::Folders) => {
+            Resolution::Types(rules) if matches!(rules.visibility, NameVisibility::Folders) => {
                 folder(path)
             }
             _ => String::new(),
@@ -66,7 +66,7 @@ impl KnownNames {
         &self,
         repository: &'a Repository,
         language: Language,
-    ) -> (Paths<'a>, RepositoryNames) {
+    ) -> (SourcePaths<'a>, RepositoryNames) {
         let files = &repository.files;
         let names = parallel::map(files.iter().enumerate(), |(number, file)| {
             // A link to a file that was read has nothing of its own.
@@ -78,7 +78,7 @@ impl KnownNames {
             self.read(language, &file.path, &lines, digest.into()).0
         });
         let paths = files.iter().map(|file| (file.path.as_str(), file.same_as));
-        (Paths::new(&repository.name, paths), RepositoryNames::new(language, names))
+        (SourcePaths::new(&repository.name, paths), RepositoryNames::new(language, names))
     }
 
     fn with<T>(&self, of: impl FnOnce(&mut Known) -> T) -> T {

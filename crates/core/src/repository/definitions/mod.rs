@@ -9,7 +9,7 @@ mod rows;
 mod typed;
 
 pub use known::KnownNames;
-pub use rows::{Definition, Paths, Rows};
+pub use rows::{Definition, Rows, SourcePaths};
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ pub enum Names {
     #[default]
     Unread,
     /// Of a language whose files are modules: Python.
-    Module(Arc<modules::Names>),
+    Module(Arc<modules::ModuleNames>),
     /// Of a language of declared types.
     Unit(Arc<typed::Unit>),
 }
@@ -39,7 +39,7 @@ impl Names {
     /// Reads a file's names, of its imports those before a row.
     pub(crate) fn read_before(path: &str, syntax: &Syntax<'_>, row: usize) -> Self {
         match syntax.spec().resolution {
-            Resolution::Modules => Self::Module(modules::Names::read(syntax, row).into()),
+            Resolution::Modules => Self::Module(modules::ModuleNames::read(syntax, row).into()),
             Resolution::Types(rules) => {
                 Self::Unit(typed::Unit::read(rules, path, syntax, row).into())
             }
@@ -71,7 +71,7 @@ impl Names {
 #[derive(Debug)]
 pub enum RepositoryNames {
     /// Of modules.
-    Modules(Vec<Arc<modules::Names>>),
+    Modules(Vec<Arc<modules::ModuleNames>>),
     /// Of files with declared types, and the rules of their language.
     Units(&'static TypeRules, Vec<Arc<typed::Unit>>),
 }
@@ -115,7 +115,7 @@ enum Rules<'a> {
 
 impl<'a> Definitions<'a> {
     /// `files` and `names` have an entry for each file of the repository.
-    pub fn new(language: Language, files: &'a Paths<'a>, names: &'a RepositoryNames) -> Self {
+    pub fn new(language: Language, files: &'a SourcePaths<'a>, names: &'a RepositoryNames) -> Self {
         Self(match names {
             RepositoryNames::Modules(names) => {
                 Rules::Imports(Imports::new(files, language.spec(), names))

@@ -65,7 +65,7 @@ impl Definition {
 }
 
 /// The paths of a repository's files.
-pub struct Paths<'a> {
+pub struct SourcePaths<'a> {
     /// Name of the repository's folder.
     pub(crate) repository: &'a str,
     pub(crate) files: Vec<FilePath<'a>>,
@@ -84,7 +84,7 @@ pub(crate) struct FilePath<'a> {
     pub(crate) file: usize,
 }
 
-impl<'a> Paths<'a> {
+impl<'a> SourcePaths<'a> {
     /// `files` are the paths, each with the number of the first file that is the same on disk.
     pub(crate) fn new(repository: &'a str, files: impl Iterator<Item = (&'a str, u32)>) -> Self {
         let path = |(number, (path, same_as)): (usize, (&'a str, u32))| FilePath {

@@ -14,7 +14,7 @@ use crate::repository::parallel;
 
 /// One occurrence of a fragment: lines `start..end` of a file, 0-based. Chunks count non-blank lines only.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Place {
+pub struct FragmentPlace {
     /// Index in [`RepoFragments::files`].
     pub file: u32,
     /// The line that a window was cut around; a chunk's number in its file.
@@ -25,7 +25,7 @@ pub struct Place {
     pub end: u32,
 }
 
-impl Place {
+impl FragmentPlace {
     #[inline]
     fn of(numbers: &[u32]) -> Self {
         Self { file: numbers[0], number: numbers[1], start: numbers[2], end: numbers[3] }
@@ -148,7 +148,7 @@ impl RepoFragments {
         repository: String,
         files: Vec<FragmentFile>,
         (language, cut): (Language, Cut),
-        fragments: impl IntoIterator<Item = &'p [Place]>,
+        fragments: impl IntoIterator<Item = &'p [FragmentPlace]>,
     ) -> Self {
         let (mut first_place, mut places) = (vec![0], Vec::new());
         for fragment in fragments {
@@ -171,16 +171,16 @@ impl RepoFragments {
 
     /// Where a fragment occurs, in corpus order; at least one place.
     #[inline]
-    pub fn places(&self, fragment: usize) -> impl ExactSizeIterator<Item = Place> + '_ {
+    pub fn places(&self, fragment: usize) -> impl ExactSizeIterator<Item = FragmentPlace> + '_ {
         let (from, to) =
             (self.first_place[fragment] as usize, self.first_place[fragment + 1] as usize);
-        self.places[4 * from..4 * to].chunks_exact(4).map(Place::of)
+        self.places[4 * from..4 * to].chunks_exact(4).map(FragmentPlace::of)
     }
 
     /// Where a fragment occurs first.
     #[inline]
-    pub fn first_place(&self, fragment: usize) -> Place {
-        Place::of(&self.places[4 * self.first_place[fragment] as usize..])
+    pub fn first_place(&self, fragment: usize) -> FragmentPlace {
+        FragmentPlace::of(&self.places[4 * self.first_place[fragment] as usize..])
     }
 
     /// Number of places before merging.
@@ -223,7 +223,7 @@ impl RepoFragments {
     }
 
     /// Number of fragments before the first whose first place fails a test; those in order pass it before.
-    fn partition(&self, test: impl Fn(Place) -> bool) -> u32 {
+    fn partition(&self, test: impl Fn(FragmentPlace) -> bool) -> u32 {
         let (mut low, mut high) = (0, self.len());
         while low < high {
             let middle = (low + high) / 2;
@@ -260,7 +260,7 @@ fn windows(files: &[FragmentFile], shape: WindowShape) -> (Vec<u32>, Vec<u32>) {
     let mut seen = Seen::default();
     seen.last.reserve(most);
     let (mut first, mut places) = (Vec::with_capacity(most), Vec::with_capacity(most));
-    let text = |place: Place| files[place.file as usize].text(place.start, place.end);
+    let text = |place: FragmentPlace| files[place.file as usize].text(place.start, place.end);
     for (file, content) in files.iter().enumerate() {
         let count = content.lines.count();
         for line_no in (0..count).step_by(shape.step()) {
@@ -268,7 +268,7 @@ fn windows(files: &[FragmentFile], shape: WindowShape) -> (Vec<u32>, Vec<u32>) {
             if lines.is_empty() {
                 continue;
             }
-            let place = Place {
+            let place = FragmentPlace {
                 file: file as u32,
                 number: line_no as u32,
                 start: lines.start as u32,
@@ -354,7 +354,7 @@ impl WindowTexts {
 }
 
 /// Sorts places to their windows, keeping the order within each.
-fn group(windows: usize, found: &[(u32, Place)]) -> (Vec<u32>, Vec<u32>) {
+fn group(windows: usize, found: &[(u32, FragmentPlace)]) -> (Vec<u32>, Vec<u32>) {
     let mut first = vec![0_u32; windows + 1];
     for (window, _) in found {
         first[*window as usize + 1] += 1;
@@ -421,7 +421,7 @@ mod tests {
             let cut = Cut::Windows(WindowShape { window_size: w, slice_size: s, ..WindowShape::default() });
             let windows = RepoFragments::cut(repository(&texts), Language::Python, cut);
             let fast: Vec<_> = (0..windows.len()).map(|i| {
-                let place = |p: Place| (p.file as usize, p.number as usize, p.start as usize, p.end as usize);
+                let place = |p: FragmentPlace| (p.file as usize, p.number as usize, p.start as usize, p.end as usize);
                 (windows.text(i).to_owned(), windows.places(i).map(place).collect::<Vec<_>>())
             }).collect();
             prop_assert_eq!(fast, slow(&texts, w, s));

@@ -8,7 +8,7 @@ mod payload;
 mod shape;
 
 pub(crate) use cut::WindowTexts;
-pub use cut::{FragmentFile, Place, RepoFragments};
+pub use cut::{FragmentFile, FragmentPlace, RepoFragments};
 pub use payload::TextRanges;
 pub use shape::{Center, ChunkShape, Cut, WindowShape};
 

@@ -51,7 +51,7 @@ pub struct Commit {
 
 /// Source file that a commit added or changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Change {
+pub struct FileChange {
     /// `folder/…/file.py`.
     pub path: String,
     /// Object id of the file in the parent; `None` for a new file.
@@ -60,7 +60,7 @@ pub struct Change {
     after: String,
 }
 
-impl Change {
+impl FileChange {
     /// Whether the file is new.
     pub fn is_new(&self) -> bool {
         self.before.is_none()
@@ -164,7 +164,7 @@ impl History {
     ///
     /// # Errors
     /// The commit cannot be read.
-    pub fn changes(&self, commit: &Commit, language: Language) -> Result<Vec<Change>> {
+    pub fn changes(&self, commit: &Commit, language: Language) -> Result<Vec<FileChange>> {
         let raw = self.git.bytes(&[
             "diff-tree", "-r", "-z", "--raw", "--no-abbrev", "--find-renames", "--find-copies",
             "-l0", "-O/dev/null", &commit.parent, &commit.id, "--",
@@ -187,7 +187,7 @@ impl History {
             // A path that is not UTF-8 cannot be named in a task.
             let path = str::from_utf8(path).ok().filter(|path| is_source(path, language));
             if let Some(path) = path.filter(|_| is_file(after_mode)) {
-                changes.push(Change { path: path.to_owned(), before, after: after.to_owned() });
+                changes.push(FileChange { path: path.to_owned(), before, after: after.to_owned() });
             }
         }
         Ok(changes)
@@ -198,7 +198,7 @@ impl History {
     ///
     /// # Errors
     /// The texts cannot be read.
-    pub fn edit(&self, change: &Change) -> Result<Option<Edit>> {
+    pub fn edit(&self, change: &FileChange) -> Result<Option<Edit>> {
         let ids: Vec<&str> =
             change.before.iter().chain([&change.after]).map(String::as_str).collect();
         let is_short = |_, bytes| if bytes > MOST_TEXT_BYTES { Err(()) } else { Ok(()) };

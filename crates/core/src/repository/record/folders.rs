@@ -49,7 +49,7 @@ pub struct Folders {
 /// Outcome of writing a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[must_use]
-pub enum Written {
+pub enum WriteOutcome {
     /// It is written.
     Whole,
     /// It is left out, and counted among [`Folders::left_out`].
@@ -127,12 +127,12 @@ impl Folders {
     ///
     /// # Errors
     /// Writing failed.
-    pub fn write(&mut self, repository: &str, path: &str, content: &[u8]) -> Result<Written> {
+    pub fn write(&mut self, repository: &str, path: &str, content: &[u8]) -> Result<WriteOutcome> {
         if let Err(reason) = self.check(repository) {
-            return Ok(Written::Refused(reason));
+            return Ok(WriteOutcome::Refused(reason));
         }
         let written = self.write_below(repository, path, content)?;
-        if written == Written::Whole {
+        if written == WriteOutcome::Whole {
             *self.files.entry(repository.to_owned()).or_default() += 1;
         }
         Ok(written)
@@ -142,7 +142,7 @@ impl Folders {
     ///
     /// # Errors
     /// As [`write`](Self::write).
-    pub fn unpack(&mut self, path: &str, content: &[u8]) -> Result<Written> {
+    pub fn unpack(&mut self, path: &str, content: &[u8]) -> Result<WriteOutcome> {
         self.write_below(UNPACKED, path, content)
     }
 
@@ -211,25 +211,27 @@ impl Folders {
         Ok(())
     }
 
-    fn leave_out(&mut self, why: Unwanted, of: &str, path: &str) -> Written {
+    fn leave_out(&mut self, why: Unwanted, of: &str, path: &str) -> WriteOutcome {
         let first = || format!("{}{of}", abbreviated(path));
         self.left_out.entry(why).or_insert_with(|| (0, first())).0 += 1;
-        Written::LeftOut
+        WriteOutcome::LeftOut
     }
 
-    fn write_below(&mut self, folder: &str, path: &str, content: &[u8]) -> Result<Written> {
+    fn write_below(&mut self, folder: &str, path: &str, content: &[u8]) -> Result<WriteOutcome> {
         let shown = abbreviated(path);
         let of = if folder == UNPACKED { "" } else { &format!(" in {}", abbreviated(folder)) };
         let names = match path_names(path) {
             Ok(names) => names,
             Err(error @ PathError::TooLong(_)) => {
-                return Ok(Written::Refused(format!("a path{of} {error}; its file is left out")));
+                return Ok(WriteOutcome::Refused(format!(
+                    "a path{of} {error}; its file is left out"
+                )));
             }
-            Err(error) => return Ok(Written::Refused(error.to_string())),
+            Err(error) => return Ok(WriteOutcome::Refused(error.to_string())),
         };
         if self.names.0.len() > NAMES + NAMES_OF_EACH * self.written {
             let many = format!("there are more than {NAMES_OF_EACH} folders for each file");
-            return Ok(Written::Refused(format!("'{shown}'{of} is left out: {many}")));
+            return Ok(WriteOutcome::Refused(format!("'{shown}'{of} is left out: {many}")));
         }
         // Nothing but what was written here is below the temporary folder: no link leads anywhere.
         let below = self.temporary.path().join(folder);
@@ -247,13 +249,13 @@ impl Folders {
         let parent = place.parent().unwrap_or(self.temporary.path());
         let refused = |error: std::io::Error| {
             self.remove_empty(parent);
-            Ok(Written::Refused(format!(
+            Ok(WriteOutcome::Refused(format!(
                 "'{shown}'{of} is left out, as the file system refuses its name: {error}"
             )))
         };
         match files::create_dir_all(parent) {
             Err(error) if is_taken(&error) => {
-                return Ok(Written::Refused(format!("'{shown}' lies below a file")));
+                return Ok(WriteOutcome::Refused(format!("'{shown}' lies below a file")));
             }
             Err(error) if is_refused_name(&error) => return refused(error),
             _ => {}
@@ -262,14 +264,14 @@ impl Folders {
             files::File::open_with(std::fs::File::options().write(true).create_new(true), &place);
         let mut file = match file {
             Err(error) if is_taken(&error) => {
-                return Ok(Written::Refused(format!("'{shown}' is there twice{of}")));
+                return Ok(WriteOutcome::Refused(format!("'{shown}' is there twice{of}")));
             }
             Err(error) if is_refused_name(&error) => return refused(error),
             other => other.map_err(|e| Error::writing(&place, "write this file", e))?,
         };
         file.write_all(content).map_err(|e| Error::writing(&place, "write this file", e))?;
         self.written += 1;
-        Ok(Written::Whole)
+        Ok(WriteOutcome::Whole)
     }
 
     /// Removes a folder and the folders above it, as far as they are empty.
@@ -392,11 +394,11 @@ mod tests {
     use super::*;
 
     fn write(folders: &mut Folders, repository: &str, path: &str) {
-        assert_eq!(folders.write(repository, path, b"x").unwrap(), Written::Whole);
+        assert_eq!(folders.write(repository, path, b"x").unwrap(), WriteOutcome::Whole);
     }
 
-    fn reason_of(written: Result<Written>) -> String {
-        let Written::Refused(reason) = written.unwrap() else { panic!("it is not refused") };
+    fn reason_of(written: Result<WriteOutcome>) -> String {
+        let WriteOutcome::Refused(reason) = written.unwrap() else { panic!("it is not refused") };
         reason
     }
 
@@ -437,12 +439,12 @@ mod tests {
         let reason = reason_of(folders.write("r", &path(0, 100), b"x"));
         assert!(reason.starts_with("a path in r has more than 64 names"), "{reason}");
         let written = |number| folders.write("r", &path(number, 39), b"x").unwrap();
-        let written: Vec<Written> = (0..500).map(written).collect();
-        let whole = written.iter().take_while(|written| **written == Written::Whole).count();
+        let written: Vec<WriteOutcome> = (0..500).map(written).collect();
+        let whole = written.iter().take_while(|written| **written == WriteOutcome::Whole).count();
         // Of 41 names each, where 16 each are allowed beside the 10,000.
         assert_eq!(whole, 400);
         for refused in &written[whole..] {
-            let Written::Refused(reason) = refused else { panic!("{refused:?}") };
+            let WriteOutcome::Refused(reason) = refused else { panic!("{refused:?}") };
             assert!(reason.contains("more than 16 folders for each file"), "{reason}");
         }
         assert_eq!(folders.finish().unwrap().files, 400);
@@ -455,7 +457,7 @@ mod tests {
         let repos = dir.path().join("repos");
         fs::create_dir(&outside).unwrap();
         let mut folders = Folders::create(&repos).unwrap();
-        assert_eq!(folders.write("r", "a/b.py", b"x\r\n").unwrap(), Written::Whole);
+        assert_eq!(folders.write("r", "a/b.py", b"x\r\n").unwrap(), WriteOutcome::Whole);
         for (repository, path, wanted) in [
             ("r", "../x.py", "leads out"),
             ("r", "/etc/x.py", "leads out"),
@@ -486,7 +488,7 @@ mod tests {
             let mut folders = Folders::create(&repos).unwrap();
             #[cfg(unix)]
             assert!(reason_of(folders.write("link", "c.py", b"")).contains("is there already"));
-            assert_eq!(folders.write("r", "a/b.py", text.as_bytes()).unwrap(), Written::Whole);
+            assert_eq!(folders.write("r", "a/b.py", text.as_bytes()).unwrap(), WriteOutcome::Whole);
             write(&mut folders, &format!("new{}", same.len()), "c.py");
             let placed = folders.finish().unwrap();
             assert_eq!(placed, Placed { files: 1 + same.len(), same, refused: others });

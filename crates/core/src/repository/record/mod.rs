@@ -8,7 +8,7 @@ mod python;
 mod raw;
 mod statements;
 
-pub use folders::{Folders, Placed, Written};
+pub use folders::{Folders, Placed, WriteOutcome};
 pub use git::blob_sha1;
 pub use package::Package;
 pub use package::{OF_REPOSITORY, PACKAGE};
@@ -26,7 +26,7 @@ use crate::repository::fragment::path_in_repository;
 
 /// One file of a repository: where it is in it, and what it holds, newlines as they are on disk.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Content {
+pub struct FileText {
     /// `folder/…/file.py`
     pub path: String,
     /// The text as it is on disk.
@@ -42,14 +42,14 @@ pub fn read_folder(
     name: &str,
     language: Language,
     walk: Walk,
-) -> Result<(Vec<Content>, Vec<Error>)> {
+) -> Result<(Vec<FileText>, Vec<Error>)> {
     let (found, mut skipped) = source_files(repos_dir, name, language, walk)?;
     let mut contents = Vec::new();
     for file in found {
         let read = read_bytes(&file.on_disk);
         match read.and_then(|bytes| decode(&file.on_disk, bytes.content)) {
             Ok(text) => {
-                contents.push(Content { path: path_in_repository(&file.path).to_owned(), text })
+                contents.push(FileText { path: path_in_repository(&file.path).to_owned(), text })
             }
             Err(error) => skipped.push(error),
         }

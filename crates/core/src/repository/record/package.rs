@@ -8,7 +8,7 @@ use repoformer_store::schema::{Field, Type, may, must, require};
 use repoformer_text::language::Language;
 use serde_json::{Value, json};
 
-use super::Content;
+use super::FileText;
 use crate::repository::corpus::path_names_with_repository;
 
 /// Fields of a record of a packages file.
@@ -74,7 +74,7 @@ impl Package {
 
     /// The record of a file in a repository's folder. Fields of the repository that `kept` lacks are those that
     /// `jsonify.py` writes; the repository's name stands for its URL.
-    pub fn record_of(repository: &str, content: &Content, kept: &Object) -> Value {
+    pub fn record_of(repository: &str, content: &FileText, kept: &Object) -> Value {
         let language = Language::of_path(&content.path).unwrap_or_default();
         let folder = repository.replace('/', "_");
         let mut record = json!({
@@ -92,7 +92,7 @@ impl Package {
 
     /// Fields that say more of the repository than its name does, for the metadata of a raw file.
     pub fn kept(&self) -> Object {
-        let content = Content { path: String::new(), text: String::new() };
+        let content = FileText { path: String::new(), text: String::new() };
         let usual = Self::record_of(self.name(), &content, &Object::new());
         let said =
             OF_REPOSITORY.into_iter().filter_map(|name| Some((name, self.record.get(name)?)));

@@ -11,7 +11,7 @@ use repoformer_text::lines::{Lines, strip, universal_newlines};
 use serde_json::{Value, json};
 
 use super::python::{Modules, PythonFile};
-use super::{Content, blob_sha1};
+use super::{FileText, blob_sha1};
 use crate::repository::corpus::{Repository, SourceFile, path_names};
 use crate::repository::unparsed;
 
@@ -41,7 +41,7 @@ const METADATA: &[Field] = &[
 #[derive(Debug, Clone, PartialEq)]
 pub struct RawFile {
     /// Its path in the repository and its text.
-    pub content: Content,
+    pub content: FileText,
     /// Its `metadata`, as it was read; empty where there is none.
     pub metadata: Object,
 }
@@ -122,7 +122,7 @@ impl RawRepository {
     }
 
     /// The record of a repository's files, with everything that can be computed; see [`RawRepository::to_record`].
-    pub fn of(name: &str, contents: Vec<Content>) -> Self {
+    pub fn of(name: &str, contents: Vec<FileText>) -> Self {
         let file = |content| RawFile { content, metadata: Object::new() };
         Self {
             name: name.to_owned(),
@@ -174,11 +174,11 @@ fn read_file(fields: &Fields<'_>, file: &Object, path: String) -> Result<RawFile
         None | Some(Value::Null) => Object::new(),
         Some(_) => fields.object("metadata")?.clone(),
     };
-    Ok(RawFile { content: Content { path, text: fields.string("content")?.to_owned() }, metadata })
+    Ok(RawFile { content: FileText { path, text: fields.string("content")?.to_owned() }, metadata })
 }
 
 /// Fields of a file that can be computed.
-fn describe(repository: &str, content: &Content, modules: &Modules) -> Value {
+fn describe(repository: &str, content: &FileText, modules: &Modules) -> Value {
     let language = Language::of_path(&content.path);
     let lang = language.map_or("", Language::title);
     let file_name = content.path.rsplit('/').next().unwrap_or("");
@@ -213,7 +213,7 @@ mod tests {
     /// By hand; `hexsha` is `git hash-object`'s.
     #[test]
     fn what_is_not_said_is_computed_and_what_is_said_is_kept() {
-        let content = |path: &str, text: &str| Content { path: path.into(), text: text.into() };
+        let content = |path: &str, text: &str| FileText { path: path.into(), text: text.into() };
         let mut raw = RawRepository::of(
             "o/r",
             vec![

@@ -32,13 +32,13 @@ fn write_them() -> Message {
 
 /// Vectors by the digest of their text, all of one size.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Vectors {
+pub struct TextVectors {
     path: PathBuf,
     matrix: Matrix,
     rows: FxHashMap<Digest, usize>,
 }
 
-impl Vectors {
+impl TextVectors {
     /// Returns a text's vector.
     fn get(&self, digest: &Digest) -> Option<&[f32]> {
         self.rows.get(digest).map(|row| self.matrix.row(*row))
@@ -77,7 +77,7 @@ impl Vectors {
 /// The file cannot be read; or, with the line or row: a vector is missing, of another size than the first, or contains a
 /// number that is not finite, an id is unknown, two vectors of one text differ by more than a hundredth; or texts have no
 /// vector, with their number and the first few.
-pub fn import(path: &Path, texts: &[Text]) -> Result<Vectors> {
+pub fn import(path: &Path, texts: &[Text]) -> Result<TextVectors> {
     let mut reader = jsonl::open(path)?;
     let start = reader.fill_buf().map_err(|e| Error::reading(path, "read this file", e))?;
     let mut import = Import::new(path, texts);
@@ -280,7 +280,7 @@ impl<'a> Import<'a> {
         Ok(())
     }
 
-    fn finish(self) -> Result<Vectors> {
+    fn finish(self) -> Result<TextVectors> {
         let has_none = |number: &usize| {
             !self.texts[*number].text.is_empty() && !self.rows.contains_key(&self.digests[*number])
         };
@@ -299,7 +299,7 @@ impl<'a> Import<'a> {
             );
             return Err(Error::vectors(self.path, "", reason, write_them()));
         }
-        Ok(Vectors {
+        Ok(TextVectors {
             path: self.path.to_owned(),
             matrix: self.matrix.unwrap_or_default(),
             rows: self.rows,

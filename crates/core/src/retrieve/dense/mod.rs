@@ -17,7 +17,7 @@ mod store;
 mod text;
 mod times;
 
-pub use import::{Vectors, import, numbers};
+pub use import::{TextVectors, import, numbers};
 pub use matrix::Matrix;
 pub use store::{StoredVectors, VectorStore, read_stored, store_file_name};
 pub use text::{Digest, Text, digest, read_texts, shown, write_texts};

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 /// A window and its similarity to the query: |A∩B| and |A∪B|.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Hit {
+pub struct WindowHit {
     /// Index of the window.
     pub window: u32,
     /// Tokens that both have.
@@ -16,7 +16,7 @@ pub struct Hit {
     pub union: u32,
 }
 
-impl Hit {
+impl WindowHit {
     /// Hit of a window of `size` tokens that shares `overlap` of them with a query of `total`.
     #[inline]
     pub(super) fn new(window: u32, overlap: u32, size: u32, total: u32) -> Self {
@@ -77,12 +77,12 @@ pub(super) struct Best {
     /// The worst on top.
     kept: BinaryHeap<Worse>,
     /// Hit than which `k` allowed windows elsewhere are no worse.
-    floor: Option<Hit>,
+    floor: Option<WindowHit>,
 }
 
 /// A hit and the key of its window, in an order where the worse is the greater.
 #[derive(Debug, PartialEq, Eq)]
-struct Worse(Hit, u64);
+struct Worse(WindowHit, u64);
 
 impl Worse {
     /// Best first: by similarity, then the greater key.
@@ -118,13 +118,13 @@ impl Best {
     }
 
     /// The worst of all that are wanted; `None` while some are missing.
-    pub(super) fn worst(&self) -> Option<Hit> {
+    pub(super) fn worst(&self) -> Option<WindowHit> {
         let worst = self.kept.peek().filter(|_| self.missing() == 0);
         worst.map(|Worse(hit, _)| *hit)
     }
 
     /// Keeps nothing below a hit from now on.
-    pub(super) fn raise(&mut self, floor: Option<Hit>) {
+    pub(super) fn raise(&mut self, floor: Option<WindowHit>) {
         self.floor = floor;
     }
 
@@ -159,7 +159,7 @@ impl Best {
 
     /// Keeps a hit if it is among the k best and allowed.
     #[inline]
-    pub(super) fn offer(&mut self, hit: Hit, windows: &impl Windows) {
+    pub(super) fn offer(&mut self, hit: WindowHit, windows: &impl Windows) {
         if self.missing() > 0 {
             if windows.allows(hit.window) {
                 self.kept.push(Worse(hit, windows.key(hit.window)));
@@ -180,7 +180,7 @@ impl Best {
     }
 
     /// Best first.
-    pub(super) fn into_hits(self) -> Vec<Hit> {
+    pub(super) fn into_hits(self) -> Vec<WindowHit> {
         let hits = self.kept.into_sorted_vec();
         hits.into_iter().map(|Worse(hit, _)| hit).collect()
     }

@@ -27,8 +27,8 @@ mod together;
 
 use best::Later;
 
-pub use best::{Hit, Windows};
-pub use query::Scratch;
+pub use best::{WindowHit, Windows};
+pub use query::SearchScratch;
 pub use simd::Level;
 pub use together::{Search, search_together};
 
@@ -53,14 +53,14 @@ const PART: usize = 64;
 
 /// An index over token sets: for each token the windows that hold it, as bits or as a list.
 #[derive(Debug)]
-pub struct Index {
+pub struct TokenSetIndex {
     terms: Terms,
     blocks: Vec<Block>,
     windows: usize,
     level: Level,
 }
 
-impl Index {
+impl TokenSetIndex {
     /// Indexes token sets; window i is set i.
     pub fn new(sets: &TokenSets) -> Self {
         Self::in_blocks(sets, BLOCK)
@@ -120,8 +120,8 @@ impl Index {
         query: TokenSet<'_>,
         k: usize,
         allowed: impl Fn(u32) -> bool,
-        scratch: &mut Scratch,
-    ) -> Vec<Hit> {
+        scratch: &mut SearchScratch,
+    ) -> Vec<WindowHit> {
         scratch.terms.clear();
         let mut request = Request::new(&self.terms, query, k.min(self.windows), scratch);
         let windows = Later(&allowed);
@@ -138,7 +138,7 @@ impl Index {
         queries: &TokenSets,
         k: usize,
         allowed: impl Fn(usize, u32) -> bool + Sync,
-    ) -> Vec<Vec<Hit>> {
+    ) -> Vec<Vec<WindowHit>> {
         // A few parts a thread, because queries differ in cost, but as many queries as possible over each block.
         let threads = rayon::current_num_threads();
         let share = queries.len().div_ceil(threads).max(1);
@@ -158,8 +158,8 @@ impl Index {
         k: usize,
         allowed: &impl Fn(usize, u32) -> bool,
         work: &Work,
-    ) -> Vec<Vec<Hit>> {
-        let mut scratch = Scratch::default();
+    ) -> Vec<Vec<WindowHit>> {
+        let mut scratch = SearchScratch::default();
         let k = k.min(self.windows);
         let range = start..queries.len().min(start + length);
         let mut requests: Vec<(usize, Request)> = range

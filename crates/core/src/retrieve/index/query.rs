@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::best::{Best, Hit, Later, Windows};
+use super::best::{Best, Later, WindowHit, Windows};
 use super::block::{Block, Entry};
 use super::kernels::{Candidate, LANES, Line, Sweep};
 use super::select::Chunk;
@@ -16,7 +16,7 @@ const TILE: usize = 32;
 
 /// Buffers of one thread, reused from query to query and block to block.
 #[derive(Debug, Default)]
-pub struct Scratch {
+pub struct SearchScratch {
     /// Terms of the queries at hand.
     pub(super) terms: Vec<u32>,
     /// Rows of a query in a block, rarest first, after eight empty ones.
@@ -34,7 +34,7 @@ pub struct Scratch {
     planes: Vec<Line>,
 }
 
-impl Scratch {
+impl SearchScratch {
     /// Looks up a query's terms.
     fn find(&mut self, block: &Block, terms: Range<usize>) {
         self.rows.clear();
@@ -86,7 +86,12 @@ pub(super) struct Request {
 
 impl Request {
     /// A query for `k` hits; its terms go into the scratch.
-    pub(super) fn new(terms: &Terms, query: TokenSet<'_>, k: usize, scratch: &mut Scratch) -> Self {
+    pub(super) fn new(
+        terms: &Terms,
+        query: TokenSet<'_>,
+        k: usize,
+        scratch: &mut SearchScratch,
+    ) -> Self {
         let start = scratch.terms.len();
         terms.of_query(query, &mut scratch.terms);
         Self { terms: start..scratch.terms.len(), total: query.len() as u32, best: Best::new(k) }
@@ -97,7 +102,7 @@ impl Request {
         &mut self,
         block: &Block,
         level: Level,
-        scratch: &mut Scratch,
+        scratch: &mut SearchScratch,
         windows: &impl Windows,
     ) {
         scratch.find(block, self.terms.clone());
@@ -122,10 +127,10 @@ impl Request {
         &mut self,
         block: &Block,
         level: Level,
-        scratch: &mut Scratch,
+        scratch: &mut SearchScratch,
         windows: &impl Windows,
     ) {
-        let Scratch { rows, lists, counts, counted, candidates, planes, .. } = scratch;
+        let SearchScratch { rows, lists, counts, counted, candidates, planes, .. } = scratch;
         let terms = (rows.len() - 8 + lists.len()) as u32;
         let chunks = block.chunks();
         let similar = block.bounds.iter().position(|(_, largest)| *largest >= self.total);
@@ -164,7 +169,7 @@ impl Request {
     }
 
     /// Searches with queries of which bytes or sixteen planes cannot hold the counts: one count after the other.
-    fn search_wide(&mut self, block: &Block, scratch: &mut Scratch, windows: &impl Windows) {
+    fn search_wide(&mut self, block: &Block, scratch: &mut SearchScratch, windows: &impl Windows) {
         let counts = &mut scratch.wide_counts;
         counts.clear();
         counts.resize(block.chunks() * LANES, 0);
@@ -188,7 +193,11 @@ impl Request {
     }
 
     /// The hits, best first; windows without a common token where there are too few with one.
-    pub(super) fn finish(mut self, blocks: &[Block], allowed: impl Fn(u32) -> bool) -> Vec<Hit> {
+    pub(super) fn finish(
+        mut self,
+        blocks: &[Block],
+        allowed: impl Fn(u32) -> bool,
+    ) -> Vec<WindowHit> {
         if self.best.missing() > 0 {
             self.fill(blocks, allowed);
         }
@@ -196,7 +205,7 @@ impl Request {
     }
 
     /// The hits with a common token, best first.
-    pub(super) fn into_hits(self) -> Vec<Hit> {
+    pub(super) fn into_hits(self) -> Vec<WindowHit> {
         self.best.into_hits()
     }
 
@@ -214,7 +223,7 @@ impl Request {
                     return;
                 }
                 if kept.pop_if(|last| *last == window).is_none() && allowed(window) {
-                    self.best.offer(Hit::new(window, 0, size, self.total), &Later(|_| true));
+                    self.best.offer(WindowHit::new(window, 0, size, self.total), &Later(|_| true));
                 }
             }
         }

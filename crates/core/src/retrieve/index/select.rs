@@ -1,6 +1,6 @@
 //! From a chunk's counts to hits.
 
-use super::best::{Best, Hit, Windows};
+use super::best::{Best, WindowHit, Windows};
 use super::block::Block;
 use super::kernels::{LANES, Line, lane_of_bit};
 
@@ -77,7 +77,7 @@ impl<'a> Chunk<'a> {
                 let count = (0..P).fold(0, |count, p| count | bit_of(p));
                 let at = self.start + lane_of_bit(word, bit as usize);
                 let window = self.block.first + u32::from(self.block.order[at]);
-                let hit = Hit::new(window, count, self.block.sizes[at], self.total);
+                let hit = WindowHit::new(window, count, self.block.sizes[at], self.total);
                 best.offer(hit, windows);
             }
         }

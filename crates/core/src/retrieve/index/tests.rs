@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 
-use super::{Index, Level, Scratch, Search, Windows, search_together};
+use super::{Level, Search, SearchScratch, TokenSetIndex, Windows, search_together};
 use crate::retrieve::vector::{TokenSet, TokenSets};
 
 /// A window and its score as the reference computes it.
@@ -31,7 +31,7 @@ fn token_sets(sets: &[Vec<u32>]) -> TokenSets {
 
 /// A query for which the earlier window goes first.
 struct Earlier {
-    index: Arc<Index>,
+    index: Arc<TokenSetIndex>,
     queries: Arc<TokenSets>,
     query: usize,
     k: usize,
@@ -39,7 +39,7 @@ struct Earlier {
 }
 
 impl Search for Earlier {
-    fn index(&self) -> &Index {
+    fn index(&self) -> &TokenSetIndex {
         &self.index
     }
 
@@ -83,10 +83,10 @@ fn check(sets: &[Vec<u32>], queries: &[Vec<u32>], k: usize, hidden: u32, block: 
         .enumerate()
         .map(|(i, query)| slow(sets, query, k, |window| allowed(i, window)))
         .collect();
-    let mut scratch = Scratch::default();
+    let mut scratch = SearchScratch::default();
     for level in Level::available() {
-        let index = Arc::new(Index::in_blocks(&token_sets(sets), block).with_level(level));
-        let scored = |hits: Vec<super::Hit>| -> Vec<Scored> {
+        let index = Arc::new(TokenSetIndex::in_blocks(&token_sets(sets), block).with_level(level));
+        let scored = |hits: Vec<super::WindowHit>| -> Vec<Scored> {
             hits.iter().map(|hit| (hit.window, hit.score())).collect()
         };
         let all = index.search_all(&query_sets, k, allowed);
@@ -172,8 +172,8 @@ fn skewed(seed: u64, size: usize) -> Vec<u32> {
 
 #[test]
 fn empty_sets_score_zero_and_the_later_window_comes_first() {
-    let index = Index::new(&token_sets(&[vec![], vec![1], vec![]]));
-    let hits = index.search(TokenSet::Narrow(&[]), 2, |_| true, &mut Scratch::default());
+    let index = TokenSetIndex::new(&token_sets(&[vec![], vec![1], vec![]]));
+    let hits = index.search(TokenSet::Narrow(&[]), 2, |_| true, &mut SearchScratch::default());
     let hits: Vec<Scored> = hits.iter().map(|hit| (hit.window, hit.score())).collect();
     assert_eq!(hits, [(2, 0.0), (1, 0.0)]);
 }
@@ -233,7 +233,7 @@ fn one_and_two_threads_find_the_same() {
     let found = |threads: usize| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
         pool.expect("threads").install(|| {
-            let index = Index::in_blocks(&sets, 512);
+            let index = TokenSetIndex::in_blocks(&sets, 512);
             index.search_all(&queries, 20, |query, window| query as u32 != window)
         })
     };
@@ -243,7 +243,7 @@ fn one_and_two_threads_find_the_same() {
 /// The sizes are those of the format that the documents state; a smaller index would be one that lost something.
 #[test]
 fn bytes_counts_what_is_held() {
-    let index = Index::new(&token_sets(&vec![vec![1, 2]; 512]));
+    let index = TokenSetIndex::new(&token_sets(&vec![vec![1, 2]; 512]));
     // Two rows and the empty one of one chunk, a size and a place a window.
     assert!(index.bytes() >= 3 * 64 + 512 * (4 + 2), "{}", index.bytes());
 }

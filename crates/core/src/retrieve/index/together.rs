@@ -5,14 +5,14 @@ use std::cell::RefCell;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-use super::Index;
-use super::best::{Hit, Windows};
-use super::query::{Request, Scratch};
+use super::TokenSetIndex;
+use super::best::{WindowHit, Windows};
+use super::query::{Request, SearchScratch};
 use crate::retrieve::vector::TokenSet;
 
 thread_local! {
     /// Buffers of a thread that helps.
-    static SCRATCH: RefCell<Scratch> = RefCell::default();
+    static SCRATCH: RefCell<SearchScratch> = RefCell::default();
 }
 
 /// Blocks from which on one query is worth the work of several threads.
@@ -21,7 +21,7 @@ const PARTED: usize = 8;
 /// A query, the windows that it may find, and the index that has them.
 pub trait Search: Windows + Send + Sync + 'static {
     /// The index.
-    fn index(&self) -> &Index;
+    fn index(&self) -> &TokenSetIndex;
 
     /// The query.
     fn query(&self) -> TokenSet<'_>;
@@ -36,7 +36,7 @@ pub trait Search: Windows + Send + Sync + 'static {
 
 /// The windows most similar to a query among those that are allowed and have a token of it, in the order of their keys where they
 /// are equally similar: the `k` best at least, in no order, of which the caller takes these.
-pub fn search_together(wanted: impl Search, scratch: &mut Scratch) -> Vec<Hit> {
+pub fn search_together(wanted: impl Search, scratch: &mut SearchScratch) -> Vec<WindowHit> {
     let index = wanted.index();
     let near = index.blocks.partition_point(|block| wanted.is_before(block.end() - 1)) as u32;
     let mut order: Vec<u32> = (0..index.blocks.len() as u32).collect();
@@ -81,8 +81,8 @@ struct State {
     /// Blocks of which the hits are known.
     done: usize,
     /// The worst of `k` hits of one thread's.
-    floor: Option<Hit>,
-    found: Vec<Hit>,
+    floor: Option<WindowHit>,
+    found: Vec<WindowHit>,
 }
 
 impl<S: Search> Together<S> {
@@ -91,7 +91,7 @@ impl<S: Search> Together<S> {
     }
 
     /// Searches blocks until all are taken.
-    fn work(&self, scratch: &mut Scratch) {
+    fn work(&self, scratch: &mut SearchScratch) {
         let (wanted, index) = (&self.wanted, self.wanted.index());
         let next = || self.order.get(self.next.fetch_add(1, Relaxed));
         let Some(mut at) = next() else { return };

@@ -4,9 +4,9 @@ use rustc_hash::FxHashMap;
 
 use super::search::LayerHit;
 use super::{LayerPlace, LiveFound, Snapshot};
-use crate::repository::fragment::{Cut, FragmentFile, Place, RepoFragments};
+use crate::repository::fragment::{Cut, FragmentFile, FragmentPlace, RepoFragments};
 use crate::retrieve::query::Query;
-use crate::retrieve::search::{Found, Hit};
+use crate::retrieve::search::{Hit, RankedFragments};
 
 /// Number of a file in the excerpt, by its layer and number there.
 type Numbers = FxHashMap<(u32, u32), u32>;
@@ -43,8 +43,12 @@ impl Snapshot {
             score: hit.score,
             definition: None,
         });
-        let found =
-            Found { row: query.row, sample: query.sample, seen: None, hits: hits.collect() };
+        let found = RankedFragments {
+            row: query.row,
+            sample: query.sample,
+            seen: None,
+            hits: hits.collect(),
+        };
         LiveFound { excerpt, found }
     }
 
@@ -79,29 +83,31 @@ impl Snapshot {
     }
 
     /// All chunks of some files, in order.
-    fn chunks(&self, numbers: &Numbers) -> Vec<Place> {
+    fn chunks(&self, numbers: &Numbers) -> Vec<FragmentPlace> {
         let mut files: Vec<_> = numbers.iter().collect();
         files.sort_unstable_by_key(|(_, number)| **number);
         let of_file = |((at, from), number): (&(u32, u32), &u32)| {
             let fragments = &self.views[*at as usize].layer.fragments;
             let file = *number;
             let chunks = fragments.of_file(*from);
-            chunks.map(move |chunk| Place { file, ..fragments.first_place(chunk as usize) })
+            chunks.map(move |chunk| FragmentPlace { file, ..fragments.first_place(chunk as usize) })
         };
         files.into_iter().flat_map(of_file).collect()
     }
 }
 
 /// The windows that were found in first-seen order, with their places in the excerpt; the number of each hit among them.
-fn windows(places: &[Vec<LayerPlace>], numbers: &Numbers) -> (Vec<Vec<Place>>, Vec<u32>) {
-    let within = |place: &LayerPlace| Place {
+fn windows(places: &[Vec<LayerPlace>], numbers: &Numbers) -> (Vec<Vec<FragmentPlace>>, Vec<u32>) {
+    let within = |place: &LayerPlace| FragmentPlace {
         file: numbers[&(place.layer, place.place.file)],
         ..place.place
     };
-    let mut fragments: Vec<(Vec<Place>, usize)> = (places.iter().enumerate())
+    let mut fragments: Vec<(Vec<FragmentPlace>, usize)> = (places.iter().enumerate())
         .map(|(hit, places)| (places.iter().map(within).collect(), hit))
         .collect();
-    fragments.sort_by_key(|(places, _): &(Vec<Place>, usize)| (places[0].file, places[0].number));
+    fragments.sort_by_key(|(places, _): &(Vec<FragmentPlace>, usize)| {
+        (places[0].file, places[0].number)
+    });
     let mut of_hit = vec![0; places.len()];
     for (fragment, (_, hit)) in (0..).zip(&fragments) {
         of_hit[*hit] = fragment;

@@ -5,9 +5,9 @@ use std::sync::OnceLock;
 use repoformer_text::tokenize::{P50k, PieceCache};
 
 use crate::repository::fragment::{FragmentFile, RepoFragments, WindowTexts};
-use crate::retrieve::index::Index;
+use crate::retrieve::index::TokenSetIndex;
 use crate::retrieve::rank::{Vocabulary, Words};
-use crate::retrieve::search::{SearchSettings, Vectors};
+use crate::retrieve::search::{FragmentVectors, SearchSettings};
 use crate::retrieve::vector::{TokenSet, TokenSets};
 
 /// A file as it is indexed.
@@ -25,7 +25,7 @@ pub struct Layer {
     pub(super) fragments: RepoFragments,
     /// Identity of each file on disk.
     pub(super) same: Vec<u64>,
-    pub(super) index: Index,
+    pub(super) index: TokenSetIndex,
     /// Numbers of the terms, where these are not tokens of `p50k_base`.
     words: Option<Words>,
     /// Sets of the tokens of `p50k_base`, where they are kept for a later version of the file.
@@ -38,11 +38,11 @@ impl Layer {
     ///
     /// # Panics
     /// Where there are not as many identities as files.
-    pub fn new(fragments: RepoFragments, same: Vec<u64>, vectors: Vectors) -> Self {
+    pub fn new(fragments: RepoFragments, same: Vec<u64>, vectors: FragmentVectors) -> Self {
         assert_eq!(fragments.files.len(), same.len(), "an identity for each file");
         let (index, words) = match vectors {
-            Vectors::Sets(sets) => (Index::new(&sets), None),
-            Vectors::Terms(words) => (Index::new(&words.sets()), Some(words)),
+            FragmentVectors::Sets(sets) => (TokenSetIndex::new(&sets), None),
+            FragmentVectors::Terms(words) => (TokenSetIndex::new(&words.sets()), Some(words)),
         };
         Self { fragments, same, index, words, sets: None, texts: OnceLock::new() }
     }
@@ -65,8 +65,8 @@ impl Layer {
     ) -> Self {
         let (fragments, same) = cut(files, like);
         let vectors = match settings.by_p50k_sets() {
-            true => Vectors::Sets(TokenSets::of_fragments(&fragments, &P50k)),
-            false => Vectors::Terms(words_of(&fragments, settings)),
+            true => FragmentVectors::Sets(TokenSets::of_fragments(&fragments, &P50k)),
+            false => FragmentVectors::Terms(words_of(&fragments, settings)),
         };
         Self::new(fragments, same, vectors)
     }
@@ -96,7 +96,7 @@ impl Layer {
                 None => sets.push(set_of(text, &mut cache)),
             }
         }
-        let index = Index::new(&sets);
+        let index = TokenSetIndex::new(&sets);
         Self { fragments, same, index, words: None, sets: Some(sets), texts: OnceLock::new() }
     }
 

@@ -25,8 +25,8 @@ use rustc_hash::FxHashMap;
 
 use super::rank::Ranker;
 use super::search::SearchSettings;
-use super::visibility::{Limits, Ties, Visibility};
-use crate::repository::fragment::{Cut, FragmentFile, Place};
+use super::visibility::{RankLimits, Ties, Visibility};
+use crate::repository::fragment::{Cut, FragmentFile, FragmentPlace};
 
 /// A layer after the first is merged with a new one, unless it has more than so many times the lines of that; any is where most
 /// of its lines are gone.
@@ -66,13 +66,14 @@ struct Shared {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct LayerPlace {
     layer: u32,
-    place: Place,
+    place: FragmentPlace,
 }
 
 impl Snapshot {
     /// Says why a search with these settings cannot be kept up to date; `None` where it can.
     pub fn refusal(settings: &SearchSettings) -> Option<String> {
-        let is_plain = |limits: Limits, ties| limits == Limits::default() && ties == Ties::Nearest;
+        let is_plain =
+            |limits: RankLimits, ties| limits == RankLimits::default() && ties == Ties::Nearest;
         match settings.visibility {
             _ if settings.ranker != Ranker::Jaccard => {
                 Some(format!("ranker {} is not kept up to date; known: jaccard", settings.ranker))

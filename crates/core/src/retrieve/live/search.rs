@@ -6,17 +6,17 @@ use repoformer_text::tokenize::PieceCache;
 
 use super::layer::only;
 use super::{LayerPlace, Snapshot, View};
-use crate::repository::fragment::{Place, RepoFragments};
-use crate::retrieve::index::{self, Hit as Overlap, Index, Scratch, Windows};
+use crate::repository::fragment::{FragmentPlace, RepoFragments};
+use crate::retrieve::index::{self, SearchScratch, TokenSetIndex, WindowHit as Overlap, Windows};
 use crate::retrieve::query::Query;
-use crate::retrieve::search::{Found, Score};
+use crate::retrieve::search::{RankedFragments, Score};
 use crate::retrieve::vector::{TokenSet, TokenSets};
 use crate::retrieve::visibility::{HoleGuard, Visibility, distance};
 
 /// Buffers of one thread, used again from query to query.
 #[derive(Debug, Default)]
 pub struct LiveScratch {
-    index: Scratch,
+    index: SearchScratch,
     pieces: PieceCache,
 }
 
@@ -26,7 +26,7 @@ pub struct LiveFound {
     /// The fragments found and the files that they and the query lie in, as a repository of these files alone.
     pub excerpt: RepoFragments,
     /// The hits, in numbers of the excerpt's fragments.
-    pub found: Found,
+    pub found: RankedFragments,
 }
 
 /// A fragment that was found.
@@ -180,7 +180,7 @@ struct Seen {
 
 impl Seen {
     fn is_own(&self, place: LayerPlace, guard: HoleGuard) -> bool {
-        let LayerPlace { layer, place: Place { file, .. } } = place;
+        let LayerPlace { layer, place: FragmentPlace { file, .. } } = place;
         match guard {
             HoleGuard::Reference => self.hole.own == Some((layer, file)),
             HoleGuard::Strict => {
@@ -263,7 +263,7 @@ struct InLayer {
 }
 
 impl index::Search for InLayer {
-    fn index(&self) -> &Index {
+    fn index(&self) -> &TokenSetIndex {
         &self.seen.snapshot.views[self.at as usize].layer.index
     }
 

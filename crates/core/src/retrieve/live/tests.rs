@@ -12,9 +12,11 @@ use crate::repository::corpus::{Repository, SourceFile};
 use crate::repository::fragment::{ChunkShape, Cut, FragmentFile, RepoFragments, WindowShape};
 use crate::retrieve::query::Query;
 use crate::retrieve::rank::{Ranker, Vocabulary, Words};
-use crate::retrieve::search::{QueryVectors, RepositoryIndex, Score, SearchSettings, Vectors};
+use crate::retrieve::search::{
+    FragmentVectors, QueryVectors, RepositoryIndex, Score, SearchSettings,
+};
 use crate::retrieve::vector::TokenSets;
-use crate::retrieve::visibility::{Hole, HoleGuard, Limits, Ties, Visibility};
+use crate::retrieve::visibility::{HoleGuard, HoleView, RankLimits, Ties, Visibility};
 use crate::retrieve::{Mode, Queries, QueryForm};
 
 /// Contents of a repository by path, and the identity of each file on disk.
@@ -35,10 +37,10 @@ fn fragments(files: &Files, cut: Cut) -> (RepoFragments, Vec<u64>) {
     (RepoFragments::cut(repository, Language::Python, cut), same)
 }
 
-fn vectors(fragments: &RepoFragments, settings: &SearchSettings) -> Vectors {
+fn vectors(fragments: &RepoFragments, settings: &SearchSettings) -> FragmentVectors {
     match settings.by_p50k_sets() {
-        true => Vectors::Sets(TokenSets::of_fragments(fragments, &P50k)),
-        false => Vectors::Terms(Words::of_terms(&fragments.texts(), &settings.vocabulary)),
+        true => FragmentVectors::Sets(TokenSets::of_fragments(fragments, &P50k)),
+        false => FragmentVectors::Terms(Words::of_terms(&fragments.texts(), &settings.vocabulary)),
     }
 }
 
@@ -51,12 +53,12 @@ fn shown(
     fragments: &RepoFragments,
     query: &Query,
     settings: &SearchSettings,
-    found: &crate::retrieve::Found,
+    found: &crate::retrieve::RankedFragments,
 ) -> Vec<Shown> {
-    let hole = Hole::of_query(query, fragments, settings.visibility.guard());
+    let hole = HoleView::of_query(query, fragments, settings.visibility.guard());
     let of_hit = |hit: &crate::retrieve::Hit| {
         let places = hole.named_places(hit.fragment);
-        let place = |p: &crate::repository::fragment::Place| {
+        let place = |p: &crate::repository::fragment::FragmentPlace| {
             (fragments.files[p.file as usize].path.clone(), p.number, p.start, p.end)
         };
         let text = fragments.text(hit.fragment as usize).to_owned();
@@ -115,7 +117,7 @@ fn edit() -> impl Strategy<Value = Edit> {
 }
 
 fn settings(kind: usize, top_k: usize) -> (SearchSettings, Cut) {
-    let other_files = Visibility::OtherFiles { limits: Limits::default(), ties: Ties::Nearest };
+    let other_files = Visibility::OtherFiles { limits: RankLimits::default(), ties: Ties::Nearest };
     let windows =
         Cut::Windows(WindowShape { window_size: 4, slice_size: 2, ..WindowShape::default() });
     let chunks = Cut::Chunks(ChunkShape { size: 3, stride: 2 });

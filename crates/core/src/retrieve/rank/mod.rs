@@ -48,7 +48,7 @@ use tf_idf::TfIdf;
 
 /// Lines to search for.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Query<'a> {
+pub struct RankQuery<'a> {
     /// Its lines, in order.
     pub lines: Vec<&'a str>,
     /// How many of them are before the hole: line i below it has the distance `hole` − 1 − i, any other i − `hole`.
@@ -61,7 +61,7 @@ pub struct Query<'a> {
     pub definitions: Option<Vec<(u32, f64)>>,
 }
 
-impl Query<'_> {
+impl RankQuery<'_> {
     fn text(&self) -> String {
         self.lines.join("\n")
     }
@@ -74,7 +74,7 @@ pub(super) fn distance(line: usize, hole: usize) -> usize {
 
 /// A document that was found.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Hit {
+pub struct DocumentHit {
     /// Its number.
     pub document: u32,
     /// The ranker's score; 0 where nothing is in common.
@@ -83,7 +83,7 @@ pub struct Hit {
 
 /// The documents of one repository, ready for some rankers.
 #[derive(Debug)]
-pub struct Index {
+pub struct DocumentIndex {
     /// Tells indexes apart, for what a [`Scratch`] keeps.
     number: u64,
     vocabulary: Vocabulary,
@@ -97,7 +97,7 @@ pub struct Index {
 
 /// Buffers that queries of one thread use again, and the statistics of the last query's candidates.
 #[derive(Debug, Default)]
-pub struct Scratch {
+pub struct RankScratch {
     index: u64,
     is_candidate: Vec<bool>,
     okapi: Option<Okapi>,
@@ -120,7 +120,7 @@ pub(super) fn reciprocal(rank: u32) -> f64 {
     1.0 / (FUSION + f64::from(rank))
 }
 
-impl Index {
+impl DocumentIndex {
     /// An index of documents: their terms, those of this vocabulary, and their texts in the same order. What only other
     /// rankers than these need is left out; the language says which keywords [`Ranker::WeightedNgram`] counts fully, and how
     /// [`Ranker::CodeBleu`] parses.
@@ -173,11 +173,11 @@ impl Index {
     pub fn rank(
         &self,
         ranker: &Ranker,
-        query: &Query<'_>,
+        query: &RankQuery<'_>,
         priority: &[u32],
         top_k: usize,
-        scratch: &mut Scratch,
-    ) -> Vec<Hit> {
+        scratch: &mut RankScratch,
+    ) -> Vec<DocumentHit> {
         let documents = self.words().documents();
         assert_eq!(priority.len(), documents, "a priority for each document");
         scratch.prepare(self, priority);
@@ -206,7 +206,7 @@ impl Index {
         }
         scratch.order(priority, top_k);
         scratch.drop_unfound(ranker);
-        let hit = |key: &Key| Hit {
+        let hit = |key: &Key| DocumentHit {
             document: key.document(),
             score: scratch.scores[key.document() as usize],
         };
@@ -214,7 +214,7 @@ impl Index {
     }
 
     /// Leaves the score of every document in the scratch; those of documents that are no candidates mean nothing.
-    fn score(&self, ranker: &Ranker, query: &Query<'_>, scratch: &mut Scratch) {
+    fn score(&self, ranker: &Ranker, query: &RankQuery<'_>, scratch: &mut RankScratch) {
         zeros(&mut scratch.scores, self.words().documents());
         match ranker {
             Ranker::Jaccard => self.jaccard(query, scratch),
@@ -248,7 +248,7 @@ impl Index {
         }
     }
 
-    fn jaccard(&self, query: &Query<'_>, scratch: &mut Scratch) {
+    fn jaccard(&self, query: &RankQuery<'_>, scratch: &mut RankScratch) {
         let (text, words) = (query.text(), &self.words.words);
         let unknown = self.known_words(&self.words, &text, &mut scratch.words);
         scratch.words.sort_unstable();
@@ -270,14 +270,14 @@ impl Index {
     }
 
     /// Statistics that BM25 needs of the candidates, from the query before where they are the same.
-    fn okapi(&self, scratch: &mut Scratch) -> Okapi {
+    fn okapi(&self, scratch: &mut RankScratch) -> Okapi {
         scratch.okapi.take().unwrap_or_else(|| {
             let statistics = Statistics::of(&self.words, &scratch.is_candidate);
             Okapi::new(&self.words, statistics, &self.logs[0])
         })
     }
 
-    fn bm25(&self, query: &Query<'_>, scratch: &mut Scratch) {
+    fn bm25(&self, query: &RankQuery<'_>, scratch: &mut RankScratch) {
         let okapi = self.okapi(scratch);
         self.known_words(&self.words, &query.text(), &mut scratch.words);
         scratch.parts.clear();
@@ -286,7 +286,7 @@ impl Index {
         scratch.okapi = Some(okapi);
     }
 
-    fn bm25_by_line(&self, weights: LineWeights, query: &Query<'_>, scratch: &mut Scratch) {
+    fn bm25_by_line(&self, weights: LineWeights, query: &RankQuery<'_>, scratch: &mut RankScratch) {
         let okapi = self.okapi(scratch);
         scratch.parts.clear();
         for (number, line) in query.lines.iter().enumerate() {
@@ -302,7 +302,7 @@ impl Index {
         scratch.okapi = Some(okapi);
     }
 
-    fn tf_idf(&self, query: &Query<'_>, scratch: &mut Scratch) {
+    fn tf_idf(&self, query: &RankQuery<'_>, scratch: &mut RankScratch) {
         let lowered = self.lowered.as_ref();
         let lowered = lowered.expect("an index that was made for TF-IDF");
         let tf_idf = scratch.tf_idf.take().unwrap_or_else(|| {
@@ -336,9 +336,9 @@ fn zeros<N: Copy + Default>(buffer: &mut Vec<N>, length: usize) {
     }
 }
 
-impl Scratch {
+impl RankScratch {
     /// Forgets the statistics of other candidates.
-    fn prepare(&mut self, index: &Index, priority: &[u32]) {
+    fn prepare(&mut self, index: &DocumentIndex, priority: &[u32]) {
         let mut known = self.is_candidate.iter().zip(priority);
         let is_known = self.index == index.number
             && self.is_candidate.len() == priority.len()

@@ -24,7 +24,7 @@ mod twin {
 
     pub(super) fn scores(
         ranker: &Ranker,
-        query: &Query<'_>,
+        query: &RankQuery<'_>,
         documents: &[&str],
         language: Language,
     ) -> Vec<f64> {
@@ -171,21 +171,25 @@ fn lexical(language: Language) -> Vec<Ranker> {
     rankers.filter(|ranker| is_lexical(ranker) && ranker.refusal(language).is_none()).collect()
 }
 
-fn index<T: AsRef<str> + Sync>(texts: &[T], rankers: &[Ranker], language: Language) -> Index {
-    Index::new(Words::of(texts), texts, rankers, language, Vocabulary::Words)
+fn index<T: AsRef<str> + Sync>(
+    texts: &[T],
+    rankers: &[Ranker],
+    language: Language,
+) -> DocumentIndex {
+    DocumentIndex::new(Words::of(texts), texts, rankers, language, Vocabulary::Words)
 }
 
 /// Each candidate's score, by document.
 fn ranked(
-    index: &Index,
+    index: &DocumentIndex,
     ranker: &Ranker,
-    query: &Query<'_>,
+    query: &RankQuery<'_>,
     priority: &[u32],
-    scratch: &mut Scratch,
+    scratch: &mut RankScratch,
 ) -> HashMap<u32, f64> {
     let hits = index.rank(ranker, query, priority, usize::MAX, scratch);
     for pair in hits.windows(2) {
-        let place = |hit: &Hit| priority[hit.document as usize];
+        let place = |hit: &DocumentHit| priority[hit.document as usize];
         assert!(
             pair[0].score > pair[1].score
                 || pair[0].score == pair[1].score && place(&pair[0]) < place(&pair[1])
@@ -209,7 +213,7 @@ proptest! {
     ) {
         let (texts, classes): (Vec<String>, Vec<u32>) = documents.into_iter().unzip();
         let index = index(&texts, &lexical(language), language);
-        let mut scratch = Scratch::default();
+        let mut scratch = RankScratch::default();
         for (number, (text, hole, few)) in queries.iter().enumerate() {
             // Candidates are most or few of the documents, in an order of their own.
             let is_candidate = |class: &u32| if *few { *class == 0 } else { *class as usize != number };
@@ -217,7 +221,7 @@ proptest! {
             let priority: Vec<u32> = classes.iter().enumerate().map(place).collect();
             let kept: Vec<usize> = (0..texts.len()).filter(|d| priority[*d] != u32::MAX).collect();
             let alone: Vec<&str> = kept.iter().map(|d| texts[*d].as_str()).collect();
-            let query = Query { lines: text.split('\n').collect(), hole: *hole, ..Query::default() };
+            let query = RankQuery { lines: text.split('\n').collect(), hole: *hole, ..RankQuery::default() };
             for ranker in lexical(language) {
                 let found = ranked(&index, &ranker, &query, &priority, &mut scratch);
                 prop_assert_eq!(found.len(), kept.len());
@@ -237,8 +241,8 @@ proptest! {
     ) {
         let index = index(&texts, &lexical(Language::Python), Language::Python);
         let priority: Vec<u32> = (0..texts.len() as u32).map(|d| if d == 2 { u32::MAX } else { 100 - d }).collect();
-        let query = Query { lines: text.split('\n').collect(), hole: 1, dense: Some(dense[..texts.len()].to_vec()), ..Query::default() };
-        let mut scratch = Scratch::default();
+        let query = RankQuery { lines: text.split('\n').collect(), hole: 1, dense: Some(dense[..texts.len()].to_vec()), ..RankQuery::default() };
+        let mut scratch = RankScratch::default();
         let fusion: Ranker = "rrf:bm25,dense,tf-idf".parse().unwrap();
         let mut sums: HashMap<u32, f64> = HashMap::new();
         for ranker in fusion.parts() {
@@ -247,7 +251,7 @@ proptest! {
                 *sums.entry(hit.document).or_default() += 1.0 / (61.0 + rank as f64);
             }
         }
-        let mut wanted: Vec<_> = sums.into_iter().map(|(document, score)| Hit { document, score }).collect();
+        let mut wanted: Vec<_> = sums.into_iter().map(|(document, score)| DocumentHit { document, score }).collect();
         wanted.sort_by(|a, b| b.score.total_cmp(&a.score).then(b.document.cmp(&a.document)));
         wanted.truncate(k);
         prop_assert_eq!(index.rank(&fusion, &query, &priority, k, &mut scratch), wanted);
@@ -273,7 +277,7 @@ struct Case {
 fn scores_are_those_of_other_programs() {
     let recorded = include_str!("../../../../../tests/fixtures/rank/scores.json");
     let Recorded { documents, cases } = serde_json::from_str(recorded).unwrap();
-    let mut scratch = Scratch::default();
+    let mut scratch = RankScratch::default();
     let mut compared = 0;
     for language in Language::ALL {
         let index = index(&documents, &lexical(language), language);
@@ -283,7 +287,7 @@ fn scores_are_those_of_other_programs() {
             };
             let priority: Vec<u32> = (0..documents.len()).map(priority).collect();
             let lines = case.lines.iter().map(String::as_str).collect();
-            let query = Query { lines, hole: case.hole, ..Query::default() };
+            let query = RankQuery { lines, hole: case.hole, ..RankQuery::default() };
             for (name, wanted) in &case.scores {
                 let (name, of) = name.split_once(' ').unwrap_or((name, language.name()));
                 if of != language.name() {
@@ -312,13 +316,13 @@ fn all_candidates_are_ranked_and_nothing_else() {
     // Its scores differ: any two texts have something in common.
     rankers.retain(|ranker| *ranker != Ranker::CodeBleu);
     let index = index(&texts, &rankers, Language::Python);
-    let query = Query {
+    let query = RankQuery {
         lines: vec!["zz"],
         hole: 1,
         dense: Some(vec![0.0, -0.0, f64::NAN, -1.0]),
-        ..Query::default()
+        ..RankQuery::default()
     };
-    let mut scratch = Scratch::default();
+    let mut scratch = RankScratch::default();
     let mut documents = |ranker: &Ranker, priority: &[u32]| -> Vec<u32> {
         let hits = index.rank(ranker, &query, priority, 9, &mut scratch);
         hits.iter().map(|hit| hit.document).collect()
@@ -337,13 +341,13 @@ fn statistics_of_another_index_or_other_candidates_are_not_used() {
     let (one, two) = (["a b", "b c", "c d d"], ["a a", "a b", "q"]);
     let [one, two] =
         [one, two].map(|texts| index(&texts, &lexical(Language::Python), Language::Python));
-    let query = Query { lines: vec!["a b d q"], hole: 0, ..Query::default() };
-    let mut scratch = Scratch::default();
+    let query = RankQuery { lines: vec!["a b d q"], hole: 0, ..RankQuery::default() };
+    let mut scratch = RankScratch::default();
     for ranker in lexical(Language::Python) {
         let (all, some) = ([0, 1, 2], [0, u32::MAX, 2]);
         for (index, priority) in [(&one, all), (&two, all), (&two, some), (&one, some)] {
             let again = ranked(index, &ranker, &query, &priority, &mut scratch);
-            let alone = ranked(index, &ranker, &query, &priority, &mut Scratch::default());
+            let alone = ranked(index, &ranker, &query, &priority, &mut RankScratch::default());
             assert_eq!(again, alone, "{ranker}");
         }
     }
@@ -358,18 +362,19 @@ fn the_best_of_many_are_the_first_of_all() {
         0 => f64::NAN,
         rest => (rest % 13) as f64 - 6.0,
     };
-    let query = Query {
+    let query = RankQuery {
         lines: Vec::new(),
         hole: 0,
         dense: Some((0..3_000).map(dense).collect()),
-        ..Query::default()
+        ..RankQuery::default()
     };
     let place = |d: u32| {
         if d.is_multiple_of(5) { u32::MAX } else { d * 7 % 3_001 }
     };
     let priority: Vec<u32> = (0..3_000).map(place).collect();
     let documents = |top_k| -> Vec<u32> {
-        let hits = index.rank(&Ranker::Dense, &query, &priority, top_k, &mut Scratch::default());
+        let hits =
+            index.rank(&Ranker::Dense, &query, &priority, top_k, &mut RankScratch::default());
         hits.iter().map(|hit| hit.document).collect()
     };
     let all = documents(usize::MAX);
@@ -397,9 +402,10 @@ fn the_whole_of_codebleu_is_what_its_package_gives() {
     for OfCodeBleu { language, texts, scores } in recorded {
         let index = index(&texts, &[Ranker::CodeBleu], language);
         let priority: Vec<u32> = (0..texts.len() as u32).collect();
-        let mut scratch = Scratch::default();
+        let mut scratch = RankScratch::default();
         for (number, (text, wanted)) in texts.iter().zip(scores).enumerate() {
-            let query = Query { lines: text.split('\n').collect(), hole: 0, ..Query::default() };
+            let query =
+                RankQuery { lines: text.split('\n').collect(), hole: 0, ..RankQuery::default() };
             let found = ranked(&index, &Ranker::CodeBleu, &query, &priority, &mut scratch);
             for (document, wanted) in (0..).zip(wanted) {
                 let found = found[&document];
@@ -417,11 +423,11 @@ fn the_whole_of_codebleu_is_what_its_package_gives() {
 /// Where Python's stack is full, codebleu goes on without data flow. The scores are codebleu's.
 #[test]
 fn a_deep_tree_has_no_data_flow() {
-    let query = Query { lines: vec!["y = x", "z = y, x"], hole: 0, ..Query::default() };
+    let query = RankQuery { lines: vec!["y = x", "z = y, x"], hole: 0, ..RankQuery::default() };
     for (terms, wanted) in [(500, 0.280_020_355_044_855), (2_000, 0.379_833_439_295_502_95)] {
         let texts = [format!("y = x\nx = {}", vec!["x"; terms].join(" + "))];
         let index = index(&texts, &[Ranker::CodeBleu], Language::Python);
-        let found = ranked(&index, &Ranker::CodeBleu, &query, &[0], &mut Scratch::default());
+        let found = ranked(&index, &Ranker::CodeBleu, &query, &[0], &mut RankScratch::default());
         assert!(near(found[&0], wanted), "{terms}: {} is not {wanted}", found[&0]);
     }
 }
@@ -431,8 +437,8 @@ fn a_deep_tree_has_no_data_flow() {
 fn loops_without_end_in_loops_have_no_data_flow() {
     let texts = [format!("x = y; {}", "while (x) ".repeat(60))];
     let index = index(&texts, &[Ranker::CodeBleu], Language::Java);
-    let query = Query { lines: vec![&texts[0]], hole: 0, ..Query::default() };
-    let found = ranked(&index, &Ranker::CodeBleu, &query, &[0], &mut Scratch::default());
+    let query = RankQuery { lines: vec![&texts[0]], hole: 0, ..RankQuery::default() };
+    let found = ranked(&index, &Ranker::CodeBleu, &query, &[0], &mut RankScratch::default());
     assert!(near(found[&0], 1.0), "{}", found[&0]);
 }
 
@@ -442,9 +448,9 @@ fn a_prior_multiplies_the_scores_of_each_ranker() {
     let rankers = ["graph:jaccard", "graph:rrf:jaccard,dense"].map(|name| name.parse().unwrap());
     let index = index(&texts, &rankers, Language::Python);
     let (prior, dense) = (Some(vec![1.0, 2.5, 2.0]), Some(vec![0.0, -0.4, -0.2]));
-    let query = Query { lines: vec!["a"], prior, dense, ..Query::default() };
+    let query = RankQuery { lines: vec!["a"], prior, dense, ..RankQuery::default() };
     let hits = |ranker| {
-        let hits = index.rank(ranker, &query, &[0, 1, 2], 9, &mut Scratch::default());
+        let hits = index.rank(ranker, &query, &[0, 1, 2], 9, &mut RankScratch::default());
         hits.iter().map(|hit| (hit.document, hit.score)).collect::<Vec<_>>()
     };
     assert_eq!(hits(&rankers[0]), [(1, 0.5 * 2.5), (0, 1.0), (2, 0.0)]);
@@ -462,9 +468,9 @@ fn definitions_are_found_or_take_no_rank() {
     let rankers = [Ranker::Definitions, fusion.clone()];
     let index = index(&texts, &rankers, Language::Python);
     let definitions = Some(vec![(1, 0.5), (3, 2.0)]);
-    let query = Query { lines: vec!["a"], definitions, ..Query::default() };
+    let query = RankQuery { lines: vec!["a"], definitions, ..RankQuery::default() };
     let hits = |ranker, priority: &[u32]| {
-        let hits = index.rank(ranker, &query, priority, 9, &mut Scratch::default());
+        let hits = index.rank(ranker, &query, priority, 9, &mut RankScratch::default());
         hits.iter().map(|hit| (hit.document, hit.score)).collect::<Vec<_>>()
     };
     assert_eq!(hits(&Ranker::Definitions, &[0, 1, 2, 3]), [(3, 2.0), (1, 0.5)]);

@@ -19,7 +19,7 @@ use super::source::{self, UnparsedFile};
 use super::{Candidates, candidates, set_definitions};
 use crate::repository::corpus::{Repository, SourceFile};
 use crate::repository::definitions::KnownNames;
-use crate::repository::history::{Change, Commit, Edit, History, OversizeCommit};
+use crate::repository::history::{Commit, Edit, FileChange, History, OversizeCommit};
 use crate::task::Task;
 
 /// Digits of a commit's id in the name of its repository.
@@ -241,7 +241,7 @@ impl Drawing<'_> {
     fn task(
         &self,
         commit: &Commit,
-        change: &Change,
+        change: &FileChange,
         edit: Edit,
         place: Place,
         parent: Repository,

@@ -3,13 +3,13 @@
 use repoformer_text::tokenize::is_word;
 
 use super::draw::Stream;
-use super::kind::{Cursor, Sampling};
+use super::kind::{HoleStart, Sampling};
 use crate::task::Task;
 
 impl Sampling {
     /// Moves the start of a task's hole, which is that of a line, to where its cursor stands.
     pub(super) fn move_cursor(&self, task: &mut Task) {
-        if self.cursor == Cursor::LineStart {
+        if self.cursor == HoleStart::LineStart {
             return;
         }
         let first = task.ground_truth.split('\n').next().unwrap_or_default();
@@ -52,7 +52,7 @@ mod tests {
     #[test]
     fn cursors_stand_before_tokens_that_leave_a_word() {
         let sampling =
-            |seed| Sampling { seed, cursor: Cursor::AnyToken, ..Sampling::new(Kind::Chunk) };
+            |seed| Sampling { seed, cursor: HoleStart::AnyToken, ..Sampling::new(Kind::Chunk) };
         let lines = "    é1 = f(x_2).g()  # ü\n    return é1";
         let mut begun = std::collections::BTreeSet::new();
         for seed in 0..500 {

@@ -4,7 +4,7 @@
 use std::ops::{Range, RangeInclusive};
 
 use repoformer_text::language::syntax::{Body, Function};
-use repoformer_text::language::{Language, Layout};
+use repoformer_text::language::{BlockMarks, Language};
 use repoformer_text::named;
 
 use super::source::{self, LineClass, Source};
@@ -65,7 +65,12 @@ impl FunctionHoles {
     }
 
     /// Returns the rows of a function to cut out; `None` if there is nothing to cut out, or if the length is outside the limits.
-    fn of(&self, source: &Source, layout: Layout, function: Function<'_>) -> Option<Range<usize>> {
+    fn of(
+        &self,
+        source: &Source,
+        layout: BlockMarks,
+        function: Function<'_>,
+    ) -> Option<Range<usize>> {
         let hole = match self.cut {
             BodyCut::Written | BodyCut::Statements if function.is_broken => return None,
             BodyCut::Written if function.body.as_ref()?.is_stub => return None,
@@ -97,7 +102,7 @@ pub(super) fn read_all(
 }
 
 /// Returns the rows of a body's statements.
-fn statements(source: &Source, layout: Layout, body: Body) -> Option<Range<usize>> {
+fn statements(source: &Source, layout: BlockMarks, body: Body) -> Option<Range<usize>> {
     // A statement on the line of the signature, of the docstring or of a brace cannot be cut out in whole lines.
     if !body.is_whole_lines {
         return None;
@@ -106,7 +111,7 @@ fn statements(source: &Source, layout: Layout, body: Body) -> Option<Range<usize
     // Between braces the last statement ends the body. With indentation a last line that begins with `#` goes, though it
     // may be the end of a string: benchmarks drawn so far would change otherwise.
     let ends_in_comment = |end: usize| {
-        layout == Layout::Indentation
+        layout == BlockMarks::Indentation
             && matches!(source.classes[end - 1], LineClass::Blank | LineClass::Comment)
     };
     while !lines.is_empty() && ends_in_comment(lines.end) {

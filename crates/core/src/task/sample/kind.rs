@@ -28,7 +28,7 @@ named! {
 
 /// Where a hole begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub enum Cursor {
+pub enum HoleStart {
     /// At the start of its first line.
     #[default]
     LineStart,
@@ -37,7 +37,7 @@ pub enum Cursor {
 }
 
 named! {
-    Cursor, "cursor":
+    HoleStart, "cursor":
     LineStart = "line-start",
     AnyToken = "any-token",
 }
@@ -60,7 +60,7 @@ pub struct Sampling {
     /// Fewest tokens of a [`Kind::Line`] hole, indentation not counted; RepoEval asks for five.
     pub min_tokens: usize,
     /// Where holes begin.
-    pub cursor: Cursor,
+    pub cursor: HoleStart,
 }
 
 impl Sampling {
@@ -75,7 +75,7 @@ impl Sampling {
             context_tokens: 2000,
             exclusions: Exclusions { tables: true, ..Exclusions::default() },
             min_tokens: 5,
-            cursor: Cursor::LineStart,
+            cursor: HoleStart::LineStart,
         }
     }
 }

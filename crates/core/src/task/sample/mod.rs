@@ -49,7 +49,7 @@ pub use exclude::{Exclusions, PathPattern};
 pub use functions::CountedLines;
 pub(crate) use functions::{BodyCut, FUNCTION_LINES, FunctionHoles};
 use kind::Hole;
-pub use kind::{Cursor, Kind, Sampling};
+pub use kind::{HoleStart, Kind, Sampling};
 pub use names::{NameSource, SourcesOfNames};
 use source::Source;
 pub use source::{UnparsedFile, UnparsedLines};
@@ -80,7 +80,7 @@ pub fn sample(
     repository: &Repository,
     sampling: &Sampling,
     count_tokens: &(dyn Fn(&str) -> usize + Sync),
-) -> Sample {
+) -> TaskSample {
     let Candidates { sources, holes, defined } =
         candidates(repository, sampling.kind, sampling.language);
     let drawn = draw::draw(repository, &sources, sampling, count_tokens, holes);
@@ -104,12 +104,12 @@ pub fn sample(
         Some(task)
     };
     let tasks = parallel::map(drawn, task).into_iter().flatten().collect();
-    Sample { tasks, unparsed: source::unparsed(repository, &sources) }
+    TaskSample { tasks, unparsed: source::unparsed(repository, &sources) }
 }
 
 /// Tasks drawn from a repository.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Sample {
+pub struct TaskSample {
     /// The tasks, in the order in which they were drawn.
     pub tasks: Vec<Task>,
     /// Files of the repository that could not be parsed completely.

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use repoformer_store::progress::Work;
 use repoformer_text::language::syntax::{Syntax, is_bare_string, is_comment, preorder, rows};
-use repoformer_text::language::{Grammar, Language, LanguageSpec, Layout, Prose};
+use repoformer_text::language::{BlockMarks, Grammar, Language, LanguageSpec, Prose};
 use repoformer_text::lines::Lines;
 use serde::{Deserialize, Serialize};
 use tree_sitter::{Node, Tree};
@@ -215,7 +215,7 @@ fn is_prose(spec: &LanguageSpec, node: Node<'_>, over_several_lines: bool) -> bo
         Prose::Always(kind) => node.kind() == *kind,
         Prose::Long(kind) => over_several_lines && node.kind() == *kind,
     });
-    is_listed || (spec.layout == Layout::Indentation && is_bare_string(node))
+    is_listed || (spec.layout == BlockMarks::Indentation && is_bare_string(node))
 }
 
 /// Marks the lines that hold nothing else than what a node covers.

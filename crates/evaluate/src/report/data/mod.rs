@@ -20,11 +20,11 @@ use flate2::Compression;
 use flate2::write::ZlibEncoder;
 use repoformer_core::repository::parallel;
 
-use super::Report;
+use super::ReportContents;
 use super::group::Lengths;
 
 /// Renders every block of a report as an element, in the order of the page.
-pub(super) fn blocks(report: &Report, lengths: &Lengths) -> String {
+pub(super) fn blocks(report: &ReportContents, lengths: &Lengths) -> String {
     let (tasks, pool) = records::pack(report);
     let summary = summary::json(report, lengths, &tasks, &pool);
     let summary = [("summary".to_owned(), summary.as_bytes())];

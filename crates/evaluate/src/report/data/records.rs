@@ -14,7 +14,7 @@
 //! A step is the difference between consecutive line numbers minus one, with the sign in the lowest bit. A text that follows its
 //! file in the pool is therefore a run of zeros, which compresses to almost nothing.
 
-use super::super::{Report, TaskOutcome};
+use super::super::{ReportContents, TaskOutcome};
 use super::pool::Pool;
 
 /// Greatest size of a block in bytes, unless a single record is longer.
@@ -29,7 +29,7 @@ pub(super) struct Records {
 }
 
 /// Packs the texts of all tasks, file by file, so that neighbours in a block share lines.
-pub(super) fn pack(report: &Report) -> (Records, Pool<'_>) {
+pub(super) fn pack(report: &ReportContents) -> (Records, Pool<'_>) {
     let mut order: Vec<usize> = (0..report.tasks.len()).collect();
     order.sort_by_key(|&at| {
         let task = &report.tasks[at];
@@ -51,7 +51,7 @@ pub(super) fn pack(report: &Report) -> (Records, Pool<'_>) {
     (records, pool)
 }
 
-fn record<'a>(report: &'a Report, at: usize, pool: &mut Pool<'a>) -> Vec<u8> {
+fn record<'a>(report: &'a ReportContents, at: usize, pool: &mut Pool<'a>) -> Vec<u8> {
     let task = &report.tasks[at];
     let mut record = Vec::new();
     text(&task.target, pool, &mut record);

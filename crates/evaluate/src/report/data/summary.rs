@@ -9,10 +9,10 @@ use serde_json::{Value, json};
 use super::super::gain::range;
 use super::super::group::{Found, Lengths};
 use super::super::text::shorten;
-use super::super::{Report, ReportMeasure, System};
+use super::super::{ReportContents, ReportMeasure, System};
 use super::pool::Pool;
 use super::records::Records;
-use crate::statistics::{Bucket, Change};
+use crate::statistics::{Bucket, GainSign};
 
 /// Number of characters of a target that the list searches.
 const SEARCHED: usize = 2000;
@@ -72,7 +72,12 @@ struct TaskColumns<'a> {
 }
 
 /// Returns the summary as JSON. It is compressed in the page, so nothing in it can be taken for markup.
-pub(super) fn json(report: &Report, lengths: &Lengths, records: &Records, pool: &Pool) -> String {
+pub(super) fn json(
+    report: &ReportContents,
+    lengths: &Lengths,
+    records: &Records,
+    pool: &Pool,
+) -> String {
     let statuses = statuses(report);
     let systems = report.systems.iter().enumerate();
     let measure = |measure: &ReportMeasure| json!({"metric": measure.metric, "label": measure.label(), "title": measure.title});
@@ -98,7 +103,7 @@ pub(super) fn json(report: &Report, lengths: &Lengths, records: &Records, pool: 
 }
 
 /// Returns every status of an outcome, sorted.
-fn statuses(report: &Report) -> Vec<&str> {
+fn statuses(report: &ReportContents) -> Vec<&str> {
     let outcomes = report.systems.iter().flat_map(|system| system.outcomes.iter().flatten());
     let mut statuses: Vec<&str> = outcomes.filter_map(|o| o.status.as_deref()).collect();
     statuses.sort_unstable();
@@ -107,7 +112,7 @@ fn statuses(report: &Report) -> Vec<&str> {
 }
 
 fn system_columns<'a>(
-    report: &'a Report,
+    report: &'a ReportContents,
     at: usize,
     system: &'a System,
     statuses: &[&str],
@@ -137,16 +142,16 @@ fn ten_thousandths(value: f64) -> i32 {
 }
 
 /// Letter of a task's verdict; for the baseline, whether it has a prediction.
-fn verdict_letter(report: &Report, system: usize, task: usize) -> char {
+fn verdict_letter(report: &ReportContents, system: usize, task: usize) -> char {
     let alone = report.baseline().is_none_or(|(baseline, _)| baseline == system);
-    match report.gain(system, task).map(Change::of) {
+    match report.gain(system, task).map(GainSign::of) {
         _ if alone => match report.value(system, task, report.main) {
             Some(_) => '-',
             None => 'm',
         },
-        Some(Change::Better) => 'b',
-        Some(Change::Same) => 's',
-        Some(Change::Worse) => 'w',
+        Some(GainSign::Better) => 'b',
+        Some(GainSign::Same) => 's',
+        Some(GainSign::Worse) => 'w',
         None => 'm',
     }
 }
@@ -156,7 +161,7 @@ fn bucket_letter(gain: f64) -> char {
 }
 
 fn task_columns<'a>(
-    report: &'a Report,
+    report: &'a ReportContents,
     lengths: &'a Lengths,
     records: &Records,
 ) -> TaskColumns<'a> {

@@ -8,11 +8,11 @@ use serde_json::Value;
 
 use super::super::group::Lengths;
 use super::super::tests::report;
-use super::super::{Fragment, Report, TaskOutcome};
+use super::super::{ReportContents, ShownFragment, TaskOutcome};
 use super::*;
 
 /// Every block by its name.
-fn read(report: &Report) -> Vec<(String, Vec<u8>)> {
+fn read(report: &ReportContents) -> Vec<(String, Vec<u8>)> {
     let elements = blocks(report, &Lengths::of(report));
     let read = |line: &str| {
         let inner =
@@ -83,7 +83,7 @@ impl Reader<'_> {
             let (score, rest) = self.bytes.split_at(4);
             let score = f32::from_le_bytes(score.try_into().unwrap());
             self.bytes = rest;
-            Fragment {
+            ShownFragment {
                 path,
                 first_line: line.checked_sub(1).map(|line| line as usize),
                 score: (!score.is_nan()).then_some(f64::from(score)),
@@ -96,7 +96,7 @@ impl Reader<'_> {
 }
 
 /// Reads every text of every task and compares.
-fn assert_round_trip(report: &Report) {
+fn assert_round_trip(report: &ReportContents) {
     let blocks = read(report);
     let block = |name: String| &blocks.iter().find(|(known, _)| *known == name).unwrap().1;
     let of_lines = blocks.iter().filter(|(name, _)| name.starts_with("lines-"));
@@ -171,7 +171,7 @@ fn base64_is_the_standards() {
 
 #[test]
 fn repeated_lines_are_kept_once() {
-    let size = |report: &Report| -> usize {
+    let size = |report: &ReportContents| -> usize {
         let blocks = read(report).into_iter();
         let lines = blocks.filter(|(name, _)| name.starts_with("lines"));
         lines.map(|(_, bytes)| bytes.len()).sum()

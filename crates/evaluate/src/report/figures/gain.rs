@@ -1,6 +1,6 @@
 //! Histogram of gains, as in Repoformer's figures 3, 6 and 10.
 
-use super::super::Report;
+use super::super::ReportContents;
 use super::super::gain::range;
 use super::super::text::{grouped, tasks};
 use super::svg::Anchor::{End, Middle, Start};
@@ -16,7 +16,7 @@ const SLOT: f64 = 37.0;
 const APART: f64 = 8.0;
 
 /// Draws a system's histogram.
-pub(super) fn draw(report: &Report, system: usize, medium: Medium, name: &str) -> Figure {
+pub(super) fn draw(report: &ReportContents, system: usize, medium: Medium, name: &str) -> Figure {
     let Buckets { counts } = report.histogram(system);
     let changes = report.changes(system);
     let (who, than) = names(report, system);
@@ -38,7 +38,7 @@ pub(super) fn draw(report: &Report, system: usize, medium: Medium, name: &str) -
     svg.finish(name, &format!("Gain of {who} over {than} in {measure}"), &what)
 }
 
-fn names(report: &Report, system: usize) -> (&str, &str) {
+fn names(report: &ReportContents, system: usize) -> (&str, &str) {
     let name = |at: usize| report.systems.get(at).map_or("", |system| system.name.as_str());
     (name(system), report.baseline.map_or("", name))
 }

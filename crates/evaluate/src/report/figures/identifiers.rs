@@ -1,7 +1,7 @@
 //! Main measure by the retrieved share of the target's identifiers: each row compares a system with the baseline *on the same
 //! tasks*.
 
-use super::super::Report;
+use super::super::ReportContents;
 use super::super::group::{Found, mean};
 use super::super::text::{grouped, with_interval};
 use super::legend::series;
@@ -25,7 +25,7 @@ struct Row {
 }
 
 /// Draws the rows of every system that retrieved anything; nothing where none did.
-pub(in crate::report) fn draw(report: &Report, medium: Medium) -> Option<Figure> {
+pub(in crate::report) fn draw(report: &ReportContents, medium: Medium) -> Option<Figure> {
     let systems = (0..report.systems.len()).map(|system| (system, rows(report, system)));
     let systems: Vec<(usize, Vec<Row>)> = systems.filter(|(_, rows)| !rows.is_empty()).collect();
     if systems.is_empty() {
@@ -57,7 +57,7 @@ pub(in crate::report) fn draw(report: &Report, medium: Medium) -> Option<Figure>
     Some(svg.finish(&name, &title, &description(report, &systems)))
 }
 
-fn rows(report: &Report, system: usize) -> Vec<Row> {
+fn rows(report: &ReportContents, system: usize) -> Vec<Row> {
     let row = |found: Found| {
         let tasks: Vec<usize> = (0..report.tasks.len())
             .filter(|&task| Found::of(report, system, task) == found)
@@ -78,7 +78,7 @@ fn rows(report: &Report, system: usize) -> Vec<Row> {
     Found::SHOWN.into_iter().filter_map(row).collect()
 }
 
-fn key(report: &Report, svg: &mut Svg) {
+fn key(report: &ReportContents, svg: &mut Svg) {
     let right = Svg::WIDTH - 4.0;
     svg.text((right, 12.0), End, FAINT, "tasks");
     if let Some((_, baseline)) = report.baseline() {
@@ -88,7 +88,14 @@ fn key(report: &Report, svg: &mut Svg) {
     }
 }
 
-fn draw_row(report: &Report, system: usize, row: &Row, svg: &mut Svg, scale: &Scale, y: f64) {
+fn draw_row(
+    report: &ReportContents,
+    system: usize,
+    row: &Row,
+    svg: &mut Svg,
+    scale: &Scale,
+    y: f64,
+) {
     let (paint, form) = series(report, system);
     let name = &report.systems[system].name;
     let mut title = format!("{name}, {}: {}", row.found.title(), with_interval(row.mean));
@@ -111,7 +118,7 @@ fn draw_row(report: &Report, system: usize, row: &Row, svg: &mut Svg, scale: &Sc
     });
 }
 
-fn description(report: &Report, systems: &[(usize, Vec<Row>)]) -> String {
+fn description(report: &ReportContents, systems: &[(usize, Vec<Row>)]) -> String {
     let system = |(at, rows): &(usize, Vec<Row>)| {
         let each = rows.iter().map(|row| {
             let baseline = row.baseline.map(|mean| format!(" against {}", with_interval(mean)));

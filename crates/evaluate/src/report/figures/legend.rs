@@ -1,6 +1,6 @@
 //! Names of systems or lines beside their marks, in as many rows as needed, and the marks of systems.
 
-use super::super::Report;
+use super::super::ReportContents;
 use super::svg::Anchor::Start;
 use super::svg::{PLAIN, Paint, Svg, Type, fit, width};
 
@@ -43,7 +43,7 @@ impl Legend {
 }
 
 /// Returns the colour and form of a system: the baseline is muted, and dashed as a line; the others follow in their order.
-pub(super) fn series(report: &Report, system: usize) -> (Paint, usize) {
+pub(super) fn series(report: &ReportContents, system: usize) -> (Paint, usize) {
     match report.baseline() {
         Some((baseline, _)) if baseline == system => (Paint::Muted, 0),
         Some((baseline, _)) if baseline < system => (Paint::Series(system - 1), system),

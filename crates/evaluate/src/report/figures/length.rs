@@ -1,6 +1,6 @@
 //! Main measure by the target's length: a line per system, with the interval of each mean as a band.
 
-use super::super::Report;
+use super::super::ReportContents;
 use super::super::group::{Lengths, mean};
 use super::super::text::{grouped, with_interval};
 use super::legend::{Legend, series};
@@ -15,7 +15,7 @@ const PLOT: f64 = 170.0;
 
 /// Draws the lines; nothing without a task or a system.
 pub(in crate::report) fn draw(
-    report: &Report,
+    report: &ReportContents,
     lengths: &Lengths,
     medium: Medium,
 ) -> Option<Figure> {
@@ -68,7 +68,7 @@ pub(in crate::report) fn draw(
 
 /// Mean of a system over the tasks of a group, and their number.
 fn group(
-    report: &Report,
+    report: &ReportContents,
     lengths: &Lengths,
     system: usize,
     at: usize,
@@ -81,7 +81,7 @@ fn group(
 
 /// Draws the bands and the line through the means: an empty group breaks the line, a mean without interval the band.
 fn line(
-    report: &Report,
+    report: &ReportContents,
     system: usize,
     means: &[Option<(Estimate, usize)>],
     svg: &mut Svg,
@@ -125,7 +125,7 @@ fn axis(svg: &mut Svg, lengths: &Lengths, bottom: f64, slot: f64) {
 }
 
 fn description(
-    report: &Report,
+    report: &ReportContents,
     lengths: &Lengths,
     means: &[Vec<Option<(Estimate, usize)>>],
 ) -> String {

@@ -1,6 +1,6 @@
 //! Mean of every measure and system with its interval: a panel per measure, a row per system.
 
-use super::super::Report;
+use super::super::ReportContents;
 use super::super::text::hundredths;
 use super::legend::series;
 use super::scale::Scale;
@@ -16,7 +16,7 @@ const ROW: f64 = 22.0;
 const FOOT: f64 = 36.0;
 
 /// Draws the panels; nothing without a measure or a system.
-pub(in crate::report) fn draw(report: &Report, medium: Medium) -> Option<Figure> {
+pub(in crate::report) fn draw(report: &ReportContents, medium: Medium) -> Option<Figure> {
     if report.measures.is_empty() || report.systems.is_empty() {
         return None;
     }
@@ -40,14 +40,14 @@ pub(in crate::report) fn draw(report: &Report, medium: Medium) -> Option<Figure>
 }
 
 /// Says what the lines through the means are.
-pub(in crate::report) fn intervals(report: &Report) -> String {
+pub(in crate::report) fn intervals(report: &ReportContents) -> String {
     match report.few {
         Some(few) => format!("ranges over {few} repositories"),
         None => "95 % intervals".into(),
     }
 }
 
-fn rows(report: &Report, measure: usize, svg: &mut Svg, top: f64) -> String {
+fn rows(report: &ReportContents, measure: usize, svg: &mut Svg, top: f64) -> String {
     let mean = |system: usize| report.systems[system].means.get(measure).copied();
     let means: Vec<Option<Estimate>> = (0..report.systems.len()).map(mean).collect();
     let scale = Scale::around(means.iter().flatten().copied(), LEFT, Svg::WIDTH - RIGHT);

@@ -12,12 +12,12 @@ mod svg;
 
 pub(super) use svg::{Figure, Medium};
 
-use super::Report;
+use super::ReportContents;
 use super::group::Lengths;
 use super::text::file_name;
 
 /// Draws the gain histograms: index and figure of each compared system.
-pub(super) fn gains(report: &Report, medium: Medium) -> Vec<(usize, Figure)> {
+pub(super) fn gains(report: &ReportContents, medium: Medium) -> Vec<(usize, Figure)> {
     let names = names(report);
     let draw = |system: usize| {
         (system, gain::draw(report, system, medium, &format!("gain-{}", names[system])))
@@ -26,7 +26,7 @@ pub(super) fn gains(report: &Report, medium: Medium) -> Vec<(usize, Figure)> {
 }
 
 /// Draws all figures as files.
-pub(super) fn files(report: &Report) -> Vec<Figure> {
+pub(super) fn files(report: &ReportContents) -> Vec<Figure> {
     let mut figures = Vec::from_iter(means::draw(report, Medium::File));
     figures.extend(gains(report, Medium::File).into_iter().map(|(_, figure)| figure));
     figures.extend(outcomes::draw(report, Medium::File));
@@ -36,7 +36,7 @@ pub(super) fn files(report: &Report) -> Vec<Figure> {
 }
 
 /// Names of the systems in file names: distinct, of letters, digits, `.`, `_` and `-` only.
-fn names(report: &Report) -> Vec<String> {
+fn names(report: &ReportContents) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for system in &report.systems {
         let name = file_name(&system.name);

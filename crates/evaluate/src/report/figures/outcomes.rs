@@ -1,6 +1,6 @@
 //! Number of tasks on which each system is better and worse than the baseline: bars to both sides of one line.
 
-use super::super::Report;
+use super::super::ReportContents;
 use super::super::text::{grouped, tasks};
 use super::svg::Anchor::{End, Middle, Start};
 use super::svg::{FAINT, Figure, Medium, PLAIN, Paint, STRONG, Svg, Type, fit};
@@ -14,7 +14,7 @@ const ROW: f64 = 30.0;
 const COUNT: f64 = 40.0;
 
 /// Draws the bars; nothing without a system to compare.
-pub(in crate::report) fn draw(report: &Report, medium: Medium) -> Option<Figure> {
+pub(in crate::report) fn draw(report: &ReportContents, medium: Medium) -> Option<Figure> {
     let rows: Vec<(usize, &str, Changes)> = report
         .compared()
         .map(|(at, system)| (at, system.name.as_str(), report.changes(at)))

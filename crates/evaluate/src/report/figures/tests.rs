@@ -1,5 +1,5 @@
 use super::super::tests::{alone, report};
-use super::super::{Report, System};
+use super::super::{ReportContents, System};
 use super::*;
 
 #[test]
@@ -43,7 +43,7 @@ fn every_mark_tells_its_numbers() {
 
 #[test]
 fn what_would_be_empty_is_not_drawn() {
-    assert_eq!(Report::default().figures(), []);
+    assert_eq!(ReportContents::default().figures(), []);
     let alone = alone();
     let names: Vec<String> = alone.figures().into_iter().map(|(name, _)| name).collect();
     assert_eq!(names, ["means.svg", "es-by-length.svg", "es-by-identifiers.svg"]);

@@ -1,11 +1,11 @@
 //! Main result of the report, in a sentence.
 
 use super::super::text::{bounds, escape, grouped, tasks};
-use super::super::{BaselineComparison, Report};
+use super::super::{BaselineComparison, ReportContents};
 use crate::statistics::Interval;
 
 /// Returns the sentence as HTML.
-pub(super) fn html(report: &Report) -> String {
+pub(super) fn html(report: &ReportContents) -> String {
     let Some(chosen) = report.best() else {
         return "No system was measured.".into();
     };

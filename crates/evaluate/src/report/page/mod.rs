@@ -4,7 +4,7 @@ mod finding;
 mod policy;
 mod systems;
 
-use super::Report;
+use super::ReportContents;
 use super::data;
 use super::figures::{Medium, gains, identifiers, length, means, outcomes};
 use super::group::Lengths;
@@ -15,12 +15,12 @@ pub(super) use policy::{plain_policy, plain_style};
 const SKELETON: &str = include_str!("page.html");
 
 /// Renders the main result.
-pub(super) fn finding(report: &Report) -> String {
+pub(super) fn finding(report: &ReportContents) -> String {
     finding::html(report)
 }
 
 /// Renders the whole page.
-pub(super) fn page(report: &Report) -> String {
+pub(super) fn page(report: &ReportContents) -> String {
     let lengths = Lengths::of(report);
     let data = data::blocks(report, &lengths);
     let mut page = String::with_capacity(SKELETON.len() + data.len() + (256 << 10));
@@ -40,7 +40,7 @@ pub(super) fn page(report: &Report) -> String {
     page
 }
 
-fn fill(slot: &str, report: &Report, lengths: &Lengths) -> String {
+fn fill(slot: &str, report: &ReportContents, lengths: &Lengths) -> String {
     match slot {
         "policy" => policy::policy(),
         "style" => policy::style(),
@@ -58,7 +58,7 @@ fn fill(slot: &str, report: &Report, lengths: &Lengths) -> String {
     }
 }
 
-fn notes(report: &Report) -> String {
+fn notes(report: &ReportContents) -> String {
     if report.notes.is_empty() {
         return String::new();
     }
@@ -68,7 +68,7 @@ fn notes(report: &Report) -> String {
 }
 
 /// Renders the figures with numbered captions.
-fn plates(report: &Report, lengths: &Lengths) -> String {
+fn plates(report: &ReportContents, lengths: &Lengths) -> String {
     let measure = escape(&report.main_label());
     let baseline = escape(report.baseline().map_or("", |(_, system)| &system.name));
     let unit = lengths.unit.name();
@@ -119,7 +119,7 @@ fn plates(report: &Report, lengths: &Lengths) -> String {
 }
 
 /// Draws all histograms as one figure: the page shows that of the selected system.
-fn histograms(report: &Report) -> Option<String> {
+fn histograms(report: &ReportContents) -> Option<String> {
     let gains = gains(report, Medium::Page);
     let chosen = report.best().unwrap_or(0);
     let (mut choices, mut drawn) = (String::new(), String::new());

@@ -3,12 +3,12 @@
 use std::fmt::Write;
 
 use super::super::text::{bounds, escape, grouped, hundredths, tasks};
-use super::super::{BaselineComparison, Report, System};
+use super::super::{BaselineComparison, ReportContents, System};
 use super::finding::signed;
 use crate::statistics::{Estimate, Interval};
 
 /// Renders the table of means.
-pub(super) fn table(report: &Report) -> String {
+pub(super) fn table(report: &ReportContents) -> String {
     if report.systems.is_empty() {
         return "<p class=\"empty\">No system was measured.</p>".into();
     }
@@ -43,7 +43,13 @@ pub(super) fn table(report: &Report) -> String {
     html + "</tbody></table>"
 }
 
-fn row(report: &Report, at: usize, system: &System, ranges: &[Interval], html: &mut String) {
+fn row(
+    report: &ReportContents,
+    at: usize,
+    system: &System,
+    ranges: &[Interval],
+    html: &mut String,
+) {
     let is_best = report.best() == Some(at) && report.systems.len() > 1;
     let _ = write!(
         html,
@@ -77,7 +83,7 @@ fn row(report: &Report, at: usize, system: &System, ranges: &[Interval], html: &
 }
 
 /// Range × 100 of the bars of a measure: all means with their intervals, between multiples of 5.
-fn range(report: &Report, measure: usize) -> Interval {
+fn range(report: &ReportContents, measure: usize) -> Interval {
     let means = report.systems.iter().filter_map(|system| system.means.get(measure));
     let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);
     for mean in means {
@@ -100,7 +106,7 @@ fn ends(Estimate { mean, interval }: Estimate) -> Interval {
 }
 
 /// Stands before what is no interval.
-fn range_word(report: &Report) -> &'static str {
+fn range_word(report: &ReportContents) -> &'static str {
     if report.few.is_some() { "range " } else { "" }
 }
 
@@ -127,7 +133,11 @@ fn mean_cell(
     );
 }
 
-fn comparison_cell(comparison: Option<BaselineComparison>, report: &Report, html: &mut String) {
+fn comparison_cell(
+    comparison: Option<BaselineComparison>,
+    report: &ReportContents,
+    html: &mut String,
+) {
     let Some(comparison) = comparison else {
         *html += "<td class=\"none\">–</td>";
         return;
@@ -161,7 +171,7 @@ fn chance(unit: &str, p: f64) -> String {
 }
 
 /// Renders three counts, each a button that shows its tasks, over bars as wide as their shares.
-fn changes_cell(report: &Report, at: usize, html: &mut String) {
+fn changes_cell(report: &ReportContents, at: usize, html: &mut String) {
     let changes = report.changes(at);
     let all = changes.total().max(1) as f64;
     let system = escape(&report.systems[at].name);
@@ -196,7 +206,7 @@ fn changes_cell(report: &Report, at: usize, html: &mut String) {
 }
 
 /// Renders the settings: a table of those in which systems differ, and a list of the shared ones.
-pub(super) fn settings(report: &Report) -> String {
+pub(super) fn settings(report: &ReportContents) -> String {
     let systems = &report.systems;
     let mut names: Vec<&str> = Vec::new();
     for (name, _) in systems.iter().flat_map(|system| &system.settings) {
@@ -230,7 +240,7 @@ fn setting<'a>(system: &'a System, name: &str) -> Option<&'a str> {
     found.map(|(_, value)| value.as_str())
 }
 
-fn different_settings(report: &Report, names: &[&str]) -> String {
+fn different_settings(report: &ReportContents, names: &[&str]) -> String {
     let head = |system: &System| format!("<th scope=\"col\">{}</th>", escape(&system.name));
     let heads: String = report.systems.iter().map(head).collect();
     let mut html = format!(

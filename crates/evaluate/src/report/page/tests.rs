@@ -1,5 +1,5 @@
 use super::super::tests::{alone, report};
-use super::super::{BaselineComparison, ChartPage, IndexPage, Report};
+use super::super::{BaselineComparison, ChartPage, IndexPage, ReportContents};
 use super::finding::{html, signed};
 use super::policy::{SCRIPTS, STYLES};
 use super::*;
@@ -123,7 +123,7 @@ fn the_finding_is_a_sentence() {
             "{counts}: ES (repocoder) <span class=\"nowrap\">\u{2212}13.33 [\u{2212}50.00, +10.00]</span>, which may be chance."
         )
     );
-    let few = Report { few: Some(3), ..report.clone() };
+    let few = ReportContents { few: Some(3), ..report.clone() };
     assert_eq!(
         html(&few),
         format!(
@@ -138,7 +138,7 @@ fn the_finding_is_a_sentence() {
     );
     assert!(table.contains("p (tasks) = 0.400<br>p (repositories) = 1.000"), "{table}");
     assert_eq!(html(&alone()), "<b>rg1</b> on 3 of 4 tasks: ES (repocoder) 60.00 [50.00, 70.00].");
-    assert_eq!(html(&Report::default()), "No system was measured.");
+    assert_eq!(html(&ReportContents::default()), "No system was measured.");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use tree_sitter::Node;
 
 use super::{Span, Syntax, child, is_comment, rows};
-use crate::language::Layout;
+use crate::language::BlockMarks;
 
 /// Lines of a docstring that belong to a definition's head, at most.
 const DOCSTRING_LINES: usize = 3;
@@ -23,7 +23,7 @@ pub struct Body {
 /// The body of a definition; `None` where it has none, or nothing but comments and a docstring in it.
 pub(super) fn of(syntax: &Syntax<'_>, definition: Node<'_>) -> Option<Body> {
     let body = definition.child_by_field_name("body")?;
-    if syntax.spec().layout == Layout::Indentation {
+    if syntax.spec().layout == BlockMarks::Indentation {
         return suite(syntax, definition, body);
     }
     match body.kind() {
@@ -43,7 +43,7 @@ pub(super) fn head_end(syntax: &Syntax<'_>, definition: Node<'_>) -> usize {
     let mut cursor = body.walk();
     let docstring = body.named_children(&mut cursor).find(|node| !is_comment(*node));
     let is_docstring =
-        |node: &Node<'_>| syntax.spec().layout == Layout::Indentation && is_bare_string(*node);
+        |node: &Node<'_>| syntax.spec().layout == BlockMarks::Indentation && is_bare_string(*node);
     docstring.filter(is_docstring).map_or(signature, |docstring| {
         let lines = syntax.of(docstring).lines().take(DOCSTRING_LINES);
         let paragraph = lines.take_while(|line| !line.trim().is_empty()).count();
@@ -136,5 +136,5 @@ pub fn is_bare_string(node: Node<'_>) -> bool {
 fn is_placeholder(syntax: &Syntax<'_>, statement: Node<'_>) -> bool {
     let spec = syntax.spec();
     (spec.is_placeholder)(statement.kind(), syntax.of(statement))
-        || (spec.layout == Layout::Indentation && is_bare_string(statement))
+        || (spec.layout == BlockMarks::Indentation && is_bare_string(statement))
 }

@@ -6,7 +6,7 @@ use tree_sitter::Node;
 
 use super::body::{self, Body};
 use super::{ScopeKind, Span, Syntax, rows};
-use crate::language::Layout;
+use crate::language::BlockMarks;
 use crate::language::spec::DefinitionName;
 use crate::language::walk::walk;
 
@@ -115,7 +115,7 @@ fn definitions<'a, 'tree>(syntax: &'tree Syntax<'a>, mut found: impl FnMut(Defin
         let Some(definition) = definitions.find(|definition| definition.kind == node.kind()) else {
             // Where a line holds no other definition than its own, most nodes are spared the visit.
             let is_one_line = node.start_position().row == node.end_position().row;
-            let may_hold = spec.layout != Layout::Indentation || !is_one_line;
+            let may_hold = spec.layout != BlockMarks::Indentation || !is_one_line;
             return may_hold || depth == 0 || node.has_error();
         };
         let name = match definition.name {

@@ -3,7 +3,7 @@
 use tree_sitter::Node;
 
 use super::Syntax;
-use crate::language::{Call, Part, find};
+use crate::language::{Call, NodeRole, find};
 
 /// Longer chains of names are not followed.
 const LONGEST_CHAIN: usize = 16;
@@ -60,9 +60,9 @@ impl Syntax<'_> {
     fn called(&self, mut function: Node<'_>) -> Option<Callee> {
         loop {
             function = match find(self.spec().expressions, function.kind())? {
-                Part::Name => return Some(Callee::Bare(self.of(function).to_owned())),
-                Part::Inside(step) => step.from(function)?,
-                Part::Member(object, name) => {
+                NodeRole::Name => return Some(Callee::Bare(self.of(function).to_owned())),
+                NodeRole::Inside(step) => step.from(function)?,
+                NodeRole::Member(object, name) => {
                     let name = self.simple(self.spec().expressions, name.from(function)?)?;
                     return Some(Callee::Member(self.receiver(object.from(function)?), name));
                 }
@@ -72,11 +72,13 @@ impl Syntax<'_> {
     }
 
     /// A name without its type arguments.
-    fn simple(&self, table: &[(&str, Part)], mut node: Node<'_>) -> Option<String> {
+    fn simple(&self, table: &[(&str, NodeRole)], mut node: Node<'_>) -> Option<String> {
         loop {
             node = match find(table, node.kind()) {
-                Some(Part::Inside(step) | Part::Partial(step)) => step.from(node)?,
-                Some(Part::Name | Part::Object(_)) => return Some(self.of(node).to_owned()),
+                Some(NodeRole::Inside(step) | NodeRole::Partial(step)) => step.from(node)?,
+                Some(NodeRole::Name | NodeRole::Object(_)) => {
+                    return Some(self.of(node).to_owned());
+                }
                 _ => return None,
             };
         }
@@ -94,25 +96,25 @@ impl Syntax<'_> {
         while parts.len() < LONGEST_CHAIN {
             let is_whole = parts.is_empty();
             let root = match find(table, node.kind())? {
-                Part::Name => self.of(node),
-                Part::Object(word) => word,
-                Part::Member(object, name) => {
+                NodeRole::Name => self.of(node),
+                NodeRole::Object(word) => word,
+                NodeRole::Member(object, name) => {
                     parts.push(self.simple(table, name.from(node)?)?);
                     node = object.from(node)?;
                     continue;
                 }
-                Part::Inside(step) | Part::Group(step) => {
+                NodeRole::Inside(step) | NodeRole::Group(step) => {
                     node = step.from(node)?;
                     continue;
                 }
-                Part::Typed(step) if is_whole => match self.declared(step.from(node)?) {
+                NodeRole::Typed(step) if is_whole => match self.declared(step.from(node)?) {
                     Declared::Type(name) => return Some(Receiver::Typed(name)),
                     Declared::Unknown => return None,
                 },
-                Part::New(step) if is_whole => {
+                NodeRole::New(step) if is_whole => {
                     return self.dotted(step.from(node)?).map(Receiver::Typed);
                 }
-                Part::Literal if is_whole => return Some(Receiver::Typed("[]".into())),
+                NodeRole::Literal if is_whole => return Some(Receiver::Typed("[]".into())),
                 _ => return None,
             };
             parts.push(root.to_owned());
@@ -126,8 +128,8 @@ impl Syntax<'_> {
     pub fn made(&self, mut value: Node<'_>) -> Declared {
         loop {
             let next = match find(self.spec().expressions, value.kind()) {
-                Some(Part::Inside(step)) => step.from(value),
-                Some(Part::New(step)) => {
+                Some(NodeRole::Inside(step)) => step.from(value),
+                Some(NodeRole::New(step)) => {
                     let class = step.from(value).and_then(|class| self.dotted(class));
                     return class.map_or(Declared::Unknown, Declared::Type);
                 }
@@ -145,9 +147,9 @@ impl Syntax<'_> {
         let mut node = node;
         loop {
             let next = match find(self.spec().types, node.kind()) {
-                Some(Part::Unknown) => None,
-                Some(Part::Union) => the_one_that_is_not_null(node),
-                Some(Part::Inside(step)) => step.from(node),
+                Some(NodeRole::Unknown) => None,
+                Some(NodeRole::Union) => the_one_that_is_not_null(node),
+                Some(NodeRole::Inside(step)) => step.from(node),
                 _ => {
                     let name = self.dotted(node).unwrap_or_else(|| "[]".into());
                     return if self.spec().untyped.contains(&name.as_str()) {
@@ -170,13 +172,13 @@ impl Syntax<'_> {
         let mut parts = Vec::new();
         while parts.len() <= LONGEST_CHAIN {
             match find(table, node.kind())? {
-                Part::Name => {
+                NodeRole::Name => {
                     parts.push(self.of(node).to_owned());
                     parts.reverse();
                     return Some(parts.join("."));
                 }
-                Part::Inside(step) => node = step.from(node)?,
-                Part::Member(before, name) => {
+                NodeRole::Inside(step) => node = step.from(node)?,
+                NodeRole::Member(before, name) => {
                     parts.push(self.simple(table, name.from(node)?)?);
                     node = before.from(node)?;
                 }

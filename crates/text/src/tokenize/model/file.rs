@@ -8,7 +8,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use serde_json::{Value, json};
 use tokenizers::{AddedToken, ModelWrapper, PostProcessorWrapper, Tokenizer};
 
-use super::parts::{Encoded, Part, Result, TokenizerError, not_read, tokenizer_error};
+use super::parts::{Encoded, Result, TextPart, TokenizerError, not_read, tokenizer_error};
 
 /// A tokenizer that was read from a file.
 pub(super) struct File {
@@ -95,19 +95,19 @@ impl File {
 
     /// Encodes parts like a program that knows the special tokens, and returns the positions of those; code that spells a special
     /// token has the ids of its characters.
-    pub(super) fn ids(&self, parts: &[Part<'_>]) -> Result<Encoded> {
+    pub(super) fn ids(&self, parts: &[TextPart<'_>]) -> Result<Encoded> {
         if let Some(encoded) = self.ids_of_whole(parts) {
             return Ok(encoded);
         }
         let (mut encoded, mut run) = (Encoded::default(), String::new());
         for part in parts {
             match part {
-                Part::Special(text) if self.markers.contains_key(*text) => {
+                TextPart::Special(text) if self.markers.contains_key(*text) => {
                     self.push_plain(&mut run, &mut encoded.ids)?;
                     encoded.specials.push(encoded.ids.len());
                     encoded.ids.push(self.markers[*text]);
                 }
-                Part::Special(text) | Part::Plain(text) => run.push_str(text),
+                TextPart::Special(text) | TextPart::Plain(text) => run.push_str(text),
             }
         }
         self.push_plain(&mut run, &mut encoded.ids)?;
@@ -126,13 +126,13 @@ impl File {
     }
 
     /// Encodes parts as one text if they are not independent and no plain one spells a special token.
-    fn ids_of_whole(&self, parts: &[Part<'_>]) -> Option<Encoded> {
+    fn ids_of_whole(&self, parts: &[TextPart<'_>]) -> Option<Encoded> {
         let special = self.special.as_ref()?;
-        let text: String = parts.iter().map(Part::text).collect();
+        let text: String = parts.iter().map(TextPart::text).collect();
         let encoding = special.encode_fast(text, false).ok()?;
         let meant = parts.iter().filter_map(|part| match part {
-            Part::Special(marker) => self.markers.get(*marker),
-            Part::Plain(_) => None,
+            TextPart::Special(marker) => self.markers.get(*marker),
+            TextPart::Plain(_) => None,
         });
         let ids = encoding.get_ids();
         let found = (0..ids.len()).filter(|at| self.marker_ids.contains(&ids[*at]));
@@ -161,16 +161,16 @@ impl File {
     /// Number of tokens of the whole text of parts, as read by a program that knows the special tokens. `None` if that is the sum
     /// over the texts between special tokens, and if plain parts spell a special token as well: then such a program treats code
     /// as markers, which this one does not.
-    pub(super) fn count_whole(&self, parts: &[(Part<'_>, Option<usize>)]) -> Option<usize> {
+    pub(super) fn count_whole(&self, parts: &[(TextPart<'_>, Option<usize>)]) -> Option<usize> {
         let special = self.special.as_ref()?;
         let (mut text, mut meant) = (String::new(), 0);
         for (part, _) in parts {
             match part {
-                Part::Special(marker) => {
+                TextPart::Special(marker) => {
                     text.push_str(marker);
                     meant += usize::from(self.markers.contains_key(*marker));
                 }
-                Part::Plain(plain) => text.push_str(plain),
+                TextPart::Plain(plain) => text.push_str(plain),
             }
         }
         let encoding = special.encode_fast(text, false).ok()?;

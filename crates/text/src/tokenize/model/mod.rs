@@ -28,7 +28,7 @@ use super::{P50k, PieceCache, vocabulary};
 pub use encoder::Encoder;
 use file::File;
 use parts::Result;
-pub use parts::{Encoded, HINT, Part, TokenizerError, TokenizerFault};
+pub use parts::{Encoded, HINT, TextPart, TokenizerError, TokenizerFault};
 
 /// The one special token of p50k_base, and its id.
 const END_OF_TEXT: (&str, u32) = ("<|endoftext|>", 50_256);
@@ -108,7 +108,7 @@ impl Tokenizer {
                 ids.iter().for_each(|id| visit(&id.to_string()));
             }
             Kind::Words => words(text).for_each(|range| visit(&text[range])),
-            Kind::File(file) => match file.ids(&[Part::Plain(text)]) {
+            Kind::File(file) => match file.ids(&[TextPart::Plain(text)]) {
                 Ok(encoded) => encoded.ids.iter().for_each(|id| visit(&id.to_string())),
                 Err(_) => visit(text),
             },
@@ -130,14 +130,14 @@ impl Tokenizer {
     /// assert_eq!(p50k.count_parts(&[Part::Plain("im"), Part::Special("<|endoftext|>"), Part::Plain("port")]), 3);
     /// assert_eq!(p50k.count_parts(&[Part::Plain("<|endoftext|>")]), 7);
     /// ```
-    pub fn count_parts(&self, parts: &[Part<'_>]) -> usize {
+    pub fn count_parts(&self, parts: &[TextPart<'_>]) -> usize {
         let parts: Vec<_> = parts.iter().map(|part| (*part, None)).collect();
         self.count_known(&parts)
     }
 
     /// Number of tokens of a text made of parts, some with known numbers of tokens on their own: a part alone between two
     /// special tokens is not counted again.
-    pub fn count_known(&self, parts: &[(Part<'_>, Option<usize>)]) -> usize {
+    pub fn count_known(&self, parts: &[(TextPart<'_>, Option<usize>)]) -> usize {
         let whole = match &self.0 {
             Kind::File(file) => file.count_whole(parts),
             Kind::P50k | Kind::Words => None,
@@ -146,17 +146,17 @@ impl Tokenizer {
     }
 
     /// Counts each run of plain text between special tokens on its own.
-    fn count_between(&self, parts: &[(Part<'_>, Option<usize>)]) -> usize {
+    fn count_between(&self, parts: &[(TextPart<'_>, Option<usize>)]) -> usize {
         let mut count = 0;
         let mut run: Vec<(&str, Option<usize>)> = Vec::new();
         for (part, tokens) in parts {
             match part {
-                Part::Special(text) if self.special(text).is_some() => {
+                TextPart::Special(text) if self.special(text).is_some() => {
                     count += self.count_run(&run) + 1;
                     run.clear();
                 }
-                Part::Special("") | Part::Plain("") => {}
-                Part::Special(text) | Part::Plain(text) => run.push((text, *tokens)),
+                TextPart::Special("") | TextPart::Plain("") => {}
+                TextPart::Special(text) | TextPart::Plain(text) => run.push((text, *tokens)),
             }
         }
         count + self.count_run(&run)

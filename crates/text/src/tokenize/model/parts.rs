@@ -5,14 +5,14 @@ use std::{fmt, io};
 
 /// A part of a text that is counted or encoded as a whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Part<'t> {
+pub enum TextPart<'t> {
     /// A special token; plain text if the tokenizer does not have it.
     Special(&'t str),
     /// Code, or any other text, whatever characters it contains.
     Plain(&'t str),
 }
 
-impl<'t> Part<'t> {
+impl<'t> TextPart<'t> {
     /// Characters of the part.
     pub fn text(&self) -> &'t str {
         match self {

@@ -26,7 +26,8 @@ fn all() -> Vec<Tokenizer> {
 #[test]
 fn only_a_first_part_may_differ_from_the_others() {
     let parts = |tokenizer: &Tokenizer| {
-        let parts = [Part::Plain("return"), Part::Special("<PRE>"), Part::Plain("return")];
+        let parts =
+            [TextPart::Plain("return"), TextPart::Special("<PRE>"), TextPart::Plain("return")];
         tokenizer.count_parts(&parts)
     };
     assert_eq!(parts(&file("codellama")), 3);
@@ -80,12 +81,12 @@ fn a_marker_is_one_token_where_it_stands_for_itself() {
         let tokenizer = file(name);
         assert!(tokenizer.special(marker).is_some(), "{name}");
         assert!(tokenizer.count(marker) > 3, "{name}: code that spells it");
-        assert_eq!(tokenizer.count_parts(&[Part::Special(marker)]), 1, "{name}");
-        let code = [Part::Special(marker), Part::Plain("x"), Part::Plain(marker)];
+        assert_eq!(tokenizer.count_parts(&[TextPart::Special(marker)]), 1, "{name}");
+        let code = [TextPart::Special(marker), TextPart::Plain("x"), TextPart::Plain(marker)];
         let apart = 1 + tokenizer.count(&format!("x{marker}"));
         assert_eq!(tokenizer.count_parts(&code), apart, "{name}");
         assert_eq!(tokenizer.special("<nothing>"), None);
-        let unknown = [Part::Special("<nothing>"), Part::Plain("()")];
+        let unknown = [TextPart::Special("<nothing>"), TextPart::Plain("()")];
         assert_eq!(tokenizer.count_parts(&unknown), tokenizer.count("<nothing>()"));
     }
 }

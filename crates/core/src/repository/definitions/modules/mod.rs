@@ -6,25 +6,25 @@ mod resolve;
 use std::sync::Arc;
 
 use names::Defined;
-pub(crate) use names::Names;
+pub(crate) use names::ModuleNames;
 
 use repoformer_text::language::LanguageSpec;
 use resolve::Modules;
 
-use super::rows::{Definition, Kind, Paths, Rows};
+use super::rows::{Definition, Kind, Rows, SourcePaths};
 
 /// The files of a repository, ready for look-ups.
 pub(super) struct Imports<'a> {
     modules: Modules<'a>,
-    names: &'a [Arc<Names>],
+    names: &'a [Arc<ModuleNames>],
 }
 
 impl<'a> Imports<'a> {
     /// `names` has an entry for each file.
     pub(super) fn new(
-        files: &Paths<'a>,
+        files: &SourcePaths<'a>,
         spec: &'static LanguageSpec,
-        names: &'a [Arc<Names>],
+        names: &'a [Arc<ModuleNames>],
     ) -> Self {
         Self { modules: Modules::new(files, spec, names), names }
     }
@@ -56,7 +56,12 @@ impl<'a> Imports<'a> {
     }
 
     /// The definition that a chain of names means in a file that has `names`, if it lies in another file.
-    pub(super) fn named(&self, file: usize, names: &Names, chain: &[&str]) -> Option<Definition> {
+    pub(super) fn named(
+        &self,
+        file: usize,
+        names: &ModuleNames,
+        chain: &[&str],
+    ) -> Option<Definition> {
         self.modules.in_another_file(file, names, chain)
     }
 }

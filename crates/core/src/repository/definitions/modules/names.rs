@@ -34,7 +34,7 @@ pub(super) struct Call {
 
 /// Definitions, imports and calls of one file.
 #[derive(Debug, Default)]
-pub struct Names {
+pub struct ModuleNames {
     /// Whether the file could be read.
     pub(super) is_read: bool,
     pub(super) defined: FxHashMap<String, Defined>,
@@ -61,7 +61,7 @@ enum Scope {
     Function,
 }
 
-impl Names {
+impl ModuleNames {
     /// Reads a file's names off its tree, of its imports those before a row.
     pub(crate) fn read(syntax: &Syntax<'_>, before: usize) -> Self {
         let text = syntax.text();

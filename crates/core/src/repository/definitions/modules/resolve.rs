@@ -5,8 +5,8 @@ use std::sync::Arc;
 use repoformer_text::language::LanguageSpec;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::names::{Defined, Names, Target};
-use crate::repository::definitions::rows::{Definition, Kind, Paths, Rows};
+use super::names::{Defined, ModuleNames, Target};
+use crate::repository::definitions::rows::{Definition, Kind, Rows, SourcePaths};
 
 /// How many modules one look-up may look into, and through how many imports in a row: stars upon stars come to an end.
 const MOST_VISITS: usize = 512;
@@ -14,7 +14,7 @@ const MOST_IMPORTS: usize = 64;
 
 /// The modules of a repository and what they define.
 pub(super) struct Modules<'a> {
-    names: &'a [Arc<Names>],
+    names: &'a [Arc<ModuleNames>],
     spec: &'static LanguageSpec,
     /// Folder and module of each file: `repo/a/b` of `repo/a/b.py` and of `repo/a/b/__init__.py`.
     paths: Vec<ModulePath<'a>>,
@@ -65,9 +65,9 @@ struct Search {
 impl<'a> Modules<'a> {
     /// `names` has an entry for each file of the repository.
     pub(super) fn new(
-        files: &Paths<'a>,
+        files: &SourcePaths<'a>,
         spec: &'static LanguageSpec,
-        names: &'a [Arc<Names>],
+        names: &'a [Arc<ModuleNames>],
     ) -> Self {
         let paths: Vec<_> = files.files.iter().map(|file| module_path(file.path)).collect();
         let is_package = |path: &&ModulePath<'a>| path.folder == path.module;
@@ -122,7 +122,7 @@ impl<'a> Modules<'a> {
     pub(super) fn in_another_file(
         &self,
         file: usize,
-        names: &Names,
+        names: &ModuleNames,
         chain: &[&str],
     ) -> Option<Definition> {
         let (first, rest) = chain.split_first()?;
@@ -149,7 +149,7 @@ impl<'a> Modules<'a> {
     fn method_of_another_file(
         &self,
         file: usize,
-        names: &Names,
+        names: &ModuleNames,
         method: &str,
     ) -> Option<Definition> {
         let home = self.methods.get(method).copied().flatten();
@@ -162,7 +162,13 @@ impl<'a> Modules<'a> {
     }
 
     /// Target of a name that only `from module import *` can have brought into file `from`.
-    fn starred(&self, from: usize, names: &Names, chain: &[&str], search: &mut Search) -> Found {
+    fn starred(
+        &self,
+        from: usize,
+        names: &ModuleNames,
+        chain: &[&str],
+        search: &mut Search,
+    ) -> Found {
         let stars = if self.bound.contains(chain[0]) { &names.stars[..] } else { &[] };
         self.any(from, stars, chain, search)
     }

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use repoformer_text::language::{TypeRules, Visibility, WHOLE};
+use repoformer_text::language::{NameVisibility, TypeRules, WHOLE};
 use rustc_hash::FxHashMap;
 
 use super::unit::{Import, Unit};
-use crate::repository::definitions::rows::Paths;
+use crate::repository::definitions::rows::SourcePaths;
 
 /// How many files a name is followed through: modules export each other's names in circles.
 const MOST_FILES: usize = 64;
@@ -17,7 +17,7 @@ const MODULE_SOURCES: [(&str, [&str; 2]); 2] =
 
 /// The modules of a repository by their paths.
 pub(super) struct Modules<'a> {
-    files: &'a Paths<'a>,
+    files: &'a SourcePaths<'a>,
     units: &'a [Arc<Unit>],
     /// `repo/a/b.ts`.
     by_name: FxHashMap<&'a str, usize>,
@@ -37,9 +37,13 @@ pub(crate) enum Export {
 
 impl<'a> Modules<'a> {
     /// Without any file where the language has no such modules.
-    pub(super) fn new(files: &'a Paths<'a>, rules: &TypeRules, units: &'a [Arc<Unit>]) -> Self {
+    pub(super) fn new(
+        files: &'a SourcePaths<'a>,
+        rules: &TypeRules,
+        units: &'a [Arc<Unit>],
+    ) -> Self {
         let mut by_path = FxHashMap::default();
-        let are_modules = matches!(rules.visibility, Visibility::Exports);
+        let are_modules = matches!(rules.visibility, NameVisibility::Exports);
         let modules = || files.files.iter().filter(|_| are_modules);
         for path in modules() {
             let (module, rank) = module_path(path.path);

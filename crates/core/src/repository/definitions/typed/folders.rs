@@ -5,7 +5,7 @@ use std::sync::Arc;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::unit::Unit;
-use crate::repository::definitions::rows::{Paths, folder};
+use crate::repository::definitions::rows::{SourcePaths, folder};
 
 /// The package that an import's path names: `b` of `host/a/b` and of `host/a/b/v2`.
 fn package_of(path: &str) -> Option<&str> {
@@ -30,7 +30,7 @@ pub(super) struct Folders<'a> {
 impl<'a> Folders<'a> {
     /// The files do not say under which path a repository is imported: the path under which most imports lead to one of
     /// its folders; of equals the first in the order of the alphabet.
-    pub(super) fn new(paths: &Paths<'a>, units: &'a [Arc<Unit>]) -> Self {
+    pub(super) fn new(paths: &SourcePaths<'a>, units: &'a [Arc<Unit>]) -> Self {
         let mut files: FxHashMap<String, Vec<usize>> = FxHashMap::default();
         for (number, file) in paths.files.iter().enumerate() {
             files.entry(folder(file.path)).or_default().push(number);

@@ -33,7 +33,7 @@ use std::sync::Arc;
 use repoformer_text::language::{Language, TypeRules};
 use resolve::{Place, Program};
 
-use super::rows::{Definition, Kind, Paths, Rows};
+use super::rows::{Definition, Kind, Rows, SourcePaths};
 
 /// The files of a repository, ready for look-ups.
 pub(super) struct Types<'a> {
@@ -44,7 +44,7 @@ pub(super) struct Types<'a> {
 impl<'a> Types<'a> {
     /// `units` has an entry for each file.
     pub(super) fn new(
-        files: &'a Paths<'a>,
+        files: &'a SourcePaths<'a>,
         language: Language,
         rules: &'a TypeRules,
         units: &'a [Arc<Unit>],

@@ -1,7 +1,7 @@
 //! Reading a file's declarations and calls off its tree, by the tables of its language.
 
 use repoformer_text::language::syntax::{self, Binding, Syntax, child, preorder};
-use repoformer_text::language::{Declares, Step, Steps, TypeRules, Variable, Visibility};
+use repoformer_text::language::{Declares, NameVisibility, NodeStep, Steps, TypeRules, Variable};
 use rustc_hash::FxHashMap;
 use tree_sitter::Node;
 
@@ -27,7 +27,7 @@ impl Unit {
                 ..Unit::default()
             },
         };
-        if let Visibility::Folders = rules.visibility {
+        if let NameVisibility::Folders = rules.visibility {
             reader.open_namespace(folder(path), 0);
             let clause = child(syntax.tree().root_node(), "package_clause");
             let name = clause.and_then(|clause| clause.named_child(0));
@@ -173,7 +173,7 @@ impl Reader<'_, '_> {
         let rows = Rows::named(node, name);
         let name = name.map_or(String::new(), |name| self.text(name));
         // A class within a function hides what is imported under its name.
-        let is_module = matches!(self.rules.visibility, Visibility::Exports);
+        let is_module = matches!(self.rules.visibility, NameVisibility::Exports);
         if is_module && self.scope() != 0 && self.type_here().is_none() {
             self.bind(name.clone(), Declared::Unknown);
         }
@@ -242,7 +242,7 @@ impl Reader<'_, '_> {
             }
             None if rules.members.contains(&kind) => {}
             // What stands within a function is seen there alone.
-            None if matches!(rules.visibility, Visibility::Exports) && self.scope() != 0 => {
+            None if matches!(rules.visibility, NameVisibility::Exports) && self.scope() != 0 => {
                 self.bind(name, Declared::Unknown);
             }
             None => self.add_outer(name, rows),
@@ -355,7 +355,7 @@ impl Reader<'_, '_> {
 }
 
 /// The node at the end of some steps; `None` where there are none.
-fn follow<'tree>(node: Node<'tree>, steps: &[Step]) -> Option<Node<'tree>> {
+fn follow<'tree>(node: Node<'tree>, steps: &[NodeStep]) -> Option<Node<'tree>> {
     let first = steps.first()?.from(node);
     steps[1..].iter().fold(first, |node, step| step.from(node?))
 }

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use repoformer_text::language::{Language, LanguageSpec, TypeRules, Visibility};
+use repoformer_text::language::{Language, LanguageSpec, NameVisibility, TypeRules};
 use rustc_hash::FxHashMap;
 
 use super::exports::{Export, Modules};
 use super::folders::Folders;
 use super::unit::{Callee, Declared, Import, Imports, Receiver, Type, Unit};
-use crate::repository::definitions::rows::{Definition, Kind, Paths};
+use crate::repository::definitions::rows::{Definition, Kind, SourcePaths};
 
 /// How many types one method is looked for in: they extend each other in circles where code is broken.
 const MOST_TYPES: usize = 64;
@@ -71,13 +71,13 @@ enum Object {
 impl<'a> Program<'a> {
     /// `units` has an entry for each file of the repository.
     pub(super) fn new(
-        files: &'a Paths<'a>,
+        files: &'a SourcePaths<'a>,
         language: Language,
         rules: &'a TypeRules,
         units: &'a [Arc<Unit>],
     ) -> Self {
         let mut maps = Maps::default();
-        if let Visibility::FullNames(_) = rules.visibility {
+        if let NameVisibility::FullNames(_) = rules.visibility {
             let imports = units.iter().flat_map(|unit| unit.imports.iter());
             maps.global_imports = imports.filter(|import| import.is_passed_on).cloned().collect();
         }
@@ -181,12 +181,12 @@ impl<'a> Program<'a> {
             return called;
         }
         let value = match (self.rules.visibility, receiver) {
-            (Visibility::Exports, []) => {
+            (NameVisibility::Exports, []) => {
                 let is_own = self.unit(place.file).declares(&name);
                 let export = self.brought_in(place.file, &name).filter(|_| !is_own);
                 self.exported_value(export)
             }
-            (Visibility::Exports, [module]) => match self.brought_in(place.file, module) {
+            (NameVisibility::Exports, [module]) => match self.brought_in(place.file, module) {
                 Some(Export::Module(module)) => {
                     self.exported_value(self.modules.exported(module, &name))
                 }
@@ -230,16 +230,16 @@ impl<'a> Program<'a> {
     fn bare(&self, place: Place, name: &str) -> Vec<Definition> {
         let unit = self.unit(place.file);
         let is_own = match self.rules.visibility {
-            Visibility::FullNames(_) => unit.defines(name),
+            NameVisibility::FullNames(_) => unit.defines(name),
             _ => unit.functions.contains_key(name),
         };
         if is_own || unit.outwards(place.scope).any(|scope| scope.variables.contains_key(name)) {
             return Vec::new();
         }
         match self.rules.visibility {
-            Visibility::FullNames(_) => {}
-            Visibility::Exports => return self.callable(self.brought_in(place.file, name)),
-            Visibility::Folders => {
+            NameVisibility::FullNames(_) => {}
+            NameVisibility::Exports => return self.callable(self.brought_in(place.file, name)),
+            NameVisibility::Folders => {
                 let folder = unit.namespaces.first();
                 return folder.map_or(Vec::new(), |folder| self.in_folder(folder, name));
             }
@@ -411,12 +411,12 @@ impl<'a> Program<'a> {
             }
         }
         match self.rules.visibility {
-            Visibility::FullNames(_) => {}
-            Visibility::Exports => {
+            NameVisibility::FullNames(_) => {}
+            NameVisibility::Exports => {
                 let export = self.brought_in(place.file, &chain[0]);
                 return self.fields(self.exported_object(export), &chain[1..]);
             }
-            Visibility::Folders => return self.in_package(self.unit(place.file), chain),
+            NameVisibility::Folders => return self.in_package(self.unit(place.file), chain),
         }
         // By custom, types begin with a capital, and what has a name begins a package otherwise.
         let is_name_of_type = chain.iter().any(|name| name.starts_with(char::is_uppercase));

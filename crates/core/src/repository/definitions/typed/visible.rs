@@ -1,6 +1,6 @@
 //! Which type a name means where it stands.
 
-use repoformer_text::language::{Seen, Visibility};
+use repoformer_text::language::{NameScope, NameVisibility};
 
 use super::exports::Export;
 use super::resolve::{Place, Program, TypeId};
@@ -15,11 +15,14 @@ impl Program<'_> {
             return own;
         }
         match self.rules.visibility {
-            Visibility::FullNames(order) => self.first_seen(unit, place.scope, name, order),
-            Visibility::Exports => self.typescript_type(place.file, name),
-            Visibility::Folders => {
-                self.first_seen(unit, place.scope, name, &[Seen::Namespace, Seen::Imported])
-            }
+            NameVisibility::FullNames(order) => self.first_seen(unit, place.scope, name, order),
+            NameVisibility::Exports => self.typescript_type(place.file, name),
+            NameVisibility::Folders => self.first_seen(
+                unit,
+                place.scope,
+                name,
+                &[NameScope::Namespace, NameScope::Imported],
+            ),
         }
     }
 
@@ -46,7 +49,7 @@ impl Program<'_> {
     /// The types with this path; TypeScript's files know nothing of each other's.
     fn at_path(&self, file: usize, path: &str) -> Vec<TypeId> {
         let mut known = self.with_path(path);
-        if matches!(self.rules.visibility, Visibility::Exports) {
+        if matches!(self.rules.visibility, NameVisibility::Exports) {
             known.retain(|id| id.file == file);
         }
         known
@@ -89,7 +92,13 @@ impl Program<'_> {
     }
 
     /// The first type among the full names that a name may be short for.
-    fn first_seen(&self, unit: &Unit, scope: usize, name: &str, order: &[Seen]) -> Vec<TypeId> {
+    fn first_seen(
+        &self,
+        unit: &Unit,
+        scope: usize,
+        name: &str,
+        order: &[NameScope],
+    ) -> Vec<TypeId> {
         let (first, _) = name.split_once('.').unwrap_or((name, ""));
         let around = unit.types_around(scope).next();
         let namespaces: Vec<&str> = match around {
@@ -103,7 +112,7 @@ impl Program<'_> {
             (!types.is_empty()).then_some(types)
         };
         let found = order.iter().find_map(|seen| match seen {
-            Seen::Imported => {
+            NameScope::Imported => {
                 unit.imports.named(first).chain(global.named(first)).find_map(|import| {
                     let from = self.home(import)?;
                     match import.member.as_deref() {
@@ -117,20 +126,20 @@ impl Program<'_> {
                     }
                 })
             }
-            Seen::Namespace if namespaces.is_empty() => below("", name),
-            Seen::Namespace => namespaces.iter().find_map(|outer| below(outer, name)),
-            Seen::Namespaces => namespaces.iter().find_map(|namespace| {
+            NameScope::Namespace if namespaces.is_empty() => below("", name),
+            NameScope::Namespace => namespaces.iter().find_map(|outer| below(outer, name)),
+            NameScope::Namespaces => namespaces.iter().find_map(|namespace| {
                 let outwards = std::iter::successors(Some(*namespace), |inner| {
                     inner.rsplit_once('.').map(|(outer, _)| outer)
                 });
                 let mut outwards = outwards.filter(|outer| !outer.is_empty());
                 outwards.find_map(|outer| below(outer, name))
             }),
-            Seen::OnDemand => {
+            NameScope::OnDemand => {
                 let mut all = unit.imports.stars().chain(global.stars());
                 all.find_map(|import| below(self.home(import)?, name))
             }
-            Seen::Full => below("", name),
+            NameScope::Full => below("", name),
         });
         found.unwrap_or_default()
     }
@@ -138,7 +147,7 @@ impl Program<'_> {
     /// The namespace, or the package's folder, that an import brings something in from.
     fn home<'i>(&'i self, import: &'i Import) -> Option<&'i str> {
         match self.rules.visibility {
-            Visibility::Folders => self.folders.imported(&import.from),
+            NameVisibility::Folders => self.folders.imported(&import.from),
             _ => Some(&import.from),
         }
     }

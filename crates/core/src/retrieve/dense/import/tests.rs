@@ -6,7 +6,7 @@ fn texts(texts: &[(&str, &str)]) -> Vec<Text> {
 }
 
 /// Result of importing a file of these bytes.
-fn of(bytes: &[u8], texts: &[Text]) -> Result<Vectors> {
+fn of(bytes: &[u8], texts: &[Text]) -> Result<TextVectors> {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("v");
     std::fs::write(&path, bytes).unwrap();

@@ -8,7 +8,9 @@ use rustc_hash::FxHashMap;
 
 use super::source::{self, Source};
 use crate::repository::corpus::Repository;
-use crate::repository::definitions::{Definition, Definitions, Names, Paths, RepositoryNames};
+use crate::repository::definitions::{
+    Definition, Definitions, Names, RepositoryNames, SourcePaths,
+};
 use crate::repository::parallel;
 
 /// Definitions of what the calls in a hole call, by its file and first line.
@@ -41,11 +43,11 @@ pub(super) fn read_all(
 fn names(
     repository: &Repository,
     language: Language,
-) -> (Vec<Option<Source>>, Paths<'_>, RepositoryNames) {
+) -> (Vec<Option<Source>>, SourcePaths<'_>, RepositoryNames) {
     let (sources, names) =
         source::read_all(repository, language, |file, _, syntax| Names::read(&file.path, syntax));
     let files = repository.files.iter().map(|file| (file.path.as_str(), file.same_as));
-    (sources, Paths::new(&repository.name, files), RepositoryNames::new(language, names))
+    (sources, SourcePaths::new(&repository.name, files), RepositoryNames::new(language, names))
 }
 
 /// Definitions of all calls within a hole, each once.
