@@ -85,6 +85,9 @@ const ATTEMPTS: &[(&str, bool, bool)] = &[
     ("clock", false, false),
     ("unfiltered", false, false),
     ("devices", false, true),
+    ("change-devices", false, true), // as root
+    ("change-hidden", false, true),
+    ("change-proc", false, true),
     ("terminal", false, false),
     ("guard-files", false, false),
     ("guard-time", false, false),

@@ -42,11 +42,6 @@ impl Guarded {
         }
         Self { processes, threads, counted }
     }
-
-    /// Numbers of the guard's threads.
-    pub(super) fn threads(&self) -> &[i32] {
-        &self.threads
-    }
 }
 
 /// Number of a call that `libc` does not know yet, of every processor.

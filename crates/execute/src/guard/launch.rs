@@ -17,7 +17,7 @@ use nix::sys::resource::{Resource, setrlimit};
 use serde::{Deserialize, Serialize};
 
 use super::calls::{Filters, Guarded};
-use super::group::Handles;
+use super::enclose::View;
 use super::order::{Files, RunOrder};
 use super::priority;
 use super::processes::SUBCOMMAND;
@@ -52,23 +52,22 @@ impl Launch {
         }
     }
 
-    /// Starts a command of this program that becomes the launched one in a group. `command` has its folder, environment and
-    /// output.
+    /// Starts a command of this program that becomes the launched one in this view, and in its control group. `command` has its
+    /// folder, environment and output.
     ///
     /// # Errors
     /// In words: the step that failed.
-    pub(super) fn start(
-        &self,
-        mut command: Command,
-        group: Option<&Handles>,
-    ) -> Result<Child, String> {
+    pub(super) fn start(&self, mut command: Command, view: &View) -> Result<Child, String> {
         let failed = |error: &dyn std::fmt::Display| format!("cannot start the command: {error}");
         let (mut own, its) = UnixStream::pair().map_err(|e| failed(&e))?;
         command.stdin(OwnedFd::from(its)).process_group(0);
         let mut child = command.spawn().map_err(|e| failed(&e))?;
         drop(command); // it holds the other end
         let mut begin = || -> io::Result<String> {
-            if let Some(group) = group {
+            // If memory runs out, the system should kill the command, not its guard. Some systems do not let it choose.
+            let choice = format!("{}/oom_score_adj", child.id());
+            let _ = fs::write(view.processes().join(choice), "1000");
+            if let Some(group) = &view.group {
                 let in_group = |e: io::Error| io::Error::other(format!("its control group: {e}"));
                 group.take(child.id()).map_err(in_group)?;
             }
@@ -103,8 +102,6 @@ impl Launch {
             if let Some(most) = self.tasks {
                 limit(Resource::RLIMIT_NPROC, most, most)?;
             }
-            // If memory runs out, the system should kill the command, not its guard. Some systems do not let it choose.
-            let _ = fs::write("/proc/self/oom_score_adj", "1000");
             priority::set(self.niceness).map_err(|e| format!("its priority: {e}"))?;
             match &self.guarded {
                 Some(guarded) => Filters::new(guarded)?.set().map_err(|e| e.to_string()),
