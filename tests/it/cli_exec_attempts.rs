@@ -88,6 +88,7 @@ const ATTEMPTS: &[(&str, bool, bool)] = &[
     ("change-devices", false, true), // as root
     ("change-hidden", false, true),
     ("change-proc", false, true),
+    ("lease", false, false),
     ("terminal", false, false),
     ("guard-files", false, false),
     ("guard-time", false, false),

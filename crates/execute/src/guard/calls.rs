@@ -143,6 +143,8 @@ const OF_USER: [(i64, u64); 2] = [(libc::SYS_setpriority, 2), (libc::SYS_ioprio_
 
 /// Requests that choose the process which gets a file's signals, and that `libc` does not know.
 const F_SETOWN_EX: u64 = 15;
+/// Requests for a lease of a file, or of a folder (new in Linux 6.19): whoever opens it waits for the holder.
+const LEASES: [u64; 2] = [libc::F_SETLEASE as u64, 1040];
 const FIOSETOWN: libc::Ioctl = 0x8901;
 const SIOCSPGRP: libc::Ioctl = 0x8902;
 
@@ -212,13 +214,16 @@ impl Filters {
             refused.insert(call, is_any(&guarded_numbers)?);
         }
         // Signals that tell of files may go to any process. Of the newer call that says so, the process lies in memory.
-        let mut owners = vec![one((1, SeccompCmpOp::Eq, F_SETOWN_EX))?];
+        let mut requests = vec![one((1, SeccompCmpOp::Eq, F_SETOWN_EX))?];
         for &number in &guarded_numbers {
             let owner = u64::from(number.cast_unsigned());
             let set = (1, SeccompCmpOp::Eq, libc::F_SETOWN as u64);
-            owners.push(rule(&[set, (2, SeccompCmpOp::Eq, owner)])?);
+            requests.push(rule(&[set, (2, SeccompCmpOp::Eq, owner)])?);
         }
-        refused.insert(libc::SYS_fcntl, owners);
+        for lease in LEASES {
+            requests.push(one((1, SeccompCmpOp::Eq, lease))?);
+        }
+        refused.insert(libc::SYS_fcntl, requests);
         refused.insert(libc::SYS_tkill, is_any(&guarded.threads)?);
         let (families, protocols) = socket_rules().map_err(|e| failed(&e))?;
         // Its flags lie in memory, where no filter can read them; libraries then use the older call.
