@@ -134,6 +134,9 @@ pub(super) fn mount_view(order: &RunOrder) -> Result<View, Refusal> {
         }
         Files::Layered | Files::InPlace => {
             layers(order, &mounts, &mut view)?;
+            if order.group.is_none() {
+                bound_watches()?;
+            }
             read_only(Path::new("/proc"), quiet).map_err(at("/proc, read-only"))?;
         }
     }
@@ -164,6 +167,23 @@ fn bound_processes(tasks: usize) -> bool {
         return fs::write("/proc/sys/kernel/pid_max", (300 + tasks).to_string()).is_ok();
     }
     false
+}
+
+/// Limits how many instances and watches of inotify(7) the namespaces' users have together: the kernel keeps up to 8 MB of events
+/// for each instance, and without a control group it counts them for nobody.
+fn bound_watches() -> Result<(), Refusal> {
+    for (name, most) in [("max_inotify_instances", 8), ("max_inotify_watches", 16384)] {
+        let file = format!("/proc/sys/user/{name}");
+        let text = match fs::read_to_string(&file) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => continue, // a kernel without
+            Err(error) => return Err(format!("{file}: {error}")),
+        };
+        if text.trim().parse::<u64>().is_ok_and(|now| now > most) {
+            fs::write(&file, most.to_string()).map_err(at(&file))?;
+        }
+    }
+    Ok(())
 }
 
 /// A mount of the system.
@@ -346,9 +366,12 @@ fn layers(order: &RunOrder, mounts: &[Mount], view: &mut View) -> Result<(), Ref
         // Sockets of the system's services: files, which no network namespace isolates.
         empty(Path::new("/run"), "/dev/run").map_err(at("/run"))?;
     }
+    fs::create_dir("/dev/hidden").map_err(at("hide"))?;
     let secrets = secrets().into_iter().map(|path| Hidden { path, kept: Vec::new() });
-    for hidden in order.hidden.iter().cloned().chain(secrets) {
-        hide(&hidden, &stage.join("null")).map_err(at(&hidden.path.display().to_string()))?;
+    for (number, hidden) in order.hidden.iter().cloned().chain(secrets).enumerate() {
+        let place = format!("/dev/hidden/{number}");
+        hide(&hidden, &stage.join("null"), &place)
+            .map_err(at(&hidden.path.display().to_string()))?;
     }
     fs::create_dir_all(&order.folder).map_err(at("the copy"))?;
     match order.files {
@@ -445,8 +468,8 @@ fn secrets() -> Vec<PathBuf> {
     of_user.chain(system.map(PathBuf::from)).chain(keys).filter(|path| path.exists()).collect()
 }
 
-/// Makes a folder empty, but for what is kept of it, or a file.
-fn hide(hidden: &Hidden, null: &Path) -> Result<(), Refusal> {
+/// Makes a folder empty, but for what is kept of it, or a file. What is written to the folder is stored at `place`.
+fn hide(hidden: &Hidden, null: &Path, place: &str) -> Result<(), Refusal> {
     let Ok(metadata) = fs::metadata(&hidden.path) else {
         return Ok(()); // not there, or in one that was hidden before
     };
@@ -456,7 +479,7 @@ fn hide(hidden: &Hidden, null: &Path) -> Result<(), Refusal> {
     }
     let kept = hidden.kept.iter().filter(|path| path.exists());
     let kept: Vec<Held> = kept.map(|path| Held::new(path)).collect::<Result<_, _>>()?;
-    tmpfs(&hidden.path, "size=1m").map_err(&failed)?;
+    empty(&hidden.path, place).map_err(at("hide"))?;
     for part in kept {
         fs::create_dir_all(&part.path).map_err(at("hide"))?;
         bind(&part.reach(), &part.path, MsFlags::MS_REC).map_err(&failed)?;
@@ -530,7 +553,8 @@ fn make_devices(stage: &Path, devices: &[Held], mounts: &[Mount]) -> Result<(), 
     make().map_err(failed)?;
     // Terminals are optional.
     let flags = MsFlags::MS_NOSUID | MsFlags::MS_NOEXEC;
-    let options = Some("newinstance,ptmxmode=0666,mode=0620");
+    // The kernel keeps up to 150 KB for each, and counts them for nobody.
+    let options = Some("newinstance,ptmxmode=0666,mode=0620,max=256");
     let _ = mount(Some("devpts"), &stage.join("pts"), Some("devpts"), flags, options);
     Ok(())
 }

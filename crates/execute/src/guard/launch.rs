@@ -13,7 +13,7 @@ use std::process::{Child, Command, Stdio};
 
 use nix::errno::Errno;
 use nix::sys::prctl;
-use nix::sys::resource::{Resource, setrlimit};
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use serde::{Deserialize, Serialize};
 
 use super::calls::{Filters, Guarded};
@@ -21,6 +21,9 @@ use super::enclose::View;
 use super::order::{Files, RunOrder};
 use super::priority;
 use super::processes::SUBCOMMAND;
+
+/// Largest number of open files of each process, if nothing counts the kernel's memory for them.
+const OPEN_FILES: u64 = 4096;
 
 /// Start of a command: its limits, priority and filters.
 #[derive(Serialize, Deserialize)]
@@ -31,6 +34,8 @@ pub(super) struct Launch {
     cpu_seconds: u64,
     /// Limit of a file's size, in bytes.
     file_bytes: Option<u64>,
+    /// Limit of open files of each process.
+    open_files: Option<u64>,
     /// Limit of the user's processes and threads.
     tasks: Option<u64>,
     niceness: i32,
@@ -46,6 +51,8 @@ impl Launch {
             command: order.command.clone(),
             cpu_seconds: order.limits.cpu_seconds.ceil() as u64 + 2,
             file_bytes: (!has_files).then(|| order.limits.disk_mb.saturating_mul(1 << 20)),
+            // In a control group, the kernel counts its own memory for them.
+            open_files: (!has_files && order.group.is_none()).then_some(OPEN_FILES),
             tasks: alone.then(|| order.limits.tasks() as u64),
             niceness: order.niceness,
             guarded,
@@ -98,6 +105,11 @@ impl Launch {
             limit(Resource::RLIMIT_CPU, self.cpu_seconds, self.cpu_seconds + 2)?;
             if let Some(bytes) = self.file_bytes {
                 limit(Resource::RLIMIT_FSIZE, bytes, bytes)?;
+            }
+            if let Some(most) = self.open_files {
+                let (soft, hard) =
+                    getrlimit(Resource::RLIMIT_NOFILE).map_err(step("a limit of the system"))?;
+                limit(Resource::RLIMIT_NOFILE, soft.min(most), hard.min(most))?;
             }
             if let Some(most) = self.tasks {
                 limit(Resource::RLIMIT_NPROC, most, most)?;

@@ -336,9 +336,10 @@ impl Started {
             return Some(Ended::Unseen);
         };
         self.peak = self.peak.max(memory.with(hidden));
-        if memory.with(hidden) > most {
-            // Forked processes share memory they have not changed; only this counts it once.
-            let exact = memory.once(&processes).with(hidden);
+        if memory.with(hidden).saturating_add(memory.files) > most {
+            // Forked processes share memory they have not changed, and pipes; only this counts them once.
+            let Ok(files) = processes::of_files(&processes) else { return Some(Ended::Unseen) };
+            let exact = memory.once(&processes).with(hidden).saturating_add(files);
             return (exact > most).then_some(Ended::Memory);
         }
         None
