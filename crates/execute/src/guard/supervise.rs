@@ -353,7 +353,12 @@ impl Started {
             Some((fs.blocks() - fs.blocks_free()) as u64 * fs.fragment_size() as u64)
         };
         let in_files = self.view.in_memory.iter().filter_map(used).sum();
-        let Ok(counts) = group.counts(in_files) else { return Some(Ended::Unseen) };
+        let Ok(mut counts) = group.counts(in_files) else { return Some(Ended::Unseen) };
+        if self.alone && !order.network {
+            let Ok(unaccepted) = processes::of_unaccepted() else { return Some(Ended::Unseen) };
+            counts.memory += unaccepted;
+            counts.apart += unaccepted;
+        }
         let (limits, most) = (&order.limits, mega(order.limits.memory_mb));
         if counts.refused > 0 {
             return Some(Ended::Processes);
