@@ -461,6 +461,21 @@ fn mining_reads_no_link_that_a_suite_left() {
     }
 }
 
+/// Each listed test may be run for each task.
+#[test]
+fn a_list_of_more_tests_than_mining_takes_is_refused() {
+    let place = Place::empty();
+    let code = "def add(a, b):\n    return a + b\n";
+    place.write("repos/demo/calc.py", code);
+    place.write("tasks.jsonl", jsonl(&[task("demo/0", "demo/calc.py", code, 1, 1)]));
+    let args =
+        "--repos-dir repos --tasks tasks.jsonl --cache-dir cache --threads 1 --isolation auto";
+    let list = "--list-tests-cmd 'seq 1 10001' --test-cmd 'true {tests}' -o map.jsonl";
+    place
+        .shell(&format!("repoformer eval --exec --mine-tests {args} {list}"))
+        .says(&["the list command (--list-tests-cmd) lists more than 10000 tests"]);
+}
+
 /// What tests commonly use sockets for needs none of those that are refused.
 #[test]
 #[ignore = "needs python3"]
