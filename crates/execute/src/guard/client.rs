@@ -229,7 +229,7 @@ impl Guard {
             let _ = input.write_all(&line);
             let (answered, waits) = mpsc::channel::<()>();
             thread::scope(|scope| {
-                scope.spawn(move || end_if_stopped(number, &waits));
+                scope.spawn(move || end_if_stopped(number, stage != "open", &waits));
                 let read = stdout.read_to_end(&mut answer);
                 drop(answered);
                 read
@@ -244,17 +244,23 @@ impl Guard {
     }
 }
 
-/// Kills a guard that a command has stopped, since a stopped guard enforces no limit. Returns once the guard's answer has been read.
-fn end_if_stopped(guard: Pid, waits: &mpsc::Receiver<()>) {
+/// Kills a guard that is stopped, since a stopped guard enforces no limit. `has_inner` says that it has started a second one in its
+/// namespaces. Returns once the guard's answer has been read.
+fn end_if_stopped(guard: Pid, has_inner: bool, waits: &mpsc::Receiver<()>) {
     let mut seen = 0;
     while waits.recv_timeout(Duration::from_millis(200)) == Err(mpsc::RecvTimeoutError::Timeout) {
-        let is_stopped = processes::state(guard).is_some_and(|state| matches!(state, 'T' | 't'));
-        seen = if is_stopped { seen + 1 } else { 0 };
+        let inner = if has_inner { processes::children(guard) } else { Vec::new() };
+        let mut stopped = inner.into_iter().chain([guard]);
+        let is_stopped =
+            |pid: &Pid| processes::state(*pid).is_some_and(|state| matches!(state, 'T' | 't'));
+        let Some(stopped) = stopped.find(is_stopped) else {
+            seen = 0;
+            continue;
+        };
+        seen += 1;
         // A single stop may be an accident, which the guard survives.
         let signal = if seen < 3 { Signal::SIGCONT } else { Signal::SIGKILL };
-        if is_stopped {
-            let _ = kill(guard, signal);
-        }
+        let _ = kill(stopped, signal);
     }
 }
 

@@ -172,6 +172,12 @@ fn read(pid: i32) -> io::Result<Option<Process>> {
     parse().map(Some).ok_or_else(|| io::Error::other(format!("{path}: {stat:?}")))
 }
 
+/// Returns the children of a process's first thread; none if the kernel does not list them.
+pub(super) fn children(pid: Pid) -> Vec<Pid> {
+    let text = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
+    text.split_ascii_whitespace().filter_map(|pid| pid.parse().ok()).map(Pid::from_raw).collect()
+}
+
 /// The letter of a process's state, such as `T` of a stopped one; `None` if it cannot be read.
 pub(super) fn state(pid: Pid) -> Option<char> {
     let stat = read_file(&format!("/proc/{pid}/stat")).ok()??;
