@@ -293,6 +293,11 @@ fn attempt(word: &str, enclosed: bool) {
         ".config/containers/auth.json",
         ".codex/auth.json",
         ".claude/.credentials.json",
+        ".local/share/opencode/auth.json",
+        ".m2/settings.xml",
+        ".local/share/fish/fish_history",
+        "snap/firefox/key4.db",
+        ".var/app/x/key4.db",
     ] {
         place.write(&format!("home/{name}"), "private");
     }
