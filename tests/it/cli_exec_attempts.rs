@@ -36,6 +36,9 @@ const ATTEMPTS: &[(&str, bool, bool)] = &[
     ("udp", false, false), // the test reads it
     ("unix-socket", false, true),
     ("abstract-socket", false, true),
+    ("relative-socket", false, true),
+    ("renamed-socket", false, true),
+    ("pipe-beside", false, true),
     ("packet-socket", false, false),
     ("vsock", false, false),
     ("netlink-socket", false, false),
@@ -263,6 +266,31 @@ fn without_namespaces(place: &Place) -> Option<String> {
     (place.shell(&format!("{prefix} true")).code == Some(0)).then_some(prefix)
 }
 
+/// Sockets and a named pipe of a program outside, in a folder that no run gets a layer over.
+const SERVER: &str = "\
+import os, socket, time
+kept = []
+for bound, name in ('relative', 'relative'), ('before', 'renamed'):
+    kept.append(socket.socket(socket.AF_UNIX))
+    kept[-1].bind(bound)
+    kept[-1].listen()
+    os.rename(bound, name)
+os.mkfifo('pipe')
+kept.append(os.open('pipe', os.O_RDWR))
+open('ready', 'w').close()
+time.sleep(600)
+";
+
+/// Starts a program that listens in a folder.
+fn server(folder: &std::path::Path) -> Sleeper {
+    let mut python = std::process::Command::new("python3");
+    let server = Sleeper(python.args(["-c", SERVER]).current_dir(folder).spawn().unwrap());
+    while !folder.join("ready").exists() {
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    server
+}
+
 /// A process outside, whose command line has this word; ended with the test.
 struct Sleeper(std::process::Child);
 
@@ -304,7 +332,10 @@ fn attempt(word: &str, enclosed: bool) {
     place.write("cache/exec/tasks/earlier.jsonl", "private");
     place.write("copies/demo/7/demo/calc.py", CALC); // of another worker
     place.write("map.jsonl", jsonl(&[json!({"task_id": "demo/0", "tests": ["tests.test_calc"]})]));
-    let variables = format!("PORT={port} WORD={word}");
+    // Not below the folders for temporary files, nor the home folder.
+    let sockets = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let _server = server(sockets.path());
+    let variables = format!("PORT={port} WORD={word} SOCKETS={}", sockets.path().display());
     let runner = "python3 -m unittest {tests}";
     let flags = "--tests map.jsonl --exec-results found/results.jsonl --work-dir copies";
     let open = format!("{flags} --isolation auto");

@@ -1,8 +1,7 @@
 //! Starting guards and sending them orders.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::io::{self, Read, Write};
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::mpsc;
@@ -19,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use super::group::{Bounds, Group};
 use super::order::{Ended, Files, Hidden, Limits, RunOrder, RunOutcome};
 use super::processes::SUBCOMMAND;
-use super::{priority, processes};
+use super::{priority, processes, sockets};
 
 /// Counter of a run's memory, processes and processor time.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -174,7 +173,7 @@ impl Guard {
         if self.enclosure.enclosed && !order.network && !set_up {
             // Sockets in the file system, which no namespace closes off.
             let hidden = |path| Hidden { path, kept: Vec::new() };
-            order.hidden.extend(listening().into_iter().map(hidden));
+            order.hidden.extend(sockets::reachable().into_iter().map(hidden));
         }
         let stage = match (self.enclosure.enclosed, order.network) {
             (false, _) => "open",
@@ -262,17 +261,6 @@ fn end_if_stopped(guard: Pid, has_inner: bool, waits: &mpsc::Receiver<()>) {
         let signal = if seen < 3 { Signal::SIGCONT } else { Signal::SIGKILL };
         let _ = kill(stopped, signal);
     }
-}
-
-/// Sockets in the file system that programs of this machine listen on.
-fn listening() -> Vec<PathBuf> {
-    let text = std::fs::read("/proc/net/unix").unwrap_or_default();
-    let last = |line: &[u8]| {
-        let at = memchr::memchr(b'/', line)?;
-        Some(PathBuf::from(OsStr::from_bytes(&line[at..])))
-    };
-    let found: Vec<PathBuf> = text.split(|byte| *byte == b'\n').filter_map(last).collect();
-    found.into_iter().filter(|path| path.exists()).collect()
 }
 
 /// A command that does nothing.
