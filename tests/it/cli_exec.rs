@@ -282,6 +282,7 @@ fn a_killed_guard_leaves_no_process() {
         ("auto", "inside", kill),
         ("off", "open", stop),
         ("auto", "enclosed", stop),
+        ("auto", "inside", stop),
     ] {
         for prefix in ["", hidden].into_iter().take(if has_hidden { 2 } else { 1 }) {
             let (place, nap) = (place(), "4242.7");

@@ -36,6 +36,9 @@ const ATTEMPTS: &[(&str, bool, bool)] = &[
     ("udp", false, false), // the test reads it
     ("unix-socket", false, true),
     ("abstract-socket", false, true),
+    ("relative-socket", false, true),
+    ("renamed-socket", false, true),
+    ("pipe-beside", false, true),
     ("packet-socket", false, false),
     ("vsock", false, false),
     ("netlink-socket", false, false),
@@ -85,6 +88,10 @@ const ATTEMPTS: &[(&str, bool, bool)] = &[
     ("clock", false, false),
     ("unfiltered", false, false),
     ("devices", false, true),
+    ("change-devices", false, true), // as root
+    ("change-hidden", false, true),
+    ("change-proc", false, true),
+    ("lease", false, false),
     ("terminal", false, false),
     ("guard-files", false, false),
     ("guard-time", false, false),
@@ -259,6 +266,31 @@ fn without_namespaces(place: &Place) -> Option<String> {
     (place.shell(&format!("{prefix} true")).code == Some(0)).then_some(prefix)
 }
 
+/// Sockets and a named pipe of a program outside, in a folder that no run gets a layer over.
+const SERVER: &str = "\
+import os, socket, time
+kept = []
+for bound, name in ('relative', 'relative'), ('before', 'renamed'):
+    kept.append(socket.socket(socket.AF_UNIX))
+    kept[-1].bind(bound)
+    kept[-1].listen()
+    os.rename(bound, name)
+os.mkfifo('pipe')
+kept.append(os.open('pipe', os.O_RDWR))
+open('ready', 'w').close()
+time.sleep(600)
+";
+
+/// Starts a program that listens in a folder.
+fn server(folder: &std::path::Path) -> Sleeper {
+    let mut python = std::process::Command::new("python3");
+    let server = Sleeper(python.args(["-c", SERVER]).current_dir(folder).spawn().unwrap());
+    while !folder.join("ready").exists() {
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    server
+}
+
 /// A process outside, whose command line has this word; ended with the test.
 struct Sleeper(std::process::Child);
 
@@ -289,13 +321,21 @@ fn attempt(word: &str, enclosed: bool) {
         ".config/containers/auth.json",
         ".codex/auth.json",
         ".claude/.credentials.json",
+        ".local/share/opencode/auth.json",
+        ".m2/settings.xml",
+        ".local/share/fish/fish_history",
+        "snap/firefox/key4.db",
+        ".var/app/x/key4.db",
     ] {
         place.write(&format!("home/{name}"), "private");
     }
     place.write("cache/exec/tasks/earlier.jsonl", "private");
     place.write("copies/demo/7/demo/calc.py", CALC); // of another worker
     place.write("map.jsonl", jsonl(&[json!({"task_id": "demo/0", "tests": ["tests.test_calc"]})]));
-    let variables = format!("PORT={port} WORD={word}");
+    // Not below the folders for temporary files, nor the home folder.
+    let sockets = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let _server = server(sockets.path());
+    let variables = format!("PORT={port} WORD={word} SOCKETS={}", sockets.path().display());
     let runner = "python3 -m unittest {tests}";
     let flags = "--tests map.jsonl --exec-results found/results.jsonl --work-dir copies";
     let open = format!("{flags} --isolation auto");
@@ -457,6 +497,21 @@ fn mining_reads_no_link_that_a_suite_left() {
     }
 }
 
+/// Each listed test may be run for each task.
+#[test]
+fn a_list_of_more_tests_than_mining_takes_is_refused() {
+    let place = Place::empty();
+    let code = "def add(a, b):\n    return a + b\n";
+    place.write("repos/demo/calc.py", code);
+    place.write("tasks.jsonl", jsonl(&[task("demo/0", "demo/calc.py", code, 1, 1)]));
+    let args =
+        "--repos-dir repos --tasks tasks.jsonl --cache-dir cache --threads 1 --isolation auto";
+    let list = "--list-tests-cmd 'seq 1 10001' --test-cmd 'true {tests}' -o map.jsonl";
+    place
+        .shell(&format!("repoformer eval --exec --mine-tests {args} {list}"))
+        .says(&["the list command (--list-tests-cmd) lists more than 10000 tests"]);
+}
+
 /// What tests commonly use sockets for needs none of those that are refused.
 #[test]
 #[ignore = "needs python3"]
@@ -469,7 +524,7 @@ fn common_uses_of_sockets_go_on() {
 }
 
 /// Ways to take more than the limits allow, and their statuses if the kernel counts and if the guard does.
-const HOGS: [(&str, &str, &str); 33] = [
+const HOGS: [(&str, &str, &str); 39] = [
     ("memory", "out-of-memory", "out-of-memory"),
     ("time", "timeout", "timeout"),
     ("processes", "error", "error"),
@@ -503,6 +558,12 @@ const HOGS: [(&str, &str, &str); 33] = [
     ("files-in-memory", "error", "error"),
     ("mapped-files", "error", "error"),
     ("files-in-two-places", "error", "error"),
+    ("files-in-hidden-folders", "fail", "fail"),
+    ("many-pipes", "out-of-memory", "out-of-memory"),
+    ("pipes-of-threads", "out-of-memory", "fail"),
+    ("waiting-events", "out-of-memory", "fail"),
+    ("rule-sets", "pass", "fail"),
+    ("unaccepted", "out-of-memory", "out-of-memory"),
 ];
 
 fn hog(prefix: &str, is_counted: bool) {

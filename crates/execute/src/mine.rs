@@ -5,8 +5,8 @@
 //! Each candidate is then run alone with the planted failure, those that reach the fewest holes first, until enough tests
 //! have detected it; they must pass with the reference text.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Mutex, PoisonError};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use rayon::prelude::*;
 use repoformer_core::task::TaskSet;
@@ -14,6 +14,7 @@ use repoformer_store::error::{Error, Result};
 use repoformer_store::progress;
 use repoformer_text::message;
 use repoformer_text::message::{Message, UserChoice};
+use rustc_hash::FxHashMap;
 use serde_json::{Value, json};
 
 use super::command::{Template, Values};
@@ -30,6 +31,10 @@ const PROBE: &str = include_str!("probe.py");
 const FOLDER: &str = ".repoformer-mining";
 /// Number of candidates tried for each wanted test.
 const TRIES: usize = 5;
+/// Largest number of tests that a list command may print: each may be run for each task.
+const MOST_LISTED: usize = 10_000;
+/// Largest number of tests that may reach the holes of a repository.
+const MOST_REACHING: usize = 100_000;
 
 /// Settings of mining.
 #[derive(Debug, Clone)]
@@ -138,8 +143,17 @@ fn in_parallel<T: Send>(
     results.into_iter().collect()
 }
 
-/// Tests to try for each task, by its index, in the order in which they are tried.
-type Candidates = BTreeMap<usize, Vec<String>>;
+/// Candidates of each task, by its index.
+type Candidates = BTreeMap<usize, TaskCandidates>;
+
+/// Tests that may detect a failure in one task's hole.
+#[derive(Debug, Clone)]
+struct TaskCandidates {
+    /// Tests to try, in this order. Tasks share their names.
+    tests: Arc<[Arc<str>]>,
+    /// Number of candidates, with those that are not tried.
+    count: usize,
+}
 
 struct Work<'a> {
     tasks: &'a TaskSet,
@@ -194,14 +208,21 @@ impl Work<'_> {
             ..RunOrder::default()
         };
         Ok(self.suite(repository, worker, order)?.and_then(|(text, output)| {
-            let lines = text.lines().map(|line| line.trim().to_owned());
-            let tests: Vec<String> = lines.filter(|line| !line.is_empty()).collect();
+            let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+            let tests: Arc<[Arc<str>]> = lines.take(MOST_LISTED + 1).map(Arc::from).collect();
+            if tests.len() > MOST_LISTED {
+                let end = format!(
+                    " lists more than {MOST_LISTED} tests, and each may be run for each task"
+                );
+                return Err(message!["the ", UserChoice::ListCommand, end]);
+            }
             if tests.is_empty() {
                 let end = tail(output.trim(), 300);
                 let end = format!(" lists no test: {end}");
                 return Err(message!["the ", UserChoice::ListCommand, end]);
             }
-            Ok(tasks.iter().map(|task| (*task, tests.clone())).collect())
+            let candidates = TaskCandidates { count: tests.len(), tests };
+            Ok(tasks.iter().map(|task| (*task, candidates.clone())).collect())
         }))
     }
 
@@ -243,7 +264,7 @@ impl Work<'_> {
                 )
                 .into());
             }
-            Ok(in_order(&text, tasks))
+            in_order(&text, tasks, TRIES * self.mining.max_tests).map_err(Message::from)
         }))
     }
 
@@ -329,11 +350,7 @@ impl Work<'_> {
             return Ok((Vec::new(), Some("no test reaches its hole".into())));
         };
         let mut kept: Vec<String> = Vec::new();
-        let most = match self.mining.list {
-            Some(_) => usize::MAX,
-            None => TRIES * self.mining.max_tests,
-        };
-        for (turn, test) in candidates.iter().take(most).enumerate() {
+        for (turn, test) in candidates.tests.iter().enumerate() {
             if kept.len() == self.mining.max_tests {
                 break;
             }
@@ -341,10 +358,10 @@ impl Work<'_> {
             if matches!(status, Status::Fail | Status::Error)
                 && self.one(task, subject, test, Filling::Truth, turn, worker)? == Status::Pass
             {
-                kept.push(test.clone());
+                kept.push(test.to_string());
             }
         }
-        let reason = format!("none of {} tests detects a failure in its hole", candidates.len());
+        let reason = format!("none of {} tests detects a failure in its hole", candidates.count);
         let reason = kept.is_empty().then(|| reason.into());
         Ok((kept, reason))
     }
@@ -354,14 +371,14 @@ impl Work<'_> {
         &self,
         task: usize,
         subject: &Subject,
-        test: &String,
+        test: &str,
         kind: Filling,
         turn: usize,
         worker: usize,
     ) -> Result<Status> {
         let of = &self.tasks.tasks()[task];
         let command = self.mining.templates[subject.repository].fill(Values {
-            tests: std::slice::from_ref(test),
+            tests: &[test.to_owned()],
             repository: &of.repository,
             task_id: &of.id,
             path: of.file_in_repository(),
@@ -388,34 +405,77 @@ impl Work<'_> {
 }
 
 /// Orders candidates from lines of `number<TAB>test`: tests that reach few holes are specific to them. A hole that is reached
-/// while its file is loaded has every test as a candidate.
-fn in_order(reached: &str, tasks: &[usize]) -> Candidates {
-    let mut holes: BTreeMap<&str, BTreeSet<usize>> = BTreeMap::new();
-    for line in reached.lines() {
-        if let Some((hole, test)) = line.split_once('\t')
-            && let Ok(hole) = hole.parse::<usize>()
-            && !test.contains("_FailedTest")
-        {
-            holes.entry(test).or_default().insert(hole);
+/// while its file is loaded has every test as a candidate. The first `most` of each task are kept.
+///
+/// # Errors
+/// In words: more tests than a suite has.
+fn in_order(reached: &str, tasks: &[usize], most: usize) -> Result<Candidates, String> {
+    let reaching = Reaching::read(reached, tasks)?;
+    let names: Vec<Arc<str>> = reaching.tests.iter().map(|(name, _)| Arc::from(*name)).collect();
+    let mut ranks: FxHashMap<usize, Vec<usize>> = FxHashMap::default();
+    for (rank, (_, holes)) in reaching.tests.iter().enumerate() {
+        for &hole in holes {
+            ranks.entry(hole).or_default().push(rank);
         }
     }
-    let while_loading = holes.remove("").unwrap_or_default();
-    let mut tests: Vec<(&str, &BTreeSet<usize>)> =
-        holes.iter().map(|(test, holes)| (*test, holes)).collect();
-    tests.sort_by_key(|(test, holes)| (holes.len(), *test));
     let mut candidates = Candidates::new();
     for &task in tasks {
-        let reaching = tests.iter().filter(|(_, holes)| holes.contains(&task));
-        let mut found: Vec<String> = reaching.map(|(test, _)| (*test).to_owned()).collect();
-        if while_loading.contains(&task) {
-            let others = tests.iter().filter(|(_, holes)| !holes.contains(&task));
-            found.extend(others.map(|(test, _)| (*test).to_owned()));
-        }
-        if !found.is_empty() {
-            candidates.insert(task, found);
+        let own = ranks.get(&task).map_or(&[][..], Vec::as_slice);
+        let is_loaded = reaching.while_loading.binary_search(&task).is_ok();
+        let count = if is_loaded { names.len() } else { own.len() };
+        let all = if is_loaded { names.len() } else { 0 };
+        let others = (0..all).filter(|rank| own.binary_search(rank).is_err());
+        let first = own.iter().copied().chain(others).take(most);
+        let tests = first.map(|rank| Arc::clone(&names[rank])).collect();
+        if count > 0 {
+            candidates.insert(task, TaskCandidates { tests, count });
         }
     }
-    candidates
+    Ok(candidates)
+}
+
+/// Tests that reach holes of tasks.
+struct Reaching<'a> {
+    /// Name of each test, and the holes that it reaches, sorted; those that reach the fewest first, then by name.
+    tests: Vec<(&'a str, Vec<usize>)>,
+    /// Holes that are reached while their file is loaded, sorted.
+    while_loading: Vec<usize>,
+}
+
+impl<'a> Reaching<'a> {
+    /// Reads lines of `number<TAB>test`; `tasks` are sorted.
+    fn read(reached: &'a str, tasks: &[usize]) -> Result<Self, String> {
+        let mut of_test: FxHashMap<&str, Vec<usize>> = FxHashMap::default();
+        let mut while_loading: Vec<usize> = Vec::new();
+        for line in reached.lines() {
+            if let Some((hole, test)) = line.split_once('\t')
+                && let Ok(hole) = hole.parse::<usize>()
+                && tasks.binary_search(&hole).is_ok()
+                && !test.contains("_FailedTest")
+            {
+                let holes = match test {
+                    "" => &mut while_loading,
+                    _ => of_test.entry(test).or_default(),
+                };
+                if holes.last() != Some(&hole) {
+                    holes.push(hole);
+                }
+            }
+            if of_test.len() > MOST_REACHING {
+                return Err(format!(
+                    "by its own word, more than {MOST_REACHING} tests of the whole suite reach its holes"
+                ));
+            }
+        }
+        for holes in of_test.values_mut().chain([&mut while_loading]) {
+            holes.sort_unstable();
+            holes.dedup();
+            holes.shrink_to_fit();
+        }
+        let mut tests: Vec<(&str, Vec<usize>)> = of_test.into_iter().collect();
+        tests.sort_unstable_by(|one, other| (one.1.len(), one.0).cmp(&(other.1.len(), other.0)));
+        Ok(Self { tests, while_loading })
+    }
 }
 
 #[cfg(test)]
@@ -424,13 +484,32 @@ mod tests {
 
     #[test]
     fn tests_that_come_by_few_holes_come_first() {
-        let found = in_order(
-            "0\tt.b\n1\tt.b\n0\tt.c\n2\t\n0\tt.a\n1\tt.a\n2\tt.a\nnonsense\n9\tunittest.loader._FailedTest.x\n",
-            &[0, 1, 2, 3],
-        );
-        assert_eq!(found[&0], ["t.c", "t.b", "t.a"]);
-        assert_eq!(found[&1], ["t.b", "t.a"]);
-        assert_eq!(found[&2], ["t.a", "t.c", "t.b"]); // passed while loading
-        assert_eq!(found.get(&3), None);
+        let reached = "0\tt.b\n1\tt.b\n0\tt.c\n2\t\n0\tt.a\n1\tt.a\n2\tt.a\nnonsense\n7\tt.d\n\
+                       2\tunittest.loader._FailedTest.x\n";
+        let names = |most: usize, task: usize| {
+            let found = in_order(reached, &[0, 1, 2, 3], most).unwrap();
+            found.get(&task).map(|found| {
+                let names: Vec<String> = found.tests.iter().map(|test| test.to_string()).collect();
+                (names.join(" "), found.count)
+            })
+        };
+        assert_eq!(names(9, 0), Some(("t.c t.b t.a".into(), 3)));
+        assert_eq!(names(9, 1), Some(("t.b t.a".into(), 2)));
+        assert_eq!(names(9, 2), Some(("t.a t.c t.b".into(), 3))); // passed while loading
+        assert_eq!(names(2, 2), Some(("t.a t.c".into(), 3)));
+        assert_eq!(names(9, 3), None);
+    }
+
+    /// A suite may write the list itself.
+    #[test]
+    fn more_tests_than_a_suite_has_are_refused() {
+        let reached: String = (0..MOST_REACHING + 1).map(|n| format!("0\tt{n}\n")).collect();
+        let refused = in_order(&reached, &[0], 5).unwrap_err();
+        assert!(refused.contains("more than 100000 tests"), "{refused}");
+        let most = reached.trim_end().rsplit_once('\n').unwrap().0;
+        let tasks: Vec<usize> = (0..1000).collect();
+        let loaded: String = tasks.iter().map(|task| format!("{task}\t\n")).collect();
+        let found = in_order(&format!("{loaded}{most}\n"), &tasks, 5).unwrap();
+        assert!(found.values().all(|found| found.tests.len() == 5 && found.count == MOST_REACHING));
     }
 }

@@ -42,11 +42,6 @@ impl Guarded {
         }
         Self { processes, threads, counted }
     }
-
-    /// Numbers of the guard's threads.
-    pub(super) fn threads(&self) -> &[i32] {
-        &self.threads
-    }
 }
 
 /// Number of a call that `libc` does not know yet, of every processor.
@@ -137,6 +132,9 @@ const UNSEEN: &[i64] = &[
     libc::SYS_msgget,
     libc::SYS_semget,
     libc::SYS_vmsplice, // a pipe holds a whole large page for each part of one
+    libc::SYS_landlock_create_ruleset,
+    libc::SYS_landlock_add_rule,
+    libc::SYS_landlock_restrict_self,
 ];
 
 /// Settings of a socket that let it hold more.
@@ -148,6 +146,8 @@ const OF_USER: [(i64, u64); 2] = [(libc::SYS_setpriority, 2), (libc::SYS_ioprio_
 
 /// Requests that choose the process which gets a file's signals, and that `libc` does not know.
 const F_SETOWN_EX: u64 = 15;
+/// Requests for a lease of a file, or of a folder (new in Linux 6.19): whoever opens it waits for the holder.
+const LEASES: [u64; 2] = [libc::F_SETLEASE as u64, 1040];
 const FIOSETOWN: libc::Ioctl = 0x8901;
 const SIOCSPGRP: libc::Ioctl = 0x8902;
 
@@ -191,14 +191,22 @@ impl Filters {
             refused.extend(of_x32().map(|call| (call, Vec::new())));
         }
         let rule = |conditions: &[Condition]| rule(conditions).map_err(|e| failed(&e));
-        let clone =
-            NAMESPACES.iter().map(|&flag| (0, SeccompCmpOp::MaskedEq(flag as u64), flag as u64));
+        let mut clone: Vec<Condition> = NAMESPACES
+            .iter()
+            .map(|&flag| (0, SeccompCmpOp::MaskedEq(flag as u64), flag as u64))
+            .collect();
         // What is typed at a terminal, by the program's user; and who gets the signals of a socket.
         let ioctl = [libc::TIOCSTI, libc::TIOCLINUX, FIOSETOWN, SIOCSPGRP]
             .into_iter()
             .map(|call| (1, SeccompCmpOp::Eq, u64::from(call as u32)));
         let one = |condition| rule(&[condition]);
-        refused.insert(libc::SYS_clone, clone.map(one).collect::<Result<_, _>>()?);
+        if !guarded.counted {
+            clone.push(OWN_FILES);
+            let unshare = u64::from(libc::CLOSE_RANGE_UNSHARE);
+            let own_files = one((2, SeccompCmpOp::MaskedEq(unshare), unshare))?;
+            refused.insert(libc::SYS_close_range, vec![own_files]);
+        }
+        refused.insert(libc::SYS_clone, clone.into_iter().map(one).collect::<Result<_, _>>()?);
         refused.insert(libc::SYS_ioctl, ioctl.map(one).collect::<Result<_, _>>()?);
         let another = |argument| one((argument, SeccompCmpOp::Ne, 0));
         for &call in OF_OTHERS {
@@ -217,13 +225,16 @@ impl Filters {
             refused.insert(call, is_any(&guarded_numbers)?);
         }
         // Signals that tell of files may go to any process. Of the newer call that says so, the process lies in memory.
-        let mut owners = vec![one((1, SeccompCmpOp::Eq, F_SETOWN_EX))?];
+        let mut requests = vec![one((1, SeccompCmpOp::Eq, F_SETOWN_EX))?];
         for &number in &guarded_numbers {
             let owner = u64::from(number.cast_unsigned());
             let set = (1, SeccompCmpOp::Eq, libc::F_SETOWN as u64);
-            owners.push(rule(&[set, (2, SeccompCmpOp::Eq, owner)])?);
+            requests.push(rule(&[set, (2, SeccompCmpOp::Eq, owner)])?);
         }
-        refused.insert(libc::SYS_fcntl, owners);
+        for lease in LEASES {
+            requests.push(one((1, SeccompCmpOp::Eq, lease))?);
+        }
+        refused.insert(libc::SYS_fcntl, requests);
         refused.insert(libc::SYS_tkill, is_any(&guarded.threads)?);
         let (families, protocols) = socket_rules().map_err(|e| failed(&e))?;
         // Its flags lie in memory, where no filter can read them; libraries then use the older call.
@@ -283,6 +294,13 @@ const NAMESPACES: [i32; 7] = [
 /// Number of an argument, and how its lower half compares with a value.
 type Condition = (u8, SeccompCmpOp, u64);
 
+/// Flags of `clone` that make a thread with open files of its own, which the list of its process does not show.
+const OWN_FILES: Condition = (
+    0,
+    SeccompCmpOp::MaskedEq((libc::CLONE_THREAD | libc::CLONE_FILES) as u64),
+    libc::CLONE_THREAD as u64,
+);
+
 /// Calls of x32 that are refused: all that the filters name otherwise.
 fn of_x32() -> impl Iterator<Item = i64> {
     let (bit, own) = X32;
@@ -296,6 +314,7 @@ fn of_x32() -> impl Iterator<Item = i64> {
         libc::SYS_setsockopt,
         libc::SYS_pidfd_send_signal,
         libc::SYS_fcntl,
+        libc::SYS_close_range,
     ];
     let by_number = [OF_OTHERS, OF_PROCESS, UNSEEN].concat();
     let numbers = REFUSED.iter().copied().chain(own).chain(by_argument).chain(by_number);

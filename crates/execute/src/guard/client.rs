@@ -1,8 +1,7 @@
 //! Starting guards and sending them orders.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::io::{self, Read, Write};
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::mpsc;
@@ -21,7 +20,7 @@ use serde::{Deserialize, Serialize};
 use super::group::{Bounds, Group};
 use super::order::{Ended, Files, Hidden, Limits, RunOrder, RunOutcome};
 use super::processes::SUBCOMMAND;
-use super::{priority, processes};
+use super::{priority, processes, sockets};
 
 /// Counter of a run's memory, processes and processor time.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -179,7 +178,7 @@ impl Guard {
         if self.enclosure.enclosed && !order.network && !set_up {
             // Sockets in the file system, which no namespace closes off.
             let hidden = |path| Hidden { path, kept: Vec::new() };
-            order.hidden.extend(listening().into_iter().map(hidden));
+            order.hidden.extend(sockets::reachable().into_iter().map(hidden));
         }
         let stage = match (self.enclosure.enclosed, order.network) {
             (false, _) => "open",
@@ -234,7 +233,7 @@ impl Guard {
             let _ = input.write_all(&line);
             let (answered, waits) = mpsc::channel::<()>();
             thread::scope(|scope| {
-                scope.spawn(move || end_if_stopped(number, &waits));
+                scope.spawn(move || end_if_stopped(number, stage != "open", &waits));
                 let read = stdout.read_to_end(&mut answer);
                 drop(answered);
                 read
@@ -249,29 +248,24 @@ impl Guard {
     }
 }
 
-/// Kills a guard that a command has stopped, since a stopped guard enforces no limit. Returns once the guard's answer has been read.
-fn end_if_stopped(guard: Pid, waits: &mpsc::Receiver<()>) {
+/// Kills a guard that is stopped, since a stopped guard enforces no limit. `has_inner` says that it has started a second one in its
+/// namespaces. Returns once the guard's answer has been read.
+fn end_if_stopped(guard: Pid, has_inner: bool, waits: &mpsc::Receiver<()>) {
     let mut seen = 0;
     while waits.recv_timeout(Duration::from_millis(200)) == Err(mpsc::RecvTimeoutError::Timeout) {
-        let is_stopped = processes::state(guard).is_some_and(|state| matches!(state, 'T' | 't'));
-        seen = if is_stopped { seen + 1 } else { 0 };
+        let inner = if has_inner { processes::children(guard) } else { Vec::new() };
+        let mut stopped = inner.into_iter().chain([guard]);
+        let is_stopped =
+            |pid: &Pid| processes::state(*pid).is_some_and(|state| matches!(state, 'T' | 't'));
+        let Some(stopped) = stopped.find(is_stopped) else {
+            seen = 0;
+            continue;
+        };
+        seen += 1;
         // A single stop may be an accident, which the guard survives.
         let signal = if seen < 3 { Signal::SIGCONT } else { Signal::SIGKILL };
-        if is_stopped {
-            let _ = kill(guard, signal);
-        }
+        let _ = kill(stopped, signal);
     }
-}
-
-/// Sockets in the file system that programs of this machine listen on.
-fn listening() -> Vec<PathBuf> {
-    let text = std::fs::read("/proc/net/unix").unwrap_or_default();
-    let last = |line: &[u8]| {
-        let at = memchr::memchr(b'/', line)?;
-        Some(PathBuf::from(OsStr::from_bytes(&line[at..])))
-    };
-    let found: Vec<PathBuf> = text.split(|byte| *byte == b'\n').filter_map(last).collect();
-    found.into_iter().filter(|path| path.exists()).collect()
 }
 
 /// A command that does nothing.

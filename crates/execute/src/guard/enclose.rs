@@ -2,8 +2,9 @@
 //!
 //! First [`leave`] puts the guard into namespaces of its own, then [`mount_view`], in the first process of the new ones,
 //! mounts what the command sees: every file system read-only and without devices, layers in memory above them for the
-//! folders that commands write to, a `/dev` of harmless devices, a `/proc` of the command's processes. Last comes a second
-//! user namespace: mounts of the first one cannot be undone within it.
+//! folders that commands write to, a `/dev` of harmless devices, a `/proc` of the command's processes. Devices and `/proc` are
+//! read-only, too: their owners and modes are those of the whole system. Last comes a second user namespace: mounts of the
+//! first one cannot be undone within it.
 
 use std::ffi::OsString;
 use std::fs::{self, File, Permissions};
@@ -42,11 +43,16 @@ pub(super) fn leave(network: bool) -> Result<(), Refusal> {
         | CloneFlags::CLONE_NEWIPC;
     flags.set(CloneFlags::CLONE_NEWNET, !network);
     // As root of the namespace: other users lose their rights when they start the inner guard.
-    into_namespaces(flags, 0, 0)
+    into_namespaces(flags, 0, 0, Path::new("/proc"))
 }
 
-/// Enters new namespaces, among them one of users, as this user and group.
-fn into_namespaces(flags: CloneFlags, user: u32, group: u32) -> Result<(), Refusal> {
+/// Enters new namespaces, among them one of users, as this user and group. `processes` is a `/proc` that can be written.
+fn into_namespaces(
+    flags: CloneFlags,
+    user: u32,
+    group: u32,
+    processes: &Path,
+) -> Result<(), Refusal> {
     let (own_user, own_group) = (geteuid(), getegid());
     unshare(flags).map_err(|error| match error {
         Errno::ENOSPC => {
@@ -54,10 +60,12 @@ fn into_namespaces(flags: CloneFlags, user: u32, group: u32) -> Result<(), Refus
         }
         error => format!("namespaces: {error}"),
     })?;
-    let write = |file: &str, text: String| fs::write(file, text).map_err(at(file));
-    write("/proc/self/setgroups", "deny".into())?;
-    write("/proc/self/uid_map", format!("{user} {own_user} 1"))?;
-    write("/proc/self/gid_map", format!("{group} {own_group} 1"))
+    let write = |file: &str, text: String| {
+        fs::write(processes.join(file), text).map_err(at(&format!("/proc/{file}")))
+    };
+    write("self/setgroups", "deny".into())?;
+    write("self/uid_map", format!("{user} {own_user} 1"))?;
+    write("self/gid_map", format!("{group} {own_group} 1"))
 }
 
 /// Returns the user and group outside this namespace that its root represents.
@@ -82,6 +90,20 @@ pub(super) struct View {
     pub(super) in_memory: Vec<PathBuf>,
     /// The run's control group.
     pub(super) group: Option<Handles>,
+    /// A `/proc` that can be written, if the command's cannot.
+    processes: Option<Held>,
+}
+
+impl View {
+    /// Opens a view of everything.
+    pub(super) fn open(order: &RunOrder) -> Result<Self, Refusal> {
+        Ok(Self { group: open_group(order)?, ..Self::default() })
+    }
+
+    /// Returns the path of a `/proc` that the guard can write to.
+    pub(super) fn processes(&self) -> PathBuf {
+        self.processes.as_ref().map_or_else(|| "/proc".into(), Held::reach)
+    }
 }
 
 /// Mounts what an order's command sees; called in the first process of a new process namespace. Whatever fails is refused, but
@@ -112,13 +134,10 @@ pub(super) fn mount_view(order: &RunOrder) -> Result<View, Refusal> {
         }
         Files::Layered | Files::InPlace => {
             layers(order, &mounts, &mut view)?;
-            for name in ["sys", "sysrq-trigger", "irq", "bus"] {
-                let path = Path::new("/proc").join(name);
-                if path.exists() {
-                    bind(&path, &path, MsFlags::empty()).map_err(at("/proc"))?;
-                    read_only(&path, quiet).map_err(at("/proc, read-only"))?;
-                }
+            if order.group.is_none() {
+                bound_watches()?;
             }
+            read_only(Path::new("/proc"), quiet).map_err(at("/proc, read-only"))?;
         }
     }
     if !order.network
@@ -127,7 +146,8 @@ pub(super) fn mount_view(order: &RunOrder) -> Result<View, Refusal> {
         view.notes.push(format!("no loopback device: {error}"));
     }
     // Tests expect to run as the usual user.
-    into_namespaces(CloneFlags::CLONE_NEWUSER | CloneFlags::CLONE_NEWNS, user, group)?;
+    let flags = CloneFlags::CLONE_NEWUSER | CloneFlags::CLONE_NEWNS;
+    into_namespaces(flags, user, group, &view.processes())?;
     std::env::set_current_dir(&order.folder).map_err(at("the copy"))?;
     Ok(view)
 }
@@ -147,6 +167,23 @@ fn bound_processes(tasks: usize) -> bool {
         return fs::write("/proc/sys/kernel/pid_max", (300 + tasks).to_string()).is_ok();
     }
     false
+}
+
+/// Limits how many instances and watches of inotify(7) the namespaces' users have together: the kernel keeps up to 8 MB of events
+/// for each instance, and without a control group it counts them for nobody.
+fn bound_watches() -> Result<(), Refusal> {
+    for (name, most) in [("max_inotify_instances", 8), ("max_inotify_watches", 16384)] {
+        let file = format!("/proc/sys/user/{name}");
+        let text = match fs::read_to_string(&file) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => continue, // a kernel without
+            Err(error) => return Err(format!("{file}: {error}")),
+        };
+        if text.trim().parse::<u64>().is_ok_and(|now| now > most) {
+            fs::write(&file, most.to_string()).map_err(at(&file))?;
+        }
+    }
+    Ok(())
 }
 
 /// A mount of the system.
@@ -176,6 +213,7 @@ fn parse_mount(line: &[u8]) -> Option<Mount> {
     for option in options.split(',') {
         kept |= match option {
             "noexec" => MsFlags::MS_NOEXEC,
+            "nodev" => MsFlags::MS_NODEV,
             "noatime" => MsFlags::MS_NOATIME,
             "nodiratime" => MsFlags::MS_NODIRATIME,
             "relatime" => MsFlags::MS_RELATIME,
@@ -223,6 +261,7 @@ fn read_only(path: &Path, flags: MsFlags) -> nix::Result<()> {
 }
 
 /// A folder that stays reachable when something is mounted over it.
+#[derive(Debug)]
 struct Held {
     path: PathBuf,
     handle: OwnedFd,
@@ -253,7 +292,7 @@ fn private_folders(order: &RunOrder) -> Vec<PathBuf> {
 }
 
 /// Opens the run's control group; the view must still allow writing there.
-pub(super) fn open_group(order: &RunOrder) -> Result<Option<Handles>, Refusal> {
+fn open_group(order: &RunOrder) -> Result<Option<Handles>, Refusal> {
     let open = |group: &RunGroup| group.open(|folder| io::Result::Ok(folder.to_owned()));
     order.group.as_ref().map(open).transpose().map_err(at("a control group"))
 }
@@ -273,8 +312,12 @@ fn layers(order: &RunOrder, mounts: &[Mount], view: &mut View) -> Result<(), Ref
     // The layers are kept where the command cannot see them: below what becomes /dev.
     tmpfs("/dev", &size).map_err(at("a file system in memory"))?;
     let stage = Path::new("/dev/devices");
-    make_devices(stage, &devices)?;
+    make_devices(stage, &devices, mounts)?;
     view.in_memory.push("/dev".into());
+    let processes = Path::new("/dev/processes");
+    fs::create_dir(processes).map_err(at("/proc"))?;
+    bind(Path::new("/proc"), processes, MsFlags::empty()).map_err(at("/proc"))?;
+    view.processes = Some(Held::new(processes)?);
     if let Some(group) = &order.group {
         // A mount with files open for writing cannot become read-only, so these are opened through mounts of their own.
         let mut number = 0;
@@ -323,9 +366,12 @@ fn layers(order: &RunOrder, mounts: &[Mount], view: &mut View) -> Result<(), Ref
         // Sockets of the system's services: files, which no network namespace isolates.
         empty(Path::new("/run"), "/dev/run").map_err(at("/run"))?;
     }
+    fs::create_dir("/dev/hidden").map_err(at("hide"))?;
     let secrets = secrets().into_iter().map(|path| Hidden { path, kept: Vec::new() });
-    for hidden in order.hidden.iter().cloned().chain(secrets) {
-        hide(&hidden, &stage.join("null")).map_err(at(&hidden.path.display().to_string()))?;
+    for (number, hidden) in order.hidden.iter().cloned().chain(secrets).enumerate() {
+        let place = format!("/dev/hidden/{number}");
+        hide(&hidden, &stage.join("null"), &place)
+            .map_err(at(&hidden.path.display().to_string()))?;
     }
     fs::create_dir_all(&order.folder).map_err(at("the copy"))?;
     match order.files {
@@ -375,7 +421,51 @@ const SECRETS: &[&str] = &[
     ".boto",
     ".s3cfg",
     ".mozilla",
+    ".config/mozilla",
     ".thunderbird",
+    ".config/vivaldi",
+    ".config/opera",
+    ".config/Code",
+    ".config/Code - Insiders",
+    ".config/VSCodium",
+    ".config/Cursor",
+    ".cursor",
+    ".config/Windsurf",
+    ".config/opencode",
+    ".local/share/opencode",
+    ".continue",
+    ".aider.conf.yml",
+    ".config/goose",
+    "snap/firefox",
+    "snap/chromium",
+    "snap/brave",
+    "snap/opera",
+    "snap/thunderbird",
+    "snap/code",
+    ".var/app",
+    ".config/Bitwarden",
+    ".config/keepassxc",
+    ".config/filezilla",
+    ".config/Slack",
+    ".config/heroku",
+    ".config/stripe",
+    ".config/ngrok",
+    ".config/hcloud",
+    ".config/scw",
+    ".config/helm",
+    ".fly",
+    ".pulumi",
+    ".m2/settings.xml",
+    ".m2/settings-security.xml",
+    ".gradle/gradle.properties",
+    ".nuget/NuGet",
+    ".config/NuGet",
+    ".composer/auth.json",
+    ".config/composer/auth.json",
+    ".mylogin.cnf",
+    ".msmtprc",
+    ".config/msmtp",
+    ".authinfo",
     ".config/gcloud",
     ".config/gh",
     ".config/github-copilot",
@@ -400,6 +490,12 @@ const SECRETS: &[&str] = &[
     ".cargo/credentials.toml",
     ".gem/credentials",
     ".bash_history",
+    ".local/share/fish",
+    ".config/fish/fish_variables",
+    ".mysql_history",
+    ".sqlite_history",
+    ".rediscli_history",
+    ".viminfo",
     ".zsh_history",
     ".python_history",
     ".psql_history",
@@ -422,8 +518,8 @@ fn secrets() -> Vec<PathBuf> {
     of_user.chain(system.map(PathBuf::from)).chain(keys).filter(|path| path.exists()).collect()
 }
 
-/// Makes a folder empty, but for what is kept of it, or a file.
-fn hide(hidden: &Hidden, null: &Path) -> Result<(), Refusal> {
+/// Makes a folder empty, but for what is kept of it, or a file. What is written to the folder is stored at `place`.
+fn hide(hidden: &Hidden, null: &Path, place: &str) -> Result<(), Refusal> {
     let Ok(metadata) = fs::metadata(&hidden.path) else {
         return Ok(()); // not there, or in one that was hidden before
     };
@@ -433,7 +529,7 @@ fn hide(hidden: &Hidden, null: &Path) -> Result<(), Refusal> {
     }
     let kept = hidden.kept.iter().filter(|path| path.exists());
     let kept: Vec<Held> = kept.map(|path| Held::new(path)).collect::<Result<_, _>>()?;
-    tmpfs(&hidden.path, "size=1m").map_err(&failed)?;
+    empty(&hidden.path, place).map_err(at("hide"))?;
     for part in kept {
         fs::create_dir_all(&part.path).map_err(at("hide"))?;
         bind(&part.reach(), &part.path, MsFlags::MS_REC).map_err(&failed)?;
@@ -445,13 +541,6 @@ fn hide(hidden: &Hidden, null: &Path) -> Result<(), Refusal> {
 pub(crate) fn keep(folder: &Path) -> nix::Result<()> {
     bind(folder, folder, MsFlags::empty())?;
     read_only(folder, MsFlags::MS_NOSUID | MsFlags::MS_NODEV)
-}
-
-/// Makes the files of a thread of the guard in `/proc` read-only: `oom_score_adj` says which process the system kills first.
-pub(super) fn keep_thread(number: i32) -> nix::Result<()> {
-    let path = PathBuf::from(format!("/proc/{number}"));
-    bind(&path, &path, MsFlags::empty())?;
-    read_only(&path, MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC)
 }
 
 fn tmpfs<P: ?Sized + nix::NixPath>(path: &P, size: &str) -> nix::Result<()> {
@@ -486,8 +575,9 @@ fn layer(folder: &Held, place: &str) -> Result<(), Refusal> {
     overlay(&format!("{options},userxattr")).or_else(|_| overlay(&options)).map_err(at("overlay"))
 }
 
-/// Makes the files in `/dev` that programs expect and that do no harm.
-fn make_devices(stage: &Path, devices: &[Held]) -> Result<(), Refusal> {
+/// Makes the files in `/dev` that programs expect and that do no harm. A device can be written to through a read-only mount;
+/// its mode and owner, which are the system's, cannot be changed.
+fn make_devices(stage: &Path, devices: &[Held], mounts: &[Mount]) -> Result<(), Refusal> {
     let failed = at("/dev");
     let make = || -> io::Result<()> {
         fs::create_dir_all(stage.join("pts"))?;
@@ -496,6 +586,8 @@ fn make_devices(stage: &Path, devices: &[Held]) -> Result<(), Refusal> {
             let place = stage.join(device.path.file_name().unwrap_or_default());
             File::create(&place)?;
             bind(&device.reach(), &place, MsFlags::empty())?;
+            let kept = nearest(mounts, &device.path).map_or(MsFlags::empty(), |m| m.kept);
+            read_only(&place, kept | MsFlags::MS_NOSUID | MsFlags::MS_NOEXEC)?;
         }
         for (name, to) in [
             ("fd", "/proc/self/fd"),
@@ -511,7 +603,8 @@ fn make_devices(stage: &Path, devices: &[Held]) -> Result<(), Refusal> {
     make().map_err(failed)?;
     // Terminals are optional.
     let flags = MsFlags::MS_NOSUID | MsFlags::MS_NOEXEC;
-    let options = Some("newinstance,ptmxmode=0666,mode=0620");
+    // The kernel keeps up to 150 KB for each, and counts them for nobody.
+    let options = Some("newinstance,ptmxmode=0666,mode=0620,max=256");
     let _ = mount(Some("devpts"), &stage.join("pts"), Some("devpts"), flags, options);
     Ok(())
 }

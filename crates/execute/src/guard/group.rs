@@ -207,7 +207,7 @@ pub struct RunGroup {
 pub(super) struct Counts {
     /// Bytes of memory that the run holds: its processes' own, shared memory, and the kernel's for it, without caches of files.
     pub(super) memory: u64,
-    /// Bytes of that memory in internet sockets, which the first version counts separately.
+    /// Bytes of that memory in internet sockets, which the first version counts separately, and neither before they are accepted.
     pub(super) apart: u64,
     /// Nanoseconds of processor time, of processes that ended too.
     pub(super) nanoseconds: u64,

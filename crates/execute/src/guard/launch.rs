@@ -13,14 +13,17 @@ use std::process::{Child, Command, Stdio};
 
 use nix::errno::Errno;
 use nix::sys::prctl;
-use nix::sys::resource::{Resource, setrlimit};
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use serde::{Deserialize, Serialize};
 
 use super::calls::{Filters, Guarded};
-use super::group::Handles;
+use super::enclose::View;
 use super::order::{Files, RunOrder};
 use super::priority;
 use super::processes::SUBCOMMAND;
+
+/// Largest number of open files of each process, if nothing counts the kernel's memory for them.
+const OPEN_FILES: u64 = 4096;
 
 /// Start of a command: its limits, priority and filters.
 #[derive(Serialize, Deserialize)]
@@ -31,6 +34,8 @@ pub(super) struct Launch {
     cpu_seconds: u64,
     /// Limit of a file's size, in bytes.
     file_bytes: Option<u64>,
+    /// Limit of open files of each process.
+    open_files: Option<u64>,
     /// Limit of the user's processes and threads.
     tasks: Option<u64>,
     niceness: i32,
@@ -46,29 +51,30 @@ impl Launch {
             command: order.command.clone(),
             cpu_seconds: order.limits.cpu_seconds.ceil() as u64 + 2,
             file_bytes: (!has_files).then(|| order.limits.disk_mb.saturating_mul(1 << 20)),
+            // In a control group, the kernel counts its own memory for them.
+            open_files: (!has_files && order.group.is_none()).then_some(OPEN_FILES),
             tasks: alone.then(|| order.limits.tasks() as u64),
             niceness: order.niceness,
             guarded,
         }
     }
 
-    /// Starts a command of this program that becomes the launched one in a group. `command` has its folder, environment and
-    /// output.
+    /// Starts a command of this program that becomes the launched one in this view, and in its control group. `command` has its
+    /// folder, environment and output.
     ///
     /// # Errors
     /// In words: the step that failed.
-    pub(super) fn start(
-        &self,
-        mut command: Command,
-        group: Option<&Handles>,
-    ) -> Result<Child, String> {
+    pub(super) fn start(&self, mut command: Command, view: &View) -> Result<Child, String> {
         let failed = |error: &dyn std::fmt::Display| format!("cannot start the command: {error}");
         let (mut own, its) = UnixStream::pair().map_err(|e| failed(&e))?;
         command.stdin(OwnedFd::from(its)).process_group(0);
         let mut child = command.spawn().map_err(|e| failed(&e))?;
         drop(command); // it holds the other end
         let mut begin = || -> io::Result<String> {
-            if let Some(group) = group {
+            // If memory runs out, the system should kill the command, not its guard. Some systems do not let it choose.
+            let choice = format!("{}/oom_score_adj", child.id());
+            let _ = fs::write(view.processes().join(choice), "1000");
+            if let Some(group) = &view.group {
                 let in_group = |e: io::Error| io::Error::other(format!("its control group: {e}"));
                 group.take(child.id()).map_err(in_group)?;
             }
@@ -100,11 +106,14 @@ impl Launch {
             if let Some(bytes) = self.file_bytes {
                 limit(Resource::RLIMIT_FSIZE, bytes, bytes)?;
             }
+            if let Some(most) = self.open_files {
+                let (soft, hard) =
+                    getrlimit(Resource::RLIMIT_NOFILE).map_err(step("a limit of the system"))?;
+                limit(Resource::RLIMIT_NOFILE, soft.min(most), hard.min(most))?;
+            }
             if let Some(most) = self.tasks {
                 limit(Resource::RLIMIT_NPROC, most, most)?;
             }
-            // If memory runs out, the system should kill the command, not its guard. Some systems do not let it choose.
-            let _ = fs::write("/proc/self/oom_score_adj", "1000");
             priority::set(self.niceness).map_err(|e| format!("its priority: {e}"))?;
             match &self.guarded {
                 Some(guarded) => Filters::new(guarded)?.set().map_err(|e| e.to_string()),

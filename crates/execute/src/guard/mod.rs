@@ -29,6 +29,7 @@ mod report;
 mod scope;
 mod secrets;
 mod serve;
+mod sockets;
 mod supervise;
 
 pub use client::{Counter, Enclosure, Guard};

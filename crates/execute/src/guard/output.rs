@@ -1,9 +1,15 @@
 //! Output of a command: its head and its tail.
 
 use std::io::{self, Read};
+use std::thread;
+use std::time::Duration;
 
 /// Number of bytes kept of the beginning, and of the end.
 const KEPT: usize = 32 << 10;
+/// Number of reads without a pause, and the pause after each further one: the guard comes before other programs, so a flood of output
+/// must not keep it busy. A pipe holds 64 KiB meanwhile.
+const FREELY: usize = 4000;
+const PAUSE: Duration = Duration::from_millis(1);
 
 /// Head and tail of a stream.
 #[derive(Debug, Default)]
@@ -19,7 +25,10 @@ impl HeadAndTail {
     pub(super) fn read(mut stream: impl Read) -> Self {
         let mut kept = Self::default();
         let mut buffer = vec![0; 64 << 10];
-        loop {
+        for number in 0.. {
+            if number > FREELY {
+                thread::sleep(PAUSE);
+            }
             match stream.read(&mut buffer) {
                 Ok(0) => return kept,
                 Ok(read) => kept.push(&buffer[..read]),
@@ -27,6 +36,7 @@ impl HeadAndTail {
                 Err(_) => return kept,
             }
         }
+        kept
     }
 
     fn push(&mut self, bytes: &[u8]) {

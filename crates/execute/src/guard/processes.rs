@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::{self, BufRead, BufReader, Read};
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::os::unix::net::UnixDatagram;
 use std::process::{Child, Command, ExitStatus};
 use std::sync::{Mutex, PoisonError};
@@ -11,7 +12,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::sys::socket::{getsockopt, sockopt};
 use nix::sys::wait::{WaitPidFlag, waitpid};
 use nix::unistd::{Pid, SysconfVar, getsid, sysconf};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Name of the hidden subcommand that serves an order.
 pub const SUBCOMMAND: &str = "__guard";
@@ -42,6 +43,8 @@ pub(super) struct Memory {
     own: u64,
     /// What they show of memory that may be shared and that no file on a disk backs.
     shared: u64,
+    /// The kernel's, if all open files for which their lists have room were pipes.
+    pub(super) files: u64,
 }
 
 impl Memory {
@@ -64,7 +67,7 @@ impl Memory {
         let alive = processes.iter().filter(|process| process.is_alive());
         let (own, shared): (Vec<u64>, Vec<u64>) = alive.filter_map(of_process).unzip();
         let less = |all: u64, twice: Vec<u64>| all.saturating_sub(twice.into_iter().sum());
-        Self { own: less(self.own, own), shared: less(self.shared, shared) }
+        Self { own: less(self.own, own), shared: less(self.shared, shared), files: self.files }
     }
 }
 
@@ -169,6 +172,12 @@ fn read(pid: i32) -> io::Result<Option<Process>> {
     parse().map(Some).ok_or_else(|| io::Error::other(format!("{path}: {stat:?}")))
 }
 
+/// Returns the children of a process's first thread; none if the kernel does not list them.
+pub(super) fn children(pid: Pid) -> Vec<Pid> {
+    let text = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
+    text.split_ascii_whitespace().filter_map(|pid| pid.parse().ok()).map(Pid::from_raw).collect()
+}
+
 /// The letter of a process's state, such as `T` of a stopped one; `None` if it cannot be read.
 pub(super) fn state(pid: Pid) -> Option<char> {
     let stat = read_file(&format!("/proc/{pid}/stat")).ok()??;
@@ -271,14 +280,64 @@ pub(super) fn usage(processes: &[Process], own_network: bool) -> io::Result<Usag
     };
     let ticks = system(SysconfVar::CLK_TCK, 100);
     let cpu_ticks: u64 = processes.iter().map(|process| process.cpu_ticks).sum();
-    let mut memory = Memory { own: if own_network { of_sockets()? } else { 0 }, shared: 0 };
+    let own = if own_network { of_sockets()? } else { 0 };
+    let mut memory = Memory { own, ..Memory::default() };
     for process in processes.iter().filter(|process| process.is_alive()) {
         let status = process.status()?;
         memory.shared += kilobytes(&status, SHARED);
+        memory.files += room_for_files(&status) * (FILE + PIPE / 2);
         let own = OTHER.iter().chain([&RESIDENT]).map(|name| kilobytes(&status, name));
         memory.own += own.sum::<u64>();
     }
     Ok(Usage { cpu_seconds: cpu_ticks as f64 / ticks as f64, memory })
+}
+
+/// Bytes that the kernel takes for an open file, and for a pipe, which has two pages however many others there are.
+const FILE: u64 = 512;
+const PIPE: u64 = 10 << 10;
+
+/// Number of open files for which a process's list has room, from its status.
+fn room_for_files(status: &str) -> u64 {
+    let line = status.lines().find_map(|line| line.strip_prefix("FDSize:"));
+    line.and_then(|number| number.trim().parse().ok()).unwrap_or(0)
+}
+
+/// Returns the bytes that the kernel takes for open files of processes. A list that cannot be read counts as full of pipes.
+///
+/// # Errors
+/// A process that exists cannot be read.
+pub(super) fn of_files(processes: &[Process]) -> io::Result<u64> {
+    let (mut pipes, mut held) = (FxHashSet::default(), 0);
+    for process in processes.iter().filter(|process| process.is_alive()) {
+        let folder = format!("/proc/{}", process.pid);
+        let mut found = files_in(&format!("{folder}/fd"), &mut pipes);
+        if found == Some(0) {
+            // The first thread has ended, and only the others tell.
+            for thread in fs::read_dir(format!("{folder}/task")).into_iter().flatten().flatten() {
+                let of_thread = files_in(&thread.path().join("fd").to_string_lossy(), &mut pipes);
+                found = found.max(of_thread);
+            }
+        }
+        held += match found {
+            Some(found) => found * FILE,
+            None => room_for_files(&process.status()?) * (FILE + PIPE / 2),
+        };
+    }
+    Ok(held + pipes.len() as u64 * PIPE)
+}
+
+/// Returns the number of open files in a list, and notes the pipes among them, by device and inode.
+fn files_in(list: &str, pipes: &mut FxHashSet<(u64, u64)>) -> Option<u64> {
+    let mut found = 0;
+    for entry in fs::read_dir(list).ok()?.flatten() {
+        found += 1;
+        if let Ok(metadata) = fs::metadata(entry.path())
+            && metadata.file_type().is_fifo()
+        {
+            pipes.insert((metadata.dev(), metadata.ino()));
+        }
+    }
+    Some(found)
 }
 
 /// Memory of a process that no file backs.
@@ -428,6 +487,44 @@ fn of_sockets() -> io::Result<u64> {
             Some(bytes(sent)? + bytes(received)?)
         });
         held += queues.sum::<u64>();
+    }
+    Ok(held)
+}
+
+/// Number of TCP sockets of this network, from one of its summaries: the list of them takes milliseconds, however few there are.
+fn sockets_in_use(summary: &str) -> io::Result<u64> {
+    // Without IPv6 there is no such file.
+    let text = read_file(&format!("/proc/net/{summary}"))?.unwrap_or_default();
+    let of_line = |line: &str| {
+        let rest =
+            line.strip_prefix("TCP: inuse ").or_else(|| line.strip_prefix("TCP6: inuse "))?;
+        rest.split(' ').next()?.parse().ok()
+    };
+    Ok(text.lines().find_map(of_line).unwrap_or(0))
+}
+
+/// Bytes that wait in connections of this network which no process has accepted: no control group counts them before. They are
+/// open, to one side at least, and have no inode. Each counts as 16 KB at least, which the kernel takes for a few bytes. Where there
+/// are few sockets, nothing counts.
+pub(super) fn of_unaccepted() -> io::Result<u64> {
+    const STATES: [&str; 2] = ["01", "08"];
+    const LEAST: u64 = 16 << 10;
+    // A server and a few clients.
+    const FEW: u64 = 8;
+    let mut held = 0;
+    for (name, kind) in [("tcp", "sockstat"), ("tcp6", "sockstat6")] {
+        if sockets_in_use(kind)? <= FEW {
+            continue;
+        }
+        let text = read_file(&format!("/proc/net/{name}"))?.unwrap_or_default();
+        let waiting = text.lines().skip(1).filter_map(|line| {
+            let fields: Vec<&str> = line.split_ascii_whitespace().take(10).collect();
+            let is_unaccepted = STATES.contains(fields.get(3)?) && *fields.get(9)? == "0";
+            let (_, received) = fields.get(4)?.split_once(':')?;
+            let bytes = u64::from_str_radix(received, 16).ok()?;
+            is_unaccepted.then(|| bytes.max(LEAST))
+        });
+        held += waiting.sum::<u64>();
     }
     Ok(held)
 }

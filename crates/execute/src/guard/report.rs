@@ -11,6 +11,7 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
+use nix::errno::Errno;
 use nix::sys::socket::{AddressFamily, MsgFlags, SockFlag, SockType, recv, send, socketpair};
 use nix::sys::stat::fstat;
 use rustix::io::{FdFlags, fcntl_dupfd_cloexec, fcntl_setfd};
@@ -24,6 +25,9 @@ const VARIABLE: &str = "_REPOFORMER_REPORT";
 const LOWEST: [i32; 3] = [200, 50, 10];
 /// Largest number of sessions of a run.
 const MOST_SESSIONS: usize = 1000;
+/// Largest number of messages of a run, and of wrong ones: who sends more wants to keep the guard busy.
+const MOST_MESSAGES: usize = 100_000;
+const MOST_FORGED: usize = 1000;
 /// Largest total length of the names of changes, in bytes.
 const LONGEST_CHANGES: usize = 256 << 10;
 
@@ -148,20 +152,28 @@ pub(super) struct Listener {
 }
 
 impl Listener {
-    /// Reads messages until no process holds the command's end any more.
+    /// Reads messages until no process holds the command's end any more, or too many have come.
     pub(super) fn listen(self) -> Report {
         let Self { guards } = self;
         let (mut report, mut secrets) = (Report::default(), Vec::new());
         let (mut names, mut buffer) = (Vec::new(), vec![0; 64 << 10]);
-        loop {
+        for number in 0.. {
+            if number == MOST_MESSAGES || report.forged >= MOST_FORGED {
+                // The end of this function closes the channel.
+                report.forged += 1;
+                break;
+            }
             let message = match recv(guards.as_raw_fd(), &mut buffer, MsgFlags::empty()) {
                 Ok(0) => break,
                 Ok(length) => &buffer[..length],
-                Err(nix::errno::Errno::EINTR) => continue,
+                Err(Errno::EINTR) => continue,
                 Err(_) => break,
             };
             if message == b"hello" {
                 report.begun += 1;
+                if report.begun > MOST_SESSIONS {
+                    report.forged += 1;
+                }
                 // A run with more sessions than that is none that can be told from a forged one.
                 if let Some(secret) = secret().filter(|_| report.begun <= MOST_SESSIONS) {
                     let _ = send(guards.as_raw_fd(), secret.as_bytes(), MsgFlags::MSG_NOSIGNAL);
@@ -267,6 +279,24 @@ mod tests {
             (&["ended 3 0 0 0", "hello", "SECRET ended 3 0 0 0"], "forged"),
         ] {
             assert!(missing(messages).contains(reason), "{messages:?}: {}", missing(messages));
+        }
+    }
+
+    #[test]
+    fn a_flood_of_messages_ends_the_channel() {
+        let dir = tempfile::tempdir().unwrap();
+        for message in ["0", "hello"] {
+            let (listener, commands) = Channel::open(dir.path()).unwrap().apart();
+            let listening = std::thread::spawn(move || listener.listen());
+            let end = (0..1_000_000).find(|_| {
+                let sent = send(commands.as_raw_fd(), message.as_bytes(), MsgFlags::MSG_NOSIGNAL);
+                // Answers that nobody reads fill the channel the other way.
+                let _ = recv(commands.as_raw_fd(), &mut [0; 64], MsgFlags::MSG_DONTWAIT);
+                sent.is_err()
+            });
+            assert!(end.is_some(), "{message}");
+            let report = listening.join().unwrap();
+            assert!((1..=MOST_FORGED + 1).contains(&report.forged), "{report:?}");
         }
     }
 

@@ -1,10 +1,12 @@
 //! Environment variables that code under test does not get.
 
-/// Words in names.
-const WORDS: [&str; 14] = [
+/// Parts of names.
+const PARTS: [&str; 14] = [
     "TOKEN", "SECRET", "PASSWORD", "PASSWD", "PASSPHRASE", "CREDENTIAL", "APIKEY", "ACCESSKEY",
     "PRIVATEKEY", "KEYFILE", "AUTHORIZATION", "SSHPASS", "AUTH_SOCK", "COOKIE",
 ];
+/// Words of names, between `_`, `-` and `.`.
+const WORDS: [&str; 4] = ["KEY", "KEYS", "PASS", "PWD"];
 /// Last words of names.
 const LAST: [&str; 7] = ["PAT", "PW", "CRED", "CREDS", "AUTH", "JWT", "DSN"];
 /// Ends of last words of names, and last words that end so and mean something else; `PWD` and `OLDPWD` are folders.
@@ -31,25 +33,31 @@ const SCHEMES: [&str; 5] = ["mailto", "sip", "sips", "xmpp", "acct"];
 pub(super) fn is_secret(name: &str, value: &str) -> bool {
     let name = name.to_uppercase();
     let name = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '_');
-    let is_named = name != "TOKENIZERS_PARALLELISM" && WORDS.iter().any(|word| name.contains(word));
+    let is_named = name != "TOKENIZERS_PARALLELISM" && PARTS.iter().any(|part| name.contains(part));
+    let mut words_of_name = name.split(['_', '-', '.']);
+    let has_word = name != "PWD" && words_of_name.any(|word| WORDS.contains(&word));
     let last = name.rsplit('_').next().unwrap_or("");
     let has_end = name != "PWD" && ENDS.iter().any(|end| last.ends_with(end));
     let lower = value.to_lowercase().replace(char::is_whitespace, " ");
     let mut words = value.split(|c: char| c.is_whitespace() || "\"'`".contains(c));
     is_named
+        || has_word
         || LAST.contains(&last)
         || (has_end && !OTHER.contains(&last))
         || BEFORE.iter().any(|before| lower.contains(before))
         || words.any(|word| {
             let urls = word.match_indices("://").map(|(at, mark)| &word[at + mark.len()..]);
-            let mut parts = word.split(['=', ',', ';']);
-            parts.any(is_key) || urls.into_iter().any(has_user) || has_password(name, word)
+            holds_key(word) || urls.into_iter().any(has_user) || has_password(name, word)
         })
 }
 
-/// Whether a text is a key of an issuer.
-fn is_key(text: &str) -> bool {
-    KEYS.iter().any(|key| text.strip_prefix(key).is_some_and(|rest| rest.len() >= 12))
+/// Whether a word holds a key of an issuer, at its beginning or behind a sign that neither keys nor paths have.
+fn holds_key(word: &str) -> bool {
+    let between = |c: char| c.is_ascii_punctuation() && !"-_./".contains(c);
+    let is_key = |part: &str| {
+        KEYS.iter().any(|key| part.strip_prefix(key).is_some_and(|rest| rest.len() >= 12))
+    };
+    word.split(between).any(is_key)
 }
 
 /// Whether a URL, from its host on, names a user with a password, or with a name as long as a key. A password may hold slashes.
@@ -104,6 +112,14 @@ mod tests {
             ("DBPWD", "x"),
             ("npm_config__auth", "x"),
             ("GITHUB_PAT_2", "x"),
+            ("OPENAI_API_KEY_PROD", "x"),
+            ("DB_PASS_PROD", "x"),
+            ("KEY_OPENAI", "x"),
+            ("pass.of.db", "x"),
+            ("A", "key:sk-ant-0123456789abcdef"),
+            ("A", "(sk-ant-0123456789abcdef)"),
+            ("A", "a|sk-0123456789abcdef"),
+            ("A", "[ghp_0123456789abcdef]<x>"),
             ("SSH_AUTH_SOCK", "/tmp/agent"),
             ("A", "ghp_0123456789abcdef"),
             ("A", "sk-0123456789abcdef"),
@@ -152,6 +168,12 @@ mod tests {
             ("A", "https://github.com/organisation/repository@main"),
             ("A", "unix:path=/run/user/1000/bus"),
             ("KEYBOARD", "sk"),
+            ("KEYBOARD_LAYOUT", "x"),
+            ("PASSENGER_COUNT", "3"),
+            ("MONKEY_PATCH", "x"),
+            ("COMPASS_DIRECTION", "north"),
+            ("PATH", "/opt/sk-tools-and-others/bin:/usr/bin"),
+            ("A", "task-sk-0123456789abcdef"),
         ] {
             assert!(!is_secret(name, value), "{name}={value}");
         }

@@ -105,8 +105,7 @@ fn carry_out(open: bool) -> io::Result<RunOutcome> {
     stdin.read_until(b'\n', &mut line)?;
     let order: RunOrder = serde_json::from_slice(&line)?;
     let view = match open {
-        true => enclose::open_group(&order)
-            .map(|group| enclose::View { group, ..enclose::View::default() }),
+        true => enclose::View::open(&order),
         false => enclose::mount_view(&order),
     };
     let view = match view {
@@ -122,6 +121,7 @@ fn carry_out(open: bool) -> io::Result<RunOutcome> {
         while matches!(io::stdin().lock().read(&mut rest), Ok(1..)) {}
         flag.store(true, Ordering::Relaxed);
     });
-    let outcome = supervise::run(&order, view.group, &view.in_memory, !open, &abandoned);
-    Ok(RunOutcome { open: view.open, notes: view.notes, ..outcome })
+    let (open_parts, notes) = (view.open.clone(), view.notes.clone());
+    let outcome = supervise::run(&order, view, !open, &abandoned);
+    Ok(RunOutcome { open: open_parts, notes, ..outcome })
 }

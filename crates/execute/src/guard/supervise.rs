@@ -19,7 +19,7 @@ use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
 
 use super::calls::Guarded;
-use super::group::Handles;
+use super::enclose::View;
 use super::launch::{self, Launch};
 use super::order::{Ended, Files, RunOrder, RunOutcome};
 use super::output::HeadAndTail;
@@ -38,15 +38,9 @@ const PATIENCE: Duration = Duration::from_secs(10);
 const LARGEST_COLLECTED: u64 = 64 << 20;
 
 /// Runs an order to its end. `alone` says that this is the first process of its own namespace; `abandoned` becomes true when
-/// nobody waits for the outcome any more. `in_memory` are folders of the file systems in memory that the command writes to.
-pub(super) fn run(
-    order: &RunOrder,
-    group: Option<Handles>,
-    in_memory: &[PathBuf],
-    alone: bool,
-    abandoned: &AtomicBool,
-) -> RunOutcome {
-    match start(order, group, in_memory, alone) {
+/// nobody waits for the outcome any more.
+pub(super) fn run(order: &RunOrder, view: View, alone: bool, abandoned: &AtomicBool) -> RunOutcome {
+    match start(order, view, alone) {
         Ok(started) => started.watch(order, abandoned),
         Err(reason) => RunOutcome::refused(reason),
     }
@@ -66,17 +60,11 @@ struct Started {
     status: Option<WaitStatus>,
     peak: u64,
     disk_full: bool,
-    group: Option<Handles>,
-    in_memory: Vec<PathBuf>,
+    view: View,
     mappings: Mappings,
 }
 
-fn start(
-    order: &RunOrder,
-    group: Option<Handles>,
-    in_memory: &[PathBuf],
-    alone: bool,
-) -> Result<Started, String> {
+fn start(order: &RunOrder, view: View, alone: bool) -> Result<Started, String> {
     let failed = |what: &'static str| move |error: io::Error| format!("cannot {what}: {error}");
     put_texts(order)?;
     let disk_before = match order.files {
@@ -128,13 +116,8 @@ fn start(
     let (listener, commands) = channel.map(Channel::apart).unzip();
     let listen = |listener: Listener| thread().spawn(move || listener.listen());
     let report = listener.map(listen).transpose().map_err(failed("start a thread"))?;
-    let guarded = Guarded::this(alone, group.is_some());
-    if alone {
-        let keep = guarded.threads().iter().try_for_each(|&number| enclose::keep_thread(number));
-        keep.map_err(|e| format!("cannot close off the guard: {e}"))?;
-    }
-    let guarded = order.filtered.then_some(guarded);
-    let child = Launch::of(order, alone, guarded).start(command, group.as_ref())?;
+    let guarded = order.filtered.then(|| Guarded::this(alone, view.group.is_some()));
+    let child = Launch::of(order, alone, guarded).start(command, &view)?;
     drop(commands);
     let begin = Instant::now();
     Ok(Started {
@@ -148,8 +131,7 @@ fn start(
         status: None,
         peak: 0,
         disk_full: false,
-        group,
-        in_memory: in_memory.to_owned(),
+        view,
         mappings: Mappings::default(),
     })
 }
@@ -354,9 +336,10 @@ impl Started {
             return Some(Ended::Unseen);
         };
         self.peak = self.peak.max(memory.with(hidden));
-        if memory.with(hidden) > most {
-            // Forked processes share memory they have not changed; only this counts it once.
-            let exact = memory.once(&processes).with(hidden);
+        if memory.with(hidden).saturating_add(memory.files) > most {
+            // Forked processes share memory they have not changed, and pipes; only this counts them once.
+            let Ok(files) = processes::of_files(&processes) else { return Some(Ended::Unseen) };
+            let exact = memory.once(&processes).with(hidden).saturating_add(files);
             return (exact > most).then_some(Ended::Memory);
         }
         None
@@ -369,8 +352,13 @@ impl Started {
             let fs = statvfs(path).ok()?;
             Some((fs.blocks() - fs.blocks_free()) as u64 * fs.fragment_size() as u64)
         };
-        let in_files = self.in_memory.iter().filter_map(used).sum();
-        let Ok(counts) = group.counts(in_files) else { return Some(Ended::Unseen) };
+        let in_files = self.view.in_memory.iter().filter_map(used).sum();
+        let Ok(mut counts) = group.counts(in_files) else { return Some(Ended::Unseen) };
+        if self.alone && !order.network {
+            let Ok(unaccepted) = processes::of_unaccepted() else { return Some(Ended::Unseen) };
+            counts.memory += unaccepted;
+            counts.apart += unaccepted;
+        }
         let (limits, most) = (&order.limits, mega(order.limits.memory_mb));
         if counts.refused > 0 {
             return Some(Ended::Processes);
@@ -378,10 +366,10 @@ impl Started {
         if counts.nanoseconds as f64 / 1e9 > limits.cpu_seconds {
             return Some(Ended::Cpu);
         }
-        let bound = limits.most_memory(!self.in_memory.is_empty());
+        let bound = limits.most_memory(!self.view.in_memory.is_empty());
         let left = (most + in_files).saturating_sub(counts.apart);
         let is_over = counts.memory > most
-            && self.group.as_ref().is_none_or(|group| group.holds_more(left, bound));
+            && self.view.group.as_ref().is_none_or(|group| group.holds_more(left, bound));
         if counts.killed > 0 || is_over {
             self.peak = self.peak.max(counts.memory.min(bound));
             return Some(Ended::Memory);
