@@ -181,8 +181,7 @@ def serve_pieces_of_what_may_become_a_key(n, folder):
     return served(folder, {"prompt": "x = "}, ["&#0"] * n, REPOFORMER_API_KEY="rk-Zq7VxP2mLw9TdKf4HsJy8NbRc3GaQe5U")
 
 
-@case(2000)
-def lsp_changes_of_a_document(n, folder):
+def lsp_changes(n, folder, text, first, last):
     repository(folder)
     root, messages = f"file://{folder}/r", []
 
@@ -191,16 +190,26 @@ def lsp_changes_of_a_document(n, folder):
         messages.append(b"Content-Length: %d\r\n\r\n" % len(body) + body)
 
     send("initialize", {"capabilities": {}, "rootUri": root}, id=1)
-    document = {"uri": f"{root}/a.py", "languageId": "python", "version": 1, "text": LINE * n}
+    document = {"uri": f"{root}/a.py", "languageId": "python", "version": 1, "text": text}
     send("textDocument/didOpen", {"textDocument": document})
     place = lambda line, character: {"line": line, "character": character}
-    edit = lambda line: {"range": {"start": place(line, 3), "end": place(line, 5)}, "text": "xyz"}
+    edit = lambda line: {"range": {"start": place(line, first), "end": place(line, last)}, "text": "xyz"}
     changes = [edit(line) for line in range(0, n, 10)] + [edit(line) for line in range(n - 1, 0, -10)]
     send("textDocument/didChange", {"textDocument": document, "contentChanges": changes})
     send("shutdown", {}, id=2)
     send("exit", {})
     args = ["lsp", "--repos-dir", "r", "--no-watch", "--endpoint", "http://127.0.0.1:9", "--model", "m"]
     return run(folder, *args, stdin=b"".join(messages))
+
+
+@case(2000)
+def lsp_changes_of_a_document(n, folder):
+    return lsp_changes(n, folder, LINE * n, 3, 5)
+
+
+@case(2000)
+def lsp_changes_behind_carriage_returns(n, folder):
+    return lsp_changes(n, folder, LINE.replace("\n", "\r") * n, 0, 0)
 
 
 # Predictions.

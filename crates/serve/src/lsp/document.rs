@@ -140,9 +140,15 @@ impl Text {
         self.part_at(start.offset);
         self.behind.truncate(self.behind.len() - removed);
         self.before.extend_from_slice(new.as_bytes());
-        if self.before[..start.offset].ends_with(b"\r") {
-            // It may have become half of a line's end.
-            self.known = Place::default();
+        let has_joined = start.offset < self.len() && self.byte(start.offset) == b'\n';
+        if has_joined && self.before[..start.offset].ends_with(b"\r") {
+            // What ended a line is half of an end now: positions are counted from the beginning of that line.
+            let end = Place {
+                line: start.line.saturating_sub(1),
+                character: 0,
+                offset: start.offset - 1,
+            };
+            self.known = self.line_start(end);
         }
     }
 
