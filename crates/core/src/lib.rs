@@ -16,12 +16,12 @@
 //!
 //! ```
 //! use repoformer_core::metrics::Metric;
-//! use repoformer_core::prompt::{Budget, Builder, BuilderSettings};
+//! use repoformer_core::prompt::{RepoCoderBudget, Builder, BuilderSettings};
 //! use repoformer_core::repository::corpus::{Repository, SourceFile};
 //! use repoformer_core::repository::fragment::{Cut, RepoFragments, WindowShape};
 //! use repoformer_core::retrieve::rank::{Ranker, Vocabulary, Words};
 //! use repoformer_core::retrieve::{Align, FragmentTextSettings, HoleGuard, Mode, Queries, QueryForm, QuerySettings};
-//! use repoformer_core::retrieve::{QueryVectors, RepositoryIndex, SearchSettings, Vectors, Visibility};
+//! use repoformer_core::retrieve::{QueryVectors, RepositoryIndex, SearchSettings, FragmentVectors, Visibility};
 //! use repoformer_core::task::{Task, TaskSet};
 //! use repoformer_text::language::Language;
 //! use repoformer_text::tokenize::P50k;
@@ -45,14 +45,14 @@
 //! // Vectors and retrieval.
 //! let visibility = Visibility::Guarded(HoleGuard::Strict);
 //! let search = SearchSettings { ranker: Ranker::Jaccard, vocabulary: Vocabulary::Words, visibility, top_k: 20 };
-//! let vectors = Vectors::Terms(Words::of(&windows.texts()));
+//! let vectors = FragmentVectors::Terms(Words::of(&windows.texts()));
 //! let index = RepositoryIndex::new(&windows, vectors, &search);
 //! let found = &index.search(&queries, QueryVectors::default()).found[0];
 //! assert_eq!(found.hits.len(), 1, "the hole's own file stays out");
 //!
 //! // Prompt, and the score of what a model answered.
 //! let shown = FragmentTextSettings { align: Align::Extend, most: 10, full_paths: false, visibility };
-//! let settings = BuilderSettings { mode, form: QueryForm::Window, shown, budget: Budget::default() };
+//! let settings = BuilderSettings { mode, form: QueryForm::Window, shown, budget: RepoCoderBudget::default() };
 //! let prompt = Builder::new(&windows, &P50k, settings).build(&task, Some(found));
 //! assert!(prompt.text.contains("# io.py\n") && prompt.text.ends_with(&task.prompt));
 //! let prediction = "        return json.load(stream)".to_owned();

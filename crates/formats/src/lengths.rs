@@ -119,7 +119,7 @@ pub struct KindLengths {
     pub repositories: usize,
     /// Number of files that they name.
     pub files: usize,
-    /// Lengths of each part, in the order of [`Part::ALL`]; `None` for a part that no task has.
+    /// Lengths of each part, in the order of [`TaskPart::ALL`]; `None` for a part that no task has.
     pub parts: [Option<Lengths>; 4],
 }
 

@@ -6,10 +6,10 @@
 //! - [`embed`]: vectors from a server.
 //!
 //! ```
-//! use repoformer_models::in_context::{Limits, complete};
+//! use repoformer_models::in_context::{CompletionLimits, complete};
 //!
 //! let prompt = "with open(path) as stream:\n    return json.load(stream)\n\nwith open(name) as file:\n";
-//! let completion = complete(prompt, &Limits { max_lines: 1, max_tokens: 100 });
+//! let completion = complete(prompt, &CompletionLimits { max_lines: 1, max_tokens: 100 });
 //! assert_eq!(completion.text, "    return json.load(file)\n");
 //! ```
 

@@ -5,7 +5,7 @@
 //! - [`distance`]: edit distances, as the metrics of the field compute them.
 //! - [`language`]: a file for each language: its grammar, comment marks, imports and names; every parse has a bound.
 //! - [`visible`]: texts of strangers for a terminal.
-//! - [`message`]: sentences for the user, in which settings and commands are values.
+//! - [`mod@message`]: sentences for the user, in which settings and commands are values.
 //! - [`names`]: enumerations that are read and written by name, and what a misspelled name was meant to be.
 //!
 //! ```

@@ -21,10 +21,10 @@ const AT_ONCE: usize = 256;
 /// centroid.
 ///
 /// ```
-/// use repoformer_core::cluster::{Vectors, k_means};
+/// use repoformer_core::cluster::{TfIdfVectors, k_means};
 /// use repoformer_core::retrieve::rank::Words;
 /// let texts = ["import os", "import os", "return x", "return x"];
-/// let vectors = Vectors::of(&Words::of(&texts), 1);
+/// let vectors = TfIdfVectors::of(&Words::of(&texts), 1);
 /// assert_eq!(k_means(&vectors, 2, &mut |n| n / 2), [0, 0, 1, 1]);
 /// ```
 pub fn k_means(vectors: &TfIdfVectors, k: usize, draw: &mut dyn FnMut(u64) -> u64) -> Vec<usize> {

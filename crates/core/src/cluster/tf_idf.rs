@@ -18,9 +18,9 @@ impl TfIdfVectors {
     /// Computes the vectors of documents; terms in fewer than `min_df` documents are left out, unless no term is left.
     ///
     /// ```
-    /// use repoformer_core::cluster::Vectors;
+    /// use repoformer_core::cluster::TfIdfVectors;
     /// use repoformer_core::retrieve::rank::Words;
-    /// let vectors = Vectors::of(&Words::of(&["a b", "a b", "c"]), 2);
+    /// let vectors = TfIdfVectors::of(&Words::of(&["a b", "a b", "c"]), 2);
     /// assert_eq!((vectors.terms(), vectors.row(0).len(), vectors.row(2).len()), (2, 2, 0));
     /// assert!((vectors.row(0)[0].1 - 0.5_f32.sqrt()).abs() < 1e-6);
     /// ```

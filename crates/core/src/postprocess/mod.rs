@@ -163,11 +163,11 @@ impl Step {
 ///
 /// ```
 /// use repoformer_text::language::Language;
-/// use repoformer_core::postprocess::{Hole, Recipe};
+/// use repoformer_core::postprocess::{HoleContext, Recipe};
 /// let recipe: Recipe = "chat,lines".parse()?;
 /// assert_eq!(recipe.to_string(), "chat,lines");
 /// let left_context = "def f(x):\n";
-/// let hole = Hole { left_context, whole_left_context: None, target: "    return x\n", language: Language::Python };
+/// let hole = HoleContext { left_context, whole_left_context: None, target: "    return x\n", language: Language::Python };
 /// let answer = "Sure, here is the code:\n```python\ndef f(x):\n    return x\n\nprint(f(1))\n```\n";
 /// assert_eq!(recipe.apply(hole, answer).prediction, "    return x");
 /// # Ok::<(), repoformer_store::error::Error>(())

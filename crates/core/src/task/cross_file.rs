@@ -45,9 +45,9 @@ impl CrossFile {
 /// fragment its path and its lines as comments (lines as Python's `splitlines` counts them); empty where there is none.
 ///
 /// ```
-/// use repoformer_core::task::cross_file::{Fragment, text};
+/// use repoformer_core::task::cross_file::{CrossFileFragment, text};
 /// use repoformer_text::language::Language;
-/// let fragment = Fragment { path: "src/a.ts".into(), text: "let x = 1\n\nlet y".into(), score: None };
+/// let fragment = CrossFileFragment { path: "src/a.ts".into(), text: "let x = 1\n\nlet y".into(), score: None };
 /// assert_eq!(
 ///     text(&[fragment], Language::TypeScript),
 ///     "// Here are some relevant code fragments from other files of the repo:\n\n\

@@ -104,7 +104,7 @@ pub struct PageLink {
     pub title: String,
     /// Its place, relative to the page that links it: `line/index.html`.
     pub path: String,
-    /// Main result, as HTML: see [`Report::finding`](super::Report::finding).
+    /// Main result, as HTML: see [`ReportContents::finding`](super::ReportContents::finding).
     pub finding: String,
 }
 

@@ -1,6 +1,6 @@
 //! Report of an experiment: one self-contained HTML page, and its figures as SVG.
 //!
-//! [`Report`] holds the results, gathered by the caller. [`Report::page`] and [`Report::figures`] are pure functions of it: they
+//! [`ReportContents`] holds the results, gathered by the caller. [`ReportContents::page`] and [`ReportContents::figures`] are pure functions of it: they
 //! use neither clock, file nor network, and the same report gives the same bytes.
 //!
 //! The page has what Repoformer's paper has for each model: the means (table 1), the number of tasks that retrieval helps, harms
@@ -8,15 +8,15 @@
 //! their differences, the retrieved fragments, and the code around the hole. It needs no network and no other file, so it can be
 //! attached, archived and opened decades later.
 //!
-//! - [`model`](Report): the input.
-//! - [`Report::gain`]: gains over the baseline; `group`: tasks by length and by retrieved identifiers.
+//! - [`model`](ReportContents): the input.
+//! - [`ReportContents::gain`]: gains over the baseline; `group`: tasks by length and by retrieved identifiers.
 //! - `figures`: one file per figure, over a small SVG writer for page and file.
 //! - `data`: tasks and texts as compressed blocks; lines repeat, so each is stored once.
 //! - [`ChartPage`]: a smaller page with a table and line charts; [`IndexPage`]: links to pages.
 //! - `page`: the tables, and the page's skeleton, style and scripts as separate files.
 //!
 //! ```
-//! use repoformer_evaluate::report::{ReportMeasure, TaskOutcome, Report, System, ReportTask};
+//! use repoformer_evaluate::report::{ReportMeasure, TaskOutcome, ReportContents, System, ReportTask};
 //! let measure = ReportMeasure { metric: "repocoder".into(), value: "es".into(), title: "edit similarity".into() };
 //! let task = ReportTask { id: "demo/0".into(), target: "return x".into(), language: "python".into(), ..ReportTask::default() };
 //! let system = |name: &str, prediction: &str, es| System {
@@ -25,7 +25,7 @@
 //!     outcomes: vec![Some(TaskOutcome { prediction: prediction.into(), values: vec![es], ..TaskOutcome::default() })],
 //!     ..System::default()
 //! };
-//! let report = Report {
+//! let report = ReportContents {
 //!     title: "A demonstration".into(),
 //!     measures: vec![measure],
 //!     tasks: vec![task],

@@ -18,9 +18,9 @@ impl GainSign {
     /// Classifies a gain, the system's value minus the baseline's.
     ///
     /// ```
-    /// use repoformer_evaluate::statistics::Change;
-    /// assert_eq!(Change::of(0.25), Change::Better);
-    /// assert_eq!(Change::of(0.1 + 0.2 - 0.3), Change::Same); // 5.6e-17
+    /// use repoformer_evaluate::statistics::GainSign;
+    /// assert_eq!(GainSign::of(0.25), GainSign::Better);
+    /// assert_eq!(GainSign::of(0.1 + 0.2 - 0.3), GainSign::Same); // 5.6e-17
     /// ```
     pub fn of(gain: f64) -> Self {
         if gain >= SAME {

@@ -49,12 +49,12 @@ impl fmt::Display for ResamplingUnit {
 /// The group of each task.
 ///
 /// ```
-/// use repoformer_evaluate::statistics::{Groups, Unit};
+/// use repoformer_evaluate::statistics::{Groups, ResamplingUnit};
 /// let by_repository = Groups::of([Some("b"), Some("a"), Some("b")]);
-/// assert_eq!((by_repository.unit(), by_repository.len()), (Unit::Repositories, 2));
+/// assert_eq!((by_repository.unit(), by_repository.len()), (ResamplingUnit::Repositories, 2));
 /// // Groups need two repositories at least, and a repository for every task.
-/// assert_eq!(Groups::of([Some("a"), Some("a")]).unit(), Unit::Tasks);
-/// assert_eq!(Groups::of([Some("a"), Some("b"), None]).unit(), Unit::Tasks);
+/// assert_eq!(Groups::of([Some("a"), Some("a")]).unit(), ResamplingUnit::Tasks);
+/// assert_eq!(Groups::of([Some("a"), Some("b"), None]).unit(), ResamplingUnit::Tasks);
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Groups {

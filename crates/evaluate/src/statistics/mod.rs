@@ -7,10 +7,10 @@
 //! All randomness comes from a seed; the results are the same bytes on every platform and with any number of threads.
 //!
 //! ```
-//! use repoformer_evaluate::statistics::{Groups, Resampling, SignFlips, Unit};
+//! use repoformer_evaluate::statistics::{Groups, Resampling, SignFlips, ResamplingUnit};
 //! let repositories = ["a", "a", "b", "b", "c"].map(Some);
 //! let groups = Groups::of(repositories);
-//! assert_eq!((groups.unit(), groups.len()), (Unit::Repositories, 3));
+//! assert_eq!((groups.unit(), groups.len()), (ResamplingUnit::Repositories, 3));
 //!
 //! let gains = [0.5, 0.0, 0.25, 0.25, 1.0];
 //! let interval = Resampling::default().interval(&groups, &gains).unwrap();

@@ -41,9 +41,9 @@ pub struct Judgement<'a> {
 /// Returns `corpus.jsonl` or `queries.jsonl`; `what` names the records in errors: "documents", "queries".
 ///
 /// ```
-/// use repoformer_formats::exchange::beir::{Record, records};
+/// use repoformer_formats::exchange::beir::{BeirRecord, records};
 /// let (id, title, metadata) = ("my file.py|0", Some("my file.py"), Default::default());
-/// let document = Record { id, title, text: "x = 1\ny", metadata };
+/// let document = BeirRecord { id, title, text: "x = 1\ny", metadata };
 /// assert_eq!(
 ///     records("documents", [document])?,
 ///     r#"{"_id":"my%20file.py|0","title":"my file.py","text":"x = 1\ny","metadata":{}}"#.to_owned() + "\n",

@@ -49,13 +49,13 @@ named! {
 /// first.
 ///
 /// ```
-/// use repoformer_formats::exchange::trec::{RankedDocument, Ranking, Scores, run};
+/// use repoformer_formats::exchange::trec::{RankedDocument, Ranking, RunScores, run};
 /// let hit = |document, score| RankedDocument { document, score };
 /// let hits = vec![hit("a.py|2", 0.5), hit("b c.py|0", 0.25)];
 /// let ranking = Ranking { query: "demo/0", hits };
-/// let own = run([ranking.clone()], Scores::Own, "bm25")?;
+/// let own = run([ranking.clone()], RunScores::Own, "bm25")?;
 /// assert_eq!(own, "demo/0 Q0 a.py|2 1 0.5 bm25\ndemo/0 Q0 b%20c.py|0 2 0.25 bm25\n");
-/// let by_rank = run([ranking], Scores::ByRank, "bm25")?;
+/// let by_rank = run([ranking], RunScores::ByRank, "bm25")?;
 /// assert_eq!(by_rank, "demo/0 Q0 a.py|2 1 2 bm25\ndemo/0 Q0 b%20c.py|0 2 1 bm25\n");
 /// # Ok::<(), repoformer_store::error::Error>(())
 /// ```

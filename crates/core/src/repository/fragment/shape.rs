@@ -50,7 +50,7 @@ impl Cut {
         }
     }
 
-    /// Field of a place's [number](super::Place::number) in JSON records.
+    /// Field of a place's [number](super::FragmentPlace::number) in JSON records.
     pub fn number_field(self) -> &'static str {
         match self {
             Self::Windows(_) => "line_no",

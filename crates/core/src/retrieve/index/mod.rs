@@ -104,14 +104,14 @@ impl TokenSetIndex {
     /// by Jaccard similarity, then the later window. Windows without a common token count, with similarity 0.
     ///
     /// ```
-    /// use repoformer_core::retrieve::{Index, Scratch};
+    /// use repoformer_core::retrieve::{TokenSetIndex, SearchScratch};
     /// use repoformer_core::retrieve::vector::{TokenSet, TokenSets};
     /// let mut sets = TokenSets::default();
     /// for set in [&[1, 2, 3][..], &[2, 3], &[2, 3, 4]] {
     ///     sets.push(set.iter().copied());
     /// }
     /// let query = TokenSet::Narrow(&[2, 3]);
-    /// let hits = Index::new(&sets).search(query, 2, |_| true, &mut Scratch::default());
+    /// let hits = TokenSetIndex::new(&sets).search(query, 2, |_| true, &mut SearchScratch::default());
     /// assert_eq!(hits.iter().map(|hit| hit.window).collect::<Vec<_>>(), [1, 2]);
     /// assert_eq!((hits[1].overlap, hits[1].union), (2, 3));
     /// ```

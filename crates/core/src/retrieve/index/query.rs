@@ -77,7 +77,7 @@ impl SearchScratch {
 /// A query while it is searched for.
 #[derive(Debug)]
 pub(super) struct Request {
-    /// Its terms in [`Scratch::terms`].
+    /// Its terms in [`SearchScratch::terms`].
     terms: Range<usize>,
     /// Number of its tokens, with those that no window has.
     total: u32,

@@ -1,19 +1,19 @@
 //! Ranking documents by a query: Repoformer's and CrossCodeEval's rankers, each with its reference's formula and constants.
 //!
 //! A *document* is a chunk's text, a *candidate* one that may be found for this query (mostly: all that are not of the
-//! query's own file). The references build their statistics anew from the candidates of every query; an [`Index`] is built
-//! once a repository, and [`Index::rank`] subtracts what is not a candidate. Words are those of
+//! query's own file). The references build their statistics anew from the candidates of every query; a [`DocumentIndex`] is built
+//! once a repository, and [`DocumentIndex::rank`] subtracts what is not a candidate. Words are those of
 //! [`each_word`](repoformer_text::tokenize::each_word), or the tokens of a tokenizer ([`Vocabulary`]).
 //!
 //! ```
 //! use repoformer_text::language::Language;
-//! use repoformer_core::retrieve::rank::{Index, Query, Ranker, Scratch, Vocabulary, Words};
+//! use repoformer_core::retrieve::rank::{DocumentIndex, RankQuery, Ranker, RankScratch, Vocabulary, Words};
 //!
 //! let documents = ["def area(w, h):\n    return w * h", "def side(area):\n    return area ** 0.5", "import math"];
 //! let (words, rankers) = (Words::of(&documents), [Ranker::Jaccard]);
-//! let index = Index::new(words, &documents, &rankers, Language::Python, Vocabulary::Words);
-//! let query = Query { lines: vec!["side = area(2, 3)"], hole: 1, ..Query::default() };
-//! let hits = index.rank(&Ranker::Jaccard, &query, &[0, 1, 2], 2, &mut Scratch::default());
+//! let index = DocumentIndex::new(words, &documents, &rankers, Language::Python, Vocabulary::Words);
+//! let query = RankQuery { lines: vec!["side = area(2, 3)"], hole: 1, ..RankQuery::default() };
+//! let hits = index.rank(&Ranker::Jaccard, &query, &[0, 1, 2], 2, &mut RankScratch::default());
 //! // side and area of side, area, 2, 3, def, return, 0, 5; area of side, area, 2, 3, def, w, h, return.
 //! assert_eq!((hits[0].document, hits[0].score), (1, 2.0 / 8.0));
 //! assert_eq!((hits[1].document, hits[1].score), (0, 1.0 / 8.0));
@@ -84,7 +84,7 @@ pub struct DocumentHit {
 /// The documents of one repository, ready for some rankers.
 #[derive(Debug)]
 pub struct DocumentIndex {
-    /// Tells indexes apart, for what a [`Scratch`] keeps.
+    /// Tells indexes apart, for what a [`RankScratch`] keeps.
     number: u64,
     vocabulary: Vocabulary,
     words: Inverted,

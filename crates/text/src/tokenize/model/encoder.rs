@@ -11,12 +11,12 @@ use super::{Kind, Tokenizer};
 /// The tokenizer of a `tokenizer.json`, extended by missing special tokens.
 ///
 /// ```
-/// use repoformer_text::tokenize::model::{Encoder, Part};
+/// use repoformer_text::tokenize::model::{Encoder, TextPart};
 /// # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/fixtures/tokenizers/starcoder.json");
 /// let encoder = Encoder::open(path.as_ref(), &["<fim_prefix>", "<cc>", "<eof>"])?;
 /// // The file has 900 tokens, `<fim_prefix>` among them.
 /// assert_eq!(encoder.added, [("<cc>".to_owned(), 900), ("<eof>".to_owned(), 901)]);
-/// let encoded = encoder.encode(&[Part::Plain("<eof>"), Part::Special("<eof>")])?;
+/// let encoded = encoder.encode(&[TextPart::Plain("<eof>"), TextPart::Special("<eof>")])?;
 /// let last = encoded.ids.len() - 1;
 /// assert!(last > 1 && encoded.ids.iter().position(|id| *id == 901) == Some(last));
 /// assert_eq!(encoded.specials, [last]);

@@ -3,7 +3,7 @@
 //! One type covers three kinds: [`P50k`], `words` (for budgets independent of any model's vocabulary), and any
 //! `tokenizer.json` of Hugging Face's `tokenizers`. Code is always read as code: a source file that spells a special token,
 //! such as `<fim_prefix>`, has the tokens of those characters. Only tokens written by a prompt style are special
-//! ([`Part::Special`]). No token is added at the start or the end of a text.
+//! ([`TextPart::Special`]). No token is added at the start or the end of a text.
 //!
 //! Without the feature `tokenizers` a `tokenizer.json` cannot be read: [`Tokenizer::open`] and [`Encoder::open`] say so.
 
@@ -124,11 +124,11 @@ impl Tokenizer {
     /// save over a special token.
     ///
     /// ```
-    /// use repoformer_text::tokenize::model::{Part, Tokenizer};
+    /// use repoformer_text::tokenize::model::{TextPart, Tokenizer};
     /// let p50k = Tokenizer::p50k_base();
-    /// assert_eq!(p50k.count_parts(&[Part::Plain("im"), Part::Plain("port")]), 1);
-    /// assert_eq!(p50k.count_parts(&[Part::Plain("im"), Part::Special("<|endoftext|>"), Part::Plain("port")]), 3);
-    /// assert_eq!(p50k.count_parts(&[Part::Plain("<|endoftext|>")]), 7);
+    /// assert_eq!(p50k.count_parts(&[TextPart::Plain("im"), TextPart::Plain("port")]), 1);
+    /// assert_eq!(p50k.count_parts(&[TextPart::Plain("im"), TextPart::Special("<|endoftext|>"), TextPart::Plain("port")]), 3);
+    /// assert_eq!(p50k.count_parts(&[TextPart::Plain("<|endoftext|>")]), 7);
     /// ```
     pub fn count_parts(&self, parts: &[TextPart<'_>]) -> usize {
         let parts: Vec<_> = parts.iter().map(|part| (*part, None)).collect();

@@ -26,7 +26,7 @@ impl<'t> TextPart<'t> {
 pub struct Encoded {
     /// One id per token.
     pub ids: Vec<u32>,
-    /// Positions of the ids of [`Part::Special`].
+    /// Positions of the ids of [`TextPart::Special`].
     pub specials: Vec<usize>,
 }
 

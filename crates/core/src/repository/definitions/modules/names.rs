@@ -27,7 +27,7 @@ pub(super) struct Target {
 /// A call without a syntax error.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Call {
-    /// Index of its callee in [`Names::callees`].
+    /// Index of its callee in [`ModuleNames::callees`].
     pub(super) callee: usize,
     pub(super) rows: Rows,
 }
