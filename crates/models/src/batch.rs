@@ -28,10 +28,10 @@ pub struct BatchSettings {
 /// A request to complete a prompt: `custom_id, method, url, body{model, prompt, max_tokens, temperature[, stop]}`.
 ///
 /// ```
-/// use repoformer_models::batch::{Sampling, request};
-/// let sampling = Sampling { model: "m".into(), max_tokens: 50, temperature: 0.0, stop: vec![] };
+/// use repoformer_models::batch::{BatchSettings, request};
+/// let settings = BatchSettings { model: "m".into(), max_tokens: 50, temperature: 0.0, stop: vec![] };
 /// assert_eq!(
-///     request("row-0", "def f(", &sampling).to_string(),
+///     request("row-0", "def f(", &settings).to_string(),
 ///     r#"{"custom_id":"row-0","method":"POST","url":"/v1/completions","body":{"model":"m","prompt":"def f(","max_tokens":50,"temperature":0.0}}"#,
 /// );
 /// ```

@@ -13,7 +13,7 @@
 //!
 //! use repoformer_models::endpoint::Endpoint;
 //! use repoformer_pipeline::Experiment;
-//! use repoformer_serve::http::{Guard, serve};
+//! use repoformer_serve::http::{RequestGuard, serve};
 //! use repoformer_serve::{
 //!     Decider, DecisionPolicy, LiveRepository, Messages, Model, ServeError, Service, Session,
 //! };
@@ -29,7 +29,7 @@
 //!     let session = Session::new(0.0);
 //!     let live = Arc::new(live);
 //!     let service = Service::new(live, decider, model, endpoint, session, None, messages);
-//!     serve(Arc::new(service), Guard::new(([127, 0, 0, 1], 8012).into(), None)?)
+//!     serve(Arc::new(service), RequestGuard::new(([127, 0, 0, 1], 8012).into(), None)?)
 //! }
 //! ```
 

@@ -31,7 +31,7 @@
 //!     tasks: vec![task],
 //!     systems: vec![system("none", "return y", 0.875), system("rg1", "return x", 1.0)],
 //!     baseline: Some(0),
-//!     ..Report::default()
+//!     ..ReportContents::default()
 //! };
 //! assert_eq!(report.changes(1).better, 1);
 //! assert!(report.page().contains("<h1>A demonstration</h1>"));

@@ -4,7 +4,7 @@ use std::convert::Infallible;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use super::parts::{Encoded, Part, Result, tokenizer_error};
+use super::parts::{Encoded, Result, TextPart, tokenizer_error};
 
 /// A tokenizer that was read from a file. This build lacks the feature `tokenizers`, so there is none.
 #[derive(Debug)]
@@ -26,7 +26,7 @@ impl File {
         Err(tokenizer_error(path, reason.into()))
     }
 
-    pub(super) fn ids(&self, _parts: &[Part<'_>]) -> Result<Encoded> {
+    pub(super) fn ids(&self, _parts: &[TextPart<'_>]) -> Result<Encoded> {
         match self.none {}
     }
 
@@ -42,7 +42,7 @@ impl File {
         match self.none {}
     }
 
-    pub(super) fn count_whole(&self, _parts: &[(Part<'_>, Option<usize>)]) -> Option<usize> {
+    pub(super) fn count_whole(&self, _parts: &[(TextPart<'_>, Option<usize>)]) -> Option<usize> {
         match self.none {}
     }
 
