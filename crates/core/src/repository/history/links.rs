@@ -1,10 +1,11 @@
 //! Where a repository's history is stored: who wrote a repository must not choose which other history is read.
 
 use std::collections::BTreeSet;
-use std::fs;
+
 use std::path::{Path, PathBuf};
 
 use repoformer_store::error::{Error, Result};
+use repoformer_store::files;
 
 use super::git::Git;
 
@@ -59,7 +60,7 @@ fn names_back(git: &Git, git_dir: &Path, root: &Path) -> bool {
     let is_at = |path: &Path, wanted: &Path| {
         path.canonicalize().is_ok_and(|path| wanted.canonicalize().is_ok_and(|w| w == path))
     };
-    let of_worktree = fs::read_to_string(git_dir.join("gitdir"));
+    let of_worktree = files::read_to_string(git_dir.join("gitdir"));
     let is_worktree = of_worktree
         .is_ok_and(|link| is_at(&git_dir.join(link.trim_end_matches('\n')), &root.join(".git")));
     let config = git_dir.join("config");
@@ -96,7 +97,7 @@ impl Walk<'_> {
             && let Some(folder) = self.folders.pop()
         {
             self.alternates(&folder);
-            for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
+            for entry in files::read_dir(&folder).into_iter().flatten().flatten() {
                 if !entry.file_type().is_ok_and(|kind| kind.is_file()) {
                     self.add(entry.path());
                 }
@@ -107,7 +108,7 @@ impl Walk<'_> {
     /// Looks at other folders of objects, which `info/alternates` lists.
     fn alternates(&mut self, objects: &Path) {
         let list = objects.join("info/alternates");
-        let Ok(listed) = fs::read(&list) else { return };
+        let Ok(listed) = files::read(&list) else { return };
         for line in listed.split(|byte| *byte == b'\n') {
             match str::from_utf8(line) {
                 Ok("") => {}
