@@ -50,7 +50,15 @@ fn files_that_come_and_go_while_they_are_read() {
     let place = Place::new();
     let file = |n: usize| place.path(&format!("repos/alpha/passing_{n}.py"));
     let done = AtomicBool::new(false);
+    /// Ends the writer, whether or not the test fails.
+    struct Done<'a>(&'a AtomicBool);
+    impl Drop for Done<'_> {
+        fn drop(&mut self) {
+            self.0.store(true, Ordering::Relaxed);
+        }
+    }
     std::thread::scope(|scope| {
+        let _done = Done(&done);
         scope.spawn(|| {
             while !done.load(Ordering::Relaxed) {
                 for n in 0..200 {
@@ -72,7 +80,6 @@ fn files_that_come_and_go_while_they_are_read() {
             assert!(errors.iter().all(named), "{}", ran.stderr);
             assert_eq!(ran.code, Some(i32::from(!errors.is_empty())), "{}", ran.stderr);
         }
-        done.store(true, Ordering::Relaxed);
     });
     place.stage(&["run"]).done();
     let undisturbed = Place::new();
