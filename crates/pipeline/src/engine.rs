@@ -1,7 +1,7 @@
 //! The engine of artifacts: whether one is current, stale or damaged, and why; what is made, and what a dry run would make.
 //!
-//! A stage says what its [`Artifact`] is: where it lies, what identifies it, and what makes it. It hands the engine the work that
-//! makes the content, and the engine decides whether that work is done. In a dry run, artifacts are decided about as ever and none
+//! A stage describes its [`Artifact`]: the path, the identity, and the stage that makes it. The stage hands the engine the work that
+//! makes the content, and the engine decides whether to do that work. In a dry run, artifacts are decided about as ever and none
 //! is made; those that would be made stand in for those that are there.
 
 use std::marker::PhantomData;
@@ -24,19 +24,19 @@ pub(super) trait Artifact {
     /// Its content.
     type Content;
 
-    /// Where it lies.
+    /// Path of the artifact.
     fn path(&self, experiment: &Experiment) -> PathBuf;
 
-    /// The stage that makes it.
+    /// Stage that makes the artifact.
     fn made_by(&self, experiment: &Experiment) -> StageRun;
 
-    /// What identifies it, as far as the settings, the tasks and other artifacts do.
+    /// Identity of the artifact, as far as the settings, the tasks and other artifacts determine it.
     ///
     /// # Errors
     /// One that it is made of is missing or stale.
     fn identity(&self, engine: &mut Engine<'_>) -> Result<Identity>;
 
-    /// What is wrong with a file that belongs to it, or with how much it holds, although the artifact itself is current.
+    /// A reason to make the artifact again although it is current.
     ///
     /// # Errors
     /// Something cannot be read.
@@ -44,7 +44,7 @@ pub(super) trait Artifact {
         Ok(None)
     }
 
-    /// What making it takes and brings besides, as far as is known before.
+    /// Cost of making the artifact, as far as it can be known before.
     ///
     /// # Errors
     /// Something cannot be read.
@@ -53,10 +53,10 @@ pub(super) trait Artifact {
     }
 }
 
-/// What making an artifact takes and brings besides.
+/// Cost of making an artifact: requests, and a file of measured times.
 #[derive(Debug, Default)]
 pub(super) struct Cost {
-    /// Requests to a server, where their number is known.
+    /// Number of requests to a server; `None` if it is not known.
     pub(super) requests: Option<usize>,
     /// A file of times that is written beside the artifact.
     pub(super) times: Option<Times>,
@@ -72,7 +72,7 @@ pub(super) struct Times {
     pub(super) are_certain: bool,
 }
 
-/// What the engine did about an artifact.
+/// Outcome of asking the engine for an artifact.
 pub(super) enum Outcome {
     /// It was current.
     Current(Header),
@@ -138,11 +138,27 @@ pub(super) struct Engine<'e> {
     pub(super) report: StageReport,
     /// Headers of the artifacts that others are made of.
     headers: FxHashMap<PathBuf, Header>,
+    /// Whether it waits for artifacts that another process makes.
+    waits: bool,
+    /// Whether it met one, and did not wait: the work is to be done again later.
+    pub(super) is_postponed: bool,
 }
 
 impl<'e> Engine<'e> {
     pub(super) fn new(experiment: &'e Experiment) -> Self {
-        Self { experiment, report: StageReport::default(), headers: FxHashMap::default() }
+        Self {
+            experiment,
+            report: StageReport::default(),
+            headers: FxHashMap::default(),
+            waits: true,
+            is_postponed: false,
+        }
+    }
+
+    /// An engine that never waits for another process, for one of several threads. A thread that waits may hold up the work of
+    /// another one that has a turn, and two processes could wait for each other.
+    pub(super) fn without_waiting(experiment: &'e Experiment) -> Self {
+        Self { waits: false, ..Self::new(experiment) }
     }
 
     /// Makes an artifact, unless it is current.
@@ -170,7 +186,7 @@ impl<'e> Engine<'e> {
         make: impl FnOnce(&mut Self) -> Result<A::Content>,
     ) -> Result<Outcome> {
         let identity = artifact.identity(self)?;
-        // What a dry run would have made first cannot be read.
+        // A dry run has not made the inputs, so they cannot be read.
         let content = match is_planned(&identity) {
             true => Err(not_made(A::Content::KIND)),
             false => Ok(make(self)?),
@@ -264,10 +280,7 @@ impl<'e> Engine<'e> {
             self.report.done(path.to_owned(), &header, false);
             return Ok(Outcome::Current(*header));
         }
-        let notice = &self.experiment.retrieval.notice;
-        let _turn = Turn::take(path, || {
-            notice.tell(&format!("{}: waiting for another process that makes it", path.display()));
-        });
+        let _turn = self.turn(path)?;
         // It may have been made in between.
         Ok(match self.state::<F, A>(artifact, path, identity)? {
             State::Current(header) => {
@@ -281,6 +294,23 @@ impl<'e> Engine<'e> {
                 Outcome::Made(header)
             }
         })
+    }
+
+    /// The turn to make an artifact, which another process may have.
+    ///
+    /// # Errors
+    /// Another process has it, and this engine does not wait.
+    fn turn(&mut self, path: &Path) -> Result<Turn> {
+        if let Some(turn) = Turn::try_take(path) {
+            return Ok(turn);
+        }
+        if !self.waits {
+            self.is_postponed = true;
+            return Err(Error::artifact(path, "another process makes it", "wait until it is made"));
+        }
+        let text = format!("{}: waiting for another process that makes it", path.display());
+        self.experiment.retrieval.notice.tell(&text);
+        Ok(Turn::wait(path))
     }
 
     /// The state of an artifact; one with a flaw is removed, and so missing.
@@ -450,7 +480,7 @@ impl<T: Payload> Unread<T> {
         Error::Artifact { path: self.path.clone(), reason, hint }
     }
 
-    /// Reads it, where it must have `count` records.
+    /// Reads the content, which must have `count` records if a count is given.
     ///
     /// # Errors
     /// It is damaged or cannot be read.

@@ -13,6 +13,7 @@ use repoformer_core::retrieve::{
 use repoformer_core::task::TaskSet;
 use repoformer_store::artifact::{Header, Identity, Payload};
 use repoformer_store::error::Result;
+use repoformer_store::readings::changed;
 use repoformer_text::message::StageRun;
 
 use super::embed::{Dense, cosines, embedding_times};
@@ -66,10 +67,10 @@ fn search_repository(
     }
     for mut search in searches {
         let retrieval = search.retrieval(repository);
-        let identity = retrieval.identity(engine)?;
-        engine.make(&retrieval, |_| {
+        engine.make(&retrieval, |engine| {
             let Some((index, built)) = &index else {
-                unreachable!("an artifact that is not current has an index")
+                // It was current when the index was not built.
+                return Err(changed(&retrieval.path(experiment)));
             };
             let read = search.read()?;
             let begin = Instant::now();
@@ -77,23 +78,23 @@ fn search_repository(
             let took = *built + begin.elapsed();
             // It goes first: an artifact that is there is not searched for again, and its time would stay unknown.
             let time = read.time(experiment, took);
-            keep_time(experiment, search.mode, repository, time, &identity)?;
+            keep_time(experiment, search.mode, repository, time, &retrieval.identity(engine)?)?;
             Ok(found)
         })?;
     }
     Ok(())
 }
 
-/// What is found for the queries of a repository in a mode.
+/// Retrieval of a repository in a mode.
 pub(super) struct ModeRetrieval<'a> {
     mode: Mode,
     repository: &'a str,
-    /// Identities of the vectors that are compared; `None` for what was found before.
+    /// Inputs besides fragments and queries; `None` for the retrieval that is in the cache.
     vectors: Option<Identity>,
 }
 
 impl<'a> ModeRetrieval<'a> {
-    /// What was found before.
+    /// The retrieval that is in the cache.
     pub(super) fn of(mode: Mode, repository: &'a str) -> Self {
         Self { mode, repository, vectors: None }
     }
@@ -183,7 +184,7 @@ impl ModeSearch {
         Ok(Self { mode, queries, sets, dense, vectors })
     }
 
-    /// What is found with them.
+    /// The retrieval that is made with these queries and vectors.
     fn retrieval<'a>(&self, repository: &'a str) -> ModeRetrieval<'a> {
         ModeRetrieval { mode: self.mode, repository, vectors: Some(self.vectors.clone()) }
     }
@@ -211,7 +212,7 @@ pub(super) struct ReadSearch {
 }
 
 impl ReadSearch {
-    /// The time of a search that took so long, with that of the queries' dense vectors where it is known.
+    /// The time of a search that took so long, with the time for the queries' dense vectors if it is known.
     fn time(&self, experiment: &Experiment, took: Duration) -> SearchTime {
         let queries = &self.queries.queries;
         let embedding = self.dense.as_ref().and_then(|_| embedding_times(experiment, queries));

@@ -96,6 +96,15 @@ impl StageReport {
         self.planned.extend(other.planned);
     }
 
+    /// The report of work that was begun here and done again, and ended, there.
+    fn continued(self, again: Self) -> Self {
+        let mut rebuilt = self.rebuilt;
+        rebuilt.extend(again.rebuilt);
+        // The second time, the artifacts that the first time built were current.
+        let current = again.current.saturating_sub(self.built);
+        Self { built: self.built + again.built, current, rebuilt, ..again }
+    }
+
     /// Notes why an artifact is made again.
     pub(super) fn note(&mut self, path: &Path, identity: &Identity, state: &State) {
         let (reason, is_stale) = match state {
@@ -208,12 +217,23 @@ pub(super) fn for_each_repository(
     work: impl Fn(&str, &mut Engine<'_>) -> Result<()> + Sync,
 ) -> Result<StageReport> {
     let progress = experiment.work(stage, "repositories", experiment.repositories.len());
-    let reports = parallel::map(&experiment.repositories, |repository| {
-        let mut engine = Engine::new(experiment);
+    let first = parallel::map(&experiment.repositories, |repository| {
+        let mut engine = Engine::without_waiting(experiment);
         let outcome = work(repository, &mut engine);
-        progress.done(1);
-        (engine.report, outcome)
+        progress.done(usize::from(!engine.is_postponed));
+        (engine.report, (!engine.is_postponed).then_some(outcome))
     });
+    let reports =
+        experiment.repositories.iter().zip(first).map(|(repository, (report, outcome))| {
+            if let Some(outcome) = outcome {
+                return (report, outcome);
+            }
+            // Another process was making one of its artifacts. All other work is done, and no turn is held.
+            let mut engine = Engine::new(experiment);
+            let outcome = work(repository, &mut engine);
+            progress.done(1);
+            (report.continued(engine.report), outcome)
+        });
     let mut all = StageReport::default();
     let mut failed = None;
     for (report, outcome) in reports {

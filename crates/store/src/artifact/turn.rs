@@ -6,64 +6,68 @@ use super::replace::{create_folder, folder_of, temporary_name};
 use super::store::digest;
 use crate::files::{self, File, TryLockError};
 
-/// A process's turn to make an artifact, which ends with this value. Threads of one process take none at the same time.
+/// A process's turn to make an artifact, which ends with this value.
 ///
-/// A lock on a hidden file beside the artifact stands for it. Where the file system has no locks, everyone has a turn.
+/// A lock on a hidden file beside the artifact stands for it. If the file system has no locks, every process has a turn.
 #[derive(Debug)]
-pub struct Turn {
-    held: Option<(PathBuf, File)>,
-    has_waited: bool,
-}
+pub struct Turn(Option<(PathBuf, File)>);
 
 impl Turn {
-    /// Waits for the turn to make the artifact at `path`; `wait` is called first if another process has it.
-    pub fn take(path: &Path, wait: impl Fn()) -> Self {
+    /// Takes the turn to make the artifact at `path`; `None` if another process has it.
+    pub fn try_take(path: &Path) -> Option<Self> {
+        Self::locked(path, |file| match file.try_lock() {
+            Ok(()) => Lock::Held,
+            Err(TryLockError::WouldBlock) => Lock::Busy,
+            Err(TryLockError::Error(_)) => Lock::None,
+        })
+    }
+
+    /// Waits for the turn to make the artifact at `path`.
+    ///
+    /// The caller must hold no other turn: two processes that wait for each other would wait forever.
+    pub fn wait(path: &Path) -> Self {
+        let wait = |file: &File| if file.lock().is_ok() { Lock::Held } else { Lock::None };
+        Self::locked(path, wait).unwrap_or(Self(None))
+    }
+
+    fn locked(path: &Path, lock: impl Fn(&File) -> Lock) -> Option<Self> {
         let folder = folder_of(path);
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let place = folder.join(temporary_name(&digest(name.as_bytes())));
-        let mut has_waited = false;
         // Whoever writes the artifact says what is wrong with the folder.
         let _ = create_folder(folder);
         loop {
-            let Some(file) = open(&place) else {
-                return Self { held: None, has_waited };
-            };
-            match file.try_lock() {
-                Ok(()) => {}
-                Err(TryLockError::WouldBlock) => {
-                    if !has_waited {
-                        wait();
-                    }
-                    has_waited = true;
-                    if file.lock().is_err() {
-                        return Self { held: None, has_waited };
-                    }
-                }
-                Err(TryLockError::Error(_)) => return Self { held: None, has_waited },
-            }
-            // The one before removed the file, and another may have made a new one.
-            if is_at(&file, &place) {
-                return Self { held: Some((place, file)), has_waited };
+            let Some(file) = open(&place) else { return Some(Self(None)) };
+            match lock(&file) {
+                Lock::Busy => return None,
+                Lock::None => return Some(Self(None)),
+                // The one before may have removed the file, and another may have made a new one.
+                Lock::Held if is_at(&file, &place) => return Some(Self(Some((place, file)))),
+                Lock::Held => {}
             }
         }
     }
+}
 
-    /// Whether another process had the turn before: what it made may be there now.
-    pub fn has_waited(&self) -> bool {
-        self.has_waited
-    }
+/// Outcome of locking a file.
+enum Lock {
+    Held,
+    /// Another process holds it.
+    Busy,
+    /// The file system has no locks.
+    None,
 }
 
 impl Drop for Turn {
     fn drop(&mut self) {
-        if let Some((place, _)) = &self.held {
+        if let Some((place, _)) = &self.0 {
             // One that stays is removed as a temporary file that nobody holds.
             let _ = files::remove_file(place);
         }
     }
 }
 
-/// Opens the file of a turn; `None` where something else lies in its place.
+/// Opens the file of a turn; `None` if something else is in its place.
 fn open(place: &Path) -> Option<File> {
     match files::symlink_metadata(place) {
         // A pipe would wait for its reader.
@@ -100,7 +104,8 @@ mod tests {
         std::thread::scope(|scope| {
             for _ in 0..8 {
                 scope.spawn(|| {
-                    let turn = Turn::take(&path, || ());
+                    let turn = Turn::wait(&path);
+                    assert!(Turn::try_take(&path).is_none());
                     assert_eq!(inside.fetch_add(1, Ordering::SeqCst), 0);
                     if !path.exists() {
                         made.fetch_add(1, Ordering::SeqCst);
@@ -122,6 +127,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("file");
         std::fs::write(&file, "").unwrap();
-        assert!(!Turn::take(&file.join("x.bin"), || ()).has_waited());
+        assert!(Turn::try_take(&file.join("x.bin")).is_some());
+        drop(Turn::wait(&file.join("x.bin")));
     }
 }
