@@ -25,7 +25,7 @@ use repoformer_text::tokenize::model::Tokenizer;
 
 use super::declaration::{Setting, variable};
 
-/// Where a value comes from.
+/// Source of a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Source {
     /// It has no value.
@@ -107,7 +107,7 @@ impl Scalar for bool {
 pub(crate) trait Number: Clone + Debug {
     type Value: Clone + Debug + PartialEq;
 
-    /// The value where nothing is set, if a setting can lack one.
+    /// The value if nothing is set; `None` if a setting cannot lack one.
     fn unset() -> Option<Self::Value>;
 
     fn read(texts: &[String]) -> Result<Self::Value>;
@@ -168,7 +168,7 @@ impl<T: Scalar> Number for Vec<T> {
     }
 }
 
-/// A value in force, and where it comes from.
+/// A value in force, and its source.
 #[derive(Debug, Clone)]
 pub(crate) struct Sourced<N: Number> {
     setting: &'static Setting,
@@ -203,7 +203,7 @@ impl<N: Number> Sourced<N> {
         }
     }
 
-    /// Sets what follows from other settings where nobody chose a value.
+    /// Sets a value that follows from other settings, if nobody chose one.
     pub(super) fn follow(&mut self, value: N::Value) {
         if self.is_default() {
             self.value = value;
@@ -262,7 +262,7 @@ pub(crate) trait Entry {
 
     fn source(&self) -> &Source;
 
-    /// The values as text, none where it is not set.
+    /// The values as text; none if the setting is not set.
     fn texts(&self) -> Vec<String>;
 
     /// Sets the values that a source gives.
@@ -373,7 +373,7 @@ pub(crate) enum TokenizerName {
 }
 
 impl TokenizerName {
-    /// Path of its file; a name where it has none.
+    /// Path of the tokenizer's file; its name if it has no file.
     pub(crate) fn path(&self) -> PathBuf {
         self.to_string().into()
     }
@@ -421,19 +421,31 @@ pub(crate) enum StyleName {
 }
 
 impl StyleName {
-    /// Opens a style; `repocoder` and `attach` are none.
+    /// Path of the style's file; its name if it has no file.
+    pub(crate) fn path(&self) -> PathBuf {
+        self.name().into()
+    }
+
+    /// Opens a style.
+    ///
+    /// # Errors
+    /// The file cannot be read; `repocoder` and `attach` are no styles, and so unknown.
     pub(crate) fn open(&self) -> Result<Style> {
-        Ok(self.to_string().parse()?)
+        Ok(self.name().parse()?)
+    }
+
+    fn name(&self) -> &str {
+        match self {
+            Self::RepoCoder => "repocoder",
+            Self::Attach => "attach",
+            Self::Style(name) => name,
+        }
     }
 }
 
 impl fmt::Display for StyleName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::RepoCoder => "repocoder",
-            Self::Attach => "attach",
-            Self::Style(name) => name,
-        })
+        f.write_str(self.name())
     }
 }
 

@@ -126,7 +126,7 @@ pub(crate) fn run(args: &LabelAllArgs) -> Result<()> {
     // Mistakes are reported before the hours of completing.
     let making = Making {
         tokenizer: &settings.tokenizer.get().path(),
-        prompt_style: &settings.prompt_style.to_string(),
+        prompt_style: settings.prompt_style.get().clone(),
         max_tokens: args.max_sequence_tokens,
         seed: seed(&settings)?,
         flags: &args.sequences,

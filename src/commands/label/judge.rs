@@ -84,6 +84,14 @@ pub(crate) struct LabelJudgeArgs {
     pub(crate) format: Option<ScoreFormat>,
 }
 
+/// Metric that labels go by, as the flag or the settings name it.
+enum AskedMetric {
+    Usual,
+    Similarity(Metric),
+    Pass,
+    Likelihood,
+}
+
 pub(super) fn run(args: &LabelJudgeArgs) -> Result<()> {
     run_with(args, &Settings::of_shard(args.shard.as_deref())?)
 }
@@ -122,9 +130,11 @@ pub(super) fn run_with(args: &LabelJudgeArgs, settings: &Settings) -> Result<()>
     ]);
     warn_of_some_departures(settings, &departures);
     let metric = match (args.metric.as_deref(), &settings.metrics[..]) {
-        (Some(metric), _) => Some(metric),
-        (None, []) => None,
-        (None, [MetricName::One(one)]) => Some(one.name()),
+        (Some(PASS), _) => AskedMetric::Pass,
+        (Some(LIKELIHOOD), _) => AskedMetric::Likelihood,
+        (Some(name), _) => AskedMetric::Similarity(name.parse()?),
+        (None, []) => AskedMetric::Usual,
+        (None, [MetricName::One(metric)]) => AskedMetric::Similarity(*metric),
         (None, _) => {
             let several = settings.metrics.texts().join(", ");
             return fail(
@@ -134,8 +144,8 @@ pub(super) fn run_with(args: &LabelJudgeArgs, settings: &Settings) -> Result<()>
         }
     };
     let by = match (metric, exec) {
-        (Some(PASS), [Some(base), Some(rag)]) => JudgedBy::Tests([base, rag]),
-        (Some(PASS), _) => {
+        (AskedMetric::Pass, [Some(base), Some(rag)]) => JudgedBy::Tests([base, rag]),
+        (AskedMetric::Pass, _) => {
             return fail(
                 "--metric pass needs the unit-test results of both predictions",
                 "add --base-exec FILE --rag-exec FILE, from `eval --exec --per-task --format jsonl -o FILE`",
@@ -147,9 +157,9 @@ pub(super) fn run_with(args: &LabelJudgeArgs, settings: &Settings) -> Result<()>
                 "add it, or leave them out",
             );
         }
-        (Some(LIKELIHOOD), _) => JudgedBy::Likelihood,
-        (Some(name), _) => JudgedBy::Similarity(name.parse()?),
-        (None, _) => JudgedBy::Usual,
+        (AskedMetric::Likelihood, _) => JudgedBy::Likelihood,
+        (AskedMetric::Similarity(metric), _) => JudgedBy::Similarity(metric),
+        (AskedMetric::Usual, _) => JudgedBy::Usual,
     };
     let postprocess: Postprocess = match (&args.postprocess, settings.postprocess.get()) {
         (Some(steps), _) => steps.parse()?,

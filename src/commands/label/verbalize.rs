@@ -1,6 +1,7 @@
 //! `label verbalize`: labels as training sequences.
 
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 
 use anyhow::Result;
 use clap::Args;
@@ -98,11 +99,11 @@ pub(super) fn run(args: &LabelVerbalizeArgs) -> Result<()> {
     let labels: Vec<&Path> = args.labels.iter().map(PathBuf::as_path).collect();
     check_rereadable(&labels, "label verbalize")?;
     check_folder(&args.output, "label verbalize")?;
-    let own_style = settings.prompt_style.own().map(StyleName::to_string);
-    let prompt_style = args.prompt_style.as_ref().or(own_style.as_ref());
+    let asked_style = args.prompt_style.as_deref().map(StyleName::from_str).transpose()?;
+    let prompt_style = asked_style.or_else(|| settings.prompt_style.own().cloned());
     let making = Making {
         tokenizer: &args.tokenizer,
-        prompt_style: prompt_style.map_or("starcoder", String::as_str),
+        prompt_style: prompt_style.unwrap_or_else(|| StyleName::Style("starcoder".into())),
         max_tokens: args.max_sequence_tokens,
         seed: args.seed.map_or_else(|| seed(&settings), Ok)?,
         flags: &args.sequences,
@@ -224,7 +225,7 @@ fn outputs(folder: &Path) -> Vec<PathBuf> {
 /// Options of a verbalization.
 pub(super) struct Making<'a> {
     pub(super) tokenizer: &'a Path,
-    pub(super) prompt_style: &'a str,
+    pub(super) prompt_style: StyleName,
     pub(super) max_tokens: usize,
     pub(super) seed: u64,
     pub(super) flags: &'a SequenceFlags,
@@ -234,8 +235,8 @@ impl Making<'_> {
     /// Checks that the outputs do not overwrite the tokenizer or the style that is read.
     pub(super) fn check_output(&self, folder: &Path) -> Result<()> {
         let inside = self.tokenizer.join("tokenizer.json");
-        let style = Path::new(self.prompt_style);
-        let read = [self.tokenizer, &inside, style];
+        let style = self.prompt_style.path();
+        let read = [self.tokenizer, &inside, &style];
         outputs(folder).iter().try_for_each(|written| check_output(Some(written), read))
     }
 
@@ -265,7 +266,7 @@ impl Making<'_> {
                 "name a tokenizer.json, as models on the Hugging Face hub have it",
             );
         }
-        let style: Style = self.prompt_style.parse()?;
+        let style = self.prompt_style.open()?;
         let (eof, cc) = (flags.eof_token.as_deref(), flags.cc_token.as_deref());
         let frame = DecisionFrame::of(&style, eof, cc)?;
         let mut specials = frame.specials();
