@@ -17,7 +17,7 @@ pub(super) struct Chosen {
 }
 
 impl Chosen {
-    /// The policy of a name, with the usual threshold for these tasks where it has none.
+    /// The policy of a name, with the usual threshold for these tasks if the name has none.
     pub(super) fn new(asked: &PolicyName, are_functions: bool) -> Result<Self> {
         let PolicyName { policy, threshold } = asked;
         let policy = *policy;

@@ -33,7 +33,7 @@ impl Values {
         self.tasks.replace(self.tasks.iter().map(|file| root.join(file)).collect());
     }
 
-    /// Sets another folder of repositories, and those of it that are used; both come from where the folder came from.
+    /// Sets another folder of repositories, and the repositories in use; both keep the source of the folder.
     pub(crate) fn use_repositories(&mut self, dir: &Path, named: &[String]) {
         self.repos_dir.replace(Some(dir.to_owned()));
         if !named.is_empty() {
@@ -41,7 +41,7 @@ impl Values {
         }
     }
 
-    /// Sets what follows from the unit where nobody chose it: RepoCoder's choices for windows, Repoformer's for chunks.
+    /// Sets what follows from the unit, if nobody chose it: RepoCoder's choices for windows, Repoformer's for chunks.
     fn follow_unit(&mut self) {
         let is_chunks = *self.unit == Unit::Chunks;
         let words = is_chunks && self.tokenizer.is_default();
@@ -143,7 +143,7 @@ impl Settings {
         let environment = environment()?;
         for (given, source) in [(&environment, Source::Environment), (&flags.given, Source::Flag)] {
             for (setting, texts) in given.iter() {
-                // Who asks for these settings has reported the mistake.
+                // The caller has reported the mistake.
                 let _ = settings.put(setting, texts, &source);
             }
         }

@@ -54,7 +54,7 @@ pub fn complete(
             Ok(LineTotals { records, totals: totals.into_iter().collect() })
         })?;
         match outcome {
-            // What failed is told in the runs after, too.
+            // Later runs report failures, too.
             Outcome::Current(header) if header.records < prompts.records => {
                 let failures = match &completion.server {
                     Some(server) => {

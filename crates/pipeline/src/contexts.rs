@@ -78,7 +78,7 @@ pub(super) fn right_context<'t>(
 /// The right contexts of a repository's tasks.
 pub(super) struct TakenContexts<'a> {
     pub(super) repository: &'a str,
-    /// Digest of the repository's files, where the right contexts are taken from them.
+    /// Digest of the repository's files; `None` for the right contexts that are in the cache.
     pub(super) files: Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! What a repository that is being edited takes from the stages: their artifacts, and the prompt of one task.
+//! Parts of the stages for a repository that is being edited: cached fragments, and the prompt of one task.
 
 use std::path::PathBuf;
 

@@ -180,7 +180,7 @@ impl Experiment {
         Ok((found, problems))
     }
 
-    /// Where its artifacts lie.
+    /// Paths of the artifacts.
     pub fn paths(&self) -> Paths<'_> {
         Paths::of(self)
     }

@@ -16,7 +16,7 @@ const WINDOW: StageRun = StageRun::Any("window");
 /// A repository's fragments.
 pub(super) struct Fragments<'a> {
     pub(super) repository: &'a str,
-    /// Digest of the repository's files, where the fragments are made of them.
+    /// Digest of the repository's files; `None` for the fragments that are in the cache.
     pub(super) files: Option<String>,
 }
 

@@ -15,7 +15,7 @@ use super::experiment::Experiment;
 /// Name of the folders that hold copies of repositories; of a shard, the start of the name.
 pub(super) const COPIES: &str = "copies";
 
-/// What the paths of all of an experiment's artifacts have in common.
+/// Parts that the paths of all artifacts of an experiment share.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Layout {
     /// The cache folder.
@@ -37,7 +37,7 @@ pub struct Layout {
 pub struct Paths<'e> {
     layout: &'e Layout,
     shard: Option<Shard>,
-    /// Which lines make a query where the mode does not say.
+    /// Lines that make a query, if the mode does not determine them.
     form: QueryForm,
     /// Lines of a query.
     query_lines: usize,

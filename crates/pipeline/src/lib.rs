@@ -3,7 +3,7 @@
 //! A stage does nothing where its artifact is current, rebuilds one that is stale or damaged and says why, and
 //! names the command that makes an upstream artifact which is missing.
 //!
-//! - [`Experiment`]: the settings of a run. [`Paths`]: where its artifacts lie. [`Plan`]: what a dry run would make.
+//! - [`Experiment`]: the settings of a run. [`Paths`]: the paths of its artifacts. [`Plan`]: the artifacts that a dry run would make.
 //! - [`window_repositories`], [`window_queries`], [`vectorize_repositories`], [`vectorize_queries`], [`search`], [`prompt`],
 //!   [`complete`], [`evaluate`]: the stages in their order.
 //! - [`likelihoods`], [`probabilities`], [`latencies`]: what policies learn from. [`selective()`]: what they decide.

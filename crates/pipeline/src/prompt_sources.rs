@@ -1,4 +1,4 @@
-//! What a mode's prompts are made of, and the work of making them.
+//! The sources of a mode's prompts, and the work of making prompts of them.
 
 use std::sync::{Arc, OnceLock};
 
@@ -79,7 +79,7 @@ pub(super) type Emit<'e> = &'e mut dyn FnMut(Result<Line>) -> Result<()>;
 
 /// Fragments and counts that the modes of one run share, so that nothing is read or counted once a mode.
 pub(super) struct Shared {
-    /// Each repository's fragments, where a mode needs them.
+    /// Each repository's fragments; `None` if no mode needs them.
     fragments: Vec<Option<OpenFragments>>,
     /// Each repository's counts of its fragments' tokens.
     blocks: Vec<Option<Arc<BlockCounts>>>,
@@ -176,7 +176,7 @@ impl Sources {
         }
     }
 
-    /// Identity of a shard's prompts, where these are the sources of all.
+    /// Identity of a shard's prompts, if these are the sources of all shards.
     fn identity_of_shard(&self, settings: Identity, tasks: &TaskSet, shard: Shard) -> Identity {
         let held = || self.parts.iter().filter(|part| shard.holds(&part.repository));
         settings

@@ -25,9 +25,9 @@ use super::vectorize::UnreadVectors;
 pub struct SearchTime {
     /// Number of queries.
     pub queries: usize,
-    /// Seconds for building the index, for the dense vectors of all of them where known, and for searching.
+    /// Seconds for building the index, for the dense vectors of all queries if known, and for searching.
     pub seconds: f64,
-    /// Whether the time for their dense vectors is known and counted, where they need any.
+    /// Whether the time for dense vectors is known and counted, if the queries need any.
     #[serde(default)]
     pub with_embedding: bool,
 }

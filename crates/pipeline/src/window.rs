@@ -104,7 +104,7 @@ pub fn window_queries(
     Ok(report)
 }
 
-/// What the queries of a repository are made of, but the predictions.
+/// Sources of a repository's queries, except the predictions.
 struct Sources {
     fragments: OpenFragments,
     /// `None` as long as no query shows any.

@@ -48,7 +48,7 @@ pub const DECIDING: [Policy; 9] = [
 #[derive(Debug)]
 pub struct Decider {
     policy: DecisionPolicy,
-    /// Asked where the policy asks the model.
+    /// Asked if the policy asks the model.
     question: Option<TokenQuestion>,
     /// The question's token, found in the model's vocabulary with the first request.
     token: OnceLock<NextToken>,
@@ -72,7 +72,7 @@ fn question(policy: Policy, prompts: &PromptSettings) -> Result<TokenQuestion> {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Decision {
     pub(crate) retrieves: bool,
-    /// Score of the request by the policy, where it has one.
+    /// Score of the request by the policy, if it has one.
     pub(crate) score: Option<f64>,
 }
 
@@ -80,7 +80,7 @@ impl Decider {
     /// The policy, for prompts that are laid out so.
     ///
     /// # Errors
-    /// The policy asks the model, and the layout has no place where the model decides.
+    /// The policy asks the model, and the layout has no place for a decision.
     pub fn new(policy: DecisionPolicy, prompts: &PromptSettings) -> Result<Self> {
         let question = policy.policy.asks_model().then(|| question(policy.policy, prompts));
         Ok(Self { question: question.transpose()?, policy, token: OnceLock::new() })
@@ -150,7 +150,7 @@ impl Decider {
         })
     }
 
-    /// The decision, where it does not depend on what would be retrieved. `right` is the right context that prompts show.
+    /// The decision, if it does not depend on what would be retrieved. `right` is the right context that prompts show.
     ///
     /// # Errors
     /// A signal is missing.

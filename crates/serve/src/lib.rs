@@ -4,7 +4,7 @@
 //! A [`LiveRepository`] finds the file and makes the prompt for the cursor, as the stages would make it of the files as they are now;
 //! a [`Watch`] tells it of changes. A [`Decider`] says whether the prompt shows what was retrieved, and a [`Session`] keeps prompts
 //! stable from request to request. The model's server writes the completion, which a [`Service`] passes on. A [`Learner`] makes
-//! labels of what the user writes where completions were shown.
+//! labels of the text that the user writes in place of completions that were shown.
 //!
 //! The crate prints nothing: whoever starts a server receives its [`Messages`].
 //!

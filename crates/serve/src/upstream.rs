@@ -1,4 +1,4 @@
-//! The model's server, asked for one completion, which ends where the editor no longer wants it.
+//! The model's server, asked for one completion, which ends if the editor no longer wants it.
 
 use std::time::Instant;
 
@@ -7,7 +7,7 @@ use repoformer_models::server::{StreamPart, StreamRequest, stream};
 use repoformer_store::error::Error;
 use tokio::sync::mpsc;
 
-/// A request in flight, which ends where this is dropped.
+/// A request in flight, which ends when the value is dropped.
 #[derive(Debug)]
 pub(crate) struct Completing {
     /// Its parts, or why there are no more.
@@ -16,7 +16,7 @@ pub(crate) struct Completing {
 }
 
 impl Completing {
-    /// The connection, which ends the request where it is closed.
+    /// The connection; closing it ends the request.
     pub(crate) fn connection(&self) -> Endpoint {
         self.connection.clone()
     }

@@ -180,7 +180,7 @@ impl fmt::Display for StageRun {
     }
 }
 
-/// MessagePart of a [`Message`].
+/// A part of a [`Message`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MessagePart {
     /// Words that stay as they are, such as a path or a server's message.

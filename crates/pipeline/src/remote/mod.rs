@@ -122,7 +122,7 @@ impl Server {
         })
     }
 
-    /// Requests that completing a mode's prompts would take; `None` where they are not known.
+    /// Number of requests that completing a mode's prompts would take; `None` if it is not known.
     pub(super) fn requests(
         &self,
         experiment: &Experiment,

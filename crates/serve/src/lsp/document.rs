@@ -142,7 +142,7 @@ impl Text {
         self.before.extend_from_slice(new.as_bytes());
         let has_joined = start.offset < self.len() && self.byte(start.offset) == b'\n';
         if has_joined && self.before[..start.offset].ends_with(b"\r") {
-            // What ended a line is half of an end now: positions are counted from the beginning of that line.
+            // The carriage return ended a line, and is half of a line's end now: positions are counted from that line on.
             let end = Place {
                 line: start.line.saturating_sub(1),
                 character: 0,

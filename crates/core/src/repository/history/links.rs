@@ -1,4 +1,4 @@
-//! Where a repository's history is stored: who wrote a repository must not choose which other history is read.
+//! Location of a repository's history: the author of a repository must not choose which other history is read.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use repoformer_store::files;
 
 use super::git::Git;
 
-/// What of git's folder holds a history.
+/// Files and folders of git's folder that hold a history.
 const HOLDERS: [&str; 5] = ["HEAD", "objects", "packed-refs", "refs", "reftable"];
 
 /// Checks that the history of a repository in the folder `root` is stored below it. That of a worktree or submodule may be stored with
