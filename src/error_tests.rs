@@ -215,6 +215,10 @@ fn every_error_is_shown_with_the_flags_of_its_choices() {
             Error::parameter("tasks", message!["this stage needs the ", UserChoice::TasksFile]) =>
                 "tasks: this stage needs the tasks file (--tasks)", "";
         }
+        Refused {
+            Error::refused("two shards of one name", message!["choose another ", UserChoice::OutputPath]) =>
+                "two shards of one name", "choose another output path (-o)";
+        }
         Unknown {
             Error::unknown("mode", "rg2", ["none", "rg1"]) =>
                 "unknown mode 'rg2'; known: none, rg1", "did you mean 'rg1'?";

@@ -11,12 +11,13 @@ use anyhow::{Context, Result, anyhow};
 use clap::{Args, ValueEnum};
 use repoformer_core::repository::Shard;
 use repoformer_formats::merge::{Positions, with_shard};
-use repoformer_pipeline::{Rebuilt, STAGES, StageReport};
+use repoformer_pipeline::{Messages, Rebuilt, STAGES, StageReport};
 use repoformer_store::artifact::{OutputFile, write_file};
 use repoformer_store::error::{Access, Error};
 use repoformer_store::literal;
 use repoformer_store::manifest::{self, Manifest};
 use repoformer_store::seal::seal;
+pub(crate) use repoformer_text::counts::{counted, group, plural};
 use repoformer_text::message::Message;
 use repoformer_text::names::UnknownName;
 use repoformer_text::names::did_you_mean;
@@ -80,7 +81,7 @@ pub(crate) fn hinted(source: impl Into<anyhow::Error>, hint: impl Into<Message>)
 
 /// Fails for this reason, with a hint.
 pub(crate) fn fail<T>(reason: impl Into<Message>, hint: impl Into<Message>) -> Result<T> {
-    Err(hinted(reason.into(), hint))
+    Err(Error::refused(reason, hint).into())
 }
 
 /// Fails with the known names, and a hint at the one that was probably meant.
@@ -420,27 +421,50 @@ pub(crate) fn report(stage: &str, report: &StageReport) {
     }
 }
 
-/// Groups digits: 14457 → `14,457`.
-pub(crate) fn group(number: usize) -> String {
-    match number {
-        0..1000 => number.to_string(),
-        _ => format!("{},{:03}", group(number / 1000), number % 1000),
-    }
-}
+/// Shows messages of the libraries as the program's own.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Screen;
 
-/// A noun as it follows a number: `1 repository`, `2 repositories`.
-pub(crate) fn plural(number: usize, noun: &str) -> String {
-    match noun.strip_suffix('y') {
-        _ if number == 1 => noun.to_owned(),
-        Some(stem) => format!("{stem}ies"),
-        None => format!("{noun}s"),
+impl Messages for Screen {
+    fn announce(&self, text: &str) {
+        announce(text);
     }
-}
 
-/// A number and its noun: `1 repository`, `1,200 repositories`.
-pub(crate) fn counted(count: u64, noun: &str) -> String {
-    let count = count as usize;
-    format!("{} {}", group(count), plural(count, noun))
+    fn note(&self, text: Message) {
+        note(in_flags(&text));
+    }
+
+    fn detail(&self, text: &str) {
+        detail(text);
+    }
+
+    fn warning(&self, text: Message) {
+        warning(text);
+    }
+
+    fn warning_once(&self, text: Message) {
+        warning_once(&in_flags(&text));
+    }
+
+    fn failed(&self, failure: Message) {
+        failed(failure);
+    }
+
+    fn problems(&self, all: &[Error]) {
+        problems(all);
+    }
+
+    fn unproven(&self, text: &str) {
+        warn_of_numbers(Some(text));
+    }
+
+    fn stage(&self, name: &str, of: &StageReport) {
+        report(name, of);
+    }
+
+    fn remarks(&self, of: &StageReport) {
+        remarks(of);
+    }
 }
 
 /// Checks that a command does not overwrite its inputs.

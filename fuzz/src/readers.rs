@@ -5,7 +5,7 @@
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
-use std::sync::{LazyLock, Mutex};
+use std::sync::{Arc, LazyLock, Mutex};
 use std::time::Duration;
 
 use repoformer_core::completion::{Api, CompletionRequest, Ending, samples};
@@ -53,9 +53,9 @@ use repoformer_models::endpoint::{ConnectionSettings, Endpoint};
 use repoformer_models::in_context::{CompletionLimits, complete};
 use repoformer_models::server::{Completer, IsEnough, Journal, NextToken, Prober};
 use repoformer_pipeline::{
-    BatchOf, CacheSources, Completion, Experiment, Layout, Notice, PromptLayout, PromptSettings,
-    PromptText, RetrievalSettings, RightContexts, Server, Until, cache_files, decision_latencies,
-    latencies, read_batch, search_time, write_batch,
+    BatchOf, CacheSources, Completion, Experiment, Layout, PromptLayout, PromptSettings,
+    PromptText, RetrievalSettings, RightContexts, Server, Silent, Until, cache_files,
+    decision_latencies, latencies, read_batch, search_time, write_batch,
 };
 use repoformer_store::{artifact, jsonl, manifest};
 use repoformer_text::language::Language;
@@ -550,16 +550,11 @@ static EXPERIMENT: LazyLock<Experiment> = LazyLock::new(|| {
             shard: None,
         },
         walk: Walk::default(),
-        retrieval: RetrievalSettings {
-            form,
-            query_lines,
-            search,
-            dense: None,
-            notice: Notice::default(),
-        },
+        retrieval: RetrievalSettings { form, query_lines, search, dense: None },
         prompts: PromptSettings { align, most: 10, full_paths: false, layout, budget, tokenizer },
         scoring: Scoring::of(&[], &[]),
         plan: None,
+        messages: Arc::new(Silent),
     }
 });
 

@@ -20,7 +20,8 @@ use super::demonstration::FILES;
 use super::experiments::{benchmark, read_tasks};
 use crate::output::{self, fail, group, note, plural, unknown, write_data};
 use crate::settings::{DECLARED, Listed, SettingFlags, Settings};
-use crate::table::{NamedColumn, Printable, ScoreFormat, Table, columns, written};
+use crate::table::{ScoreFormat, written};
+use repoformer_evaluate::table::{NamedColumn, Printable, Table, columns};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum CacheCommand {

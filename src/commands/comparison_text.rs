@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::mixed;
 use crate::output::{group, plural};
-use crate::table::{self, NamedColumn, Printable, Table, columns, percent};
+use repoformer_evaluate::table::{NamedColumn, Printable, Table, columns, percent};
 
 /// Width of the longest bar.
 const BAR: usize = 40;
@@ -313,7 +313,7 @@ fn tasks(number: usize) -> String {
 
 /// × 100, with two digits and its sign.
 fn signed(value: f64) -> String {
-    table::signed(100.0 * value, 2)
+    repoformer_evaluate::table::signed(100.0 * value, 2)
 }
 
 fn with_interval(mean: &Estimate) -> String {

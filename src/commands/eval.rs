@@ -32,7 +32,8 @@ use super::{eval_definitions, eval_retrieval, mixed, parts};
 use crate::commands::eval_args::EvalArgs;
 use crate::output::{self, check_output, fail};
 use crate::settings::Settings;
-use crate::table::{ScoreFormat, percent};
+use crate::table::ScoreFormat;
+use repoformer_evaluate::table::percent;
 
 pub(crate) fn run(args: &EvalArgs) -> Result<()> {
     let settings = open(&args.settings)?;

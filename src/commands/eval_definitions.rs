@@ -13,7 +13,7 @@ use crate::commands::eval_args::EvalArgs;
 use crate::output::{self, fail, group};
 use crate::records_output::RecordsOutput;
 use crate::settings::Settings;
-use crate::table::percent;
+use repoformer_evaluate::table::percent;
 
 pub(super) fn run(args: &EvalArgs, settings: &Settings) -> Result<()> {
     let mut experiment = single(settings)?;

@@ -17,7 +17,8 @@ use serde_json::Value;
 use super::mixed;
 use crate::commands::eval_args::EvalArgs;
 use crate::output::{write_data, write_json, write_manifest_beside};
-use crate::table::{NamedColumn, Printable, Table, columns, ends, interval, percent, written};
+use crate::table::written;
+use repoformer_evaluate::table::{NamedColumn, Printable, Table, columns, ends, interval, percent};
 
 /// The name of some predictions (a mode, a file, the references), and their scores.
 pub(super) type Named = (String, Scores);

@@ -17,8 +17,9 @@ use super::stages::read_predictions;
 use crate::commands::eval_args::EvalArgs;
 use crate::output::{self, write_data};
 use crate::settings::Settings;
-use crate::table::{
-    NamedColumn, Printable, Table, columns, or_dash, percent, with_embedding, written,
+use crate::table::written;
+use repoformer_evaluate::table::{
+    NamedColumn, Printable, Table, columns, or_dash, percent, with_embedding,
 };
 
 /// The measures of the table; JSON gives all.

@@ -8,10 +8,10 @@ use repoformer_core::repository::fragment::{ChunkShape, Cut, WindowShape};
 use repoformer_core::retrieve::rank::{Ranker, Vocabulary};
 use repoformer_core::retrieve::{Align, QueryForm, RankLimits, SearchSettings, Visibility};
 use repoformer_pipeline::{
-    DenseSource, IN_CONTEXT, Notice, PromptLayout, PromptSettings, RetrievalSettings,
+    DenseSource, IN_CONTEXT, PromptLayout, PromptSettings, RetrievalSettings,
 };
 
-use crate::output::{fail, note};
+use crate::output::fail;
 use crate::settings::{Entry, FragmentPaths, Settings, StyleName, TokenizerName, Unit, Vectorizer};
 
 /// Whether files are cut into chunks.
@@ -91,7 +91,6 @@ pub(super) fn retrieval(settings: &Settings) -> Result<RetrievalSettings> {
             top_k: *settings.top_k,
         },
         dense: dense(settings)?,
-        notice: Notice::to(|text| note(text)),
     })
 }
 

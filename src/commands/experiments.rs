@@ -278,6 +278,7 @@ fn experiment(
         prompts,
         scoring,
         plan: None,
+        messages: Arc::new(output::Screen),
     };
     if settings.postprocess.is_none() && is_chat(settings, &experiment)? {
         experiment.scoring.postprocess.cut_answers();

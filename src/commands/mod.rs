@@ -8,7 +8,6 @@ mod comparison_text;
 pub(crate) mod complete;
 pub(crate) mod completions;
 pub(crate) mod convert;
-mod curve_charts;
 mod demonstration;
 pub(crate) mod doctor;
 pub(crate) mod eval;

@@ -19,7 +19,7 @@ use super::paper::{Measured, Tasks};
 use super::selective::Selected;
 use crate::output;
 use crate::settings::{Departure, Settings};
-use crate::table::{
+use repoformer_evaluate::table::{
     NamedColumn, Printable, Table, columns, ends, fixed, interval, or_dash, percent, with_embedding,
 };
 

@@ -12,7 +12,8 @@ use serde_json::{Value, json};
 
 use super::session::label;
 use crate::output::{self, group, is_verbose, plural, write_data};
-use crate::table::{NamedColumn, Printable, ScoreFormat, Table, columns, or_dash, written};
+use crate::table::{ScoreFormat, written};
+use repoformer_evaluate::table::{NamedColumn, Printable, Table, columns, or_dash};
 
 /// Flags of a stage that can run dry.
 #[derive(Debug, Clone, Args)]

@@ -11,7 +11,8 @@ use serde_json::Value;
 
 use super::checkout::folder_for;
 use crate::output::{self, check_output, fail, group, plural, write_data};
-use crate::table::{NamedColumn, Printable, ScoreFormat, Table, columns, or_dash, written};
+use crate::table::{ScoreFormat, written};
+use repoformer_evaluate::table::{NamedColumn, Printable, Table, columns, or_dash};
 
 #[derive(Debug, Args)]
 pub(crate) struct StatsArgs {

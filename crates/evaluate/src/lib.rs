@@ -4,6 +4,7 @@
 //! - [`score`]: every task by every metric. [`quality`]: retrieval alone. [`uses`]: whether a completion uses what was retrieved.
 //! - [`statistics`]: intervals and tests. [`comparison`]: systems side by side, where their [`conditions`] and [`origin`] are the same.
 //! - [`label`]: labels from completions without and with retrieved fragments.
+//! - [`table`]: results as tables, records and columns; [`curve_charts`]: curves of policies as charts.
 //! - [`report`]: the page that shows a comparison, and its figures.
 //!
 //! ```
@@ -26,6 +27,7 @@
 
 pub mod comparison;
 pub mod conditions;
+pub mod curve_charts;
 pub mod executed;
 pub mod label;
 pub mod lm_eval;
@@ -37,4 +39,5 @@ pub mod quality;
 pub mod report;
 pub mod score;
 pub mod statistics;
+pub mod table;
 pub mod uses;

@@ -1,38 +1,12 @@
 //! Where dense vectors come from.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use repoformer_store::artifact::{Identity, digest};
 use repoformer_store::error::{Error, Result};
 use repoformer_store::files;
-
-/// A function that takes messages.
-type Listener = dyn Fn(&str) + Send + Sync;
-
-/// Receives progress messages while waiting for a server.
-#[derive(Clone, Default)]
-pub struct Notice(Option<Arc<Listener>>);
-
-impl Notice {
-    /// Sends messages to `listener`.
-    pub fn to(listener: impl Fn(&str) + Send + Sync + 'static) -> Self {
-        Self(Some(Arc::new(listener)))
-    }
-
-    pub(super) fn tell(&self, text: &str) {
-        if let Some(listener) = &self.0 {
-            listener(text);
-        }
-    }
-}
-
-impl std::fmt::Debug for Notice {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Notice")
-    }
-}
 
 /// Where dense vectors come from.
 #[derive(Debug, Clone, PartialEq, Eq)]

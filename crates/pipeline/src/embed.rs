@@ -1,6 +1,7 @@
 //! Dense vectors of fragments and queries: made by a server or read from a file, and those that are there.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use repoformer_core::retrieve::dense::{
@@ -13,10 +14,11 @@ use repoformer_store::artifact::{Identity, Payload};
 use repoformer_store::error::{Error, Result};
 use repoformer_text::message::StageRun;
 
-use super::dense::{DenseSource, Notice};
+use super::dense::DenseSource;
 use super::engine::{Artifact, Engine, Unread};
 use super::experiment::Experiment;
 use super::fragments::{Fragments, OpenFragments};
+use super::messages::Messages;
 use super::window::ModeQueries;
 
 /// The dense vectors of a repository's fragments, or of its queries in a mode.
@@ -70,7 +72,7 @@ pub(super) struct Source {
     file: Option<TextVectors>,
     /// Whose queries are to have vectors, besides the fragments.
     modes: Vec<Mode>,
-    notice: Notice,
+    messages: Arc<dyn Messages>,
 }
 
 impl Source {
@@ -92,7 +94,7 @@ impl Source {
             store: None,
             file: None,
             modes: modes.to_vec(),
-            notice: settings.notice.clone(),
+            messages: Arc::clone(&experiment.messages),
         }))
     }
 
@@ -113,9 +115,9 @@ impl Source {
                     None => {
                         let settings =
                             ConnectionSettings { timeout, ..ConnectionSettings::default() };
-                        let notice = self.notice.clone();
+                        let messages = Arc::clone(&self.messages);
                         let endpoint = Endpoint::new(&url, settings)?;
-                        let endpoint = endpoint.on_retry(move |text| notice.tell(text));
+                        let endpoint = endpoint.on_retry(move |text| messages.note(text.into()));
                         let store = VectorStore::open(&path, &model)?;
                         let notes = store.notes().iter().map(Error::message);
                         engine.report.warnings.extend(notes);
@@ -135,7 +137,8 @@ impl Source {
                 };
                 let missing = wanted().filter(is_missing).count();
                 if missing > 0 {
-                    self.notice.tell(&format!("asking {url} for the vectors of {missing} texts"));
+                    let text = format!("asking {url} for the vectors of {missing} texts");
+                    self.messages.note(text.into());
                 }
                 match &mut times {
                     Some(times) => embedder.embed_timed(wanted(), store, times)?,

@@ -309,7 +309,7 @@ impl<'e> Engine<'e> {
             return Err(Error::artifact(path, "another process makes it", "wait until it is made"));
         }
         let text = format!("{}: waiting for another process that makes it", path.display());
-        self.experiment.retrieval.notice.tell(&text);
+        self.experiment.messages.note(text.into());
         Ok(Turn::wait(path))
     }
 

@@ -21,8 +21,9 @@ use repoformer_text::message;
 use repoformer_text::message::UserChoice;
 use repoformer_text::tokenize::model::Tokenizer;
 
-use super::dense::{DenseSource, Notice};
+use super::dense::DenseSource;
 use super::layout::{Layout, Paths};
+use super::messages::Messages;
 use super::plan::Plan;
 
 /// Input of a stage: a data set, its parameters, and where artifacts lie.
@@ -50,6 +51,8 @@ pub struct Experiment {
     pub scoring: Scoring,
     /// In a dry run, what would be made.
     pub plan: Option<Plan>,
+    /// Receives what the stages have to tell.
+    pub messages: Arc<dyn Messages>,
 }
 
 /// How fragments are searched.
@@ -63,8 +66,6 @@ pub struct RetrievalSettings {
     pub search: SearchSettings,
     /// Where dense vectors come from.
     pub dense: Option<DenseSource>,
-    /// Receives progress messages while waiting for a server.
-    pub notice: Notice,
 }
 
 /// How prompts are laid out.

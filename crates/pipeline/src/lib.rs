@@ -34,6 +34,7 @@ mod fragments;
 mod layout;
 mod likelihood;
 mod merge;
+mod messages;
 mod plan;
 mod prompt;
 mod prompt_batches;
@@ -60,7 +61,7 @@ pub use completed::{
 pub use completion::{Asked, Completion, EmitLine, IN_CONTEXT, Predictions, Server, Until};
 pub use contexts::RightContexts;
 pub use cursor::{cached_fragments, task_prompt};
-pub use dense::{DenseSource, Notice};
+pub use dense::DenseSource;
 pub use embed::dense_texts;
 pub use eval::{Evaluation, check_any, evaluate, scores};
 pub use exchange::{trec_run, write_beir};
@@ -68,6 +69,7 @@ pub use experiment::{Experiment, PromptLayout, PromptSettings, RetrievalSettings
 pub use layout::{Layout, Paths, file_name};
 pub use likelihood::likelihoods;
 pub use merge::merge;
+pub use messages::{Messages, Silent};
 pub use plan::{Plan, PlanVerdict, Planned};
 pub use prompt::{PromptTotals, prompt, prompt_totals};
 pub use prompt_lines::TaskPrompt;

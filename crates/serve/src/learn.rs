@@ -17,14 +17,13 @@ use repoformer_core::task::cross_file::{self, CrossFile};
 use repoformer_evaluate::label::judge_one;
 use repoformer_models::endpoint::Endpoint;
 use repoformer_models::server::{StreamPart, StreamRequest, stream};
-use repoformer_pipeline::TaskPrompt;
+use repoformer_pipeline::{Messages, TaskPrompt};
 use repoformer_store::error::Error;
 use repoformer_store::files;
 use repoformer_text::lines::line_ends;
 use serde_json::Value;
 
 use crate::error::{Result, ServeError};
-use crate::messages::Messages;
 
 /// Quiet after which the model is asked for what was not shown.
 const PAUSE: Duration = Duration::from_secs(1);

@@ -6,16 +6,16 @@
 //! stable from request to request. The model's server writes the completion, which a [`Service`] passes on. A [`Learner`] makes
 //! labels of the text that the user writes in place of completions that were shown.
 //!
-//! The crate prints nothing: whoever starts a server receives its [`Messages`].
+//! The crate prints nothing: whoever starts a server receives its [`Messages`](repoformer_pipeline::Messages).
 //!
 //! ```no_run
 //! use std::sync::Arc;
 //!
 //! use repoformer_models::endpoint::Endpoint;
-//! use repoformer_pipeline::Experiment;
+//! use repoformer_pipeline::{Experiment, Messages};
 //! use repoformer_serve::http::{RequestGuard, serve};
 //! use repoformer_serve::{
-//!     Decider, DecisionPolicy, LiveRepository, Messages, Model, ServeError, Service, Session,
+//!     Decider, DecisionPolicy, LiveRepository, Model, ServeError, Service, Session,
 //! };
 //!
 //! fn run(
@@ -42,7 +42,6 @@ pub mod http;
 mod learn;
 mod live;
 pub mod lsp;
-mod messages;
 mod metrics;
 mod request;
 mod runtime;
@@ -57,7 +56,6 @@ pub use decide::{DECIDING, Decider, DecisionPolicy};
 pub use error::ServeError;
 pub use learn::Learner;
 pub use live::LiveRepository;
-pub use messages::Messages;
 pub use service::{Model, Service};
 pub use session::Session;
 pub use watch::{Watch, Watcher};

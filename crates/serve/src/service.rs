@@ -10,14 +10,13 @@ use repoformer_core::label::Signals;
 use repoformer_core::task::Task;
 use repoformer_models::endpoint::Endpoint;
 use repoformer_models::server::{StreamEnd, StreamRequest};
-use repoformer_pipeline::TaskPrompt;
+use repoformer_pipeline::{Messages, TaskPrompt};
 use repoformer_store::error::Error;
 
 use crate::decide::{Decider, Decision};
 use crate::decisions::{DecisionRecord, Decisions, PromptTimes, TokenCounts};
 use crate::learn::{Asked, Learner, Retrieved};
 use crate::live::{Cursor, CursorScratch, LiveRepository, Located};
-use crate::messages::Messages;
 use crate::metrics::{IndexSize, Metrics};
 use crate::request::{Protocol, Wanted};
 use crate::session::Session;

@@ -13,7 +13,8 @@ use repoformer_core::retrieve::{Align, HoleGuard, QueryForm, SearchSettings, Vis
 use repoformer_evaluate::score::Scoring;
 use repoformer_models::endpoint::{ConnectionSettings, Endpoint};
 use repoformer_pipeline::{
-    Experiment, Layout, Notice, PromptLayout, PromptSettings, RetrievalSettings,
+    Experiment, Layout, Messages, PromptLayout, PromptSettings, RetrievalSettings, Silent,
+    StageReport,
 };
 use repoformer_store::error::Error;
 use repoformer_text::language::Language;
@@ -22,7 +23,6 @@ use repoformer_text::tokenize::model::Tokenizer;
 use tempfile::TempDir;
 
 use crate::live::{Cursor, LiveRepository};
-use crate::messages::Messages;
 use crate::service::Model;
 
 /// A repository `shop` in a folder of its own.
@@ -64,13 +64,8 @@ impl Shop {
             iteration: 1,
             shard: None,
         };
-        let retrieval = RetrievalSettings {
-            form: QueryForm::LastLines,
-            query_lines: 4,
-            search,
-            dense: None,
-            notice: Notice::default(),
-        };
+        let retrieval =
+            RetrievalSettings { form: QueryForm::LastLines, query_lines: 4, search, dense: None };
         let experiment = Experiment {
             name: "shop".into(),
             repos_dir: dir.path().join("repos"),
@@ -83,6 +78,7 @@ impl Shop {
             prompts: prompts(),
             scoring: Scoring::of(&[], &[]),
             plan: None,
+            messages: Arc::new(Silent),
         };
         let (live, ()) = LiveRepository::open(experiment, |_| (), &mut |_| {}).unwrap();
         Self { dir, live: Arc::new(live) }
@@ -153,8 +149,32 @@ impl Messages for Heard {
         self.add(text);
     }
 
+    fn note(&self, note: Message) {
+        self.add(&note.to_string());
+    }
+
     fn warning(&self, warning: Message) {
         self.add(&warning.to_string());
+    }
+
+    fn warning_once(&self, warning: Message) {
+        self.add(&warning.to_string());
+    }
+
+    fn failed(&self, failure: Message) {
+        self.add(&failure.to_string());
+    }
+
+    fn unproven(&self, warning: &str) {
+        self.add(warning);
+    }
+
+    fn stage(&self, name: &str, _: &StageReport) {
+        self.add(name);
+    }
+
+    fn remarks(&self, report: &StageReport) {
+        self.problems(&report.problems);
     }
 
     fn detail(&self, text: &str) {

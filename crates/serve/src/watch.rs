@@ -9,11 +9,11 @@ use std::time::{Duration, Instant};
 use notify::event::ModifyKind;
 use notify::{Config, Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher as _};
 use repoformer_core::repository::corpus::{self, GIT_EXCLUDE, GIT_IGNORE, Walk, lists_outside};
+use repoformer_pipeline::Messages;
 use repoformer_store::files;
 
 use crate::error::{Result, ServeError};
 use crate::live::LiveRepository;
-use crate::messages::Messages;
 
 /// Quiet after which changes are read: editors write a file in several steps.
 const QUIET: Duration = Duration::from_millis(10);

@@ -267,6 +267,13 @@ pub enum Error {
         /// The problem with its value.
         reason: Message,
     },
+    /// Settings or inputs that cannot be used, or not together.
+    Refused {
+        /// Why not.
+        reason: Message,
+        /// How to resolve it.
+        hint: Message,
+    },
     /// A name that is not in a closed set.
     Unknown(UnknownName),
     /// Two sets of scores that cannot be compared.
@@ -360,6 +367,11 @@ impl Error {
         Self::Parameter { name, reason: reason.into() }
     }
 
+    /// Settings or inputs that cannot be used, or not together.
+    pub fn refused(reason: impl Into<Message>, hint: impl Into<Message>) -> Self {
+        Self::Refused { reason: reason.into(), hint: hint.into() }
+    }
+
     /// A name that is not among the known ones.
     pub fn unknown(
         what: &'static str,
@@ -426,6 +438,7 @@ impl Error {
             Self::Room { reason }
             | Self::Execution { reason, .. }
             | Self::Comparison { reason, .. } => reason.into(),
+            Self::Refused { reason, .. } => reason.clone(),
             Self::Parameter { name, reason } => message![format!("{name}: "), reason],
             Self::Unknown(name) => name.to_string().into(),
         }
@@ -440,6 +453,7 @@ impl Error {
             | Self::Endpoint { hint, .. }
             | Self::FailedAnswer { hint, .. }
             | Self::Execution { hint, .. }
+            | Self::Refused { hint, .. }
             | Self::Vectors { hint, .. }
             | Self::Comparison { hint, .. } => Some(hint.clone()),
             Self::Labelling { needed, .. } => Some(needed.hint().into()),

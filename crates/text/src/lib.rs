@@ -6,6 +6,7 @@
 //! - [`language`]: a file for each language: its grammar, comment marks, imports and names; every parse has a bound.
 //! - [`visible`]: texts of strangers for a terminal.
 //! - [`mod@message`]: sentences for the user, in which settings and commands are values.
+//! - [`counts`]: numbers and their nouns.
 //! - [`names`]: enumerations that are read and written by name, and what a misspelled name was meant to be.
 //!
 //! ```
@@ -24,6 +25,7 @@
 // One module may: `language::stack_nodes` counts the memory of a library in C.
 #![deny(unsafe_code)]
 
+pub mod counts;
 pub mod distance;
 pub mod language;
 pub mod lines;

@@ -7,7 +7,9 @@ use serde_json::{Map, Value, json};
 
 use super::messages::Named;
 use crate::commands::eval_output::{of_predictions, one_or_all, task_columns};
-use crate::table::{NamedColumn, Printable, Table, columns, ends, interval, or_dash, percent};
+use repoformer_evaluate::table::{
+    NamedColumn, Printable, Table, columns, ends, interval, or_dash, percent,
+};
 
 /// Results to write.
 pub(super) struct Results<'a> {

@@ -27,7 +27,8 @@ use crate::output::{
 };
 use crate::records_output::RecordsOutput;
 use crate::settings::{DECLARED, Entry, Listed, MetricName, Settings};
-use crate::table::{NamedColumn, Printable, ScoreFormat, Table, columns, signed, written};
+use crate::table::{ScoreFormat, written};
+use repoformer_evaluate::table::{NamedColumn, Printable, Table, columns, signed};
 
 #[derive(Debug, Args)]
 pub(crate) struct LabelJudgeArgs {

@@ -16,12 +16,15 @@ use serde_json::{Map, Value, json};
 use super::facts::{Fact, facts};
 use super::names::FIGURES;
 use super::panel::{Panel, heads, measure, series, variation};
-use crate::commands::curve_charts::{ABSTENTIONS, Curves, abstention_parts, bucket_names, gains};
 use crate::commands::session::{modes, write_page};
 use crate::output::fail;
 use crate::settings::{DECLARED, Departure, Settings};
-use crate::table::{
-    NamedColumn, Printable, ScoreFormat, Table, columns, distinct, fixed, or_dash, written,
+use crate::table::{ScoreFormat, written};
+use repoformer_evaluate::curve_charts::{
+    ABSTENTIONS, Curves, abstention_parts, bucket_names, gains,
+};
+use repoformer_evaluate::table::{
+    NamedColumn, Printable, Table, columns, distinct, fixed, or_dash,
 };
 
 /// A figure of the paper.

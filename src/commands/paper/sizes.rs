@@ -12,7 +12,8 @@ use serde_json::{Value, json};
 use super::tasks::Tasks;
 use crate::output::{self, fail};
 use crate::settings::{Settings, TokenizerName};
-use crate::table::{NamedColumn, Printable, ScoreFormat, Table, beside, columns, written};
+use crate::table::{ScoreFormat, written};
+use repoformer_evaluate::table::{NamedColumn, Printable, Table, beside, columns};
 
 /// Numbers of the paper.
 #[derive(Debug, Deserialize)]

@@ -13,9 +13,8 @@ use super::tasks::Tasks;
 use crate::commands::experiment_settings::ranker;
 use crate::output::fail;
 use crate::settings::{Departure, Settings};
-use crate::table::{
-    NamedColumn, Printable, ScoreFormat, Table, beside, columns, distinct, written,
-};
+use crate::table::{ScoreFormat, written};
+use repoformer_evaluate::table::{NamedColumn, Printable, Table, beside, columns, distinct};
 
 /// Values of tables: key, head and number of digits.
 const VALUES: [(&str, &str, usize); 10] = [

@@ -12,9 +12,8 @@ use serde_json::{Value, json};
 
 use crate::commands::judged::Judged;
 use crate::output::fail;
-use crate::table::{
-    NamedColumn, Printable, ScoreFormat, Table, columns, or_dash, percent, written,
-};
+use crate::table::{ScoreFormat, written};
+use repoformer_evaluate::table::{NamedColumn, Printable, Table, columns, or_dash, percent};
 
 /// Lines of a context that are shown.
 const SHOWN: usize = 3;

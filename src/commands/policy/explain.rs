@@ -10,7 +10,8 @@ use serde_json::{Value, json};
 
 use super::scored::read_model;
 use crate::output::{check_output, group, write_data};
-use crate::table::{NamedColumn, Printable, ScoreFormat, Table, columns, signed, written};
+use crate::table::{ScoreFormat, written};
+use repoformer_evaluate::table::{NamedColumn, Printable, Table, columns, signed};
 
 #[derive(Debug, Args)]
 pub(crate) struct PolicyExplainArgs {

@@ -16,7 +16,8 @@ use super::scored::lacking;
 use crate::output::{self, check_output, fail, group, write_data};
 use crate::records_output::RecordsOutput;
 use crate::settings::Listed;
-use crate::table::{NamedColumn, ScoreFormat, columns};
+use crate::table::ScoreFormat;
+use repoformer_evaluate::table::{NamedColumn, columns};
 
 #[derive(Debug, Args)]
 pub(crate) struct PolicyTrainArgs {

@@ -6,8 +6,8 @@ use anyhow::Result;
 use repoformer_evaluate::report::{Chart, ChartPage};
 
 use super::tables::{AllSwept, NOTE};
-use crate::commands::curve_charts::Curves;
 use crate::commands::session::write_page;
+use repoformer_evaluate::curve_charts::Curves;
 
 /// Writes `index.html` and its figures into a folder.
 pub(super) fn write(folder: &Path, swept: &AllSwept<'_>) -> Result<()> {

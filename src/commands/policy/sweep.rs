@@ -19,7 +19,8 @@ use super::tables::{self, AllSwept, Swept};
 use crate::commands::session::{page_in, seed, warn_of_some_departures};
 use crate::output::{self, check_output, fail, group, hinted, unknown, write_data};
 use crate::settings::{DECLARED, Listed, Settings};
-use crate::table::{ScoreFormat, with_embedding, written};
+use crate::table::{ScoreFormat, written};
+use repoformer_evaluate::table::with_embedding;
 
 #[derive(Debug, Args)]
 pub(crate) struct PolicySweepArgs {

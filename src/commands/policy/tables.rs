@@ -8,7 +8,9 @@ use repoformer_store::frame::ColumnType::{Integer, Number, Text};
 use serde_json::{Value, json};
 
 use crate::output::group;
-use crate::table::{EMBEDDING, NamedColumn, Printable, Table, columns, fixed, or_dash, percent};
+use repoformer_evaluate::table::{
+    EMBEDDING, NamedColumn, Printable, Table, columns, fixed, or_dash, percent,
+};
 
 /// Results of a sweep over one set of labels.
 pub(super) struct Swept {

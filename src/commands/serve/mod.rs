@@ -7,11 +7,9 @@ use std::io;
 use std::sync::Arc;
 
 use anyhow::Result;
+use repoformer_serve::ServeError;
 use repoformer_serve::http::{self, RequestGuard, TOKEN_VARIABLE};
 use repoformer_serve::lsp::{self, SessionEnd};
-use repoformer_serve::{Messages, ServeError};
-use repoformer_store::error::Error;
-use repoformer_text::message::Message;
 
 use super::serve_args::{LspArgs, ServeArgs};
 use crate::output;
@@ -56,26 +54,5 @@ fn explain(error: ServeError) -> anyhow::Error {
             "name another file with --learn, or choose its fragments with --unit",
         ),
         error => error.into(),
-    }
-}
-
-/// Shows messages of the servers as the program's own.
-struct Screen;
-
-impl Messages for Screen {
-    fn announce(&self, text: &str) {
-        output::announce(text);
-    }
-
-    fn warning(&self, warning: Message) {
-        output::warning(warning);
-    }
-
-    fn detail(&self, text: &str) {
-        output::detail(text);
-    }
-
-    fn problems(&self, problems: &[Error]) {
-        output::problems(problems);
     }
 }

@@ -9,13 +9,11 @@ use repoformer_core::completion::Api;
 use repoformer_core::repository::corpus::{Checkout, Walk, languages};
 use repoformer_core::retrieve::Mode;
 use repoformer_models::endpoint::{ConnectionSettings, Endpoint};
-use repoformer_pipeline::{Experiment, IN_CONTEXT};
-use repoformer_serve::{
-    Decider, Learner, LiveRepository, Messages, Model, Service, Session, Watch, Watcher,
-};
+use repoformer_pipeline::{Experiment, IN_CONTEXT, Messages};
+use repoformer_serve::{Decider, Learner, LiveRepository, Model, Service, Session, Watch, Watcher};
 
+use super::explain;
 use super::policy::{check_fragments, chosen_policy};
-use super::{Screen, explain};
 use crate::commands::experiments::single;
 use crate::commands::serve_args::ServiceFlags;
 use crate::commands::server::check_model;
@@ -84,7 +82,7 @@ pub(super) fn open(flags: &ServiceFlags, settings: Settings) -> Result<(Service,
     }
     check_fragments(&policy, &experiment)?;
     let decider = Decider::new(policy, &experiment.prompts).map_err(explain)?;
-    let messages: Arc<dyn Messages> = Arc::new(Screen);
+    let messages: Arc<dyn Messages> = Arc::new(output::Screen);
     let begun = Instant::now();
     // Changes while the repository is opened are read afterwards.
     let watch = |experiment: &Experiment| match (&experiment.repositories[..], flags.no_watch) {

@@ -1,22 +1,24 @@
 //! Charts of policies' curves, as the Repoformer paper draws them.
 
+use crate::report::{Chart, ChartForm, Line};
+use crate::statistics::{Bucket, Buckets};
 use repoformer_core::policy::Measure;
 use repoformer_core::policy::sweep::{SweepCurve, SweepPoint};
-use repoformer_evaluate::report::{Chart, ChartForm, Line};
-use repoformer_evaluate::statistics::{Bucket, Buckets};
 
 /// Curves with their names in the legend.
 #[derive(Debug)]
-pub(super) struct Curves<'a> {
-    pub(super) named: Vec<(String, &'a SweepCurve)>,
-    pub(super) measure: Measure,
+pub struct Curves<'a> {
+    /// Each curve with its name.
+    pub named: Vec<(String, &'a SweepCurve)>,
+    /// What scores measure.
+    pub measure: Measure,
 }
 
 /// Name and unit of the budget's axis.
 const BUDGET: &str = "instances retrieved for, %";
 
 /// Parts of the instances that a policy does not retrieve for, as in figure 5.
-pub(super) const ABSTENTIONS: [&str; 3] =
+pub const ABSTENTIONS: [&str; 3] =
     ["already right", "retrieval does not help", "retrieval would help"];
 
 impl Curves<'_> {
@@ -53,7 +55,7 @@ impl Curves<'_> {
     }
 
     /// Score by the share of instances that are retrieved for (figures 8 and 9).
-    pub(super) fn budget(&self) -> Chart {
+    pub fn budget(&self) -> Chart {
         let [title, score] = self.words();
         Chart {
             name: "budget-es".into(),
@@ -69,7 +71,7 @@ impl Curves<'_> {
     }
 
     /// Exact match by the same budgets.
-    pub(super) fn budget_em(&self) -> Chart {
+    pub fn budget_em(&self) -> Chart {
         Chart {
             name: "budget-em".into(),
             title: "Exact match by retrieval budget".into(),
@@ -82,7 +84,7 @@ impl Curves<'_> {
     }
 
     /// Precision of abstention by budget.
-    pub(super) fn abstention(&self) -> Chart {
+    pub fn abstention(&self) -> Chart {
         Chart {
             name: "abstention".into(),
             title: "Precision of abstention".into(),
@@ -95,7 +97,7 @@ impl Curves<'_> {
     }
 
     /// Score by threshold (figure 4).
-    pub(super) fn threshold(&self) -> Chart {
+    pub fn threshold(&self) -> Chart {
         let [title, score] = self.words();
         Chart {
             name: "threshold".into(),
@@ -111,7 +113,7 @@ impl Curves<'_> {
     }
 
     /// Latency by threshold (figure 4), by one of the latency models.
-    pub(super) fn threshold_latency(&self, clock: usize, retriever: &str) -> Chart {
+    pub fn threshold_latency(&self, clock: usize, retriever: &str) -> Chart {
         Chart {
             name: format!("threshold-latency-{}", clock + 1),
             title: format!("Latency by threshold ({retriever})"),
@@ -126,7 +128,7 @@ impl Curves<'_> {
     }
 
     /// Score by latency (figures 12 to 15), by one of the latency models.
-    pub(super) fn latency(&self, clock: usize, retriever: &str) -> Chart {
+    pub fn latency(&self, clock: usize, retriever: &str) -> Chart {
         let [title, score] = self.words();
         let value = |point: &SweepPoint| {
             Some((point.latencies.get(clock)?.as_ref()?.mean_ms, 100.0 * point.score))
@@ -145,7 +147,7 @@ impl Curves<'_> {
     }
 
     /// Parts of the instances that a policy does not retrieve for (figure 5), at its only threshold or else the best one.
-    pub(super) fn abstentions(&self) -> Chart {
+    pub fn abstentions(&self) -> Chart {
         let shown = |curve: &SweepCurve| match &curve.points[..] {
             [only] => abstention_parts(only),
             _ => abstention_parts(curve.best()?),
@@ -170,14 +172,14 @@ impl Curves<'_> {
     }
 
     /// Gains where a policy retrieves (figure 6), at its only threshold or else the best one.
-    pub(super) fn gains(&self) -> Chart {
+    pub fn gains(&self) -> Chart {
         let gained = self.named.iter().filter(|(_, curve)| !curve.gains.is_empty());
         let each = gained.map(|(name, curve)| (name.clone(), &curve.gains[..])).collect::<Vec<_>>();
         gains(&each, self.measure)
     }
 
     /// Calibration of probabilities (figure 11).
-    pub(super) fn calibration(&self) -> Chart {
+    pub fn calibration(&self) -> Chart {
         let calibrated = self.named.iter().filter_map(|(name, curve)| {
             let bins = &curve.calibration.as_ref()?.bins;
             let points = bins.iter().map(|b| (100.0 * b.probability, 100.0 * b.positive));
@@ -202,13 +204,13 @@ fn rate(point: &SweepPoint) -> f64 {
 
 /// Shares of the abstentions in per cent, in the order of [`ABSTENTIONS`]; `None` without abstentions, or where it is not known
 /// which completions are right.
-pub(super) fn abstention_parts(point: &SweepPoint) -> Option<[f64; 3]> {
+pub fn abstention_parts(point: &SweepPoint) -> Option<[f64; 3]> {
     let (right, precision) = (point.abstained_right?, point.abstention_precision?);
     Some([right, precision - right, 1.0 - precision].map(|share| 100.0 * share))
 }
 
 /// Figures 3, 6 and 10: how many instances gain how much, for each name.
-pub(super) fn gains(each: &[(String, &[f64])], measure: Measure) -> Chart {
+pub fn gains(each: &[(String, &[f64])], measure: Measure) -> Chart {
     let name = measure.name();
     let line = |(name, gains): &(String, &[f64])| {
         let buckets = Buckets::of(gains.iter().copied());
@@ -231,6 +233,6 @@ pub(super) fn gains(each: &[(String, &[f64])], measure: Measure) -> Chart {
 }
 
 /// Labels of the buckets of gains.
-pub(super) fn bucket_names() -> Vec<String> {
+pub fn bucket_names() -> Vec<String> {
     Bucket::all().map(|bucket| format!("{:+}", bucket.label()).replace("+0", "0")).collect()
 }

@@ -1,0 +1,170 @@
+//! Results as tables, records and columns, and the numbers in them.
+
+use repoformer_store::frame::ColumnType;
+use repoformer_text::visible::visible_in_line;
+use serde_json::{Value, json};
+
+use crate::statistics::Interval;
+
+/// Results of a command, in the forms that the formats need.
+pub trait Printable {
+    /// The table as people read it.
+    fn table(&self) -> Table;
+
+    /// The text: the table, and what is said around it.
+    fn text(&self) -> String {
+        self.table().text()
+    }
+
+    /// The lines of JSON.
+    fn lines(&self) -> Box<dyn Iterator<Item = Value> + '_>;
+
+    /// The JSON value.
+    fn json(&self) -> Value {
+        self.lines().collect()
+    }
+
+    /// The columns that a data frame of these results always has, in their order.
+    fn columns(&self) -> Vec<NamedColumn>;
+
+    /// The rows of the data frame: records, whose nested fields become columns.
+    fn rows(&self) -> Box<dyn Iterator<Item = Value> + '_> {
+        self.lines()
+    }
+}
+
+/// Name and type of a column.
+pub type NamedColumn = (String, ColumnType);
+
+/// Columns of one type.
+pub fn columns<N: Into<String>>(
+    of: ColumnType,
+    names: impl IntoIterator<Item = N>,
+) -> impl Iterator<Item = NamedColumn> {
+    names.into_iter().map(move |name| (name.into(), of))
+}
+
+/// An interval as JSON has it.
+pub fn ends(of: &Option<Interval>) -> Value {
+    of.map_or(Value::Null, |interval| json!([interval.low, interval.high]))
+}
+
+/// The names, each once, sorted and with commas between.
+pub fn distinct<'n>(names: impl Iterator<Item = &'n str>) -> String {
+    names.collect::<std::collections::BTreeSet<_>>().into_iter().collect::<Vec<_>>().join(", ")
+}
+
+/// A measured number with the one to compare it with in brackets, which keeps its digits: `37.21 (72.30)`; `-` stands for a number
+/// that is not known.
+pub fn beside(measured: Option<f64>, other: Option<f64>, digits: usize) -> String {
+    let other = other.map(|number| {
+        let own = number.to_string().split_once('.').map_or(0, |(_, digits)| digits.len());
+        format!(" ({})", fixed(number, digits.max(own)))
+    });
+    or_dash(measured.map(|number| fixed(number, digits))) + &other.unwrap_or_default()
+}
+
+/// A number with so many digits; one that rounds to 0 has no sign.
+pub fn fixed(number: f64, digits: usize) -> String {
+    let text = format!("{number:.digits$}");
+    match text.strip_prefix('-') {
+        Some(zero) if zero.bytes().all(|byte| matches!(byte, b'0' | b'.')) => zero.to_owned(),
+        _ => text,
+    }
+}
+
+/// A number with so many digits and its sign; one that rounds to 0 has a plus.
+pub fn signed(number: f64, digits: usize) -> String {
+    let text = fixed(number, digits);
+    if text.starts_with('-') { text } else { format!("+{text}") }
+}
+
+/// × 100, with two digits.
+pub fn percent(value: f64) -> String {
+    fixed(100.0 * value, 2)
+}
+
+/// `[34.10, 38.00]`
+pub fn interval(of: &Option<Interval>) -> String {
+    let text = |of: &Interval| format!("[{}, {}]", percent(of.low), percent(of.high));
+    of.as_ref().map(text).unwrap_or_default()
+}
+
+/// The text, or a dash where there is none.
+pub fn or_dash(text: Option<String>) -> String {
+    text.unwrap_or_else(|| "-".into())
+}
+
+/// Behind a time of retrieval that lacks the time for the query's dense vector.
+pub const EMBEDDING: &str = " + embedding";
+
+/// A time of retrieval, or the name of such times.
+pub fn with_embedding(time: String, is_lacking: bool) -> String {
+    if is_lacking { time + EMBEDDING } else { time }
+}
+
+/// Rows of cells. The first row is the head; the first column is text, the others are numbers.
+#[derive(Debug, Default)]
+pub struct Table {
+    rows: Vec<Vec<String>>,
+}
+
+impl Table {
+    /// A table with this head.
+    pub fn new(head: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        Self { rows: vec![head.into_iter().map(Into::into).collect()] }
+    }
+
+    /// Columns of the same length, each with its head.
+    pub fn of_columns(columns: &[Vec<String>]) -> Self {
+        let count = columns.first().map_or(0, Vec::len);
+        let row = |place: usize| columns.iter().map(|column| column[place].clone()).collect();
+        Self { rows: (0..count).map(row).collect() }
+    }
+
+    /// Adds a row of as many cells as the head has.
+    pub fn row(&mut self, cells: Vec<String>) {
+        self.rows.push(cells);
+    }
+
+    /// The table with tabs between cells.
+    pub fn tsv(&self) -> String {
+        self.rows.iter().map(|row| row.join("\t") + "\n").collect()
+    }
+
+    /// The rows, the head first.
+    pub fn into_rows(self) -> Vec<Vec<String>> {
+        self.rows
+    }
+
+    /// The table with aligned columns of texts.
+    pub fn text_left(&self) -> String {
+        self.aligned(usize::MAX)
+    }
+
+    /// The table with aligned columns.
+    pub fn text(&self) -> String {
+        self.aligned(1)
+    }
+
+    /// The table with so many columns aligned at the left, the others at the right; hidden characters are written out.
+    fn aligned(&self, left: usize) -> String {
+        let columns = self.rows.iter().map(Vec::len).max().unwrap_or(0);
+        let cells = |row: &Vec<String>| -> Vec<_> {
+            row.iter().map(|cell| visible_in_line(cell).into_owned()).collect()
+        };
+        let rows: Vec<Vec<String>> = self.rows.iter().map(cells).collect();
+        let width = |column: usize| {
+            let cells = rows.iter().filter_map(|row| row.get(column));
+            cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
+        };
+        let widths: Vec<usize> = (0..columns).map(width).collect();
+        let line = |row: &Vec<String>| {
+            let cells = row.iter().zip(&widths).enumerate().map(|(column, (cell, &width))| {
+                if column < left { format!("{cell:<width$}") } else { format!("{cell:>width$}") }
+            });
+            cells.collect::<Vec<_>>().join("  ").trim_end().to_owned() + "\n"
+        };
+        rows.iter().map(line).collect()
+    }
+}

@@ -1,0 +1,55 @@
+//! Messages to the person who waits for the work.
+
+use std::fmt;
+
+use repoformer_store::error::Error;
+use repoformer_text::message::Message;
+
+use super::stage::StageReport;
+
+/// Receives messages to the person who waits for the work; libraries print nothing.
+pub trait Messages: Send + Sync {
+    /// Shows a line that nobody turns off, such as a server's address.
+    fn announce(&self, text: &str);
+    /// Shows a line of progress or of a result.
+    fn note(&self, note: Message);
+    /// Shows a line for those who ask for details.
+    fn detail(&self, text: &str);
+    /// Shows a warning.
+    fn warning(&self, warning: Message);
+    /// Shows a warning, once however often it is told.
+    fn warning_once(&self, warning: Message);
+    /// Shows a failed check, and counts it.
+    fn failed(&self, failure: Message);
+    /// Shows files, lines and tasks that are left out, and counts them.
+    fn problems(&self, problems: &[Error]);
+    /// Shows that records which may be of other tasks were used.
+    fn unproven(&self, warning: &str);
+    /// Shows what a stage did.
+    fn stage(&self, name: &str, report: &StageReport);
+    /// Shows what a stage that was not run noticed.
+    fn remarks(&self, report: &StageReport);
+}
+
+impl fmt::Debug for dyn Messages {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Messages")
+    }
+}
+
+/// Shows nothing.
+#[derive(Debug, Clone, Copy)]
+pub struct Silent;
+
+impl Messages for Silent {
+    fn announce(&self, _: &str) {}
+    fn note(&self, _: Message) {}
+    fn detail(&self, _: &str) {}
+    fn warning(&self, _: Message) {}
+    fn warning_once(&self, _: Message) {}
+    fn failed(&self, _: Message) {}
+    fn problems(&self, _: &[Error]) {}
+    fn unproven(&self, _: &str) {}
+    fn stage(&self, _: &str, _: &StageReport) {}
+    fn remarks(&self, _: &StageReport) {}
+}

@@ -1,0 +1,39 @@
+//! Numbers and their nouns, as sentences have them.
+
+/// Groups digits: 14457 → `14,457`.
+pub fn group(number: usize) -> String {
+    match number {
+        0..1000 => number.to_string(),
+        _ => format!("{},{:03}", group(number / 1000), number % 1000),
+    }
+}
+
+/// A noun as it follows a number: `1 repository`, `2 repositories`.
+pub fn plural(number: usize, noun: &str) -> String {
+    match noun.strip_suffix('y') {
+        _ if number == 1 => noun.to_owned(),
+        Some(stem) => format!("{stem}ies"),
+        None => format!("{noun}s"),
+    }
+}
+
+/// A number and its noun: `1 repository`, `1,200 repositories`.
+pub fn counted(count: u64, noun: &str) -> String {
+    let count = usize::try_from(count).unwrap_or(usize::MAX);
+    format!("{} {}", group(count), plural(count, noun))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_stand_with_their_nouns() {
+        assert_eq!(group(999), "999");
+        assert_eq!(group(14_457), "14,457");
+        assert_eq!(group(1_000_007), "1,000,007");
+        assert_eq!(counted(1, "repository"), "1 repository");
+        assert_eq!(counted(1200, "repository"), "1,200 repositories");
+        assert_eq!(plural(0, "record"), "records");
+    }
+}
