@@ -5,6 +5,7 @@ mod choices;
 mod commands;
 #[cfg(test)]
 mod error_tests;
+mod interruption;
 mod near_files;
 mod output;
 mod records_output;

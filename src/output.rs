@@ -1,31 +1,29 @@
 //! Printing: data to stdout, everything else to stderr.
 
 use std::collections::BTreeSet;
-use std::fmt::Display;
 use std::io::{self, Write};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
 use repoformer_core::repository::Shard;
 use repoformer_formats::merge::{Positions, with_shard};
 use repoformer_pipeline::{Messages, Rebuilt, STAGES, StageReport};
-use repoformer_store::artifact::{OutputFile, write_file};
+use repoformer_store::artifact::OutputFile;
 use repoformer_store::error::{Access, Error};
 use repoformer_store::literal;
 use repoformer_store::manifest::{self, Manifest};
-use repoformer_store::seal::seal;
+pub(crate) use repoformer_store::seal::write_json;
+pub(crate) use repoformer_study::{message_of, unknown};
 pub(crate) use repoformer_text::counts::{counted, group, plural};
 use repoformer_text::message::Message;
-use repoformer_text::names::UnknownName;
-use repoformer_text::names::did_you_mean;
-use repoformer_text::tokenize::model::TokenizerError;
 use repoformer_text::visible::visible;
 
 use crate::bars;
 use crate::choices::in_flags;
+use crate::interruption::set_interruption_message;
 use crate::near_files::near_file;
 
 /// Flags that say how much is printed, and how.
@@ -59,39 +57,14 @@ const WARNINGS_SHOWN: usize = 3;
 /// Problems shown without `-v`.
 const PROBLEMS_SHOWN: usize = 20;
 
-/// An error with a hint.
-#[derive(Debug)]
-struct Hinted {
-    source: anyhow::Error,
-    hint: Message,
-}
-
-impl std::fmt::Display for Hinted {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{:#}", self.source)
-    }
-}
-
-impl std::error::Error for Hinted {}
-
 /// Adds a hint to an error.
 pub(crate) fn hinted(source: impl Into<anyhow::Error>, hint: impl Into<Message>) -> anyhow::Error {
-    anyhow::Error::new(Hinted { source: source.into(), hint: hint.into() })
+    Error::refused(message_of(&source.into()), hint).into()
 }
 
 /// Fails for this reason, with a hint.
 pub(crate) fn fail<T>(reason: impl Into<Message>, hint: impl Into<Message>) -> Result<T> {
     Err(Error::refused(reason, hint).into())
-}
-
-/// Fails with the known names, and a hint at the one that was probably meant.
-pub(crate) fn unknown<T>(what: impl Display, given: &str, known: &[impl AsRef<str>]) -> Result<T> {
-    let names: Vec<&str> = known.iter().map(AsRef::as_ref).collect();
-    let error = anyhow!("{what} '{given}'; known: {}", names.join(", "));
-    Err(match did_you_mean(given, names) {
-        Some(hint) => hinted(error, hint),
-        None => error,
-    })
 }
 
 /// The screen flags, which [`init`] sets once.
@@ -160,26 +133,10 @@ pub(crate) fn announce(text: &str) {
     say(text);
 }
 
-/// An error with its causes, as a message.
-fn message_of(error: &anyhow::Error) -> Message {
-    let causes = error.chain().map(|cause| {
-        let hinted = cause.downcast_ref().map(|hinted: &Hinted| message_of(&hinted.source));
-        let ours = || cause.downcast_ref().map(Error::message);
-        let message = || cause.downcast_ref::<Message>().cloned();
-        hinted.or_else(ours).or_else(message).unwrap_or_else(|| cause.to_string().into())
-    });
-    Message::join(causes, ": ")
-}
-
 /// An error with its causes, and its hint.
 pub(crate) fn error_and_hint(error: &anyhow::Error) -> (String, Option<String>) {
-    let hint = error.chain().find_map(|cause| {
-        let hinted = cause.downcast_ref().map(|hinted: &Hinted| hinted.hint.clone());
-        let unknown = || Some(cause.downcast_ref::<UnknownName>()?.hint()?.into());
-        let tokenizer = || cause.downcast_ref().map(|e: &TokenizerError| e.hint().into());
-        let ours = || cause.downcast_ref::<Error>().and_then(hint_of);
-        hinted.or_else(unknown).or_else(tokenizer).or_else(ours)
-    });
+    let ours = error.chain().find_map(|cause| cause.downcast_ref::<Error>().and_then(hint_of));
+    let hint = ours.or_else(|| repoformer_study::hint_of(error));
     (in_flags(&message_of(error)), hint.map(|hint| in_flags(&hint)))
 }
 
@@ -425,6 +382,11 @@ pub(crate) fn report(stage: &str, report: &StageReport) {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Screen;
 
+/// The screen, as the libraries' messages reach it.
+pub(crate) fn screen() -> Arc<dyn Messages> {
+    Arc::new(Screen)
+}
+
 impl Messages for Screen {
     fn announce(&self, text: &str) {
         announce(text);
@@ -464,6 +426,10 @@ impl Messages for Screen {
 
     fn remarks(&self, of: &StageReport) {
         remarks(of);
+    }
+
+    fn on_interruption(&self, text: Option<String>) -> Option<String> {
+        set_interruption_message(text)
     }
 }
 
@@ -537,7 +503,7 @@ pub(crate) fn write_manifest_beside(path: &Path, manifest: &serde_json::Value) -
     if path == Path::new("-") || path.exists() && !path.is_file() {
         return Ok(());
     }
-    write_json(&manifest::beside(path), &manifest::with_output(manifest.clone(), path)?)
+    Ok(write_json(&manifest::beside(path), &manifest::with_output(manifest.clone(), path)?)?)
 }
 
 /// Writes beside a shard's file which part it is, and where its records stand among those of all, as `merge` reads it.
@@ -548,11 +514,6 @@ pub(crate) fn write_shard_beside(
     positions: &Positions,
 ) -> Result<()> {
     write_manifest_beside(path, &with_shard(manifest.to_record(), shard, positions))
-}
-
-/// Writes a JSON object to a file, indented and with its checksum.
-pub(crate) fn write_json(path: &Path, value: &serde_json::Value) -> Result<()> {
-    Ok(write_file(path, &seal(format!("{value:#}\n").into_bytes()))?)
 }
 
 /// Whether an error is a closed pipe.

@@ -3,15 +3,12 @@
 #![no_main]
 
 mod budget;
-mod program;
 mod readers;
 
 use std::sync::LazyLock;
 
 use libfuzzer_sys::fuzz_target;
 
-// Their paths in the program.
-use program::{bars, choices, commands, near_files, output};
 
 static GROUP: LazyLock<&readers::Group> = LazyLock::new(|| {
     let name = std::env::var("READERS").unwrap_or_default();

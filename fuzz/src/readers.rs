@@ -58,12 +58,11 @@ use repoformer_pipeline::{
     decision_latencies, latencies, read_batch, search_time, write_batch,
 };
 use repoformer_store::{artifact, jsonl, manifest};
+use repoformer_study::settings::{DECLARED, Invocation, Settings};
 use repoformer_text::language::Language;
 use repoformer_text::language::syntax::Syntax;
 use repoformer_text::tokenize::P50k;
 use repoformer_text::tokenize::model::{Encoder, TextPart, Tokenizer};
-
-use crate::program::settings::{DECLARED, SettingFlags, Settings};
 
 /// A group: its name, which is that of its folder in the corpus, and its readers.
 pub(crate) struct Group {
@@ -359,7 +358,7 @@ fn vectors(bytes: &[u8]) {
 fn settings(bytes: &[u8]) {
     let path = file("input.toml", bytes);
     let flags = [(&DECLARED.config, vec![path.to_string_lossy().into_owned()])];
-    if let Ok(settings) = Settings::resolve(&SettingFlags::of(flags)) {
+    if let Ok(settings) = Settings::resolve(&Invocation::giving(flags), Arc::new(Silent)) {
         let _ = (settings.lines(), settings.of_functions().lines());
     }
     if let Ok(style) = Style::open(&path) {

@@ -6,7 +6,6 @@
 #![allow(clippy::print_stdout, clippy::print_stderr)] // a program
 
 mod budget;
-mod program;
 mod readers;
 
 use std::path::Path;
@@ -14,9 +13,7 @@ use std::process::{Child, Command, ExitCode};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-// Their paths in the program.
 use budget::INPUT;
-use program::{bars, choices, commands, near_files, output};
 use readers::{GROUPS, Group};
 
 /// Processor seconds after which an input is taken for one that never ends.

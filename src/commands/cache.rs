@@ -9,19 +9,20 @@ use anyhow::Result;
 use clap::{Args, Subcommand};
 use indicatif::{HumanBytes, HumanDuration};
 use repoformer_core::retrieve::Mode;
+use repoformer_evaluate::table::{NamedColumn, Printable, Table, columns};
 use repoformer_pipeline::{CacheFile, CacheSources, Condition, STAGES, cache_files};
 use repoformer_store::error::{Access, Error};
 use repoformer_store::files;
 use repoformer_store::frame::ColumnType::{Integer, Text};
+use repoformer_study::checkout;
+use repoformer_study::experiments::{benchmark, read_tasks};
+use repoformer_study::settings::Invocation;
 use serde_json::{Value, json};
 
-use super::checkout;
 use super::demonstration::FILES;
-use super::experiments::{benchmark, read_tasks};
-use crate::output::{self, fail, group, note, plural, unknown, write_data};
-use crate::settings::{DECLARED, Listed, SettingFlags, Settings};
+use crate::output::{self, Screen, fail, group, note, plural, screen, unknown, write_data};
+use crate::settings::{DECLARED, Listed, Settings};
 use crate::table::{ScoreFormat, written};
-use repoformer_evaluate::table::{NamedColumn, Printable, Table, columns};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum CacheCommand {
@@ -118,7 +119,7 @@ pub(super) fn files(settings: &Settings) -> Result<(PathBuf, Vec<CacheFile>)> {
     };
     for file in settings.tasks.iter() {
         let name = benchmark(settings, Some(file))?;
-        sources.tasks.insert(name, read_tasks(file)?);
+        sources.tasks.insert(name, read_tasks(file, &Screen)?);
     }
     // Without any, `run` takes those of the demonstration, which lie in the cache.
     if sources.repos_dir.is_none() && sources.tasks.is_empty() {
@@ -127,7 +128,7 @@ pub(super) fn files(settings: &Settings) -> Result<(PathBuf, Vec<CacheFile>)> {
         for (path, _) in FILES.iter().filter(|(path, _)| path.ends_with(".jsonl")) {
             let path = cache.join("demo").join(path);
             let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-            if let Ok(tasks) = read_tasks(&path) {
+            if let Ok(tasks) = read_tasks(&path, &Screen) {
                 sources.tasks.insert(name, tasks);
             }
         }
@@ -155,7 +156,7 @@ impl CachePlace {
             let error = Error::Io { path: path.clone(), access: Access::Read, action, reason };
             return Err(error.into());
         }
-        files(&Settings::resolve(&SettingFlags::of(given))?)
+        files(&Settings::resolve(&Invocation::giving(given), screen())?)
     }
 }
 

@@ -15,15 +15,16 @@ use repoformer_evaluate::score::Missing;
 use repoformer_evaluate::statistics::{ResamplingUnit, SignFlips};
 use repoformer_pipeline::{Experiment, cached_predictions, evaluate};
 use repoformer_store::error::Error;
+use repoformer_study::choices::{completion, resampling, seed, warn_of_departures};
+use repoformer_study::experiments::{cut_answers, of_kind, without_repositories};
+use repoformer_study::mixed;
+use repoformer_study::scoring::{scoring, warn_of_ends};
 use serde_json::Value;
 
 use super::comparison_text::{Compared, listed};
-use super::eval::{scoring, warn_of_ends};
 use super::eval_score::tell_uncut;
-use super::experiments::{cut_answers, of_kind, without_repositories};
-use super::mixed;
-use super::session::{completion, open, resampling, seed, warn_of_departures};
-use crate::output::{self, check_output, fail, hinted, plural, write_data};
+use crate::commands::session::open;
+use crate::output::{self, Screen, check_output, fail, hinted, plural, write_data};
 use crate::settings::{SettingFlags, Settings};
 use crate::table::{ScoreFormat, written};
 
@@ -92,7 +93,7 @@ pub(crate) fn run(args: &CompareArgs) -> Result<()> {
     let (a, b) = (scorer.load(&args.a)?, scorer.load(&args.b)?);
     let comparison =
         Comparison::of(&a, &b, &comparing(args, &scorer.settings)?).map_err(with_hint)?;
-    mixed::check(&comparison.mixed, args.allow_mixed)?;
+    mixed::check(&comparison.mixed, args.allow_mixed, &Screen)?;
     output::problems(&comparison.problems);
     warn(&comparison);
     let results = Compared { comparison: &comparison, per_task: args.per_task };
@@ -187,7 +188,7 @@ impl Scorer<'_> {
         let evaluation = evaluate(experiment, &path, &scoring, Missing::Skip)?;
         output::problems(&evaluation.problems);
         output::warn_of_numbers(predictions::warning(&path, &evaluation.numbered));
-        warn_of_ends(&path, &scoring)?;
+        warn_of_ends(&path, &scoring, &Screen)?;
         let scores = evaluation.scores?;
         tell_uncut(&path, &scores);
         let mut side = PerTask::new(mode.map_or(given, |mode| mode.name()));

@@ -7,12 +7,12 @@ use repoformer_evaluate::statistics::{
     Bucket, Buckets, Estimate, FEW_REPOSITORIES, IntervalKind, Resampling, ResamplingUnit,
     SignFlips,
 };
+use repoformer_evaluate::table::{NamedColumn, Printable, Table, columns, percent};
 use repoformer_store::frame::ColumnType::{Flag, Integer, Number, Text};
+use repoformer_study::mixed;
 use serde_json::Value;
 
-use super::mixed;
 use crate::output::{group, plural};
-use repoformer_evaluate::table::{NamedColumn, Printable, Table, columns, percent};
 
 /// Width of the longest bar.
 const BAR: usize = 40;

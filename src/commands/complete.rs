@@ -9,18 +9,21 @@ use repoformer_core::retrieve::Mode;
 use repoformer_formats::merge::{Positions, ShardFile};
 use repoformer_pipeline as pipeline;
 use repoformer_pipeline::{
-    BatchOf, Completion, EmitLine, Experiment, Predictions, PromptText, StageReport, TokenQuestion,
+    BatchOf, Completion, EmitLine, Experiment, Predictions, PromptText, TokenQuestion,
     complete_file,
 };
+use repoformer_study::choices::{WITHOUT_PREDICTION, modes};
+use repoformer_study::experiment_settings::layout;
+use repoformer_study::experiments::{check_completable, completion_of, without_repositories};
+use repoformer_study::server::{self, resumable};
+use repoformer_study::stages;
 
-use super::experiment_settings::layout;
-use super::experiments::{check_completable, check_not_tasks, completion_of, without_repositories};
 use super::parts;
-use super::server::{self, resumable};
-use super::session::{WITHOUT_PREDICTION, label, modes, open};
-use super::stage_log::{DryRunFlags, StageLog};
 use super::stages::check_one_mode;
-use crate::output::{self, check_output, fail, group};
+use crate::commands::dry_run::DryRunFlags;
+use crate::commands::session::{check_not_tasks, open};
+use crate::interruption::keeps_artifacts;
+use crate::output::{self, Screen, check_output, fail, group};
 use crate::records_output::RecordsOutput;
 use crate::settings::{Entry, SettingFlags, Settings};
 
@@ -96,7 +99,7 @@ pub(crate) fn run(args: &CompleteArgs) -> Result<()> {
         );
     }
     let mut data = Data::of(args, &settings)?;
-    let mut log = StageLog::of_flags(&args.dry_run);
+    let mut log = args.dry_run.log();
     if let Data::Cache(experiment, _) = &mut data {
         log.begin(experiment);
     }
@@ -142,10 +145,10 @@ pub(crate) fn run(args: &CompleteArgs) -> Result<()> {
         }
         Data::Cache(experiment, modes) => {
             if !log.is_dry() {
-                server::keeps_artifacts();
+                keeps_artifacts();
             }
-            log.stage("complete", experiment, || completed(experiment, modes, &completion))?;
-            log.finish(&args.dry_run)?;
+            log.stage("complete", experiment, || stages::complete(experiment, modes, &completion))?;
+            args.dry_run.finish(&log)?;
             let Some(output) = args.output.as_ref().filter(|_| !log.is_dry()) else {
                 return Ok(());
             };
@@ -210,7 +213,7 @@ fn complete_one(
     let mut output = RecordsOutput::new(place);
     let part = ShardFile::of(prompts)?;
     let (mut positions, mut unplaced) = (Positions::default(), Ok(()));
-    let predictions = resumable(completion, || {
+    let predictions = resumable(completion, &Screen, || {
         complete_file(prompts, completion, style, &mut |line| {
             if part.is_some() && unplaced.is_ok() {
                 unplaced = parts::add(&mut positions, line);
@@ -230,29 +233,6 @@ fn complete_one(
     Ok(())
 }
 
-/// Completes the cached prompts of these modes, and reports it.
-pub(super) fn complete_modes(
-    experiment: &Experiment,
-    modes: &[Mode],
-    completion: &Completion,
-) -> Result<()> {
-    let report = completed(experiment, modes, completion)?;
-    output::report(&label("complete", experiment), &report);
-    Ok(())
-}
-
-/// Completes the cached prompts of these modes.
-pub(super) fn completed(
-    experiment: &Experiment,
-    modes: &[Mode],
-    completion: &Completion,
-) -> Result<StageReport> {
-    match experiment.plan {
-        Some(_) => Ok(pipeline::complete(experiment, modes, completion)?),
-        None => resumable(completion, || pipeline::complete(experiment, modes, completion)),
-    }
-}
-
 /// Writes records of the prompts that are no predictions, and reports how many of what they are.
 fn write_records(
     completion: &Completion,
@@ -261,7 +241,7 @@ fn write_records(
     mut make: impl FnMut(&mut EmitLine<'_>) -> repoformer_store::error::Result<Predictions>,
 ) -> Result<()> {
     let mut output = RecordsOutput::new(place);
-    let found = resumable(completion, || make(&mut |line| output.bytes(line)))?;
+    let found = resumable(completion, &Screen, || make(&mut |line| output.bytes(line)))?;
     output.finish()?;
     output::problems(&found.problems);
     found.warnings.iter().for_each(output::warning);

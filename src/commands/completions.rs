@@ -18,7 +18,7 @@ use clap_complete::{CompleteEnv, env};
 use repoformer_core::repository::corpus::RepositoryFolders;
 
 use super::demonstration;
-use crate::output::write_data;
+use crate::output::{screen, write_data};
 use crate::settings::{COMPLETION, Completable, Settings, completable};
 
 #[derive(Debug, Args)]
@@ -184,7 +184,7 @@ fn repositories() -> Vec<String> {
     let mut behind = words.iter().skip_while(|word| *word != "--repos-dir").skip(1);
     let behind = behind.find(|word| *word != "=").map(PathBuf::from);
     let joined = words.iter().find_map(|word| word.strip_prefix("--repos-dir=").map(Into::into));
-    let known = || Settings::without_flags().ok()?.repos_dir.get().clone();
+    let known = || Settings::without_flags(screen()).ok()?.repos_dir.get().clone();
     match behind.or(joined).or_else(known) {
         Some(folder) => RepositoryFolders::below(&folder).unwrap_or_default().names,
         None if words.iter().any(|word| word == "run") => demonstration::repositories(),

@@ -16,12 +16,12 @@ use repoformer_models::batch::BatchSettings;
 use repoformer_store::artifact::write_file;
 use repoformer_store::error::{self, Error};
 use repoformer_store::files;
+use repoformer_study::checkout::one_repository;
+use repoformer_study::choices::repositories_in;
+use repoformer_study::experiments::read_tasks;
 use repoformer_text::language::Language;
 
-use super::checkout::one_repository;
-use super::experiments::read_tasks;
-use super::session::repositories_in;
-use crate::output::{self, check_output, fail, group, hinted, plural};
+use crate::output::{self, Screen, check_output, fail, group, hinted, plural};
 use crate::records_output::RecordsOutput;
 use crate::settings::Listed;
 
@@ -174,7 +174,8 @@ fn lm_eval_task(args: &ConvertArgs) -> Result<(Conversion, Vec<String>)> {
         );
     }
     let file = input(args)?;
-    let Some(tasks) = args.tasks.as_deref().map(read_tasks).transpose()? else {
+    let Some(tasks) = args.tasks.as_deref().map(|file| read_tasks(file, &Screen)).transpose()?
+    else {
         bail!("--tasks is not set, so the targets of the prompts are not known")
     };
     let own = &args.lm_eval;
@@ -254,13 +255,13 @@ fn nothing_done(outcome: &mut Conversion) -> Result<()> {
 
 fn work(args: &ConvertArgs, kind: RecordKind, emit: &mut Emit<'_>) -> Result<Conversion> {
     let settled = (args.repos_dir.as_deref())
-        .and_then(|dir| one_repository(dir, &args.repo, args.file.as_slice()));
+        .and_then(|dir| one_repository(dir, &args.repo, args.file.as_slice(), &Screen));
     let repos_dir = settled.as_ref().map(|found| found.dir.as_path()).or(args.repos_dir.as_deref());
     let named = settled.as_ref().map_or(&args.repo, |found| &found.named);
     let language: Language = args.language.parse().context("--language")?;
     Ok(match (kind, &args.file, repos_dir) {
         (RecordKind::Package | RecordKind::RawRepository, None, Some(dir)) => {
-            let names = repositories_in(dir, named)?;
+            let names = repositories_in(dir, named, &Screen)?;
             let walk = args.walk.parse().context("--walk")?;
             convert::from_folders(dir, &names, language, walk, kind, emit)?
         }
@@ -280,7 +281,7 @@ fn work(args: &ConvertArgs, kind: RecordKind, emit: &mut Emit<'_>) -> Result<Con
         }
         _ => {
             let file = input(args)?;
-            let tasks = args.tasks.as_deref().map(read_tasks).transpose()?;
+            let tasks = args.tasks.as_deref().map(|file| read_tasks(file, &Screen)).transpose()?;
             convert::predictions(file, kind, tasks.as_ref(), emit)?
         }
     })

@@ -8,7 +8,8 @@ use repoformer_store::artifact::write_file;
 use repoformer_store::files;
 use tempfile::TempDir;
 
-use super::session::begin;
+use crate::commands::session::begin;
+use crate::output::screen;
 use crate::settings::{SettingFlags, Settings};
 
 /// The demonstration's data, for a program that runs outside its project.
@@ -73,12 +74,12 @@ pub(super) fn planned(settings: &Settings) -> Vec<Planned> {
 
 /// The given settings, or the demonstration's where no data is named.
 pub(super) fn settings(flags: &SettingFlags, is_dry: bool) -> Result<Begun> {
-    let given = Settings::resolve(flags)?;
+    let given = Settings::resolve(flags, screen())?;
     if given.repos_dir.is_some() || !given.tasks.is_empty() {
         return Ok(Begun { settings: begin(given, flags)?, is_elsewhere: false, removed: None });
     }
     let has_settings = given.profile.is_some() || given.config.is_some();
-    let settings = Settings::with_presets(flags, |preset| {
+    let settings = Settings::with_presets(flags, screen(), |preset| {
         if has_settings {
             // Settings without data use the demonstration's.
             preset.repos_dir.fix(Some(REPOS.into()), "run");

@@ -11,14 +11,15 @@ use repoformer_models::endpoint::{ConnectionSettings, DEFAULT_KEY_VARIABLE, Endp
 use repoformer_pipeline::{Condition, IN_CONTEXT};
 use repoformer_store::error::{Access, Error};
 use repoformer_store::program::program;
+use repoformer_study::settings::Invocation;
 use repoformer_text::message;
 use repoformer_text::message::Message;
 use repoformer_text::names::did_you_mean;
 use serde_json::{Map, Value, json};
 
 use super::cache;
-use crate::output::{self, error_and_hint, print_text, write_data};
-use crate::settings::{DECLARED, SettingFlags, Settings};
+use crate::output::{self, error_and_hint, print_text, screen, write_data};
+use crate::settings::{DECLARED, Settings};
 use crate::table::{ReportFormat, json_text};
 
 #[derive(Debug, Args)]
@@ -142,8 +143,8 @@ fn configuration(args: &DoctorArgs) -> Result<(Finding, Settings)> {
         (&DECLARED.model, args.model.clone()),
     ];
     let given = given.into_iter().filter_map(|(setting, value)| Some((setting, vec![value?])));
-    let flags = SettingFlags::of(given);
-    Ok(match Settings::resolve(&flags) {
+    let flags = Invocation::giving(given);
+    Ok(match Settings::resolve(&flags, screen()) {
         Ok(settings) => {
             let (file, profile) = (settings.config.as_deref(), settings.profile.as_deref());
             let mut text = match file {

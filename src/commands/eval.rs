@@ -11,29 +11,30 @@ use repoformer_core::task::TaskSet;
 use repoformer_evaluate::conditions::{Conditions, differences, made_with};
 use repoformer_evaluate::pairs;
 use repoformer_evaluate::score::{Missing, Scoring, score_pairs, score_tasks};
+use repoformer_evaluate::table::percent;
 use repoformer_formats::merge::Positions;
 use repoformer_pipeline as pipeline;
-use repoformer_pipeline::{Evaluation, Experiment, Until, cached_predictions};
+use repoformer_pipeline::{Evaluation, Experiment, cached_predictions};
 use repoformer_store::artifact::header_path;
 use repoformer_store::error;
 use repoformer_store::manifest::Manifest;
+use repoformer_study::choices::{
+    completed_modes, completion, resampling, set_profile, warn_of_departures,
+};
+use repoformer_study::experiments::{asked_scoring, cut_answers, of_kind, without_repositories};
+use repoformer_study::mixed;
+use repoformer_study::scoring::{scoring, warn_of_ends};
 use repoformer_text::language::Language;
 use serde_json::json;
 
 use super::eval_output::{Named, Results, write_results};
 use super::eval_score::{Judging, score, tell_uncut, with_missing};
-use super::experiments::{
-    asked_scoring, check_not_tasks, cut_answers, of_kind, without_repositories,
-};
-use super::session::{
-    completed_modes, completion, open, resampling, set_profile, warn_of_departures,
-};
-use super::{eval_definitions, eval_retrieval, mixed, parts};
+use super::{eval_definitions, eval_retrieval, parts};
 use crate::commands::eval_args::EvalArgs;
-use crate::output::{self, check_output, fail};
+use crate::commands::session::{check_not_tasks, open};
+use crate::output::{self, Screen, check_output, fail};
 use crate::settings::Settings;
 use crate::table::ScoreFormat;
-use repoformer_evaluate::table::percent;
 
 pub(crate) fn run(args: &EvalArgs) -> Result<()> {
     let settings = open(&args.settings)?;
@@ -131,16 +132,6 @@ fn write(
     }
     let departures = settings.departure_line();
     Results { named, per_task, resampling, mixed, departures, manifest }.write(args)
-}
-
-/// Scoring for a command that shows `further` metrics after the default one, unless the settings choose metrics.
-pub(super) fn scoring(settings: &Settings, experiment: &Experiment, further: &[Metric]) -> Scoring {
-    let mut scoring = experiment.scoring.clone();
-    if settings.metrics.is_empty() {
-        let known = scoring.metrics.clone();
-        scoring.metrics.extend(further.iter().filter(|metric| !known.contains(metric)));
-    }
-    scoring
 }
 
 fn of_pairs(args: &EvalArgs, path: &Path, settings: &Settings) -> Result<()> {
@@ -242,7 +233,7 @@ fn of_predictions(
         let evaluation = score(experiment, path, judging)?;
         let Evaluation { scores, tasks, samples, problems, .. } = evaluation;
         let scores = scores.map_err(with_missing)?;
-        warn_of_ends(path, &judging.scoring)?;
+        warn_of_ends(path, &judging.scoring, &Screen)?;
         if let Some(folder) = folder {
             let mut own = judging.manifest();
             if let Some(tasks) = &experiment.tasks {
@@ -301,20 +292,6 @@ fn of_predictions(
     }
     let names = named.iter().map(|(name, _)| name.as_str());
     let mixed = differences(&names.zip(&conditions).collect::<Vec<_>>());
-    mixed::check(&mixed, args.allow_mixed)?;
+    mixed::check(&mixed, args.allow_mixed, &Screen)?;
     Ok((named, mixed))
-}
-
-/// Warns of completions that ended after the target's lines, where a cut may look at more.
-pub(crate) fn warn_of_ends(path: &Path, scoring: &Scoring) -> Result<()> {
-    let is_short = made_with(path)?.get("until").is_some_and(|until| until == Until::Lines.name());
-    let longer = scoring.recipes().find(|(_, recipe)| !recipe.is_of_lines());
-    if let Some((metric, recipe)) = longer.filter(|_| is_short) {
-        output::warning_once(&format!(
-            "{}: these completions end after as many lines as the target has, and {metric} cuts by {recipe}, which may look at more; \
-             complete with --until tokens for it",
-            path.display()
-        ));
-    }
-    Ok(())
 }

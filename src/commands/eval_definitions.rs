@@ -3,17 +3,17 @@
 use anyhow::{Result, bail};
 use repoformer_core::metrics::Metric;
 use repoformer_evaluate::score::Scoring;
+use repoformer_evaluate::table::percent;
 use repoformer_pipeline::{cached_predictions, definition_uses};
+use repoformer_study::choices::{completed_modes, completion, warn_of_departures};
+use repoformer_study::experiments::{cut_answers, of_kind, single};
 
 use super::eval_score::{Judging, score, with_missing};
-use super::experiments::{cut_answers, of_kind, single};
-use super::session::{completed_modes, completion, warn_of_departures};
 use super::stages::check_one_mode;
 use crate::commands::eval_args::EvalArgs;
 use crate::output::{self, fail, group};
 use crate::records_output::RecordsOutput;
 use crate::settings::Settings;
-use repoformer_evaluate::table::percent;
 
 pub(super) fn run(args: &EvalArgs, settings: &Settings) -> Result<()> {
     let mut experiment = single(settings)?;

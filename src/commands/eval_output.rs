@@ -8,17 +8,17 @@ use repoformer_core::postprocess::Postprocess;
 use repoformer_core::task::TaskSet;
 use repoformer_evaluate::score::{Intervals, MetricMeans, MetricScore, Missing, Scores};
 use repoformer_evaluate::statistics::{Interval, IntervalKind, Resampling};
+use repoformer_evaluate::table::{NamedColumn, Printable, Table, columns, ends, interval, percent};
 use repoformer_formats::exchange::crosscodeeval;
 use repoformer_store::artifact::{digest, write_file};
 use repoformer_store::frame::ColumnType::{Integer, Number, Text};
 use repoformer_store::manifest::Manifest;
+use repoformer_study::mixed;
 use serde_json::Value;
 
-use super::mixed;
 use crate::commands::eval_args::EvalArgs;
 use crate::output::{write_data, write_json, write_manifest_beside};
 use crate::table::written;
-use repoformer_evaluate::table::{NamedColumn, Printable, Table, columns, ends, interval, percent};
 
 /// The name of some predictions (a mode, a file, the references), and their scores.
 pub(super) type Named = (String, Scores);
@@ -36,7 +36,7 @@ pub(super) fn write_results(
         write_file(&folder.join(name), text.as_bytes())?;
         manifest.digest(name, &digest(text.as_bytes()));
     }
-    write_json(&folder.join("manifest.json"), &manifest.to_record())
+    Ok(write_json(&folder.join("manifest.json"), &manifest.to_record())?)
 }
 
 /// Scores to write.

@@ -6,21 +6,21 @@ use anyhow::{Result, bail};
 use repoformer_core::retrieve::rank::Ranker;
 use repoformer_core::retrieve::{Align, Mode, QueryForm};
 use repoformer_evaluate::quality::{Measures, RetrievalQuality, TaskQuality};
+use repoformer_evaluate::table::{
+    NamedColumn, Printable, Table, columns, or_dash, percent, with_embedding,
+};
 use repoformer_pipeline as pipeline;
 use repoformer_pipeline::{Experiment, StageReport, retrieval_quality};
 use repoformer_store::frame::ColumnType::{Flag, Integer, Number, Text};
+use repoformer_study::choices::warn_of_departures;
+use repoformer_study::experiments::{check_ranker, of_kind, single};
+use repoformer_study::stages::read_predictions;
 use serde_json::{Value, json};
 
-use super::experiments::{check_ranker, of_kind, single};
-use super::session::warn_of_departures;
-use super::stages::read_predictions;
 use crate::commands::eval_args::EvalArgs;
 use crate::output::{self, write_data};
 use crate::settings::Settings;
 use crate::table::written;
-use repoformer_evaluate::table::{
-    NamedColumn, Printable, Table, columns, or_dash, percent, with_embedding,
-};
 
 /// The measures of the table; JSON gives all.
 const COLUMNS: [(&str, &str); 10] = [

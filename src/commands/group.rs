@@ -5,11 +5,11 @@ use std::path::PathBuf;
 use anyhow::{Context, Result};
 use clap::Args;
 use repoformer_formats::group::{Dedup, GroupRecord, Grouping, group as group_rows};
+use repoformer_study::experiments::read_tasks;
 use repoformer_text::language::Language;
 
-use super::experiments::read_tasks;
-use super::session::open;
-use crate::output::{self, counted, fail};
+use crate::commands::session::open;
+use crate::output::{self, Screen, counted, fail};
 use crate::settings::{DECLARED, Listed, Setting, SettingFlags};
 
 #[derive(Debug, Args)]
@@ -60,7 +60,7 @@ pub(crate) fn run(args: &GroupArgs) -> Result<()> {
         benchmarks: args
             .decontaminate
             .iter()
-            .map(|file| read_tasks(file))
+            .map(|file| read_tasks(file, &Screen))
             .collect::<Result<_>>()?,
         max_repository: args.max_repository << 20,
     };

@@ -9,11 +9,12 @@ use repoformer_core::retrieve::Mode;
 use repoformer_formats::merge::{merge, merge_sequences};
 use repoformer_pipeline as pipeline;
 use repoformer_pipeline::{Experiment, IN_CONTEXT};
+use repoformer_study::choices::modes;
+use repoformer_study::experiments::{check_completable, completion_of, experiments_of};
+use repoformer_study::server;
 
-use super::experiments::{check_completable, check_not_tasks, completion_of, experiments_of};
-use super::server;
-use super::session::{modes, open};
-use super::stage_log::StageLog;
+use super::dry_run::stage_log;
+use crate::commands::session::{check_not_tasks, open};
 use crate::output::{self, check_folder, check_output, fail, group};
 use crate::settings::{SettingFlags, Settings};
 
@@ -91,7 +92,7 @@ fn of_files(parts: &[PathBuf], output: &Path, settings: &Settings) -> Result<()>
 }
 
 fn of_cache(shards: u64, settings: &Settings) -> Result<()> {
-    let mut log = StageLog::new(false);
+    let mut log = stage_log(false);
     let is_embedded = settings.model.as_str() == IN_CONTEXT;
     // No server is asked.
     let model = server::model(settings, *settings.seed, !is_embedded)?;

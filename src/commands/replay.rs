@@ -14,10 +14,10 @@ use repoformer_models::endpoint::{ConnectionSettings, Endpoint};
 use repoformer_models::server::read_whole;
 use repoformer_store::error::Error;
 use repoformer_store::files;
+use repoformer_study::checkout::one_repository;
 use serde_json::{Value, json};
 
-use super::checkout::one_repository;
-use crate::output::{self, fail, group, print_text, write_data};
+use crate::output::{self, Screen, fail, group, print_text, write_data};
 use crate::table::{ReportFormat, json_text};
 
 /// Failures in a row after which nothing more is typed.
@@ -69,7 +69,7 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<()> {
     let reading = TaskSet::read(&args.tasks)?;
     output::problems(&reading.problems);
     let mut tasks = reading.set;
-    let dir = one_repository(&args.repos_dir, args.repo.as_slice(), &[&args.tasks])
+    let dir = one_repository(&args.repos_dir, args.repo.as_slice(), &[&args.tasks], &Screen)
         .map_or_else(|| args.repos_dir.clone(), |found| found.dir);
     tasks.name_folders(&corpus::folder_names(&dir)?);
     let is_wanted = |task: &&Task| args.repo.as_ref().is_none_or(|name| task.repository == *name);

@@ -8,19 +8,18 @@ use repoformer_core::retrieve::Mode;
 use repoformer_evaluate::predictions::JoinedPredictions;
 use repoformer_evaluate::statistics::Resampling;
 use repoformer_pipeline as pipeline;
-use repoformer_pipeline::{
-    Completion, Experiment, StageReport, cached_predictions, check_completed_alike,
-};
+use repoformer_pipeline::{Completion, Experiment, cached_predictions, check_completed_alike};
+use repoformer_study::choices::label;
+use repoformer_study::experiments::{check_completable, completion_of, of_kind, single};
+use repoformer_study::rows::{self, Row, Rows};
+use repoformer_study::scoring::warn_of_ends;
+use repoformer_study::server;
+use repoformer_study::stages::{code_of, complete, read_predictions, retrieve_again};
 
-use super::complete::complete_modes;
-use super::eval::warn_of_ends;
-use super::experiments::{check_completable, check_not_tasks, completion_of, of_kind, single};
-use super::rows::{self, Row, Rows};
-use super::server;
-use super::session::{label, open};
-use super::stage_log::StageLog;
-use super::stages::{code_of, copy_prompts, read_predictions};
-use crate::output::{self, check_output, fail, write_data};
+use super::dry_run::stage_log;
+use super::stages::copy_prompts;
+use crate::commands::session::{check_not_tasks, open};
+use crate::output::{self, Screen, check_output, fail, write_data};
 use crate::settings::{SettingFlags, Settings};
 use crate::table::{ScoreFormat, written};
 
@@ -56,7 +55,7 @@ pub(crate) fn run(args: &RgRgArgs) -> Result<()> {
     }
     check_not_tasks(&settings, args.output.as_deref())?;
     check_output(args.output.as_deref(), &args.predictions)?;
-    let (mut experiment, mut log) = (single(&settings)?, StageLog::new(args.dry_run));
+    let (mut experiment, mut log) = (single(&settings)?, stage_log(args.dry_run));
     log.begin(&mut experiment);
     let joined = read_predictions(&experiment, &settings, args.predictions.as_deref())?;
     output::problems(&joined.problems);
@@ -74,13 +73,13 @@ pub(crate) fn run(args: &RgRgArgs) -> Result<()> {
             }
             iterate((&mut experiment, &settings), joined, iterations, &completion, &mut rows)?;
             let own = of_kind(&settings, experiment.tasks.as_deref());
-            let rows: Vec<Row> = rows.into_iter().map(|row| row.with_profile(&own)).collect();
-            write_data(Path::new("-"), written(&Rows(&rows), format)?)?;
-            rows::warn_of_gaps(&rows);
+            let rows = Rows(rows.into_iter().map(|row| row.with_profile(&own)).collect());
+            write_data(Path::new("-"), written(&rows, format)?)?;
+            rows::warn_of_gaps(&rows.0, &Screen);
         }
         None => {
             check_no_server(&settings)?;
-            log.stage("rg-rg", &experiment, || stages(&experiment, &joined))?;
+            log.stage("rg-rg", &experiment, || retrieve_again(&experiment, &joined))?;
             if log.is_dry() {
                 return write_data(Path::new("-"), written(&log, format)?);
             }
@@ -124,10 +123,11 @@ fn iterate(
 ) -> Result<()> {
     for iteration in 1..=last {
         experiment.layout.iteration = iteration;
-        let report = stages(experiment, &before)?;
+        let report = retrieve_again(experiment, &before)?;
         let name = experiment.layout.mode_name(Mode::Prediction);
         output::report(&label(&name, experiment), &report);
-        complete_modes(experiment, &[Mode::Prediction], completion)?;
+        let report = complete(experiment, &[Mode::Prediction], completion)?;
+        output::report(&label("complete", experiment), &report);
         let path = cached_predictions(experiment, Mode::Prediction, completion)?;
         let now = JoinedPredictions {
             cached: Some(path.clone()),
@@ -145,10 +145,11 @@ fn iterate(
 fn row(experiment: &Experiment, mode: Mode, completion: &Completion) -> Result<Row> {
     let (scores, report) = pipeline::scores(experiment, mode, &completion.model, None)?;
     output::remarks(&report);
-    warn_of_ends(&experiment.paths().predictions(mode, &completion.model), &experiment.scoring)?;
+    let predictions = experiment.paths().predictions(mode, &completion.model);
+    warn_of_ends(&predictions, &experiment.scoring, &Screen)?;
     let scores = scores.context("a dry run makes no scores")?;
-    let row = Row::of(experiment, mode, completion, scores, &Resampling::default())?;
-    rows::tell_of_untimed(&row, experiment, mode, completion);
+    let row = Row::of_mode(experiment, mode, completion, scores, &Resampling::default())?;
+    rows::tell_of_untimed(&row, experiment, mode, completion, &Screen);
     Ok(row)
 }
 
@@ -161,14 +162,4 @@ fn unchanged(before: &JoinedPredictions, now: &JoinedPredictions) -> f64 {
         same += u32::from(before == now);
     }
     f64::from(same) / f64::from(all.max(1))
-}
-
-/// Windows of the predictions, their vectors, the search, the prompts.
-pub(super) fn stages(experiment: &Experiment, joined: &JoinedPredictions) -> Result<StageReport> {
-    let mode = [Mode::Prediction];
-    let mut report = pipeline::window_queries(experiment, &mode, Some(joined))?;
-    report.merge(pipeline::vectorize_queries(experiment, &mode)?);
-    report.merge(pipeline::search(experiment, &mode)?);
-    report.merge(pipeline::prompt(experiment, &mode)?);
-    Ok(report)
 }

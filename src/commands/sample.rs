@@ -11,15 +11,14 @@ use repoformer_formats::merge::Positions;
 use repoformer_store::artifact::digest;
 use repoformer_store::manifest::Manifest;
 use repoformer_store::progress::Work;
+use repoformer_study::choices::{other_languages, repos_dir, repositories_in, seed};
 use repoformer_text::tokenize::P50k;
 
 use super::exclusions::{ExclusionFlags, warn_of_unmatched};
 use super::sample_commits::{self, CommitFlags};
-use super::session::{
-    DrawnFrom, check_drawing, open, other_languages, repos_dir, repositories_in, seed,
-};
 use super::unparsed::{DrawnCode, tell_unparsed};
-use crate::output::{self, fail, group, plural, write_data, write_shard_beside};
+use crate::commands::session::{DrawnFrom, check_drawing, open};
+use crate::output::{self, Screen, fail, group, plural, write_data, write_shard_beside};
 use crate::settings::{Listed, SettingFlags};
 use crate::table::json_lines;
 
@@ -72,7 +71,7 @@ pub(crate) fn run(args: &SampleArgs) -> Result<()> {
     }
     check_drawing(&settings, "sample", DrawnFrom::Folders)?;
     let dir = repos_dir(&settings)?;
-    let names = repositories_in(&dir, &settings.repo)?;
+    let names = repositories_in(&dir, &settings.repo, &Screen)?;
     let walk = *settings.walk;
     let p50k = P50k;
     let shard: Option<Shard> = *settings.shard;

@@ -15,8 +15,8 @@ use repoformer_text::language::{Language, identifiers};
 use repoformer_text::tokenize::P50k;
 
 use super::exclusions::warn_of_unmatched;
-use super::session::{DrawnFrom, check_drawing};
 use super::unparsed::{DrawnCode, tell_unparsed};
+use crate::commands::session::{DrawnFrom, check_drawing};
 use crate::output::{self, counted, fail, group, hinted, write_data};
 use crate::settings::Settings;
 use crate::table::json_lines;

@@ -1,29 +1,18 @@
 //! Beginning of a command: its settings, repositories, modes, model and seed.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use anyhow::{Result, anyhow};
-use repoformer_core::repository::corpus::{RepositoryFolders, Walk, is_folder_name, languages};
-use repoformer_core::retrieve::{Mode, QueryForm};
-use repoformer_evaluate::report::ChartPage;
-use repoformer_evaluate::statistics::Resampling;
-use repoformer_pipeline::{Completion, Experiment, remove_abandoned};
-use repoformer_store::artifact::write_file;
-use repoformer_store::manifest::Manifest;
-use repoformer_text::language::Language;
-use repoformer_text::names::did_you_mean;
-use serde_json::Value;
+use anyhow::Result;
+use repoformer_pipeline::remove_abandoned;
+use repoformer_study::checkout;
+use repoformer_study::choices::warn_of_some_departures;
 
-use super::checkout;
-use super::experiment_settings::cuts_chunks;
-use crate::output::{fail, hinted, note, plural, warning_once, write_data};
-use crate::settings::{
-    DECLARED, Declared, Departure, Entry, Setting, SettingFlags, Settings, StyleName,
-};
+use crate::output::{check_output, fail, screen, write_data};
+use crate::settings::{DECLARED, Declared, Setting, SettingFlags, Settings};
 
 /// Resolves a command's settings. Where they were only to be shown, the program ends here.
 pub(super) fn open(flags: &SettingFlags) -> Result<Settings> {
-    begin(Settings::resolve(flags)?, flags)
+    begin(Settings::resolve(flags, screen())?, flags)
 }
 
 /// Begins a command with these settings. Where they were only to be shown, the program ends here.
@@ -39,193 +28,10 @@ pub(super) fn begin(mut settings: Settings, flags: &SettingFlags) -> Result<Sett
     Ok(settings)
 }
 
-/// Warns of all departures from the paper's profile in force, if the command does not name them in its results.
-pub(super) fn warn_of_departures(settings: &Settings) {
-    warn_of_some_departures(settings, &settings.departures());
-}
-
-/// Warns of these departures from the paper's profile in force.
-pub(super) fn warn_of_some_departures(settings: &Settings, departures: &[Departure]) {
-    if let Some(line) = settings.line_of(departures) {
-        warning_once(&line);
-    }
-}
-
-/// Records the paper's profile, and the settings that contradict it.
-pub(super) fn set_profile(manifest: &mut Manifest, settings: &Settings) {
-    let departures: Vec<Value> = settings.departures().iter().map(Departure::to_record).collect();
-    if let Some(profile) = settings.paper_profile() {
-        manifest.setting("profile", profile);
-    }
-    if !departures.is_empty() {
-        manifest.setting("departures", departures);
-    }
-}
-
 /// Sets the number of threads; 0 stands for the number of cores.
 pub(super) fn use_threads(threads: usize) -> Result<()> {
     rayon::ThreadPoolBuilder::new().num_threads(threads).build_global()?;
     Ok(())
-}
-
-/// Hint where the folder of repositories is not set.
-const REPOS_DIR: &str = "name the folder that holds one folder a repository, or one repository; `repoformer run` alone runs the demonstration";
-
-/// The folder of repositories, which has no default.
-pub(super) fn repos_dir(settings: &Settings) -> Result<PathBuf> {
-    match settings.repos_dir.get() {
-        Some(dir) => Ok(dir.clone()),
-        None => fail("--repos-dir is not set", REPOS_DIR),
-    }
-}
-
-/// The folder of repositories for modes that retrieve, of which one does not.
-pub(super) fn repos_dir_of_modes(settings: &Settings) -> Result<PathBuf> {
-    repos_dir(settings).map_err(|error| {
-        let given =
-            "tasks that carry their cross-file context need no repositories with --mode given";
-        hinted(anyhow!("{error}"), format!("{REPOS_DIR}, and {given}"))
-    })
-}
-
-/// Names of folders that a note lists.
-const LISTED: usize = 5;
-/// Names of repositories that an error lists.
-const KNOWN: usize = 20;
-
-/// The repositories of a folder that were named, or all; sorted, each once. A note says which folders are left out.
-pub(super) fn repositories_in(dir: &Path, named: &[String]) -> Result<Vec<String>> {
-    let mut names = named.to_vec();
-    check_named(dir, named)?;
-    if names.is_empty() {
-        let found = RepositoryFolders::below(dir)?;
-        note_left_out(dir, &found.without_source);
-        names = found.names;
-    }
-    names.sort_unstable();
-    names.dedup();
-    Ok(names)
-}
-
-/// Checks that the named repositories are there.
-///
-/// # Errors
-/// One is not; the error lists those that are.
-pub(super) fn check_named(dir: &Path, named: &[String]) -> Result<()> {
-    let is_missing = |name: &&String| is_folder_name(name) && !dir.join(name).is_dir();
-    let Some(missing) = named.iter().find(is_missing) else {
-        return Ok(());
-    };
-    let known = RepositoryFolders::below(dir)?.names;
-    let listed = known.iter().take(KNOWN).map(String::as_str).collect::<Vec<_>>().join(", ");
-    let more = if known.len() > KNOWN { ", …" } else { "" };
-    fail(
-        format!("{}: unknown repository '{missing}'; known: {listed}{more}", dir.display()),
-        did_you_mean(missing, known.iter().map(String::as_str))
-            .unwrap_or_else(|| "choose one of these with --repo, or another --repos-dir".into()),
-    )
-}
-
-fn note_left_out(dir: &Path, names: &[String]) {
-    if names.is_empty() {
-        return;
-    }
-    let listed = names.iter().take(LISTED).map(String::as_str).collect::<Vec<_>>().join(", ");
-    let more = if names.len() > LISTED { ", …" } else { "" };
-    note(format!(
-        "{}: {} {} without a source file left out: {listed}{more}",
-        dir.display(),
-        names.len(),
-        plural(names.len(), "folder")
-    ));
-}
-
-/// Hint that counts the source files of other languages in repositories; `None` without any.
-pub(super) fn other_languages(
-    dir: &Path,
-    names: &[String],
-    chosen: (Language, Walk),
-) -> Option<String> {
-    let (language, walk) = chosen;
-    let mut found = languages(dir, names, walk);
-    found.retain(|(other, _)| *other != language);
-    let (first, _) = found.first()?;
-    let counts = found.iter().map(|(other, files)| format!("{files} of {}", other.title()));
-    let counts = counts.collect::<Vec<_>>().join(", ");
-    Some(format!("there are files of other languages, {counts}: --language {first} chooses one"))
-}
-
-/// The requested modes, or `default`, in the order of a results table.
-pub(super) fn modes(settings: &Settings, default: &[Mode]) -> Result<Vec<Mode>> {
-    let mut modes = settings.mode.to_vec();
-    cuts_chunks(settings)?;
-    let form = *settings.query;
-    let chosen = (form != QueryForm::Window && settings.query.is_chosen()).then_some(form);
-    if modes.is_empty() {
-        modes = chosen.map_or(default.to_vec(), |form| vec![form.mode()]);
-    }
-    if let Some(form) = chosen
-        && !modes.contains(&form.mode())
-    {
-        return fail(
-            format!("--query {form} is a query of mode {}, which --mode leaves out", form.mode()),
-            "leave --mode out, or choose another --query",
-        );
-    }
-    if modes.contains(&Mode::Given) && *settings.prompt_style.get() == StyleName::RepoCoder {
-        return fail(
-            "mode given shows the tasks' own cross-file context, for which prompt style repocoder has no place",
-            "choose another --prompt-style, or a --profile with one",
-        );
-    }
-    modes.sort_unstable();
-    modes.dedup();
-    Ok(modes)
-}
-
-/// The requested modes, or all that are completed; and those that are left out because they are not.
-pub(super) fn completed_modes(
-    settings: &Settings,
-    experiment: &Experiment,
-    completion: &Completion,
-) -> Result<(Vec<Mode>, Vec<Mode>)> {
-    let asked = !settings.mode.is_empty();
-    let path = |mode: &Mode| experiment.paths().predictions(*mode, &completion.model);
-    let modes = modes(settings, experiment.known_modes())?;
-    Ok(modes.into_iter().partition(|mode| asked || experiment.has(&path(mode))))
-}
-
-/// The model that completes, and the limits of a completion.
-pub(super) fn completion(settings: &Settings) -> Result<Completion> {
-    let (model, max_tokens) = (settings.model.to_string(), *settings.max_tokens);
-    let mut completion = Completion { model, max_tokens, max_lines: None, server: None };
-    if completion.is_embedded() {
-        completion.max_lines = *settings.max_lines;
-    }
-    Ok(completion)
-}
-
-/// Path of the page in a folder.
-pub(super) fn page_in(folder: &Path) -> PathBuf {
-    folder.join("index.html")
-}
-
-/// Writes `index.html` and the figures of a page into a folder.
-pub(super) fn write_page(folder: &Path, page: &ChartPage) -> Result<()> {
-    write_file(&page_in(folder), page.html().as_bytes())?;
-    for (name, svg) in page.figures() {
-        write_file(&folder.join(name), svg.as_bytes())?;
-    }
-    Ok(())
-}
-
-/// Resampling of intervals.
-pub(super) fn resampling(settings: &Settings) -> Result<Resampling> {
-    Ok(Resampling {
-        resamples: *settings.resamples,
-        seed: seed(settings)?,
-        ..Resampling::default()
-    })
 }
 
 /// Source that tasks or instances are drawn from.
@@ -270,21 +76,7 @@ pub(super) fn check_drawing(settings: &Settings, command: &str, from: DrawnFrom)
     Ok(())
 }
 
-/// Seed of what is drawn at random.
-pub(super) fn seed(settings: &Settings) -> Result<u64> {
-    Ok(settings.seed.unwrap_or(0))
+/// Checks that `-o` is not a task file.
+pub(super) fn check_not_tasks(settings: &Settings, output: Option<&Path>) -> Result<()> {
+    check_output(output, settings.tasks.get())
 }
-
-/// `window line:` where there is a benchmark.
-pub(super) fn label(name: &str, experiment: &Experiment) -> String {
-    match experiment.tasks {
-        Some(_) => format!("{name} {}", experiment.name),
-        None => name.to_owned(),
-    }
-}
-
-/// The modes that retrieve without a completion.
-pub(super) const FIRST: [Mode; 2] = [Mode::LeftContext, Mode::GroundTruth];
-/// The modes that need no prediction.
-pub(super) const WITHOUT_PREDICTION: [Mode; 3] =
-    [Mode::Without, Mode::LeftContext, Mode::GroundTruth];

@@ -7,20 +7,18 @@ use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
 use repoformer_core::retrieve::Mode;
 use repoformer_core::retrieve::dense::write_texts;
-use repoformer_core::task::TaskSet;
-use repoformer_evaluate::conditions::are_chat_answers;
-use repoformer_evaluate::predictions::{self, JoinedPredictions};
 use repoformer_formats::exchange::trec;
 use repoformer_pipeline as pipeline;
-use repoformer_pipeline::{Experiment, StageReport, cached_predictions, trec_run, write_beir};
+use repoformer_pipeline::{Experiment, StageReport, trec_run, write_beir};
 use repoformer_store::artifact::digest;
 use repoformer_store::manifest::Manifest;
-use repoformer_text::message;
+use repoformer_study::choices::{FIRST, WITHOUT_PREDICTION, modes};
+use repoformer_study::experiments::{check_single, experiments, experiments_of};
+use repoformer_study::stages::read_predictions;
 
-use super::experiments::{check_not_tasks, check_single, experiments, experiments_of, of_kind};
 use super::parts;
-use super::session::{FIRST, WITHOUT_PREDICTION, completion, modes, open};
-use super::stage_log::{DryRunFlags, StageLog};
+use crate::commands::dry_run::DryRunFlags;
+use crate::commands::session::{check_not_tasks, open};
 use crate::output::{self, fail, group, write_data, write_json, write_manifest_beside};
 use crate::settings::{Listed, SettingFlags, Settings};
 
@@ -93,12 +91,12 @@ fn stage(
     dry_run: &DryRunFlags,
     work: impl Fn(&Experiment, &Settings) -> Result<StageReport>,
 ) -> Result<()> {
-    let (settings, mut log) = (open(flags)?, StageLog::of_flags(dry_run));
+    let (settings, mut log) = (open(flags)?, dry_run.log());
     for mut experiment in experiments(&settings)? {
         log.begin(&mut experiment);
         log.stage(name, &experiment, || work(&experiment, &settings))?;
     }
-    log.finish(dry_run)
+    dry_run.finish(&log)
 }
 
 pub(crate) fn window(args: &WindowArgs) -> Result<()> {
@@ -118,70 +116,6 @@ pub(crate) fn window(args: &WindowArgs) -> Result<()> {
         report.problems.extend(joined.into_iter().flat_map(|joined| joined.problems));
         Ok(report)
     })
-}
-
-/// The predictions named, or the model's own for mode rg1.
-pub(super) fn read_predictions(
-    experiment: &Experiment,
-    settings: &Settings,
-    named: Option<&Path>,
-) -> Result<JoinedPredictions> {
-    let (Some(tasks), Some(all)) = (&experiment.tasks, experiment.all_tasks()) else {
-        bail!("predictions need the --tasks that they belong to")
-    };
-    let shard = experiment.layout.shard;
-    let path = match named {
-        Some(path) => path.to_owned(),
-        None => {
-            let (first, whole) = (Mode::LeftContext, experiment.whole());
-            let completion = completion(&of_kind(settings, Some(all)))?;
-            let path = whole.paths().predictions(first, &completion.model);
-            if shard.is_some() && !whole.has(&path) {
-                return fail(
-                    format!("{}: the predictions of all shards are missing", path.display()),
-                    "put those of the shards together with `repoformer merge`, or name a file with --predictions",
-                );
-            }
-            cached_predictions(whole, first, &completion)?
-        }
-    };
-    if experiment.is_planned(&path) {
-        let answers = experiment.scoring.postprocess.answers();
-        return Ok(JoinedPredictions::unread(path).cut_by(all, answers));
-    }
-    let mut joined = code_of(experiment, settings, &path, all)?;
-    output::warn_of_numbers(predictions::warning(&path, &joined.numbered));
-    if named.is_some_and(Path::is_file) {
-        pipeline::check_searchable(experiment, &path)?;
-    }
-    if let Some(shard) = shard {
-        joined = joined.of_tasks(all, |task| shard.holds(&task.repository));
-    }
-    joined.cached = named.is_none().then(|| path.clone());
-    if joined.missing.len() < tasks.tasks().len() || shard.is_some() && tasks.tasks().is_empty() {
-        return Ok(joined);
-    }
-    let none = format!("{}: holds no prediction for any of the tasks", path.display());
-    let first = joined.problems.first().map(|problem| message![" (", problem.message(), ")"]);
-    fail(
-        message![none, first.unwrap_or_default()],
-        "a record is {\"metadata\": {the task's}, \"choices\": [{\"text\"}]} or {\"task_id\", \"pred\"}",
-    )
-}
-
-/// Predictions as they enter queries: chat answers are cut to their code, as for scores.
-pub(super) fn code_of(
-    experiment: &Experiment,
-    settings: &Settings,
-    path: &Path,
-    tasks: &TaskSet,
-) -> Result<JoinedPredictions> {
-    let mut postprocess = experiment.scoring.postprocess.clone();
-    if settings.postprocess.is_none() && are_chat_answers(path)? {
-        postprocess.cut_answers();
-    }
-    let joined = predictions::read(path, tasks)?;
-    Ok(joined.cut_by(tasks, postprocess.answers()))
 }
 
 pub(crate) fn vectorize(args: &VectorizeArgs) -> Result<()> {
@@ -269,7 +203,7 @@ fn write_search(
         ExportFormat::Beir => {
             write_beir(experiment, mode, output)?;
             let manifest = search_manifest("beir-collection", experiment, mode)?;
-            write_json(&output.join("manifest.json"), &manifest.to_record())
+            Ok(write_json(&output.join("manifest.json"), &manifest.to_record())?)
         }
     }
 }
@@ -299,7 +233,7 @@ pub(crate) fn prompt(args: &PromptArgs) -> Result<()> {
     if let Some(output) = &args.output {
         check_one_output(&settings, output, &modes)?;
     }
-    let mut log = StageLog::of_flags(&args.dry_run);
+    let mut log = args.dry_run.log();
     for (mut experiment, _) in experiments_of(&settings, &modes)? {
         log.begin(&mut experiment);
         log.stage("prompt", &experiment, || {
@@ -310,7 +244,7 @@ pub(crate) fn prompt(args: &PromptArgs) -> Result<()> {
             Ok(report)
         })?;
     }
-    log.finish(&args.dry_run)
+    args.dry_run.finish(&log)
 }
 
 /// Checks that `-o` takes the records of one task file and one mode, and is not the task file.

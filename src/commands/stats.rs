@@ -4,15 +4,15 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use clap::Args;
+use repoformer_evaluate::table::{NamedColumn, Printable, Table, columns, or_dash};
 use repoformer_formats::lengths::{FileLengths, KindLengths, Lengths, Spread, TaskPart, lengths};
 use repoformer_store::frame::ColumnType::{Integer, Number, Text};
+use repoformer_study::checkout::folder_for;
 use repoformer_text::tokenize::model::Tokenizer;
 use serde_json::Value;
 
-use super::checkout::folder_for;
-use crate::output::{self, check_output, fail, group, plural, write_data};
+use crate::output::{self, Screen, check_output, fail, group, plural, write_data};
 use crate::table::{ScoreFormat, written};
-use repoformer_evaluate::table::{NamedColumn, Printable, Table, columns, or_dash};
 
 #[derive(Debug, Args)]
 pub(crate) struct StatsArgs {
@@ -38,7 +38,7 @@ pub(crate) fn run(args: &StatsArgs) -> Result<()> {
     let tokenizer: Tokenizer = args.tokenizer.parse()?;
     let format = ScoreFormat::of(args.format, &args.output)?;
     check_output(Some(&args.output), &args.files)?;
-    let repos_dir = folder_for(args.repos_dir.as_deref(), &args.files);
+    let repos_dir = folder_for(args.repos_dir.as_deref(), &args.files, &Screen);
     let mut measured = Vec::new();
     for file in &args.files {
         match lengths(file, repos_dir.as_deref(), &tokenizer) {

@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use clap::Args;
 use repoformer_formats::validate::{Severity, Validation, validate};
+use repoformer_study::checkout::folder_for;
 
-use super::checkout::folder_for;
-use crate::output::{self, group, plural, print_text, write_data};
+use crate::output::{self, Screen, group, plural, print_text, write_data};
 use crate::table::ReportFormat;
 
 #[derive(Debug, Args)]
@@ -29,7 +29,7 @@ pub(crate) struct ValidateArgs {
 pub(crate) fn run(args: &ValidateArgs) -> Result<()> {
     let mut unread = None;
     let mut text = String::new();
-    let repos_dir = folder_for(args.repos_dir.as_deref(), &args.files);
+    let repos_dir = folder_for(args.repos_dir.as_deref(), &args.files, &Screen);
     for file in &args.files {
         let report = match validate(file, repos_dir.as_deref()) {
             Ok(report) => report,

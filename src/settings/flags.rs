@@ -1,10 +1,14 @@
 //! The settings that stand on the command line.
 
+use std::fmt::Display;
+use std::ops::Deref;
+
+use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
 use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
-
-use super::declaration::{Given, Setting};
-use super::declared::{DECLARED, SETTINGS};
+use repoformer_study::settings::{
+    Allowed, Arity, DECLARED, Group, Invocation, OtherNames, SETTINGS, Setting,
+};
 
 /// Name of the flag that every command with settings has.
 pub(crate) const SHOW: &str = "show-settings";
@@ -12,26 +16,16 @@ pub(crate) const SHOW: &str = "show-settings";
 /// Flags of the settings that a subcommand takes.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct SettingFlags {
-    pub(super) given: Given,
+    invocation: Invocation,
     /// Whether the settings are only to be shown.
     pub(crate) show_settings: bool,
-    /// Whether the subcommand scores predictions.
-    pub(super) scores: bool,
-    /// Whether the subcommand completes prompts.
-    pub(super) completes: bool,
-    /// Whether the subcommand can work on a part of the repositories.
-    pub(crate) has_shards: bool,
 }
 
-impl SettingFlags {
-    /// Settings of a subcommand that has flags of its own for them.
-    pub(crate) fn of(given: impl IntoIterator<Item = (&'static Setting, Vec<String>)>) -> Self {
-        Self { given: given.into_iter().collect(), ..Self::default() }
-    }
+impl Deref for SettingFlags {
+    type Target = Invocation;
 
-    /// Whether the flag was given.
-    pub(crate) fn has(&self, setting: &Setting) -> bool {
-        self.given.has(setting)
+    fn deref(&self) -> &Invocation {
+        &self.invocation
     }
 }
 
@@ -43,7 +37,7 @@ impl Args for SettingFlags {
             .help("Print each setting in force and its source, then exit")
             .help_heading("Data set")
             .action(ArgAction::SetTrue);
-        let flags = SETTINGS.iter().filter_map(|setting| setting.flag(&name));
+        let flags = SETTINGS.iter().filter_map(|setting| flag(setting, &name));
         command.args(flags).arg(show)
     }
 
@@ -54,13 +48,13 @@ impl Args for SettingFlags {
 
 impl FromArgMatches for SettingFlags {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
-        let mut flags = Self { show_settings: matches.get_flag(SHOW), ..Self::default() };
+        let mut invocation = Invocation::default();
         for setting in SETTINGS {
             let key = setting.key;
             let known = matches.try_contains_id(key);
-            flags.scores |= *setting == &DECLARED.metrics && known.is_ok();
-            flags.completes |= *setting == &DECLARED.api && known.is_ok();
-            flags.has_shards |= *setting == &DECLARED.shard && known.is_ok();
+            invocation.scores |= *setting == &DECLARED.metrics && known.is_ok();
+            invocation.completes |= *setting == &DECLARED.api && known.is_ok();
+            invocation.has_shards |= *setting == &DECLARED.shard && known.is_ok();
             let is_known = known.unwrap_or_default();
             if !is_known || matches.value_source(key) != Some(ValueSource::CommandLine) {
                 continue;
@@ -71,13 +65,130 @@ impl FromArgMatches for SettingFlags {
                 Err(_) => vec!["yes".to_owned()],
             };
             let values = values.iter().flat_map(|value| setting.split(value));
-            flags.given.insert(setting, values.collect());
+            invocation.given.insert(setting, values.collect());
         }
-        Ok(flags)
+        Ok(Self { invocation, show_settings: matches.get_flag(SHOW) })
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
         *self = Self::from_arg_matches(matches)?;
         Ok(())
+    }
+}
+
+/// Whether the short help (`-h`) of a subcommand shows the flag.
+fn is_in_short_help(setting: &Setting, command: &str) -> bool {
+    let draws = matches!(command, "sample" | "all");
+    match setting.group {
+        Group::DataSet => {
+            !draws || ![&DECLARED.tasks, &DECLARED.benchmark, &DECLARED.mode].contains(&setting)
+        }
+        Group::Scores | Group::Policies | Group::Statistics => true,
+        Group::Fragments => command == "window" || draws && *setting == DECLARED.language,
+        Group::Search => command == "search",
+        Group::Embeddings => command == "vectorize",
+        Group::Prompts => command == "prompt",
+        Group::Model => ["complete", "rg-rg", "run", "all", "eval", "report"].contains(&command),
+        Group::Server => command == "complete",
+    }
+}
+
+/// The help without the meaning of each value, where the values are listed behind it.
+fn short_help(setting: &Setting, help: &str) -> String {
+    let meaning = &help[..help.find(" [default:").unwrap_or(help.len())];
+    let end = [": ", "; "].iter().filter_map(|sign| meaning.find(sign)).min();
+    match (&setting.values, end) {
+        (Allowed::OneOf(_), Some(end)) => {
+            let rest = &help[end..];
+            let more = [" (with --unit", " (repeatable", " [default:"].iter();
+            let more = more.filter_map(|mark| rest.find(mark)).min();
+            format!("{}{}", &help[..end], more.map_or("", |at| &rest[at..]))
+        }
+        _ => help.to_owned(),
+    }
+}
+
+/// Its flag, as a subcommand has it.
+fn flag(setting: &Setting, command: &str) -> Option<Arg> {
+    let has_it = setting.commands.is_empty() || setting.commands.contains(&command);
+    if !has_it || setting.not_for.contains(&command) {
+        return None;
+    }
+    let mut help = setting.help.replace("{names}", &setting.known());
+    if let Some(unit) = setting.only_for {
+        help.push_str(&format!(" (with --unit {unit})"));
+    }
+    help.push_str(match setting.arity {
+        Arity::One => "",
+        Arity::Names | Arity::Paths => " (repeatable, or separated by commas)",
+        Arity::Texts => " (repeatable)",
+    });
+    if let Some(words) = setting.default_text {
+        help.push_str(&format!(" [default: {words}]"));
+    }
+    let mut flag = Arg::new(setting.key)
+        .long(setting.key)
+        .help(short_help(setting, &help))
+        .long_help(help)
+        .help_heading(setting.group.heading())
+        .hide_short_help(!is_in_short_help(setting, command));
+    if let Some(alias) = setting.alias {
+        flag = flag.visible_alias(alias);
+    }
+    if matches!(setting.values, Allowed::Switch) {
+        return Some(flag.action(ArgAction::SetTrue));
+    }
+    if let Allowed::OneOf(names) = setting.values {
+        flag = flag.value_parser(Listed::with_other_names(setting.other_names, names()));
+    }
+    if let (Some(default), None) = (setting.default, setting.default_text) {
+        flag = flag.default_value(default);
+    }
+    let is_number = matches!(setting.values, Allowed::Whole(_) | Allowed::Number(..));
+    flag = flag.allow_negative_numbers(is_number);
+    let action = if setting.is_list() { ArgAction::Append } else { ArgAction::Set };
+    Some(flag.value_name(setting.value_name).action(action))
+}
+
+/// Lists values in help and completion scripts. Any text passes: the check belongs to whoever parses the value, so that a
+/// flag's error reads like a file's.
+#[derive(Debug, Clone)]
+pub(crate) struct Listed(Vec<PossibleValue>);
+
+impl Listed {
+    pub(crate) fn of<T: Display>(values: impl IntoIterator<Item = T>) -> Self {
+        Self(values.into_iter().map(|value| PossibleValue::new(value.to_string())).collect())
+    }
+
+    pub(crate) fn and(mut self, value: &str) -> Self {
+        self.0.push(PossibleValue::new(value.to_owned()));
+        self
+    }
+
+    /// Lists values with aliases, which the help does not show.
+    fn with_other_names((names, canonical): OtherNames, values: Vec<String>) -> Self {
+        let value = |value: String| {
+            let others = names.iter().filter(|name| canonical(name) == value);
+            let others: Vec<&str> = others.copied().collect();
+            PossibleValue::new(value).aliases(others)
+        };
+        Self(values.into_iter().map(value).collect())
+    }
+}
+
+impl TypedValueParser for Listed {
+    type Value = String;
+
+    fn parse_ref(
+        &self,
+        command: &clap::Command,
+        arg: Option<&clap::Arg>,
+        value: &std::ffi::OsStr,
+    ) -> Result<String, clap::Error> {
+        StringValueParser::new().parse_ref(command, arg, value)
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        Some(Box::new(self.0.iter().cloned()))
     }
 }

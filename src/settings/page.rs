@@ -1,13 +1,14 @@
 //! The page that lists every setting.
 
-use super::declaration::{Arity, Group, Setting, Values, expected_whole, variable};
-use super::declared::{BUNDLED, BundledProfile, SETTINGS};
-use super::sources::profile_values;
+use repoformer_study::settings::{
+    Allowed, Arity, BUNDLED, BundledProfile, Group, SETTINGS, Setting, expected_whole,
+    profile_values, variable,
+};
 
 const HEAD: &str = "\
 # Every setting
 
-<!-- generated: by `repoformer manual DIR --format markdown`; change src/settings/declared.rs instead -->
+<!-- generated: by `repoformer manual DIR --format markdown`; change crates/study/src/settings/declared.rs instead -->
 
 After this page you can set every setting, and know which value it has if you do not.
 
@@ -101,15 +102,15 @@ fn values(setting: &Setting) -> String {
     let names =
         || setting.names().iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
     match &setting.values {
-        Values::Text if setting.value_name.contains('|') => "a name, or the path of a file".into(),
-        Values::Text if setting.value_name.contains("FILE") => "the path of a file".into(),
-        Values::Text if setting.value_name == "DIR" => "the path of a folder".into(),
-        Values::Text => "text".into(),
-        Values::Whole(bounds) => expected_whole(bounds),
-        Values::Number(_, expected) => (*expected).into(),
-        Values::OneOf(_) => names(),
-        Values::OneOfOr(_, _, others) => format!("{}, or {others}", names()),
-        Values::Switch => "`true` or `false` in files, `yes` or `no` in the environment".into(),
+        Allowed::Text if setting.value_name.contains('|') => "a name, or the path of a file".into(),
+        Allowed::Text if setting.value_name.contains("FILE") => "the path of a file".into(),
+        Allowed::Text if setting.value_name == "DIR" => "the path of a folder".into(),
+        Allowed::Text => "text".into(),
+        Allowed::Whole(bounds) => expected_whole(bounds),
+        Allowed::Number(_, expected) => (*expected).into(),
+        Allowed::OneOf(_) => names(),
+        Allowed::OneOfOr(_, _, others) => format!("{}, or {others}", names()),
+        Allowed::Switch => "`true` or `false` in files, `yes` or `no` in the environment".into(),
     }
 }
 

@@ -20,7 +20,7 @@ const OWN_CALLS: [(&str, &str); 8] = [
         "hands an open file to a reader of the standard library's files",
     ),
     ("crates/execute/src/guard/", "works within the sandbox, on /proc and on mounts"),
-    ("src/commands/server.rs", "asks /proc how interruptions are met"),
+    ("src/interruption.rs", "asks /proc how interruptions are met"),
     ("src/commands/doctor.rs", "asks /proc, and writes nothing that is kept"),
     ("crates/text/src/tokenize/model/", "reads tokenizers below the place"),
     ("src/commands/demonstration.rs", "lays out files for a dry run, outside of any cache"),

@@ -29,6 +29,8 @@ pub trait Messages: Send + Sync {
     fn stage(&self, name: &str, report: &StageReport);
     /// Shows what a stage that was not run noticed.
     fn remarks(&self, report: &StageReport);
+    /// Sets what to show if the person interrupts the work from here on; returns what was set before.
+    fn on_interruption(&self, text: Option<String>) -> Option<String>;
 }
 
 impl fmt::Debug for dyn Messages {
@@ -52,4 +54,7 @@ impl Messages for Silent {
     fn unproven(&self, _: &str) {}
     fn stage(&self, _: &str, _: &StageReport) {}
     fn remarks(&self, _: &StageReport) {}
+    fn on_interruption(&self, _: Option<String>) -> Option<String> {
+        None
+    }
 }

@@ -177,6 +177,10 @@ impl Messages for Heard {
         self.problems(&report.problems);
     }
 
+    fn on_interruption(&self, _: Option<String>) -> Option<String> {
+        None
+    }
+
     fn detail(&self, text: &str) {
         self.add(text);
     }

@@ -180,7 +180,7 @@ impl Bench {
             record["runs"] = json!(execution.runs + execution.reused);
             all.insert(name.clone(), record);
         }
-        write_json(&path, &all.into())
+        Ok(write_json(&path, &all.into())?)
     }
 }
 

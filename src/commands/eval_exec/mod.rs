@@ -15,6 +15,8 @@ use repoformer_evaluate::score::Missing;
 use repoformer_execute as execute;
 use repoformer_execute::{Commands, Copies, CopyFolders, Runner, Summaries, Template, TestMap};
 use repoformer_pipeline::{Experiment, check_any};
+use repoformer_study::choices::{resampling, set_profile, warn_of_departures};
+use repoformer_study::experiments::{of_kind, single};
 
 use self::bench::Bench;
 pub(super) use self::bench::PROGRAM;
@@ -23,9 +25,7 @@ use self::mining::mine_tests;
 use self::results::Results;
 use self::samples::samples;
 use super::eval_output::write_with_manifest;
-use super::experiments::{of_kind, single};
 use super::parts;
-use super::session::{resampling, set_profile, warn_of_departures};
 use crate::commands::eval_args::{EvalArgs, ExecArgs};
 use crate::output::{self, fail};
 use crate::settings::Settings;

@@ -9,13 +9,13 @@ use repoformer_evaluate::conditions::{Conditions, are_chat_answers, differences,
 use repoformer_evaluate::predictions;
 use repoformer_pipeline::{Experiment, cached_predictions};
 use repoformer_store::manifest::Manifest;
+use repoformer_study::choices::{completed_modes, completion};
+use repoformer_study::experiments::of_kind;
+use repoformer_study::mixed;
 
 use crate::commands::eval_args::EvalArgs;
-use crate::commands::experiments::of_kind;
-use crate::commands::mixed;
 use crate::commands::parts;
-use crate::commands::session::{completed_modes, completion};
-use crate::output::{self, fail};
+use crate::output::{self, Screen, fail};
 use crate::settings::Settings;
 
 /// Post-processing of predictions before they are written into their files.
@@ -90,7 +90,7 @@ pub(super) fn samples(
     }
     let conditions: Vec<_> = conditions.iter().map(|(name, known)| (*name, known)).collect();
     let differences = differences(&conditions);
-    mixed::check(&differences, args.allow_mixed)?;
+    mixed::check(&differences, args.allow_mixed, &Screen)?;
     if !differences.is_empty() {
         manifest.setting("mixed", differences);
     }

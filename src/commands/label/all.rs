@@ -11,18 +11,18 @@ use repoformer_pipeline as pipeline;
 use repoformer_pipeline::{Completion, cached_predictions};
 use repoformer_store::files;
 use repoformer_store::manifest::{Manifest, beside, check_beside, read_beside, with_output};
+use repoformer_study::choices::{label, seed};
+use repoformer_study::experiments::{check_completable, completion_of, without_repositories};
+use repoformer_study::stages::complete;
+use repoformer_study::{checkout, server};
 
 use super::judge::{self, LabelJudgeArgs, check_threshold};
 use super::sample::{
     DrawingFlags, LabelSampleArgs, draw_instances, forget_journal, instances_digest,
 };
 use super::verbalize::{Making, SequenceFlags, verbalize_labels, with_hint};
-use crate::commands::checkout;
-use crate::commands::complete::complete_modes;
-use crate::commands::experiments::{check_completable, completion_of, without_repositories};
-use crate::commands::server;
-use crate::commands::session::{begin, label, seed};
-use crate::output::{self, check_folder, fail, write_manifest_beside};
+use crate::commands::session::begin;
+use crate::output::{self, Screen, check_folder, fail, screen, write_manifest_beside};
 use crate::settings::{DECLARED, Listed, Setting, SettingFlags, Settings};
 
 #[derive(Debug, Args)]
@@ -136,7 +136,7 @@ pub(crate) fn run(args: &LabelAllArgs) -> Result<()> {
     let completion = server::model(&settings, None, false)?;
     // Before the hours of drawing.
     if kinds.iter().any(|files| !files.instances.exists()) {
-        server::greet(&completion)?;
+        server::greet(&completion, &Screen)?;
     }
     for files in &kinds {
         draw(args, &settings, files)?;
@@ -162,7 +162,8 @@ fn label_kind(
     let completion = completion_of(completion, settings, &experiment)?;
     let report = pipeline::prompt(&experiment, &MODES)?;
     output::report(&label("prompt", &experiment), &report);
-    complete_modes(&experiment, &MODES, &completion)?;
+    let report = complete(&experiment, &MODES, &completion)?;
+    output::report(&label("complete", &experiment), &report);
     let [base, rag] = MODES.map(|mode| cached_predictions(&experiment, mode, &completion));
     let judging = LabelJudgeArgs {
         instances: files.instances.clone(),
@@ -205,7 +206,7 @@ fn settings(args: &LabelAllArgs, kinds: &[KindFiles]) -> Result<Settings> {
             "leave it out; the flags under Sampling say what is drawn",
         );
     }
-    let mut settings = Settings::with_presets(flags, |preset| {
+    let mut settings = Settings::with_presets(flags, screen(), |preset| {
         preset.cache_dir.fix(args.output.join("cache"), NAME);
         // A configuration that was named is complete.
         if !flags.has(&DECLARED.config) {

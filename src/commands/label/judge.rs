@@ -11,24 +11,24 @@ use repoformer_core::repository::Shard;
 use repoformer_evaluate::conditions::{are_chat_answers, common};
 use repoformer_evaluate::label::{JudgeSettings, JudgeSummary, JudgedBy, LengthCounts, judge};
 use repoformer_evaluate::score::Scoring;
+use repoformer_evaluate::table::{NamedColumn, Printable, Table, columns, signed};
 use repoformer_formats::merge::{LACKING, Positions, ShardFile};
 use repoformer_store::error::{Error, LabelInput};
 use repoformer_store::frame::ColumnType::{Integer, Number};
 use repoformer_store::manifest::Manifest;
+use repoformer_study::choices::warn_of_some_departures;
+use repoformer_study::scoring::warn_of_ends;
 use serde_json::{Map, Value, json};
 
 use crate::commands::comparison_text::histogram;
-use crate::commands::eval::warn_of_ends;
 use crate::commands::parts;
-use crate::commands::session::warn_of_some_departures;
 use crate::output::{
-    self, check_output, check_rereadable, fail, group, hinted, write_data, write_manifest_beside,
-    write_shard_beside,
+    self, Screen, check_output, check_rereadable, fail, group, hinted, screen, write_data,
+    write_manifest_beside, write_shard_beside,
 };
 use crate::records_output::RecordsOutput;
 use crate::settings::{DECLARED, Entry, Listed, MetricName, Settings};
 use crate::table::{ScoreFormat, written};
-use repoformer_evaluate::table::{NamedColumn, Printable, Table, columns, signed};
 
 #[derive(Debug, Args)]
 pub(crate) struct LabelJudgeArgs {
@@ -94,7 +94,7 @@ enum AskedMetric {
 }
 
 pub(super) fn run(args: &LabelJudgeArgs) -> Result<()> {
-    run_with(args, &Settings::of_shard(args.shard.as_deref())?)
+    run_with(args, &Settings::of_shard(args.shard.as_deref(), screen())?)
 }
 
 /// Judges with the metric and the cuts of these settings, where the flags name none.
@@ -178,7 +178,9 @@ pub(super) fn run_with(args: &LabelJudgeArgs, settings: &Settings) -> Result<()>
     }
     if let JudgedBy::Similarity(metric) = by {
         let scoring = Scoring { metrics: vec![metric], postprocess: postprocess.clone() };
-        [&args.base, &args.rag].into_iter().try_for_each(|path| warn_of_ends(path, &scoring))?;
+        [&args.base, &args.rag]
+            .into_iter()
+            .try_for_each(|path| warn_of_ends(path, &scoring, &Screen))?;
     }
     // Labels of a shard's instances are a shard's, too.
     let part = ShardFile::of(&args.instances)?;

@@ -15,15 +15,15 @@ use repoformer_store::artifact::digest;
 use repoformer_store::error::Error;
 use repoformer_store::files;
 use repoformer_store::manifest::Manifest;
+use repoformer_study::choices::{
+    other_languages, repos_dir, repositories_in, seed, warn_of_some_departures,
+};
 use repoformer_text::language::Language;
 
 use crate::commands::exclusions::{ExclusionFlags, warn_of_unmatched};
-use crate::commands::session::{
-    DrawnFrom, check_drawing, open, other_languages, repos_dir, repositories_in, seed,
-    warn_of_some_departures,
-};
+use crate::commands::session::{DrawnFrom, check_drawing, open};
 use crate::commands::unparsed::{DrawnCode, tell_unparsed};
-use crate::output::{self, check_output, fail, group, plural, write_shard_beside};
+use crate::output::{self, Screen, check_output, fail, group, plural, write_shard_beside};
 use crate::records_output::RecordsOutput;
 use crate::settings::{Departure, Listed, Paper, SettingFlags, Settings};
 
@@ -267,7 +267,7 @@ impl Wanted {
             }
             None => {
                 let dir = repos_dir(settings)?;
-                let names = repositories_in(&dir, &settings.repo)?;
+                let names = repositories_in(&dir, &settings.repo, &Screen)?;
                 Repositories::Folders(dir, names, *settings.walk)
             }
         };

@@ -15,11 +15,12 @@ use repoformer_core::repository::Shard;
 use repoformer_formats::merge::{Positions, ShardFile};
 use repoformer_store::error::Error;
 use repoformer_store::manifest::Manifest;
+use repoformer_study::choices::seed;
 use repoformer_text::tokenize::model::Encoder;
 
-use crate::commands::session::{seed, use_threads};
+use crate::commands::session::use_threads;
 use crate::output::{
-    self, check_folder, check_output, check_rereadable, fail, group, hinted, plural,
+    self, check_folder, check_output, check_rereadable, fail, group, hinted, plural, screen,
     write_shard_beside,
 };
 use crate::settings::{Listed, Settings, StyleName};
@@ -93,7 +94,7 @@ pub(crate) struct SequenceFlags {
 }
 
 pub(super) fn run(args: &LabelVerbalizeArgs) -> Result<()> {
-    let settings = Settings::of_shard(args.shard.as_deref())?;
+    let settings = Settings::of_shard(args.shard.as_deref(), screen())?;
     let shard: Option<Shard> = *settings.shard;
     use_threads(args.threads.unwrap_or(*settings.threads).min(1024))?;
     let labels: Vec<&Path> = args.labels.iter().map(PathBuf::as_path).collect();

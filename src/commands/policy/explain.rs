@@ -5,13 +5,13 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::Args;
 use repoformer_core::policy::model::{Calibration, FeatureCurve, PolicyModel, Training};
+use repoformer_evaluate::table::{NamedColumn, Printable, Table, columns, signed};
 use repoformer_store::frame::ColumnType::{Number, Text};
+use repoformer_study::scored::read_model;
 use serde_json::{Value, json};
 
-use super::scored::read_model;
 use crate::output::{check_output, group, write_data};
 use crate::table::{ScoreFormat, written};
-use repoformer_evaluate::table::{NamedColumn, Printable, Table, columns, signed};
 
 #[derive(Debug, Args)]
 pub(crate) struct PolicyExplainArgs {

@@ -7,17 +7,17 @@ use clap::{Args, ValueEnum};
 use repoformer_core::policy::features::{Local, Retrieved};
 use repoformer_core::policy::model::{LearnedPolicy, train};
 use repoformer_core::policy::{Example, Examples, Measure, Policy};
+use repoformer_evaluate::table::{NamedColumn, columns};
 use repoformer_store::frame::ColumnType::{Flag, Number, Text};
 use repoformer_store::frame::Frame;
+use repoformer_study::scored::lacking;
 use serde_json::{Map, Value, json};
 
 use super::explain::trained_on;
-use super::scored::lacking;
 use crate::output::{self, check_output, fail, group, write_data};
 use crate::records_output::RecordsOutput;
 use crate::settings::Listed;
 use crate::table::ScoreFormat;
-use repoformer_evaluate::table::{NamedColumn, columns};
 
 #[derive(Debug, Args)]
 pub(crate) struct PolicyTrainArgs {

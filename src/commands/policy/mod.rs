@@ -3,13 +3,11 @@
 mod explain;
 mod labels;
 mod page;
-pub(super) mod scored;
 mod sweep;
 mod tables;
 
 use anyhow::Result;
 use clap::Subcommand;
-
 use explain::PolicyExplainArgs;
 use labels::{PolicyFeaturesArgs, PolicyTrainArgs};
 use sweep::PolicySweepArgs;

@@ -3,11 +3,11 @@
 use std::path::Path;
 
 use anyhow::Result;
+use repoformer_evaluate::curve_charts::Curves;
 use repoformer_evaluate::report::{Chart, ChartPage};
+use repoformer_study::choices::write_page;
 
 use super::tables::{AllSwept, NOTE};
-use crate::commands::session::write_page;
-use repoformer_evaluate::curve_charts::Curves;
 
 /// Writes `index.html` and its figures into a folder.
 pub(super) fn write(folder: &Path, swept: &AllSwept<'_>) -> Result<()> {

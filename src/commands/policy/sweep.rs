@@ -9,18 +9,18 @@ use repoformer_core::policy::model::CalibrationMethod;
 use repoformer_core::policy::sweep::{Clock, LatencyModel, RequestTimes, SweepCurve};
 use repoformer_core::policy::{Example, Examples, Measure, Policy, Threshold};
 use repoformer_core::task::NumberedRecords;
+use repoformer_evaluate::table::with_embedding;
 use repoformer_store::error::{Error, RequestPart};
 use repoformer_store::progress::Work;
+use repoformer_study::choices::{page_in, seed, warn_of_some_departures};
+use repoformer_study::scored::{Scored, Trained, lacking, score};
 
 use super::labels::{LabelFlags, read_labels};
 use super::page;
-use super::scored::{Scored, Trained, lacking, score};
 use super::tables::{self, AllSwept, Swept};
-use crate::commands::session::{page_in, seed, warn_of_some_departures};
-use crate::output::{self, check_output, fail, group, hinted, unknown, write_data};
+use crate::output::{self, Screen, check_output, fail, group, hinted, screen, unknown, write_data};
 use crate::settings::{DECLARED, Listed, Settings};
 use crate::table::{ScoreFormat, written};
-use repoformer_evaluate::table::with_embedding;
 
 #[derive(Debug, Args)]
 pub(crate) struct PolicySweepArgs {
@@ -80,7 +80,7 @@ pub(crate) struct PolicySweepArgs {
 }
 
 pub(super) fn run(args: &PolicySweepArgs) -> Result<()> {
-    let settings = Settings::without_flags()?;
+    let settings = Settings::without_flags(screen())?;
     let departures = settings.departures_with(&[(&DECLARED.clock, args.clock.as_deref())]);
     warn_of_some_departures(&settings, &departures);
     let format = ScoreFormat::of(args.format, &args.output)?;
@@ -194,7 +194,7 @@ impl Sweeping<'_> {
         same_making(&examples, &more)?;
         let [model, metric, fragments] =
             [&examples.model, &examples.metric, &examples.fragments].map(Option::as_deref);
-        trained.warn(&examples.all, model, metric, fragments);
+        trained.warn(&examples.all, model, metric, fragments, &Screen);
         let mut scored = Vec::new();
         let work = Work::of("policy sweep", "policies", policies.len());
         for policy in policies {

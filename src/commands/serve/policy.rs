@@ -7,9 +7,9 @@ use repoformer_core::policy::model::{LearnedPolicy, PolicyModel};
 use repoformer_core::policy::{Policy, Threshold};
 use repoformer_pipeline::Experiment;
 use repoformer_serve::{DECIDING, DecisionPolicy};
+use repoformer_study::chosen::Chosen;
+use repoformer_study::scored::{other_fragments, read_model};
 
-use crate::commands::chosen::Chosen;
-use crate::commands::policy::scored::{other_fragments, read_model};
 use crate::output::fail;
 use crate::settings::{PolicyName, Settings};
 

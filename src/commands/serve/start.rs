@@ -9,16 +9,17 @@ use repoformer_core::completion::Api;
 use repoformer_core::repository::corpus::{Checkout, Walk, languages};
 use repoformer_core::retrieve::Mode;
 use repoformer_models::endpoint::{ConnectionSettings, Endpoint};
-use repoformer_pipeline::{Experiment, IN_CONTEXT, Messages};
+use repoformer_pipeline::{Experiment, IN_CONTEXT};
 use repoformer_serve::{Decider, Learner, LiveRepository, Model, Service, Session, Watch, Watcher};
+use repoformer_study::choices::{repos_dir, repositories_in};
+use repoformer_study::experiments::single;
+use repoformer_study::server::check_model;
 
 use super::explain;
 use super::policy::{check_fragments, chosen_policy};
-use crate::commands::experiments::single;
 use crate::commands::serve_args::ServiceFlags;
-use crate::commands::server::check_model;
-use crate::commands::session::{begin, repos_dir, repositories_in};
-use crate::output::{self, announce, fail, group, note};
+use crate::commands::session::begin;
+use crate::output::{self, Screen, announce, fail, group, note, screen};
 use crate::settings::Settings;
 
 /// Tokens of a completion where neither the editor nor the settings say.
@@ -32,8 +33,9 @@ impl ServiceFlags {
         command: &'static str,
     ) -> Result<Settings> {
         // What git ignores is no part of what is edited: dependencies, what was built.
-        let mut settings =
-            Settings::with_presets(&self.settings, |preset| preset.walk.fix(Walk::Git, command))?;
+        let mut settings = Settings::with_presets(&self.settings, screen(), |preset| {
+            preset.walk.fix(Walk::Git, command)
+        })?;
         if let Some(folder) = folder {
             // A folder without the marks of a repository is one nevertheless, since the editor has opened it.
             let path = Path::new(folder);
@@ -82,7 +84,7 @@ pub(super) fn open(flags: &ServiceFlags, settings: Settings) -> Result<(Service,
     }
     check_fragments(&policy, &experiment)?;
     let decider = Decider::new(policy, &experiment.prompts).map_err(explain)?;
-    let messages: Arc<dyn Messages> = Arc::new(output::Screen);
+    let messages = screen();
     let begun = Instant::now();
     // Changes while the repository is opened are read afterwards.
     let watch = |experiment: &Experiment| match (&experiment.repositories[..], flags.no_watch) {
@@ -120,7 +122,7 @@ fn of_language(settings: Settings) -> Result<Settings> {
         return Ok(settings);
     }
     let dir = repos_dir(&settings)?;
-    let names = repositories_in(&dir, &settings.repo)?;
+    let names = repositories_in(&dir, &settings.repo, &Screen)?;
     let Some((language, _)) = languages(&dir, &names, *settings.walk).into_iter().next() else {
         return Ok(settings);
     };
@@ -174,7 +176,7 @@ fn greet(endpoint: &Endpoint, model: &Model) {
     match endpoint.greet() {
         Ok(models) => {
             if !model.name.is_empty() {
-                check_model(endpoint, (&model.name, Api::Completions), &models);
+                check_model(endpoint, (&model.name, Api::Completions), &models, &Screen);
             }
         }
         Err(error) => note(format!("{error}; completions fail until it answers")),

@@ -1,0 +1,104 @@
+//! One repository in the place of the folder that holds repositories.
+
+use std::path::{Path, PathBuf};
+
+use repoformer_core::repository::corpus::Checkout;
+use repoformer_core::task::{Task, TaskSet};
+use repoformer_pipeline::Messages;
+
+use crate::settings::Settings;
+
+/// Folder of repositories, and those of it that are used; none named: all, or those that the tasks name.
+pub struct Repositories {
+    /// The folder.
+    pub dir: PathBuf,
+    /// Names of those that are used; none stands for all, or those that the tasks name.
+    pub named: Vec<String>,
+}
+
+/// Returns the folder that holds a repository, and its name, where `dir` is that repository; a note says so. What is named, or
+/// where the tasks' files lie, says that `dir` holds repositories all the same.
+pub fn one_repository<P: AsRef<Path>>(
+    dir: &Path,
+    named: &[String],
+    tasks: &[P],
+    messages: &dyn Messages,
+) -> Option<Repositories> {
+    let checkout = Checkout::of(dir)?;
+    let is_itself = *named == [checkout.name.as_str()];
+    let has_others = match (named, tasks) {
+        ([_, ..], _) if !is_itself => return None,
+        ([_, ..], _) | (_, []) => false,
+        (_, tasks) => {
+            let owners: Vec<Owners> =
+                tasks.iter().map(|file| owners(&checkout, dir, file.as_ref())).collect();
+            if !owners.iter().any(|owners| owners.has_own) {
+                return None;
+            }
+            owners.iter().any(|owners| owners.has_others)
+        }
+    };
+    let Checkout { parent, name, signs } = checkout;
+    let (shown, signs) = (dir.display(), signs.join(", "));
+    let text = match has_others {
+        false => format!(
+            "{shown}: used as one repository, '{name}', for it has {signs}; --repo NAME uses folders of it as repositories"
+        ),
+        true => format!(
+            "{shown}: one repository, '{name}', for it has {signs}, and tasks are of others, too: {} is used as the folder of \
+             repositories; --repo {name} uses this one alone",
+            parent.display()
+        ),
+    };
+    messages.note(text.into());
+    let named = if tasks.is_empty() { vec![name] } else { named.to_vec() };
+    Some(Repositories { dir: parent, named })
+}
+
+/// Returns the folder of repositories for these files of tasks, where `dir` may be one repository.
+pub fn folder_for<P: AsRef<Path>>(
+    dir: Option<&Path>,
+    tasks: &[P],
+    messages: &dyn Messages,
+) -> Option<PathBuf> {
+    let dir = dir?;
+    Some(
+        one_repository(dir, &[], tasks, messages).map_or_else(|| dir.to_owned(), |found| found.dir),
+    )
+}
+
+/// Repositories that the tasks of a file belong to, beside one.
+struct Owners {
+    /// Whether tasks' files lie in the one, and none in a repository below it.
+    has_own: bool,
+    /// Whether tasks belong to others.
+    has_others: bool,
+}
+
+fn owners(checkout: &Checkout, dir: &Path, file: &Path) -> Owners {
+    // Standard input and pipes cannot be read twice.
+    if file == Path::new("-") || file.exists() && !file.is_file() {
+        return Owners { has_own: true, has_others: false };
+    }
+    let tasks = TaskSet::read(file).map(|reading| reading.set.into_tasks()).unwrap_or_default();
+    let is_own = |task: &Task| {
+        task.repository == checkout.name && checkout.parent.join(&task.path).is_file()
+    };
+    let is_other = |task: &Task| task.repository.replace("--", "_") != checkout.name;
+    Owners {
+        has_own: tasks.iter().any(is_own)
+            && !tasks.iter().any(|task| dir.join(&task.path).is_file()),
+        has_others: tasks.iter().any(is_other),
+    }
+}
+
+/// Settings whose folder of repositories is one repository, as if they named its parent and it.
+pub fn settle(settings: &mut Settings) {
+    let Some(dir) = settings.repos_dir.as_deref() else {
+        return;
+    };
+    let found = one_repository(dir, &settings.repo, &settings.tasks, &*settings.messages);
+    if let Some(Repositories { dir, named }) = found {
+        settings.change(|values| values.use_repositories(&dir, &named));
+    }
+}

@@ -1,0 +1,115 @@
+//! Policies of a run with their thresholds, and what these come to.
+
+use anyhow::Result;
+use repoformer_core::policy::{Policy, Threshold};
+use repoformer_core::retrieve::Mode;
+use repoformer_pipeline::Messages;
+use repoformer_text::counts::group;
+
+use crate::fail;
+use crate::judged::JudgedPolicy;
+use crate::settings::PolicyName;
+
+/// A policy with its threshold, as `learned@0.2` or `learned@30%`.
+#[derive(Debug, Clone)]
+pub struct Chosen {
+    /// The policy.
+    pub policy: Policy,
+    /// What its scores are compared with.
+    pub threshold: Threshold,
+    /// Both, as they were asked for.
+    pub name: String,
+}
+
+impl Chosen {
+    /// The policy of a name, with the usual threshold for these tasks if the name has none.
+    pub fn new(asked: &PolicyName, are_functions: bool) -> Result<Self> {
+        let PolicyName { policy, threshold } = asked;
+        let policy = *policy;
+        let usual = match policy {
+            Policy::Never | Policy::Always | Policy::Oracle => Some(0.0),
+            // The paper's for functions, and for lines, calls and chunks.
+            Policy::Learned | Policy::LearnedScored | Policy::SelfScored | Policy::SelfDecision => {
+                Some(if are_functions { 0.15 } else { 0.2 })
+            }
+            Policy::Random | Policy::SelfGreedy => Some(0.5),
+            Policy::TrialRetrieval | Policy::TrialGeneration | Policy::Entropy => None,
+        };
+        if let (Policy::Never | Policy::Always, Some(_)) = (policy, &threshold) {
+            return fail(
+                format!("policy '{asked}': {policy} has no threshold"),
+                format!("leave the threshold out: {policy}"),
+            );
+        }
+        let threshold = match threshold {
+            Some(threshold) => threshold.parse().ok(),
+            None => usual.map(Threshold::Above),
+        };
+        match threshold {
+            Some(threshold) => Ok(Self { policy, threshold, name: asked.to_string() }),
+            None => fail(
+                format!("policy '{asked}' needs a threshold that is a number or a share"),
+                format!(
+                    "it retrieves where its score is above a number, {policy}@0.3, or for the tasks with the highest scores, {policy}@30%; \
+                     `policy sweep` helps to choose one"
+                ),
+            ),
+        }
+    }
+}
+
+/// Says once what thresholds as shares are, and are not.
+pub fn tell_of_shares(all: &[Chosen], messages: &dyn Messages) {
+    if let Some(one) = all.iter().find(|one| matches!(one.threshold, Threshold::Share(_))) {
+        messages.note(format!(
+            "{}: the scores of these tasks set the threshold, their results did not; a tool that sees one task at a time needs a number \
+             set on other data: `policy sweep --labels FILE --policy {} --threshold {}`",
+            one.name, one.policy, one.threshold
+        ).into());
+    }
+}
+
+/// Reports a threshold that comes from a share of the tasks, and one that tells no tasks apart.
+pub fn tell_threshold(benchmark: &str, mode: Mode, policy: &JudgedPolicy, messages: &dyn Messages) {
+    let count = policy.retrieves.len();
+    let retrieved = policy.retrieves.iter().filter(|retrieves| **retrieves).count();
+    let (name, threshold) = (&policy.name, policy.threshold);
+    let of_all = format!("{} of {} tasks", group(retrieved), group(count));
+    let scores = || (0..count).map(|place| policy.score(place));
+    match policy.asked.at_most(count) {
+        _ if count == 0 || matches!(policy.policy, Policy::Never | Policy::Always) => {}
+        Some(most) => {
+            let tied = scores().filter(|score| *score == threshold).count();
+            let ties = match retrieved < most {
+                true => format!(
+                    " ({} tasks have the score {threshold}, too many for {name}, and equal scores are not parted)",
+                    group(tied)
+                ),
+                false => String::new(),
+            };
+            messages.note(format!(
+                "{benchmark} {name}: retrieves for {of_all}, those with a score above {threshold}{ties}"
+            ).into());
+        }
+        None if retrieved == 0 => {
+            let highest = scores().fold(f64::NEG_INFINITY, f64::max);
+            let share = match policy.policy {
+                Policy::SelfGreedy | Policy::Oracle => String::new(),
+                other => {
+                    format!("; {other}@30% retrieves for the three tenths with the highest scores")
+                }
+            };
+            messages.note(format!(
+                "{benchmark} {name}: no task has a score above {threshold} (the highest is {highest:.3}), so its row equals {}{share}",
+                Mode::Without
+            ).into());
+        }
+        None if retrieved == count => {
+            let lowest = scores().fold(f64::INFINITY, f64::min);
+            messages.note(format!(
+                "{benchmark} {name}: every task has a score above {threshold} (the lowest is {lowest:.3}), so its row equals {mode}"
+            ).into());
+        }
+        None => {}
+    }
+}

@@ -1,0 +1,203 @@
+//! From settings to how files are cut, fragments searched and prompts laid out.
+
+use std::time::Duration;
+
+use anyhow::{Result, bail};
+use repoformer_core::prompt::style::{Budget, Include};
+use repoformer_core::repository::fragment::{ChunkShape, Cut, WindowShape};
+use repoformer_core::retrieve::rank::{Ranker, Vocabulary};
+use repoformer_core::retrieve::{Align, QueryForm, RankLimits, SearchSettings, Visibility};
+use repoformer_pipeline::{
+    DenseSource, IN_CONTEXT, PromptLayout, PromptSettings, RetrievalSettings,
+};
+
+use crate::fail;
+use crate::settings::{Entry, FragmentPaths, Settings, StyleName, TokenizerName, Unit, Vectorizer};
+
+/// Whether files are cut into chunks.
+pub fn cuts_chunks(settings: &Settings) -> Result<bool> {
+    let unit = *settings.unit.get();
+    let is_chunks = unit == Unit::Chunks;
+    if let Some(key) = settings.chosen_of_other_unit() {
+        let (other, way) = match is_chunks {
+            false => ("chunks", "add --unit chunks, or a --profile that cuts them"),
+            true => ("windows", "leave it out, or cut windows with --unit windows"),
+        };
+        let reason = format!("--{key} is a setting of {other}, and files are cut into {unit}");
+        return fail(reason, way);
+    }
+    Ok(is_chunks)
+}
+
+/// Refuses settings that were chosen for this run and that another choice does not use.
+fn refuse_unused(entries: &[&dyn Entry], by: &str, flag: &str) -> Result<()> {
+    entries.iter().find(|entry| entry.is_chosen()).map_or(Ok(()), |entry| {
+        let way = format!("leave it out, or choose another {flag}");
+        fail(format!("--{} is not used by {by}", entry.key()), way)
+    })
+}
+
+/// Every way to cut files that was asked for: one, or each window size with each slice size.
+pub fn cuts(settings: &Settings) -> Result<Vec<Cut>> {
+    let mut cuts = Vec::new();
+    if cuts_chunks(settings)? {
+        cuts.push(Cut::Chunks(ChunkShape {
+            size: *settings.chunk_size,
+            stride: *settings.chunk_stride,
+        }));
+    } else {
+        let center = *settings.center;
+        for &window_size in settings.window_size.iter() {
+            for &slice_size in settings.slice_size.iter() {
+                cuts.push(Cut::Windows(WindowShape { window_size, slice_size, center }));
+            }
+        }
+    }
+    cuts.iter().try_for_each(|cut| cut.check())?;
+    Ok(cuts)
+}
+
+/// How fragments are searched.
+pub fn retrieval(settings: &Settings) -> Result<RetrievalSettings> {
+    let is_chunks = cuts_chunks(settings)?;
+    let form: QueryForm = *settings.query;
+    if is_chunks && form == QueryForm::Window {
+        return fail(
+            "--query window is made of windows, and files are cut into chunks",
+            "choose another --query, or cut windows with --unit windows",
+        );
+    }
+    if form == QueryForm::Window {
+        refuse_unused(&[&settings.query_lines], "query window", "--query")?;
+    }
+    let limit = |limit: &Option<usize>| limit.unwrap_or(usize::MAX);
+    let visibility = match is_chunks {
+        false => Visibility::Guarded(*settings.hole_guard),
+        true => Visibility::OtherFiles {
+            limits: RankLimits {
+                files: limit(&settings.max_files),
+                chunks: limit(&settings.max_chunks),
+            },
+            ties: *settings.ties,
+        },
+    };
+    Ok(RetrievalSettings {
+        form,
+        query_lines: *settings.query_lines,
+        search: SearchSettings {
+            ranker: ranker(settings)?,
+            vocabulary: vocabulary(settings)?,
+            visibility,
+            top_k: *settings.top_k,
+        },
+        dense: dense(settings)?,
+    })
+}
+
+/// How prompts are laid out.
+pub fn prompts(settings: &Settings) -> Result<PromptSettings> {
+    Ok(PromptSettings {
+        align: *settings.align,
+        most: *settings.max_blocks,
+        full_paths: *settings.fragment_paths == FragmentPaths::Full,
+        layout: layout(settings)?,
+        budget: Budget {
+            total: *settings.max_prompt_tokens,
+            left: *settings.max_left_tokens,
+            right: *settings.max_right_tokens,
+            cross_file: *settings.max_cross_file_tokens,
+        },
+        tokenizer: settings.tokenizer.open(TokenizerName::open)?,
+    })
+}
+
+/// Terms that lexical rankers compare.
+fn vocabulary(settings: &Settings) -> Result<Vocabulary> {
+    let is_words = *settings.tokenizer.get() == TokenizerName::Words;
+    Ok(match *settings.vectorizer {
+        Vectorizer::OneGram if !is_words => {
+            Vocabulary::Tokens(settings.tokenizer.open(TokenizerName::open)?)
+        }
+        Vectorizer::WordsNltk38 => Vocabulary::WordsNltk38,
+        Vectorizer::OneGram | Vectorizer::Words | Vectorizer::Dense => Vocabulary::Words,
+    })
+}
+
+/// The ranker; dense where dense vectors are asked for and no ranker is.
+pub fn ranker(settings: &Settings) -> Result<Ranker> {
+    let ranker = settings.ranker.first().cloned().unwrap_or(Ranker::Jaccard);
+    let is_dense = ranker.parts().contains(&Ranker::Dense);
+    let is_chosen = settings.vectorizer.is_chosen();
+    match *settings.vectorizer {
+        // Dense vectors are made to be ranked by, unless a ranker is asked for as well.
+        Vectorizer::Dense if !is_dense && settings.ranker.is_chosen() => fail(
+            format!("ranker {ranker} needs no dense vectors, which --vectorizer asks for"),
+            "choose --ranker dense, or fuse it: rrf:dense,jaccard",
+        ),
+        Vectorizer::Dense if !is_dense => Ok(Ranker::Dense),
+        other if other != Vectorizer::Dense && ranker == Ranker::Dense && is_chosen => fail(
+            format!("ranker {ranker} needs --vectorizer dense, and it is {other}"),
+            "leave --vectorizer out: it follows from the ranker",
+        ),
+        _ => Ok(ranker),
+    }
+}
+
+fn dense(settings: &Settings) -> Result<Option<DenseSource>> {
+    // A server whose completions are asked for embeds nothing.
+    let completes = settings.model.as_str() != IN_CONTEXT;
+    let embeds = !completes || settings.embedding_model.is_some();
+    let endpoint = settings.endpoint.as_deref().filter(|_| embeds);
+    Ok(match (settings.vectors.as_deref(), endpoint) {
+        (Some(_), Some(_)) => {
+            bail!("--vectors and --endpoint cannot both be where vectors come from")
+        }
+        (Some(file), None) => Some(DenseSource::File {
+            vectors: file.into(),
+            texts: settings.vector_texts.as_deref().map(Into::into),
+            digests: Default::default(),
+        }),
+        (None, Some(url)) => {
+            let Some(model) = settings.embedding_model.as_deref() else {
+                return fail(
+                    "--endpoint is set and --embedding-model is not",
+                    "name the model that the server embeds texts with",
+                );
+            };
+            Some(DenseSource::Endpoint {
+                url: url.to_owned(),
+                model: model.to_owned(),
+                batch: *settings.embedding_batch,
+                concurrency: *settings.embedding_concurrency,
+                timeout: Duration::from_secs(*settings.embedding_timeout),
+            })
+        }
+        (None, None) => None,
+    })
+}
+
+/// The style of prompts.
+pub fn layout(settings: &Settings) -> Result<PromptLayout> {
+    let (layout, unused): (_, &dyn Entry) = match settings.prompt_style.get() {
+        StyleName::RepoCoder => (PromptLayout::RepoCoder, &settings.fragment_paths),
+        StyleName::Attach => (PromptLayout::Attach, &settings.max_prompt_tokens),
+        StyleName::Style(_) => {
+            let right = settings.right_context.first() == Some(&true);
+            let style = settings.prompt_style.open(StyleName::open)?;
+            return Ok(PromptLayout::Style(style.including(Include { right, cross_file: true })));
+        }
+    };
+    let mut unused: Vec<&dyn Entry> = vec![
+        &settings.right_context,
+        &settings.max_left_tokens,
+        &settings.max_right_tokens,
+        unused,
+    ];
+    // With this alignment, the budget decides which functions and classes are shown.
+    if *settings.align.get() != Align::Enclosing {
+        unused.push(&settings.max_cross_file_tokens);
+    }
+    let name = settings.prompt_style.get();
+    refuse_unused(&unused, &format!("prompt style {name}"), "--prompt-style")?;
+    Ok(layout)
+}

@@ -1,0 +1,26 @@
+//! Systems that answered, or were scored, under different conditions.
+
+use anyhow::Result;
+use repoformer_pipeline::Messages;
+
+use crate::fail;
+
+/// Refuses differences between systems, unless they are allowed: then this warns of them, and the caller names them in its output.
+pub fn check(differences: &[String], are_allowed: bool, messages: &dyn Messages) -> Result<()> {
+    match differences {
+        [] => Ok(()),
+        _ if are_allowed => {
+            messages.warning(told(differences).into());
+            Ok(())
+        }
+        _ => fail(
+            format!("these cannot be compared fairly: {}", differences.join("; ")),
+            "make and score them with the same settings, or compare them all the same with --allow-mixed",
+        ),
+    }
+}
+
+/// The differences in a sentence.
+pub fn told(differences: &[String]) -> String {
+    format!("mixed conditions: {}", differences.join("; "))
+}

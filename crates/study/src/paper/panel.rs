@@ -1,0 +1,228 @@
+//! Panels of a figure: judged tasks, and what tells one panel from another.
+
+use std::collections::BTreeMap;
+
+use anyhow::Result;
+use repoformer_core::policy::sweep::{LatencyModel, SweepCurve};
+use repoformer_core::policy::{Example, Measure, Policy, Threshold};
+use repoformer_core::prompt::style::Style;
+use repoformer_core::retrieve::Mode;
+use repoformer_pipeline as pipeline;
+use repoformer_pipeline::{Completion, Experiment, SignalSources, cached_predictions};
+
+use super::tasks::{Tasks, tasks_of};
+use crate::experiments::experiment_like;
+use crate::fail;
+use crate::judged::{Judged, JudgedPolicy};
+use crate::settings::{OtherModel, Settings};
+
+/// Judged tasks of one file, by one model, ranker and right context.
+pub struct Panel {
+    pub(crate) tasks: Tasks,
+    /// Name of the task file.
+    pub(crate) benchmark: String,
+    /// Sizes of the fragments.
+    pub(crate) cut: String,
+    pub(crate) ranker: String,
+    /// Whether prompts hold the right context.
+    pub(crate) has_right: bool,
+    pub(crate) model: String,
+    pub(crate) judged: Judged,
+    /// Completions of these tasks by other models, in the same order.
+    pub(crate) beside: Vec<(String, Vec<Example>)>,
+    pub(crate) measure: Measure,
+    /// Metric of edit similarities.
+    pub(crate) metric: String,
+}
+
+impl Panel {
+    /// The tasks of an experiment, judged by a metric of this name.
+    ///
+    /// # Errors
+    /// Another model has no predictions of these tasks.
+    pub fn new(
+        experiment: &Experiment,
+        settings: &Settings,
+        completion: &Completion,
+        judged: Judged,
+        metric: String,
+    ) -> Result<Self> {
+        Ok(Self {
+            tasks: tasks_of(experiment, settings)?,
+            benchmark: experiment.layout.benchmark.clone(),
+            cut: experiment.layout.cut.to_string(),
+            // No ranker found the contexts that tasks carry.
+            ranker: match judged.mode {
+                Mode::Given => Mode::Given.to_string(),
+                _ => experiment.retrieval.search.ranker.to_string(),
+            },
+            has_right: experiment.prompts.layout.style().is_some_and(Style::shows_right),
+            model: completion.model.clone(),
+            beside: beside(experiment, settings, completion, &judged)?,
+            judged,
+            measure: Measure::default(),
+            metric,
+        })
+    }
+
+    /// Whether another panel shows the same, as where the contexts that tasks carry are shown for each of several rankers.
+    pub fn repeats(&self, other: &Self) -> bool {
+        let is_given = self.judged.mode == Mode::Given && other.judged.mode == Mode::Given;
+        is_given && self.benchmark == other.benchmark && self.has_right == other.has_right
+    }
+
+    pub(crate) fn head(&self) -> String {
+        match self.measure {
+            Measure::Similarity => self.tasks.head(),
+            Measure::Pass => format!("{} UT", self.tasks.head()),
+            Measure::Likelihood => format!("{} likelihood", self.tasks.head()),
+        }
+    }
+
+    /// These tasks judged by their unit tests, given pass rates by row without and with retrieval; those without results, or
+    /// whose tests are not conclusive, take no part.
+    pub fn tested(
+        &self,
+        without: &BTreeMap<usize, f64>,
+        with: &BTreeMap<usize, f64>,
+    ) -> Option<Self> {
+        let rates =
+            |example: &Example| Some((*without.get(&example.row?)?, *with.get(&example.row?)?));
+        let kept: Vec<bool> = self.judged.examples.iter().map(|one| rates(one).is_some()).collect();
+        let mut judged = self.judged.only(&kept);
+        for example in &mut judged.examples {
+            let (base, augmented) = rates(example)?;
+            (example.score_base, example.score_rag) = (base, augmented);
+            example.label = augmented > base;
+            example.is_right = Some(base >= 1.0);
+        }
+        // The oracle goes by what is measured.
+        for policy in judged.policies.iter_mut().filter(|one| one.policy == Policy::Oracle) {
+            policy.ordered = judged.examples.iter().map(Example::gain).collect();
+            policy.threshold = policy.asked.value(&policy.ordered);
+            let is_above = |gain: &f64| *gain > policy.threshold;
+            policy.retrieves = policy.ordered.iter().map(is_above).collect();
+        }
+        (!judged.examples.is_empty()).then(|| Self {
+            tasks: self.tasks.clone(),
+            benchmark: self.benchmark.clone(),
+            cut: self.cut.clone(),
+            ranker: self.ranker.clone(),
+            has_right: self.has_right,
+            model: self.model.clone(),
+            judged,
+            beside: Vec::new(),
+            measure: Measure::Pass,
+            metric: self.metric.clone(),
+        })
+    }
+
+    /// The curve of a policy, at these thresholds or all.
+    pub fn curve(&self, policy: &JudgedPolicy, thresholds: &[Threshold]) -> SweepCurve {
+        let scores = match (&policy.probabilities, thresholds) {
+            (Some(probabilities), [_, ..]) => probabilities,
+            _ => &policy.ordered,
+        };
+        let clocks: &[LatencyModel] = self.judged.clock.as_slice();
+        SweepCurve::of(
+            policy.policy,
+            &self.judged.examples,
+            scores,
+            policy.probabilities.as_deref(),
+            thresholds,
+            clocks,
+        )
+    }
+}
+
+/// The tasks as other models completed them in earlier runs, `MODEL` or `MODEL@STYLE`, with this run's settings but for the style.
+fn beside(
+    experiment: &Experiment,
+    settings: &Settings,
+    completion: &Completion,
+    judged: &Judged,
+) -> Result<Vec<(String, Vec<Example>)>> {
+    let mut all = Vec::new();
+    for text in settings.beside.iter() {
+        let OtherModel { model, style } = text;
+        if text.to_string() == completion.model {
+            return fail(
+                format!("--beside {text} is the model of this run"),
+                "name another, or another prompt style of it: MODEL@STYLE",
+            );
+        }
+        let other = experiment_like(experiment, settings, style.as_ref())?;
+        let their = Completion { model: model.clone(), ..completion.clone() };
+        for mode in [Mode::Without, judged.mode] {
+            if !other.paths().predictions(mode, model).exists() {
+                return fail(
+                    format!("{}: there are no predictions of {model} ({mode})", experiment.name),
+                    format!(
+                        "run these tasks first with --model {model}, in this cache; --beside {model}@STYLE names its prompt style"
+                    ),
+                );
+            }
+            cached_predictions(&other, mode, &their)?;
+        }
+        let found = pipeline::selective(&other, judged.mode, model, &SignalSources::default())?;
+        settings.messages.problems(&found.problems);
+        let rows = |examples: &[Example]| examples.iter().map(|one| one.row).collect::<Vec<_>>();
+        if rows(&found.examples) != rows(&judged.examples) {
+            return fail(
+                format!(
+                    "{}: {text} completed {} tasks and {} {}, or others",
+                    experiment.name,
+                    found.examples.len(),
+                    completion.model,
+                    judged.examples.len()
+                ),
+                "complete all tasks with both models first",
+            );
+        }
+        all.push((text.to_string(), found.examples));
+    }
+    Ok(all)
+}
+
+/// Measure of the panels with a head.
+pub(super) fn measure(panels: &[Panel], head: &str) -> Measure {
+    let found = panels.iter().find(|panel| panel.head() == head);
+    found.map_or(Measure::default(), |panel| panel.measure)
+}
+
+/// Heads of the panels, each once, in their order.
+pub(super) fn heads(panels: &[Panel]) -> Vec<String> {
+    let mut heads: Vec<String> = Vec::new();
+    for head in panels.iter().map(Panel::head) {
+        if !heads.contains(&head) {
+            heads.push(head);
+        }
+    }
+    heads
+}
+
+/// Words for what a panel has other than the rest: task file, ranker, sizes of fragments, contexts.
+pub(super) fn variation(panels: &[Panel], panel: &Panel) -> String {
+    let mut words: Vec<&str> = Vec::new();
+    let is_twin =
+        |other: &&Panel| other.head() == panel.head() && other.benchmark != panel.benchmark;
+    words.extend(panels.iter().find(is_twin).map(|_| panel.benchmark.as_str()));
+    let varies = |of: fn(&Panel) -> &str| panels.iter().any(|other| of(other) != of(panel));
+    if varies(|one| &one.ranker) {
+        words.push(&panel.ranker);
+    }
+    // Functions have sizes of their own.
+    let is_same = |other: &&Panel| other.head() == panel.head();
+    if panels.iter().filter(is_same).any(|other| other.cut != panel.cut) {
+        words.push(&panel.cut);
+    }
+    if panels.iter().any(|other| other.has_right != panel.has_right) {
+        words.push(if panel.has_right { "L+R" } else { "L" });
+    }
+    words.join(" ")
+}
+
+/// Name of a series of a panel.
+pub(super) fn series(panels: &[Panel], panel: &Panel, name: &str) -> String {
+    format!("{} {name}", variation(panels, panel)).trim().to_owned()
+}

@@ -1,0 +1,389 @@
+//! `report`: one page of HTML and its figures, from the predictions in the cache or in files.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Result, bail};
+use repoformer_core::metrics::Metric;
+use repoformer_core::postprocess::Uncut;
+use repoformer_core::retrieve::Mode;
+use repoformer_core::task::TaskSet;
+use repoformer_evaluate::conditions::{Conditions, differences, made_with};
+use repoformer_evaluate::executed::{self, Executed, is_of, read_executed};
+use repoformer_evaluate::predictions;
+use repoformer_evaluate::report::ReportContents;
+use repoformer_evaluate::score::{Missing, Scores, Scoring};
+use repoformer_evaluate::statistics::Resampling;
+use repoformer_pipeline::report::{About, Contender, foresee_figures, gather};
+use repoformer_pipeline::{
+    Experiment, Messages, PlanVerdict, Planned, cached_predictions, evaluate,
+};
+use repoformer_store::artifact::{digest, parameters, write_file};
+use repoformer_store::files;
+use repoformer_store::manifest::Manifest;
+use repoformer_store::seal::write_json;
+use serde_json::Value;
+
+use crate::choices::{completed_modes, completion, page_in, set_profile};
+use crate::experiments::of_kind;
+use crate::scoring::{scoring, warn_of_ends};
+use crate::settings::Settings;
+use crate::{fail, mixed, unknown};
+
+/// Files of a report: its page, and the folder of its figures.
+struct Place {
+    page: PathBuf,
+    folder: PathBuf,
+}
+
+impl Place {
+    /// The files of a folder, or of the page itself if it ends in `.html`.
+    fn of(output: &Path) -> Self {
+        match output.extension().is_some_and(|ending| ending == "html") {
+            true => Self { page: output.to_owned(), folder: output.with_extension("figures") },
+            false => Self { page: page_in(output), folder: output.join("figures") },
+        }
+    }
+
+    fn figure(&self, name: &str) -> PathBuf {
+        self.folder.join(name)
+    }
+
+    fn manifest(&self) -> PathBuf {
+        self.folder.join("manifest.json")
+    }
+}
+
+/// A report that was written.
+pub struct Written {
+    /// The page.
+    pub page: PathBuf,
+    /// Its headline.
+    pub title: String,
+    /// Main result, as HTML.
+    pub finding: String,
+}
+
+/// The files of the report that a run would write on what is completed then, with these policies' choices.
+pub fn planned(
+    experiment: &Experiment,
+    settings: &Settings,
+    policies: &[String],
+    output: &Path,
+) -> Result<Vec<Planned>> {
+    let tasks = experiment.tasks()?;
+    let completion = completion(&of_kind(settings, experiment.tasks.as_deref()))?;
+    let modes = completed_modes(settings, experiment, &completion)?.0;
+    let mut names: Vec<&str> = modes.iter().map(|mode| mode.name()).collect();
+    names.extend(policies.iter().map(String::as_str));
+    let metrics = scoring(settings, experiment, &METRICS).metrics;
+    let retrieves = modes.iter().any(|mode| *mode != Mode::Without);
+    let place = Place::of(output);
+    let mut files = vec![Planned::file(place.page.clone(), "report", PlanVerdict::EachTime)];
+    for (name, is_sure) in foresee_figures(tasks, &metrics, &names) {
+        let verdict = match is_sure {
+            true => PlanVerdict::EachTime,
+            false if retrieves => PlanVerdict::Perhaps("prompts show what was retrieved"),
+            false => continue,
+        };
+        files.push(Planned::file(place.figure(&name), "figure", verdict));
+    }
+    files.push(Planned::file(place.manifest(), "manifest of a page", PlanVerdict::EachTime));
+    Ok(files)
+}
+
+/// Metrics of a report, the default one first, unless the settings choose others.
+pub const METRICS: [Metric; 2] = [Metric::RepoCoder, Metric::Repoformer];
+
+/// Results of unit tests by row.
+type ByRow = BTreeMap<usize, Executed>;
+
+/// Predictions to show: their name, their file, and the prompts that they are of.
+#[derive(Default)]
+pub struct Source {
+    /// Name of the system.
+    pub name: String,
+    /// File of its predictions.
+    pub predictions: PathBuf,
+    /// Artifact that records how they were made, where they do not themselves.
+    pub made_as: Option<PathBuf>,
+    /// Artifact of its prompts, if there is one.
+    pub prompts: Option<PathBuf>,
+    /// Rows that a policy retrieves for.
+    pub retrieved: Option<BTreeSet<usize>>,
+}
+
+/// Contents of a report.
+pub struct Making {
+    /// Results of `eval --exec`, as `NAME=FILE` or for all systems.
+    pub exec: Vec<String>,
+    /// How predictions are scored.
+    pub scoring: Scoring,
+    /// Headline; the benchmark's name if there is none.
+    pub title: Option<String>,
+    /// System that the others are compared with; the first if none is named.
+    pub baseline: Option<String>,
+    /// How intervals are found.
+    pub resampling: Resampling,
+    /// Whether systems may have answered under different conditions.
+    pub allow_mixed: bool,
+    /// Settings of these tasks.
+    pub settings: Settings,
+}
+
+impl Making {
+    /// A report of what scores and intervals say alone, whatever the systems are.
+    pub fn of_scores(scoring: Scoring, resampling: Resampling, settings: &Settings) -> Self {
+        let (exec, title, baseline) = (Vec::new(), None, None);
+        let settings = settings.clone();
+        Self { exec, scoring, title, baseline, resampling, allow_mixed: true, settings }
+    }
+}
+
+/// Name and path of `NAME=FILE`; `None` for a path alone, which may contain the sign as well.
+fn named(given: &str) -> Option<(&str, &str)> {
+    given.split_once('=').filter(|_| !Path::new(given).exists())
+}
+
+/// Predictions given as `NAME=FILE`, or as a file whose stem is the name.
+pub fn of_file(given: &str) -> Source {
+    let (name, path) = named(given).unwrap_or_else(|| {
+        let name = Path::new(given).file_name().and_then(|name| name.to_str()).unwrap_or(given);
+        (name.split(".jsonl").next().unwrap_or_default(), given)
+    });
+    Source { name: name.to_owned(), predictions: path.into(), ..Source::default() }
+}
+
+/// The requested modes, or all that are completed.
+pub fn of_cache(experiment: &Experiment, settings: &Settings) -> Result<Vec<Source>> {
+    let completion = completion(&of_kind(settings, experiment.tasks.as_deref()))?;
+    let mut sources = Vec::new();
+    for mode in completed_modes(settings, experiment, &completion)?.0 {
+        sources.push(Source {
+            name: mode.to_string(),
+            predictions: cached_predictions(experiment, mode, &completion)?,
+            prompts: Some(experiment.paths().prompts(mode)).filter(|path| path.exists()),
+            ..Source::default()
+        });
+    }
+    if sources.is_empty() {
+        return fail(
+            "the cache holds no predictions to report on",
+            "make them with `repoformer run` or `complete`, or name files with --predictions NAME=FILE",
+        );
+    }
+    Ok(sources)
+}
+
+/// Writes a report. `output` is a folder, or the page itself if it ends in `.html`.
+pub fn make(
+    experiment: &Experiment,
+    sources: Vec<Source>,
+    making: &Making,
+    output: &Path,
+) -> Result<Written> {
+    let messages = &*experiment.messages;
+    check_names(&sources, making)?;
+    let Some(tasks) = &experiment.tasks else {
+        bail!("--tasks is not set, so there is nothing to report on")
+    };
+    let mut manifest = Manifest::new("report");
+    manifest.input("tasks", &tasks.path)?;
+    for (metric, recipe) in making.scoring.recipes() {
+        manifest.setting(&format!("postprocess.{metric}"), recipe.to_string());
+    }
+    manifest.setting("resamples", making.resampling.resamples);
+    manifest.setting("seed", making.resampling.seed);
+    let (mut contenders, mut notes, mut conditions) = (Vec::new(), Vec::new(), Vec::new());
+    for source in sources {
+        let path = &source.predictions;
+        manifest.input(&format!("predictions.{}", source.name), path)?;
+        let evaluation = evaluate(experiment, path, &making.scoring, Missing::Skip)?;
+        messages.problems(&evaluation.problems);
+        let unproven = predictions::warning(path, &evaluation.numbered);
+        if let Some(warning) = &unproven {
+            messages.unproven(warning);
+        }
+        notes.extend(unproven);
+        if let Ok(scores) = &evaluation.scores
+            && scores.missing > 0
+        {
+            notes.push(format!(
+                "{}: {} of {} tasks have no prediction and are left out of its means.",
+                source.name,
+                scores.missing,
+                evaluation.tasks.tasks().len()
+            ));
+        }
+        if let Ok(scores) = &evaluation.scores {
+            let reasons = [Uncut::File, Uncut::Bound].into_iter();
+            let told = reasons.flat_map(|reason| scores.tell_uncut(reason));
+            notes.extend(told.map(|told| format!("{}: {told}.", source.name)));
+        }
+        let made_as = source.made_as.as_ref().unwrap_or(&source.predictions);
+        warn_of_ends(made_as, &making.scoring, messages)?;
+        let mut known = Conditions::of_predictions(&made_with(made_as)?);
+        known.set_samples(evaluation.scores.as_ref().map_or(0, Scores::samples));
+        conditions.push((source.name.clone(), known));
+        let mut settings = settings_of(made_as, source.prompts.as_deref())?;
+        if let Some(rows) = &source.retrieved {
+            settings.insert(0, ("policy".into(), source.name.clone()));
+            settings.push(("retrieved-for".into(), rows.len().to_string()));
+        }
+        contenders.push(Contender {
+            executed: executed(&making.exec, &source, tasks, &mut manifest, messages)?,
+            name: source.name,
+            settings,
+            evaluation,
+            prompts: source.prompts,
+            retrieved: source.retrieved,
+        });
+    }
+    let conditions: Vec<_> =
+        conditions.iter().map(|(name, known)| (name.as_str(), known)).collect();
+    let differences = differences(&conditions);
+    mixed::check(&differences, making.allow_mixed, messages)?;
+    if !differences.is_empty() {
+        notes.push(mixed::told(&differences));
+        manifest.setting("mixed", differences);
+    }
+    set_profile(&mut manifest, &making.settings);
+    notes.extend(making.settings.departure_line());
+    manifest.count("tasks", contenders[0].evaluation.tasks.tasks().len());
+    manifest.count("systems", contenders.len());
+    let about = About {
+        title: making.title.clone().unwrap_or_else(|| experiment.name.clone()),
+        provenance: provenance(&manifest.to_record()),
+        notes,
+        baseline: making.baseline.clone(),
+        resampling: making.resampling,
+    };
+    let report = gather(about, contenders)?;
+    let page = write(&report, manifest, &Place::of(output))?;
+    Ok(Written { page, finding: report.finding(), title: report.title })
+}
+
+/// Parameters of a system, from its cached artifacts.
+fn settings_of(predictions: &Path, prompts: Option<&Path>) -> Result<Vec<(String, String)>> {
+    let mut settings = prompts.map(parameters).transpose()?.unwrap_or_default();
+    settings.extend(parameters(predictions)?);
+    settings.remove("benchmark");
+    let no_limit = usize::MAX.to_string();
+    let shown = |value: String| if value == no_limit { "all".into() } else { value };
+    Ok(settings.into_iter().map(|(name, value)| (name, shown(value))).collect())
+}
+
+/// Results of a system's unit tests by row, from a file.
+fn executed(
+    given: &[String],
+    source: &Source,
+    tasks: &TaskSet,
+    manifest: &mut Manifest,
+    messages: &dyn Messages,
+) -> Result<ByRow> {
+    let name = &*source.name;
+    let mut all = ByRow::default();
+    for given in given {
+        let path = match named(given) {
+            Some((of, _)) if of != name => continue,
+            Some((_, path)) => path,
+            None => given,
+        };
+        manifest.input(&format!("exec.{name}"), Path::new(path))?;
+        let found = read_executed(Path::new(path), name)?;
+        if found.is_empty() && given.contains('=') {
+            return fail(
+                format!("{path}: no executions of '{name}'"),
+                "write them with `eval --exec --per-task --format jsonl`",
+            );
+        }
+        let numbered = executed::join(Path::new(path), &found, tasks)?;
+        let is_of = is_of(Path::new(path), &source.predictions)?;
+        if is_of.is_none()
+            && let Some(warning) = numbered.warning(path, None)
+        {
+            messages.unproven(&warning);
+        }
+        if !found.is_empty() && is_of == Some(false) {
+            return fail(
+                format!(
+                    "{path}: holds the test results of other predictions than {}",
+                    source.predictions.display()
+                ),
+                "run the tests of these: `eval --exec --per-task --format jsonl -o FILE`",
+            );
+        }
+        all.extend(found);
+    }
+    Ok(all)
+}
+
+fn check_names(sources: &[Source], making: &Making) -> Result<()> {
+    let names: Vec<&str> = sources.iter().map(|source| source.name.as_str()).collect();
+    for (number, name) in names.iter().enumerate() {
+        if names[..number].contains(name) {
+            return fail(
+                format!("two predictions have the name '{name}'"),
+                "name them: --predictions NAME=FILE",
+            );
+        }
+    }
+    for given in &making.exec {
+        if let Some((of, _)) = named(given).filter(|(of, _)| !names.contains(of)) {
+            return unknown(format!("--exec '{given}': unknown system"), of, &names);
+        }
+    }
+    if let Some(name) = making.baseline.as_ref().filter(|name| !names.contains(&name.as_str())) {
+        return unknown("unknown --baseline", name, &names);
+    }
+    Ok(())
+}
+
+/// The manifest as names and values.
+fn provenance(manifest: &Value) -> Vec<(String, String)> {
+    let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    let mut lines = vec![(
+        "tool".into(),
+        format!("{} {}", text(&manifest["tool"]), text(&manifest["version"])),
+    )];
+    for group in ["settings", "counts"] {
+        let of = manifest[group].as_object().into_iter().flatten();
+        lines.extend(of.map(|(name, value)| (name.clone(), text(value))));
+    }
+    for input in manifest["inputs"].as_array().into_iter().flatten() {
+        let digest =
+            input["blake3"].as_str().map_or(String::new(), |hex| format!(" (BLAKE3 {hex})"));
+        lines.push((text(&input["name"]), text(&input["path"]) + &digest));
+    }
+    lines
+}
+
+fn write(report: &ReportContents, mut manifest: Manifest, place: &Place) -> Result<PathBuf> {
+    remove_old_figures(place)?;
+    let text = report.page();
+    write_file(&place.page, text.as_bytes())?;
+    manifest.digest("index.html", &digest(text.as_bytes()));
+    for (name, svg) in report.figures() {
+        write_file(&place.figure(&name), svg.as_bytes())?;
+        manifest.digest(&name, &digest(svg.as_bytes()));
+    }
+    write_json(&place.manifest(), &manifest.to_record())?;
+    Ok(place.page.clone())
+}
+
+/// Removes the figures of an earlier report: a folder holds those of one report.
+fn remove_old_figures(place: &Place) -> Result<()> {
+    let manifest = files::read(place.manifest()).unwrap_or_default();
+    let manifest: Value = serde_json::from_slice(&manifest).unwrap_or_default();
+    let inputs = manifest["inputs"].as_array().into_iter().flatten();
+    let names = inputs.filter_map(|input| input["name"].as_str());
+    for name in names.filter(|name| name.ends_with(".svg") && !name.contains('/')) {
+        let path = place.figure(name);
+        if let Err(error) = files::remove_file(&path)
+            && error.kind() != std::io::ErrorKind::NotFound
+        {
+            bail!("{}: cannot remove this old figure: {error}", path.display());
+        }
+    }
+    Ok(())
+}

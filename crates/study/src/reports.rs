@@ -1,0 +1,92 @@
+//! The reports of a run, one for each benchmark.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+use repoformer_evaluate::report::{IndexPage, PageLink};
+use repoformer_pipeline::{Experiment, Messages};
+use repoformer_store::artifact::write_file;
+use repoformer_store::files;
+
+use crate::choices::page_in;
+use crate::fail;
+use crate::report::Written;
+use crate::settings::Settings;
+
+/// Folder that reports and figures are written to.
+pub fn report_folder(given: Option<&PathBuf>, settings: &Settings) -> Result<PathBuf> {
+    Ok(match given {
+        Some(folder) => folder.clone(),
+        None => settings.cache_dir.join("report"),
+    })
+}
+
+/// The reports of a run, and the page that links them where there are several.
+pub struct Reports {
+    /// Folder with a folder for each benchmark.
+    pub folder: PathBuf,
+    count: usize,
+    links: Vec<PageLink>,
+}
+
+impl Reports {
+    /// The reports of so many benchmarks, in a folder.
+    ///
+    /// # Errors
+    /// Another page has the name of the one that links them.
+    pub fn new(folder: &Option<PathBuf>, settings: &Settings, count: usize) -> Result<Self> {
+        let folder = report_folder(folder.as_ref(), settings)?;
+        let reports = Self { folder, count, links: Vec::new() };
+        let other = reports.index().filter(|index| index.exists() && !is_own_index(index));
+        if let Some(index) = other {
+            return fail(
+                format!("{}: --report would overwrite this page", index.display()),
+                "name another folder: --report=DIR; a page that links the reports is written into it",
+            );
+        }
+        Ok(reports)
+    }
+
+    /// The page that links several.
+    pub fn index(&self) -> Option<PathBuf> {
+        (self.count > 1).then(|| page_in(&self.folder))
+    }
+
+    /// Adds a report.
+    pub fn add(&mut self, experiment: &Experiment, Written { page, title, finding }: Written) {
+        let name = page.file_name().unwrap_or_default().to_string_lossy();
+        let path = format!("{}/{name}", experiment.name);
+        self.links.push(PageLink { title, path, finding });
+    }
+
+    /// Writes the page that links the reports, where there are several; returns its path.
+    pub fn write(&self, messages: &dyn Messages) -> Result<Option<PathBuf>> {
+        let Some(index) = self.index() else {
+            // Findings of an earlier run would stand beside the report that was just written.
+            let stale = page_in(&self.folder);
+            if is_own_index(&stale) {
+                files::remove_file(&stale)?;
+                let text = format!(
+                    "{}: removed, since it linked reports of an earlier run",
+                    stale.display()
+                );
+                messages.note(text.into());
+            }
+            return Ok(None);
+        };
+        let page = IndexPage { title: INDEX.into(), links: self.links.clone() };
+        write_file(&index, page.html().as_bytes())?;
+        Ok(Some(index))
+    }
+}
+
+/// Title of the page that links the reports of a run.
+const INDEX: &str = "Reports of a run";
+
+/// Whether a page is there that links reports.
+fn is_own_index(page: &Path) -> bool {
+    let text = files::read(page).unwrap_or_default();
+    let text = String::from_utf8_lossy(&text);
+    let marks = ["content=\"repoformer ", &format!("<title>{INDEX}</title>")];
+    marks.iter().all(|mark| text.contains(mark))
+}

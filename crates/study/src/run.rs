@@ -1,0 +1,510 @@
+//! A run: every stage of each experiment, then a row for each mode and policy, a table or figure of the paper, or a plan.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use anyhow::{Result, bail};
+use repoformer_core::retrieve::{Mode, REPOCODER_MODES};
+use repoformer_evaluate::statistics::Resampling;
+use repoformer_evaluate::table::Printable;
+use repoformer_pipeline as pipeline;
+use repoformer_pipeline::{
+    Completion, Experiment, Layout, Messages, PlanVerdict, Planned, has_predictions,
+};
+
+use crate::choices::{modes, page_in, resampling, seed};
+use crate::experiments::{
+    are_functions, check_completable, completion_of, experiments_of, possible_modes,
+};
+use crate::judged::Judged;
+use crate::paper::{
+    self, Figure, FigureNumbers, FilledTable, Panel, PaperResult, Sizes, Tasks, Walk, tasks_of,
+};
+use crate::policies::{Policies, Selected};
+use crate::report::{self, Making, Written};
+use crate::reports::{Reports, report_folder};
+use crate::rows::{self, Row, Rows};
+use crate::scoring::{scoring, warn_of_ends};
+use crate::settings::Settings;
+use crate::stage_log::StageLog;
+use crate::stages::run_stages;
+use crate::test_results::TestResults;
+use crate::{fail, server};
+
+/// What a run is asked for besides its settings.
+#[derive(Debug, Default)]
+pub struct RunRequest {
+    /// Whether it only plans.
+    pub is_dry: bool,
+    /// Whether a plan lists all artifacts of a reason, or the first.
+    pub lists_all: bool,
+    /// Files that are copied for the run, which a plan lists.
+    pub copied: Vec<Planned>,
+    /// Whether reports are written, and their folder if it is another than the cache's.
+    pub report: Option<Option<PathBuf>>,
+    /// Files of the probabilities that policy self uses.
+    pub probabilities: Vec<PathBuf>,
+    /// File of the samples that policy entropy uses.
+    pub samples: Option<PathBuf>,
+    /// Results of unit tests, as `MODE=FILE`.
+    pub exec: Vec<String>,
+}
+
+/// What came of a run.
+#[derive(Debug)]
+pub enum RunResult {
+    /// The artifacts that it would make.
+    Plan(StageLog),
+    /// A row for each mode and policy.
+    Rows(Rows),
+    /// A table of the paper.
+    Table(FilledTable),
+    /// The table of the benchmarks' sizes.
+    Sizes(Sizes),
+    /// A figure of the paper.
+    Figure(FigureNumbers),
+    /// Two requests, step by step.
+    Walk(Walk),
+}
+
+impl RunResult {
+    /// The result, to print.
+    pub fn printable(&self) -> &dyn Printable {
+        match self {
+            Self::Plan(plan) => plan,
+            Self::Rows(rows) => rows,
+            Self::Table(table) => table,
+            Self::Sizes(sizes) => sizes,
+            Self::Figure(figure) => figure,
+            Self::Walk(walk) => walk,
+        }
+    }
+}
+
+/// A run that is done.
+#[derive(Debug)]
+pub struct FinishedRun {
+    /// What came of it.
+    pub result: RunResult,
+    /// What there is to tell after the result; nothing of a plan.
+    after: Option<After>,
+}
+
+/// What there is to tell after the result of a run.
+#[derive(Debug)]
+struct After {
+    rows: Vec<Row>,
+    policies: Policies,
+    /// Folders and pages that were written.
+    places: Vec<String>,
+    /// The time of each stage.
+    times: String,
+}
+
+impl FinishedRun {
+    /// Tells what limits the result, where its files lie, and how long it took.
+    pub fn tell(&self, messages: &dyn Messages) {
+        let Some(After { rows, policies, places, times }) = &self.after else { return };
+        rows::tell_of_crowds(rows, messages);
+        policies.tell_of_shares();
+        rows::warn_of_gaps(rows, messages);
+        places.iter().for_each(|place| messages.note(place.into()));
+        messages.note(times.into());
+    }
+}
+
+/// Runs every stage for the experiments that the settings describe.
+///
+/// # Errors
+/// The settings contradict the request or each other, or a stage cannot go on.
+pub fn run(settings: &Settings, request: RunRequest) -> Result<FinishedRun> {
+    let begin = Instant::now();
+    if settings.paper.as_deref() == Some(paper::SIZES) {
+        return sizes(settings, &request);
+    }
+    let mut run = Run::new(settings, request)?;
+    for planned in run.experiments()? {
+        run.experiment(planned)?;
+    }
+    run.finish(begin)
+}
+
+/// The sizes of the benchmarks, for which nothing is completed.
+fn sizes(settings: &Settings, request: &RunRequest) -> Result<FinishedRun> {
+    check(settings, request)?;
+    if request.is_dry {
+        return fail("--dry-run is not used by sizes, which makes no artifact", "leave it out");
+    }
+    Ok(FinishedRun { result: RunResult::Sizes(paper::sizes(settings)?), after: None })
+}
+
+/// Checks that the request goes with the result that is asked for, and returns what of the paper is.
+fn check(settings: &Settings, request: &RunRequest) -> Result<Option<PaperResult>> {
+    let paper = PaperResult::chosen(settings)?;
+    let is_sizes = settings.paper.as_deref() == Some(paper::SIZES);
+    let is_walk = paper.as_ref().is_some_and(PaperResult::is_walk);
+    let unused = [
+        ("report", request.report.is_some(), is_sizes || is_walk),
+        ("exec", !request.exec.is_empty(), is_sizes || is_walk),
+        ("probabilities", !request.probabilities.is_empty(), is_sizes),
+        ("samples-from", request.samples.is_some(), is_sizes),
+    ];
+    if let Some((flag, ..)) = unused.iter().find(|(_, is_given, is_unused)| *is_given && *is_unused)
+    {
+        let name = settings.paper.as_deref().unwrap_or_default();
+        return fail(format!("--{flag} is not used by {name}"), "leave it out");
+    }
+    Ok(paper)
+}
+
+/// An experiment of a run, with the modes that it is run for.
+struct PlannedExperiment {
+    experiment: Experiment,
+    settings: Settings,
+    modes: Vec<Mode>,
+    /// Modes that its tasks cannot be run for, and why.
+    left_out: Vec<(Mode, String)>,
+}
+
+/// A run at work.
+struct Run<'a> {
+    request: RunRequest,
+    settings: &'a Settings,
+    modes: Vec<Mode>,
+    completion: Completion,
+    paper: Option<PaperResult>,
+    policies: Policies,
+    tests: TestResults,
+    resampling: Resampling,
+    log: StageLog,
+    reports: Option<Reports>,
+    /// Modes that some experiment is run for.
+    possible: BTreeSet<Mode>,
+    rows: Vec<Row>,
+    /// Tasks of each benchmark, as the paper names them.
+    tasks: Vec<(String, Tasks)>,
+    panels: Vec<Panel>,
+    walk: Option<Walk>,
+    /// Whether a policy would choose, as a plan foresees.
+    is_judged: bool,
+    places: Vec<String>,
+}
+
+impl<'a> Run<'a> {
+    fn new(settings: &'a Settings, request: RunRequest) -> Result<Self> {
+        // Greedy completions draw nothing.
+        let is_greedy = *settings.temperature == 0.0;
+        let seed = seed(settings)?;
+        let completion = server::model(settings, (!is_greedy).then_some(seed), false)?;
+        let modes = modes(settings, &REPOCODER_MODES)?;
+        // Before the hours of completing.
+        let policies = policies(&request, settings, false)?;
+        if !request.is_dry {
+            policies.greet(settings)?;
+        }
+        self::policies(&request, &settings.of_functions(), true)?;
+        let paper = check(settings, &request)?;
+        let tests = TestResults::new(&request.exec)?;
+        if paper.is_some() {
+            tests.check_pairs()?;
+        }
+        Ok(Self {
+            log: StageLog::new(request.is_dry, request.lists_all),
+            request,
+            settings,
+            modes,
+            completion,
+            paper,
+            policies,
+            tests,
+            resampling: resampling(settings)?,
+            reports: None,
+            possible: BTreeSet::new(),
+            rows: Vec::new(),
+            tasks: Vec::new(),
+            panels: Vec::new(),
+            walk: None,
+            is_judged: false,
+            places: Vec::new(),
+        })
+    }
+
+    /// The experiments, checked before the hours of completing.
+    fn experiments(&mut self) -> Result<Vec<PlannedExperiment>> {
+        let mut experiments = experiments_of(self.settings, &self.modes)?;
+        experiments.iter_mut().for_each(|(experiment, _)| self.log.begin(experiment));
+        if self.request.is_dry {
+            self.log.add_files("demo", std::mem::take(&mut self.request.copied));
+        }
+        if let (Some(folder), None) = (&self.request.report, &self.paper) {
+            self.reports = Some(Reports::new(folder, self.settings, experiments.len())?);
+        }
+        for (experiment, settings) in &experiments {
+            if experiment.tasks.is_none() {
+                bail!("--tasks is not set, so there is nothing to complete");
+            }
+            check_completable(experiment)?;
+            if let Some(PaperResult::Table(table)) = &self.paper {
+                table.check_has(&tasks_of(experiment, settings)?, &experiment.name)?;
+            }
+        }
+        let planned: Vec<PlannedExperiment> = experiments
+            .into_iter()
+            .map(|(experiment, settings)| {
+                let (modes, left_out) = possible_modes(&experiment, &self.modes);
+                PlannedExperiment { experiment, settings, modes, left_out }
+            })
+            .collect();
+        let model = &self.completion.model;
+        let mut open = planned.iter().flat_map(|one| {
+            let path = |mode: &Mode| one.experiment.paths().predictions(*mode, model);
+            one.modes.iter().map(move |mode| !path(mode).exists())
+        });
+        if !self.request.is_dry && open.any(|is_open| is_open) {
+            server::greet(&self.completion, &*self.settings.messages)?;
+        }
+        self.possible = planned.iter().flat_map(|one| &one.modes).copied().collect();
+        Ok(planned)
+    }
+
+    /// Runs an experiment, and keeps what came of it.
+    fn experiment(&mut self, planned: PlannedExperiment) -> Result<()> {
+        let PlannedExperiment { experiment, settings, modes, left_out } = planned;
+        for (mode, reason) in left_out {
+            // Of several benchmarks, each has its modes.
+            match self.possible.contains(&mode) {
+                true => settings.messages.note(reason.into()),
+                false => settings.messages.failed(reason.into()),
+            }
+        }
+        let completion = completion_of(self.completion.clone(), &settings, &experiment)?;
+        let are_functions = are_functions(&settings, experiment.tasks.as_deref());
+        let policies = policies(&self.request, &settings, are_functions)?;
+        run_stages(&experiment, &settings, &modes, &completion, &mut self.log)?;
+        self.places.push(place(&experiment));
+        self.tasks.push((experiment.name.clone(), tasks_of(&experiment, &settings)?));
+        let is_timed = !policies.is_empty() || self.paper.is_some();
+        for &mode in &modes {
+            self.score(&experiment, &settings, mode, &completion, is_timed)?;
+        }
+        if self.log.is_dry() {
+            let chosen = policies.plan(&experiment, &modes, &completion, &settings, &mut self.log);
+            return self.plan(&experiment, &settings, chosen);
+        }
+        let choose = || policies.choose(&experiment, &modes, &completion, &settings);
+        let (selected, judged) = match policies.is_empty() {
+            true => choose()?,
+            false => self.log.timed("policies", || Ok((choose()?, false)))?,
+        };
+        for one in &selected {
+            let row = Row::selective(&experiment, one, &self.resampling).with_profile(&settings);
+            let row = row.tested(self.tests.of_policy(&experiment, one)?);
+            self.rows.extend(row.by_metric(&experiment, &self.resampling));
+        }
+        match &self.paper {
+            Some(PaperResult::Figure(_)) => match judged {
+                Some(judged) => self.judged(&experiment, &settings, &completion, judged),
+                None => Ok(()),
+            },
+            _ => self.report(&experiment, &settings, selected),
+        }
+    }
+
+    /// Scores a mode, and adds its rows.
+    fn score(
+        &mut self,
+        experiment: &Experiment,
+        settings: &Settings,
+        mode: Mode,
+        completion: &Completion,
+        is_timed: bool,
+    ) -> Result<()> {
+        let messages = &*settings.messages;
+        if mode == Mode::Prediction && !has_predictions(experiment, Mode::LeftContext, completion)?
+        {
+            messages.failed("rg-rg is left out: rg1 has no prediction to search with".into());
+            return Ok(());
+        }
+        if !has_predictions(experiment, mode, completion)? {
+            messages.failed(format!("{mode} is left out: it has no prediction").into());
+            return Ok(());
+        }
+        let (scores, report) = self.log.timed("scores", || {
+            let (scores, report) = pipeline::scores(experiment, mode, &completion.model, None)?;
+            let is_current = report.built == 0;
+            Ok(((scores, report), is_current))
+        })?;
+        messages.remarks(&report);
+        let Some(scores) = scores else {
+            self.log.add("scores", experiment, report.planned);
+            return Ok(());
+        };
+        let predictions = experiment.paths().predictions(mode, &completion.model);
+        warn_of_ends(&predictions, &experiment.scoring, messages)?;
+        let row = Row::of_mode(experiment, mode, completion, scores, &self.resampling)?;
+        let passed = self.tests.of_mode(experiment, mode, completion)?;
+        let row = row.with_profile(settings).tested(passed);
+        // What policies trade is seen beside what each mode takes.
+        let row = match is_timed {
+            true => row.timed(experiment, mode, &completion.model)?,
+            false => row,
+        };
+        rows::tell_of_untimed(&row, experiment, mode, completion, messages);
+        self.rows.extend(row.by_metric(experiment, &self.resampling));
+        Ok(())
+    }
+
+    /// Plans the report of an experiment, in which these policies would choose.
+    fn plan(
+        &mut self,
+        experiment: &Experiment,
+        settings: &Settings,
+        chosen: Option<Vec<String>>,
+    ) -> Result<()> {
+        self.is_judged |= chosen.is_some();
+        if let Some(reports) = &self.reports {
+            let folder = reports.folder.join(&experiment.name);
+            let files =
+                report::planned(experiment, settings, &chosen.unwrap_or_default(), &folder)?;
+            self.log.add("report", experiment, files);
+        }
+        Ok(())
+    }
+
+    /// Keeps the judged tasks of an experiment for the figure.
+    fn judged(
+        &mut self,
+        experiment: &Experiment,
+        settings: &Settings,
+        completion: &Completion,
+        judged: Judged,
+    ) -> Result<()> {
+        if self.paper.as_ref().is_some_and(PaperResult::is_walk) {
+            if self.walk.is_none() {
+                self.walk = Some(paper::walk(experiment, &completion.model, &judged)?);
+            }
+            return Ok(());
+        }
+        let passed = [Mode::Without, judged.mode].map(|mode| self.tests.passed(experiment, mode));
+        let metric = rows::metric_name(&self.rows, &experiment.name);
+        let panel = Panel::new(experiment, settings, completion, judged, metric)?;
+        let tested = match passed {
+            [Some(without), Some(with)] => panel.tested(without, with),
+            _ => None,
+        };
+        if !self.panels.iter().any(|other| panel.repeats(other)) {
+            self.panels.push(panel);
+            self.panels.extend(tested);
+        }
+        Ok(())
+    }
+
+    /// Writes the report of an experiment, with the choices of the policies, if reports are asked for.
+    fn report(
+        &mut self,
+        experiment: &Experiment,
+        settings: &Settings,
+        selected: Vec<Selected>,
+    ) -> Result<()> {
+        let Some(reports) = &mut self.reports else {
+            return Ok(());
+        };
+        let folder = reports.folder.join(&experiment.name);
+        let written = self.log.timed("report", || {
+            let written = write_report(experiment, settings, &folder, selected, self.resampling)?;
+            Ok((written, false))
+        })?;
+        self.places.push(format!("report: {}", written.page.display()));
+        reports.add(experiment, written);
+        Ok(())
+    }
+
+    /// Folder of a figure of the paper.
+    fn figure_folder(&self, figure: &Figure) -> Result<PathBuf> {
+        let given = self.request.report.as_ref().and_then(Option::as_ref);
+        Ok(report_folder(given, self.settings)?.join(figure.name()))
+    }
+
+    fn finish(mut self, begin: Instant) -> Result<FinishedRun> {
+        if self.log.is_dry() {
+            return self.finish_plan();
+        }
+        self.tests.check_used()?;
+        rows::compare_with_always(&mut self.rows);
+        let result = match self.paper.take() {
+            Some(PaperResult::Table(table)) => {
+                let mut numbers = Vec::new();
+                for (benchmark, tasks) in &self.tasks {
+                    let model = &self.completion.model;
+                    numbers.extend(rows::measured(&self.rows, benchmark, model, tasks));
+                }
+                RunResult::Table(table.filled_with(numbers, self.settings)?)
+            }
+            Some(PaperResult::Figure(figure)) => match self.walk.take() {
+                Some(walk) => RunResult::Walk(walk),
+                None => {
+                    let folder = self.figure_folder(&figure)?;
+                    self.places.push(format!("figure: {}", page_in(&folder).display()));
+                    RunResult::Figure(figure.draw(&self.panels, self.settings, &folder)?)
+                }
+            },
+            None => RunResult::Rows(Rows(self.rows.clone())),
+        };
+        if let Some(reports) = &self.reports
+            && let Some(index) = reports.write(&*self.settings.messages)?
+        {
+            self.places.push(format!("reports: {}", index.display()));
+        }
+        let after = After {
+            times: self.log.times(begin.elapsed()),
+            rows: self.rows,
+            policies: self.policies,
+            places: self.places,
+        };
+        Ok(FinishedRun { result, after: Some(after) })
+    }
+
+    fn finish_plan(mut self) -> Result<FinishedRun> {
+        let verdict = PlanVerdict::EachTime;
+        let index = self.reports.as_ref().and_then(Reports::index);
+        let index = index.map(|path| Planned::file(path, "page of the reports", verdict.clone()));
+        self.log.add_files("report", index.into_iter().collect());
+        if let Some(PaperResult::Figure(figure)) = &self.paper
+            && self.is_judged
+            && !figure.is_walk()
+        {
+            let page = page_in(&self.figure_folder(figure)?);
+            let page = Planned::file(page, "page, with its charts beside it", verdict);
+            self.log.add_files("figure", vec![page]);
+        }
+        Ok(FinishedRun { result: RunResult::Plan(self.log), after: None })
+    }
+}
+
+/// The policies that the settings choose, with the files of the request.
+fn policies(request: &RunRequest, settings: &Settings, are_functions: bool) -> Result<Policies> {
+    Policies::new(&request.probabilities, request.samples.as_ref(), settings, are_functions)
+}
+
+/// Writes the report of a benchmark, with the choices of the policies.
+fn write_report(
+    experiment: &Experiment,
+    settings: &Settings,
+    folder: &Path,
+    selected: Vec<Selected>,
+    resampling: Resampling,
+) -> Result<Written> {
+    let scoring = scoring(settings, experiment, &report::METRICS);
+    let making = Making::of_scores(scoring, resampling, settings);
+    let mut sources = report::of_cache(experiment, settings)?;
+    sources.extend(selected.into_iter().map(|one| one.source));
+    report::make(experiment, sources, &making, folder)
+}
+
+/// Folders of a benchmark's artifacts.
+fn place(experiment: &Experiment) -> String {
+    let Layout { cache, benchmark, .. } = &experiment.layout;
+    let stages = "{window,vector,retrieval,prompts,predictions,scores}";
+    format!("artifacts: {}", cache.join(stages).join(benchmark).display())
+}

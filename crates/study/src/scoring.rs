@@ -1,0 +1,38 @@
+//! How the predictions of a study are scored.
+
+use std::path::Path;
+
+use anyhow::Result;
+use repoformer_core::metrics::Metric;
+use repoformer_evaluate::conditions::made_with;
+use repoformer_evaluate::score::Scoring;
+use repoformer_pipeline::{Experiment, Messages, Until};
+
+use crate::settings::Settings;
+
+/// Scoring for a command that shows `further` metrics after the default one, unless the settings choose metrics.
+pub fn scoring(settings: &Settings, experiment: &Experiment, further: &[Metric]) -> Scoring {
+    let mut scoring = experiment.scoring.clone();
+    if settings.metrics.is_empty() {
+        let known = scoring.metrics.clone();
+        scoring.metrics.extend(further.iter().filter(|metric| !known.contains(metric)));
+    }
+    scoring
+}
+
+/// Warns of completions that ended after the target's lines, where a cut may look at more.
+///
+/// # Errors
+/// The header of the predictions cannot be read.
+pub fn warn_of_ends(path: &Path, scoring: &Scoring, messages: &dyn Messages) -> Result<()> {
+    let is_short = made_with(path)?.get("until").is_some_and(|until| until == Until::Lines.name());
+    let longer = scoring.recipes().find(|(_, recipe)| !recipe.is_of_lines());
+    if let Some((metric, recipe)) = longer.filter(|_| is_short) {
+        messages.warning_once(format!(
+            "{}: these completions end after as many lines as the target has, and {metric} cuts by {recipe}, which may look at more; \
+             complete with --until tokens for it",
+            path.display()
+        ).into());
+    }
+    Ok(())
+}

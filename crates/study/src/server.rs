@@ -1,0 +1,230 @@
+//! The model that completes, and the server that has it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Result;
+use repoformer_core::completion::{Api, CompletionRequest};
+use repoformer_models::endpoint::{
+    ConnectionSettings, DEFAULT_KEY_VARIABLE, Endpoint, POLICY_KEY_VARIABLE,
+};
+use repoformer_models::server::{Sending, changing_template};
+use repoformer_pipeline::{Asked, Completion, Messages, Server, file_name};
+use repoformer_store::error::Error;
+
+use crate::choices::completion;
+use crate::fail;
+use crate::settings::{Entry, Settings, StyleName};
+
+/// The model that completes: the embedded one, or a server's. `seed` is the first sample's; by batch, no server is asked.
+pub fn model(settings: &Settings, seed: Option<u64>, by_batch: bool) -> Result<Completion> {
+    let mut completion = completion(settings)?;
+    // A server may be there for vectors alone.
+    let is_named = settings.endpoint.is_flag() && settings.embedding_model.is_none();
+    if !completion.is_embedded() || is_named || by_batch {
+        if settings.max_lines.is_chosen() {
+            return fail(
+                "--max-lines is for the embedded model; a model on a server is limited by tokens and stop texts",
+                "use --max-tokens and --stop; scores cut completions to the target's lines",
+            );
+        }
+        let asking = asking(settings, &completion.model, seed);
+        let connected = Connected { url: settings.endpoint.as_deref(), key_variable: None };
+        completion.server = Some(server(settings, asking, connected, by_batch)?);
+        completion.max_lines = None;
+    } else if let Some(key) = settings.chosen_for_server() {
+        return fail(
+            format!("--{key} is for a model on a server; the embedded model is in use"),
+            "name the server and its model with --endpoint and --model, or leave it out",
+        );
+    }
+    completion.check()?;
+    Ok(completion)
+}
+
+/// The model that policies ask, on a server whose key is in another variable than the completion server's.
+pub fn policy_model(settings: &Settings, own: &PolicyServer) -> Result<Completion> {
+    let variable = POLICY_KEY_VARIABLE;
+    let key = std::env::var_os(variable).is_some_and(|key| !key.is_empty());
+    if !key && std::env::var_os(DEFAULT_KEY_VARIABLE).is_some_and(|key| !key.is_empty()) {
+        return fail(
+            format!("{DEFAULT_KEY_VARIABLE} is the completion server's, and {variable} is not set"),
+            format!(
+                "set {variable} to the key of the policy's server; any text, where it needs none"
+            ),
+        );
+    }
+    let asking = CompletionRequest {
+        api: Api::Completions,
+        temperature: 0.0,
+        samples: 1,
+        ..asking(settings, &own.model, None)
+    };
+    let key_variable = key.then(|| variable.to_owned());
+    let connected = Connected { url: Some(&own.url), key_variable };
+    let server = server(settings, asking, connected, false)?;
+    Ok(Completion {
+        model: own.model.clone(),
+        max_tokens: *settings.max_tokens,
+        max_lines: None,
+        server: Some(server),
+    })
+}
+
+/// A model that policies ask, other than the one that completes.
+pub struct PolicyServer {
+    /// Its address.
+    pub url: String,
+    /// Name of the model.
+    pub model: String,
+    /// Layout of the prompts that it was trained on.
+    pub style: StyleName,
+}
+
+/// Requests to a model.
+fn asking(settings: &Settings, model: &str, seed: Option<u64>) -> CompletionRequest {
+    CompletionRequest {
+        api: *settings.api,
+        temperature: *settings.temperature,
+        top_p: *settings.top_p,
+        seed,
+        stop: settings.stop.to_vec(),
+        samples: *settings.samples,
+        ending: *settings.prompt_end,
+        instruction: settings.instruction.get().clone(),
+        ..CompletionRequest::new(model, 1)
+    }
+}
+
+/// Address of a server, and the variable of its key if it is another than usual.
+struct Connected<'a> {
+    url: Option<&'a str>,
+    key_variable: Option<String>,
+}
+
+fn server(
+    settings: &Settings,
+    asking: CompletionRequest,
+    connected: Connected<'_>,
+    by_batch: bool,
+) -> Result<Server> {
+    check(&asking)?;
+    let model = asking.model.as_str();
+    let journal = settings.journal.get().clone().unwrap_or_else(|| {
+        // One process writes to a journal at a time.
+        let shard = settings.shard.map_or(String::new(), |shard| format!(".{}", shard.file_name()));
+        let folder = settings.cache_dir.join("journal");
+        folder.join(format!("{}{shard}.jsonl", file_name(model)))
+    });
+    let mut asked = None;
+    if !by_batch {
+        let endpoint = endpoint(settings, model, connected)?;
+        let sending =
+            Sending { connections: *settings.concurrency, retry_failed: *settings.retry_failed };
+        asked = Some(Asked { endpoint, sending });
+    }
+    let until = settings.until.unwrap_or_default();
+    Ok(Server { asking, until, journal, has_own_journal: settings.journal.is_some(), asked })
+}
+
+/// Refuses combinations that would not do what they say.
+fn check(asking: &CompletionRequest) -> Result<()> {
+    if asking.temperature == 0.0 && asking.samples > 1 {
+        return fail(
+            "--samples asks for several completions, but greedy ones are all alike",
+            "add --temperature 1",
+        );
+    }
+    if asking.stop.iter().any(String::is_empty) {
+        return fail(
+            "--stop is empty, and would end every completion before its first token",
+            "leave it out; is a shell variable not set?",
+        );
+    }
+    Ok(())
+}
+
+fn endpoint(settings: &Settings, model: &str, connected: Connected<'_>) -> Result<Endpoint> {
+    let Connected { url, key_variable } = connected;
+    let Some(url) = url else {
+        return fail(
+            format!("--endpoint is not set, and model {model} is not the embedded one"),
+            "name the server that has it, such as --endpoint http://localhost:8080",
+        );
+    };
+    let timeout = Duration::from_secs_f64(*settings.request_timeout);
+    let connection = ConnectionSettings { timeout, key_variable, ..ConnectionSettings::patient() };
+    let messages = Arc::clone(&settings.messages);
+    Ok(Endpoint::new(url, connection)?.on_retry(move |text| messages.note(text.into())))
+}
+
+/// Checks that a server answers that is about to be asked, before the work that comes first, and warns where it lists other
+/// models alone. A server of which answers are kept was there, and may not be needed again.
+pub fn greet(completion: &Completion, messages: &dyn Messages) -> Result<()> {
+    let Some(Server { asked: Some(Asked { endpoint, .. }), journal, asking, .. }) =
+        &completion.server
+    else {
+        return Ok(());
+    };
+    if journal.metadata().is_ok_and(|file| file.len() > 0) {
+        return Ok(());
+    }
+    check_model(endpoint, (&completion.model, asking.api), &endpoint.greet()?, messages);
+    Ok(())
+}
+
+/// Warns where a server lists other models alone, or changes the prompts of this one.
+pub fn check_model(
+    endpoint: &Endpoint,
+    (model, api): (&str, Api),
+    models: &[String],
+    messages: &dyn Messages,
+) {
+    let latest = format!("{model}:latest");
+    if !models.is_empty() && !models.iter().any(|known| known == model || *known == latest) {
+        messages.warning(
+            format!(
+                "{}: lists no model '{model}', but {}",
+                endpoint.url("/v1/models"),
+                models[..models.len().min(5)].join(", ")
+            )
+            .into(),
+        );
+        return;
+    }
+    if api == Api::Completions
+        && !models.is_empty()
+        && let Some(template) = changing_template(endpoint, model)
+    {
+        let template = template.lines().next().unwrap_or_default();
+        let begin: String = template.chars().take(60).collect();
+        messages.warning(format!(
+            "{}: Ollama puts prompts for '{model}' into the template '{begin}…', so that it does not see them as they are; make a model \
+             of it with the template {{{{ .Prompt }}}} and a num_ctx that holds the prompts (`ollama create`)",
+            endpoint.url("/api/show"),
+        ).into());
+    }
+}
+
+/// Runs work whose answers are kept: after an interruption or an error, a message says how to resume.
+pub fn resumable<T>(
+    completion: &Completion,
+    messages: &dyn Messages,
+    work: impl FnOnce() -> Result<T, Error>,
+) -> Result<T> {
+    let Some(server) = &completion.server else {
+        return Ok(work()?);
+    };
+    let text =
+        format!("{} keeps the answers: the same command resumes there", server.journal.display());
+    let before = messages.on_interruption(Some(text.clone()));
+    let done = work();
+    messages.on_interruption(before);
+    done.map_err(|error| {
+        // A wrong address or key is no interruption.
+        if server.journal.metadata().is_ok_and(|file| file.len() > 0) {
+            messages.announce(&text);
+        }
+        error.into()
+    })
+}

@@ -1,0 +1,421 @@
+//! Every setting, in the order of `--show-settings`.
+
+use std::fmt::Display;
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+use repoformer_core::completion::{Api, Ending};
+use repoformer_core::metrics::Metric;
+use repoformer_core::policy::Policy;
+use repoformer_core::policy::sweep::Clock;
+use repoformer_core::postprocess::{Postprocess, Step};
+use repoformer_core::prompt::style::Style;
+use repoformer_core::repository::Shard;
+use repoformer_core::repository::corpus::Walk;
+use repoformer_core::repository::fragment::Center;
+use repoformer_core::retrieve::rank::Ranker;
+use repoformer_core::retrieve::{Align, HoleGuard, Mode, QueryForm, Ties};
+use repoformer_models::endpoint::{DEFAULT_KEY_VARIABLE, POLICY_KEY_VARIABLE};
+use repoformer_pipeline::Until;
+use repoformer_store::files;
+use repoformer_text::language::Language;
+
+use super::declaration::Allowed::{Number, OneOf, OneOfOr, Switch, Text, Whole};
+use super::declaration::Arity::{Names, Paths, Texts};
+use super::declaration::Effect::{Always, IfInProfile, Layout};
+use super::declaration::{Completable, Group, Setting, variable};
+use super::value::{
+    Entry, FragmentPaths, MetricName, One, OtherModel, PolicyName, Sourced, StyleName,
+    TokenizerName, Unit, Vectorizer,
+};
+use crate::paper::names as paper;
+
+/// The subcommands that complete prompts (`all`: `label all`).
+const COMPLETING: &[&str] = &["complete", "rg-rg", "run", "all", "merge"];
+/// The subcommands that ask a server once for each completion.
+const ASKING: &[&str] = &["complete", "rg-rg", "run", "all", "merge", "serve", "lsp"];
+/// The subcommands that serve editors, where nobody knows tasks.
+const EDITING: &[&str] = &["serve", "lsp"];
+/// The subcommands in which policies choose.
+const CHOOSING: &[&str] = &["run", "serve", "lsp"];
+/// The subcommands that can work on a part of the repositories (`sample`: `label sample` too).
+const SHARED: &[&str] =
+    &["window", "vectorize", "search", "prompt", "rg-rg", "complete", "sample", "eval"];
+/// The subcommands that draw at random.
+const DRAWING: &[&str] =
+    &["complete", "rg-rg", "eval", "compare", "report", "run", "sample", "all"];
+/// The subcommands that score predictions.
+const SCORING: &[&str] = &["eval", "compare", "report", "run"];
+/// The subcommands that cut predictions: to score them, or to search with them.
+const CUTTING: &[&str] = &["eval", "compare", "report", "run", "rg-rg", "window"];
+/// Larger than any file, and small enough to be added to.
+const MOST: u64 = u32::MAX as u64 / 4;
+const COUNT: super::declaration::Allowed = Whole(1..=MOST);
+const LIMIT: super::declaration::Allowed = Whole(0..=MOST);
+
+/// A paper, or its released program, whose settings a profile holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Paper {
+    /// RepoCoder.
+    RepoCoder,
+    /// Repoformer.
+    Repoformer,
+    /// Repoformer's released program.
+    RepoformerProgram,
+    /// CrossCodeEval.
+    CrossCodeEval,
+}
+
+impl Paper {
+    /// True if prompts have the same layout for all models.
+    pub fn has_one_layout(self) -> bool {
+        self != Self::Repoformer
+    }
+}
+
+/// A profile that the program carries.
+#[derive(Debug)]
+pub struct BundledProfile {
+    /// Its name.
+    pub name: &'static str,
+    /// Its file.
+    pub text: &'static str,
+    /// `None` for the demonstration.
+    pub paper: Option<Paper>,
+}
+
+/// Rows: name, paper.
+macro_rules! profiles {
+    ($($name:literal $paper:expr;)*) => {
+        [$(BundledProfile {
+            name: $name,
+            text: include_str!(concat!("../../configs/", $name, ".toml")),
+            paper: $paper,
+        },)*]
+    };
+}
+
+/// The profiles that the program carries.
+pub static BUNDLED: [BundledProfile; 5] = profiles! {
+    "demo" None;
+    "repocoder" Some(Paper::RepoCoder);
+    "repoformer-paper" Some(Paper::Repoformer);
+    "repoformer-release" Some(Paper::RepoformerProgram);
+    "crosscodeeval" Some(Paper::CrossCodeEval);
+};
+
+/// The profile of this name that the program carries.
+pub(super) fn bundled(name: &str) -> Option<&'static BundledProfile> {
+    BUNDLED.iter().find(|profile| profile.name == name)
+}
+
+/// Rows: field, type, key, name of the value, values => help, then the fields that differ from [`Setting::new`].
+macro_rules! settings {
+    ($($group:ident {
+        $($field:ident: $type:ty, $key:literal $name:literal $values:expr => $help:literal $(, $part:ident: $value:expr)*;)*
+    })*) => {
+        /// The declaration of each setting.
+        #[derive(Debug)]
+        pub struct Declared {
+            $($(#[doc = $help] pub $field: Setting,)*)*
+        }
+
+        /// The declarations.
+        pub static DECLARED: Declared = Declared {
+            $($($field: Setting {
+                $($part: $value,)*
+                ..Setting::new(Group::$group, $key, $name, $values, $help)
+            },)*)*
+        };
+
+        /// Every declaration, in the order of `--show-settings`.
+        pub static SETTINGS: &[&Setting] = &[$($(&DECLARED.$field,)*)*];
+
+        /// The value of each setting.
+        #[derive(Debug, Clone)]
+        pub struct Values {
+            $($(#[doc = $help] pub $field: Sourced<$type>,)*)*
+        }
+
+        impl Values {
+            /// The defaults.
+            pub fn usual() -> Result<Self> {
+                Ok(Self { $($($field: Sourced::usual(&DECLARED.$field)?,)*)* })
+            }
+
+            /// Every setting, in the order of their declarations.
+            pub fn entries(&self) -> Vec<&dyn Entry> {
+                vec![$($(&self.$field,)*)*]
+            }
+
+            pub(crate) fn entries_mut(&mut self) -> Vec<&mut dyn Entry> {
+                vec![$($(&mut self.$field,)*)*]
+            }
+        }
+    };
+}
+
+settings! {
+    DataSet {
+        repos_dir: Option<PathBuf>, "repos-dir" "DIR" Text => "Folder that holds one folder per repository, or one repository";
+        repo: Vec<String>, "repo" "NAME" Text => "Use only this repository",
+            arity: Names, default_text: Some("the repositories that the tasks name, or all");
+        tasks: Vec<PathBuf>, "tasks" "FILE" Text => "Task file: JSONL, plain, gzip or zstd", arity: Paths, not_for: EDITING;
+        benchmark: Option<String>, "benchmark" "NAME" Text => "Name of the benchmark's cache folders",
+            default_text: Some("the task file's stem"), not_for: EDITING;
+        cache_dir: One<PathBuf>, "cache-dir" "DIR" Text => "Folder of the cached artifacts", default: Some("data/cache");
+        mode: Vec<Mode>, "mode" "MODE" OneOf(|| names(Mode::ALL)) =>
+            "Source of the queries: none (no retrieval), rg1 (the left context), gt (the ground truth), rg-rg (a prediction), \
+             given (no query: the tasks' own cross-file context); r-g and r-g-r-g are other names of rg1 and rg-rg",
+            other_names: (&Mode::ALIASES, Mode::canonical), arity: Names, default_text: Some("the modes that the stage can serve"), not_for: EDITING;
+        profile: Option<String>, "profile" "NAME" OneOfOr(
+            || BUNDLED.iter().map(|profile| profile.name.to_owned()).collect(),
+            |_| true,
+            "the NAME of configs/NAME.toml in the working folder",
+        ) => "Named set of settings: {names}";
+        config: Option<PathBuf>, "config" "FILE" Text => "File of settings (TOML)",
+            default_text: Some("repoformer.toml in the working folder, if it exists"), in_files: false;
+        shard: Option<Shard>, "shard" "I/N" Text =>
+            "Part of the repositories, by their names: 2/8 is the second of eight; `merge` puts the parts together",
+            default_text: Some("all"), in_files: false, commands: SHARED;
+        threads: One<usize>, "threads" "N" Whole(0..=1024) => "Number of threads; the output does not depend on it",
+            default: Some("0"), default_text: Some("all cores");
+    }
+    Fragments {
+        unit: One<Unit>, "unit" "UNIT" OneOf(|| names(Unit::ALL)) =>
+            "Kind of fragments: overlapping windows, as in RepoCoder, or chunks, as in Repoformer and CrossCodeEval",
+            default: Some("windows");
+        language: Option<Language>, "language" "NAME" OneOf(|| names(Language::ALL)) => "Language of the repositories",
+            default_text: Some("the language of most of the tasks' files"), effect: IfInProfile;
+        walk: One<Walk>, "walk" "NAME" OneOf(|| names(Walk::ALL)) =>
+            "Source files that are read: glob skips hidden files and follows links within the repository, glob-anywhere also those \
+             that lead out of it (RepoCoder); rglob includes hidden files and does not follow links to folders (Repoformer); \
+             git is glob without the files that git ignores (default of serve and lsp)",
+            default: Some("glob"), effect: IfInProfile;
+        window_size: Vec<usize>, "window-size" "N" COUNT => "Number of lines of a window", default: Some("20"), only_for: Some("windows"), arity: Names;
+        slice_size: Vec<usize>, "slice-size" "N" COUNT => "A window starts every window-size / slice-size lines", default: Some("2"), only_for: Some("windows"), arity: Names, alias: Some("slice");
+        center: One<Center>, "center" "NAME" OneOf(|| names([Center::Half, Center::Step])) =>
+            "Number of lines of a window before its centre line: half the window (half), or one step (step)",
+            default: Some("half"), only_for: Some("windows");
+        chunk_size: One<usize>, "chunk-size" "N" COUNT => "Number of non-blank lines of a chunk", default: Some("20"), only_for: Some("chunks");
+        chunk_stride: One<usize>, "chunk-stride" "N" COUNT => "Number of lines from the start of a chunk to the start of the next", default: Some("10"), only_for: Some("chunks");
+        hole_guard: One<HoleGuard>, "hole-guard" "NAME" OneOf(|| names(HoleGuard::ALL)) =>
+            "How the hole is kept out of its own prompt: always (strict), or as in RepoCoder's program (reference)",
+            default: Some("strict"), only_for: Some("windows");
+    }
+    Search {
+        tokenizer: One<TokenizerName>, "tokenizer" "NAME|FILE" Text =>
+            "Tokenizer of one-gram vectors and of budgets: p50k_base, words, or a model's tokenizer.json; prompt style repocoder \
+             always counts tokens of p50k_base",
+            default: Some("p50k_base"), effect: IfInProfile;
+        vectorizer: One<Vectorizer>, "vectorizer" "NAME" OneOf(|| names(Vectorizer::ALL)) =>
+            "Terms that lexical rankers compare: tokens of --tokenizer (one-gram), or words as NLTK cuts them (words: 3.9 to 3.9.2; \
+             words-nltk-3.8: until 3.8.1); dense makes dense vectors instead",
+            default: Some("one-gram"), default_text: Some("one-gram; with chunks, words unless --tokenizer is given");
+        ranker: Vec<Ranker>, "ranker" "NAME" OneOfOr(|| names(Ranker::NAMES), |name| name.parse::<Ranker>().is_ok(), "several fused, as in rrf:jaccard,bm25, or one with a prior of files, as in graph:bm25") =>
+            "Ranker: {names}",
+            default: Some("jaccard"), arity: Texts;
+        top_k: One<usize>, "top-k" "N" Whole(1..=u32::MAX as u64) => "Number of fragments kept per query", default: Some("20");
+        query: One<QueryForm>, "query" "NAME" OneOf(|| names(QueryForm::ALL)) =>
+            "Text to search for; window is RepoCoder's, and each other kind belongs to one mode",
+            default: Some("window"), default_text: Some("window with windows, last-n-lines with chunks");
+        query_lines: One<usize>, "query-lines" "N" COUNT => "Number of lines of a query", default: Some("20");
+        ties: One<Ties>, "ties" "NAME" OneOf(|| names([Ties::Nearest, Ties::Reference])) =>
+            "Order of equal scores: the nearest file first (nearest), or as in Repoformer's program (reference)",
+            default: Some("nearest"), only_for: Some("chunks");
+        max_files: Option<usize>, "max-files" "N" COUNT => "Maximum number of files ranked, the nearest first",
+            default_text: Some("all"), only_for: Some("chunks");
+        max_chunks: Option<usize>, "max-chunks" "N" COUNT => "Maximum number of chunks ranked, those of the nearest files first",
+            default_text: Some("all"), only_for: Some("chunks");
+    }
+    Embeddings {
+        embedding_model: Option<String>, "embedding-model" "NAME" Text => "Model that the server at --endpoint embeds texts with", not_for: EDITING;
+        embedding_batch: One<usize>, "embedding-batch" "N" COUNT => "Number of texts per embedding request", default: Some("64"), not_for: EDITING;
+        embedding_concurrency: One<usize>, "embedding-concurrency" "N" Whole(1..=256) => "Number of simultaneous embedding requests", default: Some("2"), not_for: EDITING;
+        embedding_timeout: One<u64>, "embedding-timeout" "S" Whole(1..=86_400) => "Time limit of an embedding request, in seconds",
+            default: Some("600"), not_for: EDITING;
+        vectors: Option<PathBuf>, "vectors" "FILE" Text =>
+            "Vectors computed elsewhere (JSONL or NPY), of the texts that `vectorize --write-texts` writes", not_for: EDITING;
+        vector_texts: Option<PathBuf>, "vector-texts" "FILE" Text => "Texts that the rows of an NPY file, or the ids of a JSONL file, belong to", not_for: EDITING;
+    }
+    Prompts {
+        max_blocks: One<usize>, "max-blocks" "N" COUNT => "Maximum number of fragments in a prompt", default: Some("10");
+        max_prompt_tokens: One<usize>, "max-prompt-tokens" "N" LIMIT =>
+            "Maximum tokens of a prompt; with prompt style repocoder, the retrieved part alone must have fewer",
+            default: Some("2000");
+        align: One<Align>, "align" "NAME" OneOf(|| names(Align::ALL)) =>
+            "Text shown for a fragment: the fragment (none), the next one (next), the previous one (previous), the lines one stride \
+             further down (extend), the function or class around it (enclosing), the signature of a definition that --ranker \
+             definitions found in it, else the fragment (signature), or what suits the query (auto)",
+            default: Some("auto");
+        fragment_paths: One<FragmentPaths>, "fragment-paths" "NAME" OneOf(|| names(FragmentPaths::ALL)) =>
+            "Path shown for a fragment: within its repository (repository), or with the repository's folder (full)",
+            default: Some("repository");
+        prompt_style: One<StyleName>, "prompt-style" "NAME|FILE" OneOfOr(
+            || names(["repocoder"].into_iter().chain(Style::names()).chain(["attach"])),
+            |name| Path::new(name).exists(),
+            "a template file",
+        ) => "Layout of prompts: {names}; attach writes the tasks with their cross-file context",
+            default: Some("repocoder"), default_text: Some("repocoder with windows, plain with chunks"), effect: Layout;
+        right_context: Vec<bool>, "right-context" "yes|no" OneOf(|| names(["yes", "no"])) => "Whether prompts hold the right context",
+            default: Some("yes"), arity: Names;
+        max_left_tokens: Option<usize>, "max-left-tokens" "N" LIMIT => "Maximum tokens of the left context in a prompt",
+            default_text: Some("all that the budget leaves");
+        max_right_tokens: Option<usize>, "max-right-tokens" "N" LIMIT => "Maximum tokens of the right context in a prompt",
+            default: Some("512");
+        max_cross_file_tokens: Option<usize>, "max-cross-file-tokens" "N" LIMIT => "Maximum tokens of the cross-file context in a prompt",
+            default: Some("512");
+    }
+    Model {
+        model: One<String>, "model" "NAME" Text =>
+            "Model that completes: in-context (the embedded one), or the name of a model of the server at --endpoint",
+            default: Some("in-context");
+        endpoint: Option<String>, "endpoint" "URL" Text =>
+            "OpenAI-compatible server that completes prompts (with --model) or embeds texts (with --embedding-model); \
+             REPOFORMER_API_KEY holds its key";
+        max_tokens: One<usize>, "max-tokens" "N" COUNT => "Maximum tokens of a completion", default: Some("500"), effect: Always;
+        max_lines: Option<usize>, "max-lines" "N" LIMIT => "Maximum lines of a completion by the embedded model",
+            default_text: Some("the number of the target's lines"), commands: &["complete"];
+    }
+    Server {
+        api: One<Api>, "api" "NAME" OneOf(|| names([Api::Completions, Api::Chat])) =>
+            "API of the server: /v1/completions or /v1/chat/completions, whose answers are cut by --postprocess chat,own unless it \
+             says otherwise",
+            default: Some("completions"), commands: COMPLETING;
+        until: Option<Until>, "until" "NAME" OneOf(|| names(Until::ALL)) =>
+            "Where a completion ends: after as many non-blank lines as the target has, read as the server writes them (lines), or at \
+             --max-tokens (tokens)",
+            default_text: Some("lines; tokens for function bodies and chat models, and where scores look at more than the target's lines"),
+            commands: COMPLETING;
+        concurrency: One<usize>, "concurrency" "N" COUNT => "Number of simultaneous requests", default: Some("4"), commands: COMPLETING;
+        samples: One<usize>, "samples" "N" COUNT => "Number of completions per prompt", default: Some("1"), commands: COMPLETING, effect: Always;
+        temperature: One<f64>, "temperature" "T" Number(|number| (0.0..=100.0).contains(&number), "a number from 0 to 100") =>
+            "Temperature; 0 takes the most likely token at each step",
+            default: Some("0"), commands: ASKING, effect: Always;
+        top_p: Option<f64>, "top-p" "P" Number(|number| number > 0.0 && number <= 1.0, "a number above 0 and at most 1") =>
+            "Nucleus sampling: draws among the most likely tokens that together have this probability",
+            default_text: Some("the server's"), commands: ASKING, effect: Always;
+        stop: Vec<String>, "stop" "TEXT" Text => "Text that ends a completion, in addition to those of the prompt style",
+            arity: Texts, commands: ASKING, effect: Always;
+        prompt_end: One<Ending>, "prompt-end" "NAME" OneOf(|| names([Ending::BeforeWhitespace, Ending::AsIs])) =>
+            "White space at the end of a prompt: sent (as-is), or not sent and removed from the start of the completion \
+             (before-whitespace)",
+            default: Some("before-whitespace"), commands: ASKING;
+        instruction: Option<String>, "instruction" "TEXT" Text => "System message for a chat model",
+            default_text: Some("to continue the code and write nothing else"), commands: COMPLETING;
+        request_timeout: One<f64>, "request-timeout" "S" Number(|seconds| seconds > 0.0 && seconds < 1e9, "a number above 0") =>
+            "Time limit of a request, in seconds",
+            default: Some("600"), commands: ASKING;
+        retry_failed: One<bool>, "retry-failed" "" Switch => "Repeat the requests that failed", default: Some("no"), commands: COMPLETING;
+        journal: Option<PathBuf>, "journal" "FILE" Text => "File that keeps the answers as they arrive",
+            default_text: Some("journal/MODEL.jsonl in the cache"), commands: COMPLETING;
+    }
+    Scores {
+        paper: Option<String>, "paper" "TABLE" OneOf(paper::names) =>
+            "Print a table or the numbers of a figure of the Repoformer paper instead, with this run's numbers and the paper's; figures are \
+             drawn in the report's folder",
+            commands: &["run"];
+        paper_model: Option<String>, "paper-model" "NAME" Text => "Model of the paper whose numbers stand beside this run's",
+            commands: &["run"], default_text: Some("the first of the table");
+        paper_dataset: Option<String>, "paper-dataset" "NAME" OneOf(|| names(paper::DATASETS)) =>
+            "Data set of the paper that the tasks are of, or stand for", commands: &["run"],
+            default_text: Some("the one that their path names, or RepoEval; chunks are of CrossCodeLongEval");
+        beside: Vec<OtherModel>, "beside" "MODEL[@STYLE]" Text =>
+            "Another model of figures 3, 6, 7 and 10, whose predictions an earlier run left in this cache, with its prompt style where it \
+             has another",
+            commands: &["run"], arity: Texts;
+        metrics: Vec<MetricName>, "metrics" "NAME" OneOf(|| names(Metric::ALL).into_iter().chain(["all".into()]).collect()) =>
+            "Metric; policies and gains use the first",
+            arity: Names, commands: SCORING, effect: Always,
+            default_text: Some(
+                "repocoder; for chunks and function bodies repoformer, after which eval and compare show repocoder; a report shows both"
+            );
+        postprocess: Option<Postprocess>, "postprocess" "STEPS" OneOfOr(
+            || names(["own", "none", "chat"].into_iter().chain(Step::ALL.map(Step::name))),
+            |text| text.parse::<Postprocess>().is_ok(),
+            "several steps separated by commas, of which the last may be own",
+        ) =>
+            "How predictions are cut before they are scored: as each metric's own program does (own), not at all (none), or by these \
+             steps; chat (thoughts, fences, chatter, echo) leaves only the code of chat answers, in queries of mode rg-rg too; \
+             known: {names}",
+            commands: CUTTING, effect: Always, default_text: Some("own; for answers of the chat API chat,own; none for --pairs");
+    }
+    Policies {
+        policy: Vec<PolicyName>, "policy" "NAME[@T]" OneOfOr(
+            || names(Policy::ALL),
+            |text| text.split_once('@').is_some_and(|(name, _)| name.parse::<Policy>().is_ok()),
+            "one with a threshold, as in learned@0.2, or with a share of the tasks, learned@30%",
+        ) => "Add a row for a policy: {names}",
+            arity: Names, commands: CHOOSING;
+        policy_endpoint: Option<String>, "policy-endpoint" "URL" Text =>
+            "Server of the model that policy self asks, where it is another than the one that completes; \
+             REPOFORMER_POLICY_API_KEY holds its key",
+            commands: &["run"];
+        policy_model_name: Option<String>, "policy-model-name" "NAME" Text => "Name of that model", commands: &["run"];
+        policy_prompt_style: One<StyleName>, "policy-prompt-style" "NAME|FILE" OneOfOr(
+            || names(Style::names()),
+            |name| Path::new(name).exists(),
+            "a template file",
+        ) => "Layout of that model's prompts: {names}",
+            default: Some("repoformer"), commands: &["run"];
+        clock: One<Clock>, "clock" "NAME" OneOf(|| names(Clock::ALL)) =>
+            "Parts of a request that run at the same time in column latency ms: all (parallel), as in the paper, or none (serial)",
+            default: Some("parallel"), commands: &["run"], effect: IfInProfile;
+        policy_model: Vec<PathBuf>, "policy-model" "FILE" Text => "Trained policy, from `policy train`; bundled is a learned-scored that comes along",
+            arity: Paths,
+            default_text: Some(
+                "`run` trains learned policies, and each scores a repository after training on the others; `serve` and `lsp` take bundled for \
+                 learned-scored"
+            ),
+            commands: CHOOSING;
+    }
+    Statistics {
+        seed: Option<u64>, "seed" "N" Whole(0..=u64::MAX) => "Seed of samples, intervals and tests: the same seed gives the same output",
+            default_text: Some("0, or the server's"), commands: DRAWING;
+        // Fewer leave nothing outside of 95 %, and a million already take minutes.
+        resamples: One<usize>, "resamples" "N" Whole(100..=1_000_000) => "Number of resamples of an interval",
+            default: Some("10000"), commands: SCORING;
+    }
+}
+
+fn names<T: Display>(values: impl IntoIterator<Item = T>) -> Vec<String> {
+    values.into_iter().map(|value| value.to_string()).collect()
+}
+
+/// The setting of a key.
+pub(super) fn declared(key: &str) -> Option<&'static Setting> {
+    SETTINGS.iter().find(|setting| setting.key == key).copied()
+}
+
+/// The values of a setting's flag, for completions; those that clap lists are not among them.
+pub fn completable(key: &str) -> Option<Completable> {
+    let setting = declared(key)?;
+    let names = match &setting.values {
+        OneOf(_) => Vec::new(),
+        _ if *setting == DECLARED.profile => profiles(),
+        _ if *setting == DECLARED.tokenizer => vec!["p50k_base".into(), "words".into()],
+        _ if *setting == DECLARED.model => vec!["in-context".into()],
+        _ => setting.names(),
+    };
+    Some(Completable { names, is_list: matches!(setting.arity, Names | Paths) })
+}
+
+/// Flags of servers, and the variables that hold their keys.
+pub static KEY_VARIABLES: [(&Setting, &str); 2] =
+    [(&DECLARED.endpoint, DEFAULT_KEY_VARIABLE), (&DECLARED.policy_endpoint, POLICY_KEY_VARIABLE)];
+
+/// Environment variable of a setting; `None` where the key is of none.
+pub fn variable_of(key: &str) -> Option<String> {
+    declared(key).map(|setting| variable(setting.key))
+}
+
+/// Names of the bundled profiles, and of those in the working folder.
+pub(super) fn profiles() -> Vec<String> {
+    let files = files::read_dir("configs").into_iter().flatten().flatten();
+    let name =
+        |file: files::DirEntry| Some(file.file_name().to_str()?.strip_suffix(".toml")?.to_owned());
+    let mut own: Vec<String> = files.filter_map(name).collect();
+    own.retain(|name| bundled(name).is_none());
+    own.sort_unstable();
+    BUNDLED.iter().map(|profile| profile.name.to_owned()).chain(own).collect()
+}

@@ -1,0 +1,138 @@
+//! Chosen settings that contradict the profile of a paper.
+
+use std::fmt;
+
+use serde_json::{Value, json};
+
+use super::declaration::{Effect, Group, Setting};
+use super::declared::{Paper, declared};
+use super::resolved::{PaperProfile, Settings};
+use super::value::{Entry, Source, StyleName};
+
+/// A setting that contradicts the profile in force.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Departure {
+    /// Key of the setting.
+    pub key: &'static str,
+    /// Value in force.
+    pub value: String,
+    /// Value in the profile, or in the paper.
+    pub usual: String,
+}
+
+impl Departure {
+    /// Names departures in a line: `not as in profile crosscodeeval: metrics = repocoder instead of crosscodeeval`.
+    pub fn line(what: &str, departures: &[Self]) -> String {
+        let each: Vec<String> = departures.iter().map(Self::to_string).collect();
+        format!("not as {what}: {}", each.join(", "))
+    }
+
+    /// Returns `{"setting", "value", "usual"}`.
+    pub fn to_record(&self) -> Value {
+        json!({"setting": self.key, "value": self.value, "usual": self.usual})
+    }
+}
+
+impl fmt::Display for Departure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} = {} instead of {}", self.key, self.value, self.usual)
+    }
+}
+
+impl PaperProfile {
+    /// True if the paper fixes the setting.
+    fn fixes(&self, setting: &Setting) -> bool {
+        match setting.effect {
+            Effect::Always => true,
+            Effect::IfInProfile => {
+                let entry = self.settings.entry(setting);
+                entry.is_some_and(|entry| matches!(entry.source(), Source::Profile(_)))
+            }
+            Effect::Layout => self.paper.has_one_layout(),
+            Effect::Never => false,
+        }
+    }
+}
+
+impl Settings {
+    /// Name of the paper's profile in force.
+    pub fn paper_profile(&self) -> Option<&'static str> {
+        self.paper_profile.as_ref().map(|profile| profile.name)
+    }
+
+    /// The paper whose profile is in force.
+    pub fn paper(&self) -> Option<Paper> {
+        self.paper_profile.as_ref().map(|profile| profile.paper)
+    }
+
+    /// Chosen settings that contradict the paper's profile in force. Settings whose several values are compared with each other,
+    /// such as rankers, are no contradiction.
+    pub fn departures(&self) -> Vec<Departure> {
+        self.entries().into_iter().filter_map(|entry| self.departure(entry)).collect()
+    }
+
+    /// The departure of a setting, if its value was chosen and contradicts the profile in force.
+    fn departure(&self, entry: &dyn Entry) -> Option<Departure> {
+        // Nobody chose the values that a subcommand sets.
+        let is_chosen = !entry.is_default() && !matches!(entry.source(), Source::Subcommand(_));
+        is_chosen.then(|| self.departure_of(entry.setting(), &entry.texts()))?
+    }
+
+    /// The departure of these values, if they contradict the profile in force.
+    fn departure_of(&self, setting: &'static Setting, values: &[String]) -> Option<Departure> {
+        let profile = self.paper_profile.as_ref().filter(|profile| profile.fixes(setting))?;
+        let is_varied = values.len() > 1 && setting.group != Group::Scores;
+        // Tasks with their contexts, which no model completes, have no layout.
+        let is_varied = is_varied
+            || setting.effect == Effect::Layout && *self.prompt_style == StyleName::Attach;
+        let usual = profile.settings.entry(setting).map_or_else(Vec::new, Entry::texts);
+        let usual = match &usual[..] {
+            [] => setting.default_text.unwrap_or("not set").to_owned(),
+            usual => usual.join(","),
+        };
+        let departure = Departure { key: setting.key, value: values.join(","), usual };
+        (!is_varied && departure.value != departure.usual).then_some(departure)
+    }
+
+    /// Departures of a command that uses these settings alone.
+    pub fn departures_among(&self, is_used: impl Fn(&Setting) -> bool) -> Vec<Departure> {
+        let used = self.entries().into_iter().filter(|entry| is_used(entry.setting()));
+        used.filter_map(|entry| self.departure(entry)).collect()
+    }
+
+    /// The departures of these settings, in whose place flags of the command's own may stand.
+    pub fn departures_with(&self, flags: &[(&'static Setting, Option<&str>)]) -> Vec<Departure> {
+        let departure = |(setting, flag): &(&'static Setting, Option<&str>)| match flag {
+            Some(value) => self.departure_of(setting, &[(*value).to_owned()]),
+            None => self.departure(self.entry(setting)?),
+        };
+        flags.iter().filter_map(departure).collect()
+    }
+
+    /// Departures for tasks of any kind.
+    pub fn departures_of_kinds(&self) -> Vec<Departure> {
+        let mut all = self.departures();
+        let of_functions = self.of_functions().departures();
+        let more: Vec<_> = of_functions.into_iter().filter(|one| !all.contains(one)).collect();
+        all.extend(more);
+        all
+    }
+
+    /// The departure from a value that the setting of a key usually has.
+    pub fn departure_from(&self, key: &str, usual: &str) -> Option<Departure> {
+        let setting = declared(key)?;
+        let value = self.entry(setting)?.texts().join(",");
+        (value != usual).then(|| Departure { key: setting.key, value, usual: usual.to_owned() })
+    }
+
+    /// The line that names the departures from the paper's profile in force, if there are any.
+    pub fn departure_line(&self) -> Option<String> {
+        self.line_of(&self.departures())
+    }
+
+    /// The line that names these departures from the paper's profile in force, if there are any.
+    pub fn line_of(&self, departures: &[Departure]) -> Option<String> {
+        let profile = self.paper_profile().filter(|_| !departures.is_empty())?;
+        Some(Departure::line(&format!("in profile {profile}"), departures))
+    }
+}

@@ -1,0 +1,24 @@
+//! Settings: declared once, given by flags, the environment, a file or a profile, and typed from then on.
+
+mod declaration;
+mod declared;
+mod departure;
+mod resolved;
+mod sources;
+mod value;
+
+pub use declaration::{
+    Allowed, Arity, Completable, Given, Group, Invocation, OtherNames, Setting, expected_whole,
+    variable,
+};
+pub use declared::{
+    BUNDLED, BundledProfile, DECLARED, Declared, KEY_VARIABLES, Paper, SETTINGS, Values,
+    completable, variable_of,
+};
+pub use departure::Departure;
+pub use resolved::Settings;
+pub use sources::{COMPLETION, check_environment, profile_values};
+pub use value::{
+    Entry, FragmentPaths, MetricName, OtherModel, PolicyName, Source, Sourced, StyleName,
+    TokenizerName, Unit, Vectorizer,
+};

@@ -1,0 +1,201 @@
+//! Settings of the environment, of files and of profiles.
+
+use std::path::Path;
+
+use anyhow::{Result, anyhow, bail};
+use repoformer_store::error::{Access, Error};
+use repoformer_store::files;
+use repoformer_text::names::{did_you_mean, nearest};
+
+use super::declaration::{Allowed, Given, Group, PREFIX, Setting, variable};
+use super::declared::{DECLARED, SETTINGS, bundled, declared, profiles};
+use crate::fail;
+
+/// The file of settings that is read where no other is named.
+pub(super) const FOUND_BY_ITSELF: &str = "repoformer.toml";
+
+/// Variable by which a shell asks for completions.
+pub const COMPLETION: &str = "REPOFORMER_COMPLETE";
+
+/// Variables that are not settings: the server's key, the mark of test runs, that of completions, and what the project's own
+/// tests read.
+const OTHER_VARIABLES: [&str; 13] = [
+    "API_KEY", "POLICY_API_KEY", "SERVE_TOKEN", "RUN", "COMPLETE", "CORPORA", "CORPUS",
+    "EMBEDDINGS", "EMBEDDINGS_MODEL", "FIXTURES", "LABELS", "NLTK_WORDS", "NLTK_38_WORDS",
+];
+
+/// Contents of a file of settings.
+#[derive(Debug, Default)]
+pub struct FileSettings {
+    pub all: Given,
+    /// Its section `[function]`.
+    pub of_functions: Given,
+}
+
+/// Refuses environment variables that look like settings and are none.
+pub fn check_environment() -> Result<()> {
+    environment().map(drop)
+}
+
+/// The settings that the environment holds.
+pub(super) fn environment() -> Result<Given> {
+    let mut found = Given::default();
+    for (name, value) in std::env::vars_os() {
+        let (name, value) = (name.to_string_lossy(), value.to_string_lossy());
+        let Some(rest) = name.strip_prefix(PREFIX) else {
+            continue;
+        };
+        if OTHER_VARIABLES.contains(&rest) || value.is_empty() {
+            continue;
+        }
+        let Some(setting) = SETTINGS.iter().copied().find(|one| variable(one.key) == name) else {
+            let names: Vec<String> = SETTINGS.iter().map(|one| variable(one.key)).collect();
+            let names = names.iter().map(|name| &name[PREFIX.len()..]);
+            return fail(
+                format!("unknown environment variable {name}"),
+                meant(rest, names, PREFIX, "variable"),
+            );
+        };
+        found.insert(setting, setting.split(&value));
+    }
+    Ok(found)
+}
+
+/// Hint at the setting that was probably meant; where none is like it, the nearest, and where all are listed.
+fn meant<'n>(
+    given: &str,
+    known: impl Iterator<Item = &'n str> + Clone,
+    prefix: &str,
+    noun: &str,
+) -> String {
+    if let Some(name) = repoformer_text::names::meant(given, known.clone()) {
+        return format!("did you mean '{prefix}{name}'?");
+    }
+    let nearest = nearest(given, known).unwrap_or_default();
+    format!(
+        "the nearest {noun} is '{prefix}{nearest}'; `repoformer run --show-settings` lists all settings"
+    )
+}
+
+pub(super) fn read_profile(name: &str) -> Result<FileSettings> {
+    let own = Path::new("configs").join(format!("{name}.toml"));
+    if own.is_file() {
+        return read_file(&own);
+    }
+    match bundled(name) {
+        Some(profile) => parse(profile.text, &format!("profile {name}")),
+        None => {
+            let names = profiles();
+            fail(
+                format!("unknown profile '{name}'; known: {}", names.join(", ")),
+                did_you_mean(name, names.iter().map(String::as_str)).unwrap_or_else(|| {
+                    format!("a profile of your own is configs/{name}.toml in the working folder")
+                }),
+            )
+        }
+    }
+}
+
+/// The values of a setting in the text of a bundled profile.
+pub fn profile_values(text: &str, setting: &Setting) -> Option<Vec<String>> {
+    parse(text, "profile").ok()?.all.get(setting).map(<[String]>::to_vec)
+}
+
+pub(super) fn read_file(path: &Path) -> Result<FileSettings> {
+    let text = files::read_to_string(path).map_err(|reason| Error::Io {
+        path: path.to_owned(),
+        access: Access::Read,
+        action: "read this configuration",
+        reason,
+    })?;
+    parse(&text, &path.display().to_string())
+}
+
+pub(super) fn parse(text: &str, name: &str) -> Result<FileSettings> {
+    let mut table: toml::Table = text
+        .parse()
+        .map_err(|e: toml::de::Error| anyhow!("{name}: {}", e.to_string().trim_end()))?;
+    let of_functions = match table.remove(FUNCTIONS) {
+        Some(toml::Value::Table(section)) => given(&section, name)?,
+        Some(_) => bail!("{name}: {FUNCTIONS} must be a section, [{FUNCTIONS}]"),
+        None => Given::default(),
+    };
+    let is_of_all = |setting: &&Setting| {
+        setting.group == Group::DataSet
+            || [&DECLARED.unit, &DECLARED.model, &DECLARED.endpoint].contains(setting)
+    };
+    let settings = of_functions.iter().map(|(setting, _)| setting);
+    if let Some(Setting { key, .. }) = settings.into_iter().find(is_of_all) {
+        return fail(
+            format!("{name}: '{key}' cannot depend on the tasks' kind"),
+            format!("set it outside of [{FUNCTIONS}]"),
+        );
+    }
+    Ok(FileSettings { all: given(&table, name)?, of_functions })
+}
+
+/// Section of a file with the settings of tasks whose holes are function bodies.
+const FUNCTIONS: &str = "function";
+
+/// The settings of a table.
+fn given(table: &toml::Table, name: &str) -> Result<Given> {
+    let mut found = Given::default();
+    for (key, value) in table {
+        let Some(setting) = declared(key).filter(|setting| setting.in_files) else {
+            let known = SETTINGS.iter().filter(|setting| setting.in_files);
+            return fail(
+                format!("{name}: unknown key '{key}'"),
+                meant(key, known.map(|setting| setting.key), "", "key"),
+            );
+        };
+        let values = match value {
+            toml::Value::Array(list) if setting.is_list() => {
+                list.iter().map(|value| scalar(setting, value, name)).collect::<Result<_>>()?
+            }
+            single => setting.split(&scalar(setting, single, name)?),
+        };
+        found.insert(setting, values);
+    }
+    Ok(found)
+}
+
+/// One value of a file as text.
+fn scalar(setting: &Setting, value: &toml::Value, name: &str) -> Result<String> {
+    let expected = match (value, &setting.values) {
+        (toml::Value::String(text), _) => return Ok(text.clone()),
+        (toml::Value::Integer(number), _) => return Ok(number.to_string()),
+        (toml::Value::Float(number), Allowed::Number(..)) => return Ok(number.to_string()),
+        (toml::Value::Boolean(is), Allowed::Switch) => {
+            return Ok(if *is { "yes" } else { "no" }.into());
+        }
+        (_, Allowed::Whole(_)) => "a whole number",
+        (_, Allowed::Number(..)) => "a number",
+        (_, Allowed::Switch) => "true or false",
+        _ => "a text",
+    };
+    bail!("{name}: {} must be {expected}, not {}", setting.key, value.type_str())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::declared::{BUNDLED, BundledProfile};
+    use super::*;
+
+    #[test]
+    fn bundled_files_hold_known_keys_and_values() {
+        for BundledProfile { name, text, .. } in &BUNDLED {
+            let file = parse(text, name).unwrap();
+            for (setting, values) in file.all.iter().chain(file.of_functions.iter()) {
+                values.iter().for_each(|value| setting.check(value, name).unwrap());
+            }
+        }
+    }
+
+    #[test]
+    fn other_variables_are_not_settings() {
+        for name in OTHER_VARIABLES {
+            let name = format!("{PREFIX}{name}");
+            assert!(SETTINGS.iter().all(|setting| variable(setting.key) != name));
+        }
+    }
+}

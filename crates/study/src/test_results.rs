@@ -1,0 +1,124 @@
+//! Unit-test results of a run's predictions.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+
+use anyhow::Result;
+use repoformer_core::retrieve::Mode;
+use repoformer_evaluate::executed::{Executed, is_of, read_executed};
+use repoformer_pipeline::{Completion, Experiment};
+
+use crate::fail;
+use crate::policies::Selected;
+
+/// Results of `eval --exec` by mode, and those that were found for the benchmark at work.
+#[derive(Debug, Default)]
+pub struct TestResults {
+    files: Vec<(Mode, PathBuf)>,
+    /// Places of the files that some benchmark used.
+    used: BTreeSet<usize>,
+    passed: BTreeMap<(String, Mode), BTreeMap<usize, f64>>,
+}
+
+impl TestResults {
+    /// The files that `MODE=FILE` names.
+    ///
+    /// # Errors
+    /// One names no mode, or cannot be read.
+    pub fn new(given: &[String]) -> Result<Self> {
+        let mut files = Vec::new();
+        for given in given {
+            let Some((mode, path)) = given.split_once('=') else {
+                return fail(
+                    format!("--exec '{given}' does not say which mode's results these are"),
+                    "name it: --exec rg1=FILE",
+                );
+            };
+            repoformer_store::jsonl::open(path.as_ref())?;
+            files.push((mode.parse()?, path.into()));
+        }
+        Ok(Self { files, ..Self::default() })
+    }
+
+    /// Refuses results of completions without retrieval or with it alone: what is shown are both.
+    pub fn check_pairs(&self) -> Result<()> {
+        let has = |is_it: fn(Mode) -> bool| self.files.iter().any(|(mode, _)| is_it(*mode));
+        let (without, with) =
+            (has(|mode| mode == Mode::Without), has(|mode| mode != Mode::Without));
+        if without == with {
+            return Ok(());
+        }
+        fail(
+            "--exec has the results of one mode, and tables and figures of the paper compare two",
+            "give both: --exec none=FILE --exec rg1=FILE",
+        )
+    }
+
+    /// Pass rates of a mode's predictions by row; empty where no file is of these.
+    pub fn of_mode(
+        &mut self,
+        experiment: &Experiment,
+        mode: Mode,
+        completion: &Completion,
+    ) -> Result<BTreeMap<usize, f64>> {
+        let predictions = experiment.paths().predictions(mode, &completion.model);
+        for (place, (of, path)) in self.files.iter().enumerate() {
+            if *of != mode || is_of(path, &predictions)? == Some(false) {
+                continue;
+            }
+            let found = read_executed(path, mode.name())?;
+            let tasks = experiment.tasks()?.tasks();
+            let is_known = |(row, one): (&usize, &Executed)| {
+                let place = tasks.binary_search_by_key(row, |task| task.row);
+                place.is_ok_and(|place| tasks[place].id == one.task_id)
+            };
+            if found.is_empty() || !found.iter().all(is_known) {
+                continue;
+            }
+            self.used.insert(place);
+            let rates = found.iter().filter_map(|(row, one)| Some((*row, one.pass_rate?)));
+            let rates: BTreeMap<usize, f64> = rates.collect();
+            self.passed.insert((experiment.name.clone(), mode), rates.clone());
+            return Ok(rates);
+        }
+        Ok(BTreeMap::new())
+    }
+
+    /// Pass rates of a mode that were found before.
+    pub fn passed(&self, experiment: &Experiment, mode: Mode) -> Option<&BTreeMap<usize, f64>> {
+        self.passed.get(&(experiment.name.clone(), mode))
+    }
+
+    /// Pass rates of what a policy chose, by row.
+    pub fn of_policy(
+        &self,
+        experiment: &Experiment,
+        selected: &Selected,
+    ) -> Result<BTreeMap<usize, f64>> {
+        let of = |mode| self.passed(experiment, mode);
+        let (Some(without), Some(with)) = (of(Mode::Without), of(selected.mode)) else {
+            return Ok(BTreeMap::new());
+        };
+        let chosen = selected.source.retrieved.as_ref();
+        let rate = |(row, without): (&usize, &f64)| {
+            let retrieves = chosen.is_some_and(|rows| rows.contains(row));
+            Some((*row, if retrieves { *with.get(row)? } else { *without }))
+        };
+        Ok(without.iter().filter_map(rate).collect())
+    }
+
+    /// Refuses a file that belongs to none of the predictions.
+    pub fn check_used(&self) -> Result<()> {
+        let unused = self.files.iter().enumerate().find(|(place, _)| !self.used.contains(place));
+        match unused {
+            None => Ok(()),
+            Some((_, (mode, path))) => fail(
+                format!(
+                    "{}: holds no test results of these predictions of mode {mode}",
+                    path.display()
+                ),
+                "run their tests: `eval --exec --per-task --format jsonl -o FILE`, with this run's settings",
+            ),
+        }
+    }
+}

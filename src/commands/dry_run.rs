@@ -1,0 +1,41 @@
+//! Dry runs of a stage.
+
+use std::path::Path;
+
+use anyhow::Result;
+use clap::Args;
+use repoformer_study::stage_log::StageLog;
+
+use crate::output::{is_verbose, write_data};
+use crate::table::{ScoreFormat, written};
+
+/// Flags of a stage that can run dry.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct DryRunFlags {
+    /// Print which artifacts would be made, and why, and make none
+    #[arg(long)]
+    dry_run: bool,
+    /// Format of what --dry-run prints
+    #[arg(long, value_name = "FORMAT", default_value = "text", requires = "dry_run")]
+    format: ScoreFormat,
+}
+
+impl DryRunFlags {
+    /// An empty log of the stage.
+    pub(crate) fn log(&self) -> StageLog {
+        stage_log(self.dry_run)
+    }
+
+    /// Prints the artifacts of a dry run.
+    pub(crate) fn finish(&self, log: &StageLog) -> Result<()> {
+        match log.is_dry() {
+            true => write_data(Path::new("-"), written(log, self.format)?),
+            false => Ok(()),
+        }
+    }
+}
+
+/// An empty log of stages, which are run or planned.
+pub(crate) fn stage_log(is_dry: bool) -> StageLog {
+    StageLog::new(is_dry, is_verbose())
+}
