@@ -11,6 +11,7 @@ use repoformer_core::prompt::style::DecisionFrame;
 use repoformer_core::retrieve::Mode;
 use repoformer_core::task::Task;
 use repoformer_evaluate::mode_scores::{ModeScores, ScoredTask};
+use repoformer_evaluate::scored::{Trained, score};
 use repoformer_pipeline as pipeline;
 use repoformer_pipeline::{
     Completion, Experiment, Latency, PlanVerdict, Planned, PromptLayout, Selective, SignalSources,
@@ -22,7 +23,7 @@ use repoformer_store::error::Error;
 use super::chosen::{Chosen, tell_of_shares, tell_threshold};
 use super::experiments::experiment_like;
 use super::judged::{Judged, JudgedPolicy};
-use super::policy::scored::{Trained, lacking, score};
+use super::policy::lacking;
 use super::report::Source;
 use super::server::{self, PolicyServer, policy_model, resumable};
 use super::session::seed;
@@ -139,7 +140,9 @@ impl Policies {
         let generator = Some(completion.model.as_str());
         let metric = Some(experiment.scoring.first().name());
         let fragments = (mode != Mode::Given).then(|| experiment.fragments_name());
-        self.trained.warn(&found.examples, generator, metric, fragments.as_deref());
+        let fragments = fragments.as_deref();
+        let warnings = self.trained.warnings(&found.examples, generator, metric, fragments);
+        warnings.iter().for_each(output::warning);
         self.warn_of_targets(experiment, &found.examples);
         let (mut all, mut policies) = (Vec::new(), Vec::new());
         let mut possible = self.possible(experiment, &decisions);

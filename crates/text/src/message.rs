@@ -63,6 +63,16 @@ pub enum UserChoice {
     DrawTasks,
     /// Judging labels.
     ScoreAsLabels,
+    /// File of a trained policy.
+    TrainedPolicy,
+    /// Training a policy anew.
+    PolicyTraining,
+    /// Samples of completions without retrieval.
+    EntropySamples,
+    /// Probability that a model gives the token that requests retrieval.
+    RetrievalProbability,
+    /// Whether a model finds the token that requests retrieval likelier than any other.
+    RetrievalLikeliest,
     /// Writing a table as JSON lines.
     WriteAsJsonLines,
     /// Converting repositories to folders.
@@ -132,6 +142,11 @@ named! {
     WindowAndSearchStages = "window and search stages",
     DrawTasks = "draw tasks from repositories",
     ScoreAsLabels = "score it as labels",
+    TrainedPolicy = "trained policy",
+    PolicyTraining = "train the policy again",
+    EntropySamples = "several samples of each completion",
+    RetrievalProbability = "the probability of the token that requests retrieval",
+    RetrievalLikeliest = "whether the token that requests retrieval is the likeliest",
     WriteAsJsonLines = "write it as JSON lines",
     ConvertToFolders = "convert it to folders",
     ConvertToPredictions = "convert it to predictions",

@@ -8,7 +8,6 @@ use repoformer_core::policy::model::{Calibration, FeatureCurve, PolicyModel, Tra
 use repoformer_store::frame::ColumnType::{Number, Text};
 use serde_json::{Value, json};
 
-use super::scored::read_model;
 use crate::output::{check_output, group, write_data};
 use crate::table::{ScoreFormat, written};
 use repoformer_evaluate::table::{NamedColumn, Printable, Table, columns, signed};
@@ -46,7 +45,7 @@ pub(super) fn trained_on(training: &Training) -> String {
 pub(super) fn run(args: &PolicyExplainArgs) -> Result<()> {
     let format = ScoreFormat::of(args.format, &args.output)?;
     check_output(Some(&args.output), [&args.file])?;
-    let policy = read_model(&args.file)?;
+    let policy = PolicyModel::open(&args.file)?;
     let features = by_spread(&policy, args.top);
     write_data(&args.output, written(&Explanation { policy: &policy, features }, format)?)
 }

@@ -12,7 +12,7 @@ use repoformer_store::frame::Frame;
 use serde_json::{Map, Value, json};
 
 use super::explain::trained_on;
-use super::scored::lacking;
+use super::lacking;
 use crate::output::{self, check_output, fail, group, write_data};
 use crate::records_output::RecordsOutput;
 use crate::settings::Listed;

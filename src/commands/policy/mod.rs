@@ -3,16 +3,18 @@
 mod explain;
 mod labels;
 mod page;
-pub(super) mod scored;
 mod sweep;
 mod tables;
 
 use anyhow::Result;
 use clap::Subcommand;
+use repoformer_core::policy::Policy;
 
 use explain::PolicyExplainArgs;
 use labels::{PolicyFeaturesArgs, PolicyTrainArgs};
 use sweep::PolicySweepArgs;
+
+use crate::choices::in_flags;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum PolicyCommand {
@@ -24,6 +26,11 @@ pub(crate) enum PolicyCommand {
     Sweep(Box<PolicySweepArgs>),
     /// Write the features of labelled instances, for a learner of your own
     Features(PolicyFeaturesArgs),
+}
+
+/// Names the data that a policy lacks, and the flags that produce them.
+pub(super) fn lacking(policy: Policy) -> String {
+    in_flags(&policy.lacking())
 }
 
 pub(crate) fn run(command: &PolicyCommand) -> Result<()> {

@@ -13,13 +13,14 @@ use repoformer_store::error::{Error, RequestPart};
 use repoformer_store::progress::Work;
 
 use super::labels::{LabelFlags, read_labels};
+use super::lacking;
 use super::page;
-use super::scored::{Scored, Trained, lacking, score};
 use super::tables::{self, AllSwept, Swept};
 use crate::commands::session::{page_in, seed, warn_of_some_departures};
 use crate::output::{self, check_output, fail, group, hinted, unknown, write_data};
 use crate::settings::{DECLARED, Listed, Settings};
 use crate::table::{ScoreFormat, written};
+use repoformer_evaluate::scored::{Scored, Trained, score};
 use repoformer_evaluate::table::with_embedding;
 
 #[derive(Debug, Args)]
@@ -194,13 +195,13 @@ impl Sweeping<'_> {
         same_making(&examples, &more)?;
         let [model, metric, fragments] =
             [&examples.model, &examples.metric, &examples.fragments].map(Option::as_deref);
-        trained.warn(&examples.all, model, metric, fragments);
+        trained.warnings(&examples.all, model, metric, fragments).iter().for_each(output::warning);
         let mut scored = Vec::new();
         let work = Work::of("policy sweep", "policies", policies.len());
         for policy in policies {
             work.done(1);
             let found = score(policy, &examples.all, &more.all, trained, self.method, self.seed);
-            match found.and_then(known) {
+            match found.map_err(Into::into).and_then(known) {
                 Ok(found) if asked || found.lacking() == 0 => scored.push(found),
                 // It was not requested, and would exclude instances from the other policies.
                 Ok(found) => output::note(format!(
