@@ -32,6 +32,18 @@ pub(crate) fn way(choice: UserChoice) -> &'static str {
         UserChoice::RetrievalProbability | UserChoice::RetrievalLikeliest => {
             "`complete --probability-of '<cc>' --after '<eof>'` asks for it, and --probabilities of `label judge` and `run` takes it"
         }
+        UserChoice::TargetQueries => "--target-queries keeps them",
+        UserChoice::JudgeInstances => "`repoformer label judge`",
+        UserChoice::LabelMetric => "`label judge --metric`",
+        UserChoice::LabelPrompts => "`label judge --prompts`",
+        UserChoice::SweptLabels => "--labels",
+        UserChoice::TrainingLabels => "--train-labels",
+        UserChoice::SweptPolicy => "--policy",
+        UserChoice::PolicyOfRun => "`run --policy`",
+        UserChoice::BaseTimes => "--base-latency",
+        UserChoice::RetrievalTime => "--retrieval-ms",
+        UserChoice::GenerationTime => "--generation-ms",
+        UserChoice::DecisionTime => "--decision-ms",
         UserChoice::WriteAsJsonLines => {
             "`--format jsonl`; `repoformer inspect --format jsonl` prints its rows"
         }

@@ -16,6 +16,7 @@ use repoformer_store::artifact::{OutputFile, write_file};
 use repoformer_store::error::{Access, Error};
 use repoformer_store::literal;
 use repoformer_store::manifest::{self, Manifest};
+use repoformer_store::remark::Remark;
 use repoformer_store::seal::seal;
 pub(crate) use repoformer_text::counts::{counted, group, plural};
 use repoformer_text::message::Message;
@@ -464,6 +465,18 @@ impl Messages for Screen {
 
     fn remarks(&self, of: &StageReport) {
         remarks(of);
+    }
+}
+
+/// Shows a remark of the libraries.
+pub(crate) fn tell(remark: Remark) {
+    match remark {
+        Remark::Note(text) => note(in_flags(&text)),
+        Remark::Detail(text) => detail(in_flags(&text)),
+        Remark::Warning(text) => warning(text),
+        Remark::Failed(text) => failed(text),
+        Remark::Problems(all) => problems(&all),
+        Remark::Unproven(text) => warn_of_numbers(Some(text)),
     }
 }
 

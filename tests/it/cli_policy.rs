@@ -1042,7 +1042,7 @@ fn times_of_a_cache_name_their_benchmark() {
         "latency/api/rg1.jsonl", "--base-latency",
     ];
     place.run(&[&sweep[..], &["latency/line/none.jsonl"]].concat()).failed().says(&[
-        "latency/api/rg1.jsonl has the times of benchmark api, and --base-latency those of line",
+        "latency/api/rg1.jsonl has the times of benchmark api, but the times of completions without retrieval (--base-latency) are of line",
     ]);
     place
         .run(&[&sweep[..], &["latency/api/none.jsonl"]].concat())

@@ -458,7 +458,15 @@ impl Error {
             | Self::Comparison { hint, .. } => Some(hint.clone()),
             Self::Labelling { needed, .. } => Some(needed.hint().into()),
             Self::NoTime { part, .. } => {
-                Some(format!("take the latencies of {}", part.modes()).into())
+                let way = match part {
+                    RequestPart::Retrieval => {
+                        message!["give the ", UserChoice::RetrievalTime, " instead of this file"]
+                    }
+                    RequestPart::Generation | RequestPart::BaseGeneration => {
+                        message!["add the ", UserChoice::GenerationTime]
+                    }
+                };
+                Some(message![format!("take the latencies of {}, or ", part.modes()), way])
             }
             Self::Style { hint, .. } => hint.clone(),
             Self::OtherTasks { .. } => Some(message![

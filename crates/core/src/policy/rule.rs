@@ -160,6 +160,16 @@ impl fmt::Display for Policy {
 
 parse_by_name!(Policy, "policy");
 
+impl From<LearnedPolicy> for Policy {
+    fn from(learned: LearnedPolicy) -> Self {
+        match learned {
+            LearnedPolicy::Learned => Self::Learned,
+            LearnedPolicy::LearnedScored => Self::LearnedScored,
+            LearnedPolicy::SelfScored => Self::SelfScored,
+        }
+    }
+}
+
 /// Cost of a decision in the paper's latency model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DecisionCost {
