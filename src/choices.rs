@@ -24,6 +24,26 @@ pub(crate) fn way(choice: UserChoice) -> &'static str {
         UserChoice::WindowAndSearchStages => "`repoformer window`, `search`",
         UserChoice::DrawTasks => "`repoformer sample`",
         UserChoice::ScoreAsLabels => "`repoformer label judge`",
+        UserChoice::TrainedPolicy => "--model FILE; for `run`, --policy-model FILE",
+        UserChoice::PolicyTraining => "`repoformer policy train --labels FILE -o FILE`",
+        UserChoice::EntropySamples => {
+            "`complete --mode none --samples 20 --temperature 1 -o FILE` draws them, and --samples-from FILE of `label judge` and `run` takes them"
+        }
+        UserChoice::RetrievalProbability | UserChoice::RetrievalLikeliest => {
+            "`complete --probability-of '<cc>' --after '<eof>'` asks for it, and --probabilities of `label judge` and `run` takes it"
+        }
+        UserChoice::TargetQueries => "--target-queries keeps them",
+        UserChoice::JudgeInstances => "`repoformer label judge`",
+        UserChoice::LabelMetric => "`label judge --metric`",
+        UserChoice::LabelPrompts => "`label judge --prompts`",
+        UserChoice::SweptLabels => "--labels",
+        UserChoice::TrainingLabels => "--train-labels",
+        UserChoice::SweptPolicy => "--policy",
+        UserChoice::PolicyOfRun => "`run --policy`",
+        UserChoice::BaseTimes => "--base-latency",
+        UserChoice::RetrievalTime => "--retrieval-ms",
+        UserChoice::GenerationTime => "--generation-ms",
+        UserChoice::DecisionTime => "--decision-ms",
         UserChoice::WriteAsJsonLines => {
             "`--format jsonl`; `repoformer inspect --format jsonl` prints its rows"
         }

@@ -158,11 +158,14 @@ fn every_error_is_shown_with_the_flags_of_its_choices() {
         }
         NoTime {
             Error::NoTime { path: data().into(), part: RequestPart::Retrieval } =>
-                "data.jsonl: has no retrieval_ms", "take the latencies of a mode that retrieves";
+                "data.jsonl: has no retrieval_ms",
+                "take the latencies of a mode that retrieves, or give the time of a retrieval (--retrieval-ms) instead of this file";
             Error::NoTime { path: data().into(), part: RequestPart::Generation } =>
-                "data.jsonl: has no generation_ms", "take the latencies of a mode that retrieves";
+                "data.jsonl: has no generation_ms",
+                "take the latencies of a mode that retrieves, or add the time of a generation (--generation-ms)";
             Error::NoTime { path: data().into(), part: RequestPart::BaseGeneration } =>
-                "data.jsonl: has no generation_ms", "take the latencies of mode none";
+                "data.jsonl: has no generation_ms",
+                "take the latencies of mode none, or add the time of a generation (--generation-ms)";
         }
         Endpoint {
             Error::Endpoint {

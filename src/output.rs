@@ -15,6 +15,7 @@ use repoformer_store::artifact::OutputFile;
 use repoformer_store::error::{Access, Error};
 use repoformer_store::literal;
 use repoformer_store::manifest::{self, Manifest};
+use repoformer_store::remark::Remark;
 pub(crate) use repoformer_store::seal::write_json;
 pub(crate) use repoformer_study::{message_of, unknown};
 pub(crate) use repoformer_text::counts::{counted, group, plural};
@@ -388,36 +389,8 @@ pub(crate) fn screen() -> Arc<dyn Messages> {
 }
 
 impl Messages for Screen {
-    fn announce(&self, text: &str) {
-        announce(text);
-    }
-
-    fn note(&self, text: Message) {
-        note(in_flags(&text));
-    }
-
-    fn detail(&self, text: &str) {
-        detail(text);
-    }
-
-    fn warning(&self, text: Message) {
-        warning(text);
-    }
-
-    fn warning_once(&self, text: Message) {
-        warning_once(&in_flags(&text));
-    }
-
-    fn failed(&self, failure: Message) {
-        failed(failure);
-    }
-
-    fn problems(&self, all: &[Error]) {
-        problems(all);
-    }
-
-    fn unproven(&self, text: &str) {
-        warn_of_numbers(Some(text));
+    fn tell(&self, remark: Remark) {
+        tell(remark);
     }
 
     fn stage(&self, name: &str, of: &StageReport) {
@@ -430,6 +403,20 @@ impl Messages for Screen {
 
     fn on_interruption(&self, text: Option<String>) -> Option<String> {
         set_interruption_message(text)
+    }
+}
+
+/// Shows a remark of the libraries.
+pub(crate) fn tell(remark: Remark) {
+    match remark {
+        Remark::Announcement(text) => announce(&in_flags(&text)),
+        Remark::Note(text) => note(in_flags(&text)),
+        Remark::Detail(text) => detail(in_flags(&text)),
+        Remark::Warning(text) => warning(text),
+        Remark::WarningOnce(text) => warning_once(&in_flags(&text)),
+        Remark::Failed(text) => failed(text),
+        Remark::Problems(all) => problems(&all),
+        Remark::Unproven(text) => warn_of_numbers(Some(text)),
     }
 }
 

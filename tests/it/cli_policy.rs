@@ -694,7 +694,9 @@ fn a_share_becomes_a_threshold_for_other_data() {
     let number = random["threshold"].as_f64().unwrap();
     let all_said = ran.says(&[
         &format!("random at 30%: retrieves for {} of {count} instances", count * 30 / 100),
-        &format!("`run --policy random@{number}` uses this number on other tasks"),
+        &format!(
+            "random@{number} as a policy of a run (`run --policy`) uses this number on other tasks"
+        ),
     ]);
     all_said.silent_on("never at");
     let at_number = points(&place, &["--policy", "random", "--threshold", &number.to_string()]);
@@ -1042,7 +1044,7 @@ fn times_of_a_cache_name_their_benchmark() {
         "latency/api/rg1.jsonl", "--base-latency",
     ];
     place.run(&[&sweep[..], &["latency/line/none.jsonl"]].concat()).failed().says(&[
-        "latency/api/rg1.jsonl has the times of benchmark api, and --base-latency those of line",
+        "latency/api/rg1.jsonl has the times of benchmark api, but the times of completions without retrieval (--base-latency) are of line",
     ]);
     place
         .run(&[&sweep[..], &["latency/api/none.jsonl"]].concat())

@@ -3,34 +3,61 @@
 use std::fmt;
 
 use repoformer_store::error::Error;
+use repoformer_store::remark::Remark;
 use repoformer_text::message::Message;
 
 use super::stage::StageReport;
 
 /// Receives messages to the person who waits for the work; libraries print nothing.
 pub trait Messages: Send + Sync {
-    /// Shows a line that nobody turns off, such as a server's address.
-    fn announce(&self, text: &str);
-    /// Shows a line of progress or of a result.
-    fn note(&self, note: Message);
-    /// Shows a line for those who ask for details.
-    fn detail(&self, text: &str);
-    /// Shows a warning.
-    fn warning(&self, warning: Message);
-    /// Shows a warning, once however often it is told.
-    fn warning_once(&self, warning: Message);
-    /// Shows a failed check, and counts it.
-    fn failed(&self, failure: Message);
-    /// Shows files, lines and tasks that are left out, and counts them.
-    fn problems(&self, problems: &[Error]);
-    /// Shows that records which may be of other tasks were used.
-    fn unproven(&self, warning: &str);
+    /// Shows a remark.
+    fn tell(&self, remark: Remark);
     /// Shows what a stage did.
     fn stage(&self, name: &str, report: &StageReport);
     /// Shows what a stage that was not run noticed.
     fn remarks(&self, report: &StageReport);
     /// Sets what to show if the person interrupts the work from here on; returns what was set before.
     fn on_interruption(&self, text: Option<String>) -> Option<String>;
+
+    /// Shows a line that nobody turns off.
+    fn announce(&self, text: &str) {
+        self.tell(Remark::Announcement(text.into()));
+    }
+
+    /// Shows a line of progress or of a result.
+    fn note(&self, note: Message) {
+        self.tell(Remark::Note(note));
+    }
+
+    /// Shows a line for those who ask for details.
+    fn detail(&self, text: &str) {
+        self.tell(Remark::Detail(text.into()));
+    }
+
+    /// Shows a warning.
+    fn warning(&self, warning: Message) {
+        self.tell(Remark::Warning(warning));
+    }
+
+    /// Shows a warning, once however often it is told.
+    fn warning_once(&self, warning: Message) {
+        self.tell(Remark::WarningOnce(warning));
+    }
+
+    /// Shows a failed check, and counts it.
+    fn failed(&self, failure: Message) {
+        self.tell(Remark::Failed(failure));
+    }
+
+    /// Shows files, lines and tasks that are left out, and counts them.
+    fn problems(&self, problems: Vec<Error>) {
+        self.tell(Remark::Problems(problems));
+    }
+
+    /// Shows that records which may be of other tasks were used.
+    fn unproven(&self, warning: &str) {
+        self.tell(Remark::Unproven(warning.to_owned()));
+    }
 }
 
 impl fmt::Debug for dyn Messages {
@@ -44,14 +71,7 @@ impl fmt::Debug for dyn Messages {
 pub struct Silent;
 
 impl Messages for Silent {
-    fn announce(&self, _: &str) {}
-    fn note(&self, _: Message) {}
-    fn detail(&self, _: &str) {}
-    fn warning(&self, _: Message) {}
-    fn warning_once(&self, _: Message) {}
-    fn failed(&self, _: Message) {}
-    fn problems(&self, _: &[Error]) {}
-    fn unproven(&self, _: &str) {}
+    fn tell(&self, _: Remark) {}
     fn stage(&self, _: &str, _: &StageReport) {}
     fn remarks(&self, _: &StageReport) {}
     fn on_interruption(&self, _: Option<String>) -> Option<String> {

@@ -16,9 +16,8 @@ use repoformer_pipeline::{
     Experiment, Layout, Messages, PromptLayout, PromptSettings, RetrievalSettings, Silent,
     StageReport,
 };
-use repoformer_store::error::Error;
+use repoformer_store::remark::Remark;
 use repoformer_text::language::Language;
-use repoformer_text::message::Message;
 use repoformer_text::tokenize::model::Tokenizer;
 use tempfile::TempDir;
 
@@ -145,48 +144,27 @@ impl Heard {
 }
 
 impl Messages for Heard {
-    fn announce(&self, text: &str) {
-        self.add(text);
-    }
-
-    fn note(&self, note: Message) {
-        self.add(&note.to_string());
-    }
-
-    fn warning(&self, warning: Message) {
-        self.add(&warning.to_string());
-    }
-
-    fn warning_once(&self, warning: Message) {
-        self.add(&warning.to_string());
-    }
-
-    fn failed(&self, failure: Message) {
-        self.add(&failure.to_string());
-    }
-
-    fn unproven(&self, warning: &str) {
-        self.add(warning);
+    fn tell(&self, remark: Remark) {
+        match remark {
+            Remark::Problems(all) => all.iter().for_each(|problem| self.add(&problem.to_string())),
+            Remark::Unproven(text) => self.add(&text),
+            Remark::Announcement(text)
+            | Remark::Note(text)
+            | Remark::Detail(text)
+            | Remark::Warning(text)
+            | Remark::WarningOnce(text)
+            | Remark::Failed(text) => self.add(&text.to_string()),
+        }
     }
 
     fn stage(&self, name: &str, _: &StageReport) {
         self.add(name);
     }
 
-    fn remarks(&self, report: &StageReport) {
-        self.problems(&report.problems);
-    }
+    fn remarks(&self, _: &StageReport) {}
 
     fn on_interruption(&self, _: Option<String>) -> Option<String> {
         None
-    }
-
-    fn detail(&self, text: &str) {
-        self.add(text);
-    }
-
-    fn problems(&self, problems: &[Error]) {
-        problems.iter().for_each(|problem| self.add(&problem.to_string()));
     }
 }
 

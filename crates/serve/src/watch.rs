@@ -233,7 +233,7 @@ fn read(live: &LiveRepository, places: &Places, changes: &Changes, messages: &dy
     };
     match changed {
         Ok(changed) => {
-            messages.problems(&changed.problems);
+            messages.problems(changed.problems);
             if !changed.read.is_empty() || !changed.removed.is_empty() {
                 messages.detail(&format!(
                     "read {} changed files, {} are gone",

@@ -6,11 +6,10 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use repoformer_text::message;
 use repoformer_text::message::{Message, UserChoice};
 use repoformer_text::names::UnknownName;
-use repoformer_text::tokenize;
 use repoformer_text::tokenize::model::{TokenizerError, TokenizerFault};
+use repoformer_text::{message, tokenize};
 
 /// Kind of access to a file that failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -458,7 +457,15 @@ impl Error {
             | Self::Comparison { hint, .. } => Some(hint.clone()),
             Self::Labelling { needed, .. } => Some(needed.hint().into()),
             Self::NoTime { part, .. } => {
-                Some(format!("take the latencies of {}", part.modes()).into())
+                let way = match part {
+                    RequestPart::Retrieval => {
+                        message!["give the ", UserChoice::RetrievalTime, " instead of this file"]
+                    }
+                    RequestPart::Generation | RequestPart::BaseGeneration => {
+                        message!["add the ", UserChoice::GenerationTime]
+                    }
+                };
+                Some(message![format!("take the latencies of {}, or ", part.modes()), way])
             }
             Self::Style { hint, .. } => hint.clone(),
             Self::OtherTasks { .. } => Some(message![

@@ -6,7 +6,7 @@
 //! - [`manifest`], [`seal`]: what a file was made from, beside it.
 //! - [`files`]: the one place where files are opened, so that tests can let any call fail.
 //! - [`progress`]: long work, for whoever draws bars. [`program`]: starting other programs.
-//! - [`error`]: the errors of all crates.
+//! - [`error`]: the errors of all crates. [`remark`]: what work says beside its result.
 //!
 //! ```
 //! use std::path::Path;
@@ -41,5 +41,6 @@ pub mod parquet;
 pub mod program;
 pub mod progress;
 pub mod readings;
+pub mod remark;
 pub mod schema;
 pub mod seal;

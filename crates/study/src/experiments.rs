@@ -402,7 +402,7 @@ fn repositories(settings: &Settings, tasks: Option<&mut TaskSet>) -> Result<Vec<
         };
         let named = if all.is_empty() { named } else { &all };
         let (found, problems) = Experiment::settle_repositories(dir, named, tasks)?;
-        settings.messages.problems(&problems);
+        settings.messages.problems(problems);
         return Ok(found);
     }
     let Some(tasks) = tasks else {
@@ -422,7 +422,7 @@ fn repositories(settings: &Settings, tasks: Option<&mut TaskSet>) -> Result<Vec<
 /// It cannot be read, or holds no task.
 pub fn read_tasks(file: &Path, messages: &dyn Messages) -> Result<TaskSet> {
     let (name, reading) = (file.display(), TaskSet::read(file)?);
-    messages.problems(&reading.problems);
+    messages.problems(reading.problems);
     if reading.formats.len() > 1 {
         let formats = reading.formats.iter().map(|(format, tasks)| format!("{tasks} of {format}"));
         let formats = formats.collect::<Vec<_>>().join(", ");

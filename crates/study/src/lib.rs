@@ -29,7 +29,6 @@ pub mod report;
 pub mod reports;
 pub mod rows;
 pub mod run;
-pub mod scored;
 pub mod scoring;
 pub mod server;
 pub mod settings;

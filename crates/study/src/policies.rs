@@ -12,6 +12,7 @@ use repoformer_core::prompt::style::DecisionFrame;
 use repoformer_core::retrieve::Mode;
 use repoformer_core::task::Task;
 use repoformer_evaluate::mode_scores::{ModeScores, ScoredTask};
+use repoformer_evaluate::scored::{Trained, score};
 use repoformer_pipeline as pipeline;
 use repoformer_pipeline::{
     Completion, Experiment, Latency, Messages, PlanVerdict, Planned, PromptLayout, Selective,
@@ -27,7 +28,6 @@ use crate::chosen::{Chosen, tell_of_shares, tell_threshold};
 use crate::experiments::experiment_like;
 use crate::judged::{Judged, JudgedPolicy};
 use crate::report::Source;
-use crate::scored::{Trained, lacking, score};
 use crate::server::{self, PolicyServer, policy_model, resumable};
 use crate::settings::{Entry, Settings, StyleName};
 use crate::stage_log::StageLog;
@@ -142,21 +142,17 @@ impl Policies {
             samples: self.samples.as_deref(),
             decisions: latencies,
         };
-        let found = selective(experiment, mode, &completion.model, &sources)?;
-        settings.messages.problems(&found.problems);
+        let mut found = selective(experiment, mode, &completion.model, &sources)?;
+        settings.messages.problems(std::mem::take(&mut found.problems));
         if let Some(warning) = found.warnings.first() {
             settings.messages.unproven(warning);
         }
         let generator = Some(completion.model.as_str());
         let metric = Some(experiment.scoring.first().name());
         let fragments = (mode != Mode::Given).then(|| experiment.fragments_name());
-        self.trained.warn(
-            &found.examples,
-            generator,
-            metric,
-            fragments.as_deref(),
-            &*self.messages,
-        );
+        let fragments = fragments.as_deref();
+        let warnings = self.trained.warnings(&found.examples, generator, metric, fragments);
+        warnings.into_iter().for_each(|warning| self.messages.warning(warning));
         self.warn_of_targets(experiment, &found.examples);
         let (mut all, mut policies) = (Vec::new(), Vec::new());
         let mut possible = self.possible(experiment, &decisions);
@@ -249,12 +245,12 @@ impl Policies {
             policy if policy.asks_model() && decisions.refusal().is_some() => decisions.refusal(),
             Policy::Entropy if self.samples.is_none() => {
                 let count = tasks.len();
-                Some(message![format!("{count} of {count} tasks lack "), lacking(policy)])
+                Some(message![format!("{count} of {count} tasks lack "), policy.lacking()])
             }
             policy => {
                 let repositories = tasks.iter().map(|task| task.repository.as_str());
                 let can_learn = self.trained.check_others(policy, repositories);
-                can_learn.err().map(|reason| message_of(&reason))
+                can_learn.err().map(|reason| reason.message())
             }
         };
         let (mut possible, mut refused) = (Vec::new(), Vec::<(Message, Vec<&str>)>::new());
@@ -325,10 +321,11 @@ impl Policies {
         let known = |scores: Vec<Option<f64>>| -> Result<Vec<f64>> {
             match scores.iter().filter(|score| score.is_none()).count() {
                 0 => Ok(scores.into_iter().flatten().collect()),
-                n => {
-                    Err(message![format!("{n} of {} tasks lack ", examples.len()), lacking(policy)]
-                        .into())
-                }
+                n => Err(message![
+                    format!("{n} of {} tasks lack ", examples.len()),
+                    policy.lacking()
+                ]
+                .into()),
             }
         };
         let probabilities = scored.probabilities.map(known).transpose()?;

@@ -198,8 +198,8 @@ pub fn make(
     for source in sources {
         let path = &source.predictions;
         manifest.input(&format!("predictions.{}", source.name), path)?;
-        let evaluation = evaluate(experiment, path, &making.scoring, Missing::Skip)?;
-        messages.problems(&evaluation.problems);
+        let mut evaluation = evaluate(experiment, path, &making.scoring, Missing::Skip)?;
+        messages.problems(std::mem::take(&mut evaluation.problems));
         let unproven = predictions::warning(path, &evaluation.numbered);
         if let Some(warning) = &unproven {
             messages.unproven(warning);

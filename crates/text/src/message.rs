@@ -63,6 +63,40 @@ pub enum UserChoice {
     DrawTasks,
     /// Judging labels.
     ScoreAsLabels,
+    /// File of a trained policy.
+    TrainedPolicy,
+    /// Training a policy anew.
+    PolicyTraining,
+    /// Samples of completions without retrieval.
+    EntropySamples,
+    /// Probability that a model gives the token that requests retrieval.
+    RetrievalProbability,
+    /// Whether a model finds the token that requests retrieval likelier than any other.
+    RetrievalLikeliest,
+    /// Instances whose query has the target.
+    TargetQueries,
+    /// Judging instances.
+    JudgeInstances,
+    /// Metric by which instances are judged.
+    LabelMetric,
+    /// Prompts of the instances that are judged.
+    LabelPrompts,
+    /// Labels that policies are swept over.
+    SweptLabels,
+    /// Labels that policies learn from.
+    TrainingLabels,
+    /// Policy that is swept.
+    SweptPolicy,
+    /// Policy that decides in a run.
+    PolicyOfRun,
+    /// Times of completions without retrieval.
+    BaseTimes,
+    /// Time of a retrieval.
+    RetrievalTime,
+    /// Time of a completion.
+    GenerationTime,
+    /// Time of a model's decision.
+    DecisionTime,
     /// Writing a table as JSON lines.
     WriteAsJsonLines,
     /// Converting repositories to folders.
@@ -132,6 +166,23 @@ named! {
     WindowAndSearchStages = "window and search stages",
     DrawTasks = "draw tasks from repositories",
     ScoreAsLabels = "score it as labels",
+    TrainedPolicy = "trained policy",
+    PolicyTraining = "train the policy again",
+    EntropySamples = "several samples of each completion",
+    RetrievalProbability = "the probability of the token that requests retrieval",
+    RetrievalLikeliest = "whether the token that requests retrieval is the likeliest",
+    TargetQueries = "instances whose query contained the target",
+    JudgeInstances = "judge instances",
+    LabelMetric = "metric of labels",
+    LabelPrompts = "prompts of labels",
+    SweptLabels = "labels to sweep",
+    TrainingLabels = "training labels",
+    SweptPolicy = "policy to sweep",
+    PolicyOfRun = "policy of a run",
+    BaseTimes = "times of completions without retrieval",
+    RetrievalTime = "time of a retrieval",
+    GenerationTime = "time of a generation",
+    DecisionTime = "time of a decision",
     WriteAsJsonLines = "write it as JSON lines",
     ConvertToFolders = "convert it to folders",
     ConvertToPredictions = "convert it to predictions",

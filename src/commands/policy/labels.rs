@@ -4,17 +4,12 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
-use repoformer_core::policy::features::{Local, Retrieved};
-use repoformer_core::policy::model::{LearnedPolicy, train};
-use repoformer_core::policy::{Example, Examples, Measure, Policy};
-use repoformer_evaluate::table::{NamedColumn, columns};
-use repoformer_store::frame::ColumnType::{Flag, Number, Text};
+use repoformer_core::policy::model::LearnedPolicy;
+use repoformer_core::policy::{Examples, Measure, Policy};
+use repoformer_evaluate::sweep::{feature_columns, feature_record, read_labels, train_on};
 use repoformer_store::frame::Frame;
-use repoformer_study::scored::lacking;
-use serde_json::{Map, Value, json};
 
-use super::explain::trained_on;
-use crate::output::{self, check_output, fail, group, write_data};
+use crate::output::{self, check_output, group, write_data};
 use crate::records_output::RecordsOutput;
 use crate::settings::Listed;
 use crate::table::ScoreFormat;
@@ -86,107 +81,35 @@ pub(crate) struct LabelFlags {
     pub(crate) target_queries: bool,
 }
 
-/// Reads labelled instances for some policies by a measure, or by that of the labels, and reports those that are left out.
-pub(super) fn read_labels(
-    flags: &LabelFlags,
-    output: &Path,
-    policies: &[Policy],
-    measure: Option<Measure>,
-) -> Result<Examples> {
-    check_output(Some(output), &flags.labels)?;
-    let mut examples = Examples::read(&flags.labels, measure)?;
-    output::problems(&examples.problems);
-    for (missing, count) in &examples.unjudged {
-        let count = group(*count);
-        output::failed(format!("{count} instances are left out: not labelled (no {missing})"));
+impl LabelFlags {
+    /// Reads the instances for some policies by a measure, or by that of the labels.
+    fn read(
+        &self,
+        output: &Path,
+        policies: &[Policy],
+        measure: Option<Measure>,
+    ) -> Result<Examples> {
+        check_output(Some(output), &self.labels)?;
+        Ok(read_labels(&self.labels, policies, measure, self.target_queries, &output::tell)?)
     }
-    for (repeats, what) in [
-        (&examples.repeated, "repeat an id of their repository"),
-        (&examples.contradicting, "are there again with another label"),
-    ] {
-        if let Some(first) = repeats.first() {
-            let count = group(repeats.len());
-            output::warning(format!("{count} instances {what} (first {first}); each counts"));
-        }
-    }
-    let knowing = examples.all.iter().filter(|e| e.query_has_target).count();
-    let looking: Vec<&str> =
-        policies.iter().filter(|one| one.looks_at_fragments()).map(|one| one.name()).collect();
-    if knowing > 0 && !looking.is_empty() {
-        let (count, names) = (group(knowing), looking.join(", "));
-        let done = match flags.target_queries {
-            true => format!("kept, although their fragments give {names} the target away"),
-            false => format!(
-                "left out, as their fragments give {names} the target away (--target-queries keeps them)"
-            ),
-        };
-        output::note(format!("{count} instances whose query contained the target are {done}"));
-        match flags.target_queries {
-            // They count as any other.
-            true => examples.all.iter_mut().for_each(|example| example.query_has_target = false),
-            false => examples.all.retain(|example| !example.query_has_target),
-        }
-    }
-    if examples.all.is_empty() && knowing > 0 {
-        return fail(
-            "every labelled instance has a query that contained the target",
-            "draw instances with other queries, or keep these with --target-queries",
-        );
-    }
-    if examples.all.is_empty() {
-        return fail(
-            "these files hold no labelled instance",
-            match measure {
-                Some(Measure::Similarity) => {
-                    "make labels by edit similarity with `repoformer label judge`"
-                }
-                _ => "make labels with `repoformer label judge`",
-            },
-        );
-    }
-    Ok(examples)
 }
 
 pub(super) fn run_train(args: &PolicyTrainArgs) -> Result<()> {
     let (kind, method): (LearnedPolicy, _) = (args.policy.parse()?, args.calibration.parse()?);
-    let policies = [args.policy.parse()?];
-    let mut examples = read_labels(&args.labels, &args.output, &policies, None)?;
-    let all = examples.all.len();
-    examples.all.retain(|example| kind.has_data(example));
-    match all - examples.all.len() {
-        0 => {}
-        count if count == all => {
-            return fail(
-                format!("every instance lacks {}", lacking(policies[0])),
-                "train --policy learned, which needs neither fragments nor probabilities",
-            );
-        }
-        count => output::failed(format!(
-            "{} instances are left out: they lack {}",
-            group(count),
-            lacking(policies[0])
-        )),
-    }
-    let policy = train(&examples, kind, method)?;
+    let examples = args.labels.read(&args.output, &[kind.into()], None)?;
+    let policy = train_on(examples, kind, method, &output::tell)?;
     write_data(&args.output, policy.to_text())?;
-    let training = &policy.training;
-    if training.repositories.len() < 2 {
-        output::warning(format!(
-            "all instances are of one repository ({}), so the held-out quality is measured on it as well",
-            training.repositories.join(", ")
-        ));
-    }
-    output::note(format!("policy train: {kind}: {}", trained_on(training)));
+    output::note(format!("policy train: {kind}: {}", policy.training.summary()));
     Ok(())
 }
 
 pub(super) fn run_features(args: &PolicyFeaturesArgs) -> Result<()> {
     let format = RecordFormat::of(args.format, &args.output)?;
-    let examples = read_labels(&args.labels, &args.output, &[], Some(Measure::Similarity))?;
-    let records = examples.all.iter().map(features);
+    let examples = args.labels.read(&args.output, &[], Some(Measure::Similarity))?;
+    let records = examples.all.iter().map(feature_record);
     let frame = || {
         let mut frame = Frame::new(feature_columns());
-        examples.all.iter().for_each(|example| frame.push(features(example)));
+        examples.all.iter().for_each(|example| frame.push(feature_record(example)));
         frame
     };
     match format {
@@ -211,45 +134,4 @@ pub(super) fn run_features(args: &PolicyFeaturesArgs) -> Result<()> {
         count(LearnedPolicy::LearnedScored) - count(LearnedPolicy::Learned),
     ));
     Ok(())
-}
-
-/// The record of an instance.
-fn features(example: &Example) -> Value {
-    let named = |features: &[(&str, &str)], values: &[f32]| -> Map<String, Value> {
-        let pairs = features.iter().zip(values);
-        pairs.map(|((name, _), value)| ((*name).to_owned(), json!(value))).collect()
-    };
-    json!({
-        "task_id": example.id,
-        "repository": example.repository,
-        "label": example.label,
-        "query_has_target": example.query_has_target,
-        "es_infile": example.score_base,
-        "es_rg1": example.score_rag,
-        "em_infile": example.em_base,
-        "em_rg1": example.em_rag,
-        "min_logprob": example.signals.min_logprob,
-        "entropy": example.signals.entropy,
-        "cc_probability": example.signals.cc_probability,
-        "cc_likeliest": example.signals.cc_likeliest,
-        "local": named(Local::FEATURES, &example.local.values()),
-        "hashed": example.hashed.buckets(),
-        "retrieved": named(Retrieved::FEATURES, &example.retrieved.values()),
-    })
-}
-
-/// The columns of instances.
-fn feature_columns() -> impl Iterator<Item = NamedColumn> {
-    let scores =
-        ["es_infile", "es_rg1", "em_infile", "em_rg1", "min_logprob", "entropy", "cc_probability"];
-    let named = |of: &'static str, features: &'static [(&str, &str)]| {
-        columns(Number, features.iter().map(move |(name, _)| format!("{of}.{name}")))
-    };
-    columns(Text, ["task_id", "repository"])
-        .chain(columns(Flag, ["label", "query_has_target"]))
-        .chain(columns(Number, scores))
-        .chain(columns(Flag, ["cc_likeliest"]))
-        .chain(named("local", Local::FEATURES))
-        .chain(columns(Text, ["hashed"]))
-        .chain(named("retrieved", Retrieved::FEATURES))
 }

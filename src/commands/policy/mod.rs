@@ -2,9 +2,7 @@
 
 mod explain;
 mod labels;
-mod page;
 mod sweep;
-mod tables;
 
 use anyhow::Result;
 use clap::Subcommand;

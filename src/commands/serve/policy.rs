@@ -8,7 +8,6 @@ use repoformer_core::policy::{Policy, Threshold};
 use repoformer_pipeline::Experiment;
 use repoformer_serve::{DECIDING, DecisionPolicy};
 use repoformer_study::chosen::Chosen;
-use repoformer_study::scored::{other_fragments, read_model};
 
 use crate::output::fail;
 use crate::settings::{PolicyName, Settings};
@@ -50,7 +49,7 @@ fn trained_model(policy: Policy, files: &[PathBuf]) -> Result<Option<PolicyModel
             "leave it out, or choose policy learned, learned-scored or self-scored",
         ),
         (Some(kind), [file]) => {
-            let model = read_model(file)?;
+            let model = PolicyModel::open(file)?;
             if model.policy != kind {
                 return fail(
                     format!("{}: this is a policy {}, not {kind}", file.display(), model.policy),
@@ -73,7 +72,7 @@ fn trained_model(policy: Policy, files: &[PathBuf]) -> Result<Option<PolicyModel
 /// Checks that a policy which looks at fragments learned from such as are found here.
 pub(super) fn check_fragments(policy: &DecisionPolicy, experiment: &Experiment) -> Result<()> {
     let here = experiment.fragments_name();
-    match policy.model.as_ref().and_then(|model| other_fragments(model, &here)) {
+    match policy.model.as_ref().and_then(|model| model.other_fragments(&here)) {
         None => Ok(()),
         Some(difference) => fail(
             difference,

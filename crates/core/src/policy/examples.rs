@@ -2,11 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 
 use repoformer_store::content::ContentDigest;
 use repoformer_store::error::{Error, Result, keep};
 use repoformer_store::jsonl::{self, At, Object};
 use repoformer_text::language::Language;
+use repoformer_text::names::UnknownName;
 use serde_json::Value;
 
 use super::features::{Context, Hashed, Local, Request, Retrieved};
@@ -196,6 +198,9 @@ pub enum Measure {
 }
 
 impl Measure {
+    /// Every measure.
+    pub const ALL: [Self; 3] = [Self::Similarity, Self::Pass, Self::Likelihood];
+
     /// Measure of labels that were decided by this metric.
     fn of(metric: Option<&str>) -> Self {
         match metric {
@@ -214,6 +219,15 @@ impl Measure {
         }
     }
 
+    /// Name in settings and in records.
+    pub fn key(self) -> &'static str {
+        match self {
+            Self::Similarity => "es",
+            Self::Pass => PASS,
+            Self::Likelihood => LIKELIHOOD,
+        }
+    }
+
     /// Short name, as tables head a column with it.
     pub fn name(self) -> &'static str {
         match self {
@@ -221,6 +235,16 @@ impl Measure {
             Self::Pass => "UT",
             Self::Likelihood => "p",
         }
+    }
+}
+
+impl FromStr for Measure {
+    type Err = UnknownName;
+
+    /// Reads the [key](Self::key) of a measure.
+    fn from_str(key: &str) -> Result<Self, UnknownName> {
+        let found = Self::ALL.into_iter().find(|measure| measure.key() == key);
+        found.ok_or_else(|| UnknownName::new("metric", key, Self::ALL.map(Self::key)))
     }
 }
 

@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use repoformer_text::parse_by_name;
+use repoformer_text::message::{Message, UserChoice};
+use repoformer_text::{message, parse_by_name};
 
 use super::Example;
 use super::model::LearnedPolicy;
@@ -108,26 +109,26 @@ impl Policy {
     }
 
     /// Names the data that the policy's score needs, for instances that lack them.
-    pub fn lacking(self) -> &'static str {
+    pub fn lacking(self) -> Message {
         match self {
             Self::TrialRetrieval => {
-                "a score of their best fragment: a cross-file context that is one text has none, `crossfile_context.list` and retrieval have"
+                "a score of their best fragment: a cross-file context that is one text has none, `crossfile_context.list` and retrieval have".into()
             }
             Self::LearnedScored => {
-                "their fragments with scores: a cross-file context that is one text has none, `crossfile_context.list` and retrieval have"
+                "their fragments with scores: a cross-file context that is one text has none, `crossfile_context.list` and retrieval have".into()
             }
-            Self::SelfScored => {
-                "cc_probability (the probability of the token that requests retrieval), or their fragments with scores"
+            Self::SelfScored => message![
+                "cc_probability: ",
+                UserChoice::RetrievalProbability,
+                ", or their fragments with scores, which mode rg1 has"
+            ],
+            Self::TrialGeneration => {
+                "min_logprob: log-probabilities of the completion's tokens".into()
             }
-            Self::TrialGeneration => "min_logprob: log-probabilities of the completion's tokens",
-            Self::Entropy => "entropy: several samples of each completion",
-            Self::SelfDecision => {
-                "cc_probability: the probability of the token that requests retrieval"
-            }
-            Self::SelfGreedy => {
-                "cc_likeliest: whether the token that requests retrieval is the likeliest"
-            }
-            _ => "a score",
+            Self::Entropy => message!["entropy: ", UserChoice::EntropySamples],
+            Self::SelfDecision => message!["cc_probability: ", UserChoice::RetrievalProbability],
+            Self::SelfGreedy => message!["cc_likeliest: ", UserChoice::RetrievalLikeliest],
+            _ => "a score".into(),
         }
     }
 
@@ -157,6 +158,16 @@ impl fmt::Display for Policy {
 }
 
 parse_by_name!(Policy, "policy");
+
+impl From<LearnedPolicy> for Policy {
+    fn from(learned: LearnedPolicy) -> Self {
+        match learned {
+            LearnedPolicy::Learned => Self::Learned,
+            LearnedPolicy::LearnedScored => Self::LearnedScored,
+            LearnedPolicy::SelfScored => Self::SelfScored,
+        }
+    }
+}
 
 /// Cost of a decision in the paper's latency model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

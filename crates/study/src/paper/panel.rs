@@ -165,7 +165,7 @@ fn beside(
             cached_predictions(&other, mode, &their)?;
         }
         let found = pipeline::selective(&other, judged.mode, model, &SignalSources::default())?;
-        settings.messages.problems(&found.problems);
+        settings.messages.problems(found.problems);
         let rows = |examples: &[Example]| examples.iter().map(|one| one.row).collect::<Vec<_>>();
         if rows(&found.examples) != rows(&judged.examples) {
             return fail(

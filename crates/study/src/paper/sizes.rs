@@ -59,7 +59,7 @@ pub fn sizes(settings: &Settings) -> Result<Sizes> {
             // Tasks whose files are not there carry their contexts.
             found = lengths(file, None, &tokenizer)?;
         }
-        settings.messages.problems(&found.problems);
+        settings.messages.problems(found.problems);
         let tasks = Tasks::of(file, Language::default(), settings.paper_dataset.as_deref(), None);
         measured.extend(found.kinds.iter().map(|kind| (tasks.clone(), values(kind))));
     }

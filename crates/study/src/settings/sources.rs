@@ -26,10 +26,10 @@ const OTHER_VARIABLES: [&str; 13] = [
 
 /// Contents of a file of settings.
 #[derive(Debug, Default)]
-pub struct FileSettings {
-    pub all: Given,
+pub(super) struct FileSettings {
+    pub(super) all: Given,
     /// Its section `[function]`.
-    pub of_functions: Given,
+    pub(super) of_functions: Given,
 }
 
 /// Refuses environment variables that look like settings and are none.

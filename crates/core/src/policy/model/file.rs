@@ -6,6 +6,8 @@ use repoformer_store::artifact::write_file;
 use repoformer_store::error::{Error, Result};
 use repoformer_store::jsonl;
 use repoformer_store::seal::{self, Seal};
+use repoformer_text::counts::group;
+use repoformer_text::message::UserChoice;
 use serde::{Deserialize, Serialize};
 
 use super::learned::{LearnedPolicy, values};
@@ -16,6 +18,8 @@ use crate::policy::features::{BUCKETS, Context, Hashed, Local, Request, Retrieve
 
 /// Type name in the file.
 const FILE: &str = "repoformer-policy";
+/// Name of the policy that comes with the program.
+const BUNDLED: &str = "bundled";
 /// Version, raised whenever a change of the features or of the model changes decisions.
 const VERSION: u32 = 1;
 
@@ -40,6 +44,22 @@ pub struct Training {
     pub held_out_auc: f64,
     /// Expected calibration error on held-out instances.
     pub held_out_calibration_error: f64,
+}
+
+impl Training {
+    /// Returns the data and the quality as a sentence's end: `90 instances of 3 repositories, 33.33 % positive, by model m, …`.
+    pub fn summary(&self) -> String {
+        format!(
+            "{} instances of {} repositories, {:.2} % positive, by model {}{}; held out: AUC {:.3}, calibration error {:.3}",
+            group(self.instances),
+            self.repositories.len(),
+            100.0 * self.positive as f64 / self.instances.max(1) as f64,
+            self.generation_model.as_deref().unwrap_or("(not named)"),
+            self.fragments.as_ref().map_or(String::new(), |fragments| format!(", {fragments}")),
+            self.held_out_auc,
+            self.held_out_calibration_error,
+        )
+    }
 }
 
 /// A trained policy.
@@ -99,6 +119,18 @@ impl PolicyModel {
         })
     }
 
+    /// Says that a policy which looks at the scores of fragments learned from those of others than `here`; `None` if it did not, or
+    /// if its training data does not say which it has.
+    pub fn other_fragments(&self, here: &str) -> Option<String> {
+        let trained = self.training.fragments.as_deref().filter(|trained| *trained != here)?;
+        self.policy.looks_at_fragments().then(|| {
+            format!(
+                "policy {} was trained on scores of {trained}, but these are {here}",
+                self.policy
+            )
+        })
+    }
+
     /// Returns the text of the file.
     pub fn to_text(&self) -> String {
         let mut text = seal::seal(serde_json::to_vec_pretty(self).unwrap_or_default());
@@ -112,6 +144,17 @@ impl PolicyModel {
     /// It cannot be written.
     pub fn write(&self, path: &Path) -> Result<()> {
         write_file(path, self.to_text().as_bytes())
+    }
+
+    /// Reads a file, or the policy that comes with the program if the path is `bundled` and no file has that name.
+    ///
+    /// # Errors
+    /// Those of [`PolicyModel::read`].
+    pub fn open(path: &Path) -> Result<Self> {
+        if path.as_os_str() == BUNDLED && !path.is_file() {
+            return Self::bundled();
+        }
+        Self::read(path)
     }
 
     /// Reads a file.
@@ -131,11 +174,11 @@ impl PolicyModel {
     /// # Errors
     /// None: a test reads it.
     pub fn bundled() -> Result<Self> {
-        Self::parse(Path::new("bundled"), include_bytes!("bundled/learned-scored.json"))
+        Self::parse(Path::new(BUNDLED), include_bytes!("bundled/learned-scored.json"))
     }
 
     fn parse(path: &Path, text: &[u8]) -> Result<Self> {
-        let wrong = |reason: String| Error::artifact(path, reason, "train the policy again");
+        let wrong = |reason: String| Error::artifact(path, reason, UserChoice::PolicyTraining);
         let head: Head = serde_json::from_slice(text)
             .map_err(|e| wrong(format!("this is not a trained policy ({e})")))?;
         if head.file != FILE {

@@ -3,28 +3,31 @@
 use repoformer_core::label::{LIKELIHOOD, PASS};
 use repoformer_core::policy::sweep::{SweepCurve, SweepPoint};
 use repoformer_core::policy::{Example, Examples, Measure, Policy};
-use repoformer_evaluate::report::PageTable;
 use repoformer_store::frame::ColumnType::{Integer, Number, Text};
+use repoformer_text::counts::group;
+use repoformer_text::message;
+use repoformer_text::message::{Message, UserChoice};
 use serde_json::{Value, json};
 
-use crate::output::group;
-use repoformer_evaluate::table::{
-    EMBEDDING, NamedColumn, Printable, Table, columns, fixed, or_dash, percent,
-};
+use crate::report::PageTable;
+use crate::table::{EMBEDDING, NamedColumn, Printable, Table, columns, fixed, or_dash, percent};
 
 /// Results of a sweep over one set of labels.
-pub(super) struct Swept {
-    /// Name of the set; none where there is only one.
-    pub(super) name: Option<String>,
+#[derive(Debug, Clone, PartialEq)]
+pub struct SetCurves {
+    /// Name of the set, if it has one.
+    pub name: Option<String>,
     /// Scores of never, always and the oracle, in words.
-    pub(super) finding: String,
-    pub(super) measure: Measure,
+    pub finding: String,
+    /// What scores measure.
+    pub measure: Measure,
     /// Metric of the labels, if they name it.
-    pub(super) metric: Option<String>,
-    pub(super) curves: Vec<SweepCurve>,
+    pub metric: Option<String>,
+    /// The curve of each policy.
+    pub curves: Vec<SweepCurve>,
 }
 
-impl Swept {
+impl SetCurves {
     /// Name of a curve in a legend.
     pub(super) fn named(&self, curve: &SweepCurve) -> String {
         let name = self.name.as_ref().map_or(String::new(), |name| format!("{name} "));
@@ -32,14 +35,16 @@ impl Swept {
     }
 }
 
-/// Results of all sets.
-pub(super) struct AllSwept<'a> {
-    pub(super) sets: &'a [Swept],
-    /// Names of the clocks, in the order of each point's latencies.
-    pub(super) retrievers: &'a [String],
+/// Results of all sets. As text a summary of each policy, in other formats every point.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SweepResults {
+    /// Curves of each set of labels, all by one metric.
+    pub sets: Vec<SetCurves>,
+    /// Names of the retrievers, in the order of each point's latencies.
+    pub retrievers: Vec<String>,
 }
 
-impl Printable for AllSwept<'_> {
+impl Printable for SweepResults {
     /// Every point as a row; shares and scores × 100.
     fn table(&self) -> Table {
         self.points()
@@ -87,10 +92,10 @@ impl Printable for AllSwept<'_> {
     }
 }
 
-impl AllSwept<'_> {
+impl SweepResults {
     /// What every set comes to, in words.
     pub(super) fn finding(&self) -> String {
-        let of = |set: &Swept| match &set.name {
+        let of = |set: &SetCurves| match &set.name {
             Some(name) => format!("{name}: {}", set.finding),
             None => set.finding.clone(),
         };
@@ -106,8 +111,26 @@ impl AllSwept<'_> {
         self.sets.iter().any(|set| set.name.is_some())
     }
 
+    /// Returns a warning of the first policy without a latency, if times are known.
+    pub fn warning(&self) -> Option<Message> {
+        let is_untimed = |curve: &SweepCurve| {
+            curve.points.iter().any(|point| point.latencies.iter().any(Option::is_none))
+        };
+        let (_, curve) = self.curves().find(|(_, curve)| is_untimed(curve))?;
+        Some(message![
+            format!(
+                "policy {} has no latency: the time of its decision is not known; give the ",
+                curve.policy
+            ),
+            UserChoice::DecisionTime,
+            ", or the ",
+            UserChoice::BaseTimes,
+            " with decision_ms"
+        ])
+    }
+
     /// Every curve with its set.
-    pub(super) fn curves(&self) -> impl Iterator<Item = (&Swept, &SweepCurve)> {
+    pub(super) fn curves(&self) -> impl Iterator<Item = (&SetCurves, &SweepCurve)> {
         self.sets.iter().flat_map(|set| set.curves.iter().map(move |curve| (set, curve)))
     }
 
@@ -147,7 +170,7 @@ impl AllSwept<'_> {
                 "n": curve.count,
                 "rag_rate": point.rag_rate,
                 "em": point.em,
-                key(set.measure): point.score,
+                set.measure.key(): point.score,
                 "latency_ms": first.map(|latency| latency.mean_ms),
                 "speedup": first.map(|latency| latency.speedup),
                 "abstention_precision": point.abstention_precision,
@@ -159,7 +182,7 @@ impl AllSwept<'_> {
             if let Some(name) = &set.name {
                 record["labels"] = name.as_str().into();
             }
-            let names = self.retrievers;
+            let names = &self.retrievers;
             if names.len() > 1 || names.iter().any(|name| name.ends_with(EMBEDDING)) {
                 let each = names.iter().zip(&point.latencies).map(|(name, latency)| {
                     let times = json!({
@@ -177,9 +200,9 @@ impl AllSwept<'_> {
         let mut head: Vec<String> = vec!["policy".into()];
         head.extend(self.is_named().then(|| "labels".to_owned()));
         head.extend(
-            ["metric", "threshold", "rag_rate", "em", key(self.measure())].map(String::from),
+            ["metric", "threshold", "rag_rate", "em", self.measure().key()].map(String::from),
         );
-        for name in self.retrievers {
+        for name in &self.retrievers {
             head.extend([format!("latency_ms:{name}"), format!("speedup:{name}")]);
         }
         head.extend(["abstention_precision", "abstained_right"].map(String::from));
@@ -242,9 +265,9 @@ fn share(value: f64) -> String {
 
 /// Every point of a curve.
 fn curve_points<'s>(
-    set: &'s Swept,
+    set: &'s SetCurves,
     curve: &'s SweepCurve,
-) -> impl Iterator<Item = (&'s Swept, &'s SweepCurve, &'s SweepPoint)> {
+) -> impl Iterator<Item = (&'s SetCurves, &'s SweepCurve, &'s SweepPoint)> {
     curve.points.iter().map(move |point| (set, curve, point))
 }
 
@@ -314,15 +337,6 @@ fn row(curve: &SweepCurve, clocks: usize) -> Vec<String> {
     point(curve.best(), &[&es, &em, &share, &value]);
     point(curve.reaches_always.as_ref(), &[&share]);
     row
-}
-
-/// Name of the score in records.
-fn key(measure: Measure) -> &'static str {
-    match measure {
-        Measure::Similarity => "es",
-        Measure::Pass => PASS,
-        Measure::Likelihood => LIKELIHOOD,
-    }
 }
 
 fn mean(examples: &[Example], of: impl Fn(&Example) -> f64) -> f64 {

@@ -3,32 +3,31 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use anyhow::Result;
 use repoformer_core::policy::model::{CalibrationMethod, PolicyModel, hold_out};
 use repoformer_core::policy::{Example, Policy};
-use repoformer_pipeline::Messages;
-use repoformer_store::error::Error;
-
-use crate::fail;
-
-/// Name of the trained policy that comes along.
-const BUNDLED: &str = "bundled";
+use repoformer_store::error::{Error, Result};
+use repoformer_text::message;
+use repoformer_text::message::{Message, UserChoice};
 
 /// Trained policies by kind.
 #[derive(Debug, Default)]
 pub struct Trained(BTreeMap<&'static str, PolicyModel>);
 
 impl Trained {
+    /// Reads the files of trained policies; `bundled` is the one that comes with the program.
+    ///
+    /// # Errors
+    /// A file cannot be read or is no policy, or two are of one kind.
     pub fn read<P: AsRef<Path>>(paths: &[P]) -> Result<Self> {
         let mut models = BTreeMap::new();
         for path in paths {
-            let model = read_model(path.as_ref())?;
+            let model = PolicyModel::open(path.as_ref())?;
             let name = model.policy.name();
             if models.insert(name, model).is_some() {
-                return fail(
+                return Err(Error::refused(
                     format!("{}: two trained policies are of kind {name}", path.as_ref().display()),
                     "give one of each kind",
-                );
+                ));
             }
         }
         Ok(Self(models))
@@ -56,100 +55,60 @@ impl Trained {
         } else {
             "the tasks name no repository"
         };
-        fail(
+        Err(Error::refused(
             format!("policy {kind}: {why}, so there is no other to train on"),
-            "give a trained policy (--model FILE; for `run`, --policy-model FILE), or instances of more repositories",
-        )
+            message!["give a ", UserChoice::TrainedPolicy, ", or instances of more repositories"],
+        ))
     }
 
-    /// Warns of policies applied to their training data, to another model's completions, to gains by another metric, or to scores of
-    /// other fragments.
-    pub fn warn(
+    /// Returns warnings of policies applied to their training data, to another model's completions, to gains by another metric, or
+    /// to scores of other fragments. `generator`, `metric` and `fragments` name those of the examples, if they are known.
+    pub fn warnings(
         &self,
         examples: &[Example],
         generator: Option<&str>,
         metric: Option<&str>,
         fragments: Option<&str>,
-        messages: &dyn Messages,
-    ) {
+    ) -> Vec<Message> {
+        let mut warnings = Vec::new();
         for model in self.0.values() {
+            let (policy, training) = (model.policy, &model.training);
             let is_known = |name: &&String| examples.iter().any(|e| e.repository == **name);
             let both: Vec<&str> =
-                (model.training.repositories.iter()).filter(is_known).map(String::as_str).collect();
+                training.repositories.iter().filter(is_known).map(String::as_str).collect();
             if !both.is_empty() {
-                messages.warning(format!(
-                    "policy {} was trained on {} of these repositories ({}); without its file, each repository is scored after training on the others",
-                    model.policy,
+                warnings.push(format!(
+                    "policy {policy} was trained on {} of these repositories ({}); without its file, each repository is scored after training on the others",
                     both.len(),
                     both.join(", ")
-                ).into());
+                ));
             }
-            if let (Some(trained), Some(here)) = (&model.training.generation_model, generator)
+            if let (Some(trained), Some(here)) = (&training.generation_model, generator)
                 && trained != here
             {
-                messages.warning(format!(
-                    "policy {} was trained on completions of {trained}, but these are of {here}",
-                    model.policy
-                ).into());
+                warnings.push(format!(
+                    "policy {policy} was trained on completions of {trained}, but these are of {here}"
+                ));
             }
-            if let (Some(trained), Some(here)) = (&model.training.metric, metric)
+            if let (Some(trained), Some(here)) = (&training.metric, metric)
                 && trained != here
             {
-                messages.warning(format!(
-                    "policy {} was trained on gains by metric {trained}, but these are by {here}",
-                    model.policy
-                ).into());
+                warnings.push(format!(
+                    "policy {policy} was trained on gains by metric {trained}, but these are by {here}"
+                ));
             }
-            if let Some(difference) = fragments.and_then(|here| other_fragments(model, here)) {
-                messages.warning(difference.into());
-            }
+            warnings.extend(fragments.and_then(|here| model.other_fragments(here)));
         }
+        warnings.into_iter().map(Into::into).collect()
     }
-}
-
-/// Says that a policy which looks at the scores of fragments learned from those of others.
-pub fn other_fragments(model: &PolicyModel, here: &str) -> Option<String> {
-    let trained = model.training.fragments.as_deref().filter(|trained| *trained != here)?;
-    model.policy.looks_at_fragments().then(|| {
-        format!("policy {} was trained on scores of {trained}, but these are {here}", model.policy)
-    })
-}
-
-/// Reads a trained policy; `bundled` is the one that comes along.
-pub fn read_model(path: &Path) -> Result<PolicyModel> {
-    if path.as_os_str() == BUNDLED && !path.is_file() {
-        return Ok(PolicyModel::bundled()?);
-    }
-    PolicyModel::read(path).map_err(|error| match &error {
-        Error::Artifact { hint, .. } => {
-            let hint = hint.clone().then(": `repoformer policy train --labels FILE -o FILE`");
-            Error::refused(error.message(), hint).into()
-        }
-        _ => error.into(),
-    })
-}
-
-/// Names the data that a policy lacks, and the flags that produce them.
-pub fn lacking(policy: Policy) -> String {
-    let flags = match policy {
-        Policy::Entropy => {
-            "`complete --mode none --samples 20 --temperature 1 -o FILE` draws them, and --samples-from FILE of `label judge` and `run` takes them"
-        }
-        Policy::SelfScored => {
-            "`complete --probability-of '<cc>' --after '<eof>'` asks for the probability, and --probabilities of `label judge` and `run` takes it; mode rg1 has scores"
-        }
-        policy if policy.asks_model() => {
-            "`complete --probability-of '<cc>' --after '<eof>'` asks for it, and --probabilities of `label judge` and `run` takes it"
-        }
-        _ => return policy.lacking().into(),
-    };
-    format!("{} ({flags})", policy.lacking())
 }
 
 /// Scores of the instances by one policy.
+#[derive(Debug, Clone)]
 pub struct Scored {
+    /// The policy.
     pub policy: Policy,
-    /// Scores that order the instances; `None` where an instance lacks the policy's signal.
+    /// Scores that order the instances; `None` for an instance that lacks the policy's signal.
     pub ordered: Vec<Option<f64>>,
     /// Probabilities to compare with thresholds, for policies that have them.
     pub probabilities: Option<Vec<Option<f64>>>,

@@ -1,0 +1,147 @@
+//! Labelled instances as policies learn from them and are swept over them.
+
+use std::path::{Path, PathBuf};
+
+use repoformer_core::policy::model::{CalibrationMethod, LearnedPolicy, PolicyModel, train};
+use repoformer_core::policy::{Examples, Measure, Policy};
+use repoformer_store::error::{Error, Result};
+use repoformer_store::remark::Remark;
+use repoformer_text::counts::group;
+use repoformer_text::message;
+use repoformer_text::message::UserChoice;
+
+/// Files of labels whose curves are drawn together.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LabelSet {
+    /// Name of the set, if it has one.
+    pub name: Option<String>,
+    /// Its files.
+    pub files: Vec<PathBuf>,
+}
+
+impl LabelSet {
+    /// Sets of the files `NAME=FILE`, in the order of their first files; those without a name are one set. A file that is there under
+    /// the whole of such a name has none.
+    pub fn list(given: &[PathBuf]) -> Vec<Self> {
+        let mut sets: Vec<Self> = Vec::new();
+        for path in given {
+            let (name, file) = Self::parse(path);
+            match sets.iter_mut().find(|set| set.name == name) {
+                Some(set) => set.files.push(file),
+                None => sets.push(Self { name, files: vec![file] }),
+            }
+        }
+        sets
+    }
+
+    fn parse(path: &Path) -> (Option<String>, PathBuf) {
+        let text = path.to_string_lossy();
+        match text.split_once('=').filter(|(name, _)| !path.exists() && !name.is_empty()) {
+            Some((name, file)) => (Some(name.to_owned()), file.into()),
+            None => (None, path.to_owned()),
+        }
+    }
+}
+
+/// Reads labelled instances for some policies by a measure, or by that of the labels. Instances whose query contained the target are
+/// left out if a policy looks at the fragments, unless `keeps_targets` is set: then they count as any other.
+///
+/// # Errors
+/// A file cannot be read, its labels are of two models, metrics or kinds of fragments, or no instance is left.
+pub fn read_labels(
+    files: &[PathBuf],
+    policies: &[Policy],
+    measure: Option<Measure>,
+    keeps_targets: bool,
+    tell: &dyn Fn(Remark),
+) -> Result<Examples> {
+    let mut examples = Examples::read(files, measure)?;
+    tell(Remark::Problems(std::mem::take(&mut examples.problems)));
+    for (missing, count) in &examples.unjudged {
+        let count = group(*count);
+        let reason = format!("{count} instances are left out: not labelled (no {missing})");
+        tell(Remark::Failed(reason.into()));
+    }
+    for (repeats, what) in [
+        (&examples.repeated, "repeat an id of their repository"),
+        (&examples.contradicting, "are there again with another label"),
+    ] {
+        if let Some(first) = repeats.first() {
+            let count = group(repeats.len());
+            let warning = format!("{count} instances {what} (first {first}); each counts");
+            tell(Remark::Warning(warning.into()));
+        }
+    }
+    let knowing = examples.all.iter().filter(|e| e.query_has_target).count();
+    let looking: Vec<&str> =
+        policies.iter().filter(|one| one.looks_at_fragments()).map(|one| one.name()).collect();
+    if knowing > 0 && !looking.is_empty() {
+        let (count, names) = (group(knowing), looking.join(", "));
+        tell(Remark::Note(if keeps_targets {
+            let done = format!("kept, although their fragments give {names} the target away");
+            format!("{count} instances whose query contained the target are {done}").into()
+        } else {
+            let done = format!("left out, as their fragments give {names} the target away");
+            message![format!("{count} "), UserChoice::TargetQueries, format!(" are {done}")]
+        }));
+        match keeps_targets {
+            // They count as any other.
+            true => examples.all.iter_mut().for_each(|example| example.query_has_target = false),
+            false => examples.all.retain(|example| !example.query_has_target),
+        }
+    }
+    if examples.all.is_empty() && knowing > 0 {
+        return Err(Error::refused(
+            "every labelled instance has a query that contained the target",
+            message!["draw others than ", UserChoice::TargetQueries],
+        ));
+    }
+    if examples.all.is_empty() {
+        let by = match measure {
+            Some(Measure::Similarity) => " by edit similarity",
+            _ => "",
+        };
+        return Err(Error::refused(
+            "these files hold no labelled instance",
+            message![UserChoice::JudgeInstances, by],
+        ));
+    }
+    Ok(examples)
+}
+
+/// Trains a policy on the instances that have the data it needs; the others are left out.
+///
+/// # Errors
+/// No instance has the data, or retrieval helped all or none of them.
+pub fn train_on(
+    mut examples: Examples,
+    kind: LearnedPolicy,
+    method: CalibrationMethod,
+    tell: &dyn Fn(Remark),
+) -> Result<PolicyModel> {
+    let lacking = Policy::from(kind).lacking();
+    let all = examples.all.len();
+    examples.all.retain(|example| kind.has_data(example));
+    match all - examples.all.len() {
+        0 => {}
+        count if count == all => {
+            return Err(Error::refused(
+                message!["every instance lacks ", lacking],
+                "train policy learned, which needs neither fragments nor probabilities",
+            ));
+        }
+        count => {
+            let count = group(count);
+            let reason = message![format!("{count} instances are left out: they lack "), lacking];
+            tell(Remark::Failed(reason));
+        }
+    }
+    let policy = train(&examples, kind, method)?;
+    if let [only] = &policy.training.repositories[..] {
+        let warning = format!(
+            "all instances are of one repository ({only}), so the held-out quality is measured on it as well"
+        );
+        tell(Remark::Warning(warning.into()));
+    }
+    Ok(policy)
+}
