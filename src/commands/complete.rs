@@ -25,7 +25,7 @@ use crate::commands::session::{check_not_tasks, open};
 use crate::interruption::keeps_artifacts;
 use crate::output::{self, Screen, check_output, fail, group};
 use crate::records_output::RecordsOutput;
-use crate::settings::{Entry, SettingFlags, Settings};
+use crate::settings::{SettingFlags, SettingValue, Settings};
 
 #[derive(Debug, Args)]
 pub(crate) struct CompleteArgs {

@@ -11,7 +11,7 @@ use repoformer_pipeline as pipeline;
 use repoformer_pipeline::{Completion, Experiment, cached_predictions, check_completed_alike};
 use repoformer_study::choices::label;
 use repoformer_study::experiments::{check_completable, completion_of, of_kind, single};
-use repoformer_study::rows::{self, Row, Rows};
+use repoformer_study::rows::{self, ResultRows, Row};
 use repoformer_study::scoring::warn_of_ends;
 use repoformer_study::server;
 use repoformer_study::stages::{code_of, complete, read_predictions, retrieve_again};
@@ -73,7 +73,7 @@ pub(crate) fn run(args: &RgRgArgs) -> Result<()> {
             }
             iterate((&mut experiment, &settings), joined, iterations, &completion, &mut rows)?;
             let own = of_kind(&settings, experiment.tasks.as_deref());
-            let rows = Rows(rows.into_iter().map(|row| row.with_profile(&own)).collect());
+            let rows = ResultRows(rows.into_iter().map(|row| row.with_profile(&own)).collect());
             write_data(Path::new("-"), written(&rows, format)?)?;
             rows::warn_of_gaps(&rows.0, &Screen);
         }

@@ -6,6 +6,7 @@ mod page;
 pub(crate) use flags::{Listed, SHOW, SettingFlags};
 pub(crate) use page::settings_page;
 pub(crate) use repoformer_study::settings::{
-    COMPLETION, Completable, DECLARED, Declared, Departure, Entry, KEY_VARIABLES, MetricName,
-    Paper, PolicyName, Setting, Settings, StyleName, check_environment, completable, variable_of,
+    COMPLETION, Completable, DECLARED, Declared, Departure, KEY_VARIABLES, MetricName, Paper,
+    PolicyName, Setting, SettingValue, Settings, StyleName, check_environment, completable,
+    variable_of,
 };

@@ -9,7 +9,7 @@ use repoformer_pipeline::Messages;
 use crate::settings::Settings;
 
 /// Folder of repositories, and those of it that are used; none named: all, or those that the tasks name.
-pub struct Repositories {
+pub struct ChosenRepositories {
     /// The folder.
     pub dir: PathBuf,
     /// Names of those that are used; none stands for all, or those that the tasks name.
@@ -23,7 +23,7 @@ pub fn one_repository<P: AsRef<Path>>(
     named: &[String],
     tasks: &[P],
     messages: &dyn Messages,
-) -> Option<Repositories> {
+) -> Option<ChosenRepositories> {
     let checkout = Checkout::of(dir)?;
     let is_itself = *named == [checkout.name.as_str()];
     let has_others = match (named, tasks) {
@@ -52,7 +52,7 @@ pub fn one_repository<P: AsRef<Path>>(
     };
     messages.note(text.into());
     let named = if tasks.is_empty() { vec![name] } else { named.to_vec() };
-    Some(Repositories { dir: parent, named })
+    Some(ChosenRepositories { dir: parent, named })
 }
 
 /// Returns the folder of repositories for these files of tasks, where `dir` may be one repository.
@@ -67,7 +67,7 @@ pub fn folder_for<P: AsRef<Path>>(
     )
 }
 
-/// Repositories that the tasks of a file belong to, beside one.
+/// ChosenRepositories that the tasks of a file belong to, beside one.
 struct Owners {
     /// Whether tasks' files lie in the one, and none in a repository below it.
     has_own: bool,
@@ -98,7 +98,7 @@ pub fn settle(settings: &mut Settings) {
         return;
     };
     let found = one_repository(dir, &settings.repo, &settings.tasks, &*settings.messages);
-    if let Some(Repositories { dir, named }) = found {
+    if let Some(ChosenRepositories { dir, named }) = found {
         settings.change(|values| values.use_repositories(&dir, &named));
     }
 }

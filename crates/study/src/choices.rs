@@ -17,7 +17,7 @@ use serde_json::Value;
 
 use crate::experiment_settings::cuts_chunks;
 use crate::fail;
-use crate::settings::{Departure, Entry, Settings, StyleName};
+use crate::settings::{Departure, SettingValue, Settings, StyleName};
 
 /// Warns of all departures from the paper's profile in force, if the command does not name them in its results.
 pub fn warn_of_departures(settings: &Settings) {

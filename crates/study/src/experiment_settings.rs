@@ -12,12 +12,14 @@ use repoformer_pipeline::{
 };
 
 use crate::fail;
-use crate::settings::{Entry, FragmentPaths, Settings, StyleName, TokenizerName, Unit, Vectorizer};
+use crate::settings::{
+    FragmentPaths, FragmentUnit, SettingValue, Settings, StyleName, TokenizerName, Vectorizer,
+};
 
 /// Whether files are cut into chunks.
 pub fn cuts_chunks(settings: &Settings) -> Result<bool> {
     let unit = *settings.unit.get();
-    let is_chunks = unit == Unit::Chunks;
+    let is_chunks = unit == FragmentUnit::Chunks;
     if let Some(key) = settings.chosen_of_other_unit() {
         let (other, way) = match is_chunks {
             false => ("chunks", "add --unit chunks, or a --profile that cuts them"),
@@ -30,7 +32,7 @@ pub fn cuts_chunks(settings: &Settings) -> Result<bool> {
 }
 
 /// Refuses settings that were chosen for this run and that another choice does not use.
-fn refuse_unused(entries: &[&dyn Entry], by: &str, flag: &str) -> Result<()> {
+fn refuse_unused(entries: &[&dyn SettingValue], by: &str, flag: &str) -> Result<()> {
     entries.iter().find(|entry| entry.is_chosen()).map_or(Ok(()), |entry| {
         let way = format!("leave it out, or choose another {flag}");
         fail(format!("--{} is not used by {by}", entry.key()), way)
@@ -178,7 +180,7 @@ fn dense(settings: &Settings) -> Result<Option<DenseSource>> {
 
 /// The style of prompts.
 pub fn layout(settings: &Settings) -> Result<PromptLayout> {
-    let (layout, unused): (_, &dyn Entry) = match settings.prompt_style.get() {
+    let (layout, unused): (_, &dyn SettingValue) = match settings.prompt_style.get() {
         StyleName::RepoCoder => (PromptLayout::RepoCoder, &settings.fragment_paths),
         StyleName::Attach => (PromptLayout::Attach, &settings.max_prompt_tokens),
         StyleName::Style(_) => {
@@ -187,7 +189,7 @@ pub fn layout(settings: &Settings) -> Result<PromptLayout> {
             return Ok(PromptLayout::Style(style.including(Include { right, cross_file: true })));
         }
     };
-    let mut unused: Vec<&dyn Entry> = vec![
+    let mut unused: Vec<&dyn SettingValue> = vec![
         &settings.right_context,
         &settings.max_left_tokens,
         &settings.max_right_tokens,

@@ -27,9 +27,9 @@ use crate::choices::seed;
 use crate::chosen::{Chosen, tell_of_shares, tell_threshold};
 use crate::experiments::experiment_like;
 use crate::judged::{Judged, JudgedPolicy};
-use crate::report::Source;
+use crate::report::ReportSource;
 use crate::server::{self, PolicyServer, policy_model, resumable};
-use crate::settings::{Entry, Settings, StyleName};
+use crate::settings::{SettingValue, Settings, StyleName};
 use crate::stage_log::StageLog;
 use crate::{fail, hint_of, message_of};
 
@@ -474,7 +474,7 @@ pub struct Selected {
     /// The mode whose predictions it takes where it retrieves.
     pub mode: Mode,
     /// The chosen predictions, named after the policy with its threshold.
-    pub source: Source,
+    pub source: ReportSource,
     /// Scores of the chosen predictions, in the form of a mode's.
     pub scores: ModeScores,
     /// Number of tasks that it retrieves for.
@@ -518,7 +518,7 @@ fn select(
         scores: ModeScores::of(metrics, tasks),
         retrieved: retrieved.len(),
         threshold: None,
-        source: Source {
+        source: ReportSource {
             name: chosen.name.clone(),
             predictions: paths.chosen_predictions(&chosen.name, mode, model),
             made_as: Some(paths.predictions(mode, model)),

@@ -100,7 +100,7 @@ type ByRow = BTreeMap<usize, Executed>;
 
 /// Predictions to show: their name, their file, and the prompts that they are of.
 #[derive(Default)]
-pub struct Source {
+pub struct ReportSource {
     /// Name of the system.
     pub name: String,
     /// File of its predictions.
@@ -146,24 +146,24 @@ fn named(given: &str) -> Option<(&str, &str)> {
 }
 
 /// Predictions given as `NAME=FILE`, or as a file whose stem is the name.
-pub fn of_file(given: &str) -> Source {
+pub fn of_file(given: &str) -> ReportSource {
     let (name, path) = named(given).unwrap_or_else(|| {
         let name = Path::new(given).file_name().and_then(|name| name.to_str()).unwrap_or(given);
         (name.split(".jsonl").next().unwrap_or_default(), given)
     });
-    Source { name: name.to_owned(), predictions: path.into(), ..Source::default() }
+    ReportSource { name: name.to_owned(), predictions: path.into(), ..ReportSource::default() }
 }
 
 /// The requested modes, or all that are completed.
-pub fn of_cache(experiment: &Experiment, settings: &Settings) -> Result<Vec<Source>> {
+pub fn of_cache(experiment: &Experiment, settings: &Settings) -> Result<Vec<ReportSource>> {
     let completion = completion(&of_kind(settings, experiment.tasks.as_deref()))?;
     let mut sources = Vec::new();
     for mode in completed_modes(settings, experiment, &completion)?.0 {
-        sources.push(Source {
+        sources.push(ReportSource {
             name: mode.to_string(),
             predictions: cached_predictions(experiment, mode, &completion)?,
             prompts: Some(experiment.paths().prompts(mode)).filter(|path| path.exists()),
-            ..Source::default()
+            ..ReportSource::default()
         });
     }
     if sources.is_empty() {
@@ -178,7 +178,7 @@ pub fn of_cache(experiment: &Experiment, settings: &Settings) -> Result<Vec<Sour
 /// Writes a report. `output` is a folder, or the page itself if it ends in `.html`.
 pub fn make(
     experiment: &Experiment,
-    sources: Vec<Source>,
+    sources: Vec<ReportSource>,
     making: &Making,
     output: &Path,
 ) -> Result<Written> {
@@ -276,7 +276,7 @@ fn settings_of(predictions: &Path, prompts: Option<&Path>) -> Result<Vec<(String
 /// Results of a system's unit tests by row, from a file.
 fn executed(
     given: &[String],
-    source: &Source,
+    source: &ReportSource,
     tasks: &TaskSet,
     manifest: &mut Manifest,
     messages: &dyn Messages,
@@ -318,7 +318,7 @@ fn executed(
     Ok(all)
 }
 
-fn check_names(sources: &[Source], making: &Making) -> Result<()> {
+fn check_names(sources: &[ReportSource], making: &Making) -> Result<()> {
     let names: Vec<&str> = sources.iter().map(|source| source.name.as_str()).collect();
     for (number, name) in names.iter().enumerate() {
         if names[..number].contains(name) {

@@ -38,7 +38,7 @@ pub struct Row {
     intervals: [Option<Interval>; 2],
     /// Units that the intervals resample, and how many there are.
     units: (ResamplingUnit, usize),
-    /// Unit-test pass rate of each row, for those whose tests are conclusive.
+    /// FragmentUnit-test pass rate of each row, for those whose tests are conclusive.
     passed: BTreeMap<usize, f64>,
     /// Totals of the mode's prompts; a policy chooses among those of two modes.
     prompts: Option<PromptTotals>,
@@ -314,11 +314,11 @@ pub fn warn_of_gaps(rows: &[Row], messages: &dyn Messages) {
     }
 }
 
-/// Rows to print.
+/// ResultRows to print.
 #[derive(Debug)]
-pub struct Rows(pub Vec<Row>);
+pub struct ResultRows(pub Vec<Row>);
 
-impl Printable for Rows {
+impl Printable for ResultRows {
     fn table(&self) -> Table {
         table(&self.0, false)
     }

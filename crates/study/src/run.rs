@@ -19,12 +19,13 @@ use crate::experiments::{
 };
 use crate::judged::Judged;
 use crate::paper::{
-    self, Figure, FigureNumbers, FilledTable, Panel, PaperResult, Sizes, Tasks, Walk, tasks_of,
+    self, Figure, FigureNumbers, FilledTable, Panel, PaperResult, Sizes, Tasks, TwoRequests,
+    tasks_of,
 };
 use crate::policies::{Policies, Selected};
 use crate::report::{self, Making, Written};
 use crate::reports::{Reports, report_folder};
-use crate::rows::{self, Row, Rows};
+use crate::rows::{self, ResultRows, Row};
 use crate::scoring::{scoring, warn_of_ends};
 use crate::settings::Settings;
 use crate::stage_log::StageLog;
@@ -57,7 +58,7 @@ pub enum RunResult {
     /// The artifacts that it would make.
     Plan(StageLog),
     /// A row for each mode and policy.
-    Rows(Rows),
+    Rows(ResultRows),
     /// A table of the paper.
     Table(FilledTable),
     /// The table of the benchmarks' sizes.
@@ -65,7 +66,7 @@ pub enum RunResult {
     /// A figure of the paper.
     Figure(FigureNumbers),
     /// Two requests, step by step.
-    Walk(Walk),
+    Walk(TwoRequests),
 }
 
 impl RunResult {
@@ -185,7 +186,7 @@ struct Run<'a> {
     /// Tasks of each benchmark, as the paper names them.
     tasks: Vec<(String, Tasks)>,
     panels: Vec<Panel>,
-    walk: Option<Walk>,
+    walk: Option<TwoRequests>,
     /// Whether a policy would choose, as a plan foresees.
     is_judged: bool,
     places: Vec<String>,
@@ -449,7 +450,7 @@ impl<'a> Run<'a> {
                     RunResult::Figure(figure.draw(&self.panels, self.settings, &folder)?)
                 }
             },
-            None => RunResult::Rows(Rows(self.rows.clone())),
+            None => RunResult::Rows(ResultRows(self.rows.clone())),
         };
         if let Some(reports) = &self.reports
             && let Some(index) = reports.write(&*self.settings.messages)?

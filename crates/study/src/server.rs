@@ -14,7 +14,7 @@ use repoformer_store::error::Error;
 
 use crate::choices::completion;
 use crate::fail;
-use crate::settings::{Entry, Settings, StyleName};
+use crate::settings::{SettingValue, Settings, StyleName};
 
 /// The model that completes: the embedded one, or a server's. `seed` is the first sample's; by batch, no server is asked.
 pub fn model(settings: &Settings, seed: Option<u64>, by_batch: bool) -> Result<Completion> {

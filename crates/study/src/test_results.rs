@@ -1,4 +1,4 @@
-//! Unit-test results of a run's predictions.
+//! FragmentUnit-test results of a run's predictions.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;

@@ -27,7 +27,7 @@ use crate::output::{
     write_manifest_beside, write_shard_beside,
 };
 use crate::records_output::RecordsOutput;
-use crate::settings::{DECLARED, Entry, Listed, MetricName, Settings};
+use crate::settings::{DECLARED, Listed, MetricName, SettingValue, Settings};
 use crate::table::{ScoreFormat, written};
 
 #[derive(Debug, Args)]

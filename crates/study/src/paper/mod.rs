@@ -16,10 +16,10 @@ pub use panel::Panel;
 pub use sizes::{Sizes, sizes};
 pub use table::{FilledTable, Measured, PaperTable};
 pub use tasks::{Tasks, tasks_of};
-pub use walk::{Walk, walk};
+pub use walk::{TwoRequests, walk};
 
 use crate::fail;
-use crate::settings::{Entry, Settings};
+use crate::settings::{SettingValue, Settings};
 
 /// A table or a figure that a run is asked for.
 #[derive(Debug)]
@@ -42,7 +42,7 @@ impl PaperResult {
     /// Its name is unknown, or other settings contradict it.
     pub fn chosen(settings: &Settings) -> Result<Option<Self>> {
         let beside = &settings.beside[..];
-        let of_papers: [&dyn Entry; 2] = [&settings.paper_model, &settings.paper_dataset];
+        let of_papers: [&dyn SettingValue; 2] = [&settings.paper_model, &settings.paper_dataset];
         let chosen = of_papers.into_iter().find(|entry| entry.is_chosen());
         let Some(name) = settings.paper.as_deref() else {
             if let Some(entry) = chosen {

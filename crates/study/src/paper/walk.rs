@@ -18,7 +18,7 @@ use crate::judged::Judged;
 const SHOWN: usize = 3;
 
 /// The request that gains most where the policy retrieves, and of those where it does not one that is right without retrieval.
-pub fn walk(experiment: &Experiment, model: &str, judged: &Judged) -> Result<Walk> {
+pub fn walk(experiment: &Experiment, model: &str, judged: &Judged) -> Result<TwoRequests> {
     let Some(policy) = judged.deciding() else {
         return fail(
             "figure-1 shows decisions, and no policy could decide",
@@ -59,16 +59,16 @@ pub fn walk(experiment: &Experiment, model: &str, judged: &Judged) -> Result<Wal
             "without": {"completion": text(0), "es": example.score_base}, "with": {"completion": text(1), "es": example.score_rag},
         }));
     }
-    Ok(Walk { records })
+    Ok(TwoRequests { records })
 }
 
 /// Two requests, with what was decided and completed for each.
 #[derive(Debug)]
-pub struct Walk {
+pub struct TwoRequests {
     records: Vec<Value>,
 }
 
-impl Printable for Walk {
+impl Printable for TwoRequests {
     /// The requests without their texts.
     fn table(&self) -> Table {
         let head = ["task_id", "policy", "score", "threshold", "retrieves"];

@@ -25,8 +25,8 @@ use super::declaration::Arity::{Names, Paths, Texts};
 use super::declaration::Effect::{Always, IfInProfile, Layout};
 use super::declaration::{Completable, Group, Setting, variable};
 use super::value::{
-    Entry, FragmentPaths, MetricName, One, OtherModel, PolicyName, Sourced, StyleName,
-    TokenizerName, Unit, Vectorizer,
+    FragmentPaths, FragmentUnit, MetricName, One, OtherModel, PolicyName, SettingValue, Sourced,
+    StyleName, TokenizerName, Vectorizer,
 };
 use crate::paper::names as paper;
 
@@ -144,11 +144,11 @@ macro_rules! settings {
             }
 
             /// Every setting, in the order of their declarations.
-            pub fn entries(&self) -> Vec<&dyn Entry> {
+            pub fn entries(&self) -> Vec<&dyn SettingValue> {
                 vec![$($(&self.$field,)*)*]
             }
 
-            pub(crate) fn entries_mut(&mut self) -> Vec<&mut dyn Entry> {
+            pub(crate) fn entries_mut(&mut self) -> Vec<&mut dyn SettingValue> {
                 vec![$($(&mut self.$field,)*)*]
             }
         }
@@ -165,7 +165,7 @@ settings! {
             default_text: Some("the task file's stem"), not_for: EDITING;
         cache_dir: One<PathBuf>, "cache-dir" "DIR" Text => "Folder of the cached artifacts", default: Some("data/cache");
         mode: Vec<Mode>, "mode" "MODE" OneOf(|| names(Mode::ALL)) =>
-            "Source of the queries: none (no retrieval), rg1 (the left context), gt (the ground truth), rg-rg (a prediction), \
+            "SettingSource of the queries: none (no retrieval), rg1 (the left context), gt (the ground truth), rg-rg (a prediction), \
              given (no query: the tasks' own cross-file context); r-g and r-g-r-g are other names of rg1 and rg-rg",
             other_names: (&Mode::ALIASES, Mode::canonical), arity: Names, default_text: Some("the modes that the stage can serve"), not_for: EDITING;
         profile: Option<String>, "profile" "NAME" OneOfOr(
@@ -182,13 +182,13 @@ settings! {
             default: Some("0"), default_text: Some("all cores");
     }
     Fragments {
-        unit: One<Unit>, "unit" "UNIT" OneOf(|| names(Unit::ALL)) =>
+        unit: One<FragmentUnit>, "unit" "UNIT" OneOf(|| names(FragmentUnit::ALL)) =>
             "Kind of fragments: overlapping windows, as in RepoCoder, or chunks, as in Repoformer and CrossCodeEval",
             default: Some("windows");
         language: Option<Language>, "language" "NAME" OneOf(|| names(Language::ALL)) => "Language of the repositories",
             default_text: Some("the language of most of the tasks' files"), effect: IfInProfile;
         walk: One<Walk>, "walk" "NAME" OneOf(|| names(Walk::ALL)) =>
-            "Source files that are read: glob skips hidden files and follows links within the repository, glob-anywhere also those \
+            "SettingSource files that are read: glob skips hidden files and follows links within the repository, glob-anywhere also those \
              that lead out of it (RepoCoder); rglob includes hidden files and does not follow links to folders (Repoformer); \
              git is glob without the files that git ignores (default of serve and lsp)",
             default: Some("glob"), effect: IfInProfile;

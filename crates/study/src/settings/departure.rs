@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::declaration::{Effect, Group, Setting};
 use super::declared::{Paper, declared};
 use super::resolved::{PaperProfile, Settings};
-use super::value::{Entry, Source, StyleName};
+use super::value::{SettingSource, SettingValue, StyleName};
 
 /// A setting that contradicts the profile in force.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,7 +46,7 @@ impl PaperProfile {
             Effect::Always => true,
             Effect::IfInProfile => {
                 let entry = self.settings.entry(setting);
-                entry.is_some_and(|entry| matches!(entry.source(), Source::Profile(_)))
+                entry.is_some_and(|entry| matches!(entry.source(), SettingSource::Profile(_)))
             }
             Effect::Layout => self.paper.has_one_layout(),
             Effect::Never => false,
@@ -72,9 +72,10 @@ impl Settings {
     }
 
     /// The departure of a setting, if its value was chosen and contradicts the profile in force.
-    fn departure(&self, entry: &dyn Entry) -> Option<Departure> {
+    fn departure(&self, entry: &dyn SettingValue) -> Option<Departure> {
         // Nobody chose the values that a subcommand sets.
-        let is_chosen = !entry.is_default() && !matches!(entry.source(), Source::Subcommand(_));
+        let is_chosen =
+            !entry.is_default() && !matches!(entry.source(), SettingSource::Subcommand(_));
         is_chosen.then(|| self.departure_of(entry.setting(), &entry.texts()))?
     }
 
@@ -85,7 +86,7 @@ impl Settings {
         // Tasks with their contexts, which no model completes, have no layout.
         let is_varied = is_varied
             || setting.effect == Effect::Layout && *self.prompt_style == StyleName::Attach;
-        let usual = profile.settings.entry(setting).map_or_else(Vec::new, Entry::texts);
+        let usual = profile.settings.entry(setting).map_or_else(Vec::new, SettingValue::texts);
         let usual = match &usual[..] {
             [] => setting.default_text.unwrap_or("not set").to_owned(),
             usual => usual.join(","),

@@ -19,6 +19,6 @@ pub use departure::Departure;
 pub use resolved::Settings;
 pub use sources::{COMPLETION, check_environment, profile_values};
 pub use value::{
-    Entry, FragmentPaths, MetricName, OtherModel, PolicyName, Source, Sourced, StyleName,
-    TokenizerName, Unit, Vectorizer,
+    FragmentPaths, FragmentUnit, MetricName, OtherModel, PolicyName, SettingSource, SettingValue,
+    Sourced, StyleName, TokenizerName, Vectorizer,
 };

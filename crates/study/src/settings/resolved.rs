@@ -13,16 +13,16 @@ use repoformer_text::visible::is_hidden;
 use super::declaration::{self, Given, Group, Invocation, Setting, variable};
 use super::declared::{BundledProfile, DECLARED, KEY_VARIABLES, Paper, Values, bundled};
 use super::sources::{FOUND_BY_ITSELF, FileSettings, environment, parse, read_file, read_profile};
-use super::value::{Entry, Source, StyleName, Unit, Vectorizer};
+use super::value::{FragmentUnit, SettingSource, SettingValue, StyleName, Vectorizer};
 use crate::fail;
 
 impl Values {
     /// The value of a setting.
-    pub fn entry(&self, setting: &Setting) -> Option<&dyn Entry> {
+    pub fn entry(&self, setting: &Setting) -> Option<&dyn SettingValue> {
         self.entries().into_iter().find(|entry| entry.setting() == setting)
     }
 
-    fn put(&mut self, setting: &Setting, texts: &[String], source: &Source) -> Result<()> {
+    fn put(&mut self, setting: &Setting, texts: &[String], source: &SettingSource) -> Result<()> {
         let mut entries = self.entries_mut().into_iter();
         let entry = entries.find(|entry| entry.setting() == setting);
         entry.map_or(Ok(()), |entry| entry.put(texts, source))
@@ -44,7 +44,7 @@ impl Values {
 
     /// Sets what follows from the unit, if nobody chose it: RepoCoder's choices for windows, Repoformer's for chunks.
     fn follow_unit(&mut self) {
-        let is_chunks = *self.unit == Unit::Chunks;
+        let is_chunks = *self.unit == FragmentUnit::Chunks;
         let words = is_chunks && self.tokenizer.is_default();
         self.vectorizer.follow(if words { Vectorizer::Words } else { Vectorizer::OneGram });
         self.query.follow(if is_chunks { QueryForm::LastLines } else { QueryForm::Window });
@@ -97,9 +97,9 @@ impl PaperProfile {
             return Ok(None);
         };
         let mut settings = Settings::defaults()?;
-        settings.put_file(&parse(text, name)?, &Source::Profile(name.into()))?;
+        settings.put_file(&parse(text, name)?, &SettingSource::Profile(name.into()))?;
         settings.change(Values::follow_unit);
-        settings.put(&DECLARED.postprocess, &["own".into()], &Source::Default)?;
+        settings.put(&DECLARED.postprocess, &["own".into()], &SettingSource::Default)?;
         Ok(Some(Self { name, paper, settings: Box::new(settings) }))
     }
 }
@@ -144,7 +144,9 @@ impl Settings {
     pub fn without_files(flags: &Invocation) -> Result<Self> {
         let mut settings = Self::defaults()?;
         let environment = environment()?;
-        for (given, source) in [(&environment, Source::Environment), (&flags.given, Source::Flag)] {
+        for (given, source) in
+            [(&environment, SettingSource::Environment), (&flags.given, SettingSource::Flag)]
+        {
             for (setting, texts) in given.iter() {
                 // The caller has reported the mistake.
                 let _ = settings.put(setting, texts, &source);
@@ -169,11 +171,13 @@ impl Settings {
 
     /// Keys that a file, the environment or a flag set.
     pub fn chosen(&self) -> Vec<&'static str> {
-        let is_own = |entry: &&dyn Entry| {
-            matches!(entry.source(), Source::Flag | Source::Environment | Source::File(_))
-                && !entry.texts().is_empty()
+        let is_own = |entry: &&dyn SettingValue| {
+            matches!(
+                entry.source(),
+                SettingSource::Flag | SettingSource::Environment | SettingSource::File(_)
+            ) && !entry.texts().is_empty()
         };
-        self.entries().into_iter().filter(is_own).map(Entry::key).collect()
+        self.entries().into_iter().filter(is_own).map(SettingValue::key).collect()
     }
 
     /// Resolves all settings for a subcommand with defaults of its own.
@@ -199,15 +203,15 @@ impl Settings {
 
         (settings.scores, settings.completes) = (flags.scores, flags.completes);
         if let Some(name) = &profile {
-            settings.put_file(&read_profile(name)?, &Source::Profile(name.clone()))?;
+            settings.put_file(&read_profile(name)?, &SettingSource::Profile(name.clone()))?;
         }
         if let Some(path) = config {
             let name = path.to_string_lossy().into_owned();
-            settings.put(&DECLARED.config, &[name], &Source::Default)?;
-            settings.put_file(&file, &Source::File(path))?;
+            settings.put(&DECLARED.config, &[name], &SettingSource::Default)?;
+            settings.put_file(&file, &SettingSource::File(path))?;
         }
-        settings.put_all(&environment, &Source::Environment)?;
-        settings.put_all(&flags.given, &Source::Flag)?;
+        settings.put_all(&environment, &SettingSource::Environment)?;
+        settings.put_all(&flags.given, &SettingSource::Flag)?;
         settings.change(Values::follow_unit);
         files::confine(&settings.cache_dir);
         settings.paper_profile =
@@ -216,17 +220,17 @@ impl Settings {
     }
 
     /// Sets a value for all tasks, those of functions included.
-    fn put(&mut self, setting: &Setting, texts: &[String], source: &Source) -> Result<()> {
+    fn put(&mut self, setting: &Setting, texts: &[String], source: &SettingSource) -> Result<()> {
         self.differing.retain(|one| *one != setting);
         self.values.put(setting, texts, source)?;
         self.of_functions.put(setting, texts, source)
     }
 
-    fn put_all(&mut self, given: &Given, source: &Source) -> Result<()> {
+    fn put_all(&mut self, given: &Given, source: &SettingSource) -> Result<()> {
         given.iter().try_for_each(|(setting, texts)| self.put(setting, texts, source))
     }
 
-    pub(crate) fn put_file(&mut self, file: &FileSettings, source: &Source) -> Result<()> {
+    pub(super) fn put_file(&mut self, file: &FileSettings, source: &SettingSource) -> Result<()> {
         self.put_all(&file.all, source)?;
         file.of_functions.iter().try_for_each(|(setting, texts)| {
             self.differing.retain(|one| *one != setting);
@@ -296,17 +300,17 @@ impl Settings {
         self.first(|one| one.is_flag() && !is_used(one.setting()))
     }
 
-    fn first(&self, is_it: impl Fn(&dyn Entry) -> bool) -> Option<&'static str> {
-        self.entries().into_iter().find(|one| is_it(*one)).map(Entry::key)
+    fn first(&self, is_it: impl Fn(&dyn SettingValue) -> bool) -> Option<&'static str> {
+        self.entries().into_iter().find(|one| is_it(*one)).map(SettingValue::key)
     }
 
     /// The lines of `--show-settings`: TOML, with each value's source as a comment.
     pub fn lines(&self) -> Vec<String> {
-        let line = |entry: &&dyn Entry| {
+        let line = |entry: &&dyn SettingValue| {
             let (setting, texts) = (entry.setting(), entry.texts());
             let (key, source) = (setting.key, entry.source().of(setting));
             let text = match *entry.source() {
-                Source::Unset => format!("# {key} ="),
+                SettingSource::Unset => format!("# {key} ="),
                 // Output is kept and passed on: in files, in logs of experiments.
                 _ if may_hold_key(setting, &texts) => {
                     return format!(
@@ -318,12 +322,12 @@ impl Settings {
             };
             format!("{text:<48} # {source}")
         };
-        let in_files = |entry: &&dyn Entry| entry.setting().in_files;
+        let in_files = |entry: &&dyn SettingValue| entry.setting().in_files;
         let mut lines: Vec<String> =
             self.entries().iter().filter(|e| in_files(e)).map(line).collect();
         if self.has_functions() {
             lines.push("[function]".into());
-            let differs = |entry: &&&dyn Entry| self.differing.contains(&entry.setting());
+            let differs = |entry: &&&dyn SettingValue| self.differing.contains(&entry.setting());
             lines.extend(self.of_functions.entries().iter().filter(differs).map(line));
         }
         lines
@@ -371,11 +375,11 @@ mod tests {
         let mut settings = Settings::defaults().unwrap();
         let text =
             "max-tokens = 50\nquery-lines = 20\n[function]\nmax-tokens = 256\nquery-lines = 50";
-        settings.put_file(&file(text), &Source::Profile("p".into())).unwrap();
+        settings.put_file(&file(text), &SettingSource::Profile("p".into())).unwrap();
         assert_eq!((*settings.max_tokens, *settings.of_functions().max_tokens), (50, 256));
-        let source = Source::File("x.toml".into());
+        let source = SettingSource::File("x.toml".into());
         settings.put_file(&file("query-lines = 7"), &source).unwrap();
-        settings.put(&DECLARED.max_tokens, &["9".into()], &Source::Flag).unwrap();
+        settings.put(&DECLARED.max_tokens, &["9".into()], &SettingSource::Flag).unwrap();
         let own = settings.of_functions();
         assert_eq!((*own.max_tokens, *own.query_lines), (9, 7));
         assert!(!settings.has_functions());
@@ -387,12 +391,12 @@ mod tests {
     fn a_wrong_value_is_refused_even_if_another_one_beats_it() {
         let mut settings = Settings::defaults().unwrap();
         let top_k = &DECLARED.top_k;
-        let refused = settings.put(top_k, &["0".into()], &Source::Environment).unwrap_err();
+        let refused = settings.put(top_k, &["0".into()], &SettingSource::Environment).unwrap_err();
         assert_eq!(
             refused.to_string(),
             "invalid top-k '0' (from environment REPOFORMER_TOP_K): expected a whole number from 1 to 4294967295"
         );
-        settings.put(top_k, &["5".into()], &Source::Flag).unwrap();
+        settings.put(top_k, &["5".into()], &SettingSource::Flag).unwrap();
         assert!(settings.top_k.is_flag() && *settings.top_k == 5);
     }
 

@@ -25,9 +25,9 @@ use repoformer_text::tokenize::model::Tokenizer;
 
 use super::declaration::{Setting, variable};
 
-/// Source of a value.
+/// SettingSource of a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Source {
+pub enum SettingSource {
     /// It has no value.
     Unset,
     /// Nobody chose it.
@@ -44,7 +44,7 @@ pub enum Source {
     Flag,
 }
 
-impl Source {
+impl SettingSource {
     /// The source of a setting's value, in words.
     pub fn of(&self, setting: &Setting) -> String {
         match self {
@@ -85,7 +85,7 @@ macro_rules! scalars {
 scalars!(
     String, u64, usize, f64, Align, Api, Center, Clock, Ending, FragmentPaths, HoleGuard, Language,
     MetricName, Mode, OtherModel, PolicyName, Postprocess, QueryForm, Ranker, Shard, StyleName,
-    Ties, TokenizerName, Unit, Until, Vectorizer, Walk,
+    Ties, TokenizerName, FragmentUnit, Until, Vectorizer, Walk,
 );
 
 impl Scalar for PathBuf {
@@ -109,7 +109,7 @@ impl Scalar for bool {
 }
 
 /// How many values a setting has: [`One`] that always stands, an `Option`, or a `Vec`.
-pub trait Number: Clone + Debug {
+pub trait ValueCount: Clone + Debug {
     type Value: Clone + Debug + PartialEq;
 
     /// The value if nothing is set; `None` if a setting cannot lack one.
@@ -124,7 +124,7 @@ pub trait Number: Clone + Debug {
 #[derive(Debug, Clone)]
 pub struct One<T>(PhantomData<T>);
 
-impl<T: Scalar> Number for One<T> {
+impl<T: Scalar> ValueCount for One<T> {
     type Value = T;
 
     fn unset() -> Option<T> {
@@ -141,7 +141,7 @@ impl<T: Scalar> Number for One<T> {
     }
 }
 
-impl<T: Scalar> Number for Option<T> {
+impl<T: Scalar> ValueCount for Option<T> {
     type Value = Self;
 
     fn unset() -> Option<Self> {
@@ -157,7 +157,7 @@ impl<T: Scalar> Number for Option<T> {
     }
 }
 
-impl<T: Scalar> Number for Vec<T> {
+impl<T: Scalar> ValueCount for Vec<T> {
     type Value = Self;
 
     fn unset() -> Option<Self> {
@@ -175,20 +175,20 @@ impl<T: Scalar> Number for Vec<T> {
 
 /// A value in force, and its source.
 #[derive(Debug, Clone)]
-pub struct Sourced<N: Number> {
+pub struct Sourced<N: ValueCount> {
     setting: &'static Setting,
     value: N::Value,
-    source: Source,
+    source: SettingSource,
 }
 
-impl<N: Number> Sourced<N> {
+impl<N: ValueCount> Sourced<N> {
     /// The default of a setting.
     pub fn usual(setting: &'static Setting) -> Result<Self> {
         let (value, source) = match setting.default {
-            Some(default) => (N::read(&[default.to_owned()])?, Source::Default),
+            Some(default) => (N::read(&[default.to_owned()])?, SettingSource::Default),
             None => {
                 let unset = N::unset().ok_or_else(|| anyhow!("{} has no default", setting.key))?;
-                (unset, Source::Unset)
+                (unset, SettingSource::Unset)
             }
         };
         Ok(Self { setting, value, source })
@@ -197,12 +197,12 @@ impl<N: Number> Sourced<N> {
     /// Sets what a subcommand demands, or takes for its default.
     pub fn fix(&mut self, value: N::Value, subcommand: &'static str) {
         self.value = value;
-        self.source = Source::Subcommand(subcommand);
+        self.source = SettingSource::Subcommand(subcommand);
     }
 
     /// Sets the default of a subcommand for a setting without a value.
     pub fn fix_unset(&mut self, value: N::Value, subcommand: &'static str) {
-        if self.source == Source::Unset {
+        if self.source == SettingSource::Unset {
             self.fix(value, subcommand);
         }
     }
@@ -211,7 +211,7 @@ impl<N: Number> Sourced<N> {
     pub fn follow(&mut self, value: N::Value) {
         if self.is_default() {
             self.value = value;
-            self.source = Source::Default;
+            self.source = SettingSource::Default;
         }
     }
 
@@ -226,14 +226,17 @@ impl<N: Number> Sourced<N> {
     }
 
     /// Puts another value in the place of this one, from the source of another setting.
-    pub fn replace_from(&mut self, value: N::Value, source: &Source) {
+    pub fn replace_from(&mut self, value: N::Value, source: &SettingSource) {
         self.value = value;
         self.source = source.clone();
     }
 
     /// The value, if the command line, the environment or a file sets it; a profile's does not count.
     pub fn own(&self) -> Option<&N::Value> {
-        let is_own = matches!(self.source, Source::Flag | Source::Environment | Source::File(_));
+        let is_own = matches!(
+            self.source,
+            SettingSource::Flag | SettingSource::Environment | SettingSource::File(_)
+        );
         is_own.then_some(&self.value)
     }
 
@@ -252,7 +255,7 @@ impl<N: Number> Sourced<N> {
     }
 }
 
-impl<N: Number> Deref for Sourced<N> {
+impl<N: ValueCount> Deref for Sourced<N> {
     type Target = N::Value;
 
     fn deref(&self) -> &N::Value {
@@ -261,12 +264,12 @@ impl<N: Number> Deref for Sourced<N> {
 }
 
 /// A setting of any type.
-pub trait Entry {
+pub trait SettingValue {
     /// The declaration.
     fn setting(&self) -> &'static Setting;
 
     /// Where the value comes from.
-    fn source(&self) -> &Source;
+    fn source(&self) -> &SettingSource;
 
     /// The values as text; none if the setting is not set.
     fn texts(&self) -> Vec<String>;
@@ -275,7 +278,7 @@ pub trait Entry {
     ///
     /// # Errors
     /// One is invalid; the error names the setting and the source.
-    fn put(&mut self, texts: &[String], source: &Source) -> Result<()>;
+    fn put(&mut self, texts: &[String], source: &SettingSource) -> Result<()>;
 
     /// Key of the setting.
     fn key(&self) -> &'static str {
@@ -284,26 +287,26 @@ pub trait Entry {
 
     /// Whether the value was chosen for this run, on the command line or in the environment.
     fn is_chosen(&self) -> bool {
-        matches!(self.source(), Source::Flag | Source::Environment)
+        matches!(self.source(), SettingSource::Flag | SettingSource::Environment)
     }
 
     /// Whether the value stands on the command line.
     fn is_flag(&self) -> bool {
-        *self.source() == Source::Flag
+        *self.source() == SettingSource::Flag
     }
 
     /// Whether nobody chose the value.
     fn is_default(&self) -> bool {
-        matches!(self.source(), Source::Unset | Source::Default)
+        matches!(self.source(), SettingSource::Unset | SettingSource::Default)
     }
 }
 
-impl<N: Number> Entry for Sourced<N> {
+impl<N: ValueCount> SettingValue for Sourced<N> {
     fn setting(&self) -> &'static Setting {
         self.setting
     }
 
-    fn source(&self) -> &Source {
+    fn source(&self) -> &SettingSource {
         &self.source
     }
 
@@ -311,7 +314,7 @@ impl<N: Number> Entry for Sourced<N> {
         N::write(&self.value)
     }
 
-    fn put(&mut self, texts: &[String], source: &Source) -> Result<()> {
+    fn put(&mut self, texts: &[String], source: &SettingSource) -> Result<()> {
         let texts: Vec<String> = texts.iter().map(|text| self.setting.canonical(text)).collect();
         let named = source.of(self.setting);
         for text in &texts {
@@ -327,7 +330,7 @@ impl<N: Number> Entry for Sourced<N> {
 
 /// Kind of fragments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Unit {
+pub enum FragmentUnit {
     /// Overlapping windows of lines.
     Windows,
     /// Chunks of lines that are not blank.
@@ -335,7 +338,7 @@ pub enum Unit {
 }
 
 named! {
-    Unit, "unit":
+    FragmentUnit, "unit":
     Windows = "windows",
     Chunks = "chunks",
 }
