@@ -3,7 +3,7 @@
 //! - [`in_context`]: the embedded model, which knows only its prompt and needs no server.
 //! - [`endpoint`]: the HTTP client for servers that speak OpenAI's protocol: addresses, keys, retries, streams.
 //! - [`server`]: completions and probabilities from such a server, with a log of its answers. [`batch`]: whole files of requests.
-//! - [`embed`]: vectors from a server.
+//! - [`embed`]: vectors from a server. [`replay`]: tasks typed into a server of completions.
 //!
 //! ```
 //! use repoformer_models::in_context::{CompletionLimits, complete};
@@ -19,4 +19,5 @@ pub mod batch;
 pub mod embed;
 pub mod endpoint;
 pub mod in_context;
+pub mod replay;
 pub mod server;
