@@ -35,6 +35,8 @@ pub mod settings;
 pub mod stage_log;
 pub mod stages;
 pub mod test_results;
+#[cfg(test)]
+mod tests;
 
 use std::fmt::Display;
 
