@@ -298,7 +298,8 @@ fn sandbox(is_asked: bool) -> Finding {
 
 fn python(is_asked: bool) -> Finding {
     let asked = |words: &[&str]| {
-        let output = program("python3").args(words).output().ok()?;
+        // A module of the working folder, which may be another's, is not the installed one.
+        let output = program("python3").args(words).current_dir("/").output().ok()?;
         let text = if output.stdout.is_empty() { output.stderr } else { output.stdout };
         let text = String::from_utf8_lossy(&text).lines().next()?.trim().to_owned();
         output.status.success().then_some(text)

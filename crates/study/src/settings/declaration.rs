@@ -21,6 +21,7 @@ pub struct Given(Vec<(&'static Setting, Vec<String>)>);
 impl Given {
     /// Adds a setting with its values.
     pub fn insert(&mut self, setting: &'static Setting, texts: Vec<String>) {
+        self.0.retain(|(one, _)| *one != setting);
         self.0.push((setting, texts));
     }
 

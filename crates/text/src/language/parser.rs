@@ -3,10 +3,11 @@
 use std::cell::Cell;
 use std::ops::ControlFlow;
 
+use rustc_hash::FxHashSet;
 use tree_sitter::{LogType, ParseOptions, ParseState, Point, Tree};
 
-use super::Grammar;
 use super::stack_nodes::Counts;
+use super::{Grammar, Language};
 
 /// Most that a parse may take, for each byte of its text and of [`SPARE`] more.
 ///
@@ -32,6 +33,9 @@ const REST: &[u8] = b"\0\n*/;\"'`\n-->\n{<\"\"\"'''\n";
 const MOST_REST: u64 = 1 << 20;
 /// Operations between two questions of the library whether to go on.
 const STEP: u64 = 100;
+/// Most widths of indentation in a Python text. The grammar's scanner saves the open indentations, 2 bytes each, and up to 255 open
+/// strings into 1,024 bytes, and writes behind them if an odd number of strings is open: it ends the process.
+const MOST_INDENTS: usize = 380;
 
 /// Work of a parse.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -101,6 +105,10 @@ impl Parser {
     /// than a tree can address, or takes more than its length allows.
     pub fn parse(&mut self, text: &str, end: &'static str, old: Option<&Tree>) -> Option<Tree> {
         u32::try_from(text.len() as u64 + MOST_REST).ok()?;
+        if self.grammar.language() == Language::Python && indents(text) > MOST_INDENTS {
+            self.work = ParseWork::default();
+            return None;
+        }
         let counts = Counts::start();
         let most = ParseWork::most(text.len());
         let work = Cell::new(ParseWork::default());
@@ -149,6 +157,36 @@ fn piece<'t>(text: &'t str, end: &'static str, at: usize) -> &'t [u8] {
     &text.as_bytes()[at..text.ceil_char_boundary(to)]
 }
 
+/// Number of the widths of indentation in a Python text, at least as many as can be open at once: open ones are ever wider. Counted as
+/// the grammar's scanner does, in 16 bits, and across lines that a backslash joins.
+fn indents(text: &str) -> usize {
+    let mut widths: FxHashSet<u16> = FxHashSet::default();
+    // Of the line alone, and with the lines that are joined to it.
+    let (mut own, mut joined) = (0_u16, 0_u16);
+    let (mut is_indent, mut is_escaped) = (true, false);
+    for byte in text.bytes() {
+        let was_escaped = std::mem::replace(&mut is_escaped, byte == b'\\');
+        match byte {
+            b'\n' => {
+                if !(is_indent && was_escaped) {
+                    joined = 0;
+                }
+                (own, is_indent) = (0, true);
+            }
+            b'\r' if was_escaped => is_escaped = true,
+            _ if !is_indent || byte == b'\\' => {}
+            b' ' => (own, joined) = (own.wrapping_add(1), joined.wrapping_add(1)),
+            b'\t' => (own, joined) = (own.wrapping_add(8), joined.wrapping_add(8)),
+            b'\r' | b'\x0c' => (own, joined) = (0, 0),
+            _ => {
+                widths.extend([own, joined]);
+                is_indent = false;
+            }
+        }
+    }
+    widths.len()
+}
+
 /// Whether the stack is so high at the end of a text that copies of it take too much memory. Comments behind the last
 /// token stand on it too; there is one way to read them.
 fn is_high(nodes: u64, text: &str, grammar: Grammar) -> bool {
@@ -164,7 +202,6 @@ fn is_high(nodes: u64, text: &str, grammar: Grammar) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::language::Language;
 
     /// Texts, repeated, of which the library's work or memory grows with the square of the length.
     const SQUARES: [(Language, &str); 14] = [
@@ -204,6 +241,31 @@ mod tests {
                 assert!(work.blocks <= 2 * most.blocks, "{language} {part:?} {work:?}");
             }
         }
+    }
+
+    /// 511 of them and an open string were the end of the process.
+    #[test]
+    fn more_indentations_than_the_scanner_saves_are_refused() {
+        let nested = |depth: usize, open: &str| -> String {
+            let lines = (0..depth).map(|width| format!("{}if a:\n", " ".repeat(width)));
+            lines.collect::<String>() + &format!("{}{open}\n", " ".repeat(depth))
+        };
+        assert!(parse(Language::Python, &nested(MOST_INDENTS - 1, "x = \"abc\"")).0);
+        let strings = "f\"{".repeat(255);
+        parse(Language::Python, &nested(MOST_INDENTS - 1, &strings));
+        for depth in [MOST_INDENTS, 511, 3_000] {
+            assert!(!parse(Language::Python, &nested(depth, "x = \"abc\"")).0, "{depth}");
+        }
+    }
+
+    #[test]
+    fn indentations_are_counted_across_joined_lines() {
+        assert_eq!(indents("a\n  b\n  c\n\td\n"), 3);
+        // No blank, and the last line's three: six with those of the lines before.
+        assert_eq!(indents("x\n \\\n  \\\r\n   y"), 3);
+        assert_eq!(indents("x\n \\\n  \\\n   y\n \\\n  z"), 4);
+        assert_eq!(indents("x = 1 \\\n  y"), 2);
+        assert_eq!(indents(&format!("x\n{}y\n z", " ".repeat(65_537))), 2);
     }
 
     /// By hand: nodes of a stack for brackets that are open, and for comments, one a token.

@@ -13,13 +13,16 @@ use repoformer_store::program::program;
 pub(super) const DATES: &str = "--date=format-local:%Y-%m-%dT%H:%M:%SZ";
 
 /// A diff of which no setting changes anything, without context.
-pub(super) const PLAIN_DIFF: [&str; 10] = [
+pub(super) const PLAIN_DIFF: [&str; 12] = [
     "--unified=0",
     "--inter-hunk-context=0",
     "--diff-algorithm=histogram",
     "--indent-heuristic",
     "--no-color",
     "--no-ext-diff",
+    // A diff of a submodule would be another git's, which reads that one's settings and history.
+    "--submodule=short",
+    "--ignore-submodules=all",
     "--no-textconv",
     "--no-prefix",
     "--text",
@@ -34,8 +37,14 @@ pub(super) const PLAIN_LOG: [&str; 5] =
 const KEPT: [&str; 2] = ["GIT_CONFIG", "GIT_EXEC_PATH"];
 
 /// Settings that hold whatever a repository says: names as they are, and no program that watches its files.
-const SETTINGS: [&str; 4] =
-    ["core.quotePath=false", "core.fsmonitor=false", "log.showRoot=true", "log.follow=false"];
+const SETTINGS: [&str; 6] = [
+    "core.quotePath=false",
+    "core.fsmonitor=false",
+    "log.showRoot=true",
+    "log.follow=false",
+    "diff.submodule=short",
+    "submodule.recurse=false",
+];
 
 /// Variables: the same output everywhere, the history as it was committed, and nothing fetched by any protocol.
 const VARIABLES: [(&str, &str); 9] = [

@@ -135,6 +135,37 @@ fn settings_of_a_repository_change_nothing_and_start_nothing() {
     assert!(!ran.exists());
 }
 
+/// A diff of a submodule is made by another git, which took the settings of the inner repository.
+#[test]
+fn a_repository_within_is_not_read_and_starts_nothing() {
+    let (_guard, dir) = made(&[(OLD, &[("a.py", Some("a\n"))])]);
+    let (inner, ran) = (dir.join("sub.py"), dir.join("ran"));
+    fs::create_dir(&inner).unwrap();
+    run(&inner, "", &["init", "-q"]);
+    for (date, text) in [(OLD, "secret = 1\n"), (NEW, "secret = 2\n")] {
+        fs::write(inner.join("s.py"), text).unwrap();
+        run(&inner, date, &["add", "-A"]);
+        run(&inner, date, &["commit", "-q", "-m", date]);
+        run(&dir, date, &["-c", "advice.addEmbeddedRepo=false", "add", "sub.py"]);
+        run(&dir, date, &["commit", "-q", "-m", date]);
+    }
+    run(&dir, "", &["config", "diff.submodule", "diff"]);
+    run(&inner, "", &["config", "diff.external", &format!("touch '{}'", ran.display())]);
+    // So it would be without us.
+    run(&dir, "", &["log", "--patch", "--no-ext-diff", "--", "*.py"]);
+    assert!(ran.exists());
+    fs::remove_file(&ran).unwrap();
+    let history = History::open(&dir).unwrap();
+    let lines = history.lines(Language::Python).unwrap().unwrap();
+    for commit in history.commits("2023-01-01").unwrap() {
+        for change in history.changes(&commit, Language::Python).unwrap() {
+            assert_eq!(change.path, "a.py");
+        }
+    }
+    assert!(lines.hold("a", NEW) && !lines.hold("secret = 2", "2025-01-01T00:00:00Z"));
+    assert!(!ran.exists());
+}
+
 #[test]
 fn what_is_no_repository_or_no_day_is_refused() {
     let (guard, dir) = made(&[(OLD, &[("d/a.py", Some("a\n"))])]);
