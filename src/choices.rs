@@ -70,6 +70,15 @@ pub(crate) fn way(choice: UserChoice) -> &'static str {
         UserChoice::MemoryLimit => "--memory-limit",
         UserChoice::DiskLimit => "--disk-limit",
         UserChoice::ProcessLimit => "--process-limit",
+        UserChoice::TestsOfTasks => {
+            "--tests names them, `eval --exec --mine-tests -o tests.jsonl` finds them"
+        }
+        UserChoice::RepeatedRuns => "--rerun",
+        UserChoice::TasksWithoutPrediction => {
+            "--missing zero counts them as failed, --missing skip leaves them out"
+        }
+        UserChoice::Postprocessing => "--postprocess",
+        UserChoice::IsolationAuto => "--isolation auto",
         UserChoice::IsolationOff => "--isolation off",
     }
 }

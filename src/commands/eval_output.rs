@@ -18,7 +18,10 @@ use super::mixed;
 use crate::commands::eval_args::EvalArgs;
 use crate::output::{write_data, write_json, write_manifest_beside};
 use crate::table::written;
-use repoformer_evaluate::table::{NamedColumn, Printable, Table, columns, ends, interval, percent};
+use repoformer_evaluate::table::{
+    NamedColumn, Printable, Table, columns, ends, interval, of_predictions, one_or_all, percent,
+    task_columns,
+};
 
 /// The name of some predictions (a mode, a file, the references), and their scores.
 pub(super) type Named = (String, Scores);
@@ -151,13 +154,6 @@ impl Printable for Results<'_> {
     }
 }
 
-/// The columns that a task's row begins with.
-pub(super) fn task_columns() -> impl Iterator<Item = NamedColumn> {
-    columns(Text, ["predictions", "task_id"])
-        .chain(columns(Integer, ["row"]))
-        .chain(columns(Text, ["repository"]))
-}
-
 impl Results<'_> {
     /// Writes the scores in the requested format. JSON objects contain the manifest; other files have it beside them.
     pub(super) fn write(&self, args: &EvalArgs) -> Result<()> {
@@ -276,17 +272,4 @@ impl Results<'_> {
 pub(super) fn write_with_manifest(args: &EvalArgs, data: &[u8], manifest: &Value) -> Result<()> {
     write_data(&args.output, data)?;
     write_manifest_beside(&args.output, manifest)
-}
-
-/// The only record, or a list of them.
-pub(super) fn one_or_all(mut records: Vec<Value>) -> Value {
-    if records.len() == 1 { records.remove(0) } else { records.into() }
-}
-
-/// The record of a task, with the name of its predictions where there are several.
-pub(super) fn of_predictions(mut task: Value, name: &str, count: usize) -> Value {
-    if count > 1 {
-        task["predictions"] = name.into();
-    }
-    task
 }

@@ -141,6 +141,16 @@ pub enum UserChoice {
     DiskLimit,
     /// Number of processes that tests may have.
     ProcessLimit,
+    /// Tests of each task, which are fewer than those of its repository.
+    TestsOfTasks,
+    /// Runs that are repeated although their results are known.
+    RepeatedRuns,
+    /// Treatment of tasks without prediction.
+    TasksWithoutPrediction,
+    /// How predictions are cut.
+    Postprocessing,
+    /// Running tests with the isolation that the system allows.
+    IsolationAuto,
     /// Running tests without isolation.
     IsolationOff,
 }
@@ -205,6 +215,11 @@ named! {
     MemoryLimit = "limit of memory",
     DiskLimit = "limit of disk space",
     ProcessLimit = "limit of processes",
+    TestsOfTasks = "tests of each task",
+    RepeatedRuns = "repeated runs",
+    TasksWithoutPrediction = "tasks without prediction",
+    Postprocessing = "postprocessing",
+    IsolationAuto = "the isolation that this system allows",
     IsolationOff = "isolation is off",
 }
 
