@@ -25,6 +25,7 @@ pub(crate) fn way(choice: UserChoice) -> &'static str {
         UserChoice::DrawTasks => "`repoformer sample`",
         UserChoice::ScoreAsLabels => "`repoformer label judge`",
         UserChoice::TrainedPolicy => "--model FILE; for `run`, --policy-model FILE",
+        UserChoice::PolicyLearned => "--policy learned",
         UserChoice::PolicyTraining => "`repoformer policy train --labels FILE -o FILE`",
         UserChoice::EntropySamples => {
             "`complete --mode none --samples 20 --temperature 1 -o FILE` draws them, and --samples-from FILE of `label judge` and `run` takes them"

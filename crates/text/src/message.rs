@@ -65,6 +65,8 @@ pub enum UserChoice {
     ScoreAsLabels,
     /// File of a trained policy.
     TrainedPolicy,
+    /// Policy learned, which decides by contexts alone.
+    PolicyLearned,
     /// Training a policy anew.
     PolicyTraining,
     /// Samples of completions without retrieval.
@@ -177,6 +179,7 @@ named! {
     DrawTasks = "draw tasks from repositories",
     ScoreAsLabels = "score it as labels",
     TrainedPolicy = "trained policy",
+    PolicyLearned = "policy learned",
     PolicyTraining = "train the policy again",
     EntropySamples = "several samples of each completion",
     RetrievalProbability = "the probability of the token that requests retrieval",
