@@ -25,6 +25,7 @@ pub(crate) fn way(choice: UserChoice) -> &'static str {
         UserChoice::DrawTasks => "`repoformer sample`",
         UserChoice::ScoreAsLabels => "`repoformer label judge`",
         UserChoice::TrainedPolicy => "--model FILE; for `run`, --policy-model FILE",
+        UserChoice::PolicyLearned => "--policy learned",
         UserChoice::PolicyTraining => "`repoformer policy train --labels FILE -o FILE`",
         UserChoice::EntropySamples => {
             "`complete --mode none --samples 20 --temperature 1 -o FILE` draws them, and --samples-from FILE of `label judge` and `run` takes them"
@@ -70,6 +71,15 @@ pub(crate) fn way(choice: UserChoice) -> &'static str {
         UserChoice::MemoryLimit => "--memory-limit",
         UserChoice::DiskLimit => "--disk-limit",
         UserChoice::ProcessLimit => "--process-limit",
+        UserChoice::TestsOfTasks => {
+            "--tests names them, `eval --exec --mine-tests -o tests.jsonl` finds them"
+        }
+        UserChoice::RepeatedRuns => "--rerun",
+        UserChoice::TasksWithoutPrediction => {
+            "--missing zero counts them as failed, --missing skip leaves them out"
+        }
+        UserChoice::Postprocessing => "--postprocess",
+        UserChoice::IsolationAuto => "--isolation auto",
         UserChoice::IsolationOff => "--isolation off",
     }
 }

@@ -15,10 +15,11 @@ use repoformer_store::artifact::OutputFile;
 use repoformer_store::error::{Access, Error};
 use repoformer_store::literal;
 use repoformer_store::manifest::{self, Manifest};
-use repoformer_store::remark::Remark;
+use repoformer_store::remark::{LeftOutTasks, Remark};
 pub(crate) use repoformer_store::seal::write_json;
 pub(crate) use repoformer_study::{message_of, unknown};
 pub(crate) use repoformer_text::counts::{counted, group, plural};
+use repoformer_text::message;
 use repoformer_text::message::Message;
 use repoformer_text::visible::visible;
 
@@ -55,7 +56,9 @@ enum ColorWhen {
 
 /// Warnings of one stage shown without `-v`.
 const WARNINGS_SHOWN: usize = 3;
-/// Problems shown without `-v`.
+/// Tasks named for each reason without `-v`.
+const TASKS_NAMED: usize = 8;
+/// Problems, and reasons of tasks that are left out, shown without `-v`.
 const PROBLEMS_SHOWN: usize = 20;
 
 /// Adds a hint to an error.
@@ -414,10 +417,28 @@ pub(crate) fn tell(remark: Remark) {
         Remark::Detail(text) => detail(in_flags(&text)),
         Remark::Warning(text) => warning(text),
         Remark::WarningOnce(text) => warning_once(&in_flags(&text)),
+        Remark::Hint(text) => hint(&in_flags(&text)),
         Remark::Failed(text) => failed(text),
+        Remark::LeftOut(tasks) => left_out(tasks),
         Remark::Problems(all) => problems(&all),
         Remark::Unproven(text) => warn_of_numbers(Some(text)),
     }
+}
+
+/// Warns of tasks that are left out, counts them, and lists them by reason.
+fn left_out(tasks: LeftOutTasks) {
+    failures(tasks.count());
+    warning(tasks.warning);
+    let path = tasks.path.display();
+    let lines = tasks.reasons.into_iter().map(|(reason, mut names)| {
+        let more = names.len().saturating_sub(TASKS_NAMED);
+        if more > 0 && !is_verbose() {
+            names.truncate(TASKS_NAMED);
+            names.push(format!("… and {more} more (-v)"));
+        }
+        message![format!("  {path}: "), reason, format!(": {}", names.join(", "))]
+    });
+    list(&lines.collect::<Vec<_>>(), PROBLEMS_SHOWN);
 }
 
 /// Checks that a command does not overwrite its inputs.

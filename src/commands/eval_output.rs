@@ -8,7 +8,10 @@ use repoformer_core::postprocess::Postprocess;
 use repoformer_core::task::TaskSet;
 use repoformer_evaluate::score::{Intervals, MetricMeans, MetricScore, Missing, Scores};
 use repoformer_evaluate::statistics::{Interval, IntervalKind, Resampling};
-use repoformer_evaluate::table::{NamedColumn, Printable, Table, columns, ends, interval, percent};
+use repoformer_evaluate::table::{
+    NamedColumn, Printable, Table, columns, ends, interval, of_predictions, one_or_all, percent,
+    task_columns,
+};
 use repoformer_formats::exchange::crosscodeeval;
 use repoformer_store::artifact::{digest, write_file};
 use repoformer_store::frame::ColumnType::{Integer, Number, Text};
@@ -151,13 +154,6 @@ impl Printable for Results<'_> {
     }
 }
 
-/// The columns that a task's row begins with.
-pub(super) fn task_columns() -> impl Iterator<Item = NamedColumn> {
-    columns(Text, ["predictions", "task_id"])
-        .chain(columns(Integer, ["row"]))
-        .chain(columns(Text, ["repository"]))
-}
-
 impl Results<'_> {
     /// Writes the scores in the requested format. JSON objects contain the manifest; other files have it beside them.
     pub(super) fn write(&self, args: &EvalArgs) -> Result<()> {
@@ -276,17 +272,4 @@ impl Results<'_> {
 pub(super) fn write_with_manifest(args: &EvalArgs, data: &[u8], manifest: &Value) -> Result<()> {
     write_data(&args.output, data)?;
     write_manifest_beside(&args.output, manifest)
-}
-
-/// The only record, or a list of them.
-pub(super) fn one_or_all(mut records: Vec<Value>) -> Value {
-    if records.len() == 1 { records.remove(0) } else { records.into() }
-}
-
-/// The record of a task, with the name of its predictions where there are several.
-pub(super) fn of_predictions(mut task: Value, name: &str, count: usize) -> Value {
-    if count > 1 {
-        task["predictions"] = name.into();
-    }
-    task
 }

@@ -10,7 +10,7 @@ use repoformer_study::experiments::{cut_answers, of_kind, without_repositories};
 use repoformer_study::report::{METRICS, Making, make, of_cache, of_file};
 use repoformer_study::scoring::scoring;
 
-use super::session::open;
+use crate::commands::session::open;
 use crate::output;
 use crate::settings::SettingFlags;
 

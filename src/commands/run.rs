@@ -7,7 +7,7 @@ use clap::Args;
 use repoformer_study::run::{RunRequest, RunResult};
 
 use super::demonstration::{self, Begun};
-use super::session::check_not_tasks;
+use crate::commands::session::check_not_tasks;
 use crate::interruption::keeps_artifacts;
 use crate::output::{self, is_verbose, write_data};
 use crate::settings::SettingFlags;

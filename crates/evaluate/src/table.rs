@@ -44,6 +44,26 @@ pub fn columns<N: Into<String>>(
     names.into_iter().map(move |name| (name.into(), of))
 }
 
+/// The columns that a task's row begins with.
+pub fn task_columns() -> impl Iterator<Item = NamedColumn> {
+    columns(ColumnType::Text, ["predictions", "task_id"])
+        .chain(columns(ColumnType::Integer, ["row"]))
+        .chain(columns(ColumnType::Text, ["repository"]))
+}
+
+/// The only record, or a list of them.
+pub fn one_or_all(mut records: Vec<Value>) -> Value {
+    if records.len() == 1 { records.remove(0) } else { records.into() }
+}
+
+/// The record of a task, with the name of its predictions if there are several.
+pub fn of_predictions(mut task: Value, name: &str, count: usize) -> Value {
+    if count > 1 {
+        task["predictions"] = name.into();
+    }
+    task
+}
+
 /// An interval as JSON has it.
 pub fn ends(of: &Option<Interval>) -> Value {
     of.map_or(Value::Null, |interval| json!([interval.low, interval.high]))

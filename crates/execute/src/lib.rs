@@ -20,6 +20,7 @@
 #![cfg(target_os = "linux")]
 #![forbid(unsafe_code)]
 
+mod bench;
 mod command;
 mod copies;
 pub mod guard;
@@ -27,7 +28,10 @@ mod log;
 pub mod mine;
 mod pass_at_k;
 mod plant;
+mod remarks;
+mod results;
 mod run;
+mod samples;
 mod site;
 mod subject;
 mod summary;
@@ -35,12 +39,15 @@ mod telling;
 mod test_map;
 mod verdict;
 
+pub use bench::{Bench, BenchSettings, Isolation};
 pub use command::{Template, Values, default_test_command};
 pub use copies::{Broken, Copies, Copy, CopyFolders, Setup};
 pub use log::{Filling, Log, RunRecord, gather};
 pub use pass_at_k::pass_at_k;
 pub use plant::Planting;
+pub use results::{ExecutionResults, TestedPredictions};
 pub use run::{Exclusion, Execution, ExecutionSettings, TaskResult, run};
+pub use samples::{check_missing, execution_recipe, read_samples};
 pub use site::Site;
 pub use subject::{Commands, Subject, site, subjects};
 pub use summary::{Summaries, Summary};

@@ -6,12 +6,14 @@
 //! have detected it; they must pass with the reference text.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rayon::prelude::*;
 use repoformer_core::task::TaskSet;
 use repoformer_store::error::{Error, Result};
 use repoformer_store::progress;
+use repoformer_store::remark::{LeftOutTasks, Remark};
 use repoformer_text::message;
 use repoformer_text::message::{Message, UserChoice};
 use rustc_hash::FxHashMap;
@@ -22,7 +24,7 @@ use super::copies::{Copies, tail};
 use super::guard::{Ended, Limits, RunOrder};
 use super::log::{Filling, Log};
 use super::run::{ExecutionSettings, record_of};
-use super::subject::Subject;
+use super::subject::{Commands, Subject};
 use super::verdict::{Status, judge};
 
 /// Python module imported by a marked run.
@@ -49,6 +51,48 @@ pub struct Mining {
     pub list: Option<Template>,
     /// Time limit of a run of the whole suite, in seconds.
     pub suite_seconds: f64,
+}
+
+impl Mining {
+    /// Mines with the test command of each repository, or with its default. `list` prints a repository's tests, `max_tests` are kept for each
+    /// task, and `suite_seconds` limit a run of the whole suite.
+    ///
+    /// # Errors
+    /// A repository has no test command, or one that runs the same tests for every task.
+    pub fn new(
+        commands: &Commands,
+        repositories: &[String],
+        repos_dir: &Path,
+        list: Option<Template>,
+        max_tests: usize,
+        suite_seconds: f64,
+    ) -> Result<Self> {
+        let template = |name: &String| {
+            commands.template(&repos_dir.join(name)).map_err(|reason| {
+                let hint = "give one with {tests} in the place of the tests' names";
+                Error::refused(message![format!("{name}: "), reason], hint)
+            })
+        };
+        let templates: Vec<Template> = repositories.iter().map(template).collect::<Result<_>>()?;
+        if let Some(fixed) = templates.iter().find(|template| !template.names("tests")) {
+            return Err(Error::refused(
+                message![
+                    "the ",
+                    UserChoice::TestCommand,
+                    format!(" runs the same tests for every task: `{fixed}`")
+                ],
+                "put {tests} in the place of the tests' names",
+            ));
+        }
+        let suite = |(name, template): (&String, &Template)| {
+            let values = Values { repository: name, ..Values::default() };
+            // The default stops at the first failure; here the whole suite is needed.
+            let command = template.fill(values);
+            if commands.test.is_none() { command.replace(" -x ", " ") } else { command }
+        };
+        let suites = repositories.iter().zip(&templates).map(suite).collect();
+        Ok(Self { max_tests, templates, suites, list, suite_seconds })
+    }
 }
 
 /// Tests found for one task.
@@ -80,6 +124,40 @@ pub struct Findings {
     pub tasks: Vec<Mined>,
     /// Indices of the repositories whose tests cannot be mined, and the reason.
     pub broken: Vec<(usize, Message)>,
+}
+
+impl Findings {
+    /// Returns the tasks with tests.
+    pub fn found(&self) -> impl Iterator<Item = &Mined> {
+        self.tasks.iter().filter(|mined| !mined.tests.is_empty())
+    }
+
+    /// Returns what is to be said of these tasks, in repositories of these names: whose tests cannot be listed, which tasks have none, and how
+    /// many there are.
+    pub fn remarks(&self, repositories: &[String], tasks: &TaskSet) -> Vec<Remark> {
+        let mut remarks = Vec::new();
+        for (place, reason) in &self.broken {
+            let start = format!("{}: its tests cannot be listed: ", repositories[*place]);
+            remarks.push(Remark::Failed(message![start, reason]));
+        }
+        let lost = self.tasks.iter();
+        let lost = lost.filter_map(|of| Some((of.line, &*of.task_id, of.reason.as_ref()?)));
+        let mut lost = LeftOutTasks::new(Message::default(), &tasks.path, lost);
+        if lost.count() > 0 {
+            let (count, all) = (lost.count(), self.tasks.len());
+            lost.warning =
+                format!("{count} of {all} tasks have no test that fails when their hole is broken")
+                    .into();
+            remarks.push(Remark::LeftOut(lost));
+        }
+        let (tests, found) =
+            self.found().fold((0, 0), |(tests, found), of| (tests + of.tests.len(), found + 1));
+        remarks.push(Remark::Note(format!("mine tests: {tests} tests of {found} tasks").into()));
+        if found == 0 {
+            remarks.push(Remark::Failed("no test was found for any task".into()));
+        }
+        remarks
+    }
 }
 
 /// Mines the tests of all subjects; a task that is not a subject has no tests, for the reason it gives.
@@ -498,6 +576,65 @@ mod tests {
         assert_eq!(names(9, 2), Some(("t.a t.c t.b".into(), 3))); // passed while loading
         assert_eq!(names(2, 2), Some(("t.a t.c".into(), 3)));
         assert_eq!(names(9, 3), None);
+    }
+
+    #[test]
+    fn a_suite_runs_all_tests_and_a_task_those_it_names() {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["plain", "python"] {
+            std::fs::create_dir(folder.path().join(name)).unwrap();
+        }
+        std::fs::write(folder.path().join("python/conftest.py"), "").unwrap();
+        let mining = |test: Option<&str>, name: &str| {
+            let test = test.map(|text| Template::parse("test-cmd", text).unwrap());
+            let commands = Commands { test, ..Commands::default() };
+            Mining::new(&commands, &[name.to_owned()], folder.path(), None, 3, 9.0)
+        };
+        let suites = |test, name| mining(test, name).unwrap().suites;
+        assert_eq!(suites(Some("run -x {repository} {tests}"), "plain"), ["run -x plain "]);
+        let usual = &suites(None, "python")[0];
+        assert!(usual.contains("pytest") && !usual.contains(" -x"), "{usual}");
+        let refused = |test, name| mining(test, name).unwrap_err().to_string();
+        assert!(refused(Some("run"), "plain").contains("the same tests for every task: `run`"));
+        assert!(refused(None, "plain").starts_with("plain: how its tests are run is unknown"));
+    }
+
+    #[test]
+    fn findings_say_which_tasks_have_no_test() {
+        let mined = |line: usize, tests: &[&str]| Mined {
+            row: line - 1,
+            line,
+            task_id: format!("t/{line}"),
+            tests: tests.iter().map(|test| (*test).to_owned()).collect(),
+            reason: tests.is_empty().then(|| "no test reaches it".into()),
+        };
+        let tasks = TaskSet::new("tasks.jsonl".into(), Vec::new());
+        let said = |findings: Findings| -> Vec<String> {
+            let remarks = findings.remarks(&["demo".to_owned()], &tasks);
+            let word = |remark| match remark {
+                Remark::Note(text) | Remark::Failed(text) => text.to_string(),
+                Remark::LeftOut(tasks) => format!("{}: {:?}", tasks.warning, tasks.reasons[0].1),
+                other => panic!("{other:?}"),
+            };
+            remarks.into_iter().map(word).collect()
+        };
+        let some = Findings { tasks: vec![mined(1, &["a", "b"]), mined(2, &[])], broken: vec![] };
+        assert_eq!(
+            said(some),
+            [
+                "1 of 2 tasks have no test that fails when their hole is broken: [\"t/2 (line 2)\"]",
+                "mine tests: 2 tests of 1 tasks",
+            ]
+        );
+        let none = Findings { tasks: Vec::new(), broken: vec![(0, "no list".into())] };
+        assert_eq!(
+            said(none),
+            [
+                "demo: its tests cannot be listed: no list",
+                "mine tests: 0 tests of 0 tasks",
+                "no test was found for any task",
+            ]
+        );
     }
 
     /// A suite may write the list itself.

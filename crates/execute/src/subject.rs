@@ -5,7 +5,7 @@ use std::path::Path;
 use repoformer_core::repository::corpus::{identity, place_in, read_named};
 use repoformer_core::task::{Task, TaskSet};
 use repoformer_store::artifact::digest_parts;
-use repoformer_store::error::Result;
+use repoformer_store::error::{Error, Result};
 use repoformer_text::message;
 use repoformer_text::message::{Message, UserChoice};
 
@@ -47,6 +47,26 @@ pub struct Commands {
 }
 
 impl Commands {
+    /// Takes a test command, and the tests of each task.
+    ///
+    /// # Errors
+    /// The tests of tasks are named, and the command does not use them.
+    pub fn new(test: Option<Template>, map: Option<TestMap>, runner: Runner) -> Result<Self> {
+        match (&test, &map) {
+            (Some(template), Some(map)) if !template.names("tests") => Err(Error::refused(
+                message![
+                    format!("{} names the ", map.path.display()),
+                    UserChoice::TestsOfTasks,
+                    ", but the ",
+                    UserChoice::TestCommand,
+                    format!(" does not use them: `{template}`")
+                ],
+                "put {tests} in the place of the tests' names, or leave the tests of each task out",
+            )),
+            _ => Ok(Self { test, map, runner }),
+        }
+    }
+
     /// Returns the test command for the repository in a folder: the one given, or a default.
     ///
     /// # Errors
@@ -191,5 +211,26 @@ impl Subject {
             &turn,
         ];
         Ok(digest_parts(parts.into_iter().chain(tests.as_deref())))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_uses_the_tests_that_are_named() {
+        let mut task = Task::new("t".into(), "demo/a.py", 0, 0, "x = 1", "");
+        task.metadata.insert("tests".into(), serde_json::json!(["t.py"]));
+        let tasks = TaskSet::new("tasks.jsonl".into(), vec![task]);
+        let map = || TestMap::of_tasks(&tasks).unwrap();
+        let new = |text: &str, map| {
+            let template = Template::parse("test-cmd", text).unwrap();
+            Commands::new(Some(template), map, Runner::Auto)
+        };
+        assert!(new("run {tests}", map()).is_ok() && new("run", None).is_ok());
+        let error = new("run", map()).unwrap_err().to_string();
+        let wanted = "tasks.jsonl names the tests of each task, but the test command does not use them: `run`";
+        assert_eq!(error, wanted);
     }
 }

@@ -1,5 +1,7 @@
 //! What work says on its way, beside its result.
 
+use std::path::{Path, PathBuf};
+
 use repoformer_text::message::Message;
 
 use crate::error::Error;
@@ -17,10 +19,66 @@ pub enum Remark {
     Warning(Message),
     /// A warning that is shown once, however often it is told.
     WarningOnce(Message),
+    /// What can be done about a warning.
+    Hint(Message),
     /// A failed check, or something that is left out; it counts as one problem.
     Failed(Message),
     /// Files, lines and tasks that are left out; each counts as a problem.
     Problems(Vec<Error>),
+    /// Tasks that are left out; each counts as a problem.
+    LeftOut(LeftOutTasks),
     /// Records that may be of other tasks were used.
     Unproven(String),
+}
+
+/// Tasks that are left out, by reason.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LeftOutTasks {
+    /// What this means.
+    pub warning: Message,
+    /// The task file.
+    pub path: PathBuf,
+    /// Each reason with its tasks, in the order of the first: `demo/0 (line 1)`.
+    pub reasons: Vec<(Message, Vec<String>)>,
+}
+
+impl LeftOutTasks {
+    /// Groups tasks of a file, each given by its line, its id and its reason.
+    pub fn new<'t>(
+        warning: Message,
+        path: &Path,
+        tasks: impl Iterator<Item = (usize, &'t str, &'t Message)>,
+    ) -> Self {
+        let mut reasons: Vec<(Message, Vec<String>)> = Vec::new();
+        for (line, id, reason) in tasks {
+            let name = format!("{id} (line {line})");
+            match reasons.iter_mut().find(|(known, _)| known == reason) {
+                Some((_, names)) => names.push(name),
+                None => reasons.push((reason.clone(), vec![name])),
+            }
+        }
+        Self { warning, path: path.to_owned(), reasons }
+    }
+
+    /// Number of the tasks.
+    pub fn count(&self) -> usize {
+        self.reasons.iter().map(|(_, names)| names.len()).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tasks_of_one_reason_are_together() {
+        let [slow, wrong] = ["too slow", "wrong"].map(Message::from);
+        let tasks = [(1, "a", &slow), (2, "b", &wrong), (4, "a", &slow)];
+        let left_out = LeftOutTasks::new("lost".into(), Path::new("t.jsonl"), tasks.into_iter());
+        assert_eq!(left_out.count(), 3);
+        let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+        let wanted =
+            [(slow, names(&["a (line 1)", "a (line 4)"])), (wrong, names(&["b (line 2)"]))];
+        assert_eq!(left_out.reasons, wanted);
+    }
 }

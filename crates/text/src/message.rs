@@ -65,6 +65,8 @@ pub enum UserChoice {
     ScoreAsLabels,
     /// File of a trained policy.
     TrainedPolicy,
+    /// Policy learned, which decides by contexts alone.
+    PolicyLearned,
     /// Training a policy anew.
     PolicyTraining,
     /// Samples of completions without retrieval.
@@ -141,6 +143,16 @@ pub enum UserChoice {
     DiskLimit,
     /// Number of processes that tests may have.
     ProcessLimit,
+    /// Tests of each task, which are fewer than those of its repository.
+    TestsOfTasks,
+    /// Runs that are repeated although their results are known.
+    RepeatedRuns,
+    /// Treatment of tasks without prediction.
+    TasksWithoutPrediction,
+    /// How predictions are cut.
+    Postprocessing,
+    /// Running tests with the isolation that the system allows.
+    IsolationAuto,
     /// Running tests without isolation.
     IsolationOff,
 }
@@ -167,6 +179,7 @@ named! {
     DrawTasks = "draw tasks from repositories",
     ScoreAsLabels = "score it as labels",
     TrainedPolicy = "trained policy",
+    PolicyLearned = "policy learned",
     PolicyTraining = "train the policy again",
     EntropySamples = "several samples of each completion",
     RetrievalProbability = "the probability of the token that requests retrieval",
@@ -205,6 +218,11 @@ named! {
     MemoryLimit = "limit of memory",
     DiskLimit = "limit of disk space",
     ProcessLimit = "limit of processes",
+    TestsOfTasks = "tests of each task",
+    RepeatedRuns = "repeated runs",
+    TasksWithoutPrediction = "tasks without prediction",
+    Postprocessing = "postprocessing",
+    IsolationAuto = "the isolation that this system allows",
     IsolationOff = "isolation is off",
 }
 

@@ -1,35 +1,34 @@
 //! `eval --exec`: predictions judged by the repository's own tests.
 
-mod bench;
-mod messages;
-mod mining;
-mod results;
 mod samples;
 
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
-use repoformer_core::repository::corpus::is_test_file;
 use repoformer_core::task::TaskSet;
 use repoformer_evaluate::score::Missing;
 use repoformer_execute as execute;
-use repoformer_execute::{Commands, Copies, CopyFolders, Runner, Summaries, Template, TestMap};
+use repoformer_execute::guard::Limits;
+use repoformer_execute::mine::{Mining, mine};
+use repoformer_execute::{
+    Bench, BenchSettings, Commands, Copies, CopyFolders, ExecutionResults, ExecutionSettings,
+    Status, Subject, Summaries, Template, TestMap, TestedPredictions, check_missing,
+};
 use repoformer_pipeline::{Experiment, check_any};
 use repoformer_study::choices::{resampling, set_profile, warn_of_departures};
 use repoformer_study::experiments::{of_kind, single};
+use repoformer_text::message::Message;
 
-use self::bench::Bench;
-pub(super) use self::bench::PROGRAM;
-use self::messages::{Named, report_execution, report_summaries};
-use self::mining::mine_tests;
-use self::results::Results;
 use self::samples::samples;
 use super::eval_output::write_with_manifest;
 use super::parts;
-use crate::commands::eval_args::{EvalArgs, ExecArgs};
-use crate::output::{self, fail};
+use crate::commands::eval_args::{EvalArgs, ExecArgs, Isolation, Switch};
+use crate::output::{self, fail, write_data};
 use crate::settings::Settings;
-use crate::table::{ScoreFormat, written};
+use crate::table::{ScoreFormat, json_lines, written};
+
+/// Program that starts the guard: the running one, even if its file was replaced meanwhile.
+pub(super) const PROGRAM: &str = "/proc/self/exe";
 
 pub(super) fn run(args: &EvalArgs, settings: &Settings) -> Result<()> {
     execute::guard::enter_scope();
@@ -46,75 +45,64 @@ pub(super) fn run(args: &EvalArgs, settings: &Settings) -> Result<()> {
         );
     }
     let experiment = single(settings)?;
+    let (names, repos_dir) = (&experiment.repositories, &experiment.repos_dir);
     let tasks = taking_part(&experiment)?;
-    let bench = Bench::new(exec, &experiment)?;
-    let ks = pass_ks(exec)?;
-    let commands = commands(exec, &tasks)?;
-    let subjects =
-        execute::subjects(&tasks, &experiment.repositories, &experiment.repos_dir, &commands);
-    bench.announce(&commands, &experiment, exec.mine_tests);
-    let in_tests = tasks.tasks().iter().filter(|task| is_test_file(task.file_in_repository()));
-    if let count @ 1.. = in_tests.count() {
-        output::warning(format!(
-            "exec: {count} tasks have their hole in test code, where an empty test passes"
-        ));
-    }
-    let setup = bench.setup(exec, &experiment)?;
+    let bench = Bench::open(PROGRAM.into(), exec.bench(&experiment)?, &output::tell)?;
+    let ks = exec.pass_ks()?;
+    let commands = exec.commands(&tasks)?;
+    let subjects = execute::subjects(&tasks, names, repos_dir, &commands);
+    let remarks = bench.remarks(&tasks, names, repos_dir, &commands, exec.mine_tests);
+    remarks.into_iter().for_each(output::tell);
+    let results = &bench.settings.execution.results;
     let given = [&args.predictions, &exec.tests].into_iter().flatten();
-    let answers = given.chain([&tasks.path, &bench.settings.results, &args.output]);
+    let answers = given.chain([&tasks.path, results, &args.output]);
     let answers: Vec<&Path> = answers.map(PathBuf::as_path).collect();
-    let copies = Copies::new(
-        CopyFolders {
-            repos_dir: &experiment.repos_dir,
-            work_dir: &bench.work_dir,
-            cache: &experiment.layout.cache,
-            answers: &answers,
-        },
-        &experiment.repositories,
-        &bench.guard,
-        setup,
-        rayon::current_num_threads(),
-    )?;
+    let folders = CopyFolders {
+        repos_dir,
+        work_dir: &bench.settings.work_dir,
+        cache: &experiment.layout.cache,
+        answers: &answers,
+    };
+    let (setup, workers) = (bench.setup(names)?, rayon::current_num_threads());
+    let copies = Copies::new(folders, names, &bench.guard, setup, workers)?;
     if exec.mine_tests {
         return mine_tests(args, &experiment, &tasks, &bench, &commands, &subjects, &copies);
     }
     let of_kind = of_kind(settings, Some(&tasks));
     warn_of_departures(&of_kind);
     let missing: Missing = args.missing.parse()?;
-    let mut manifest = bench.manifest(&experiment, &commands, &tasks, &copies)?;
+    let is_part = experiment.layout.shard.is_some();
+    let mut manifest = bench.manifest(&tasks, names, repos_dir, &commands, &copies, is_part)?;
     manifest.setting("missing", missing.to_string());
     manifest.setting("pass_k", ks.clone());
     set_profile(&mut manifest, &of_kind);
-    let mut named = Vec::new();
+    let resampling = resampling(settings)?;
+    let mut tested = Vec::new();
     for (name, samples) in samples(args, settings, &experiment, &tasks, &mut manifest)? {
         check_missing(&tasks, &samples, missing)?;
         if missing == Missing::Skip {
             check_any(&experiment, name.as_ref(), &samples)?;
         }
-        let execution = execute::run(&tasks, &subjects, &samples, &bench.settings, &copies)?;
-        report_execution(
-            &name,
-            &execution,
-            &tasks,
-            &bench.settings.results,
-            commands.map.is_none(),
-        );
-        named.push((name, execution));
+        let execution =
+            execute::run(&tasks, &subjects, &samples, &bench.settings.execution, &copies)?;
+        let remarks = execution.remarks(&name, &tasks, results, commands.map.is_none());
+        remarks.into_iter().for_each(output::tell);
+        let summaries = Summaries::of(&execution, &ks, missing, &resampling);
+        tested.push(TestedPredictions { name, execution, summaries });
     }
     let part = experiment.layout.shard.map(|shard| {
-        let rows = |(_, execution): &Named| execution.tasks.iter().map(|task| task.row).collect();
+        let rows =
+            |of: &TestedPredictions| of.execution.tasks.iter().map(|task| task.row).collect();
         let all = experiment.all_tasks().map_or(&tasks, |all| all);
-        (shard, parts::positions(all, named.iter().map(rows)))
+        (shard, parts::positions(all, tested.iter().map(rows)))
     });
     let manifest = parts::of_part(manifest.to_record(), part);
-    bench.write_manifest(&manifest, &named)?;
-    let resampling = resampling(settings)?;
-    let summary = |(_, execution): &Named| Summaries::of(execution, &ks, missing, &resampling);
-    let summaries: Vec<Summaries> = named.iter().map(summary).collect();
-    report_summaries(&named, &summaries, missing, experiment.layout.shard.is_some());
-    let results = Results {
-        named: &named,
-        summaries: &summaries,
+    bench.write_manifest(&manifest, &tested, &output::tell)?;
+    for TestedPredictions { name, summaries, .. } in &tested {
+        summaries.remarks(name, missing, is_part).into_iter().for_each(output::tell);
+    }
+    let results = ExecutionResults {
+        tested: &tested,
         ks: &ks,
         per_task: args.per_task,
         resampling: &resampling,
@@ -135,61 +123,106 @@ fn taking_part(experiment: &Experiment) -> Result<TaskSet> {
     Ok(tasks)
 }
 
-fn commands(exec: &ExecArgs, tasks: &TaskSet) -> Result<Commands> {
-    let map = match &exec.tests {
-        Some(path) => {
-            let (read, problems) = TestMap::read(path, tasks)?;
-            output::problems(&problems);
-            output::warn_of_numbers(read.numbered.warning(path.display(), None));
-            Some(read)
-        }
-        // Tests are looked for.
-        None if exec.mine_tests => None,
-        None => TestMap::of_tasks(tasks)?,
-    };
-    let mut test = None;
-    if let Some(text) = &exec.test_cmd {
-        let template = Template::parse("test-cmd", text)?;
-        if map.is_some() && !template.names("tests") {
-            let (names, way) = match &exec.tests {
-                Some(_) => ("--tests names", ", or leave out --tests"),
-                None => ("metadata.tests names", ""),
-            };
-            return fail(
-                format!(
-                    "{names} the tests of each task, but --test-cmd does not use them: `{text}`"
-                ),
-                format!("put {{tests}} in the place of the tests' names{way}"),
-            );
-        }
-        test = Some(template);
-    }
-    let runner = exec.runner.as_deref().map_or(Ok(Runner::Auto), str::parse)?;
-    Ok(Commands { test, map, runner })
+/// Writes a map of the tests that fail when a hole is broken.
+fn mine_tests(
+    args: &EvalArgs,
+    experiment: &Experiment,
+    tasks: &TaskSet,
+    bench: &Bench,
+    commands: &Commands,
+    subjects: &[Result<Subject, Message>],
+    copies: &Copies<'_>,
+) -> Result<()> {
+    let (names, exec) = (&experiment.repositories, &args.exec);
+    let list = exec.list_tests_cmd.as_deref();
+    let mining = Mining::new(
+        commands,
+        names,
+        &experiment.repos_dir,
+        list.map(|text| Template::parse("list-tests-cmd", text)).transpose()?,
+        exec.max_tests.unwrap_or(10).max(1),
+        bench.settings.setup_seconds,
+    )?;
+    let findings = mine(tasks, subjects, &mining, &bench.settings.execution, copies)?;
+    findings.remarks(names, tasks).into_iter().for_each(output::tell);
+    write_data(&args.output, json_lines(findings.found().map(|mined| mined.to_record())))
 }
 
-fn pass_ks(exec: &ExecArgs) -> Result<Vec<usize>> {
-    let mut ks = exec.pass_k.clone();
-    if ks.contains(&0) {
-        return fail("--pass-k cannot be 0", "choose numbers from 1");
+impl ExecArgs {
+    /// Folders, limits, isolation and setup of test runs.
+    fn bench(&self, experiment: &Experiment) -> Result<BenchSettings> {
+        let paths = experiment.paths();
+        let seconds = |name: &str, value: Option<f64>, default: f64| match value.unwrap_or(default)
+        {
+            value if value > 0.0 && value.is_finite() => Ok(value),
+            _ => fail(format!("--{name} must be more than 0 seconds"), "choose another"),
+        };
+        let wall_seconds = seconds("timeout", self.timeout, 60.0)?;
+        let limits = Limits {
+            wall_seconds,
+            cpu_seconds: seconds("cpu-limit", self.cpu_limit, 4.0 * wall_seconds)?,
+            memory_mb: self.memory_limit.unwrap_or(4096).max(1),
+            disk_mb: self.disk_limit.unwrap_or(1024).max(1),
+            processes: self.process_limit.unwrap_or(256).max(1),
+        };
+        Ok(BenchSettings {
+            execution: ExecutionSettings {
+                limits,
+                oracle_runs: self.oracle_runs.unwrap_or(1).max(1),
+                results: self.exec_results.clone().unwrap_or_else(|| paths.exec_results()),
+                forgotten: self.forgotten()?,
+            },
+            work_dir: self.work_dir.clone().unwrap_or_else(|| paths.exec_copies()),
+            setup_command: self.setup_cmd.clone(),
+            setup_seconds: seconds("setup-timeout", self.setup_timeout, 1800.0)?,
+            isolation: match self.isolation {
+                None | Some(Isolation::Required) => execute::Isolation::Required,
+                Some(Isolation::Auto) => execute::Isolation::Auto,
+                Some(Isolation::Off) => execute::Isolation::Off,
+            },
+            network: self.network == Some(Switch::On),
+        })
     }
-    if ks.is_empty() {
-        ks.push(1);
-    }
-    ks.sort_unstable();
-    ks.dedup();
-    Ok(ks)
-}
 
-fn check_missing(tasks: &TaskSet, samples: &[Vec<String>], missing: Missing) -> Result<()> {
-    let pairs = tasks.tasks().iter().zip(samples);
-    let without: Vec<_> = pairs.filter(|(_, samples)| samples.is_empty()).collect();
-    if let (Missing::Error, Some((task, _))) = (missing, without.first()) {
-        let (count, all) = (without.len(), tasks.tasks().len());
-        let reason = format!(
-            "it has no prediction ({count} of {all} tasks have none); --missing zero counts such tasks as failed, --missing skip leaves them out"
-        );
-        return Err(tasks.error(task, reason).into());
+    /// Statuses whose runs are repeated.
+    fn forgotten(&self) -> Result<Vec<Status>> {
+        if self.rerun.iter().any(|name| name == "all") {
+            return Ok(Status::ALL.into());
+        }
+        let statuses: Result<Vec<Status>, _> = self.rerun.iter().map(|name| name.parse()).collect();
+        Ok(statuses?)
     }
-    Ok(())
+
+    /// How the tests of tasks are run.
+    fn commands(&self, tasks: &TaskSet) -> Result<Commands> {
+        let map = match &self.tests {
+            Some(path) => {
+                let (read, problems) = TestMap::read(path, tasks)?;
+                output::problems(&problems);
+                output::warn_of_numbers(read.numbered.warning(path.display(), None));
+                Some(read)
+            }
+            // Tests are looked for.
+            None if self.mine_tests => None,
+            None => TestMap::of_tasks(tasks)?,
+        };
+        let test = self.test_cmd.as_deref();
+        let test = test.map(|text| Template::parse("test-cmd", text)).transpose()?;
+        let runner = self.runner.as_deref().map(str::parse).transpose()?.unwrap_or_default();
+        Ok(Commands::new(test, map, runner)?)
+    }
+
+    /// The k of pass@k, each once and rising.
+    fn pass_ks(&self) -> Result<Vec<usize>> {
+        let mut ks = self.pass_k.clone();
+        if ks.contains(&0) {
+            return fail("--pass-k cannot be 0", "choose numbers from 1");
+        }
+        if ks.is_empty() {
+            ks.push(1);
+        }
+        ks.sort_unstable();
+        ks.dedup();
+        Ok(ks)
+    }
 }

@@ -127,7 +127,11 @@ pub fn train_on(
         count if count == all => {
             return Err(Error::refused(
                 message!["every instance lacks ", lacking],
-                "train policy learned, which needs neither fragments nor probabilities",
+                message![
+                    "train ",
+                    UserChoice::PolicyLearned,
+                    ", which needs neither fragments nor probabilities"
+                ],
             ));
         }
         count => {

@@ -59,7 +59,8 @@ impl Heard {
     fn hear(&self, remark: Remark) {
         let text = match remark {
             Remark::Note(text) => format!("note: {text}"),
-            Remark::Detail(text) => format!("detail: {text}"),
+            Remark::Detail(text) | Remark::Hint(text) => format!("detail: {text}"),
+            Remark::LeftOut(tasks) => format!("left out: {}", tasks.count()),
             Remark::Announcement(text) | Remark::WarningOnce(text) | Remark::Warning(text) => {
                 format!("warning: {text}")
             }

@@ -1,29 +1,44 @@
 //! Results of unit tests in every format.
 
 use repoformer_evaluate::statistics::{IntervalKind, Resampling};
-use repoformer_execute::{Status, Summaries, Summary};
+use repoformer_evaluate::table::{
+    NamedColumn, Printable, Table, columns, ends, interval, of_predictions, one_or_all, or_dash,
+    percent, task_columns,
+};
 use repoformer_store::frame::ColumnType::{Integer, Number, Text};
 use serde_json::{Map, Value, json};
 
-use super::messages::Named;
-use crate::commands::eval_output::{of_predictions, one_or_all, task_columns};
-use repoformer_evaluate::table::{
-    NamedColumn, Printable, Table, columns, ends, interval, or_dash, percent,
-};
+use super::run::Execution;
+use super::summary::{Summaries, Summary};
+use super::verdict::Status;
 
-/// Results to write.
-pub(super) struct Results<'a> {
-    pub(super) named: &'a [Named],
-    /// Summary of each of them.
-    pub(super) summaries: &'a [Summaries],
-    /// The k of pass@k.
-    pub(super) ks: &'a [usize],
-    pub(super) per_task: bool,
-    pub(super) resampling: &'a Resampling,
-    pub(super) manifest: &'a Value,
+/// Predictions whose tests were run.
+#[derive(Debug)]
+pub struct TestedPredictions {
+    /// Their name: a mode, a file, or `references`.
+    pub name: String,
+    /// Result of each task.
+    pub execution: Execution,
+    /// Their pass rates.
+    pub summaries: Summaries,
 }
 
-impl Printable for Results<'_> {
+/// Results of unit tests: rates by repository and overall, or of each task.
+#[derive(Debug)]
+pub struct ExecutionResults<'a> {
+    /// Each set of predictions.
+    pub tested: &'a [TestedPredictions],
+    /// The k of pass@k, as the summaries have them.
+    pub ks: &'a [usize],
+    /// Whether the results of each task are written.
+    pub per_task: bool,
+    /// Resampling of the intervals.
+    pub resampling: &'a Resampling,
+    /// The manifest, which is part of every record.
+    pub manifest: &'a Value,
+}
+
+impl Printable for ExecutionResults<'_> {
     fn table(&self) -> Table {
         self.rates(false)
     }
@@ -40,7 +55,7 @@ impl Printable for Results<'_> {
         if !self.per_task {
             return Box::new(self.records().into_iter());
         }
-        let count = self.named.len();
+        let count = self.tested.len();
         Box::new(self.tasks().map(move |(name, record)| of_predictions(record, name, count)))
     }
 
@@ -67,7 +82,7 @@ impl Printable for Results<'_> {
         if self.per_task {
             return Box::new(self.tasks().map(|(name, record)| of_predictions(record, name, 2)));
         }
-        Box::new(self.named.iter().zip(self.summaries).flat_map(|((name, _), summaries)| {
+        Box::new(self.tested.iter().flat_map(|TestedPredictions { name, summaries, .. }| {
             let record = move |summary: &Summary| {
                 let mut record = summary.to_record();
                 let (least, most) = summary.samples;
@@ -93,7 +108,7 @@ impl Printable for Results<'_> {
     }
 }
 
-impl Results<'_> {
+impl ExecutionResults<'_> {
     /// A row per task where requested, per repository, and one for all; rates × 100, statuses in samples.
     fn rates(&self, with_intervals: bool) -> Table {
         let ids = if self.per_task { 2 } else { 0 };
@@ -104,7 +119,7 @@ impl Results<'_> {
         head.extend(Status::ALL.map(|status| status.name().to_owned()));
         let mut table = Table::new(head);
         let rate = |rate: Option<f64>| or_dash(rate.map(percent));
-        for ((name, execution), summaries) in self.named.iter().zip(self.summaries) {
+        for TestedPredictions { name, execution, summaries } in self.tested {
             for task in execution.tasks.iter().filter(|_| self.per_task) {
                 let sound = usize::from(task.excluded.is_none());
                 let mut cells = vec![name.clone(), task.repository.clone(), "1".into()];
@@ -144,7 +159,7 @@ impl Results<'_> {
     fn footnote(&self) -> String {
         let with = |summary: &Summaries| Some((summary.interval_kind()?, summary.drawn));
         let Resampling { resamples, seed, level } = self.resampling;
-        match self.summaries.iter().find_map(with) {
+        match self.tested.iter().find_map(|of| with(&of.summaries)) {
             Some((kind, (unit, units))) => {
                 let name = kind.head(*level);
                 format!("\n{name}: {resamples} resamples of the {units} {unit}, seed {seed}\n")
@@ -155,17 +170,17 @@ impl Results<'_> {
 
     /// The record of each set of predictions.
     fn records(&self) -> Vec<Value> {
-        let record = |((name, execution), summary): (&Named, &Summaries)| {
-            let repositories = summary.repositories.iter();
+        let record = |TestedPredictions { name, execution, summaries }: &TestedPredictions| {
+            let repositories = summaries.repositories.iter();
             let repositories: Map<String, Value> =
                 repositories.map(|(name, summary)| (name.clone(), summary.to_record())).collect();
             let tasks = || execution.tasks.iter();
             let excluded = tasks().filter(|task| task.excluded.is_some());
             let excluded: Vec<Value> = excluded.map(|task| task.to_record(self.ks)).collect();
             let mut record = json!({
-                "predictions": name, "all": summary.all.to_record(), "repositories": repositories,
-                "missing": summary.all.missing, "excluded": excluded,
-                "intervals": summary.intervals_to_record(self.resampling),
+                "predictions": name, "all": summaries.all.to_record(), "repositories": repositories,
+                "missing": summaries.all.missing, "excluded": excluded,
+                "intervals": summaries.intervals_to_record(self.resampling),
             });
             if self.per_task {
                 record["tasks"] = tasks().map(|task| task.to_record(self.ks)).collect();
@@ -173,14 +188,90 @@ impl Results<'_> {
             record["manifest"] = self.manifest.clone();
             record
         };
-        self.named.iter().zip(self.summaries).map(record).collect()
+        self.tested.iter().map(record).collect()
     }
 
     /// The record of each task, with the name of its predictions.
     fn tasks(&self) -> impl Iterator<Item = (&str, Value)> {
-        self.named.iter().flat_map(|(name, execution)| {
+        self.tested.iter().flat_map(|TestedPredictions { name, execution, .. }| {
             let tasks = execution.tasks.iter().map(|task| task.to_record(self.ks));
             tasks.map(|record| (name.as_str(), record))
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use repoformer_evaluate::score::Missing;
+
+    use super::super::run::{Exclusion, TaskResult};
+    use super::*;
+
+    fn task(row: usize, repository: &str, samples: &[Status]) -> TaskResult {
+        TaskResult {
+            row,
+            line: row + 1,
+            task_id: format!("{repository}/{row}"),
+            repository: repository.into(),
+            excluded: None,
+            samples: samples.to_vec(),
+            reasons: vec![String::new(); samples.len()],
+            is_reported: true,
+        }
+    }
+
+    fn tested(name: &str, resampling: &Resampling) -> TestedPredictions {
+        let mut tasks = vec![
+            task(0, "a", &[Status::Pass, Status::Fail]),
+            task(1, "a", &[]),
+            task(2, "b", &[Status::Pass, Status::Pass, Status::Timeout]),
+        ];
+        tasks[1].excluded = Some(Exclusion { status: None, reason: "no hole".into() });
+        let execution = Execution { tasks, broken: Vec::new(), runs: 0, reused: 0 };
+        let summaries = Summaries::of(&execution, &[1, 2], Missing::Error, resampling);
+        TestedPredictions { name: name.into(), execution, summaries }
+    }
+
+    /// By hand: pass@1 is 1/2 and 2/3, pass@2 is 1 of both.
+    #[test]
+    fn rates_are_rows_records_and_columns() {
+        let (resampling, manifest) = (Resampling::default(), json!({"kind": "execution"}));
+        let all = ["none", "rg1"].map(|name| tested(name, &resampling));
+        let of = |tested, per_task| ExecutionResults {
+            tested,
+            ks: &[1, 2],
+            per_task,
+            resampling: &resampling,
+            manifest: &manifest,
+        };
+        let rates = of(&all[..1], false);
+        let rows = rates.table().into_rows();
+        assert_eq!(
+            rows[0][..8],
+            ["predictions", "repository", "tasks", "excluded", "n", "samples", "pass@1", "pass@2"]
+        );
+        assert_eq!(rows[1][..8], ["none", "a", "2", "1", "1", "2", "50.00", "100.00"]);
+        assert_eq!(rows[3][..8], ["none", "all", "3", "1", "2", "2-3", "58.33", "100.00"]);
+        assert_eq!(rows.len(), 4);
+        let text = rates.text();
+        assert!(text.contains("[50.00, 66.67]") && text.ends_with(", seed 0\n"), "{text}");
+        let record = rates.json();
+        assert_eq!((&record["predictions"], &record["manifest"]), (&json!("none"), &manifest));
+        assert_eq!(record["excluded"][0]["excluded"]["reason"], "no hole");
+        assert_eq!(record.get("tasks"), None);
+        assert_eq!(of(&all, false).json().as_array().map(Vec::len), Some(2));
+        let frame: Vec<Value> = rates.rows().collect();
+        assert_eq!((&frame[1]["repository"], frame[2].get("repository")), (&json!("b"), None));
+        assert_eq!(frame[2]["samples"], json!({"least": 2, "most": 3}));
+        assert_eq!(frame[2]["exec"]["pass_2_interval"], json!([1.0, 1.0]));
+        assert!(rates.columns().iter().any(|(name, _)| name == "exec.pass_2_low"));
+
+        let tasks = of(&all, true);
+        let lines: Vec<Value> = tasks.lines().collect();
+        assert_eq!((lines.len(), &lines[5]["predictions"]), (6, &json!("rg1")));
+        assert_eq!(lines[5]["statuses"], json!(["pass", "pass", "timeout"]));
+        assert_eq!(of(&all[..1], true).lines().next().unwrap().get("predictions"), None);
+        assert_eq!(of(&all[..1], true).json()["tasks"].as_array().map(Vec::len), Some(3));
+        assert_eq!(tasks.table().into_rows()[2][1..8], ["a", "1", "1", "0", "0", "1", "a/1"]);
     }
 }

@@ -1,0 +1,228 @@
+//! Where tests are run: folders, limits, isolation and setup, and the manifest that names them.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use repoformer_core::repository::corpus::is_test_file;
+use repoformer_core::task::TaskSet;
+use repoformer_store::artifact::write_file;
+use repoformer_store::error::{Error, Result};
+use repoformer_store::files;
+use repoformer_store::manifest::{self, Manifest};
+use repoformer_store::remark::Remark;
+use repoformer_store::seal::seal;
+use repoformer_text::message;
+use repoformer_text::message::{Message, UserChoice};
+use serde_json::{Map, Value, json};
+
+use super::command::{Template, Values, default_test_command};
+use super::copies::{Copies, Setup};
+use super::guard::Guard;
+use super::results::TestedPredictions;
+use super::run::ExecutionSettings;
+use super::subject::Commands;
+
+/// How far runs must be isolated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Isolation {
+    /// Completely, or nothing is run.
+    #[default]
+    Required,
+    /// As far as the system allows.
+    Auto,
+    /// Not at all.
+    Off,
+}
+
+/// Settings of a [`Bench`].
+#[derive(Debug, Clone)]
+pub struct BenchSettings {
+    /// Settings of each run.
+    pub execution: ExecutionSettings,
+    /// Folder of the repositories' copies.
+    pub work_dir: PathBuf,
+    /// Command that prepares a copy, in which `{repository}` is filled in.
+    pub setup_command: Option<String>,
+    /// Time limit of the setup, in seconds.
+    pub setup_seconds: f64,
+    /// Isolation of runs.
+    pub isolation: Isolation,
+    /// Whether tests can use the network.
+    pub network: bool,
+}
+
+/// A place where tests can be run.
+#[derive(Debug)]
+pub struct Bench {
+    /// Its settings.
+    pub settings: BenchSettings,
+    /// What runs one command.
+    pub guard: Guard,
+}
+
+impl Bench {
+    /// Creates the folder of copies, and tries out how far runs can be isolated. `program` starts the guard.
+    ///
+    /// # Errors
+    /// The folder cannot be created, no guard can be started, or runs cannot be isolated as far as they must.
+    pub fn open(program: OsString, settings: BenchSettings, tell: &dyn Fn(Remark)) -> Result<Self> {
+        let work_dir = &settings.work_dir;
+        files::create_dir_all(work_dir)
+            .map_err(|e| Error::writing(work_dir, "create this folder for copies", e))?;
+        let trial = files::canonicalize(work_dir)
+            .map_err(|e| Error::reading(work_dir, "find this folder", e))?;
+        let isolation = settings.isolation;
+        let guard = Guard::try_out(program, &trial, isolation != Isolation::Off, settings.network)?;
+        let open = &guard.enclosure.open;
+        if isolation == Isolation::Required && !open.is_empty() {
+            return Err(Error::refused(
+                message!["runs cannot be isolated here: ", Message::join(open.clone(), "; ")],
+                message!["run them with ", UserChoice::IsolationAuto],
+            ));
+        }
+        open.iter().for_each(|part| tell(Remark::Warning(message!["exec: ", part])));
+        let notes = guard.enclosure.notes.iter();
+        notes.for_each(|part| tell(Remark::Note(format!("exec: {part}").into())));
+        Ok(Self { settings, guard })
+    }
+
+    /// Returns the commands that set up the copies of these repositories.
+    ///
+    /// # Errors
+    /// The setup command has a placeholder that is unknown or stands for something of a task.
+    pub fn setup(&self, repositories: &[String]) -> Result<Setup> {
+        let mut commands = vec![None; repositories.len()];
+        if let Some(text) = &self.settings.setup_command {
+            let template = Template::parse("setup-cmd", text)?;
+            if ["tests", "task_id", "path"].iter().any(|place| template.names(place)) {
+                return Err(Error::refused(
+                    message![
+                        "the ",
+                        UserChoice::SetupCommand,
+                        " runs once per repository, not per task"
+                    ],
+                    "of {tests}, {task_id}, {path} and {repository} it can use only the last",
+                ));
+            }
+            for (command, name) in commands.iter_mut().zip(repositories) {
+                let values = Values { repository: name, ..Values::default() };
+                *command = Some(template.fill(values));
+            }
+        }
+        Ok(Setup { commands, seconds: self.settings.setup_seconds })
+    }
+
+    /// Returns what is to be said before tests are run or mined: the isolation, the commands that were chosen by default, where the results
+    /// go, and holes in test code.
+    pub fn remarks(
+        &self,
+        tasks: &TaskSet,
+        repositories: &[String],
+        repos_dir: &Path,
+        commands: &Commands,
+        is_mining: bool,
+    ) -> Vec<Remark> {
+        let enclosure = self.guard.enclosure.describe();
+        let mut remarks = vec![Remark::Detail(format!("exec: {enclosure}").into())];
+        for name in repositories.iter().filter(|_| commands.test.is_none()) {
+            if let Some(command) = default_test_command(&repos_dir.join(name)) {
+                remarks.push(Remark::Note(message![
+                    format!("exec: {name}: the "),
+                    UserChoice::TestCommand,
+                    format!(" is `{command}`")
+                ]));
+            }
+        }
+        if commands.map.is_none() && !is_mining {
+            remarks.push(Remark::Note(message![
+                "exec: each task runs all tests of its repository; choose fewer as ",
+                UserChoice::TestsOfTasks
+            ]));
+        }
+        let results = self.settings.execution.results.display();
+        remarks.push(Remark::Note(message![
+            format!(
+                "exec: results are appended to {results}; known ones are not run again, but for "
+            ),
+            UserChoice::RepeatedRuns
+        ]));
+        let in_tests = tasks.tasks().iter().filter(|task| is_test_file(task.file_in_repository()));
+        if let count @ 1.. = in_tests.count() {
+            let warning = format!(
+                "exec: {count} tasks have their hole in test code, where an empty test passes"
+            );
+            remarks.push(Remark::Warning(warning.into()));
+        }
+        remarks
+    }
+
+    /// Returns the manifest of all results, independent of time and number of workers. The parts of one whole (`is_part`) have the same.
+    ///
+    /// # Errors
+    /// An input cannot be read.
+    pub fn manifest(
+        &self,
+        tasks: &TaskSet,
+        repositories: &[String],
+        repos_dir: &Path,
+        commands: &Commands,
+        copies: &Copies<'_>,
+        is_part: bool,
+    ) -> Result<Manifest> {
+        let shown = |name: &String| match &commands.test {
+            Some(template) => template.to_string(),
+            None => default_test_command(&repos_dir.join(name)).unwrap_or_default().to_owned(),
+        };
+        let mut manifest = Manifest::new("execution");
+        let test: Value = match &commands.test {
+            Some(template) if is_part => template.to_string().into(),
+            None if is_part => Value::Null,
+            _ => {
+                let each = repositories.iter().map(|name| (name.clone(), shown(name).into()));
+                Value::Object(each.collect())
+            }
+        };
+        let BenchSettings { execution, setup_command, .. } = &self.settings;
+        manifest.setting("test_cmd", test);
+        manifest.setting("setup_cmd", setup_command.clone());
+        manifest.setting("runner", json!(commands.runner));
+        manifest.setting("limits", json!(execution.limits));
+        manifest.setting("oracle_runs", execution.oracle_runs);
+        manifest.setting("isolation", json!(self.guard.enclosure));
+        manifest.input("tasks", &tasks.path)?;
+        if let Some(map) = &commands.map {
+            manifest.input("tests", &map.path)?;
+        }
+        for (place, name) in repositories.iter().enumerate().filter(|_| !is_part) {
+            // An unreadable repository is reported when its tests are run.
+            if let Ok(digest) = copies.digest(place) {
+                manifest.digest(&format!("repository.{name}"), &digest);
+            }
+        }
+        Ok(manifest)
+    }
+
+    /// Writes the manifest of each set of predictions beside the results, with the number of results.
+    ///
+    /// # Errors
+    /// It cannot be written. A damaged one that is there is replaced, with a warning.
+    pub fn write_manifest(
+        &self,
+        manifest: &Value,
+        tested: &[TestedPredictions],
+        tell: &dyn Fn(Remark),
+    ) -> Result<()> {
+        let path = self.settings.execution.results.with_extension("manifest.json");
+        let mut all = manifest::read(&path).unwrap_or_else(|damage| {
+            tell(Remark::Warning(damage.message().then("; written anew")));
+            Map::new()
+        });
+        for TestedPredictions { name, execution, .. } in tested {
+            let mut record = manifest.clone();
+            // How many were made depends on what was interrupted.
+            record["runs"] = json!(execution.runs + execution.reused);
+            all.insert(name.clone(), record);
+        }
+        write_file(&path, &seal(format!("{:#}\n", Value::Object(all)).into_bytes()))
+    }
+}

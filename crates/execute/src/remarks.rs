@@ -1,0 +1,191 @@
+//! What executions say: broken repositories, excluded tasks, missing predictions.
+
+use std::path::Path;
+
+use repoformer_core::task::TaskSet;
+use repoformer_evaluate::score::Missing;
+use repoformer_store::remark::{LeftOutTasks, Remark};
+use repoformer_text::message;
+use repoformer_text::message::UserChoice;
+
+use super::run::{Execution, TaskResult};
+use super::summary::Summaries;
+use super::verdict::Status;
+
+impl Execution {
+    /// Returns what is to be said of the execution of some predictions: the repositories whose tests cannot be run, the excluded tasks, and
+    /// those that are judged by output alone. With `runs_all`, each task runs all tests of its repository; `results` is the file of
+    /// results.
+    pub fn remarks(
+        &self,
+        name: &str,
+        tasks: &TaskSet,
+        results: &Path,
+        runs_all: bool,
+    ) -> Vec<Remark> {
+        let mut remarks = Vec::new();
+        for (repository, broken) in &self.broken {
+            let output = match broken.output.trim() {
+                "" => String::new(),
+                output => format!("\n{output}"),
+            };
+            let start = format!("{repository}: its tests cannot be run: ");
+            remarks.push(Remark::Failed(message![start, &broken.reason, output]));
+        }
+        let excluded = || self.tasks.iter().filter(|task| task.excluded.is_some());
+        let count = excluded().count();
+        if count > 0 {
+            let warning = format!(
+                "{name}: {count} of {} tasks are excluded: their tests are not conclusive; their output is in {}",
+                self.tasks.len(),
+                results.display()
+            );
+            let of = excluded().filter_map(|task| {
+                Some((task.line, &*task.task_id, &task.excluded.as_ref()?.reason))
+            });
+            remarks.push(Remark::LeftOut(LeftOutTasks::new(warning.into(), &tasks.path, of)));
+            let is_failing = |of: &TaskResult| {
+                let status = of.excluded.as_ref().and_then(|excluded| excluded.status);
+                matches!(status, Some(Status::Fail | Status::Error))
+            };
+            if runs_all && excluded().any(is_failing) {
+                remarks.push(Remark::Hint(message![
+                    "one failing test excludes every task that runs it; choose the tests that pass with the reference text and fail with a \
+                     broken hole as ",
+                    UserChoice::TestsOfTasks
+                ]));
+            }
+        }
+        let is_judged = |of: &&TaskResult| of.excluded.is_none() && !of.samples.is_empty();
+        let judged: Vec<_> = self.tasks.iter().filter(is_judged).collect();
+        let by_output = judged.iter().filter(|of| !of.is_reported).count();
+        if by_output > 0 {
+            let warning = format!(
+                "{name}: {by_output} of {} tasks are judged by the exit code and the output of their tests, which a prediction can fake \
+                 (pytest and unittest report their own results where the command keeps PYTHONPATH)",
+                judged.len()
+            );
+            remarks.push(Remark::Warning(warning.into()));
+        }
+        let Self { runs, reused, .. } = self;
+        let note = format!("exec {name}: {runs} runs, {reused} results known or shared");
+        remarks.push(Remark::Note(note.into()));
+        remarks
+    }
+}
+
+impl Summaries {
+    /// Returns what is to be said of the rates of some predictions: tasks without any, rates that need more samples, and that no task can be
+    /// judged. A part of a whole (`is_part`) may have no task.
+    pub fn remarks(&self, name: &str, missing: Missing, is_part: bool) -> Vec<Remark> {
+        let (all, mut remarks) = (&self.all, Vec::new());
+        if all.missing > 0 {
+            let count = if missing == Missing::Skip { "are left out" } else { "count as failed" };
+            let warning = format!("{name}: {} tasks have no prediction; they {count}", all.missing);
+            remarks.push(Remark::Warning(warning.into()));
+        }
+        let least = all.samples.0;
+        for (k, _) in all.rates.iter().filter(|(_, rate)| rate.is_none() && all.n > 0) {
+            let reason = format!("{name}: pass@{k} needs more samples: a task has {least}");
+            remarks.push(Remark::Failed(reason.into()));
+        }
+        if all.n == 0 && (all.tasks > 0 || !is_part) {
+            let reason = format!("{name}: no task can be judged by its tests");
+            remarks.push(Remark::Failed(reason.into()));
+        }
+        remarks
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use repoformer_core::task::Task;
+    use repoformer_evaluate::statistics::Resampling;
+
+    use super::super::copies::Broken;
+    use super::super::run::Exclusion;
+    use super::*;
+
+    fn task(id: &str, excluded: Option<Status>, samples: &[Status]) -> TaskResult {
+        TaskResult {
+            row: 0,
+            line: 1,
+            task_id: id.into(),
+            repository: "demo".into(),
+            excluded: excluded.map(|status| Exclusion {
+                status: Some(status),
+                reason: "its tests say no".into(),
+            }),
+            samples: samples.to_vec(),
+            reasons: vec![String::new(); samples.len()],
+            is_reported: false,
+        }
+    }
+
+    fn execution(tasks: Vec<TaskResult>) -> Execution {
+        Execution { tasks, broken: Vec::new(), runs: 3, reused: 2 }
+    }
+
+    fn words(remarks: Vec<Remark>) -> Vec<String> {
+        let word = |remark| match remark {
+            Remark::Note(text) => format!("note: {text}"),
+            Remark::Warning(text) => format!("warning: {text}"),
+            Remark::Hint(text) => format!("hint: {text}"),
+            Remark::Failed(text) => format!("failed: {text}"),
+            Remark::LeftOut(tasks) => format!("{} left out: {}", tasks.count(), tasks.warning),
+            other => panic!("{other:?}"),
+        };
+        remarks.into_iter().map(word).collect()
+    }
+
+    #[test]
+    fn an_execution_says_what_cannot_be_judged() {
+        let tasks = vec![Task::new("a".into(), "demo/a.py", 0, 0, "x = 1", "")];
+        let tasks = TaskSet::new("tasks.jsonl".into(), tasks);
+        let of = |tested: &Execution, runs_all| {
+            words(tested.remarks("rg1", &tasks, Path::new("results.jsonl"), runs_all))
+        };
+        let last = "note: exec rg1: 3 runs, 2 results known or shared";
+        let mut sound = execution(vec![task("a", None, &[Status::Pass])]);
+        let faked = "warning: rg1: 1 of 1 tasks are judged by the exit code";
+        let [warning, note] = &of(&sound, true)[..] else { panic!() };
+        assert!(warning.starts_with(faked) && note == last, "{warning}");
+        sound.tasks[0].is_reported = true;
+        let broken = Broken { reason: "its setup failed".into(), output: "no make\n".into() };
+        sound.broken = vec![("demo".into(), broken)];
+        let failed = "failed: demo: its tests cannot be run: its setup failed\nno make";
+        assert_eq!(of(&sound, true), [failed, last]);
+        for (status, hints) in [(Status::Fail, 1), (Status::Error, 1), (Status::Timeout, 0)] {
+            let tested =
+                execution(vec![task("a", Some(status), &[]), task("b", Some(status), &[])]);
+            let said = of(&tested, true);
+            assert!(said[0].starts_with("2 left out: rg1: 2 of 2 tasks are excluded"), "{said:?}");
+            assert_eq!(said.iter().filter(|text| text.starts_with("hint")).count(), hints);
+            assert_eq!(of(&tested, false).len(), 2, "no other tests run");
+        }
+    }
+
+    #[test]
+    fn rates_say_what_they_lack() {
+        let said = |tasks, missing, is_part| {
+            let ks = [1, 2];
+            let summaries = Summaries::of(&execution(tasks), &ks, missing, &Resampling::default());
+            words(summaries.remarks("rg1", missing, is_part))
+        };
+        let some = || vec![task("a", None, &[Status::Pass]), task("b", None, &[])];
+        let few = "failed: rg1: pass@2 needs more samples: a task has 1";
+        let missing = "warning: rg1: 1 tasks have no prediction; they ";
+        assert_eq!(
+            said(some(), Missing::Zero, false),
+            [format!("{missing}count as failed"), few.into()]
+        );
+        assert_eq!(
+            said(some(), Missing::Skip, false),
+            [format!("{missing}are left out"), few.into()]
+        );
+        let none = ["failed: rg1: no task can be judged by its tests"];
+        assert_eq!(said(vec![task("a", Some(Status::Fail), &[])], Missing::Error, true), none);
+        assert_eq!(said(Vec::new(), Missing::Error, false), none);
+        assert!(said(Vec::new(), Missing::Error, true).is_empty());
+    }
+}

@@ -1,0 +1,183 @@
+//! Texts to execute: predictions, cut so that they can stand in their files.
+
+use std::path::Path;
+
+use repoformer_core::postprocess::{HoleContext, Postprocess, Recipe, Step};
+use repoformer_core::task::{Task, TaskSet};
+use repoformer_evaluate::predictions;
+use repoformer_evaluate::score::Missing;
+use repoformer_store::error::{Error, Result};
+use repoformer_store::remark::Remark;
+use repoformer_text::message;
+use repoformer_text::message::UserChoice;
+
+/// Returns how predictions are cut before they are written into their files: as was asked, or as usual.
+///
+/// # Errors
+/// What was asked differs by metric or leaves out the beginning of a function.
+pub fn execution_recipe(asked: Option<&Postprocess>, usual: Recipe) -> Result<Recipe> {
+    match asked {
+        None => Ok(usual),
+        Some(Postprocess::Same(recipe)) if !recipe.has(Step::FunctionBody) => Ok(recipe.clone()),
+        Some(asked) => Err(Error::refused(
+            message![
+                "the ",
+                UserChoice::Postprocessing,
+                format!(" {asked} makes texts for comparison, not for execution")
+            ],
+            "use steps that only cut, such as chat or lines",
+        )),
+    }
+}
+
+/// Reads the named predictions in a file, joined with their tasks and cut, and returns the samples of each task that is tested, in the
+/// order of the tasks.
+///
+/// # Errors
+/// The file cannot be read, or is of other tasks.
+pub fn read_samples(
+    name: &str,
+    path: &Path,
+    tasks: &TaskSet,
+    recipe: &Recipe,
+    is_tested: &dyn Fn(&Task) -> bool,
+    tell: &dyn Fn(Remark),
+) -> Result<Vec<Vec<String>>> {
+    let joined = predictions::read(path, tasks)?;
+    let warning = predictions::warning(path, &joined.numbered);
+    tell(Remark::Problems(joined.problems));
+    warning.into_iter().for_each(|warning| tell(Remark::Unproven(warning)));
+    if recipe.is_empty() {
+        let warning = long_predictions(name, tasks, &joined.predictions);
+        warning.into_iter().for_each(tell);
+    }
+    let of_tested = tasks.tasks().iter().zip(joined.predictions);
+    let cut = |(task, samples): (&Task, Vec<String>)| {
+        let cut =
+            |sample: &String| recipe.apply(HoleContext::of(task), sample).prediction.into_owned();
+        samples.iter().map(cut).collect()
+    };
+    Ok(of_tested.filter(|(task, _)| is_tested(task)).map(cut).collect())
+}
+
+/// Warns of predictions that continue after the hole, if these are many: they pass no test as they are.
+fn long_predictions(name: &str, tasks: &TaskSet, predictions: &[Vec<String>]) -> Option<Remark> {
+    let lines = |text: &str| text.lines().filter(|line| !line.trim().is_empty()).count();
+    let is_long = |(task, samples): &(&Task, &Vec<String>)| {
+        let first = samples.first().map_or(0, |sample| lines(sample));
+        first > 2 * lines(&task.ground_truth)
+    };
+    let long = tasks.tasks().iter().zip(predictions).filter(is_long).count();
+    let given = predictions.iter().filter(|samples| !samples.is_empty()).count();
+    (long * 4 > given).then(|| {
+        Remark::Warning(message![
+            format!(
+                "exec {name}: {long} of {given} predictions have more than twice the lines of their target; "
+            ),
+            UserChoice::Postprocessing,
+            " by lines cuts them"
+        ])
+    })
+}
+
+/// Checks that every task has a sample, if tasks without any are errors.
+///
+/// # Errors
+/// One has none.
+pub fn check_missing(tasks: &TaskSet, samples: &[Vec<String>], missing: Missing) -> Result<()> {
+    let pairs = tasks.tasks().iter().zip(samples);
+    let without: Vec<_> = pairs.filter(|(_, samples)| samples.is_empty()).collect();
+    match (missing, without.first()) {
+        (Missing::Error, Some((task, _))) => {
+            let (count, all) = (without.len(), tasks.tasks().len());
+            let reason = message![
+                format!(
+                    "it has no prediction ({count} of {all} tasks have none); choose what becomes of "
+                ),
+                UserChoice::TasksWithoutPrediction
+            ];
+            Err(tasks.error(task, reason))
+        }
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+
+    use super::*;
+
+    fn tasks() -> TaskSet {
+        let task = |id: &str| Task::new(id.into(), "demo/a.py", 0, 0, "x = 1", "");
+        TaskSet::new("tasks.jsonl".into(), vec![task("demo/0"), task("demo/1")])
+    }
+
+    #[test]
+    fn predictions_are_only_cut() {
+        let usual = Recipe::chat();
+        assert_eq!(execution_recipe(None, usual.clone()).unwrap(), usual);
+        let lines: Postprocess = "lines".parse().unwrap();
+        assert_eq!(execution_recipe(Some(&lines), usual.clone()).unwrap().to_string(), "lines");
+        let own = Postprocess::own(true);
+        let error = execution_recipe(Some(&own), usual).unwrap_err().to_string();
+        assert!(error.ends_with("makes texts for comparison, not for execution"), "{error}");
+    }
+
+    #[test]
+    fn samples_are_of_the_tasks_that_are_tested() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, mut tasks) = (folder.path().join("p.jsonl"), tasks());
+        tasks.tasks_mut()[1].repository = "other".into();
+        let long = "x = 1\\ny = 2\\nz = 3";
+        std::fs::write(
+            &path,
+            format!(
+                "{{\"task_id\": \"demo/0\", \"pred\": [\"{long}\", \"a\"]}}\n{{\"task_id\": \"demo/1\", \"pred\": \"b\"}}\nno\n"
+            ),
+        )
+        .unwrap();
+        let read = |recipe: &str| {
+            let said = RefCell::new(Vec::new());
+            let tell = |remark| match remark {
+                Remark::Warning(text) => said.borrow_mut().push(text.to_string()),
+                Remark::Problems(all) => said.borrow_mut().push(format!("{} problems", all.len())),
+                _ => {}
+            };
+            let recipe = match recipe.parse().unwrap() {
+                Postprocess::Same(recipe) => recipe,
+                other => panic!("{other}"),
+            };
+            let is_tested = |task: &Task| task.repository == "demo";
+            let samples = read_samples("p", &path, &tasks, &recipe, &is_tested, &tell).unwrap();
+            (samples, said.take())
+        };
+        let (samples, said) = read("none");
+        assert_eq!(samples, [["x = 1\ny = 2\nz = 3", "a"]]);
+        assert_eq!(
+            said,
+            [
+                "1 problems",
+                "exec p: 1 of 2 predictions have more than twice the lines of their target; postprocessing by lines cuts them",
+            ]
+        );
+        let (samples, said) = read("lines");
+        assert_eq!(
+            (samples, &said[..]),
+            (vec![vec!["x = 1".to_owned(), "a".into()]], &["1 problems".to_owned()][..])
+        );
+    }
+
+    #[test]
+    fn a_task_without_sample_is_an_error_unless_it_may_be_missing() {
+        let (tasks, samples) = (tasks(), [vec!["x".to_owned()], Vec::new()]);
+        let error = check_missing(&tasks, &samples, Missing::Error).unwrap_err().to_string();
+        assert!(
+            error.contains("task demo/1: it has no prediction (1 of 2 tasks have none)"),
+            "{error}"
+        );
+        for missing in [Missing::Zero, Missing::Skip] {
+            assert!(check_missing(&tasks, &samples, missing).is_ok());
+        }
+    }
+}
