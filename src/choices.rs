@@ -51,6 +51,8 @@ pub(crate) fn way(choice: UserChoice) -> &'static str {
         UserChoice::EofToken => "--eof-token",
         UserChoice::CcToken => "--cc-token",
         UserChoice::EndToken => "--end-token",
+        UserChoice::FirstDay => "--since",
+        UserChoice::TreesFolder => "--trees",
         UserChoice::WriteAsJsonLines => {
             "`--format jsonl`; `repoformer inspect --format jsonl` prints its rows"
         }

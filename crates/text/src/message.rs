@@ -117,6 +117,10 @@ pub enum UserChoice {
     CcToken,
     /// Token after each target.
     EndToken,
+    /// First day of the commits that are drawn from.
+    FirstDay,
+    /// Folder of the repositories of tasks from commits.
+    TreesFolder,
     /// Writing a table as JSON lines.
     WriteAsJsonLines,
     /// Converting repositories to folders.
@@ -213,6 +217,8 @@ named! {
     EofToken = "token that ends the current file",
     CcToken = "token that requests cross-file context",
     EndToken = "end token",
+    FirstDay = "first day",
+    TreesFolder = "folder of trees",
     WriteAsJsonLines = "write it as JSON lines",
     ConvertToFolders = "convert it to folders",
     ConvertToPredictions = "convert it to predictions",
