@@ -290,7 +290,60 @@ fn similar(found: &CommitTask, language: Language) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
+    use repoformer_core::task::sample::Kind;
+
     use super::*;
+
+    fn git(dir: &Path, date: &str, arguments: &[&str]) {
+        let mut command = std::process::Command::new("git");
+        command.arg("-C").arg(dir).args(["-c", "commit.gpgSign=false"]).args(arguments);
+        for who in ["AUTHOR", "COMMITTER"] {
+            command.env(format!("GIT_{who}_NAME"), "n");
+            command.env(format!("GIT_{who}_EMAIL"), "n@example.org");
+            command.env(format!("GIT_{who}_DATE"), date);
+        }
+        assert!(command.output().unwrap().status.success());
+    }
+
+    /// A commit of 2025 adds lines to a file of 2024.
+    #[test]
+    fn tasks_of_commits_have_their_trees() {
+        let place = tempfile::tempdir().unwrap();
+        let dir = place.path().join("made");
+        std::fs::create_dir(&dir).unwrap();
+        git(&dir, "", &["init", "-q"]);
+        let mut text = String::new();
+        for (year, numbers) in [("2024", 0..9), ("2025", 9..12)] {
+            numbers.for_each(|n| text += &format!("value_{n} = call({n}, len('{}'))\n", n * n));
+            std::fs::write(dir.join("a.py"), &text).unwrap();
+            let date = format!("{year}-02-01T10:00:00Z");
+            git(&dir, &date, &["add", "-A"]);
+            git(&dir, &date, &["commit", "-q", "-m", "x"]);
+        }
+        let history = History::open(&dir).unwrap();
+        let sampling = Sampling { per_repository: 5, ..Sampling::new(Kind::Line) };
+        let trees = place.path().join("trees");
+        let mut drawing = CommitSampling::new(&trees, "2025-01-01", &sampling).unwrap();
+        let drawn = drawing.draw(&history, &dir).unwrap();
+        assert_eq!((drawn.commits, drawn.tasks, drawn.problems.len()), (1, 1, 0));
+        assert!(drawn.unread.is_none() && drawing.left_out().next().is_none());
+        let (drawn, files) = drawing.finish().unwrap();
+        assert_eq!((drawn.tasks.len(), drawn.sources.iter().sum::<usize>(), files), (1, 1, 1));
+        assert_eq!((drawn.verbatim, drawn.in_history), (0, 0));
+        let task = &drawn.tasks[0];
+        let tree = std::fs::read_to_string(trees.join(&task.path)).unwrap();
+        assert!(tree.contains("value_8") && tree.contains(&task.ground_truth), "{tree}");
+
+        // Other files are not written over.
+        std::fs::write(trees.join(&task.path), "x = 1\n").unwrap();
+        let mut again = CommitSampling::new(&trees, "2025-01-01", &sampling).unwrap();
+        again.draw(&history, &dir).unwrap();
+        let error = again.finish().map(drop).unwrap_err().to_string();
+        assert!(error.starts_with("1 of the tasks' folders are there already"), "{error}");
+        let mut wrong = CommitSampling::new(&trees, "2025", &sampling).unwrap();
+        let error = wrong.draw(&history, &dir).map(drop).unwrap_err().to_string();
+        assert!(error.starts_with("the first day: "), "{error}");
+    }
 
     #[test]
     fn trees_are_written_while_there_is_room() {
