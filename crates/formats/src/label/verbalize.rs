@@ -101,7 +101,7 @@ mod tests {
         let line = |row: usize| {
             let name = format!("r{}", row % 6);
             json!({
-                "metadata": {"task_id": format!("{name}/a.py/{row}_{row}"), "filename": format!("{name}/a.py"), "start_i": row, "end_i": row},
+                "metadata": {"task_id": format!("{name}/a.py/{row}_{row}"), "filename": format!("{name}/a.py"), "start_i": row, "end_i": row + 1},
                 "prompt": format!("x = {row}\n"), "groundtruth": "y = x\n", "right_context": "", "crossfile_context": "# b = 2\n",
                 "label": row.is_multiple_of(2),
             })
