@@ -28,7 +28,7 @@ pub(crate) fn way(choice: UserChoice) -> &'static str {
         UserChoice::RetrievalPredictions => "--rag",
         UserChoice::ResultsOfBoth => "--base-exec FILE --rag-exec FILE",
         UserChoice::NameInResults => "--base-exec NAME=FILE, --rag-exec NAME=FILE",
-        UserChoice::SamplesFile => "--samples-from",
+        UserChoice::SamplesFile => "--samples-from FILE",
         UserChoice::ModelName => "--model",
         UserChoice::LabelThreshold => "--threshold",
         UserChoice::TargetLikelihoods => "`complete --likelihood --mode MODE -o FILE`",

@@ -145,7 +145,7 @@ fn every_error_is_shown_with_the_flags_of_its_choices() {
         Labelling {
             Error::labelling(data(), "has one sample", LabelInput::Samples) =>
                 "data.jsonl: has one sample",
-                "give one completion of each task here, and the others, for their entropy, in a file of samples (--samples-from)";
+                "give one completion of each task here, and the others, for their entropy, in a file of samples (--samples-from FILE)";
             Error::labelling(data(), "has none", LabelInput::Likelihoods) =>
                 "data.jsonl: has none", "write likelihoods of targets (`complete --likelihood --mode MODE -o FILE`)";
             Error::labelling(data(), "has none", LabelInput::TestResults) =>
