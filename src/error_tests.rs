@@ -145,16 +145,16 @@ fn every_error_is_shown_with_the_flags_of_its_choices() {
         Labelling {
             Error::labelling(data(), "has one sample", LabelInput::Samples) =>
                 "data.jsonl: has one sample",
-                "give one completion of each task here, and the samples, for their entropy, in a file of their own";
+                "give one completion of each task here, and the others, for their entropy, in a file of samples (--samples-from FILE)";
             Error::labelling(data(), "has none", LabelInput::Likelihoods) =>
-                "data.jsonl: has none", "`complete` writes them as likelihoods";
+                "data.jsonl: has none", "write likelihoods of targets (`complete --likelihood --mode MODE -o FILE`)";
             Error::labelling(data(), "has none", LabelInput::TestResults) =>
-                "data.jsonl: has none", "run the tests of these predictions";
+                "data.jsonl: has none", "run the tests of these predictions, for their unit-test results of each task (`eval --exec --per-task --format jsonl`)";
             Error::labelling(data(), "has none", LabelInput::TestedName) =>
-                "data.jsonl: has none", "name them as its records do";
+                "data.jsonl: has none", "give the name in the results (--base-exec NAME=FILE, --rag-exec NAME=FILE) that its records have";
             Error::labelling(data(), "is of model a", LabelInput::Model) =>
                 "data.jsonl: is of model a",
-                "a label compares completions of one model: make both with the same, or name the model if a file does not";
+                "a label compares completions of one model: make both with the same, or give the name of the model (--model) if a file lacks it";
         }
         NoTime {
             Error::NoTime { path: data().into(), part: RequestPart::Retrieval } =>

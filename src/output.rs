@@ -9,14 +9,14 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
 use repoformer_core::repository::Shard;
-use repoformer_formats::merge::{Positions, with_shard};
+use repoformer_formats::merge::{self, Positions};
 use repoformer_pipeline::{Messages, Rebuilt, STAGES, StageReport};
 use repoformer_store::artifact::OutputFile;
 use repoformer_store::error::{Access, Error};
 use repoformer_store::literal;
+pub(crate) use repoformer_store::manifest::write_document as write_json;
 use repoformer_store::manifest::{self, Manifest};
 use repoformer_store::remark::{LeftOutTasks, Remark};
-pub(crate) use repoformer_store::seal::write_json;
 pub(crate) use repoformer_study::{message_of, unknown};
 pub(crate) use repoformer_text::counts::{counted, group, plural};
 use repoformer_text::message;
@@ -508,10 +508,7 @@ pub(crate) fn print_text(text: &str) -> Result<()> {
 
 /// Writes a manifest beside a file, as `FILE.manifest.json` with the checksum of the file; standard output has none.
 pub(crate) fn write_manifest_beside(path: &Path, manifest: &serde_json::Value) -> Result<()> {
-    if path == Path::new("-") || path.exists() && !path.is_file() {
-        return Ok(());
-    }
-    Ok(write_json(&manifest::beside(path), &manifest::with_output(manifest.clone(), path)?)?)
+    Ok(manifest::write_beside(path, manifest)?)
 }
 
 /// Writes beside a shard's file which part it is, and where its records stand among those of all, as `merge` reads it.
@@ -521,7 +518,7 @@ pub(crate) fn write_shard_beside(
     shard: Shard,
     positions: &Positions,
 ) -> Result<()> {
-    write_manifest_beside(path, &with_shard(manifest.to_record(), shard, positions))
+    Ok(merge::write_shard_beside(path, &manifest, shard, positions)?)
 }
 
 /// Whether an error is a closed pipe.

@@ -4,8 +4,7 @@ use std::fmt::Write;
 
 use repoformer_evaluate::comparison::{Comparison, MeasureComparison};
 use repoformer_evaluate::statistics::{
-    Bucket, Buckets, Estimate, FEW_REPOSITORIES, IntervalKind, Resampling, ResamplingUnit,
-    SignFlips,
+    Bucket, Estimate, FEW_REPOSITORIES, IntervalKind, Resampling, ResamplingUnit, SignFlips,
 };
 use repoformer_evaluate::table::{NamedColumn, Printable, Table, columns, percent};
 use repoformer_store::frame::ColumnType::{Flag, Integer, Number, Text};
@@ -14,8 +13,6 @@ use serde_json::Value;
 
 use crate::output::{group, plural};
 
-/// Width of the longest bar.
-const BAR: usize = 40;
 /// Maximum number of ids shown of tasks that are left out.
 const SHOWN: usize = 3;
 
@@ -89,7 +86,7 @@ fn text(comparison: &Comparison, per_task: bool) -> String {
             let MeasureComparison { measure, n, .. } = difference;
             let measure = comparison.title(measure);
             let _ = write!(text, "\n{measure}: gain × 100 of {}\n", tasks(*n));
-            text += &histogram(buckets);
+            text += &buckets.histogram();
         }
     }
     if per_task {
@@ -155,7 +152,7 @@ fn wide_table(comparison: &Comparison) -> Table {
     }
     let counts = ["p_tasks", "p_repositories", "better", "same", "worse"];
     head.extend(counts.map(Into::into));
-    head.extend(Bucket::all().map(|bucket| format!("gain {}", label(bucket))));
+    head.extend(Bucket::all().map(|bucket| format!("gain {}", bucket.signed_label())));
     head.extend((!comparison.mixed.is_empty()).then(|| "mixed".to_owned()));
     let mut table = Table::new(head);
     let of_all = comparison.all.len();
@@ -208,35 +205,6 @@ fn task_table(comparison: &Comparison) -> Table {
         table.row(cells);
     }
     table
-}
-
-/// A line per bucket: its label, count, share and bar.
-pub(super) fn histogram(buckets: &Buckets) -> String {
-    let (total, most) = (buckets.total(), buckets.counts.iter().copied().max());
-    let (total, most) = (total.max(1) as f64, most.unwrap_or(0).max(1) as f64);
-    let mut text = String::new();
-    for (bucket, count) in buckets.iter() {
-        let length = (BAR as f64 * count as f64 / most).round() as usize;
-        // A single task among thousands stays visible.
-        let bar = match (count, length) {
-            (0, _) => String::new(),
-            (_, 0) => "▏".into(),
-            (_, length) => "█".repeat(length),
-        };
-        let share = 100.0 * count as f64 / total;
-        let line = format!("{:>5} {count:>7} {share:>6.1} %  {bar}", label(bucket));
-        text += line.trim_end();
-        text.push('\n');
-    }
-    text
-}
-
-/// Label of a bucket; 0 has no sign.
-fn label(bucket: Bucket) -> String {
-    match bucket.label() {
-        0 => "0".to_owned(),
-        label => format!("{label:+}"),
-    }
 }
 
 /// Notes on the resampling, the tests, and the tasks left out.
@@ -336,19 +304,5 @@ mod tests {
         let ids = ["a", "b", "c", "d"].map(String::from);
         assert_eq!(listed(&ids[..1]), "1 task (a)");
         assert_eq!(listed(&ids), "4 tasks (a, b, c, …)");
-    }
-
-    /// Forty signs for the most, by hand: 8 of 80 are four, and one of 80 is half of one, which rounds up.
-    #[test]
-    fn bars_are_as_long_as_counts() {
-        let gains = [vec![0.0; 80], vec![0.1; 8], vec![-0.1]].concat();
-        let text = histogram(&Buckets::of(gains));
-        let lines: Vec<&str> = text.lines().collect();
-        assert_eq!(lines[0], "  -90       0    0.0 %");
-        assert_eq!(lines[4], "  -10       1    1.1 %  █");
-        assert_eq!(lines[5], format!("    0      80   89.9 %  {}", "█".repeat(40)));
-        assert_eq!(lines[6], "  +10       8    9.0 %  ████");
-        let gains = [vec![0.0; 800], vec![0.1]].concat();
-        assert!(histogram(&Buckets::of(gains)).contains("  +10       1    0.1 %  ▏\n"));
     }
 }

@@ -12,7 +12,7 @@ use repoformer_evaluate::conditions::{Conditions, differences, made_with};
 use repoformer_evaluate::pairs;
 use repoformer_evaluate::score::{Missing, Scoring, score_pairs, score_tasks};
 use repoformer_evaluate::table::percent;
-use repoformer_formats::merge::Positions;
+use repoformer_formats::merge::{Positions, SHARD_PARAMETERS};
 use repoformer_pipeline as pipeline;
 use repoformer_pipeline::{Evaluation, Experiment, cached_predictions};
 use repoformer_store::artifact::header_path;
@@ -225,7 +225,7 @@ fn of_predictions(
         let input = parts::input_predictions(manifest, &name, path, experiment, args)?;
         let mut made_with = made_with(path)?;
         if experiment.layout.shard.is_some() {
-            made_with.retain(|name, _| !parts::OWN.contains(&name.as_str()));
+            made_with.retain(|name, _| !SHARD_PARAMETERS.contains(&name.as_str()));
         }
         if !made_with.is_empty() {
             manifest.setting(&input, json!(made_with));

@@ -6,7 +6,7 @@ use anyhow::{Context, Result, bail};
 use repoformer_core::repository::Shard;
 use repoformer_core::retrieve::Mode;
 use repoformer_core::task::TaskSet;
-use repoformer_formats::merge::{Positions, ShardFile, with_shard};
+use repoformer_formats::merge::{Positions, SHARD_PARAMETERS, ShardFile, with_shard};
 use repoformer_pipeline::{Experiment, artifact_text};
 use repoformer_store::artifact::{Identity, digest, jsonl_header};
 use repoformer_store::manifest::Manifest;
@@ -41,13 +41,10 @@ pub(super) fn copy(experiment: &Experiment, artifact: &Path, output: &Path) -> R
     write_beside(output, &identity, &inputs, shard, &positions)
 }
 
-/// Parameters that differ between shards.
-pub(super) const OWN: [&str; 3] = ["shard", "repositories", "journal"];
-
 /// Digest of what the prompts of all shards have in common, where they are there.
 pub(super) fn prompts_digest(experiment: &Experiment, mode: Mode) -> Option<String> {
     let mut parameters = jsonl_header(&experiment.paths().prompts(mode)).ok()?.identity.parameters;
-    parameters.retain(|name, _| !OWN.contains(&&**name));
+    parameters.retain(|name, _| !SHARD_PARAMETERS.contains(&&**name));
     Some(digest(format!("{parameters:?}").as_bytes()))
 }
 
@@ -60,7 +57,9 @@ pub(super) fn write_beside(
     positions: &Positions,
 ) -> Result<()> {
     let mut manifest = Manifest::new(&identity.kind);
-    for (name, value) in identity.parameters.iter().filter(|(name, _)| !OWN.contains(&&***name)) {
+    for (name, value) in
+        identity.parameters.iter().filter(|(name, _)| !SHARD_PARAMETERS.contains(&&***name))
+    {
         manifest.setting(name, value.as_str());
     }
     inputs.iter().for_each(|(name, digest)| manifest.digest(name, digest));

@@ -4,21 +4,17 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::Args;
-use repoformer_core::repository::corpus::Repository;
-use repoformer_core::repository::{Shard, parallel};
-use repoformer_core::task::sample::{Exclusions, HoleStart, Kind, Sampling, TaskSample, sample};
-use repoformer_formats::merge::Positions;
-use repoformer_store::artifact::digest;
-use repoformer_store::manifest::Manifest;
-use repoformer_store::progress::Work;
+use repoformer_core::repository::Shard;
+use repoformer_core::task::Task;
+use repoformer_core::task::sample::{Exclusions, HoleStart, Kind, Sampling};
+use repoformer_formats::draw::{FolderSampling, FolderTasks, RepositoryTasks};
 use repoformer_study::choices::{other_languages, repos_dir, repositories_in, seed};
-use repoformer_text::tokenize::P50k;
 
 use super::exclusions::{ExclusionFlags, warn_of_unmatched};
 use super::sample_commits::{self, CommitFlags};
 use super::unparsed::{DrawnCode, tell_unparsed};
 use crate::commands::session::{DrawnFrom, check_drawing, open};
-use crate::output::{self, Screen, fail, group, plural, write_data, write_shard_beside};
+use crate::output::{self, Screen, fail, group, plural, write_data};
 use crate::settings::{Listed, SettingFlags};
 use crate::table::json_lines;
 
@@ -72,75 +68,56 @@ pub(crate) fn run(args: &SampleArgs) -> Result<()> {
     check_drawing(&settings, "sample", DrawnFrom::Folders)?;
     let dir = repos_dir(&settings)?;
     let names = repositories_in(&dir, &settings.repo, &Screen)?;
-    let walk = *settings.walk;
-    let p50k = P50k;
-    let shard: Option<Shard> = *settings.shard;
-    let mut manifest = Manifest::new("tasks");
-    manifest.setting("settings", digest(format!("{sampling:?}{walk:?}").as_bytes()));
-    manifest.setting("repositories", digest(names.join("\n").as_bytes()));
-    let is_held = |(_, name): &(u64, String)| shard.is_none_or(|shard| shard.holds(name));
-    let (places, names): (Vec<u64>, Vec<String>) = (0..).zip(names).filter(is_held).unzip();
-    let work = Work::of("sample", "repositories", names.len());
-    let draw = |name: &String| {
-        let reading = Repository::read_with(&dir, name, language, walk)?;
-        let drawn = sample(&reading.repository, &sampling, &|text| p50k.count(text));
-        let matched = sampling.exclusions.matched(&reading.repository);
-        work.done(1);
-        Ok((drawn, matched, reading.skipped))
-    };
-    let drawn: Vec<_> = parallel::map(&names, draw);
-    drop(work);
-    let (mut text, mut total, mut matched) = (String::new(), 0, Vec::new());
-    let mut all_unparsed = Vec::new();
-    let mut positions = Positions::default();
-    for ((name, place), outcome) in names.iter().zip(places).zip(drawn) {
-        match outcome {
-            Ok((TaskSample { tasks, unparsed }, found, skipped)) => {
-                all_unparsed.extend(unparsed);
-                Exclusions::also_matched(&mut matched, &found);
-                output::problems(&skipped);
-                output::detail(format!("  {name}: {} tasks", tasks.len()));
-                if tasks.len() < per_repo {
-                    let (drawn, asked) = (tasks.len(), per_repo);
-                    let Exclusions { paths, tests, tables } = &sampling.exclusions;
-                    let is_part = *tests || !paths.is_empty();
-                    let rest = match (is_part, tables) {
-                        (true, _) => " outside of what is excluded",
-                        (false, true) => {
-                            " outside of data tables (--data-tables draw takes their rows)"
-                        }
-                        (false, false) => "",
-                    };
-                    output::note(format!(
-                        "{name}: only {drawn} of {asked} {kind} tasks: the repository holds no more{rest}"
-                    ));
-                }
-                total += tasks.len();
-                tasks.iter().for_each(|_| positions.add(place));
-                text += &json_lines(tasks.iter().map(|task| task.to_record()));
-            }
-            Err(error) => output::problems(&[error]),
-        }
-    }
-    warn_of_unmatched(&sampling.exclusions, &matched);
-    tell_unparsed("sample", language, DrawnCode::of(kind), &all_unparsed);
+    let (walk, shard): (_, Option<Shard>) = (*settings.walk, *settings.shard);
+    let drawing = FolderSampling { dir: &dir, names: &names, walk, sampling: &sampling, shard };
+    let drawn = drawing.draw();
+    report(&drawn, &sampling);
+    let (total, count) = (drawn.tasks().count(), drawn.repositories.len());
+    let repositories = plural(count, "repository");
     // A part of the repositories may have none.
     if total == 0 && shard.is_none() {
-        let (count, title) = (names.len(), language.title());
-        let repositories = plural(count, "repository");
         let reason = format!(
-            "{}: no task could be drawn from the {title} files of {count} {repositories}",
-            dir.display()
+            "{}: no task could be drawn from the {} files of {count} {repositories}",
+            dir.display(),
+            language.title()
         );
         let hint = other_languages(&dir, &names, (language, walk));
         return fail(reason, hint.unwrap_or("choose another --kind, or other repositories".into()));
     }
-    write_data(&args.output, text)?;
-    if let Some(shard) = shard {
-        write_shard_beside(&args.output, manifest, shard, &positions)?;
-    }
-    let (total, count) = (group(total), names.len());
-    let repositories = plural(count, "repository");
+    write_data(&args.output, json_lines(drawn.tasks().map(Task::to_record)))?;
+    drawing.write_manifest(&drawn, &args.output)?;
+    let total = group(total);
     output::note(format!("sample: {total} {kind} tasks from {count} {repositories}"));
     Ok(())
+}
+
+/// Prints what each repository gave, and what was left out.
+fn report(drawn: &FolderTasks, sampling: &Sampling) {
+    let Sampling { kind, per_repository, .. } = sampling;
+    for outcome in &drawn.repositories {
+        let RepositoryTasks { name, tasks, skipped } = match outcome {
+            Ok(tasks) => tasks,
+            Err(error) => {
+                output::problems(std::slice::from_ref(error));
+                continue;
+            }
+        };
+        output::problems(skipped);
+        let count = tasks.len();
+        output::detail(format!("  {name}: {count} tasks"));
+        if count < *per_repository {
+            let Exclusions { paths, tests, tables } = &sampling.exclusions;
+            let is_part = *tests || !paths.is_empty();
+            let rest = match (is_part, tables) {
+                (true, _) => " outside of what is excluded",
+                (false, true) => " outside of data tables (--data-tables draw takes their rows)",
+                (false, false) => "",
+            };
+            output::note(format!(
+                "{name}: only {count} of {per_repository} {kind} tasks: the repository holds no more{rest}"
+            ));
+        }
+    }
+    warn_of_unmatched(&sampling.exclusions, &drawn.matched);
+    tell_unparsed("sample", sampling.language, DrawnCode::of(*kind), &drawn.unparsed);
 }

@@ -236,17 +236,26 @@ fn what_cannot_be_used_is_told_and_counted() {
     place.write("labels.jsonl", jsonl(&labels()));
     for (flags, said) in [
         (["--prompt-style", "codegen"], "no special token that begins the completion"),
-        (["--validation", "1"], "--validation must be at least 0 and less than 1"),
+        (
+            ["--validation", "1"],
+            "the share for validation (--validation) must be at least 0 and less than 1",
+        ),
         (["--lambda", "nan"], "--lambda"),
-        (["--tokenizer", "p50k_base"], "--tokenizer must be the file of a model"),
+        (["--tokenizer", "p50k_base"], "the tokenizer (--tokenizer) must be the file of a model"),
         (["--eof-token", "<cc>"], "'<cc>'"),
         (["--eof-token", "end"], "'end' could occur in code"),
         (["--end-token", ""], "'' could occur in code"),
-        (["--end-token", "<fim_suffix>"], "--end-token <fim_suffix> is already part"),
+        (
+            ["--end-token", "<fim_suffix>"],
+            "the end token (--end-token) '<fim_suffix>' is already part",
+        ),
         (["--max-tokens", "6"], "cannot hold its 5 special tokens"),
         (["-o", "labels.jsonl"], "labels.jsonl: this is a file"),
         (["--labels", "-"], "name a file"),
-        (["--max-cc-tokens", "0"], "--max-cc-tokens must be at least 1"),
+        (
+            ["--max-cc-tokens", "0"],
+            "the limit of cross-file tokens (--max-cc-tokens) must be at least 1",
+        ),
         (["-o", "."], "-o would overwrite tokenizer.json"),
     ] {
         let mut args = VERBALIZE.to_vec();
@@ -363,14 +372,14 @@ fn all_of_it_in_one_command() {
     place
         .run(&[&all[..], &["--threshold", "nan"]].concat())
         .failed()
-        .says(&["--threshold must be a number"]);
+        .says(&["the threshold of labels (--threshold) must be a number"]);
     // Nor is anything completed that cannot be split.
     let alone = [&all[..], &["--repo", "quillpad", "--ratio", "0.3"]].concat();
     let ran = place.run(&alone).failed();
     ran.says(&["leave none of 1 repository"]).silent_on("complete");
     // What cannot be made is known before anything is drawn.
     let without = ["label", "all", "--repos-dir", "repos", "-o", "none"];
-    place.run(&without).failed().says(&["--tokenizer must be the file of a model"]);
+    place.run(&without).failed().says(&["the tokenizer (--tokenizer) must be the file of a model"]);
     assert!(!place.path("none").exists());
 }
 

@@ -3,6 +3,7 @@
 //! - [`validate`](mod@validate): every problem of a file of records, with its line.
 //! - [`convert`](mod@convert), [`exchange`]: one format as another. [`lengths`](mod@lengths): how long tasks are.
 //! - [`group`](mod@group): rows of corpora as shards of repositories. [`merge`](mod@merge): files of records that shards wrote.
+//! - [`draw`]: tasks drawn from repositories and commits. [`label`]: files of instances, labels and training sequences.
 //!
 //! ```
 //! use repoformer_formats::validate::validate;
@@ -19,8 +20,10 @@
 #![forbid(unsafe_code)]
 
 pub mod convert;
+pub mod draw;
 pub mod exchange;
 pub mod group;
+pub mod label;
 pub mod lengths;
 pub mod merge;
 pub mod validate;

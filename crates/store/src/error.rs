@@ -65,17 +65,25 @@ pub enum LabelInput {
 }
 
 impl LabelInput {
-    fn hint(self) -> &'static str {
+    fn hint(self) -> Message {
         match self {
-            Self::Samples => {
-                "give one completion of each task here, and the samples, for their entropy, in a file of their own"
+            Self::Samples => message![
+                "give one completion of each task here, and the others, for their entropy, in a ",
+                UserChoice::SamplesFile
+            ],
+            Self::Likelihoods => message!["write ", UserChoice::TargetLikelihoods],
+            Self::TestResults => message![
+                "run the tests of these predictions, for their ",
+                UserChoice::UnitTestResults
+            ],
+            Self::TestedName => {
+                message!["give the ", UserChoice::NameInResults, " that its records have"]
             }
-            Self::Likelihoods => "`complete` writes them as likelihoods",
-            Self::TestResults => "run the tests of these predictions",
-            Self::TestedName => "name them as its records do",
-            Self::Model => {
-                "a label compares completions of one model: make both with the same, or name the model if a file does not"
-            }
+            Self::Model => message![
+                "a label compares completions of one model: make both with the same, or give the ",
+                UserChoice::ModelName,
+                " if a file lacks it"
+            ],
         }
     }
 }
@@ -455,7 +463,7 @@ impl Error {
             | Self::Refused { hint, .. }
             | Self::Vectors { hint, .. }
             | Self::Comparison { hint, .. } => Some(hint.clone()),
-            Self::Labelling { needed, .. } => Some(needed.hint().into()),
+            Self::Labelling { needed, .. } => Some(needed.hint()),
             Self::NoTime { part, .. } => {
                 let way = match part {
                     RequestPart::Retrieval => {

@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
 
+use crate::artifact::write_file;
 use crate::error::{Error, Result};
-use crate::files;
 use crate::readings::{self, FileDigest};
-use crate::seal;
+use crate::{files, seal};
 
 /// Tool, settings, inputs and counts of a result. It contains neither time nor machine, so equal results have equal
 /// manifests.
@@ -110,6 +110,25 @@ pub fn with_output(mut manifest: Value, path: &Path) -> Result<Value> {
     let FileDigest { bytes, digest } = digest_of(path)?;
     manifest[OUTPUT] = json!({"bytes": bytes, "blake3": digest});
     Ok(manifest)
+}
+
+/// Writes a manifest beside a file, with the checksum of the file. Standard output (`-`) and pipes have no manifest.
+///
+/// # Errors
+/// The file cannot be read, or the manifest cannot be written.
+pub fn write_beside(path: &Path, manifest: &Value) -> Result<()> {
+    if path == Path::new("-") || path.exists() && !path.is_file() {
+        return Ok(());
+    }
+    write_document(&beside(path), &with_output(manifest.clone(), path)?)
+}
+
+/// Writes a JSON object to a file, indented and with its checksum.
+///
+/// # Errors
+/// The file cannot be written.
+pub fn write_document(path: &Path, document: &Value) -> Result<()> {
+    write_file(path, &seal::seal(format!("{document:#}\n").into_bytes()))
 }
 
 /// Length and digest of a file.

@@ -1,5 +1,6 @@
 //! What work says on its way, beside its result.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 
 use repoformer_text::message::Message;
@@ -29,6 +30,26 @@ pub enum Remark {
     LeftOut(LeftOutTasks),
     /// Records that may be of other tasks were used.
     Unproven(String),
+}
+
+/// Its words, a line for each problem.
+impl fmt::Display for Remark {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Announcement(text)
+            | Self::Note(text)
+            | Self::Detail(text)
+            | Self::Warning(text)
+            | Self::WarningOnce(text)
+            | Self::Hint(text)
+            | Self::Failed(text) => text.fmt(f),
+            Self::Unproven(text) => f.write_str(text),
+            Self::LeftOut(tasks) => tasks.warning.fmt(f),
+            Self::Problems(all) => {
+                f.write_str(&all.iter().map(Error::to_string).collect::<Vec<_>>().join("\n"))
+            }
+        }
+    }
 }
 
 /// Tasks that are left out, by reason.

@@ -8,7 +8,6 @@ use std::sync::{Mutex, PoisonError};
 
 use serde_json::Value;
 
-use crate::artifact::write_file;
 use crate::error::{Error, Result};
 
 /// Name of the field.
@@ -134,14 +133,6 @@ pub fn make_again(path: &Path, reason: &str) {
 /// Takes what was noted so far: a sentence for each damaged line or copy.
 pub fn take_passed_over() -> BTreeSet<String> {
     std::mem::take(&mut FOUND.lock().unwrap_or_else(PoisonError::into_inner))
-}
-
-/// Writes a JSON object to a file, indented and with its checksum.
-///
-/// # Errors
-/// The file cannot be written; nothing is left behind.
-pub fn write_json(path: &Path, value: &Value) -> Result<()> {
-    write_file(path, &seal(format!("{value:#}\n").into_bytes()))
 }
 
 #[cfg(test)]

@@ -20,8 +20,7 @@ use repoformer_pipeline::{
 };
 use repoformer_store::artifact::{digest, parameters, write_file};
 use repoformer_store::files;
-use repoformer_store::manifest::Manifest;
-use repoformer_store::seal::write_json;
+use repoformer_store::manifest::{Manifest, write_document};
 use serde_json::Value;
 
 use crate::choices::{completed_modes, completion, page_in, set_profile};
@@ -367,7 +366,7 @@ fn write(report: &ReportContents, mut manifest: Manifest, place: &Place) -> Resu
         write_file(&place.figure(&name), svg.as_bytes())?;
         manifest.digest(&name, &digest(svg.as_bytes()));
     }
-    write_json(&place.manifest(), &manifest.to_record())?;
+    write_document(&place.manifest(), &manifest.to_record())?;
     Ok(place.page.clone())
 }
 

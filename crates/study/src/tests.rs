@@ -33,16 +33,7 @@ impl Heard {
 
 impl Messages for Heard {
     fn tell(&self, remark: Remark) {
-        match remark {
-            Remark::Problems(all) => all.iter().for_each(|problem| self.add(problem.to_string())),
-            Remark::Unproven(text) => self.add(text),
-            Remark::Announcement(text)
-            | Remark::Note(text)
-            | Remark::Detail(text)
-            | Remark::Warning(text)
-            | Remark::WarningOnce(text)
-            | Remark::Failed(text) => self.add(text.to_string()),
-        }
+        self.add(remark.to_string());
     }
 
     fn stage(&self, name: &str, report: &StageReport) {

@@ -99,6 +99,62 @@ pub enum UserChoice {
     GenerationTime,
     /// Time of a model's decision.
     DecisionTime,
+    /// Predictions that labels are judged by, without retrieval.
+    BasePredictions,
+    /// Predictions that labels are judged by, with retrieval.
+    RetrievalPredictions,
+    /// Unit-test results of the predictions without and with retrieval.
+    ResultsOfBoth,
+    /// Name that predictions have in their unit-test results.
+    NameInResults,
+    /// File of several completions of each prompt.
+    SamplesFile,
+    /// Name of the model.
+    ModelName,
+    /// Gain that makes a label positive.
+    LabelThreshold,
+    /// Likelihoods of the targets in place of completions.
+    TargetLikelihoods,
+    /// Part of the repositories.
+    Shard,
+    /// Number of instances per chunk or function of a repository.
+    InstanceRatio,
+    /// Greatest number of chunks or functions that are clustered.
+    CandidateLimit,
+    /// Mean of the distribution of a chunk's lines.
+    PoissonMean,
+    /// Least and greatest number of lines of a function.
+    FunctionLines,
+    /// Number of fragments of an instance.
+    FragmentCount,
+    /// Least numbers of imported modules.
+    ImportLimits,
+    /// Least numbers of files and lines of a repository.
+    SizeLimits,
+    /// Share of the repositories that is held out for validation.
+    ValidationShare,
+    /// Share of the repositories that is held out for tests.
+    TestShare,
+    /// Holding out no repository.
+    NothingHeldOut,
+    /// Weight of the decision in the loss.
+    DecisionWeight,
+    /// Greatest number of tokens of a cross-file context.
+    CrossFileTokens,
+    /// Greatest number of tokens of a training sequence.
+    SequenceTokens,
+    /// Tokenizer of the model.
+    ModelTokenizer,
+    /// Token that ends the current file.
+    EofToken,
+    /// Token that requests cross-file context.
+    CcToken,
+    /// Token after each target.
+    EndToken,
+    /// First day of the commits that are drawn from.
+    FirstDay,
+    /// Folder of the repositories of tasks from commits.
+    TreesFolder,
     /// Writing a table as JSON lines.
     WriteAsJsonLines,
     /// Converting repositories to folders.
@@ -196,6 +252,34 @@ named! {
     RetrievalTime = "time of a retrieval",
     GenerationTime = "time of a generation",
     DecisionTime = "time of a decision",
+    BasePredictions = "predictions without retrieval",
+    RetrievalPredictions = "predictions with retrieval",
+    ResultsOfBoth = "test results of both predictions",
+    NameInResults = "name in the results",
+    SamplesFile = "file of samples",
+    ModelName = "name of the model",
+    LabelThreshold = "threshold of labels",
+    TargetLikelihoods = "likelihoods of targets",
+    Shard = "shard",
+    InstanceRatio = "ratio of instances",
+    CandidateLimit = "limit of candidates",
+    PoissonMean = "mean of the Poisson distribution",
+    FunctionLines = "lines of functions",
+    FragmentCount = "number of fragments",
+    ImportLimits = "limits of imports",
+    SizeLimits = "limits of files and lines",
+    ValidationShare = "share for validation",
+    TestShare = "share for tests",
+    NothingHeldOut = "hold out no repository",
+    DecisionWeight = "weight of the decision",
+    CrossFileTokens = "limit of cross-file tokens",
+    SequenceTokens = "limit of tokens",
+    ModelTokenizer = "tokenizer",
+    EofToken = "token that ends the current file",
+    CcToken = "token that requests cross-file context",
+    EndToken = "end token",
+    FirstDay = "first day",
+    TreesFolder = "folder of trees",
     WriteAsJsonLines = "write it as JSON lines",
     ConvertToFolders = "convert it to folders",
     ConvertToPredictions = "convert it to predictions",

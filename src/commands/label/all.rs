@@ -2,27 +2,25 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Result, anyhow};
+use anyhow::Result;
 use clap::Args;
 use repoformer_core::label::InstanceKind;
 use repoformer_core::label::verbalize::check_splits;
 use repoformer_core::retrieve::Mode;
+use repoformer_evaluate::label::check_threshold;
+use repoformer_formats::label::{InstanceFile, InstanceFileState};
 use repoformer_pipeline as pipeline;
 use repoformer_pipeline::{Completion, cached_predictions};
-use repoformer_store::files;
-use repoformer_store::manifest::{Manifest, beside, check_beside, read_beside, with_output};
 use repoformer_study::choices::{label, seed};
 use repoformer_study::experiments::{check_completable, completion_of, without_repositories};
 use repoformer_study::stages::complete;
 use repoformer_study::{checkout, server};
 
-use super::judge::{self, LabelJudgeArgs, check_threshold};
-use super::sample::{
-    DrawingFlags, LabelSampleArgs, draw_instances, forget_journal, instances_digest,
-};
-use super::verbalize::{Making, SequenceFlags, verbalize_labels, with_hint};
+use super::judge::{self, LabelJudgeArgs};
+use super::sample::{DrawingFlags, LabelSampleArgs, draw_instances, forget_journal, request};
+use super::verbalize::{SequenceFlags, check_inputs, verbalize_labels};
 use crate::commands::session::begin;
-use crate::output::{self, Screen, check_folder, fail, screen, write_manifest_beside};
+use crate::output::{self, Screen, check_folder, fail, screen};
 use crate::settings::{DECLARED, Listed, Setting, SettingFlags, Settings};
 
 #[derive(Debug, Args)]
@@ -124,15 +122,10 @@ pub(crate) fn run(args: &LabelAllArgs) -> Result<()> {
     args.drawing.check_kinds(&kinds.iter().map(|files| files.kind).collect::<Vec<_>>())?;
     let settings = settings(args, &kinds)?;
     // Mistakes are reported before the hours of completing.
-    let making = Making {
-        tokenizer: &settings.tokenizer.get().path(),
-        prompt_style: settings.prompt_style.get().clone(),
-        max_tokens: args.max_sequence_tokens,
-        seed: seed(&settings)?,
-        flags: &args.sequences,
-    };
-    making.check_output(folder)?;
-    let (sequences, encoder) = making.settings()?;
+    let (tokenizer, style) = (settings.tokenizer.get().path(), settings.prompt_style.get());
+    check_inputs(folder, &tokenizer, style)?;
+    let layout = args.sequences.layout(args.max_sequence_tokens, seed(&settings)?);
+    let (sequences, encoder) = layout.open(&style.open()?, &tokenizer)?;
     let completion = server::model(&settings, None, false)?;
     // Before the hours of drawing.
     if kinds.iter().any(|files| !files.instances.exists()) {
@@ -142,7 +135,7 @@ pub(crate) fn run(args: &LabelAllArgs) -> Result<()> {
         draw(args, &settings, files)?;
     }
     let instances: Vec<&Path> = kinds.iter().map(|files| &*files.instances).collect();
-    check_splits(&instances, sequences.held_out).map_err(with_hint)?;
+    check_splits(&instances, sequences.held_out)?;
     for files in &kinds {
         label_kind(args, &files.settings(&settings), files, completion.clone())?;
     }
@@ -233,36 +226,23 @@ fn draw(args: &LabelAllArgs, settings: &Settings, files: &KindFiles) -> Result<(
         as_benchmark: false,
         output: instances.to_owned(),
     };
-    let (drawn_from, problems) = instances_digest(&drawing, settings)?;
-    let seed = seed(settings)?.to_string();
-    let manifest = |drawn_from: String| {
-        let mut manifest = Manifest::new("instances");
-        manifest.setting("kind", files.kind.name());
-        manifest.setting("seed", seed.clone());
-        manifest.setting("drawn-from", drawn_from);
-        manifest.to_record()
-    };
-    let (beside, known) = (beside(instances), read_beside(instances));
-    if let (Ok(known), Ok(wanted)) = (&known, with_output(manifest(drawn_from), instances))
-        && wanted.as_object() == Some(known)
-    {
-        output::problems(&problems);
-        output::note(format!("label sample: {} is current", instances.display()));
-        // An earlier command may not have been able to.
-        forget_journal(instances);
-        return Ok(());
+    let (drawn_from, problems) = request(&drawing, settings)?.0.fingerprint()?;
+    let file = InstanceFile { path: instances, kind: files.kind, seed: seed(settings)? };
+    match file.state(&drawn_from) {
+        InstanceFileState::Current => {
+            output::problems(&problems);
+            output::note(format!("label sample: {} is current", instances.display()));
+            // An earlier command may not have been able to.
+            forget_journal(instances);
+            return Ok(());
+        }
+        InstanceFileState::Damaged(damage) => {
+            output::warning(format!("{damage}; the instances are drawn again"));
+        }
+        InstanceFileState::Stale => {}
     }
-    if instances.exists()
-        && let Err(damage) = known.and_then(|_| check_beside(instances))
-    {
-        output::warning(format!("{damage}; the instances are drawn again"));
-    }
-    if let Err(e) = files::remove_file(&beside)
-        && e.kind() != std::io::ErrorKind::NotFound
-    {
-        return Err(anyhow!("{}: cannot remove this file: {e}", beside.display()));
-    }
+    file.remove_manifest()?;
     // What was read for the digest above need not be what is drawn from.
     let drawn_from = draw_instances(&drawing, settings)?;
-    write_manifest_beside(instances, &manifest(drawn_from))
+    Ok(file.write_manifest(&drawn_from)?)
 }

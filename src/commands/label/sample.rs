@@ -1,29 +1,23 @@
 //! `label sample`: instances drawn from repositories.
 
-use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use clap::Args;
 use repoformer_core::label::{
-    CHUNK_LINES, CollectSettings, CountedLines, Drawing, Filter, InstanceKind, RAW_FOLDER,
-    RecordFormat, Rejection, Repositories, collect, fingerprint, grouped_language,
+    CollectSummary, CountedLines, Drawing, DrawingDifference, Filter, FilterLimits, InstanceKind,
+    RecordFormat, Rejection, Repositories, drawn_language, journal_beside, parse_function_lines,
+    remove_journal,
 };
-use repoformer_core::repository::Shard;
-use repoformer_formats::merge::Positions;
-use repoformer_store::artifact::digest;
-use repoformer_store::error::Error;
-use repoformer_store::files;
-use repoformer_store::manifest::Manifest;
+use repoformer_formats::label::InstanceRequest;
 use repoformer_study::choices::{
     other_languages, repos_dir, repositories_in, seed, warn_of_some_departures,
 };
-use repoformer_text::language::Language;
 
 use crate::commands::exclusions::{ExclusionFlags, warn_of_unmatched};
 use crate::commands::session::{DrawnFrom, check_drawing, open};
 use crate::commands::unparsed::{DrawnCode, tell_unparsed};
-use crate::output::{self, Screen, check_output, fail, group, plural, write_shard_beside};
+use crate::output::{self, Screen, check_output, counted, fail, group};
 use crate::records_output::RecordsOutput;
 use crate::settings::{Departure, Listed, Paper, SettingFlags, Settings};
 
@@ -116,110 +110,31 @@ impl DrawingFlags {
     /// Returns the usual settings, with those of the flags in their place.
     fn drawing(&self, usual: &Drawing) -> Result<Drawing> {
         let usual = usual.clone();
+        let function_lines =
+            self.function_lines.as_deref().map(parse_function_lines).transpose()?;
+        let counted = self.counted_lines.as_deref().map(str::parse).transpose()?;
         let drawing = Drawing {
             ratio: self.ratio.unwrap_or(usual.ratio),
             max_candidates: self.max_candidates.or(usual.max_candidates),
             poisson_mean: self.poisson_mean.unwrap_or(usual.poisson_mean),
-            function_lines: match &self.function_lines {
-                Some(text) => lines(text)?,
-                None => usual.function_lines,
-            },
-            counted: match &self.counted_lines {
-                Some(name) => name.parse()?,
-                None => usual.counted,
-            },
+            function_lines: function_lines.unwrap_or(usual.function_lines),
+            counted: counted.unwrap_or(usual.counted),
             fragments: self.fragments.unwrap_or(usual.fragments),
             exclusions: self.exclusions.exclusions(usual.exclusions.clone())?,
             ..usual
         };
-        if !(drawing.ratio > 0.0 && drawing.ratio <= 1.0) {
-            return fail("--ratio must be more than 0 and at most 1", "the paper's is 0.2");
-        }
-        if drawing.max_candidates == Some(0) {
-            return fail("--max-candidates must be at least 1", "without it, all are clustered");
-        }
-        if !(drawing.poisson_mean > 0.0 && drawing.poisson_mean <= CHUNK_LINES as f64) {
-            return fail(
-                format!("--poisson-mean must be more than 0 and at most {CHUNK_LINES}"),
-                format!("a chunk has {CHUNK_LINES} lines; the paper's mean is 3"),
-            );
-        }
-        if drawing.fragments == 0 {
-            return fail("--fragments must be at least 1", "the paper's number is 3");
-        }
+        drawing.check()?;
         Ok(drawing)
     }
 
-    /// Compares the settings of the flags, and the limits of repositories, with the usual ones.
-    fn departures(
-        &self,
-        drawing: &Drawing,
-        usual: &Drawing,
-        (filter, usual_filter): (&Filter, &Filter),
-    ) -> Vec<Departure> {
-        let of_drawing = |drawing: &Drawing| {
-            let lines = &drawing.function_lines;
-            [
-                ("ratio", drawing.ratio.to_string()),
-                ("max-candidates", drawing.max_candidates.map_or("all".into(), |n| n.to_string())),
-                ("poisson-mean", drawing.poisson_mean.to_string()),
-                ("function-lines", format!("{}-{}", lines.start(), lines.end())),
-                ("counted-lines", drawing.counted.to_string()),
-                ("fragments", drawing.fragments.to_string()),
-            ]
-        };
-        let of_filter = |filter: &Filter| {
-            [
-                ("min-files", filter.files.to_string()),
-                ("min-lines", filter.lines.to_string()),
-                ("min-imports", filter.imports.to_string()),
-                ("min-local-imports", filter.local_imports.to_string()),
-            ]
-        };
-        let mut pairs: Vec<_> = of_drawing(drawing)
-            .into_iter()
-            .zip(of_drawing(usual).map(|(_, usual)| usual))
-            .collect();
-        if self.no_filter {
-            pairs.push((("no-filter", "yes".to_owned()), "no".to_owned()));
-        } else {
-            pairs
-                .extend(of_filter(filter).into_iter().zip(of_filter(usual_filter).map(|(_, u)| u)));
+    /// Limits of the filter, as the flags set them.
+    fn limits(&self) -> FilterLimits {
+        FilterLimits {
+            files: self.min_files,
+            lines: self.min_lines,
+            imports: self.min_imports,
+            local_imports: self.min_local_imports,
         }
-        let departures = pairs.into_iter().filter(|((_, value), usual)| value != usual);
-        departures.map(|((key, value), usual)| Departure { key, value, usual }).collect()
-    }
-
-    /// The paper's limits, and in their place what flags say.
-    fn filter(&self, language: Language, from: &Repositories) -> Result<Filter> {
-        if self.no_filter {
-            return Ok(Filter::none());
-        }
-        let (usual, imports) =
-            (Filter::paper(language), [self.min_imports, self.min_local_imports]);
-        // Raw records may say what files of any language import.
-        if language != Language::Python
-            && matches!(from, Repositories::Folders(..))
-            && imports.iter().any(Option::is_some)
-        {
-            return fail(
-                format!("imports are counted in Python, not in {language}"),
-                "leave out --min-imports and --min-local-imports; --min-files and --min-lines serve all languages",
-            );
-        }
-        let is_number = |least: &f64| *least >= 0.0 && least.is_finite();
-        if !imports.iter().flatten().all(is_number) {
-            return fail(
-                "--min-imports and --min-local-imports must be at least 0",
-                "the paper's are 3 and 2",
-            );
-        }
-        Ok(Filter {
-            files: self.min_files.unwrap_or(usual.files),
-            lines: self.min_lines.unwrap_or(usual.lines),
-            imports: self.min_imports.unwrap_or(usual.imports),
-            local_imports: self.min_local_imports.unwrap_or(usual.local_imports),
-        })
     }
 }
 
@@ -231,150 +146,71 @@ pub(super) fn run(args: &LabelSampleArgs) -> Result<()> {
     draw_instances(args, &settings).map(drop)
 }
 
-/// Instances to draw, as flags and settings describe them.
-struct Wanted {
-    from: Repositories,
-    /// Part of the repositories, where one was asked for.
-    shard: Option<Shard>,
-    filter: Filter,
-    drawing: Drawing,
-    format: RecordFormat,
-    /// Flags that contradict the way of drawing of the paper whose profile is in force.
-    departures: Vec<Departure>,
-}
-
-impl Wanted {
-    fn of(args: &LabelSampleArgs, settings: &Settings) -> Result<Self> {
-        let kind = args.kind.parse()?;
-        let is_release = settings.paper() == Some(Paper::RepoformerProgram);
-        let usual = if is_release { Drawing::release(kind) } else { Drawing::paper(kind) };
-        let drawing = args.drawing.drawing(&usual)?;
-        let asked: Option<Language> = *settings.language;
-        let grouped = args.raw.as_deref().map(grouped_language).transpose()?.flatten();
-        if let (Some(raw), Some(asked), Some(grouped)) = (&args.raw, asked, grouped)
-            && asked != grouped
-        {
-            return fail(
-                format!("{}: grouped by language {grouped}, so there is no {asked}", raw.display()),
-                "leave --language out, or group the corpus again",
-            );
-        }
-        let language = asked.or(grouped).unwrap_or_default();
-        let from = match &args.raw {
-            Some(file) => {
-                check_output(Some(&args.output), [file])?;
-                Repositories::Raw(file.clone(), settings.repo.to_vec())
-            }
-            None => {
-                let dir = repos_dir(settings)?;
-                let names = repositories_in(&dir, &settings.repo, &Screen)?;
-                Repositories::Folders(dir, names, *settings.walk)
-            }
-        };
-        let filter = args.drawing.filter(language, &from)?;
-        let departures = match settings.paper() {
-            Some(Paper::Repoformer | Paper::RepoformerProgram) => {
-                let limits = (&filter, &Filter::paper(language));
-                args.drawing.departures(&drawing, &usual, limits)
-            }
-            Some(Paper::RepoCoder | Paper::CrossCodeEval) | None => Vec::new(),
-        };
-        Ok(Self {
-            filter,
-            departures,
-            from,
-            shard: *settings.shard,
-            drawing: Drawing {
-                language,
-                seed: seed(settings)?,
-                retrieves: !args.as_benchmark,
-                ..drawing
-            },
-            format: if args.as_benchmark { RecordFormat::Tasks } else { RecordFormat::Labels },
-        })
-    }
-
-    /// Manifest of what all shards have in common.
-    fn manifest(&self, collecting: &CollectSettings<'_>) -> Result<Manifest> {
-        let mut manifest = Manifest::new("instances");
-        manifest.setting("kind", self.drawing.kind.name());
-        manifest.setting("seed", self.drawing.seed);
-        manifest.setting("settings", collecting.digest());
-        match &self.from {
-            Repositories::Raw(path, names) => {
-                manifest.setting("repositories", names.clone());
-                // A folder's record has the digest of each of its files.
-                let record = path.join(RAW_FOLDER);
-                manifest.input("raw", if path.is_dir() { &record } else { path })?;
-            }
-            Repositories::Folders(_, names, walk) => {
-                manifest.setting("repositories", digest(names.join("\n").as_bytes()));
-                manifest.setting("walk", walk.to_string());
-            }
-        }
-        Ok(manifest)
-    }
-
-    fn collecting<'a>(&'a self, journal: Option<&'a Path>) -> CollectSettings<'a> {
-        CollectSettings {
-            from: &self.from,
-            shard: self.shard.unwrap_or(Shard::WHOLE),
-            filter: &self.filter,
-            drawing: &self.drawing,
-            format: self.format,
-            journal,
-        }
-    }
-}
-
-/// Digest of the instances that would be drawn from the repositories as they are now, and the files that cannot be read.
-pub(super) fn instances_digest(
+/// Instances to draw, as flags and settings describe them, and the flags that contradict the way of drawing of the paper whose
+/// profile is in force.
+pub(super) fn request(
     args: &LabelSampleArgs,
     settings: &Settings,
-) -> Result<(String, Vec<Error>)> {
-    let wanted = Wanted::of(args, settings)?;
-    Ok(fingerprint(&wanted.collecting(None))?)
+) -> Result<(InstanceRequest, Vec<Departure>)> {
+    let kind = args.kind.parse()?;
+    let is_release = settings.paper() == Some(Paper::RepoformerProgram);
+    let usual = if is_release { Drawing::release(kind) } else { Drawing::paper(kind) };
+    let drawing = args.drawing.drawing(&usual)?;
+    let language = drawn_language(*settings.language, args.raw.as_deref())?;
+    let from = match &args.raw {
+        Some(file) => {
+            check_output(Some(&args.output), [file])?;
+            Repositories::Raw(file.clone(), settings.repo.to_vec())
+        }
+        None => {
+            let dir = repos_dir(settings)?;
+            let names = repositories_in(&dir, &settings.repo, &Screen)?;
+            Repositories::Folders(dir, names, *settings.walk)
+        }
+    };
+    let is_unfiltered = args.drawing.no_filter;
+    let filter = match is_unfiltered {
+        true => Filter::none(),
+        false => args.drawing.limits().filter(language, &from)?,
+    };
+    let mut differences = Vec::new();
+    if let Some(Paper::Repoformer | Paper::RepoformerProgram) = settings.paper() {
+        let no_filter =
+            DrawingDifference { name: "no-filter", value: "yes".into(), usual: "no".into() };
+        differences = drawing.differences(&usual);
+        differences.extend(match is_unfiltered {
+            true => vec![no_filter],
+            false => filter.differences(&Filter::paper(language)),
+        });
+    }
+    let departure =
+        |DrawingDifference { name, value, usual }| Departure { key: name, value, usual };
+    let retrieves = !args.as_benchmark;
+    let request = InstanceRequest {
+        from,
+        shard: *settings.shard,
+        filter,
+        drawing: Drawing { language, seed: seed(settings)?, retrieves, ..drawing },
+        format: if retrieves { RecordFormat::Labels } else { RecordFormat::Tasks },
+    };
+    Ok((request, differences.into_iter().map(departure).collect()))
 }
 
 /// Draws instances with these settings. Returns the digest of all that they were drawn from.
 pub(super) fn draw_instances(args: &LabelSampleArgs, settings: &Settings) -> Result<String> {
-    let wanted = Wanted::of(args, settings)?;
-    warn_of_some_departures(settings, &wanted.departures);
+    let (request, departures) = request(args, settings)?;
+    warn_of_some_departures(settings, &departures);
     let mut output = RecordsOutput::new(&args.output);
     let journal = journal_beside(&args.output);
-    let collecting = wanted.collecting(journal.as_deref());
-    let mut positions = Positions::default();
-    let collected = collect(&collecting, &mut |position, record| {
-        positions.add(position);
-        output.text(record)
-    })?;
-    output::problems(&collected.problems);
-    if let (Some(journal), 1..) = (&journal, collected.known) {
-        output::note(format!(
-            "label sample: resumes after {} ({})",
-            repositories(collected.known),
-            journal.display(),
-        ));
-    }
-    for (reason, names) in &collected.rejected {
-        output::note(format!(
-            "label sample: {} left out: {reason}{}: {}",
-            repositories(names.len()),
-            limit(*reason),
-            output::few_of(names)
-        ));
-    }
-    warn_of_unmatched(&wanted.drawing.exclusions, &collected.matched);
-    let language = wanted.drawing.language;
-    tell_unparsed("label sample", language, DrawnCode::Functions, &collected.unparsed);
-    if collected.instances == 0 {
+    let drawn = request.draw(journal.as_deref(), &mut |record| output.text(record))?;
+    report(&request, &drawn.summary, journal.as_deref());
+    if drawn.summary.instances == 0 {
         forget_journal(&args.output);
     }
-    // A part of the repositories may have no suitable one.
-    if collected.instances == 0 && (wanted.shard.is_none() || !collected.problems.is_empty()) {
-        let others = match &wanted.from {
+    if request.lacks_instances(&drawn) {
+        let others = match &request.from {
             Repositories::Folders(dir, names, walk) => {
-                other_languages(dir, names, (wanted.drawing.language, *walk))
+                other_languages(dir, names, (request.drawing.language, *walk))
             }
             Repositories::Raw(..) => None,
         };
@@ -383,43 +219,45 @@ pub(super) fn draw_instances(args: &LabelSampleArgs, settings: &Settings) -> Res
         return fail("no instance could be drawn", format!("{filter}; {others}"));
     }
     output.finish()?;
-    if let Some(shard) = wanted.shard {
-        write_shard_beside(&args.output, wanted.manifest(&collecting)?, shard, &positions)?;
-    }
+    request.write_manifest(&drawn, &args.output)?;
     forget_journal(&args.output);
+    let CollectSummary { instances, lines, repositories, .. } = drawn.summary;
     output::note(format!(
         "label sample: {} {} instances of {:.2} lines from {}",
-        group(collected.instances),
-        wanted.drawing.kind.name(),
-        collected.lines as f64 / collected.instances.max(1) as f64,
-        repositories(collected.repositories),
+        group(instances),
+        request.drawing.kind,
+        lines as f64 / instances.max(1) as f64,
+        counted(repositories as u64, "repository"),
     ));
-    Ok(collected.drawn_from)
+    Ok(drawn.summary.drawn_from)
+}
+
+/// Prints what was left out, and why.
+fn report(request: &InstanceRequest, summary: &CollectSummary, journal: Option<&Path>) {
+    output::problems(&summary.problems);
+    let repositories = |count: usize| counted(count as u64, "repository");
+    if let (Some(journal), 1..) = (journal, summary.known) {
+        let known = repositories(summary.known);
+        output::note(format!("label sample: resumes after {known} ({})", journal.display()));
+    }
+    for (reason, names) in &summary.rejected {
+        output::note(format!(
+            "label sample: {} left out: {reason}{}: {}",
+            repositories(names.len()),
+            limit(*reason),
+            output::few_of(names)
+        ));
+    }
+    warn_of_unmatched(&request.drawing.exclusions, &summary.matched);
+    let language = request.drawing.language;
+    tell_unparsed("label sample", language, DrawnCode::Functions, &summary.unparsed);
 }
 
 /// Removes the file that holds the instances drawn so far.
 pub(super) fn forget_journal(output: &Path) {
-    if let Some(journal) = journal_beside(output)
-        && let Err(e) = files::remove_file(&journal)
-        && e.kind() != std::io::ErrorKind::NotFound
-    {
-        let journal = journal.display();
-        output::warning(format!(
-            "{journal}: cannot remove this file: {e}; it is of no use any more"
-        ));
+    if let Err(error) = remove_journal(output) {
+        output::warning(format!("{error}; it is of no use any more"));
     }
-}
-
-/// File that holds the instances drawn so far, until all are drawn; `None` if the output is not a file.
-fn journal_beside(output: &Path) -> Option<PathBuf> {
-    let is_file = output != Path::new("-") && (output.is_file() || !output.exists());
-    let mut name = output.file_name().filter(|_| is_file)?.to_owned();
-    name.push(".drawn");
-    Some(output.with_file_name(name))
-}
-
-fn repositories(count: usize) -> String {
-    format!("{} {}", group(count), plural(count, "repository"))
 }
 
 /// The flag of a limit.
@@ -430,15 +268,5 @@ fn limit(reason: Rejection) -> &'static str {
         Rejection::FewImports => " (--min-imports)",
         Rejection::FewLocalImports => " (--min-local-imports)",
         Rejection::NoInstance => "",
-    }
-}
-
-/// Parses `3-30`, from 3 to 30 lines.
-fn lines(text: &str) -> Result<RangeInclusive<usize>> {
-    let ends = text.split_once('-');
-    let numbers = ends.and_then(|(least, most)| Some((least.parse().ok()?, most.parse().ok()?)));
-    match numbers {
-        Some((least @ 1.., most)) if least <= most => Ok(least..=most),
-        _ => fail(format!("invalid --function-lines '{text}'"), "from 3 to 30 lines is 3-30"),
     }
 }

@@ -5,21 +5,21 @@ use std::path::{Path, PathBuf};
 
 use repoformer_store::artifact::digest;
 use repoformer_store::error::{Error, Result};
-use repoformer_store::files;
 use repoformer_store::jsonl::Reader;
 use repoformer_store::progress::Work;
-use repoformer_store::readings;
+use repoformer_store::{files, readings};
 use repoformer_text::language::Language;
+use repoformer_text::message;
+use repoformer_text::message::UserChoice;
 use serde::Deserialize;
 
 use super::draw::{Draw, Drawing, draw};
 use super::filter::{Facts, Filter, Rejection};
 use super::journal::{self, Journal, RepositoryDraw};
 use super::written::RecordFormat;
-use crate::repository::Shard;
 use crate::repository::corpus::{Repository, Walk};
-use crate::repository::parallel;
 use crate::repository::record::RawRepository;
+use crate::repository::{Shard, parallel};
 use crate::task::sample::{Exclusions, UnparsedFile};
 
 /// Source of repositories.
@@ -193,6 +193,23 @@ pub fn grouped_language(raw: &Path) -> Result<Option<Language>> {
         }
     };
     Ok(record.and_then(|record| record.settings.language.parse().ok()))
+}
+
+/// Returns the language to draw: the one that is asked for, else the one that a raw corpus was grouped by, else the usual one.
+///
+/// # Errors
+/// The corpus was grouped by another language, or its record is damaged or cannot be read.
+pub fn drawn_language(asked: Option<Language>, raw: Option<&Path>) -> Result<Language> {
+    let grouped = raw.map(grouped_language).transpose()?.flatten();
+    if let (Some(raw), Some(asked), Some(grouped)) = (raw, asked, grouped)
+        && asked != grouped
+    {
+        return Err(Error::refused(
+            format!("{}: grouped by language {grouped}, so there is no {asked}", raw.display()),
+            message!["leave the ", UserChoice::Language, " out, or group the corpus again"],
+        ));
+    }
+    Ok(asked.or(grouped).unwrap_or_default())
 }
 
 /// The files that hold repositories of a shard: a file, or of a folder's those that share names with it.

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use repoformer_store::append_log::{AppendLog, LinePlace, LogKind};
 use repoformer_store::error::{Error, Result};
+use repoformer_store::files;
 use repoformer_text::message::UserChoice;
 use rustc_hash::FxHashMap;
 use serde::de::IgnoredAny;
@@ -23,6 +24,28 @@ const LOG: LogKind = LogKind {
     remark: " (this file is beside the output)",
     writer: "drawing",
 };
+
+/// Returns the path of the journal beside an output, `OUTPUT.drawn`; `None` if the output is standard output (`-`) or no file.
+pub fn journal_beside(output: &Path) -> Option<PathBuf> {
+    let is_file = output != Path::new("-") && (output.is_file() || !output.exists());
+    let mut name = output.file_name().filter(|_| is_file)?.to_owned();
+    name.push(".drawn");
+    Some(output.with_file_name(name))
+}
+
+/// Removes the journal beside an output, if there is one.
+///
+/// # Errors
+/// It cannot be removed.
+pub fn remove_journal(output: &Path) -> Result<()> {
+    let Some(journal) = journal_beside(output) else { return Ok(()) };
+    match files::remove_file(&journal) {
+        Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
+            Err(Error::writing(&journal, "remove this file", e))
+        }
+        _ => Ok(()),
+    }
+}
 
 /// Revision, raised whenever the same repositories give other instances.
 const REVISION: u32 = 3;
@@ -190,6 +213,24 @@ mod tests {
             let result = RepositoryDraw { key, instances, ..RepositoryDraw::default() };
             journal.append_result(&result).unwrap();
         }
+    }
+
+    #[test]
+    fn a_journal_is_beside_files_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let output = folder.path().join("a.jsonl");
+        let journal = folder.path().join("a.jsonl.drawn");
+        assert_eq!(journal_beside(&output), Some(journal.clone()));
+        assert_eq!(journal_beside(Path::new("-")), None);
+        assert_eq!(journal_beside(folder.path()), None);
+        remove_journal(&output).unwrap();
+        std::fs::write(&journal, "").unwrap();
+        remove_journal(&output).unwrap();
+        assert!(!journal.exists());
+        // A folder in its place is kept.
+        std::fs::create_dir(&journal).unwrap();
+        let error = remove_journal(&output).unwrap_err().to_string();
+        assert!(error.contains("a.jsonl.drawn: cannot remove this file"), "{error}");
     }
 
     #[test]

@@ -14,18 +14,22 @@ mod filter;
 mod journal;
 mod nearest;
 mod record;
+mod settings;
 #[cfg(test)]
 mod tests;
 pub mod verbalize;
 mod written;
 
-pub use crate::repository::Shard;
-pub use crate::task::sample::CountedLines;
 pub use collect::{
-    CollectSettings, CollectSummary, RAW_FOLDER, Repositories, collect, fingerprint,
-    grouped_language,
+    CollectSettings, CollectSummary, RAW_FOLDER, Repositories, collect, drawn_language,
+    fingerprint, grouped_language,
 };
 pub use draw::{CHUNK_LINES, Draw, Drawing, Instance, InstanceKind, draw};
 pub use filter::{Facts, Filter, Rejection};
+pub use journal::{journal_beside, remove_journal};
 pub use record::{LIKELIHOOD, Label, PASS, Signals};
+pub use settings::{DrawingDifference, FilterLimits, parse_function_lines};
 pub use written::RecordFormat;
+
+pub use crate::repository::Shard;
+pub use crate::task::sample::CountedLines;

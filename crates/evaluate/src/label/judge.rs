@@ -7,63 +7,25 @@ use repoformer_core::label::{LIKELIHOOD, Label, PASS, Signals};
 use repoformer_core::metrics::Metric;
 use repoformer_core::postprocess::{Postprocess, TASKS_CHECKED_FOR_BODIES, are_function_bodies};
 use repoformer_core::prompt::shown::{ShownContexts, ShownFragment, read_checked};
-use repoformer_core::repository::{Shard, parallel};
+use repoformer_core::repository::parallel;
 use repoformer_core::task::cross_file::CrossFile;
 use repoformer_core::task::kind::RecordKind;
 use repoformer_core::task::{Task, TaskSet};
 use repoformer_store::error::{Error, LabelInput, Result};
 use repoformer_store::jsonl::{self, At, Object, Reader};
 use repoformer_store::progress::Work;
+use repoformer_text::message;
+use repoformer_text::message::UserChoice;
 use rustc_hash::FxHashMap;
 
 use super::likelihoods::{Likelihood, likelihoods};
+use super::settings::{JudgeSettings, JudgedBy, check_threshold};
 use super::signals::{entropies, probabilities, signals};
 use super::summary::{EmitLabel, JudgeSummary, MissingCompletion};
 use crate::executed::{self, Executed};
 use crate::origin::Origin;
 use crate::predictions::{self, TaskIndex};
 use crate::score::{Missing, Scoring, score_tasks, target_digest};
-
-/// What decides whether retrieval helps.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum JudgedBy<'a> {
-    /// The edit similarity of the usual metric of these tasks.
-    Usual,
-    /// The edit similarity of a metric.
-    Similarity(Metric),
-    /// The unit-test pass rates in the results of the predictions without and with retrieval. Each is a path and the name of its
-    /// predictions there.
-    Tests([(&'a Path, &'a str); 2]),
-    /// The probabilities of the targets: the two files hold these, and no predictions.
-    Likelihood,
-}
-
-/// Inputs and settings of [`judge`].
-#[derive(Debug, Clone, Copy)]
-pub struct JudgeSettings<'a> {
-    /// Instances, or any benchmark's tasks.
-    pub instances: &'a Path,
-    /// Predictions without retrieval.
-    pub base: &'a Path,
-    /// Predictions with retrieval.
-    pub augmented: &'a Path,
-    /// Prompts of the predictions with retrieval, if the instances lack the contexts that these show.
-    pub prompts: Option<&'a Path>,
-    /// Probabilities of the token that requests retrieval, if they are in a separate file.
-    pub probabilities: Option<&'a Path>,
-    /// Samples without retrieval, if the entropy over them is wanted.
-    pub samples: Option<&'a Path>,
-    /// Name of the model, if the predictions do not have it.
-    pub model: Option<&'a str>,
-    /// Decides whether retrieval helps.
-    pub by: JudgedBy<'a>,
-    /// Cut of the predictions before the metric.
-    pub postprocess: &'a Postprocess,
-    /// Threshold that the gain must exceed.
-    pub threshold: f64,
-    /// Part of the instances, by their repositories; [`Shard::WHOLE`] for all.
-    pub shard: Shard,
-}
 
 /// Judges instances by predictions without (`base`) and with (`augmented`) their cross-file context: retrieval helps if the edit
 /// similarity, or the pass rate, rises by more than `threshold` (0 in the paper). Both files must be of the same model, prompt style and
@@ -76,10 +38,17 @@ pub struct JudgeSettings<'a> {
 pub fn judge(judging: &JudgeSettings<'_>, emit: &mut EmitLabel<'_>) -> Result<JudgeSummary> {
     let JudgeSettings { base, augmented, .. } = *judging;
     if base == augmented {
-        let reason =
-            "the predictions with and without retrieval are one file, so nothing would ever help";
-        return Err(Error::parameter("augmented", reason));
+        return Err(Error::refused(
+            "the predictions with and without retrieval are one file, so nothing would ever help",
+            message![
+                "give different files as ",
+                UserChoice::BasePredictions,
+                " and ",
+                UserChoice::RetrievalPredictions
+            ],
+        ));
     }
+    check_threshold(judging.threshold)?;
     let mut judged = JudgeSummary::default();
     let known = JudgeInputs::read(judging, &mut judged)?;
     judged.metric = known.metric_name().to_owned();

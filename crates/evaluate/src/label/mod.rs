@@ -1,10 +1,14 @@
 //! Labels from completions without and with retrieved fragments, and the signals that policies learn from.
 
 mod judge;
+mod lengths;
 mod likelihoods;
+mod settings;
 mod signals;
 mod summary;
 
-pub use judge::{JudgeSettings, JudgedBy, judge, judge_one};
+pub use judge::{judge, judge_one};
+pub use lengths::JudgeTable;
+pub use settings::{JudgeSettings, JudgedBy, LabelMetric, check_threshold, usual_postprocess};
 pub use signals::{ReadSignals, entropies, probabilities, signals};
 pub use summary::{JudgeSummary, LengthCounts, MissingCompletion};

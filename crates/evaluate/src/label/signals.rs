@@ -8,6 +8,8 @@ use repoformer_core::task::{NumberedRecords, TaskSet};
 use repoformer_store::error::{Error, Result, keep};
 use repoformer_store::jsonl::{self, Fields};
 use repoformer_store::schema::require;
+use repoformer_text::message;
+use repoformer_text::message::UserChoice;
 
 use crate::{lm_eval, predictions};
 
@@ -102,7 +104,7 @@ impl ReadSignals {
     /// Error of a file without probabilities.
     pub(super) fn nothing(self, path: &Path) -> Error {
         let first = self.problems.into_iter().chain(self.unmatched).next();
-        let hint = "ask the model for the probability of the token that requests retrieval";
+        let hint = message!["ask the model for the ", UserChoice::RetrievalProbability];
         first.unwrap_or_else(|| Error::artifact(path, "holds no probability", hint))
     }
 }

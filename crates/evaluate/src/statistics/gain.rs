@@ -109,6 +109,14 @@ impl Bucket {
         20 * place - 10 * place.signum()
     }
 
+    /// Its [`label`](Self::label) with a sign; 0 has none.
+    pub fn signed_label(self) -> String {
+        match self.label() {
+            0 => "0".to_owned(),
+            label => format!("{label:+}"),
+        }
+    }
+
     /// Index from 0 for the greatest loss to 10 for the greatest gain.
     pub fn index(self) -> usize {
         (self.0 + 5) as usize
@@ -149,6 +157,28 @@ impl Buckets {
     pub fn total(&self) -> usize {
         self.counts.iter().sum()
     }
+
+    /// Returns a line per bucket: its label × 100, count, percentage and bar, which has 40 signs for the greatest count.
+    pub fn histogram(&self) -> String {
+        const LONGEST_BAR: usize = 40;
+        let total = self.total().max(1) as f64;
+        let most = self.counts.iter().copied().max().unwrap_or(0).max(1) as f64;
+        let mut text = String::new();
+        for (bucket, count) in self.iter() {
+            let length = (LONGEST_BAR as f64 * count as f64 / most).round() as usize;
+            // A single task among thousands stays visible.
+            let bar = match (count, length) {
+                (0, _) => String::new(),
+                (_, 0) => "▏".into(),
+                (_, length) => "█".repeat(length),
+            };
+            let share = 100.0 * count as f64 / total;
+            let line = format!("{:>5} {count:>7} {share:>6.1} %  {bar}", bucket.signed_label());
+            text += line.trim_end();
+            text.push('\n');
+        }
+        text
+    }
 }
 
 #[cfg(test)]
@@ -169,5 +199,19 @@ mod tests {
             assert_eq!(gains.map(|gain| Bucket::of(gain).label()), [label; 3]);
             assert_eq!(gains.map(|gain| Bucket::of(-gain).label()), [-label; 3]);
         }
+    }
+
+    /// Forty signs for the most, by hand: 8 of 80 are four, and one of 80 is half of one, which rounds up.
+    #[test]
+    fn bars_are_as_long_as_counts() {
+        let gains = [vec![0.0; 80], vec![0.1; 8], vec![-0.1]].concat();
+        let text = Buckets::of(gains).histogram();
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines[0], "  -90       0    0.0 %");
+        assert_eq!(lines[4], "  -10       1    1.1 %  █");
+        assert_eq!(lines[5], format!("    0      80   89.9 %  {}", "█".repeat(40)));
+        assert_eq!(lines[6], "  +10       8    9.0 %  ████");
+        let gains = [vec![0.0; 800], vec![0.1]].concat();
+        assert!(Buckets::of(gains).histogram().contains("  +10       1    0.1 %  ▏\n"));
     }
 }

@@ -12,7 +12,9 @@ use repoformer_core::repository::Shard;
 use repoformer_store::artifact::{OutputFile, digest};
 use repoformer_store::error::{Error, Result};
 use repoformer_store::jsonl::{self, Object};
-use repoformer_store::manifest::{SHARD, beside, forget_beside, read_beside};
+use repoformer_store::manifest::{
+    Manifest, SHARD, beside, forget_beside, read_beside, write_beside,
+};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -20,6 +22,9 @@ pub use self::sequences::merge_sequences;
 
 /// Name of the count of records that a part lacks because what they are made of was missing.
 pub const LACKING: &str = "lacking";
+
+/// Parameters of predictions that differ between shards.
+pub const SHARD_PARAMETERS: [&str; 3] = ["shard", "repositories", "journal"];
 
 /// Where the records of a shard's file stand among those of all shards.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -49,6 +54,20 @@ impl Positions {
 pub fn with_shard(mut manifest: Value, shard: Shard, positions: &Positions) -> Value {
     manifest[SHARD] = serde_json::json!({"part": shard.to_string(), "records": positions});
     manifest
+}
+
+/// Writes beside a shard's file which part it is, and where its records stand, as [`merge`] reads it. Standard output (`-`) has
+/// nothing beside it.
+///
+/// # Errors
+/// The file cannot be read, or the manifest cannot be written.
+pub fn write_shard_beside(
+    path: &Path,
+    manifest: &Manifest,
+    shard: Shard,
+    positions: &Positions,
+) -> Result<()> {
+    write_beside(path, &with_shard(manifest.to_record(), shard, positions))
 }
 
 /// A shard's file.

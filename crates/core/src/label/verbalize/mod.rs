@@ -5,6 +5,7 @@
 //! - [`Split`]: repositories for training, validation and test.
 //! - [`verbalize`]: files of labels → JSON lines and Parquet.
 
+mod layout;
 #[cfg(feature = "parquet")]
 mod parquet;
 #[cfg(not(feature = "parquet"))]
@@ -28,16 +29,16 @@ use repoformer_store::jsonl::{self, Reader};
 use repoformer_text::message;
 use repoformer_text::tokenize::model::Encoder;
 
+pub use self::layout::{SequenceLayout, added_tokens};
 use self::row::Row;
+pub use self::sequence::{LeftOut, Sequence, VerbalizeSettings};
 use self::split::{Occurrence, Occurrences, Plan, digest, repository_of};
+pub use self::split::{Proportions, Split};
 use self::summary::nothing;
+pub use self::summary::{KindCounts, SplitSummary, VerbalizeSummary};
+pub use self::write::{SequenceFiles, lines_of, outputs};
 use super::{InstanceKind, Label};
 use crate::repository::{Shard, parallel};
-
-pub use self::sequence::{LeftOut, Sequence, VerbalizeSettings};
-pub use self::split::{Proportions, Split};
-pub use self::summary::{KindCounts, SplitSummary, VerbalizeSummary};
-pub use self::write::{SequenceFiles, lines_of};
 
 /// Size in bytes of the records processed at once.
 const BATCH: usize = 8 << 20;
@@ -90,9 +91,9 @@ pub fn verbalize(
         return Err(nothing(labels, &verbalized));
     }
     files.finish()?;
-    write_file(&folder.join("tokenizer.json"), &encoder.json)?;
-    let style = settings.frame.to_style_file();
-    write_file(&folder.join("prompt-style.toml"), style.as_bytes())?;
+    let [tokenizer, style] = write::BESIDE.map(|name| folder.join(name));
+    write_file(&tokenizer, &encoder.json)?;
+    write_file(&style, settings.frame.to_style_file().as_bytes())?;
     Ok(verbalized)
 }
 
@@ -197,8 +198,8 @@ fn plan(labels: &[&Path], settings: &VerbalizeSettings) -> Result<Plan> {
         return Ok(Plan::default());
     }
     Plan::of(found, settings.held_out, settings.seed).map_err(|error| match (error, &unread[..]) {
-        (Error::Parameter { name, reason }, [first, rest @ ..]) => Error::Parameter {
-            name,
+        (Error::Refused { reason, hint }, [first, rest @ ..]) => Error::Refused {
+            hint,
             reason: match rest.len() {
                 0 => message![reason, " (a record cannot be used: ", first.message(), ")"],
                 more => {

@@ -1,6 +1,9 @@
 //! Splits repositories into training, validation and test. No repository, and no instance, is in two splits.
 
 use repoformer_store::error::{Error, Result};
+use repoformer_text::counts::counted;
+use repoformer_text::message;
+use repoformer_text::message::UserChoice;
 use rustc_hash::FxHashMap;
 
 use crate::label::{InstanceKind, Label};
@@ -54,15 +57,12 @@ impl Proportions {
         if test + validation < repositories {
             return Ok([test, validation]);
         }
-        let repositories = match repositories {
-            1 => "1 repository".into(),
-            n => format!("{n} repositories"),
-        };
-        Err(Error::parameter(
-            "validation",
+        Err(Error::refused(
             format!(
-                "{validation} for validation and {test} for tests leave none of {repositories} to train on"
+                "{validation} for validation and {test} for tests leave none of {} to train on",
+                counted(repositories as u64, "repository")
             ),
+            message!["label more, or ", UserChoice::NothingHeldOut],
         ))
     }
 

@@ -22,6 +22,15 @@ pub fn lines_of(folder: &Path, split: Split) -> PathBuf {
     lines
 }
 
+/// Returns the paths of all files that a verbalization may write into a folder.
+pub fn outputs(folder: &Path) -> Vec<PathBuf> {
+    let of_splits = Split::ALL.into_iter().flat_map(|split| places(folder, split));
+    of_splits.chain(BESIDE.map(|name| folder.join(name))).collect()
+}
+
+/// Names of the tokenizer and the prompt style beside the sequences.
+pub(super) const BESIDE: [&str; 2] = ["tokenizer.json", "prompt-style.toml"];
+
 /// Removes the files of a split, if there are any.
 fn remove(folder: &Path, split: Split) -> Result<()> {
     for path in places(folder, split) {

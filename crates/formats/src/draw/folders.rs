@@ -1,0 +1,146 @@
+//! Tasks drawn from repositories in folders.
+
+use std::path::Path;
+
+use repoformer_core::repository::corpus::{Repository, Walk};
+use repoformer_core::repository::{Shard, parallel};
+use repoformer_core::task::Task;
+use repoformer_core::task::sample::{Exclusions, Sampling, TaskSample, UnparsedFile, sample};
+use repoformer_store::artifact::digest;
+use repoformer_store::error::{Error, Result};
+use repoformer_store::manifest::Manifest;
+use repoformer_store::progress::Work;
+use repoformer_text::tokenize::P50k;
+
+use crate::merge::{Positions, write_shard_beside};
+
+/// Tasks to draw from repositories in a folder.
+#[derive(Debug, Clone, Copy)]
+pub struct FolderSampling<'a> {
+    /// Folder that holds a folder for each repository.
+    pub dir: &'a Path,
+    /// Names of the repositories of all shards.
+    pub names: &'a [String],
+    /// How their files are listed.
+    pub walk: Walk,
+    /// Tasks to draw from each.
+    pub sampling: &'a Sampling,
+    /// Part of the repositories; `None`: all.
+    pub shard: Option<Shard>,
+}
+
+/// Tasks of a repository.
+#[derive(Debug)]
+pub struct RepositoryTasks {
+    /// Its name.
+    pub name: String,
+    /// The tasks, in the order in which they were drawn.
+    pub tasks: Vec<Task>,
+    /// Files that could not be read.
+    pub skipped: Vec<Error>,
+}
+
+/// Tasks of repositories in a folder.
+#[derive(Debug, Default)]
+pub struct FolderTasks {
+    /// Tasks of each of the shard's repositories, or why it cannot be read.
+    pub repositories: Vec<Result<RepositoryTasks>>,
+    /// Whether each pattern of excluded paths matches a file.
+    pub matched: Vec<bool>,
+    /// Files that could not be parsed completely.
+    pub unparsed: Vec<UnparsedFile>,
+    positions: Positions,
+}
+
+impl FolderSampling<'_> {
+    /// Draws the tasks, of as many repositories at once as there are threads.
+    pub fn draw(&self) -> FolderTasks {
+        let Self { dir, walk, sampling, shard, .. } = *self;
+        let is_held = |(_, name): &(u64, &String)| shard.is_none_or(|shard| shard.holds(name));
+        let names: Vec<(u64, &String)> = (0..).zip(self.names).filter(is_held).collect();
+        let work = Work::of("sample", "repositories", names.len());
+        let drawn = parallel::map(&names, |(_, name)| {
+            let reading = Repository::read_with(dir, name, sampling.language, walk)?;
+            let drawn = sample(&reading.repository, sampling, &|text| P50k.count(text));
+            let matched = sampling.exclusions.matched(&reading.repository);
+            work.done(1);
+            Ok((drawn, matched, reading.skipped))
+        });
+        let mut all = FolderTasks::default();
+        for ((position, name), drawn) in names.into_iter().zip(drawn) {
+            let tasks = drawn.map(|(drawn, matched, skipped)| {
+                let TaskSample { tasks, unparsed } = drawn;
+                all.unparsed.extend(unparsed);
+                Exclusions::also_matched(&mut all.matched, &matched);
+                tasks.iter().for_each(|_| all.positions.add(position));
+                RepositoryTasks { name: name.clone(), tasks, skipped }
+            });
+            all.repositories.push(tasks);
+        }
+        all
+    }
+
+    /// Writes beside a shard's tasks, `output`, which part they are; beside those of all, nothing.
+    ///
+    /// # Errors
+    /// The file cannot be read, or the manifest cannot be written.
+    pub fn write_manifest(&self, tasks: &FolderTasks, output: &Path) -> Result<()> {
+        let Some(shard) = self.shard else { return Ok(()) };
+        let mut manifest = Manifest::new("tasks");
+        let settings = format!("{:?}{:?}", self.sampling, self.walk);
+        manifest.setting("settings", digest(settings.as_bytes()));
+        manifest.setting("repositories", digest(self.names.join("\n").as_bytes()));
+        write_shard_beside(output, &manifest, shard, &tasks.positions)
+    }
+}
+
+impl FolderTasks {
+    /// Returns the tasks of all repositories.
+    pub fn tasks(&self) -> impl Iterator<Item = &Task> {
+        self.repositories.iter().flatten().flat_map(|repository| &repository.tasks)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use repoformer_core::task::sample::Kind;
+
+    use super::*;
+    use crate::merge::merge;
+
+    #[test]
+    fn tasks_of_shards_are_those_of_all() {
+        let place = tempfile::tempdir().unwrap();
+        let repos = place.path().join("repos");
+        let names = ["one", "two", "three"].map(String::from);
+        for name in &names {
+            let line = |number| format!("{name}_{number} = call({number}, len({name:?}))\n");
+            std::fs::create_dir_all(repos.join(name)).unwrap();
+            let text: String = (0..20).map(line).collect();
+            std::fs::write(repos.join(name).join("a.py"), text).unwrap();
+        }
+        let sampling = Sampling { per_repository: 4, ..Sampling::new(Kind::Line) };
+        let draw = |names: &[String], shard: Option<Shard>, output: &str| {
+            let (dir, sampling, output) = (&*repos, &sampling, place.path().join(output));
+            let folders = FolderSampling { dir, names, walk: Walk::default(), sampling, shard };
+            let tasks = folders.draw();
+            let lines = tasks.tasks().map(|task| format!("{}\n", task.to_record()));
+            std::fs::write(&output, lines.collect::<String>()).unwrap();
+            folders.write_manifest(&tasks, &output).unwrap();
+            (tasks, output)
+        };
+        let (all, whole) = draw(&names, None, "all");
+        assert_eq!((all.repositories.len(), all.tasks().count()), (3, 12));
+        let parts: Vec<PathBuf> =
+            Shard::all(2).map(|shard| draw(&names, Some(shard), &shard.file_name()).1).collect();
+        let merged = place.path().join("merged");
+        merge(&parts, &merged).unwrap();
+        assert_eq!(std::fs::read(merged).unwrap(), std::fs::read(whole).unwrap());
+        // What cannot be read keeps none of the others from being drawn from.
+        let (some, _) = draw(&[names[0].clone(), "lost".into()], None, "some");
+        assert!(some.repositories[1].is_err());
+        assert_eq!(some.tasks().count(), 4);
+    }
+}

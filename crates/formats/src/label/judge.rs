@@ -1,0 +1,311 @@
+//! Labels of a file of instances, and the manifest beside them.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use repoformer_core::repository::Shard;
+use repoformer_evaluate::conditions::common;
+use repoformer_evaluate::label::{JudgeSettings, JudgeSummary, JudgedBy, judge};
+use repoformer_store::error::{Error, Result};
+use repoformer_store::manifest::{Manifest, write_beside};
+use repoformer_text::message;
+use repoformer_text::message::UserChoice;
+use serde_json::{Value, json};
+
+use crate::merge::{LACKING, Positions, SHARD_PARAMETERS, ShardFile, write_shard_beside};
+
+/// Judgement of a file of instances: of all of them, of a shard, or of a file that is a shard's.
+#[derive(Debug)]
+pub struct InstanceJudgement<'a> {
+    settings: JudgeSettings<'a>,
+    /// Part of the whole that the labels are.
+    shard: Option<Shard>,
+    /// The instances, if they are a shard's.
+    part: Option<ShardFile>,
+}
+
+/// Counts of a judgement, and where its labels stand among those of all shards.
+#[derive(Debug)]
+pub struct InstanceLabels {
+    /// Counts of the labels, and of the instances without one.
+    pub summary: JudgeSummary,
+    positions: Positions,
+}
+
+impl<'a> InstanceJudgement<'a> {
+    /// Judgement with these settings, whose shard is replaced: by the one that is `asked` for, or by the whole if the file of
+    /// instances is a shard's already.
+    ///
+    /// # Errors
+    /// The instances are those of another shard, or the manifest beside them is damaged.
+    pub fn new(settings: JudgeSettings<'a>, asked: Option<Shard>) -> Result<Self> {
+        let part = ShardFile::of(settings.instances)?;
+        if let (Some(part), Some(asked)) = (&part, asked)
+            && part.shard != asked
+        {
+            let instances = settings.instances.display();
+            return Err(Error::refused(
+                format!("{instances}: the instances of shard {}, not of {asked}", part.shard),
+                message![
+                    "leave the ",
+                    UserChoice::Shard,
+                    " out, or name the instances of all repositories"
+                ],
+            ));
+        }
+        let shard = part.as_ref().map(|part| part.shard).or(asked);
+        // A shard's file holds its own instances alone.
+        let judged = asked.filter(|_| part.is_none()).unwrap_or(Shard::WHOLE);
+        Ok(Self { settings: JudgeSettings { shard: judged, ..settings }, shard, part })
+    }
+
+    /// Judges the instances, and passes the record of each label to `emit`, in their order.
+    ///
+    /// # Errors
+    /// As of [`judge`].
+    pub fn judge(&self, emit: &mut dyn FnMut(&Value) -> Result<()>) -> Result<InstanceLabels> {
+        let places: Option<Vec<u64>> =
+            self.part.as_ref().map(|part| part.positions.of_each().collect());
+        let mut positions = Positions::default();
+        let summary = judge(&self.settings, &mut |number, record| {
+            let place = match &places {
+                Some(places) => places.get(number).copied(),
+                None => Some(number as u64),
+            };
+            place.into_iter().for_each(|place| positions.add(place));
+            emit(record)
+        })?;
+        Ok(InstanceLabels { summary, positions })
+    }
+
+    /// Checks that there are labels. A shard may have no instance, and so no label.
+    ///
+    /// # Errors
+    /// No instance has what it takes, or none can be used.
+    pub fn check(&self, labels: &InstanceLabels) -> Result<()> {
+        let JudgeSummary { gains, problems, lacking, .. } = &labels.summary;
+        let is_empty_shard = self.shard.is_some() && problems.is_empty() && lacking.is_empty();
+        if !gains.is_empty() || is_empty_shard {
+            return Ok(());
+        }
+        let instances = self.settings.instances.display();
+        if lacking.is_empty() && !problems.is_empty() {
+            return Err(Error::refused(
+                format!("{instances}: no instance could be judged"),
+                "the errors above say why",
+            ));
+        }
+        if self.settings.by == JudgedBy::Likelihood {
+            return Err(Error::refused(
+                format!(
+                    "{instances}: no instance has both a likelihood without and one with retrieval"
+                ),
+                message![
+                    "write ",
+                    UserChoice::TargetLikelihoods,
+                    " for mode none, and for a mode that retrieves"
+                ],
+            ));
+        }
+        Err(Error::refused(
+            format!(
+                "{instances}: no instance has both a completion without and one with retrieval"
+            ),
+            "complete the prompts of modes none and given of these instances, and give both files",
+        ))
+    }
+
+    /// Writes the manifest beside the labels, `output`: their settings and inputs, and of a shard what `merge` needs.
+    ///
+    /// # Errors
+    /// A file cannot be read, or the manifest cannot be written.
+    pub fn write_manifest(&self, labels: &InstanceLabels, output: &Path) -> Result<()> {
+        let (settings, summary) = (&self.settings, &labels.summary);
+        let mut manifest = Manifest::new("labels");
+        // Without any instance, the usual one is not known.
+        if !summary.gains.is_empty() {
+            manifest.setting("metric", summary.metric.to_string());
+        }
+        if settings.by != JudgedBy::Likelihood {
+            manifest.setting("postprocess", settings.postprocess.to_string());
+        }
+        manifest.setting("threshold", settings.threshold);
+        manifest.count("instances", summary.gains.len());
+        let predictions = [("base", settings.base), ("rag", settings.augmented)];
+        let Some(shard) = self.shard else {
+            manifest.input("instances", settings.instances)?;
+            for (name, path) in predictions {
+                manifest.input(name, path)?;
+            }
+            return write_beside(output, &manifest.to_record());
+        };
+        // Other inputs may differ from those of other shards.
+        manifest.setting("model", settings.model.map(str::to_owned));
+        let others =
+            [("samples-from", settings.samples), ("probabilities", settings.probabilities)];
+        for (name, path) in
+            predictions.map(|(name, path)| (name, Some(path))).into_iter().chain(others)
+        {
+            manifest
+                .setting(name, json!(path.map(shared_parameters).transpose()?.unwrap_or_default()));
+        }
+        manifest.count(LACKING, summary.lacking.values().sum());
+        match &self.part {
+            Some(part) => manifest.digest("instances", &part.digest()),
+            None => manifest.input("instances", settings.instances)?,
+        }
+        write_shard_beside(output, &manifest, shard, &labels.positions)
+    }
+}
+
+/// What predictions have in common with those of other shards.
+fn shared_parameters(path: &Path) -> Result<BTreeMap<String, String>> {
+    let mut known = common(path)?;
+    known.retain(|name, _| !SHARD_PARAMETERS.contains(&name.as_str()));
+    Ok(known)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use repoformer_core::postprocess::Postprocess;
+    use repoformer_store::manifest::read_beside;
+
+    use super::*;
+    use crate::merge::merge;
+
+    /// Instances of two repositories and completions of them; the first are right with retrieval alone.
+    struct Inputs {
+        folder: tempfile::TempDir,
+        postprocess: Postprocess,
+    }
+
+    impl Inputs {
+        fn new() -> Self {
+            let inputs =
+                Self { folder: tempfile::tempdir().unwrap(), postprocess: Postprocess::own(false) };
+            let names = ["one", "two", "three", "four"];
+            let id = |name: &str| format!("{name}/a.py/0_1");
+            let lines = |record: &dyn Fn(usize, &str) -> Value| {
+                let all = names.iter().enumerate();
+                all.map(|(row, name)| format!("{}\n", record(row, name))).collect::<String>()
+            };
+            inputs.write("instances", &lines(&|_, name| {
+                json!({
+                    "metadata": {"task_id": id(name), "filename": format!("{name}/a.py"), "start_i": 0, "end_i": 1},
+                    "prompt": "", "groundtruth": "x = 1\n", "right_context": "", "crossfile_context": "# x",
+                })
+            }));
+            let predictions = |text: &str| {
+                lines(&|row, name| {
+                    json!({
+                        "metadata": {"task_id": id(name), "row": row}, "choices": [{"text": text}],
+                        "asked": {"model": "m"},
+                    })
+                })
+            };
+            inputs.write("base", &predictions("y"));
+            inputs.write("rag", &predictions("x = 1\n"));
+            inputs
+        }
+
+        fn path(&self, name: &str) -> PathBuf {
+            self.folder.path().join(name)
+        }
+
+        fn write(&self, name: &str, text: &str) {
+            std::fs::write(self.path(name), text).unwrap();
+        }
+
+        /// Judges these files into `output`. Returns the number of labels.
+        fn judge(
+            &self,
+            [instances, base, rag]: [&str; 3],
+            output: &str,
+            shard: Option<Shard>,
+        ) -> Result<usize> {
+            let [instances, base, augmented] = [instances, base, rag].map(|name| self.path(name));
+            let settings = JudgeSettings {
+                instances: &instances,
+                base: &base,
+                augmented: &augmented,
+                prompts: None,
+                probabilities: None,
+                samples: None,
+                model: None,
+                by: JudgedBy::Usual,
+                postprocess: &self.postprocess,
+                threshold: 0.0,
+                shard: Shard::WHOLE,
+            };
+            let judgement = InstanceJudgement::new(settings, shard)?;
+            let mut text = String::new();
+            let labels = judgement.judge(&mut |record| {
+                text += &format!("{record}\n");
+                Ok(())
+            })?;
+            judgement.check(&labels)?;
+            self.write(output, &text);
+            judgement.write_manifest(&labels, &self.path(output))?;
+            Ok(labels.summary.gains.len())
+        }
+    }
+
+    const FILES: [&str; 3] = ["instances", "base", "rag"];
+
+    #[test]
+    fn labels_of_shards_are_those_of_all() {
+        let inputs = Inputs::new();
+        assert_eq!(inputs.judge(FILES, "all", None).unwrap(), 4);
+        let manifest = read_beside(&inputs.path("all")).unwrap();
+        let names: Vec<&Value> =
+            manifest["inputs"].as_array().unwrap().iter().map(|input| &input["name"]).collect();
+        assert_eq!(names, ["instances", "base", "rag"]);
+        assert_eq!(manifest["counts"]["instances"], 4);
+
+        let parts: Vec<PathBuf> = Shard::all(2)
+            .map(|shard| {
+                let output = format!("labels-{}", shard.index);
+                inputs.judge(FILES, &output, Some(shard)).unwrap();
+                inputs.path(&output)
+            })
+            .collect();
+        merge(&parts, &inputs.path("merged")).unwrap();
+        let read = |name: &str| std::fs::read_to_string(inputs.path(name)).unwrap();
+        assert_eq!(read("merged"), read("all"));
+
+        // A shard's labels are a shard's instances, and their own labels are of that shard.
+        let of_part = |output, shard| inputs.judge(["labels-0", "base", "rag"], output, shard);
+        let [first, second] = [0, 1].map(|index| Shard::all(2).nth(index));
+        let other = of_part("x", second).unwrap_err();
+        assert!(other.to_string().contains("the instances of shard 1/2, not of 2/2"), "{other}");
+        of_part("same", first).unwrap();
+        of_part("own", None).unwrap();
+        assert_eq!(read("own"), read("same"));
+        let shard = |name: &str| read_beside(&inputs.path(name)).unwrap()["shard"].clone();
+        assert_eq!(shard("own"), shard("labels-0"));
+    }
+
+    #[test]
+    fn no_label_is_refused_unless_of_an_empty_shard() {
+        let inputs = Inputs::new();
+        let first = |name: &str| {
+            let text = std::fs::read_to_string(inputs.path(name)).unwrap();
+            text.lines().next().unwrap().to_owned() + "\n"
+        };
+        inputs.write("some", &first("base"));
+        let text = std::fs::read_to_string(inputs.path("rag")).unwrap();
+        inputs.write("others", text.split_once('\n').unwrap().1);
+        let none = inputs.judge(["instances", "some", "others"], "x", None).unwrap_err();
+        assert!(none.to_string().contains("no instance has both a completion"), "{none}");
+
+        inputs.write("one", &first("instances"));
+        inputs.write("rag-one", &first("rag"));
+        let counts = Shard::all(2)
+            .map(|shard| inputs.judge(["one", "some", "rag-one"], "part", Some(shard)).unwrap());
+        let mut counts: Vec<usize> = counts.collect();
+        counts.sort_unstable();
+        assert_eq!(counts, [0, 1]);
+    }
+}

@@ -1,0 +1,13 @@
+//! Files of instances, labels and training sequences, whole or of a shard, with the manifests beside them.
+//!
+//! - [`InstanceRequest`]: instances drawn from repositories. [`InstanceFile`]: whether a file still has those.
+//! - [`InstanceJudgement`]: labels of a file of instances.
+//! - [`verbalize_into`]: labels as training sequences in a folder.
+
+mod judge;
+mod sample;
+mod verbalize;
+
+pub use judge::{InstanceJudgement, InstanceLabels};
+pub use sample::{InstanceDraw, InstanceFile, InstanceFileState, InstanceRequest};
+pub use verbalize::verbalize_into;
