@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use repoformer_core::retrieve::Mode;
-use repoformer_evaluate::table::Printable;
 use repoformer_pipeline::{Messages, StageReport};
 use repoformer_store::remark::Remark;
 use serde_json::{Value, json};
