@@ -85,8 +85,8 @@ fn command(run: &StageRun) -> String {
     }
 }
 
-/// Writes a message for the user of the command line: stages as their commands, and behind the first mention of each choice its
-/// flags or commands.
+/// Writes a message for the user of the command line: stages as their commands, settings as their flags, and behind the first
+/// mention of each choice its flags or commands.
 pub(crate) fn in_flags(message: &Message) -> String {
     let mut named = Vec::new();
     let write = |part: &MessagePart| match part {
@@ -95,6 +95,7 @@ pub(crate) fn in_flags(message: &Message) -> String {
             format!("{choice} ({})", way(*choice))
         }
         MessagePart::Stage(run) => command(run),
+        MessagePart::Setting(key) => format!("--{key}"),
         MessagePart::Choice(_) | MessagePart::Text(_) => part.to_string(),
     };
     message.parts().iter().map(write).collect()
@@ -102,6 +103,7 @@ pub(crate) fn in_flags(message: &Message) -> String {
 
 #[cfg(test)]
 mod tests {
+    use repoformer_study::settings::DECLARED;
     use repoformer_text::message;
 
     use super::*;
@@ -114,6 +116,14 @@ mod tests {
             in_flags(&message),
             "/a cache folder/x: choose another cache folder (--cache-dir); a cache folder"
         );
+    }
+
+    #[test]
+    fn a_setting_is_written_as_its_flag_each_time() {
+        let ranker = &DECLARED.ranker;
+        let message = message!["/a ranker: ", ranker, " dense, or another ", ranker];
+        assert_eq!(in_flags(&message), "/a ranker: --ranker dense, or another --ranker");
+        assert_eq!(message.to_string(), "/a ranker: ranker dense, or another ranker");
     }
 
     #[test]
