@@ -71,6 +71,19 @@ pub(crate) fn way(choice: UserChoice) -> &'static str {
         UserChoice::DiskLimit => "--disk-limit",
         UserChoice::ProcessLimit => "--process-limit",
         UserChoice::IsolationOff => "--isolation off",
+        UserChoice::ProbabilitiesFile => "--probabilities",
+        UserChoice::SamplesFile => "--samples-from",
+        UserChoice::TestResultsFile => "--exec",
+        UserChoice::ReportOfRun => "--report",
+        UserChoice::DryRun => "--dry-run",
+        UserChoice::MixedConditions => "--allow-mixed",
+        UserChoice::Baseline => "--baseline",
+        UserChoice::Demonstration => "`repoformer run` alone",
+        UserChoice::CompletePrompts => "`repoformer run`, `complete`",
+        UserChoice::MergeShards => "`repoformer merge`",
+        UserChoice::Comparison => "`repoformer compare`",
+        UserChoice::PolicySweep => "`policy sweep --labels FILE --policy NAME --threshold T`",
+        UserChoice::ListOfSettings => "`repoformer run --show-settings`",
     }
 }
 

@@ -143,6 +143,32 @@ pub enum UserChoice {
     ProcessLimit,
     /// Running tests without isolation.
     IsolationOff,
+    /// File of the probabilities of a model's decisions.
+    ProbabilitiesFile,
+    /// File of the samples whose entropy is taken.
+    SamplesFile,
+    /// Results of unit tests, by mode or system.
+    TestResultsFile,
+    /// Report of a run.
+    ReportOfRun,
+    /// Planning a run.
+    DryRun,
+    /// Comparing what was made under different conditions.
+    MixedConditions,
+    /// System that others are compared with.
+    Baseline,
+    /// Run on a repository that comes along.
+    Demonstration,
+    /// Completing prompts.
+    CompletePrompts,
+    /// Putting the parts of all shards together.
+    MergeShards,
+    /// Comparing predictions task by task.
+    Comparison,
+    /// Sweeping thresholds of a policy.
+    PolicySweep,
+    /// Listing every setting.
+    ListOfSettings,
 }
 
 named! {
@@ -206,6 +232,19 @@ named! {
     DiskLimit = "limit of disk space",
     ProcessLimit = "limit of processes",
     IsolationOff = "isolation is off",
+    ProbabilitiesFile = "file of probabilities",
+    SamplesFile = "file of samples",
+    TestResultsFile = "file of test results",
+    ReportOfRun = "report",
+    DryRun = "dry run",
+    MixedConditions = "mixed conditions",
+    Baseline = "baseline",
+    Demonstration = "demonstration",
+    CompletePrompts = "complete the prompts",
+    MergeShards = "put the shards together",
+    Comparison = "comparison",
+    PolicySweep = "policy sweep",
+    ListOfSettings = "list of all settings",
 }
 
 /// A run of a stage, which makes an artifact.
