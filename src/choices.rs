@@ -84,6 +84,10 @@ pub(crate) fn way(choice: UserChoice) -> &'static str {
         UserChoice::Comparison => "`repoformer compare`",
         UserChoice::PolicySweep => "`policy sweep --labels FILE --policy NAME --threshold T`",
         UserChoice::ListOfSettings => "`repoformer run --show-settings`",
+        UserChoice::Walk => "--walk",
+        UserChoice::Tokenizer => "--tokenizer",
+        UserChoice::Shard => "--shard I/N",
+        UserChoice::RetrievalScores => "`eval --retrieval`",
     }
 }
 

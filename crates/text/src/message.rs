@@ -169,6 +169,14 @@ pub enum UserChoice {
     PolicySweep,
     /// Listing every setting.
     ListOfSettings,
+    /// Which files of a repository are read.
+    Walk,
+    /// Tokenizer of a model.
+    Tokenizer,
+    /// Part of the repositories.
+    Shard,
+    /// Scores of what retrieval finds.
+    RetrievalScores,
 }
 
 named! {
@@ -245,6 +253,10 @@ named! {
     Comparison = "comparison",
     PolicySweep = "policy sweep",
     ListOfSettings = "list of all settings",
+    Walk = "walk",
+    Tokenizer = "tokenizer",
+    Shard = "shard",
+    RetrievalScores = "scores of retrieval",
 }
 
 /// A run of a stage, which makes an artifact.
