@@ -109,6 +109,21 @@ pub(crate) fn way(choice: UserChoice) -> &'static str {
         UserChoice::Postprocessing => "--postprocess",
         UserChoice::IsolationAuto => "--isolation auto",
         UserChoice::IsolationOff => "--isolation off",
+        UserChoice::ProbabilitiesFile => "--probabilities",
+        UserChoice::TestResultsFile => "--exec",
+        UserChoice::ReportOfRun => "--report",
+        UserChoice::DryRun => "--dry-run",
+        UserChoice::MixedConditions => "--allow-mixed",
+        UserChoice::Baseline => "--baseline",
+        UserChoice::Demonstration => "`repoformer run` alone",
+        UserChoice::CompletePrompts => "`repoformer run`, `complete`",
+        UserChoice::MergeShards => "`repoformer merge`",
+        UserChoice::Comparison => "`repoformer compare`",
+        UserChoice::PolicySweep => "`policy sweep --labels FILE --policy NAME --threshold T`",
+        UserChoice::ListOfSettings => "`repoformer run --show-settings`",
+        UserChoice::Walk => "--walk",
+        UserChoice::Tokenizer => "--tokenizer",
+        UserChoice::RetrievalScores => "`eval --retrieval`",
     }
 }
 
@@ -123,8 +138,8 @@ fn command(run: &StageRun) -> String {
     }
 }
 
-/// Writes a message for the user of the command line: stages as their commands, and behind the first mention of each choice its
-/// flags or commands.
+/// Writes a message for the user of the command line: stages as their commands, settings as their flags, and behind the first
+/// mention of each choice its flags or commands.
 pub(crate) fn in_flags(message: &Message) -> String {
     let mut named = Vec::new();
     let write = |part: &MessagePart| match part {
@@ -133,6 +148,7 @@ pub(crate) fn in_flags(message: &Message) -> String {
             format!("{choice} ({})", way(*choice))
         }
         MessagePart::Stage(run) => command(run),
+        MessagePart::Setting(key) => format!("--{key}"),
         MessagePart::Choice(_) | MessagePart::Text(_) => part.to_string(),
     };
     message.parts().iter().map(write).collect()
@@ -140,6 +156,7 @@ pub(crate) fn in_flags(message: &Message) -> String {
 
 #[cfg(test)]
 mod tests {
+    use repoformer_study::settings::DECLARED;
     use repoformer_text::message;
 
     use super::*;
@@ -152,6 +169,14 @@ mod tests {
             in_flags(&message),
             "/a cache folder/x: choose another cache folder (--cache-dir); a cache folder"
         );
+    }
+
+    #[test]
+    fn a_setting_is_written_as_its_flag_each_time() {
+        let ranker = &DECLARED.ranker;
+        let message = message!["/a ranker: ", ranker, " dense, or another ", ranker];
+        assert_eq!(in_flags(&message), "/a ranker: --ranker dense, or another --ranker");
+        assert_eq!(message.to_string(), "/a ranker: ranker dense, or another ranker");
     }
 
     #[test]

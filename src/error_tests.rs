@@ -262,12 +262,18 @@ fn causes_and_hints_of_the_program_keep_their_flags() {
     );
 }
 
-/// Choices in errors that no command brings about: it checks or makes first what they ask for.
-const UNSEEN: [UserChoice; 4] = [
+/// Choices in messages that no transcript brings about: the command checks or makes first what they ask for, or the message needs
+/// shards, links, a server or annotated tasks.
+const UNSEEN: [UserChoice; 9] = [
     UserChoice::VerboseRun,
     UserChoice::ScoreAsLabels,
     UserChoice::DenseVectorizer,
     UserChoice::EmbeddingServer,
+    UserChoice::MergeShards,
+    UserChoice::Walk,
+    UserChoice::Tokenizer,
+    UserChoice::Shard,
+    UserChoice::RetrievalScores,
 ];
 
 /// Returns the transcripts in a folder and all below it, as one text.

@@ -21,6 +21,7 @@ use repoformer_study::choices::repositories_in;
 use repoformer_study::experiments::read_tasks;
 use repoformer_text::language::Language;
 
+use crate::choices::in_flags;
 use crate::output::{self, Screen, check_output, fail, group, hinted, plural};
 use crate::records_output::RecordsOutput;
 use crate::settings::Listed;
@@ -122,7 +123,7 @@ pub(crate) fn run(args: &ConvertArgs) -> Result<()> {
         TargetFormat::LmEval => lm_eval_task(args)?,
         TargetFormat::Records(kind) => (records(args, kind)?, Vec::new()),
     };
-    outcome.notes.iter().for_each(output::note);
+    outcome.notes.iter().for_each(|note| output::note(in_flags(note)));
     for warning in &outcome.warnings {
         output::warning(warning);
     }

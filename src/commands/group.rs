@@ -44,7 +44,7 @@ static SETTINGS: [&Setting; 3] = [&DECLARED.language, &DECLARED.threads, &DECLAR
 
 pub(crate) fn run(args: &GroupArgs) -> Result<()> {
     let settings = open(&args.settings)?;
-    if let Some(key) = settings.unused_flag(|setting| SETTINGS.contains(&setting)) {
+    if let Some(Setting { key, .. }) = settings.unused_flag(|setting| SETTINGS.contains(&setting)) {
         return fail(
             format!("--{key} is not used by group"),
             "leave it out; it is a setting of the later stages",

@@ -20,7 +20,7 @@ use super::dry_run::stage_log;
 use super::stages::copy_prompts;
 use crate::commands::session::{check_not_tasks, open};
 use crate::output::{self, Screen, check_output, fail, write_data};
-use crate::settings::{SettingFlags, Settings};
+use crate::settings::{Setting, SettingFlags, Settings};
 use crate::table::{ScoreFormat, written};
 
 #[derive(Debug, Args)]
@@ -93,7 +93,7 @@ pub(crate) fn run(args: &RgRgArgs) -> Result<()> {
 
 /// Refuses flags that only completions use.
 fn check_no_server(settings: &Settings) -> Result<()> {
-    let Some(key) = settings.completion_flag() else {
+    let Some(Setting { key, .. }) = settings.completion_flag() else {
         return Ok(());
     };
     fail(

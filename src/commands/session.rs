@@ -66,7 +66,7 @@ impl DrawnFrom {
 
 /// Refuses flags that a command which draws does not use, and warns of departures among those that it uses.
 pub(super) fn check_drawing(settings: &Settings, command: &str, from: DrawnFrom) -> Result<()> {
-    if let Some(key) = settings.unused_flag(|setting| from.uses(setting)) {
+    if let Some(Setting { key, .. }) = settings.unused_flag(|setting| from.uses(setting)) {
         return fail(
             format!("--{key} is not used by {command}, which draws from {}", from.name()),
             "leave it out; it is a setting of the later stages",

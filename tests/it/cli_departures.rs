@@ -190,8 +190,8 @@ fn an_unknown_baseline_is_refused() {
     };
     report("rg2")
         .failed()
-        .says(&["unknown --baseline 'rg2'; known: none, rg1", "did you mean 'rg1'?"]);
-    report("r-g-r-g").failed().says(&["unknown --baseline 'rg-rg'; known: none, rg1"]);
+        .says(&["unknown baseline (--baseline) 'rg2'; known: none, rg1", "did you mean 'rg1'?"]);
+    report("r-g-r-g").failed().says(&["unknown baseline (--baseline) 'rg-rg'; known: none, rg1"]);
     assert!(!place.path("page").exists());
     // RepoCoder's name of a mode is read wherever a mode is.
     report("r-g").done();

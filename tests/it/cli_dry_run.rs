@@ -303,7 +303,8 @@ fn the_page_of_several_reports_takes_the_place_of_no_other() {
     place.write("page/index.html", "mine");
     let both = ["--tasks", "tasks.jsonl", "--tasks", "more.jsonl"];
     let run = [&["run", "--mode=none", "--report=page"][..], &both].concat();
-    let refused = ["page/index.html: --report would overwrite this page", "--report=DIR"];
+    let refused =
+        ["page/index.html: a report (--report) would overwrite this page", "name another folder"];
     place.stage(&run).failed().says(&refused);
     place.stage(&[&run[..], &["--dry-run"]].concat()).failed().says(&refused);
     assert_eq!(place.read("page/index.html"), "mine");

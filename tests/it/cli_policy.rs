@@ -778,7 +778,7 @@ fn run_adds_a_row_a_policy() {
         "so its row equals rg1",
         "line random@0%: retrieves for 0 of 180 tasks, those with a score above ",
         "learned@30%: the scores of these tasks set the threshold, their results did not",
-        "`policy sweep --labels FILE --policy learned --threshold 30%`",
+        "policy sweep (`policy sweep --labels FILE --policy NAME --threshold T`) of learned at 30%",
     ]);
     let shares = parse_jsonl(&ran.stdout);
     let row = |name: &str| {
@@ -801,7 +801,7 @@ fn run_adds_a_row_a_policy() {
     place
         .run(&[&with("always")[..], &["--probabilities", "none.jsonl"]].concat())
         .failed()
-        .says(&["--probabilities is for policy self"]);
+        .says(&["file of probabilities (--probabilities) is for policy self"]);
     // What was measured is kept with what is current.
     assert_eq!(parse_jsonl(&place.run(&run).done().stdout), rows);
     // What a policy chose is a file of predictions like any other.

@@ -1,8 +1,9 @@
-//! What the compiler does not hold: files are read and written in one place, and the fuzzer has the packages of the program.
+//! What the compiler does not hold: files are read and written in one place, libraries name no flags, and the fuzzer has the
+//! packages of the program.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -26,31 +27,87 @@ const OWN_CALLS: [(&str, &str); 8] = [
     ("src/commands/demonstration.rs", "lays out files for a dry run, outside of any cache"),
 ];
 
-/// Tests let calls fail in one place (`store::files`), which so must be the only one.
-#[test]
-fn files_are_read_and_written_in_one_place() {
-    let mut elsewhere = Vec::new();
-    let crates = fs::read_dir(root().join("crates")).unwrap().map(|folder| folder.unwrap().path());
-    let folders = crates.chain([root().to_owned()]);
-    let folders = folders.map(|folder| walkdir::WalkDir::new(folder.join("src")));
-    for entry in folders.flatten().flatten() {
+/// Code of a crate's files, without comments and tests: each path with its lines.
+fn code(folders: impl IntoIterator<Item = PathBuf>) -> Vec<(String, Vec<String>)> {
+    let mut found = Vec::new();
+    for entry in folders.into_iter().flat_map(|folder| walkdir::WalkDir::new(folder.join("src"))) {
+        let entry = entry.unwrap();
         let path = entry.path().strip_prefix(root()).unwrap().to_str().unwrap();
         let is_test = path.ends_with("tests.rs") || path.ends_with("test_server.rs");
-        let is_code = path.ends_with(".rs") && !is_test;
-        if !is_code || OWN_CALLS.iter().any(|(own, _)| path.starts_with(own)) {
+        if !path.ends_with(".rs") || is_test {
             continue;
         }
         let text = fs::read_to_string(entry.path()).unwrap();
         let code = text.split("#[cfg(test)]\nmod tests {").next().unwrap();
-        let lines = code.lines().map(str::trim).filter(|line| !line.starts_with("//"));
+        let lines = code.lines().filter(|line| !line.trim_start().starts_with("//"));
+        found.push((path.to_owned(), lines.map(str::to_owned).collect()));
+    }
+    found
+}
+
+/// Folders of the crates that the program is made of.
+fn libraries() -> Vec<PathBuf> {
+    let crates = fs::read_dir(root().join("crates")).unwrap();
+    crates.map(|folder| folder.unwrap().path()).collect()
+}
+
+/// Tests let calls fail in one place (`store::files`), which so must be the only one.
+#[test]
+fn files_are_read_and_written_in_one_place() {
+    let mut elsewhere = Vec::new();
+    for (path, lines) in code(libraries().into_iter().chain([root().to_owned()])) {
+        if OWN_CALLS.iter().any(|(own, _)| path.starts_with(own)) {
+            continue;
+        }
         // Options are handed to the place, which opens.
-        let code = lines.collect::<Vec<_>>().join("\n").replace("std::fs::File::options()", "");
+        let code = lines.join("\n").replace("std::fs::File::options()", "");
         let names = ["std::fs", "tempfile", "std::{fs", ", fs}", ", fs,"];
         if names.iter().any(|name| code.contains(name)) {
-            elsewhere.push(path.to_owned());
+            elsewhere.push(path);
         }
     }
     assert!(elsewhere.is_empty(), "call `store::files`, or say why not here: {elsewhere:?}");
+}
+
+/// Files of libraries that may hold flags as text, and why.
+const OWN_FLAGS: [(&str, &str); 6] = [
+    ("crates/core/src/repository/history/", "runs git, and says how to run it"),
+    ("crates/execute/src/guard/scope.rs", "runs systemd-run"),
+    ("crates/study/src/settings/declared.rs", "help texts of the flags that follow from settings"),
+    ("crates/study/src/settings/declaration.rs", "headings in that help"),
+    ("crates/study/src/paper/figure.rs", "notes below a figure, which are a part of the result"),
+    ("crates/study/src/paper/table.rs", "notes below a table, which are a part of the result"),
+];
+
+/// True if a line of code holds a flag, as in `"--tasks is not set"` or `"leave --tasks out"`.
+fn has_flag(line: &str) -> bool {
+    let mut rest = line;
+    while let Some((before, after)) = rest.split_once("--") {
+        let begins = before.is_empty() || before.ends_with([' ', '"', '`', '(', '\'']);
+        if begins && after.starts_with(|c: char| c.is_ascii_lowercase()) {
+            return true;
+        }
+        rest = after;
+    }
+    false
+}
+
+/// They name settings and choices by type, so that each front end writes its own way to set them.
+#[test]
+fn libraries_name_no_flags() {
+    assert!(has_flag("bail!(\"--tasks is not set\")") && has_flag("    out; leave --tasks out\","));
+    assert!(!has_flag("\"a--b\", \"a -- b\", \"--\", \"---x\""));
+    let (mut elsewhere, mut used) = (Vec::new(), BTreeSet::new());
+    for (path, lines) in code(libraries()) {
+        let Some(line) = lines.into_iter().find(|line| has_flag(line)) else { continue };
+        match OWN_FLAGS.iter().find(|(own, _)| path.starts_with(own)) {
+            Some((own, _)) => drop(used.insert(*own)),
+            None => elsewhere.push((path, line)),
+        }
+    }
+    assert!(elsewhere.is_empty(), "name the setting or choice, or say why not: {elsewhere:#?}");
+    let unused: Vec<_> = OWN_FLAGS.iter().filter(|(own, _)| !used.contains(own)).collect();
+    assert!(unused.is_empty(), "these hold no flags: {unused:?}");
 }
 
 /// Packages of a lock file: name and version, with what each depends on.

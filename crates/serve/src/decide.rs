@@ -9,12 +9,13 @@ use repoformer_core::policy::features::Request;
 use repoformer_core::policy::model::PolicyModel;
 use repoformer_core::prompt::shown::ShownFragment;
 use repoformer_core::prompt::style::DecisionFrame;
-use repoformer_core::task::Task;
-use repoformer_core::task::cross_file;
+use repoformer_core::task::{Task, cross_file};
 use repoformer_models::endpoint::Endpoint;
 use repoformer_models::server::{NextToken, Prober};
 use repoformer_pipeline::{PromptLayout, PromptSettings, TaskPrompt, TokenQuestion};
 use repoformer_store::error::Error;
+use repoformer_text::message;
+use repoformer_text::message::UserChoice;
 
 use crate::error::{Result, ServeError};
 
@@ -125,7 +126,10 @@ impl Decider {
                         NextToken { text: text.clone(), id }
                     }
                     (Err(Error::UnknownToken { url, reason }), None) => {
-                        let hint = "name the model's tokenizer.json with --tokenizer".into();
+                        let hint = message![
+                            "choose the model's tokenizer.json as ",
+                            UserChoice::Tokenizer
+                        ];
                         return Err(Error::Endpoint { url, reason, hint, status: None });
                     }
                     (found, _) => found?,

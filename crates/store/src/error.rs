@@ -107,7 +107,7 @@ pub enum Error {
         /// The file.
         path: PathBuf,
         /// Why.
-        reason: String,
+        reason: Message,
     },
     /// A repository folder that cannot be used.
     Repository {
@@ -405,7 +405,7 @@ impl Error {
     pub fn message(&self) -> Message {
         match self {
             Self::Io { path, action, reason, .. } => at(path, format!("cannot {action}: {reason}")),
-            Self::SourceFile { path, reason } => at(path, format!("left out: {reason}")),
+            Self::SourceFile { path, reason } => at(path, message!["left out: ", reason]),
             Self::Repository { path, reason } => at(path, reason),
             Self::Form { path, reason, .. }
             | Self::Artifact { path, reason, .. }

@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 use repoformer_core::repository::corpus::Checkout;
 use repoformer_core::task::{Task, TaskSet};
 use repoformer_pipeline::Messages;
+use repoformer_text::message;
 
-use crate::settings::Settings;
+use crate::settings::{DECLARED, Settings};
 
 /// Folder of repositories, and those of it that are used; none named: all, or those that the tasks name.
 pub struct ChosenRepositories {
@@ -41,16 +42,22 @@ pub fn one_repository<P: AsRef<Path>>(
     let Checkout { parent, name, signs } = checkout;
     let (shown, signs) = (dir.display(), signs.join(", "));
     let text = match has_others {
-        false => format!(
-            "{shown}: used as one repository, '{name}', for it has {signs}; --repo NAME uses folders of it as repositories"
-        ),
-        true => format!(
-            "{shown}: one repository, '{name}', for it has {signs}, and tasks are of others, too: {} is used as the folder of \
-             repositories; --repo {name} uses this one alone",
-            parent.display()
-        ),
+        false => message![
+            format!("{shown}: used as one repository, '{name}', for it has {signs}; "),
+            &DECLARED.repo,
+            " NAME uses folders of it as repositories"
+        ],
+        true => message![
+            format!(
+                "{shown}: one repository, '{name}', for it has {signs}, and tasks are of others, too: {} is used as the folder of \
+                 repositories; ",
+                parent.display()
+            ),
+            &DECLARED.repo,
+            format!(" {name} uses this one alone")
+        ],
     };
-    messages.note(text.into());
+    messages.note(text);
     let named = if tasks.is_empty() { vec![name] } else { named.to_vec() };
     Some(ChosenRepositories { dir: parent, named })
 }

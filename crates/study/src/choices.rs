@@ -12,12 +12,14 @@ use repoformer_store::artifact::write_file;
 use repoformer_store::manifest::Manifest;
 use repoformer_text::counts::plural;
 use repoformer_text::language::Language;
+use repoformer_text::message;
+use repoformer_text::message::{Message, UserChoice};
 use repoformer_text::names::did_you_mean;
 use serde_json::Value;
 
 use crate::experiment_settings::cuts_chunks;
 use crate::fail;
-use crate::settings::{Departure, SettingValue, Settings, StyleName};
+use crate::settings::{DECLARED, Departure, SettingValue, Settings, StyleName};
 
 /// Warns of all departures from the paper's profile in force, if the command does not name them in its results.
 pub fn warn_of_departures(settings: &Settings) {
@@ -43,22 +45,35 @@ pub fn set_profile(manifest: &mut Manifest, settings: &Settings) {
 }
 
 /// Hint where the folder of repositories is not set.
-const REPOS_DIR: &str = "name the folder that holds one folder a repository, or one repository; `repoformer run` alone runs the demonstration";
+fn name_repos_dir() -> Message {
+    message![
+        "name the folder that holds one folder a repository, or one repository; the ",
+        UserChoice::Demonstration,
+        " needs none"
+    ]
+}
 
 /// The folder of repositories, which has no default.
 pub fn repos_dir(settings: &Settings) -> Result<PathBuf> {
     match settings.repos_dir.get() {
         Some(dir) => Ok(dir.clone()),
-        None => fail("--repos-dir is not set", REPOS_DIR),
+        None => fail(message![&DECLARED.repos_dir, " is not set"], name_repos_dir()),
     }
 }
 
 /// The folder of repositories for modes that retrieve, of which one does not.
 pub fn repos_dir_of_modes(settings: &Settings) -> Result<PathBuf> {
-    let given = "tasks that carry their cross-file context need no repositories with --mode given";
     match settings.repos_dir.get() {
         Some(dir) => Ok(dir.clone()),
-        None => fail("--repos-dir is not set", format!("{REPOS_DIR}, and {given}")),
+        None => fail(
+            message![&DECLARED.repos_dir, " is not set"],
+            message![
+                name_repos_dir(),
+                ", and tasks that carry their cross-file context need no repositories with ",
+                &DECLARED.mode,
+                " given"
+            ],
+        ),
     }
 }
 
@@ -99,8 +114,15 @@ pub fn check_named(dir: &Path, named: &[String]) -> Result<()> {
     let more = if known.len() > KNOWN { ", …" } else { "" };
     fail(
         format!("{}: unknown repository '{missing}'; known: {listed}{more}", dir.display()),
-        did_you_mean(missing, known.iter().map(String::as_str))
-            .unwrap_or_else(|| "choose one of these with --repo, or another --repos-dir".into()),
+        match did_you_mean(missing, known.iter().map(String::as_str)) {
+            Some(hint) => hint.into(),
+            None => message![
+                "choose one of these with ",
+                &DECLARED.repo,
+                ", or another ",
+                &DECLARED.repos_dir
+            ],
+        },
     )
 }
 
@@ -122,14 +144,18 @@ fn note_left_out(dir: &Path, names: &[String], messages: &dyn Messages) {
 }
 
 /// Hint that counts the source files of other languages in repositories; `None` without any.
-pub fn other_languages(dir: &Path, names: &[String], chosen: (Language, Walk)) -> Option<String> {
+pub fn other_languages(dir: &Path, names: &[String], chosen: (Language, Walk)) -> Option<Message> {
     let (language, walk) = chosen;
     let mut found = languages(dir, names, walk);
     found.retain(|(other, _)| *other != language);
     let (first, _) = found.first()?;
     let counts = found.iter().map(|(other, files)| format!("{files} of {}", other.title()));
     let counts = counts.collect::<Vec<_>>().join(", ");
-    Some(format!("there are files of other languages, {counts}: --language {first} chooses one"))
+    Some(message![
+        format!("there are files of other languages, {counts}: "),
+        &DECLARED.language,
+        format!(" {first} chooses one")
+    ])
 }
 
 /// The requested modes, or `default`, in the order of a results table.
@@ -145,14 +171,22 @@ pub fn modes(settings: &Settings, default: &[Mode]) -> Result<Vec<Mode>> {
         && !modes.contains(&form.mode())
     {
         return fail(
-            format!("--query {form} is a query of mode {}, which --mode leaves out", form.mode()),
-            "leave --mode out, or choose another --query",
+            message![
+                &DECLARED.query,
+                format!(" {form} is a query of mode {}, which ", form.mode()),
+                &DECLARED.mode,
+                " leaves out"
+            ],
+            message!["leave ", &DECLARED.mode, " out, or choose another ", &DECLARED.query],
         );
     }
     if modes.contains(&Mode::Given) && *settings.prompt_style.get() == StyleName::RepoCoder {
         return fail(
             "mode given shows the tasks' own cross-file context, for which prompt style repocoder has no place",
-            "choose another --prompt-style, or a --profile with one",
+            message![
+                "choose another ", &DECLARED.prompt_style, ", or a ", &DECLARED.profile,
+                " with one"
+            ],
         );
     }
     modes.sort_unstable();

@@ -5,6 +5,8 @@ use repoformer_core::policy::{Policy, Threshold};
 use repoformer_core::retrieve::Mode;
 use repoformer_pipeline::Messages;
 use repoformer_text::counts::group;
+use repoformer_text::message;
+use repoformer_text::message::UserChoice;
 
 use crate::fail;
 use crate::judged::JudgedPolicy;
@@ -49,10 +51,14 @@ impl Chosen {
             Some(threshold) => Ok(Self { policy, threshold, name: asked.to_string() }),
             None => fail(
                 format!("policy '{asked}' needs a threshold that is a number or a share"),
-                format!(
-                    "it retrieves where its score is above a number, {policy}@0.3, or for the tasks with the highest scores, {policy}@30%; \
-                     `policy sweep` helps to choose one"
-                ),
+                message![
+                    format!(
+                        "it retrieves where its score is above a number, {policy}@0.3, or for the tasks with the highest scores, \
+                         {policy}@30%; a "
+                    ),
+                    UserChoice::PolicySweep,
+                    " helps to choose one"
+                ],
             ),
         }
     }
@@ -61,11 +67,15 @@ impl Chosen {
 /// Says once what thresholds as shares are, and are not.
 pub fn tell_of_shares(all: &[Chosen], messages: &dyn Messages) {
     if let Some(one) = all.iter().find(|one| matches!(one.threshold, Threshold::Share(_))) {
-        messages.note(format!(
-            "{}: the scores of these tasks set the threshold, their results did not; a tool that sees one task at a time needs a number \
-             set on other data: `policy sweep --labels FILE --policy {} --threshold {}`",
-            one.name, one.policy, one.threshold
-        ).into());
+        messages.note(message![
+            format!(
+                "{}: the scores of these tasks set the threshold, their results did not; a tool that sees one task at a time needs a \
+                 number set on other data, by a ",
+                one.name
+            ),
+            UserChoice::PolicySweep,
+            format!(" of {} at {}", one.policy, one.threshold)
+        ]);
     }
 }
 

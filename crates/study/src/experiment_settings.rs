@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use repoformer_core::prompt::style::{Budget, Include};
 use repoformer_core::repository::fragment::{ChunkShape, Cut, WindowShape};
 use repoformer_core::retrieve::rank::{Ranker, Vocabulary};
@@ -10,32 +10,43 @@ use repoformer_core::retrieve::{Align, QueryForm, RankLimits, SearchSettings, Vi
 use repoformer_pipeline::{
     DenseSource, IN_CONTEXT, PromptLayout, PromptSettings, RetrievalSettings,
 };
+use repoformer_text::message;
 
 use crate::fail;
 use crate::settings::{
-    FragmentPaths, FragmentUnit, SettingValue, Settings, StyleName, TokenizerName, Vectorizer,
+    DECLARED, FragmentPaths, FragmentUnit, Setting, SettingValue, Settings, StyleName,
+    TokenizerName, Vectorizer,
 };
 
 /// Whether files are cut into chunks.
 pub fn cuts_chunks(settings: &Settings) -> Result<bool> {
     let unit = *settings.unit.get();
     let is_chunks = unit == FragmentUnit::Chunks;
-    if let Some(key) = settings.chosen_of_other_unit() {
+    if let Some(setting) = settings.chosen_of_other_unit() {
         let (other, way) = match is_chunks {
-            false => ("chunks", "add --unit chunks, or a --profile that cuts them"),
-            true => ("windows", "leave it out, or cut windows with --unit windows"),
+            false => {
+                let profile = &DECLARED.profile;
+                let way =
+                    message!["add ", &DECLARED.unit, " chunks, or a ", profile, " that cuts them"];
+                ("chunks", way)
+            }
+            true => {
+                let way =
+                    message!["leave it out, or cut windows with ", &DECLARED.unit, " windows"];
+                ("windows", way)
+            }
         };
-        let reason = format!("--{key} is a setting of {other}, and files are cut into {unit}");
-        return fail(reason, way);
+        let reason = format!(" is a setting of {other}, and files are cut into {unit}");
+        return fail(message![setting, reason], way);
     }
     Ok(is_chunks)
 }
 
 /// Refuses settings that were chosen for this run and that another choice does not use.
-fn refuse_unused(entries: &[&dyn SettingValue], by: &str, flag: &str) -> Result<()> {
+fn refuse_unused(entries: &[&dyn SettingValue], by: &str, of: &Setting) -> Result<()> {
     entries.iter().find(|entry| entry.is_chosen()).map_or(Ok(()), |entry| {
-        let way = format!("leave it out, or choose another {flag}");
-        fail(format!("--{} is not used by {by}", entry.key()), way)
+        let way = message!["leave it out, or choose another ", of];
+        fail(message![entry.setting(), format!(" is not used by {by}")], way)
     })
 }
 
@@ -65,12 +76,15 @@ pub fn retrieval(settings: &Settings) -> Result<RetrievalSettings> {
     let form: QueryForm = *settings.query;
     if is_chunks && form == QueryForm::Window {
         return fail(
-            "--query window is made of windows, and files are cut into chunks",
-            "choose another --query, or cut windows with --unit windows",
+            message![&DECLARED.query, " window is made of windows, and files are cut into chunks"],
+            message![
+                "choose another ", &DECLARED.query, ", or cut windows with ", &DECLARED.unit,
+                " windows"
+            ],
         );
     }
     if form == QueryForm::Window {
-        refuse_unused(&[&settings.query_lines], "query window", "--query")?;
+        refuse_unused(&[&settings.query_lines], "query window", &DECLARED.query)?;
     }
     let limit = |limit: &Option<usize>| limit.unwrap_or(usize::MAX);
     let visibility = match is_chunks {
@@ -133,13 +147,21 @@ pub fn ranker(settings: &Settings) -> Result<Ranker> {
     match *settings.vectorizer {
         // Dense vectors are made to be ranked by, unless a ranker is asked for as well.
         Vectorizer::Dense if !is_dense && settings.ranker.is_chosen() => fail(
-            format!("ranker {ranker} needs no dense vectors, which --vectorizer asks for"),
-            "choose --ranker dense, or fuse it: rrf:dense,jaccard",
+            message![
+                format!("ranker {ranker} needs no dense vectors, which "),
+                &DECLARED.vectorizer,
+                " asks for"
+            ],
+            message!["choose ", &DECLARED.ranker, " dense, or fuse it: rrf:dense,jaccard"],
         ),
         Vectorizer::Dense if !is_dense => Ok(Ranker::Dense),
         other if other != Vectorizer::Dense && ranker == Ranker::Dense && is_chosen => fail(
-            format!("ranker {ranker} needs --vectorizer dense, and it is {other}"),
-            "leave --vectorizer out: it follows from the ranker",
+            message![
+                format!("ranker {ranker} needs "),
+                &DECLARED.vectorizer,
+                format!(" dense, and it is {other}")
+            ],
+            message!["leave ", &DECLARED.vectorizer, " out: it follows from the ranker"],
         ),
         _ => Ok(ranker),
     }
@@ -152,7 +174,13 @@ fn dense(settings: &Settings) -> Result<Option<DenseSource>> {
     let endpoint = settings.endpoint.as_deref().filter(|_| embeds);
     Ok(match (settings.vectors.as_deref(), endpoint) {
         (Some(_), Some(_)) => {
-            bail!("--vectors and --endpoint cannot both be where vectors come from")
+            return Err(message![
+                &DECLARED.vectors,
+                " and ",
+                &DECLARED.endpoint,
+                " cannot both be where vectors come from"
+            ]
+            .into());
         }
         (Some(file), None) => Some(DenseSource::File {
             vectors: file.into(),
@@ -162,7 +190,12 @@ fn dense(settings: &Settings) -> Result<Option<DenseSource>> {
         (None, Some(url)) => {
             let Some(model) = settings.embedding_model.as_deref() else {
                 return fail(
-                    "--endpoint is set and --embedding-model is not",
+                    message![
+                        &DECLARED.endpoint,
+                        " is set and ",
+                        &DECLARED.embedding_model,
+                        " is not"
+                    ],
                     "name the model that the server embeds texts with",
                 );
             };
@@ -200,6 +233,6 @@ pub fn layout(settings: &Settings) -> Result<PromptLayout> {
         unused.push(&settings.max_cross_file_tokens);
     }
     let name = settings.prompt_style.get();
-    refuse_unused(&unused, &format!("prompt style {name}"), "--prompt-style")?;
+    refuse_unused(&unused, &format!("prompt style {name}"), &DECLARED.prompt_style)?;
     Ok(layout)
 }

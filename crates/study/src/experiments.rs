@@ -18,13 +18,15 @@ use repoformer_evaluate::score::Scoring;
 use repoformer_pipeline::{Completion, Experiment, Layout, Messages, PromptLayout, Until};
 use repoformer_store::artifact::header_path;
 use repoformer_text::language::Language;
+use repoformer_text::message;
+use repoformer_text::message::Message;
 
 use crate::choices::{
     check_named, completion, repos_dir, repos_dir_of_modes, repositories_in, warn_of_departures,
 };
 use crate::experiment_settings::{cuts, prompts, retrieval};
 use crate::fail;
-use crate::settings::{MetricName, Settings, StyleName};
+use crate::settings::{DECLARED, MetricName, Settings, StyleName};
 
 /// One experiment per task file; one without tasks where there is no file.
 pub fn experiments(settings: &Settings) -> Result<Vec<Experiment>> {
@@ -45,7 +47,9 @@ pub fn experiments_of(settings: &Settings, modes: &[Mode]) -> Result<Vec<(Experi
 fn open_experiments(settings: &Settings) -> Result<Vec<(Experiment, Settings)>> {
     let files = &settings.tasks;
     if files.len() > 1 && settings.benchmark.is_some() {
-        bail!("--benchmark names the folders of one task file, but there are {}", files.len());
+        let count = files.len();
+        let reason = format!(" names the folders of one task file, but there are {count}");
+        return Err(message![&DECLARED.benchmark, reason].into());
     }
     check_names(settings, files)?;
     let mut experiments = Vec::new();
@@ -132,7 +136,7 @@ fn check_names(settings: &Settings, files: &[PathBuf]) -> Result<()> {
                     other.display(),
                     file.display()
                 ),
-                "rename one, or run them one by one with --benchmark",
+                message!["rename one, or run them one by one with ", &DECLARED.benchmark],
             );
         }
     }
@@ -194,19 +198,30 @@ fn warn_of_cuts(settings: &Settings, set: &TaskSet) {
     let FunctionBodies { looked_at, found, unknown } = bodies;
     let is_known = settings.repos_dir.is_some();
     if asked.is_none() && bodies.are_unsure() {
-        let way = if is_known { "" } else { ", --repos-dir shows all of their files" };
-        settings.messages.warning(format!(
-            "{file}: {found} of the first {looked_at} holes are function bodies, and {unknown} more may be; predictions are cut by \
-             lines: --postprocess function-body cuts them as bodies{way}"
-        ).into());
+        let way = match is_known {
+            true => Message::default(),
+            false => message![", ", &DECLARED.repos_dir, " shows all of their files"],
+        };
+        settings.messages.warning(message![
+            format!(
+                "{file}: {found} of the first {looked_at} holes are function bodies, and {unknown} more may be; predictions are cut \
+                 by lines: "
+            ),
+            &DECLARED.postprocess,
+            " function-body cuts them as bodies",
+            way
+        ]);
     }
     let cut = set.tasks().iter().filter(|task| !task.has_whole_left()).count();
     if as_bodies && !is_known && cut > 0 {
         let total = set.tasks().len();
-        settings.messages.warning(format!(
-            "{file}: {cut} of {total} prompts show only the end of their file, so that function bodies may be cut wrongly: \
-             --repos-dir shows all of it"
-        ).into());
+        settings.messages.warning(message![
+            format!(
+                "{file}: {cut} of {total} prompts show only the end of their file, so that function bodies may be cut wrongly: "
+            ),
+            &DECLARED.repos_dir,
+            " shows all of it"
+        ]);
     }
 }
 
@@ -242,11 +257,14 @@ fn experiment(
     check_ranker(&retrieval.search.ranker, language)?;
     if prompts.align == Align::Signature && !retrieval.search.ranker.finds_definitions() {
         return fail(
-            format!(
-                "--align signature shows definitions, and ranker {} finds none",
-                retrieval.search.ranker
-            ),
-            "choose --ranker definitions, or fuse it: rrf:definitions,bm25",
+            message![
+                &DECLARED.align,
+                format!(
+                    " signature shows definitions, and ranker {} finds none",
+                    retrieval.search.ranker
+                )
+            ],
+            message!["choose ", &DECLARED.ranker, " definitions, or fuse it: rrf:definitions,bm25"],
         );
     }
     let scoring = asked_scoring(settings, tasks.as_ref().map_or(&[], |set| set.tasks()))?;
@@ -284,7 +302,7 @@ fn experiment(
 /// Refuses a ranker that is not defined for the language.
 pub fn check_ranker(ranker: &Ranker, language: Language) -> Result<()> {
     match ranker.refusal(language) {
-        Some(refusal) => fail(refusal, "choose another --ranker"),
+        Some(refusal) => fail(refusal, message!["choose another ", &DECLARED.ranker]),
         None => Ok(()),
     }
 }
@@ -453,7 +471,10 @@ fn stem(file: &Path) -> String {
 pub fn benchmark(settings: &Settings, file: Option<&Path>) -> Result<String> {
     if let Some(file) = file {
         if file.as_os_str().is_empty() {
-            return fail("--tasks names no file", "name a task file, or leave the flag out");
+            return fail(
+                message![&DECLARED.tasks, " names no file"],
+                message!["name a task file, or leave ", &DECLARED.tasks, " out"],
+            );
         }
         if file.is_dir() {
             return fail(format!("{}: this is a folder", file.display()), "name a task file in it");
@@ -479,7 +500,7 @@ pub fn benchmark(settings: &Settings, file: Option<&Path>) -> Result<String> {
     }
     fail(
         format!("'{name}' cannot name the benchmark's cache folders"),
-        "choose another with --benchmark",
+        message!["choose another with ", &DECLARED.benchmark],
     )
 }
 
@@ -487,8 +508,11 @@ pub fn benchmark(settings: &Settings, file: Option<&Path>) -> Result<String> {
 pub fn check_completable(experiment: &Experiment) -> Result<()> {
     if matches!(experiment.prompts.layout, PromptLayout::Attach) {
         return fail(
-            "--prompt-style attach writes tasks, not prompts that a model could complete",
-            "choose another --prompt-style",
+            message![
+                &DECLARED.prompt_style,
+                " attach writes tasks, not prompts that a model could complete"
+            ],
+            message!["choose another ", &DECLARED.prompt_style],
         );
     }
     Ok(())
@@ -516,7 +540,10 @@ pub fn completion_of(
     if let Some(server) = &completion.server
         && (server.until, server.asking.api) == (Until::Lines, Api::Chat)
     {
-        settings.messages.warning_once("--until lines: thoughts and sentences of a chat model count as lines until they end, so its code may be cut off".into());
+        settings.messages.warning_once(message![
+            &DECLARED.until,
+            " lines: thoughts and sentences of a chat model count as lines until they end, so its code may be cut off"
+        ]);
     }
     Ok(completion)
 }

@@ -38,9 +38,8 @@ pub mod test_results;
 #[cfg(test)]
 mod tests;
 
-use std::fmt::Display;
-
 use repoformer_store::error::Error;
+use repoformer_text::message;
 use repoformer_text::message::Message;
 use repoformer_text::names::{UnknownName, did_you_mean};
 use repoformer_text::tokenize::model::TokenizerError;
@@ -54,12 +53,16 @@ fn fail<T>(reason: impl Into<Message>, hint: impl Into<Message>) -> anyhow::Resu
 ///
 /// # Errors
 /// Always.
-pub fn unknown<T>(what: impl Display, given: &str, known: &[impl AsRef<str>]) -> anyhow::Result<T> {
+pub fn unknown<T>(
+    what: impl Into<Message>,
+    given: &str,
+    known: &[impl AsRef<str>],
+) -> anyhow::Result<T> {
     let names: Vec<&str> = known.iter().map(AsRef::as_ref).collect();
-    let reason = format!("{what} '{given}'; known: {}", names.join(", "));
+    let reason = message![what, format!(" '{given}'; known: {}", names.join(", "))];
     Err(match did_you_mean(given, names) {
         Some(hint) => Error::refused(reason, hint).into(),
-        None => anyhow::anyhow!(reason),
+        None => reason.into(),
     })
 }
 

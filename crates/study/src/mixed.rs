@@ -2,6 +2,8 @@
 
 use anyhow::Result;
 use repoformer_pipeline::Messages;
+use repoformer_text::message;
+use repoformer_text::message::UserChoice;
 
 use crate::fail;
 
@@ -15,7 +17,10 @@ pub fn check(differences: &[String], are_allowed: bool, messages: &dyn Messages)
         }
         _ => fail(
             format!("these cannot be compared fairly: {}", differences.join("; ")),
-            "make and score them with the same settings, or compare them all the same with --allow-mixed",
+            message![
+                "make and score them with the same settings, or compare them all the same under ",
+                UserChoice::MixedConditions
+            ],
         ),
     }
 }

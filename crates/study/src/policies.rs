@@ -21,7 +21,7 @@ use repoformer_pipeline::{
 };
 use repoformer_store::error::Error;
 use repoformer_text::message;
-use repoformer_text::message::Message;
+use repoformer_text::message::{Message, UserChoice};
 
 use crate::choices::seed;
 use crate::chosen::{Chosen, tell_of_shares, tell_threshold};
@@ -29,7 +29,7 @@ use crate::experiments::experiment_like;
 use crate::judged::{Judged, JudgedPolicy};
 use crate::report::ReportSource;
 use crate::server::{self, PolicyServer, policy_model, resumable};
-use crate::settings::{SettingValue, Settings, StyleName};
+use crate::settings::{DECLARED, SettingValue, Settings, StyleName};
 use crate::stage_log::StageLog;
 use crate::{fail, hint_of, message_of};
 
@@ -74,14 +74,20 @@ impl Policies {
         let has_self = chosen.iter().any(|one| one.policy.asks_model());
         if !probabilities.is_empty() && !has_self {
             return fail(
-                "--probabilities is for policy self, which is not among the policies",
-                "add --policy self@0.5, or leave it out",
+                message![
+                    UserChoice::ProbabilitiesFile,
+                    " is for policy self, which is not among the policies"
+                ],
+                message!["add ", &DECLARED.policy, " self@0.5, or leave it out"],
             );
         }
         if samples.is_some() && !chosen.iter().any(|one| one.policy == Policy::Entropy) {
             return fail(
-                "--samples-from is for policy entropy, which is not among the policies",
-                "add --policy entropy@1.0, or leave it out",
+                message![
+                    UserChoice::SamplesFile,
+                    " is for policy entropy, which is not among the policies"
+                ],
+                message!["add ", &DECLARED.policy, " entropy@1.0, or leave it out"],
             );
         }
         for path in probabilities.iter().chain(samples) {
@@ -297,8 +303,11 @@ impl Policies {
         if let Some(own) = policy_server(settings)? {
             if !self.asks() {
                 return fail(
-                    "--policy-endpoint is for policy self, which is not among the policies",
-                    "add --policy self, or leave it out",
+                    message![
+                        &DECLARED.policy_endpoint,
+                        " is for policy self, which is not among the policies"
+                    ],
+                    message!["add ", &DECLARED.policy, " self, or leave it out"],
                 );
             }
             server::greet(&policy_model(settings, &own)?, &*self.messages)?;
@@ -352,13 +361,23 @@ fn policy_server(settings: &Settings) -> Result<Option<PolicyServer>> {
         (Some(url), Some(name)) => (url, name),
         (Some(_), None) => {
             return fail(
-                "--policy-endpoint is set and --policy-model-name is not",
+                message![
+                    &DECLARED.policy_endpoint,
+                    " is set and ",
+                    &DECLARED.policy_model_name,
+                    " is not"
+                ],
                 "name the model that policy self asks",
             );
         }
         (None, Some(_)) => {
             return fail(
-                "--policy-model-name is set and --policy-endpoint is not",
+                message![
+                    &DECLARED.policy_model_name,
+                    " is set and ",
+                    &DECLARED.policy_endpoint,
+                    " is not"
+                ],
                 "name its server, or the completion's where that has both models",
             );
         }
@@ -394,19 +413,29 @@ impl Decisions {
     fn refusal(&self) -> Option<Message> {
         match self {
             Self::Known { .. } => None,
-            Self::NoServer => Some(
-                "it asks a model on a server, which was trained to decide: --endpoint URL --model NAME with its \
-                 --prompt-style, or --policy-endpoint URL --policy-model-name NAME"
-                    .into(),
-            ),
-            Self::NoStyle => Some(
-                "RepoCoder's prompts have no token that asks for retrieval: name the model's --prompt-style"
-                    .into(),
-            ),
+            Self::NoServer => Some(message![
+                "it asks a model on a server, which was trained to decide: ",
+                &DECLARED.endpoint,
+                " URL ",
+                &DECLARED.model,
+                " NAME with its ",
+                &DECLARED.prompt_style,
+                ", or ",
+                &DECLARED.policy_endpoint,
+                " URL ",
+                &DECLARED.policy_model_name,
+                " NAME"
+            ]),
+            Self::NoStyle => Some(message![
+                "RepoCoder's prompts have no token that asks for retrieval: name the model's ",
+                &DECLARED.prompt_style
+            ]),
             Self::Failed(error) => Some(match (error.downcast_ref::<Error>(), hint_of(error)) {
-                (Some(unknown @ Error::UnknownToken { .. }), _) => {
-                    format!("{unknown}; name the model's tokenizer.json with --tokenizer FILE").into()
-                }
+                (Some(unknown @ Error::UnknownToken { .. }), _) => message![
+                    format!("{unknown}; name the model's tokenizer.json with "),
+                    &DECLARED.tokenizer,
+                    " FILE"
+                ],
                 (_, Some(hint)) => message![message_of(error), "; ", hint],
                 (_, None) => message_of(error),
             }),

@@ -21,12 +21,14 @@ use repoformer_pipeline::{
 use repoformer_store::artifact::{digest, parameters, write_file};
 use repoformer_store::files;
 use repoformer_store::manifest::{Manifest, write_document};
+use repoformer_text::message;
+use repoformer_text::message::UserChoice;
 use serde_json::Value;
 
 use crate::choices::{completed_modes, completion, page_in, set_profile};
 use crate::experiments::of_kind;
 use crate::scoring::{scoring, warn_of_ends};
-use crate::settings::Settings;
+use crate::settings::{DECLARED, Settings};
 use crate::{fail, mixed, unknown};
 
 /// Files of a report: its page, and the folder of its figures.
@@ -168,7 +170,12 @@ pub fn of_cache(experiment: &Experiment, settings: &Settings) -> Result<Vec<Repo
     if sources.is_empty() {
         return fail(
             "the cache holds no predictions to report on",
-            "make them with `repoformer run` or `complete`, or name files with --predictions NAME=FILE",
+            message![
+                UserChoice::CompletePrompts,
+                ", or choose each ",
+                UserChoice::PredictionsFile,
+                " as NAME=FILE"
+            ],
         );
     }
     Ok(sources)
@@ -184,7 +191,9 @@ pub fn make(
     let messages = &*experiment.messages;
     check_names(&sources, making)?;
     let Some(tasks) = &experiment.tasks else {
-        bail!("--tasks is not set, so there is nothing to report on")
+        return Err(
+            message![&DECLARED.tasks, " is not set, so there is nothing to report on"].into()
+        );
     };
     let mut manifest = Manifest::new("report");
     manifest.input("tasks", &tasks.path)?;
@@ -293,7 +302,7 @@ fn executed(
         if found.is_empty() && given.contains('=') {
             return fail(
                 format!("{path}: no executions of '{name}'"),
-                "write them with `eval --exec --per-task --format jsonl`",
+                message!["make the ", UserChoice::UnitTestResults, " for it"],
             );
         }
         let numbered = executed::join(Path::new(path), &found, tasks)?;
@@ -309,7 +318,7 @@ fn executed(
                     "{path}: holds the test results of other predictions than {}",
                     source.predictions.display()
                 ),
-                "run the tests of these: `eval --exec --per-task --format jsonl -o FILE`",
+                message!["make the ", UserChoice::UnitTestResults, " for these"],
             );
         }
         all.extend(found);
@@ -323,17 +332,18 @@ fn check_names(sources: &[ReportSource], making: &Making) -> Result<()> {
         if names[..number].contains(name) {
             return fail(
                 format!("two predictions have the name '{name}'"),
-                "name them: --predictions NAME=FILE",
+                message!["choose each ", UserChoice::PredictionsFile, " as NAME=FILE"],
             );
         }
     }
     for given in &making.exec {
         if let Some((of, _)) = named(given).filter(|(of, _)| !names.contains(of)) {
-            return unknown(format!("--exec '{given}': unknown system"), of, &names);
+            let system = format!(" '{given}': unknown system");
+            return unknown(message![UserChoice::TestResultsFile, system], of, &names);
         }
     }
     if let Some(name) = making.baseline.as_ref().filter(|name| !names.contains(&name.as_str())) {
-        return unknown("unknown --baseline", name, &names);
+        return unknown(message!["unknown ", UserChoice::Baseline], name, &names);
     }
     Ok(())
 }

@@ -7,6 +7,8 @@ use repoformer_evaluate::report::{IndexPage, PageLink};
 use repoformer_pipeline::{Experiment, Messages};
 use repoformer_store::artifact::write_file;
 use repoformer_store::files;
+use repoformer_text::message;
+use repoformer_text::message::UserChoice;
 
 use crate::choices::page_in;
 use crate::fail;
@@ -40,8 +42,12 @@ impl Reports {
         let other = reports.index().filter(|index| index.exists() && !is_own_index(index));
         if let Some(index) = other {
             return fail(
-                format!("{}: --report would overwrite this page", index.display()),
-                "name another folder: --report=DIR; a page that links the reports is written into it",
+                message![
+                    format!("{}: a ", index.display()),
+                    UserChoice::ReportOfRun,
+                    " would overwrite this page"
+                ],
+                "name another folder; a page that links the reports is written into it",
             );
         }
         Ok(reports)

@@ -16,11 +16,13 @@ use repoformer_pipeline::{
     Completion, Experiment, Latency, Messages, PromptTotals, SearchTime, prompt_totals,
 };
 use repoformer_store::frame::ColumnType::{Flag, Integer, Number, Text};
+use repoformer_text::message;
+use repoformer_text::message::{Message, UserChoice};
 use serde_json::{Value, json};
 
 use crate::paper::{Measured, Tasks};
 use crate::policies::Selected;
-use crate::settings::{Departure, Settings};
+use crate::settings::{DECLARED, Departure, Settings};
 
 /// One row of the table.
 #[derive(Debug, Clone)]
@@ -206,20 +208,23 @@ pub fn tell_of_untimed(
         return;
     };
     let path = experiment.paths().predictions(mode, &completion.model);
-    let (why, way_out) = match completion.is_embedded() {
+    let (why, way_out): (_, Message) = match completion.is_embedded() {
         true => (
             "they were made without timing",
-            format!("delete {} to make and time them again", path.display()),
+            format!("delete {} to make and time them again", path.display()).into(),
         ),
         false => (
             "a batch answered, or an earlier run kept the answer to its last token",
-            "a new --journal asks and times again".to_owned(),
+            message!["a new ", &DECLARED.journal, " asks and times again"],
         ),
     };
-    messages.note(format!(
-        "{} {}: {untimed} of {all} completions have no time, so their mean is left out: {why}; {way_out}",
-        row.benchmark, row.mode
-    ).into());
+    messages.note(message![
+        format!(
+            "{} {}: {untimed} of {all} completions have no time, so their mean is left out: {why}; ",
+            row.benchmark, row.mode
+        ),
+        way_out
+    ]);
 }
 
 /// Mean of these values, if there are any and all are known.
@@ -281,10 +286,13 @@ pub fn compare_with_always(rows: &mut [Row]) {
 pub fn tell_of_crowds(rows: &[Row], messages: &dyn Messages) {
     let most = rows.iter().filter(|row| row.latency_ms.is_some()).map(|row| row.at_once).max();
     if let Some(most @ 2..) = most {
-        messages.note(format!(
-            "completions were timed with up to {most} at once; --concurrency 1 (a server) or --threads 1 (the embedded model), with an \
-             empty cache, times each alone"
-        ).into());
+        messages.note(message![
+            format!("completions were timed with up to {most} at once; "),
+            &DECLARED.concurrency,
+            " 1 (a server) or ",
+            &DECLARED.threads,
+            " 1 (the embedded model), with an empty cache, times each alone"
+        ]);
     }
 }
 
@@ -304,12 +312,16 @@ pub fn warn_of_gaps(rows: &[Row], messages: &dyn Messages) {
         let same = rows.iter().filter(|other| other.benchmark == row.benchmark);
         let most = same.map(Row::count).max().unwrap_or(0);
         if row.count() < most {
-            messages.warning(format!(
-                "{} {}: only {} of {most} tasks have a prediction, so its row is not comparable with the others; `compare` pairs tasks",
-                row.benchmark,
-                row.mode,
-                row.count()
-            ).into());
+            messages.warning(message![
+                format!(
+                    "{} {}: only {} of {most} tasks have a prediction, so its row is not comparable with the others; a ",
+                    row.benchmark,
+                    row.mode,
+                    row.count()
+                ),
+                UserChoice::Comparison,
+                " pairs tasks"
+            ]);
         }
     }
 }

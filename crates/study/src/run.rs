@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use repoformer_core::retrieve::{Mode, REPOCODER_MODES};
 use repoformer_evaluate::statistics::Resampling;
 use repoformer_evaluate::table::Printable;
@@ -12,6 +12,8 @@ use repoformer_pipeline as pipeline;
 use repoformer_pipeline::{
     Completion, Experiment, Layout, Messages, PlanVerdict, Planned, has_predictions,
 };
+use repoformer_text::message;
+use repoformer_text::message::UserChoice;
 
 use crate::choices::{modes, page_in, resampling, seed};
 use crate::experiments::{
@@ -27,7 +29,7 @@ use crate::report::{self, Making, Written};
 use crate::reports::{Reports, report_folder};
 use crate::rows::{self, ResultRows, Row};
 use crate::scoring::{scoring, warn_of_ends};
-use crate::settings::Settings;
+use crate::settings::{DECLARED, Settings};
 use crate::stage_log::StageLog;
 use crate::stages::run_stages;
 use crate::test_results::TestResults;
@@ -135,7 +137,10 @@ pub fn run(settings: &Settings, request: RunRequest) -> Result<FinishedRun> {
 fn sizes(settings: &Settings, request: &RunRequest) -> Result<FinishedRun> {
     check(settings, request)?;
     if request.is_dry {
-        return fail("--dry-run is not used by sizes, which makes no artifact", "leave it out");
+        return fail(
+            message![UserChoice::DryRun, " is not used by sizes, which makes no artifact"],
+            "leave it out",
+        );
     }
     Ok(FinishedRun { result: RunResult::Sizes(paper::sizes(settings)?), after: None })
 }
@@ -146,15 +151,16 @@ fn check(settings: &Settings, request: &RunRequest) -> Result<Option<PaperResult
     let is_sizes = settings.paper.as_deref() == Some(paper::SIZES);
     let is_walk = paper.as_ref().is_some_and(PaperResult::is_walk);
     let unused = [
-        ("report", request.report.is_some(), is_sizes || is_walk),
-        ("exec", !request.exec.is_empty(), is_sizes || is_walk),
-        ("probabilities", !request.probabilities.is_empty(), is_sizes),
-        ("samples-from", request.samples.is_some(), is_sizes),
+        (UserChoice::ReportOfRun, request.report.is_some(), is_sizes || is_walk),
+        (UserChoice::TestResultsFile, !request.exec.is_empty(), is_sizes || is_walk),
+        (UserChoice::ProbabilitiesFile, !request.probabilities.is_empty(), is_sizes),
+        (UserChoice::SamplesFile, request.samples.is_some(), is_sizes),
     ];
-    if let Some((flag, ..)) = unused.iter().find(|(_, is_given, is_unused)| *is_given && *is_unused)
+    if let Some((choice, ..)) =
+        unused.iter().find(|(_, is_given, is_unused)| *is_given && *is_unused)
     {
         let name = settings.paper.as_deref().unwrap_or_default();
-        return fail(format!("--{flag} is not used by {name}"), "leave it out");
+        return fail(message![*choice, format!(" is not used by {name}")], "leave it out");
     }
     Ok(paper)
 }
@@ -243,7 +249,8 @@ impl<'a> Run<'a> {
         }
         for (experiment, settings) in &experiments {
             if experiment.tasks.is_none() {
-                bail!("--tasks is not set, so there is nothing to complete");
+                let reason = " is not set, so there is nothing to complete";
+                return Err(message![&DECLARED.tasks, reason].into());
             }
             check_completable(experiment)?;
             if let Some(PaperResult::Table(table)) = &self.paper {

@@ -7,8 +7,9 @@ use repoformer_core::metrics::Metric;
 use repoformer_evaluate::conditions::made_with;
 use repoformer_evaluate::score::Scoring;
 use repoformer_pipeline::{Experiment, Messages, Until};
+use repoformer_text::message;
 
-use crate::settings::Settings;
+use crate::settings::{DECLARED, Settings};
 
 /// Scoring for a command that shows `further` metrics after the default one, unless the settings choose metrics.
 pub fn scoring(settings: &Settings, experiment: &Experiment, further: &[Metric]) -> Scoring {
@@ -28,11 +29,15 @@ pub fn warn_of_ends(path: &Path, scoring: &Scoring, messages: &dyn Messages) -> 
     let is_short = made_with(path)?.get("until").is_some_and(|until| until == Until::Lines.name());
     let longer = scoring.recipes().find(|(_, recipe)| !recipe.is_of_lines());
     if let Some((metric, recipe)) = longer.filter(|_| is_short) {
-        messages.warning_once(format!(
-            "{}: these completions end after as many lines as the target has, and {metric} cuts by {recipe}, which may look at more; \
-             complete with --until tokens for it",
-            path.display()
-        ).into());
+        messages.warning_once(message![
+            format!(
+                "{}: these completions end after as many lines as the target has, and {metric} cuts by {recipe}, which may look at \
+                 more; complete with ",
+                path.display()
+            ),
+            &DECLARED.until,
+            " tokens for it"
+        ]);
     }
     Ok(())
 }

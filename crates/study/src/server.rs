@@ -11,10 +11,11 @@ use repoformer_models::endpoint::{
 use repoformer_models::server::{Sending, changing_template};
 use repoformer_pipeline::{Asked, Completion, Messages, Server, file_name};
 use repoformer_store::error::Error;
+use repoformer_text::message;
 
 use crate::choices::completion;
 use crate::fail;
-use crate::settings::{SettingValue, Settings, StyleName};
+use crate::settings::{DECLARED, SettingValue, Settings, StyleName};
 
 /// The model that completes: the embedded one, or a server's. `seed` is the first sample's; by batch, no server is asked.
 pub fn model(settings: &Settings, seed: Option<u64>, by_batch: bool) -> Result<Completion> {
@@ -24,18 +25,33 @@ pub fn model(settings: &Settings, seed: Option<u64>, by_batch: bool) -> Result<C
     if !completion.is_embedded() || is_named || by_batch {
         if settings.max_lines.is_chosen() {
             return fail(
-                "--max-lines is for the embedded model; a model on a server is limited by tokens and stop texts",
-                "use --max-tokens and --stop; scores cut completions to the target's lines",
+                message![
+                    &DECLARED.max_lines,
+                    " is for the embedded model; a model on a server is limited by tokens and stop texts"
+                ],
+                message![
+                    "use ",
+                    &DECLARED.max_tokens,
+                    " and ",
+                    &DECLARED.stop,
+                    "; scores cut completions to the target's lines"
+                ],
             );
         }
         let asking = asking(settings, &completion.model, seed);
         let connected = Connected { url: settings.endpoint.as_deref(), key_variable: None };
         completion.server = Some(server(settings, asking, connected, by_batch)?);
         completion.max_lines = None;
-    } else if let Some(key) = settings.chosen_for_server() {
+    } else if let Some(setting) = settings.chosen_for_server() {
         return fail(
-            format!("--{key} is for a model on a server; the embedded model is in use"),
-            "name the server and its model with --endpoint and --model, or leave it out",
+            message![setting, " is for a model on a server; the embedded model is in use"],
+            message![
+                "name the server and its model with ",
+                &DECLARED.endpoint,
+                " and ",
+                &DECLARED.model,
+                ", or leave it out"
+            ],
         );
     }
     completion.check()?;
@@ -131,13 +147,19 @@ fn server(
 fn check(asking: &CompletionRequest) -> Result<()> {
     if asking.temperature == 0.0 && asking.samples > 1 {
         return fail(
-            "--samples asks for several completions, but greedy ones are all alike",
-            "add --temperature 1",
+            message![
+                &DECLARED.samples,
+                " asks for several completions, but greedy ones are all alike"
+            ],
+            message!["add ", &DECLARED.temperature, " 1"],
         );
     }
     if asking.stop.iter().any(String::is_empty) {
         return fail(
-            "--stop is empty, and would end every completion before its first token",
+            message![
+                &DECLARED.stop,
+                " is empty, and would end every completion before its first token"
+            ],
             "leave it out; is a shell variable not set?",
         );
     }
@@ -148,8 +170,15 @@ fn endpoint(settings: &Settings, model: &str, connected: Connected<'_>) -> Resul
     let Connected { url, key_variable } = connected;
     let Some(url) = url else {
         return fail(
-            format!("--endpoint is not set, and model {model} is not the embedded one"),
-            "name the server that has it, such as --endpoint http://localhost:8080",
+            message![
+                &DECLARED.endpoint,
+                format!(" is not set, and model {model} is not the embedded one")
+            ],
+            message![
+                "name the server that has it, such as ",
+                &DECLARED.endpoint,
+                " http://localhost:8080"
+            ],
         );
     };
     let timeout = Duration::from_secs_f64(*settings.request_timeout);

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use repoformer_core::retrieve::Mode;
 use repoformer_core::task::TaskSet;
 use repoformer_evaluate::conditions::are_chat_answers;
@@ -12,12 +12,13 @@ use repoformer_pipeline::{
     Completion, Experiment, StageReport, cached_predictions, has_predictions,
 };
 use repoformer_text::message;
+use repoformer_text::message::UserChoice;
 
 use crate::choices::completion;
 use crate::experiments::of_kind;
 use crate::fail;
 use crate::server::resumable;
-use crate::settings::Settings;
+use crate::settings::{DECLARED, Settings};
 use crate::stage_log::StageLog;
 
 /// Part of an experiment that a stage works on; without it, the stage has no work.
@@ -191,7 +192,9 @@ pub fn read_predictions(
     named: Option<&Path>,
 ) -> Result<JoinedPredictions> {
     let (Some(tasks), Some(all)) = (&experiment.tasks, experiment.all_tasks()) else {
-        bail!("predictions need the --tasks that they belong to")
+        return Err(
+            message!["predictions need the ", &DECLARED.tasks, " that they belong to"].into()
+        );
     };
     let shard = experiment.layout.shard;
     let path = match named {
@@ -203,7 +206,11 @@ pub fn read_predictions(
             if shard.is_some() && !whole.has(&path) {
                 return fail(
                     format!("{}: the predictions of all shards are missing", path.display()),
-                    "put those of the shards together with `repoformer merge`, or name a file with --predictions",
+                    message![
+                        UserChoice::MergeShards,
+                        ", or choose a ",
+                        UserChoice::PredictionsFile
+                    ],
                 );
             }
             cached_predictions(whole, first, &completion)?

@@ -7,6 +7,8 @@ use anyhow::Result;
 use repoformer_core::retrieve::Mode;
 use repoformer_evaluate::executed::{Executed, is_of, read_executed};
 use repoformer_pipeline::{Completion, Experiment};
+use repoformer_text::message;
+use repoformer_text::message::UserChoice;
 
 use crate::fail;
 use crate::policies::Selected;
@@ -30,8 +32,11 @@ impl TestResults {
         for given in given {
             let Some((mode, path)) = given.split_once('=') else {
                 return fail(
-                    format!("--exec '{given}' does not say which mode's results these are"),
-                    "name it: --exec rg1=FILE",
+                    message![
+                        UserChoice::TestResultsFile,
+                        format!(" '{given}' does not say which mode's results these are")
+                    ],
+                    "name it: rg1=FILE",
                 );
             };
             repoformer_store::jsonl::open(path.as_ref())?;
@@ -49,8 +54,12 @@ impl TestResults {
             return Ok(());
         }
         fail(
-            "--exec has the results of one mode, and tables and figures of the paper compare two",
-            "give both: --exec none=FILE --exec rg1=FILE",
+            message![
+                "each ",
+                UserChoice::TestResultsFile,
+                " is of one mode, and tables and figures of the paper compare two"
+            ],
+            "give both: none=FILE and rg1=FILE",
         )
     }
 
@@ -117,7 +126,7 @@ impl TestResults {
                     "{}: holds no test results of these predictions of mode {mode}",
                     path.display()
                 ),
-                "run their tests: `eval --exec --per-task --format jsonl -o FILE`, with this run's settings",
+                message!["make the ", UserChoice::UnitTestResults, " with this run's settings"],
             ),
         }
     }

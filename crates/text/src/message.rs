@@ -211,6 +211,36 @@ pub enum UserChoice {
     IsolationAuto,
     /// Running tests without isolation.
     IsolationOff,
+    /// File of the probabilities of a model's decisions.
+    ProbabilitiesFile,
+    /// Results of unit tests, by mode or system.
+    TestResultsFile,
+    /// Report of a run.
+    ReportOfRun,
+    /// Planning a run.
+    DryRun,
+    /// Comparing what was made under different conditions.
+    MixedConditions,
+    /// System that others are compared with.
+    Baseline,
+    /// Run on a repository that comes along.
+    Demonstration,
+    /// Completing prompts.
+    CompletePrompts,
+    /// Putting the parts of all shards together.
+    MergeShards,
+    /// Comparing predictions task by task.
+    Comparison,
+    /// Sweeping thresholds of a policy.
+    PolicySweep,
+    /// Listing every setting.
+    ListOfSettings,
+    /// Which files of a repository are read.
+    Walk,
+    /// Tokenizer of a model.
+    Tokenizer,
+    /// Scores of what retrieval finds.
+    RetrievalScores,
 }
 
 named! {
@@ -308,6 +338,21 @@ named! {
     Postprocessing = "postprocessing",
     IsolationAuto = "the isolation that this system allows",
     IsolationOff = "isolation is off",
+    ProbabilitiesFile = "file of probabilities",
+    TestResultsFile = "file of test results",
+    ReportOfRun = "report",
+    DryRun = "dry run",
+    MixedConditions = "mixed conditions",
+    Baseline = "baseline",
+    Demonstration = "demonstration",
+    CompletePrompts = "complete the prompts",
+    MergeShards = "put the shards together",
+    Comparison = "comparison",
+    PolicySweep = "policy sweep",
+    ListOfSettings = "list of all settings",
+    Walk = "walk",
+    Tokenizer = "tokenizer",
+    RetrievalScores = "scores of retrieval",
 }
 
 /// A run of a stage, which makes an artifact.
@@ -342,6 +387,8 @@ pub enum MessagePart {
     Choice(UserChoice),
     /// A stage that the user can run.
     Stage(StageRun),
+    /// A setting, by its key.
+    Setting(&'static str),
 }
 
 impl fmt::Display for MessagePart {
@@ -350,6 +397,7 @@ impl fmt::Display for MessagePart {
             Self::Text(text) => f.write_str(text),
             Self::Choice(choice) => f.write_str(choice.name()),
             Self::Stage(stage) => stage.fmt(f),
+            Self::Setting(key) => f.write_str(key),
         }
     }
 }
@@ -366,7 +414,7 @@ impl Message {
         &self.parts
     }
 
-    /// Adds text, a choice, a stage or another message.
+    /// Adds text, a choice, a stage, a setting or another message.
     pub fn push(&mut self, more: impl Into<Self>) {
         for part in more.into().parts {
             match (self.parts.last_mut(), part) {
@@ -435,6 +483,15 @@ impl From<UserChoice> for Message {
     }
 }
 
+impl From<MessagePart> for Message {
+    fn from(part: MessagePart) -> Self {
+        match part {
+            MessagePart::Text(text) => text.into(),
+            part => Self { parts: vec![part] },
+        }
+    }
+}
+
 impl From<&StageRun> for Message {
     fn from(stage: &StageRun) -> Self {
         Self { parts: vec![MessagePart::Stage(stage.clone())] }
@@ -447,7 +504,7 @@ impl From<&Message> for Message {
     }
 }
 
-/// Puts a [`Message`] together of texts, choices, stages and other messages.
+/// Puts a [`Message`] together of texts, choices, stages, settings and other messages.
 #[macro_export]
 macro_rules! message {
     ($($part:expr),+ $(,)?) => {{
@@ -489,6 +546,16 @@ mod tests {
     }
 
     #[test]
+    fn a_setting_is_its_key_and_stays_apart_from_its_value() {
+        let ranker = MessagePart::Setting("ranker");
+        let message = message!["choose ", ranker.clone(), " dense"];
+        assert_eq!(message.to_string(), "choose ranker dense");
+        let [_, of, MessagePart::Text(value)] = message.parts() else { panic!("{message:?}") };
+        assert_eq!((of, &**value), (&ranker, " dense"));
+        assert_ne!(Message::from("ranker"), ranker.into());
+    }
+
+    #[test]
     fn texts_in_a_row_are_one_part() {
         assert_eq!(message!["a", "b"], Message::from("ab"));
         assert_eq!(message!["a", ""], Message::from("a"));
@@ -500,6 +567,8 @@ mod tests {
             Message::join([message!["a"], UserChoice::Journal.into()], "b"),
             message!["ab", UserChoice::Journal]
         );
+        assert_eq!(message!["a", MessagePart::Text("b".into())], Message::from("ab"));
+        assert_eq!(Message::from(MessagePart::Text(String::new())), Message::default());
         assert_eq!(Message::join([], "b"), Message::default());
         assert_eq!(Message::from(""), Message::default());
         assert_eq!(message!["", UserChoice::Journal, ""], UserChoice::Journal.into());

@@ -13,6 +13,7 @@ use repoformer_formats::label::InstanceRequest;
 use repoformer_study::choices::{
     other_languages, repos_dir, repositories_in, seed, warn_of_some_departures,
 };
+use repoformer_text::message;
 
 use crate::commands::exclusions::{ExclusionFlags, warn_of_unmatched};
 use crate::commands::session::{DrawnFrom, check_drawing, open};
@@ -216,7 +217,7 @@ pub(super) fn draw_instances(args: &LabelSampleArgs, settings: &Settings) -> Res
         };
         let others = others.unwrap_or("--language names another language".into());
         let filter = "--no-filter also uses repositories whose files do not import one another";
-        return fail("no instance could be drawn", format!("{filter}; {others}"));
+        return fail("no instance could be drawn", message![filter, "; ", others]);
     }
     output.finish()?;
     request.write_manifest(&drawn, &args.output)?;

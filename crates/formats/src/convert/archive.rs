@@ -121,7 +121,7 @@ fn distribute(path: &Path, folders: &mut Folders, conversion: &mut Conversion) -
         }
         conversion.notes.push(format!(
             "{shown}: used as one repository, '{name}', for it has {signs}; unpack it yourself if its folders are repositories"
-        ));
+        ).into());
         return Ok(());
     }
     let Ok(found) = RepositoryFolders::below(&folders.unpacked()) else {

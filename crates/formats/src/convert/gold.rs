@@ -5,6 +5,8 @@ use repoformer_core::task::{TargetDefinition, Task, TaskFiles};
 use repoformer_text::language::syntax::Syntax;
 use repoformer_text::language::{Grammar, Language};
 use repoformer_text::lines::{Lines, strip};
+use repoformer_text::message;
+use repoformer_text::message::{Message, UserChoice};
 
 /// Counts of the dependencies of a file of records.
 #[derive(Debug, Default)]
@@ -34,12 +36,17 @@ impl Gold {
     }
 
     /// A note on the dependencies.
-    pub(super) fn note(&self) -> Option<String> {
+    pub(super) fn note(&self) -> Option<Message> {
         (self.named > 0).then(|| {
-            format!(
-                "{} of {} dependencies in other files are functions, classes, methods or variables that were found; they are the definitions that `eval --retrieval` looks for",
-                self.found, self.named
-            )
+            message![
+                format!(
+                    "{} of {} dependencies in other files are functions, classes, methods or variables that were found; they are the \
+                     definitions that ",
+                    self.found, self.named
+                ),
+                UserChoice::RetrievalScores,
+                " look for"
+            ]
         })
     }
 }

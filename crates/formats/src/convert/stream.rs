@@ -70,7 +70,7 @@ pub struct Conversion {
     /// Warnings of things that were dropped or are missing.
     pub warnings: Vec<Message>,
     /// Notes on what was decided.
-    pub notes: Vec<String>,
+    pub notes: Vec<Message>,
 }
 
 /// Puts the folders of a file's repositories in their places, unless no file was written.
@@ -89,7 +89,9 @@ pub(super) fn finish(
     conversion.records = placed.files;
     let names = placed.same.iter().map(|name| dir.join(name));
     conversion.notes.extend(
-        names.map(|place| format!("{}: was there already, with the same files", place.display())),
+        names
+            .map(|place| format!("{}: was there already, with the same files", place.display()))
+            .map(Message::from),
     );
     let reason = "is there already, with other files; remove it or choose another -o";
     let refused = placed.refused.iter().map(|name| dir.join(name));

@@ -15,6 +15,8 @@ use repoformer_store::jsonl::{self, Object};
 use repoformer_store::manifest::{
     Manifest, SHARD, beside, forget_beside, read_beside, write_beside,
 };
+use repoformer_text::message;
+use repoformer_text::message::UserChoice;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -104,7 +106,13 @@ impl ShardFile {
     fn read(path: &Path) -> Result<Self> {
         let mut manifest = read_beside(path)?;
         let refused = |reason: &str| {
-            let hint = "write it with --shard I/N and -o FILE; keep FILE.manifest.json beside it";
+            let hint = message![
+                "write it for a ",
+                UserChoice::Shard,
+                ", with an ",
+                UserChoice::OutputPath,
+                "; keep its FILE.manifest.json beside it"
+            ];
             Error::artifact(path, reason, hint)
         };
         if !path.is_file() {

@@ -6,6 +6,8 @@ use repoformer_core::label::verbalize::{SequenceFiles, Split, lines_of};
 use repoformer_store::artifact::{digest, write_file};
 use repoformer_store::error::{Error, Result};
 use repoformer_store::files;
+use repoformer_text::message;
+use repoformer_text::message::UserChoice;
 
 use super::{Merged, ShardFile, interleave, parts_of_one_whole};
 
@@ -29,7 +31,8 @@ pub fn merge_sequences(folders: &[PathBuf], output: &Path) -> Result<Merged> {
     }
     let Some(part) = parts.iter().find_map(|(_, parts)| parts.first()) else {
         let reason = "holds no training sequences";
-        let hint = "name the folders that `label verbalize --shard I/N` wrote";
+        let hint =
+            message!["name the folders of training sequences, one for each ", UserChoice::Shard];
         return Err(Error::artifact(folders.first().map_or(output, |folder| folder), reason, hint));
     };
     let beside = BESIDE.map(|(name, input)| beside(part, name, input));

@@ -17,6 +17,8 @@ use repoformer_evaluate::table::{
     NamedColumn, Printable, Table, columns, distinct, fixed, or_dash,
 };
 use repoformer_store::frame::ColumnType::{Number, Text};
+use repoformer_text::message;
+use repoformer_text::message::{Message, UserChoice};
 use serde_json::{Map, Value, json};
 
 use super::facts::{Fact, facts};
@@ -58,7 +60,11 @@ impl Figure {
         if !(modes.contains(&Mode::Without) && retrieves) {
             return fail(
                 format!("{name} compares completions without and with retrieval"),
-                "add --mode none,rg1, or none,given for tasks that carry their contexts",
+                message![
+                    "add ",
+                    &DECLARED.mode,
+                    " none,rg1, or none,given for tasks that carry their contexts"
+                ],
             );
         }
         let counts = [
@@ -78,14 +84,14 @@ impl Figure {
         }
         if settings.paper_model.is_some() {
             return fail(
-                format!("--paper-model is for tables, and {name} is a figure"),
+                message![&DECLARED.paper_model, format!(" is for tables, and {name} is a figure")],
                 "leave it out: what the paper says of the figure stands below it",
             );
         }
         if !settings.beside.is_empty() && !matches!(self.number, 3 | 6 | 7 | 10) {
             return fail(
                 format!("{name} shows one model"),
-                "leave --beside out; figures 3, 6, 7 and 10 show several",
+                message!["leave ", &DECLARED.beside, " out; figures 3, 6, 7 and 10 show several"],
             );
         }
         Ok(self)
@@ -165,11 +171,11 @@ impl Figure {
     }
 
     /// Refuses a figure for which no policy has scores.
-    fn decided<T>(&self, found: Vec<T>, hint: &str) -> Result<Vec<T>> {
+    fn decided<T>(&self, found: Vec<T>, hint: Message) -> Result<Vec<T>> {
         if found.is_empty() {
             return fail(
                 format!("{} shows decisions, and no policy could decide", self.name()),
-                hint.to_owned(),
+                hint,
             );
         }
         Ok(found)
@@ -204,7 +210,7 @@ impl Figure {
                 of_tasks.push((panel, series(panels, panel, model), by.clone(), same));
             }
         }
-        let of_tasks = self.decided(of_tasks, DECIDE)?;
+        let of_tasks = self.decided(of_tasks, decide())?;
         drawing.columns = ["n", "worse %", "same %", "better %"].map(String::from).to_vec();
         drawing.columns.extend(bucket_names());
         for (panel, name, by, gained) in &of_tasks {
@@ -244,7 +250,7 @@ impl Figure {
             let policy = panel.judged.deciding()?;
             policy.probabilities.is_some().then_some((panel, policy))
         });
-        for (panel, policy) in self.decided(decided.collect(), DECIDE)? {
+        for (panel, policy) in self.decided(decided.collect(), decide())? {
             let curve = panel.curve(policy, &THRESHOLDS.map(Threshold::Above));
             let mut points: Vec<&SweepPoint> = curve.points.iter().collect();
             points.sort_by(|a, b| a.threshold.total_cmp(&b.threshold));
@@ -306,7 +312,7 @@ impl Figure {
             Drawing { columns: columns.map(String::from).collect(), ..Drawing::default() };
         let decided = panels.iter().filter_map(|panel| Some((panel, panel.judged.deciding()?)));
         let mut named = Vec::new();
-        for (panel, policy) in self.decided(decided.collect(), DECIDE)? {
+        for (panel, policy) in self.decided(decided.collect(), decide())? {
             let curve = panel.curve(policy, &[Threshold::Above(policy.threshold)]);
             let point = curve.points.first();
             let rate = point.map_or(0.0, |point| point.rag_rate);
@@ -331,8 +337,19 @@ impl Figure {
             _ => matches!(policy, Policy::Entropy | Policy::TrialGeneration),
         };
         let hint = match self.number {
-            8 => "add --policy trial-retrieval@0.3, and retrieve with a ranker (--mode none,rg1)",
-            _ => "add --policy trial-generation@0.5, and entropy@1 with --samples-from",
+            8 => message![
+                "add ",
+                &DECLARED.policy,
+                " trial-retrieval@0.3, and retrieve with a ranker (",
+                &DECLARED.mode,
+                " none,rg1)"
+            ],
+            _ => message![
+                "add ",
+                &DECLARED.policy,
+                " trial-generation@0.5, and entropy@1 with a ",
+                UserChoice::SamplesFile
+            ],
         };
         let rankers_vary = panels.iter().any(|panel| panel.ranker != panels[0].ranker);
         let mut found = Vec::new();
@@ -401,7 +418,7 @@ impl Figure {
             policy.probabilities.as_ref()?;
             Some((panel, panel.curve(policy, &[])))
         });
-        let decided: Vec<(&Panel, SweepCurve)> = self.decided(decided.collect(), DECIDE)?;
+        let decided: Vec<(&Panel, SweepCurve)> = self.decided(decided.collect(), decide())?;
         for (panel, curve) in &decided {
             let Some(reliability) = &curve.calibration else { continue };
             let name = series(panels, panel, curve.policy.name());
@@ -437,7 +454,19 @@ fn slug(text: &str) -> String {
 }
 
 /// Hint where no policy could decide.
-const DECIDE: &str = "add --policy learned, or self with a model that was trained to decide (--endpoint, --model, --prompt-style)";
+fn decide() -> Message {
+    message![
+        "add ",
+        &DECLARED.policy,
+        " learned, or self with a model that was trained to decide (",
+        &DECLARED.endpoint,
+        ", ",
+        &DECLARED.model,
+        ", ",
+        &DECLARED.prompt_style,
+        ")"
+    ]
+}
 
 /// Figure 7: edit similarity with and without right and cross-file contexts.
 fn contexts(panels: &[Panel]) -> Result<Drawing> {

@@ -13,13 +13,15 @@ use anyhow::Result;
 pub use figure::{Figure, FigureNumbers};
 pub use names::SIZES;
 pub use panel::Panel;
+use repoformer_text::message;
+use repoformer_text::message::UserChoice;
 pub use sizes::{Sizes, sizes};
 pub use table::{FilledTable, Measured, PaperTable};
 pub use tasks::{Tasks, tasks_of};
 pub use walk::{TwoRequests, walk};
 
 use crate::fail;
-use crate::settings::{SettingValue, Settings};
+use crate::settings::{DECLARED, SettingValue, Settings};
 
 /// A table or a figure that a run is asked for.
 #[derive(Debug)]
@@ -47,15 +49,21 @@ impl PaperResult {
         let Some(name) = settings.paper.as_deref() else {
             if let Some(entry) = chosen {
                 return fail(
-                    format!("--{} is for tables and figures of the paper", entry.key()),
-                    "add --paper table-2, or leave it out",
+                    message![entry.setting(), " is for tables and figures of the paper"],
+                    message!["add ", &DECLARED.paper, " table-2, or leave it out"],
                 );
             }
             return match beside {
                 [] => Ok(None),
                 _ => fail(
-                    "--beside is for figures of the paper",
-                    "add --paper figure-6, or compare two models with `repoformer compare`",
+                    message![&DECLARED.beside, " is for figures of the paper"],
+                    message![
+                        "add ",
+                        &DECLARED.paper,
+                        " figure-6, or make a ",
+                        UserChoice::Comparison,
+                        " of two models"
+                    ],
                 ),
             };
         };
@@ -64,7 +72,7 @@ impl PaperResult {
         }
         if !beside.is_empty() {
             return fail(
-                format!("--beside is for figures, and {name} is a table"),
+                message![&DECLARED.beside, format!(" is for figures, and {name} is a table")],
                 "run the table once with each model",
             );
         }
@@ -79,7 +87,10 @@ impl PaperResult {
         if name == SIZES {
             if settings.paper_model.is_some() {
                 return fail(
-                    format!("--paper-model is not used by {name}, which compares no models"),
+                    message![
+                        &DECLARED.paper_model,
+                        format!(" is not used by {name}, which compares no models")
+                    ],
                     "leave it out",
                 );
             }

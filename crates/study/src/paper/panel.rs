@@ -9,12 +9,13 @@ use repoformer_core::prompt::style::Style;
 use repoformer_core::retrieve::Mode;
 use repoformer_pipeline as pipeline;
 use repoformer_pipeline::{Completion, Experiment, SignalSources, cached_predictions};
+use repoformer_text::message;
 
 use super::tasks::{Tasks, tasks_of};
 use crate::experiments::experiment_like;
 use crate::fail;
 use crate::judged::{Judged, JudgedPolicy};
-use crate::settings::{OtherModel, Settings};
+use crate::settings::{DECLARED, OtherModel, Settings};
 
 /// Judged tasks of one file, by one model, ranker and right context.
 pub struct Panel {
@@ -147,7 +148,7 @@ fn beside(
         let OtherModel { model, style } = text;
         if text.to_string() == completion.model {
             return fail(
-                format!("--beside {text} is the model of this run"),
+                message![&DECLARED.beside, format!(" {text} is the model of this run")],
                 "name another, or another prompt style of it: MODEL@STYLE",
             );
         }
@@ -157,9 +158,13 @@ fn beside(
             if !other.paths().predictions(mode, model).exists() {
                 return fail(
                     format!("{}: there are no predictions of {model} ({mode})", experiment.name),
-                    format!(
-                        "run these tasks first with --model {model}, in this cache; --beside {model}@STYLE names its prompt style"
-                    ),
+                    message![
+                        "run these tasks first with ",
+                        &DECLARED.model,
+                        format!(" {model}, in this cache; "),
+                        &DECLARED.beside,
+                        format!(" {model}@STYLE names its prompt style")
+                    ],
                 );
             }
             cached_predictions(&other, mode, &their)?;

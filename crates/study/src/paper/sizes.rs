@@ -7,12 +7,13 @@ use repoformer_evaluate::table::{NamedColumn, Printable, Table, beside, columns}
 use repoformer_formats::lengths::{KindLengths, Lengths, lengths};
 use repoformer_store::frame::ColumnType::{Number, Text};
 use repoformer_text::language::Language;
+use repoformer_text::message;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::tasks::Tasks;
 use crate::fail;
-use crate::settings::{Settings, TokenizerName};
+use crate::settings::{DECLARED, Settings, TokenizerName};
 
 /// Numbers of the paper.
 #[derive(Debug, Deserialize)]
@@ -64,7 +65,10 @@ pub fn sizes(settings: &Settings) -> Result<Sizes> {
         measured.extend(found.kinds.iter().map(|kind| (tasks.clone(), values(kind))));
     }
     if measured.is_empty() {
-        return fail("no task could be read", "name files of tasks with --tasks");
+        return fail(
+            "no task could be read",
+            message!["name files of tasks with ", &DECLARED.tasks],
+        );
     }
     Ok(Sizes { numbers, measured, tokenizer: settings.tokenizer.to_string() })
 }

@@ -6,6 +6,7 @@ use anyhow::{Context, Result};
 use repoformer_core::retrieve::rank::Ranker;
 use repoformer_evaluate::table::{NamedColumn, Printable, Table, beside, columns, distinct};
 use repoformer_store::frame::ColumnType::{Number, Text};
+use repoformer_text::message;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -13,7 +14,7 @@ use super::names::TABLES;
 use super::tasks::Tasks;
 use crate::experiment_settings::ranker;
 use crate::fail;
-use crate::settings::{Departure, Settings};
+use crate::settings::{DECLARED, Departure, Settings};
 
 /// Values of tables: key, head and number of digits.
 const VALUES: [(&str, &str, usize); 10] = [
@@ -153,7 +154,11 @@ impl PaperTable {
                 self.paper,
                 tasks.head()
             ),
-            "choose the task files of its columns; the name of a file tells its kind, --paper-dataset its data set",
+            message![
+                "choose the task files of its columns; the name of a file tells its kind, ",
+                &DECLARED.paper_dataset,
+                " its data set"
+            ],
         )
     }
 
@@ -166,8 +171,17 @@ impl PaperTable {
         }
         fail(
             format!("{} is of dense retrieval, and the ranker is {ranker}", self.paper),
-            "add --ranker dense with --embedding-model NAME --endpoint URL, or with --vectors FILE; table-3 is the same table of ranker \
-             jaccard",
+            message![
+                "add ",
+                &DECLARED.ranker,
+                " dense with ",
+                &DECLARED.embedding_model,
+                " NAME ",
+                &DECLARED.endpoint,
+                " URL, or with ",
+                &DECLARED.vectors,
+                " FILE; table-3 is the same table of ranker jaccard"
+            ],
         )
     }
 
@@ -243,7 +257,11 @@ impl PaperTable {
                         "two results belong into the table's cell of {head}, policy {policy}: {} ({}) and {} ({})",
                         twin.benchmark, twin.mode, one.benchmark, one.mode
                     ),
-                    "run one at a time: what is completed is kept; --paper-dataset tells data sets apart",
+                    message![
+                        "run one at a time: what is completed is kept; ",
+                        &DECLARED.paper_dataset,
+                        " tells data sets apart"
+                    ],
                 );
             }
         }

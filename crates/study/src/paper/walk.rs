@@ -9,10 +9,12 @@ use repoformer_evaluate::predictions;
 use repoformer_evaluate::table::{NamedColumn, Printable, Table, columns, or_dash, percent};
 use repoformer_pipeline::Experiment;
 use repoformer_store::frame::ColumnType::{Flag, Number, Text};
+use repoformer_text::message;
 use serde_json::{Value, json};
 
 use crate::fail;
 use crate::judged::Judged;
+use crate::settings::DECLARED;
 
 /// Lines of a context that are shown.
 const SHOWN: usize = 3;
@@ -22,7 +24,11 @@ pub fn walk(experiment: &Experiment, model: &str, judged: &Judged) -> Result<Two
     let Some(policy) = judged.deciding() else {
         return fail(
             "figure-1 shows decisions, and no policy could decide",
-            "add --policy learned, or self with a model that was trained to decide",
+            message![
+                "add ",
+                &DECLARED.policy,
+                " learned, or self with a model that was trained to decide"
+            ],
         );
     };
     let gain = |place: &usize| judged.examples[*place].gain();

@@ -4,6 +4,7 @@ use std::ops::RangeInclusive;
 
 use anyhow::{Result, anyhow, bail};
 use repoformer_store::error::Error;
+use repoformer_text::message::{Message, MessagePart};
 use repoformer_text::names::did_you_mean;
 
 /// Start of the names of environment variables.
@@ -214,6 +215,13 @@ pub struct Setting {
 impl PartialEq for Setting {
     fn eq(&self, other: &Self) -> bool {
         self.key == other.key
+    }
+}
+
+/// Front ends write it as their users set it, such as by a flag.
+impl From<&Setting> for Message {
+    fn from(setting: &Setting) -> Self {
+        MessagePart::Setting(setting.key).into()
     }
 }
 

@@ -8,6 +8,7 @@ use anyhow::Result;
 use repoformer_core::retrieve::QueryForm;
 use repoformer_pipeline::{Messages, Silent};
 use repoformer_store::files;
+use repoformer_text::message;
 use repoformer_text::visible::is_hidden;
 
 use super::declaration::{self, Given, Group, Invocation, Setting, variable};
@@ -131,7 +132,7 @@ impl Settings {
                     "{} is {shard}, and this command works on all repositories",
                     variable(DECLARED.shard.key)
                 ),
-                "unset it, or run a command that has --shard",
+                message!["unset it, or run a command that has ", &DECLARED.shard],
             ),
             _ => Ok(()),
         }
@@ -278,30 +279,30 @@ impl Settings {
     }
 
     /// A setting that was chosen for this run and that this way of cutting files does not know.
-    pub fn chosen_of_other_unit(&self) -> Option<&'static str> {
+    pub fn chosen_of_other_unit(&self) -> Option<&'static Setting> {
         let unit = self.unit.name();
         self.first(|one| one.setting().only_for.is_some_and(|only| only != unit) && one.is_chosen())
     }
 
     /// A setting of servers that was chosen for this run.
-    pub fn chosen_for_server(&self) -> Option<&'static str> {
+    pub fn chosen_for_server(&self) -> Option<&'static Setting> {
         self.first(|one| one.setting().group == Group::Server && one.is_chosen())
     }
 
     /// A setting of completions whose flag was given.
-    pub fn completion_flag(&self) -> Option<&'static str> {
+    pub fn completion_flag(&self) -> Option<&'static Setting> {
         let is_one =
             |setting: &Setting| setting.group == Group::Server || *setting == DECLARED.seed;
         self.first(|one| is_one(one.setting()) && one.is_flag())
     }
 
     /// A given flag that a command does not use.
-    pub fn unused_flag(&self, is_used: impl Fn(&Setting) -> bool) -> Option<&'static str> {
+    pub fn unused_flag(&self, is_used: impl Fn(&Setting) -> bool) -> Option<&'static Setting> {
         self.first(|one| one.is_flag() && !is_used(one.setting()))
     }
 
-    fn first(&self, is_it: impl Fn(&dyn SettingValue) -> bool) -> Option<&'static str> {
-        self.entries().into_iter().find(|one| is_it(*one)).map(SettingValue::key)
+    fn first(&self, is_it: impl Fn(&dyn SettingValue) -> bool) -> Option<&'static Setting> {
+        self.entries().into_iter().find(|one| is_it(*one)).map(SettingValue::setting)
     }
 
     /// The lines of `--show-settings`: TOML, with each value's source as a comment.

@@ -5,6 +5,8 @@ use std::path::Path;
 use anyhow::{Result, anyhow, bail};
 use repoformer_store::error::{Access, Error};
 use repoformer_store::files;
+use repoformer_text::message;
+use repoformer_text::message::{Message, UserChoice};
 use repoformer_text::names::{did_you_mean, nearest};
 
 use super::declaration::{Allowed, Given, Group, PREFIX, Setting, variable};
@@ -67,14 +69,15 @@ fn meant<'n>(
     known: impl Iterator<Item = &'n str> + Clone,
     prefix: &str,
     noun: &str,
-) -> String {
+) -> Message {
     if let Some(name) = repoformer_text::names::meant(given, known.clone()) {
-        return format!("did you mean '{prefix}{name}'?");
+        return format!("did you mean '{prefix}{name}'?").into();
     }
     let nearest = nearest(given, known).unwrap_or_default();
-    format!(
-        "the nearest {noun} is '{prefix}{nearest}'; `repoformer run --show-settings` lists all settings"
-    )
+    message![
+        format!("the nearest {noun} is '{prefix}{nearest}'; see the "),
+        UserChoice::ListOfSettings
+    ]
 }
 
 pub(super) fn read_profile(name: &str) -> Result<FileSettings> {

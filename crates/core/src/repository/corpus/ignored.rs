@@ -192,7 +192,7 @@ fn with_literal_braces(line: &str) -> String {
 /// user's own lists may be links.
 fn read(path: &Path, follows: bool, problems: &mut Vec<Error>) -> Gitignore {
     let mut problem = |reason: String| {
-        problems.push(Error::SourceFile { path: path.to_owned(), reason });
+        problems.push(Error::SourceFile { path: path.to_owned(), reason: reason.into() });
     };
     let found = if follows { files::metadata(path) } else { files::symlink_metadata(path) };
     if !found.is_ok_and(|metadata| metadata.is_file()) {

@@ -9,6 +9,8 @@ use repoformer_store::files;
 use repoformer_store::progress::Work;
 use repoformer_text::language::Language;
 use repoformer_text::lines::universal_newlines;
+use repoformer_text::message;
+use repoformer_text::message::UserChoice;
 use rustc_hash::FxHashMap;
 use walkdir::{DirEntry, WalkDir};
 
@@ -217,7 +219,7 @@ impl<'a> Listing<'a> {
             let real = files::canonicalize(&self.root)
                 .map_err(|e| Error::reading(&self.root, "open this repository folder", e))?;
             if let Some(reason) = leads_out(&real, &on_disk) {
-                return Err(Error::SourceFile { path: on_disk, reason });
+                return Err(Error::SourceFile { path: on_disk, reason: reason.into() });
             }
         }
         let bytes = read_bytes(&on_disk)?;
@@ -289,9 +291,13 @@ impl<'a> Listing<'a> {
             match is_link.then(|| leads_out(&real, entry.path())).flatten() {
                 Some(_) if self.walk == Walk::GlobAnywhere => true,
                 Some(reason) => {
-                    let way =
-                        format!("{reason}, or read such links with --walk {}", Walk::GlobAnywhere);
-                    led_out.push(Error::SourceFile { path: entry.path().to_owned(), reason: way });
+                    let reason = message![
+                        reason,
+                        ", or read such links with ",
+                        UserChoice::Walk,
+                        format!(" {}", Walk::GlobAnywhere)
+                    ];
+                    led_out.push(Error::SourceFile { path: entry.path().to_owned(), reason });
                     false
                 }
                 None => true,

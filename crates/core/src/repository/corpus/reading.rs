@@ -48,7 +48,7 @@ pub fn read_named(repos_dir: &Path, path: &str) -> std::result::Result<String, S
     }
     let text = read_bytes(&on_disk).and_then(|bytes| decode(&on_disk, bytes.content));
     text.map_err(|error| match error {
-        Error::SourceFile { reason, .. } => says(&reason),
+        Error::SourceFile { reason, .. } => says(&reason.to_string()),
         error => error.to_string(),
     })
 }
@@ -119,7 +119,8 @@ pub fn decode(path: &Path, bytes: Vec<u8>) -> Result<String> {
         let line = 1 + memchr::memchr_iter(b'\n', &error.as_bytes()[..at]).count();
         Error::SourceFile {
             path: path.to_owned(),
-            reason: format!("not UTF-8 (byte {at}, line {line}); convert it to have it indexed"),
+            reason: format!("not UTF-8 (byte {at}, line {line}); convert it to have it indexed")
+                .into(),
         }
     })
 }
@@ -128,7 +129,7 @@ pub(super) fn unreadable(path: &Path, error: &io::Error) -> Error {
     let reason = match error.kind() {
         io::ErrorKind::NotFound if path.is_symlink() => "a link that leads nowhere".into(),
         io::ErrorKind::NotFound => "it vanished while the repository was read".into(),
-        _ => format!("cannot be read: {error}"),
+        _ => format!("cannot be read: {error}").into(),
     };
     Error::SourceFile { path: path.to_owned(), reason }
 }

@@ -28,7 +28,7 @@ impl Rows<'_> {
                     self.tally.problem(Problem::of(self.input, error));
                 }
                 let remarks = conversion.warnings.iter().map(ToString::to_string);
-                let remarks = conversion.notes.into_iter().chain(remarks);
+                let remarks = conversion.notes.iter().map(ToString::to_string).chain(remarks);
                 remarks.for_each(|remark| self.tally.note(remark));
                 self.unpacked(folder)?;
             }
