@@ -55,6 +55,7 @@ impl FromArgMatches for SettingFlags {
             invocation.scores |= *setting == &DECLARED.metrics && known.is_ok();
             invocation.completes |= *setting == &DECLARED.api && known.is_ok();
             invocation.has_shards |= *setting == &DECLARED.shard && known.is_ok();
+            invocation.edits |= *setting == &DECLARED.tasks && known.is_err();
             let is_known = known.unwrap_or_default();
             if !is_known || matches.value_source(key) != Some(ValueSource::CommandLine) {
                 continue;

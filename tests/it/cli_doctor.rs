@@ -126,10 +126,20 @@ exec \"$@\"
 }
 
 /// Programs of others get none of the variables, keys among them.
+/// Python looks for modules in the working folder first, which may be a stranger's.
+#[test]
+fn doctor_runs_nothing_of_the_working_folder() {
+    let place = Place::empty();
+    place.write("pytest.py", "open('ran', 'w').close()\n");
+    place.write("pytest/__main__.py", "open('ran', 'w').close()\n");
+    place.shell("repoformer doctor");
+    assert!(!place.path("ran").exists());
+}
+
 #[test]
 fn doctor_hands_no_key_to_the_programs_that_it_starts() {
     let place = Place::empty();
-    place.write("bin/python3", "#!/bin/sh\nenv > seen\necho Python 3\n");
+    place.write("bin/python3", "#!/bin/sh\nenv > \"${0%/*}/../seen\"\necho Python 3\n");
     let line = "chmod +x bin/* && PATH=\"$PWD/bin:$PATH\" REPOFORMER_API_KEY=sk-0123456789abcdef repoformer doctor; cat seen";
     let ran = place.shell(line);
     assert!(ran.stdout.contains("PATH="), "{}", ran.stdout);

@@ -1241,6 +1241,25 @@ fn counts_that_cannot_be_are_not_counted() {
     }
 }
 
+/// A file of the served folder would choose the server that gets the key and the code.
+#[test]
+fn a_strangers_settings_are_not_read() {
+    let place = Place::new();
+    place.write("repoformer.toml", "endpoint = \"http://stranger\"\ncache-dir = \"/elsewhere\"\n");
+    for command in ["serve", "lsp"] {
+        let ran = place.run(&[command, "--show-settings"]).done();
+        assert!(
+            !ran.stdout.contains("stranger") && !ran.stdout.contains("/elsewhere"),
+            "{}",
+            ran.stdout
+        );
+        assert!(ran.stderr.contains("repoformer.toml: not read"), "{}", ran.stderr);
+        let named = place.run(&[command, "--show-settings", "--config=repoformer.toml"]).done();
+        assert!(named.stdout.contains("http://stranger"), "{}", named.stdout);
+        assert_eq!(named.stderr, "");
+    }
+}
+
 #[test]
 fn what_cannot_be_served_is_refused_at_the_start() {
     let place = Place::new();

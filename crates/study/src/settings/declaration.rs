@@ -59,6 +59,8 @@ pub struct Invocation {
     pub completes: bool,
     /// Whether it can work on a part of the repositories.
     pub has_shards: bool,
+    /// Whether it serves editors, which start it in a folder of anybody's.
+    pub edits: bool,
 }
 
 impl Invocation {

@@ -193,7 +193,17 @@ impl Settings {
         };
         let config = given(&DECLARED.config).map(PathBuf::from).or_else(|| {
             let found = Path::new(FOUND_BY_ITSELF);
-            found.is_file().then(|| found.to_owned())
+            // A stranger's file would choose the server that gets the key and the code.
+            let is_read = found.is_file() && !flags.edits;
+            if found.is_file() && !is_read {
+                let name = found.display();
+                let reason = "it may be of whoever wrote this folder, and names servers and paths";
+                messages.warning(message![
+                    format!("{name}: not read, since {reason}: it is, named as "),
+                    &DECLARED.config
+                ]);
+            }
+            is_read.then(|| found.to_owned())
         });
         let file = config.as_deref().map(read_file).transpose()?.unwrap_or_default();
         let mut settings = Self { messages, ..Self::defaults()? };

@@ -18,8 +18,8 @@ pub const GIT_IGNORE: &str = ".gitignore";
 /// Path of a clone's own list.
 pub const GIT_EXCLUDE: &str = ".git/info/exclude";
 
-/// Bytes of the longest list that is read.
-const LONGEST: u64 = 1 << 20;
+/// Bytes of the longest list that is read. Its patterns become an automaton of up to 600 bytes for each of them.
+const LONGEST: u64 = 1 << 18;
 
 /// Git's rules for the files of one repository.
 #[derive(Debug)]
@@ -206,7 +206,7 @@ fn read(path: &Path, follows: bool, problems: &mut Vec<Error>) -> Gitignore {
         return Gitignore::empty();
     }
     if bytes.len() as u64 > LONGEST {
-        problem("longer than 1 MiB, so that its patterns are not used".into());
+        problem("longer than 256 KiB, so that its patterns are not used".into());
         return Gitignore::empty();
     }
     let text = String::from_utf8_lossy(&bytes);

@@ -91,8 +91,8 @@ fn names_behind(path: &str, kept: usize) -> Result<Vec<&str>, PathError> {
 }
 
 /// Folders of version control. Programs run commands of what lies in them: hooks, and programs that settings name.
-const VERSION_CONTROL: [&str; 8] =
-    [".git", ".hg", ".svn", ".bzr", ".jj", ".sl", ".pijul", "_darcs"];
+const VERSION_CONTROL: [&str; 10] =
+    [".git", ".hg", ".svn", ".bzr", ".jj", ".sl", ".pijul", "_darcs", "_fossil_", ".fslckout"];
 /// Beginnings of the short names that Windows gives `.git` and `.hg`; a number follows.
 const SHORT: [&str; 3] = ["git~", "hg~", "hg8b6c~"];
 
@@ -183,6 +183,8 @@ mod tests {
             "hg8B6C~2",
             ".svn",
             "_darcs",
+            "_FOSSIL_",
+            ".fslckout",
             ".jj",
             ".sl",
             ".bzr",
