@@ -392,6 +392,6 @@ mod tests {
         assert!(problem.contains("r/.gitignore") && problem.contains("line 2"), "{problem}");
         std::fs::write(root.join(".gitignore"), vec![b'a'; 2 << 20]).unwrap();
         let listing = Listing::new(dir.path(), "r", Language::Python, Walk::Git).unwrap();
-        assert!(listing.all().unwrap().1[0].to_string().contains("longer than 1 MiB"));
+        assert!(listing.all().unwrap().1[0].to_string().contains("longer than 256 KiB"));
     }
 }
