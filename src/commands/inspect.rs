@@ -46,12 +46,37 @@ pub(crate) enum InspectFormat {
 }
 
 pub(crate) fn run(args: &InspectArgs) -> Result<()> {
-    let data = match args.format {
-        InspectFormat::Text => return print_text(&header_text(&header(&args.file)?)),
-        InspectFormat::Json => json_text(&header(&args.file)?).into_bytes(),
-        InspectFormat::Jsonl => records_text(args)?,
-    };
-    write_data(Path::new("-"), &data)
+    match args.format {
+        InspectFormat::Text => print_text(&header_text(&header(&args.file)?)),
+        InspectFormat::Json => write_data(Path::new("-"), json_text(&header(&args.file)?)),
+        InspectFormat::Jsonl => {
+            let mut lines = Lines::default();
+            records(args, &mut lines)?;
+            lines.flush()
+        }
+    }
+}
+
+/// Lines on their way to standard output.
+#[derive(Default)]
+struct Lines(Vec<u8>);
+
+impl Lines {
+    /// Bytes that are written at once.
+    const PIECE: usize = 1 << 20;
+
+    /// Adds a record as JSON.
+    fn push(&mut self, record: &impl Serialize) -> Result<()> {
+        serde_json::to_writer(&mut self.0, record)?;
+        self.0.push(b'\n');
+        if self.0.len() < Self::PIECE { Ok(()) } else { self.flush() }
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        write_data(Path::new("-"), &self.0)?;
+        self.0.clear();
+        Ok(())
+    }
 }
 
 fn is_jsonl(path: &Path) -> bool {
@@ -211,73 +236,67 @@ fn header_text(header: &Value) -> String {
     text
 }
 
-fn records_text(args: &InspectArgs) -> Result<Vec<u8>> {
+/// Writes the records of a file, one after another.
+fn records(args: &InspectArgs, out: &mut Lines) -> Result<()> {
     let path = &args.file;
     if is_jsonl(path) {
         read_jsonl_header(path)?;
-        return Ok(files::read(path)?);
+        return write_data(Path::new("-"), files::read(path)?);
     }
-    let mut out = Vec::new();
     if let Some(scores) = scores(path) {
         let tasks = scores.get("tasks").and_then(Value::as_array);
-        tasks.into_iter().flatten().for_each(|task| line(&mut out, task));
-        return Ok(out);
+        return tasks.into_iter().flatten().try_for_each(|task| out.push(task));
     }
     if let Some(stored) = stored(path)? {
         for (digest, vector) in stored.vectors {
-            line(&mut out, &json!({"digest": digest.to_hex().as_str(), "embedding": vector}));
+            out.push(&json!({"digest": digest.to_hex().as_str(), "embedding": vector}))?;
         }
-        return Ok(out);
+        return Ok(());
     }
     if let Some(rows) = table(path)? {
-        rows.for_each(|row| line(&mut out, &row))?;
-        return Ok(out);
+        return rows.for_each(|row| out.push(&row));
     }
     if let Some(plain) = plain(path) {
-        plain.records.iter().for_each(|record| line(&mut out, record));
-        return Ok(out);
+        return plain.records.iter().try_for_each(|record| out.push(record));
     }
     let kind = read_header(path)?.identity.kind;
     if kind == RepoFragments::KIND {
         let (_, fragments) = read::<RepoFragments>(path)?;
-        let records = (0..fragments.len()).map(|f| records::fragment(&fragments, f, args.context));
-        records.for_each(|record| line(&mut out, &record));
+        let mut all = 0..fragments.len();
+        all.try_for_each(|f| out.push(&records::fragment(&fragments, f, args.context)))
     } else if kind == Queries::KIND {
         let (_, queries) = read::<Queries>(path)?;
-        let records = queries.queries.iter();
-        records.for_each(|query| line(&mut out, &records::query(&queries, query, args.context)));
+        let mut all = queries.queries.iter();
+        all.try_for_each(|query| out.push(&records::query(&queries, query, args.context)))
     } else if kind == TokenSets::KIND {
         let (_, sets) = read::<TokenSets>(path)?;
-        sets.iter().for_each(|set| {
-            line(&mut out, &json!({ "embedding": set.iter().collect::<Vec<_>>() }))
-        });
+        let mut all = sets.iter();
+        all.try_for_each(|set| out.push(&json!({ "embedding": set.iter().collect::<Vec<_>>() })))
     } else if kind == Retrieval::KIND {
-        retrieval(args, &mut out)?;
+        retrieval(args, out)
     } else if kind == Words::KIND {
         let (_, words) = read::<Words>(path)?;
-        for document in 0..words.documents() {
+        (0..words.documents()).try_for_each(|document| {
             let count =
                 |(word, count)| (words.dictionary().word(word).to_owned(), Value::from(count));
             let counts = words.row(document).map(count);
-            line(&mut out, &json!({ "words": counts.collect::<Map<_, _>>() }));
-        }
+            out.push(&json!({ "words": counts.collect::<Map<_, _>>() }))
+        })
     } else if kind == Matrix::KIND {
         let (_, vectors) = read::<Matrix>(path)?;
-        let rows = vectors.iter();
-        rows.for_each(|row| line(&mut out, &json!({ "embedding": row })));
+        let mut rows = vectors.iter();
+        rows.try_for_each(|row| out.push(&json!({ "embedding": row })))
     } else if kind == RightContexts::KIND {
         let (_, contexts) = read::<RightContexts>(path)?;
-        for (row, text) in contexts.iter() {
-            line(&mut out, &json!({ "row": row, "right_context": text }));
-        }
+        let mut all = contexts.iter();
+        all.try_for_each(|(row, text)| out.push(&json!({ "row": row, "right_context": text })))
     } else {
         anyhow::bail!("{}: holds {kind}, which has no records to print", path.display());
     }
-    Ok(out)
 }
 
 /// Retrieval results name fragments by number; the fragments and queries lie in the same cache.
-fn retrieval(args: &InspectArgs, out: &mut Vec<u8>) -> Result<()> {
+fn retrieval(args: &InspectArgs, out: &mut Lines) -> Result<()> {
     let path = &args.file;
     let (header, results) = read::<Retrieval>(path)?;
     let place = |file: &str| {
@@ -298,7 +317,7 @@ fn retrieval(args: &InspectArgs, out: &mut Vec<u8>) -> Result<()> {
         context: args.context,
     };
     for (found, query) in results.found.iter().zip(&queries.queries) {
-        line(out, &records.of(found, query));
+        out.push(&records.of(found, query))?;
     }
     Ok(())
 }
@@ -314,10 +333,4 @@ fn made_from<T: Payload>(path: &Path, header: &Header, input: &str, place: &Path
         );
     }
     Ok(payload)
-}
-
-fn line(out: &mut Vec<u8>, record: &impl Serialize) {
-    if serde_json::to_writer(&mut *out, record).is_ok() {
-        out.push(b'\n');
-    }
 }

@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use repoformer_text::message;
 use repoformer_text::message::{Message, UserChoice};
@@ -27,6 +29,11 @@ pub type Object = Map<String, Value>;
 /// The file cannot be opened, its compressed data cannot be read, it has another form that is known not to be text, or it is
 /// not what the manifest beside it is of.
 pub fn open(path: &Path) -> Result<Box<dyn BufRead + Send>> {
+    opened(path).map(|(input, _)| input)
+}
+
+/// What [`open()`] returns, and the count of the bytes that were read of the file as it is.
+fn opened(path: &Path) -> Result<(Box<dyn BufRead + Send>, Arc<AtomicU64>)> {
     let raw: Box<dyn Read + Send> = if path == Path::new("-") {
         let work = Work::begin("reading standard input", "bytes");
         Box::new(Counted::new(io::stdin(), work))
@@ -45,18 +52,67 @@ pub fn open(path: &Path) -> Result<Box<dyn BufRead + Send>> {
     let mut buffered = BufReader::with_capacity(1 << 16, raw);
     let start = buffered.fill_buf().map_err(|e| Error::reading(path, "read this file", e))?;
     if start.starts_with(&[0x1f, 0x8b]) {
-        let decoder = Gunzip::new(buffered);
-        return Ok(Box::new(BufReader::new(Expanding::new(decoder, compressed))));
+        let decoder = Expanding::new(Gunzip::new(buffered), Arc::clone(&compressed));
+        return Ok((Box::new(BufReader::new(decoder)), compressed));
     }
     if start.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]) {
         let decoder = zstd::stream::read::Decoder::with_buffer(buffered)
             .map_err(|e| Error::reading(path, "read this zstd file", e))?;
-        return Ok(Box::new(BufReader::new(Expanding::new(decoder, compressed))));
+        let decoder = Expanding::new(decoder, Arc::clone(&compressed));
+        return Ok((Box::new(BufReader::new(decoder)), compressed));
     }
     match other_form(path, start) {
         Some(error) => Err(error),
-        None => Ok(Box::new(buffered)),
+        None => Ok((Box::new(buffered), compressed)),
     }
+}
+
+/// Bytes that a line of any file may have.
+pub const LONGEST_LINE: u64 = 64 << 20;
+/// Times the bytes of a compressed file up to its end that a longer line may have: one that holds a repository.
+const LINE_TIMES: u64 = 20;
+/// Bytes of a line that may hold a repository, if how far the file is compressed is not known.
+pub const LONGEST_REPOSITORY: u64 = 9 * LONGEST_LINE;
+/// Stands for a line, or the rest of one, that is too long: no JSON has such a character.
+const TOO_LONG: &[u8] = b"\0too long\n";
+
+/// Appends the next line with its end to `bytes`, and returns how much it appended: nothing at the end of the input. A line of more
+/// than `longest()` bytes is skipped without being held, and a mark is appended in its place, of which [`parse`] says that the line
+/// was too long; `longest` is asked again while the line is read.
+///
+/// # Errors
+/// The input cannot be read.
+pub fn read_line(
+    input: &mut (impl BufRead + ?Sized),
+    longest: impl Fn() -> u64,
+    bytes: &mut Vec<u8>,
+) -> io::Result<usize> {
+    let (start, mut is_too_long) = (bytes.len(), false);
+    loop {
+        let buffer = match input.fill_buf() {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            other => other?,
+        };
+        let end = memchr::memchr(b'\n', buffer);
+        let used = end.map_or(buffer.len(), |end| end + 1);
+        if !is_too_long && (bytes.len() - start + used) as u64 > longest() {
+            is_too_long = true;
+            bytes.truncate(start);
+            bytes.shrink_to(start.max(1 << 20));
+        }
+        if !is_too_long {
+            bytes.extend_from_slice(&buffer[..used]);
+        }
+        let is_end = end.is_some() || used == 0;
+        input.consume(used);
+        if is_end {
+            break;
+        }
+    }
+    if is_too_long {
+        bytes.extend_from_slice(TOO_LONG);
+    }
+    Ok(bytes.len() - start)
 }
 
 /// A file that is read once and whole, and must not change meanwhile. What it was is [remembered](readings).
@@ -145,6 +201,8 @@ pub fn for_each(
 pub struct Reader<'a> {
     path: &'a Path,
     input: Box<dyn BufRead>,
+    /// Bytes that were read of the file as it is, if that is known.
+    of_file: Option<Arc<AtomicU64>>,
     bytes: Vec<u8>,
     next: At,
 }
@@ -155,24 +213,30 @@ impl<'a> Reader<'a> {
     /// # Errors
     /// The file cannot be opened, or its compressed data cannot be read.
     pub fn open(path: &'a Path) -> Result<Self> {
-        Ok(Self::of(path, open(path)?))
+        let (input, of_file) = opened(path)?;
+        Ok(Self { of_file: Some(of_file), ..Self::of(path, input) })
     }
 
     /// Reads the records of an opened file.
     pub fn of(path: &'a Path, input: Box<dyn BufRead>) -> Self {
-        Self { path, input, bytes: Vec::new(), next: At { line: 0, row: 0 } }
+        Self { path, input, of_file: None, bytes: Vec::new(), next: At { line: 0, row: 0 } }
     }
 
-    /// Returns the next line that is not blank, with its line end, to be [parsed](parse); `None` at the end.
+    /// Returns the next line that is not blank, with its line end, to be [parsed](parse); `None` at the end. One that is
+    /// [too long](read_line) cannot be parsed.
     ///
     /// # Errors
     /// The file cannot be read.
     pub fn next_record(&mut self) -> Result<Option<(At, &[u8])>> {
         loop {
             self.bytes.clear();
-            let read = self
-                .input
-                .read_until(b'\n', &mut self.bytes)
+            let longest = || match &self.of_file {
+                Some(bytes) => {
+                    LONGEST_LINE.max(bytes.load(Ordering::Relaxed).saturating_mul(LINE_TIMES))
+                }
+                None => LONGEST_REPOSITORY,
+            };
+            let read = read_line(&mut self.input, longest, &mut self.bytes)
                 .map_err(|e| Error::reading(self.path, "read this file", e))?;
             if read == 0 {
                 return Ok(None);
@@ -186,6 +250,11 @@ impl<'a> Reader<'a> {
             return Ok(Some((at, &self.bytes)));
         }
     }
+}
+
+/// Whether bytes end with the mark of a line that was [too long](read_line).
+pub fn is_too_long(bytes: &[u8]) -> bool {
+    bytes.ends_with(TOO_LONG)
 }
 
 /// Reads the whole text of a file, decompressed if necessary.
@@ -286,6 +355,10 @@ pub(crate) fn range(least: f64, most: f64) -> String {
 /// # Errors
 /// It is not a JSON object.
 pub fn parse(path: &Path, line: usize, bytes: &[u8]) -> Result<Object> {
+    if is_too_long(bytes) {
+        let reason = format!("too long for a record: more than {} MiB", LONGEST_LINE >> 20);
+        return Err(Error::record(path, line, reason));
+    }
     // Some editors begin a file with a byte-order mark.
     let bytes = if line == 1 { json::without_byte_order_mark(bytes) } else { bytes };
     let bytes = bytes.trim_ascii_end();
@@ -555,6 +628,45 @@ mod tests {
         let rest = problems.remove(KEPT);
         keep(&mut problems, &path, rest);
         assert_eq!(count_of(&problems), KEPT + 6);
+    }
+
+    #[test]
+    fn a_line_that_is_too_long_is_skipped_and_told() {
+        let mut text = &b"{}\n{\"a\": \"xxxxxxxxxxxxxxxxxxxx\"}\n{\"b\": 1}\n"[..];
+        let mut lines = Vec::new();
+        while read_line(&mut text, || 12, &mut lines).unwrap() > 0 {}
+        assert_eq!(lines, b"{}\n\0too long\n{\"b\": 1}\n");
+        // Also one without an end, and the rest of one.
+        let mut line = b"{\"a".to_vec();
+        assert_eq!(read_line(&mut &[b'x'; 13][..], || 12, &mut line).unwrap(), TOO_LONG.len());
+        assert_eq!(line, [b"{\"a", TOO_LONG].concat());
+        let error = parse(Path::new("x"), 7, &line).unwrap_err().to_string();
+        assert_eq!(error, "x:7: too long for a record: more than 64 MiB");
+    }
+
+    /// A line of 80 MB in a file of half a megabyte.
+    #[test]
+    fn a_long_line_of_a_compressed_file_is_named_and_the_others_are_read() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("x.jsonl.zst");
+        let mut zstd = zstd::stream::write::Encoder::new(File::create(&path).unwrap(), 1).unwrap();
+        // Digits without an order, so that the file has some size.
+        let mut digits = String::new();
+        for number in 0u64..16_000 {
+            digits += blake3::hash(&number.to_le_bytes()).to_hex().as_str();
+        }
+        write!(zstd, "{{\"a\": \"{digits}\"}}\n\n{{\"a\": \"").unwrap();
+        for _ in 0..80 {
+            zstd.write_all(&[b'x'; 1 << 20]).unwrap();
+        }
+        zstd.write_all(b"\"}\n{\"a\": \"\"}\n").unwrap();
+        zstd.finish().unwrap();
+        let mut reader = Reader::open(&path).unwrap();
+        let mut lines = Vec::new();
+        while let Some((at, bytes)) = reader.next_record().unwrap() {
+            lines.push((at.line, bytes.len()));
+        }
+        assert_eq!(lines, [(1, digits.len() + 10), (3, TOO_LONG.len()), (4, 10)]);
     }
 
     #[test]

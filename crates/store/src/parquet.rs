@@ -1,25 +1,24 @@
 //! Parquet files: data frames, and columns of other tables, compressed with Snappy, which every reader supports; and their
 //! rows as JSON.
 
-use std::fmt::Display;
+mod lists;
+mod rows;
+
 use std::io::{self, Write};
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use parquet::basic::{Compression, LogicalType, Repetition, Type as PhysicalType};
 use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, DoubleType, Int64Type};
 use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
-use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
-use parquet::record::Field;
 use parquet::schema::types::{Type, TypePtr};
-use serde_json::{Map, Value};
+use serde_json::Value;
+
+pub use lists::BoundedLists;
+pub use rows::ParquetRows;
 
 use super::frame::{Column, ColumnType, Frame};
-use crate::error::{Error, Result};
-use crate::files::File;
 
 /// Starts a file of this schema.
 pub fn writer<W: Write + Send>(
@@ -114,88 +113,4 @@ fn text(value: &Value) -> Vec<u8> {
         Value::String(text) => text.clone().into_bytes(),
         other => other.to_string().into_bytes(),
     }
-}
-
-/// A Parquet file that is read row by row.
-pub struct ParquetRows {
-    path: PathBuf,
-    file: SerializedFileReader<std::fs::File>,
-}
-
-impl ParquetRows {
-    /// Opens a file and reads its schema.
-    ///
-    /// # Errors
-    /// The file cannot be opened, or it is not a whole Parquet file.
-    pub fn open(path: &Path) -> Result<Self> {
-        let file = File::open(path).map_err(|e| Error::reading(path, "open this file", e))?;
-        let file = SerializedFileReader::new(file.into_std()).map_err(|e| unreadable(path, e))?;
-        Ok(Self { path: path.to_owned(), file })
-    }
-
-    /// Number of rows.
-    pub fn count(&self) -> u64 {
-        self.file.metadata().file_metadata().num_rows().try_into().unwrap_or(0)
-    }
-
-    /// Names and types of the columns.
-    pub fn columns(&self) -> Vec<(String, String)> {
-        let schema = self.file.metadata().file_metadata().schema();
-        let column = |field: &TypePtr| {
-            let kind = match field.is_primitive() {
-                true if field.get_physical_type() == PhysicalType::BYTE_ARRAY => "text".to_owned(),
-                true => field.get_physical_type().to_string().to_lowercase(),
-                false => "list".to_owned(),
-            };
-            (field.name().to_owned(), kind)
-        };
-        schema.get_fields().iter().map(column).collect()
-    }
-
-    /// Calls `row` with each row.
-    ///
-    /// # Errors
-    /// A row cannot be read, or its values are of a type that this program writes to no table.
-    pub fn for_each(&self, mut row: impl FnMut(Map<String, Value>)) -> Result<()> {
-        let damaged = |_| unreadable(&self.path, "it is damaged");
-        // The reader panics on some damaged files.
-        let rows = catch_unwind(AssertUnwindSafe(|| self.file.get_row_iter(None)));
-        let mut rows = rows.map_err(damaged)?.map_err(|e| unreadable(&self.path, e))?;
-        while let Some(read) = catch_unwind(AssertUnwindSafe(|| rows.next())).map_err(damaged)? {
-            let read = read.map_err(|e| unreadable(&self.path, e))?;
-            let columns = read.get_column_iter().map(|(name, field)| {
-                let value = json(field).ok_or_else(|| {
-                    unreadable(&self.path, format!("unknown type of column '{name}'"))
-                })?;
-                Ok((name.clone(), value))
-            });
-            row(columns.collect::<Result<_>>()?);
-        }
-        Ok(())
-    }
-}
-
-fn unreadable(path: &Path, error: impl Display) -> Error {
-    Error::Form {
-        path: path.to_owned(),
-        reason: format!("cannot read this Parquet table: {error}"),
-        hint: "make it again, or read it with pandas or polars".into(),
-    }
-}
-
-/// A field as JSON; `None` for types that no table of this program has.
-fn json(field: &Field) -> Option<Value> {
-    Some(match field {
-        Field::Null => Value::Null,
-        Field::Bool(flag) => (*flag).into(),
-        Field::Int(number) => (*number).into(),
-        Field::Long(number) => (*number).into(),
-        // The shortest text of the number, not that of the double that equals it.
-        Field::Float(number) => number.to_string().parse::<f64>().ok()?.into(),
-        Field::Double(number) => (*number).into(),
-        Field::Str(text) => text.as_str().into(),
-        Field::Bytes(bytes) => String::from_utf8_lossy(bytes.data()).into(),
-        Field::ListInternal(list) => list.elements().iter().map(json).collect::<Option<_>>()?,
-        _ => return None,
-    })
 }

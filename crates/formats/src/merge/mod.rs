@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use repoformer_core::repository::Shard;
 use repoformer_store::artifact::{OutputFile, digest};
 use repoformer_store::error::{Error, Result};
-use repoformer_store::jsonl::{self, Object};
+use repoformer_store::jsonl::{self, LONGEST_REPOSITORY, Object};
 use repoformer_store::manifest::{
     Manifest, SHARD, beside, forget_beside, read_beside, write_beside,
 };
@@ -259,9 +259,9 @@ fn interleave(parts: Vec<ShardFile>, take: &mut dyn FnMut(&[u8]) -> Result<()>) 
         let (part, reader) = (&parts[number], &mut readers[number]);
         for _ in 0..records {
             line.clear();
-            let read = reader.read_until(b'\n', &mut line);
+            let read = jsonl::read_line(reader, || LONGEST_REPOSITORY, &mut line);
             read.map_err(|e| Error::reading(&part.path, "read this file", e))?;
-            if line.last() != Some(&b'\n') {
+            if line.last() != Some(&b'\n') || jsonl::is_too_long(&line) {
                 return Err(unlike(part));
             }
             take(&line)?;

@@ -17,6 +17,9 @@ use super::{DEFAULT_KEY_VARIABLE, POLICY_KEY_VARIABLE};
 /// contain.
 const PART: usize = 12;
 
+/// A number that no byte of a key has.
+const NONE: &str = "999";
+
 /// Bytes of a text in which a part's characters are at equal distances, at most.
 const LONGEST_RUN: usize = 3000;
 
@@ -116,15 +119,17 @@ impl Key {
         Some(key)
     }
 
-    /// Adds a key in all its forms. In base64 it may begin at any of three places of a group, in base32 at any of five.
+    /// Adds a key in all its forms. In base64 it may begin at any of three places of a group, in base32 at any of
+    /// five; in both it may have characters of two bytes.
     fn add(&mut self, secret: &str) {
         self.add_parts(secret);
         let hex: String = secret.bytes().map(|byte| format!("{byte:02x}")).collect();
         self.add_parts(&hex);
         self.add_parts(&hex.to_uppercase());
-        for at in 0..secret.len().min(5) {
-            let [base64, base32] =
-                [BASE64, BASE32].map(|signs| encoded(&secret.as_bytes()[at..], signs));
+        let wide: Vec<u8> = secret.bytes().flat_map(|byte| [byte, 0]).collect();
+        let starts = (0..5).flat_map(|at| [secret.as_bytes().get(at..), wide.get(at..)]);
+        for bytes in starts.flatten() {
+            let [base64, base32] = [BASE64, BASE32].map(|signs| encoded(bytes, signs));
             self.add_parts(&base64);
             self.add_parts(&base64.replace('+', "-").replace('/', "_"));
             self.add_parts(&base32);
@@ -191,8 +196,43 @@ impl Key {
         Cow::Owned(to_text(without(text.as_bytes(), &is_secret, false)))
     }
 
-    /// Masks long parts of the key in every text, name, number and list of an answer. Returns whether there were any.
+    /// Masks long parts of the key in every text, name, number and list of an answer, and what spells them in more of these
+    /// together. Returns whether there were any.
     pub(super) fn mask(&self, answer: &mut Value) -> bool {
+        let any = self.mask_each(answer);
+        self.mask_nested(answer) | any
+    }
+
+    /// Replaces the innermost lists and objects whose texts and numbers, or whose names, spell a long part of the key, however they
+    /// nest.
+    fn mask_nested(&self, answer: &mut Value) -> bool {
+        if self.parts.is_empty() || !self.is_spelled_within(answer) {
+            return false;
+        }
+        let any = match answer {
+            Value::Array(values) => {
+                values.iter_mut().fold(false, |any, one| self.mask_nested(one) | any)
+            }
+            Value::Object(fields) => {
+                fields.values_mut().fold(false, |any, one| self.mask_nested(one) | any)
+            }
+            _ => return false,
+        };
+        if !any || self.is_spelled_within(answer) {
+            *answer = MASK.into();
+        }
+        true
+    }
+
+    fn is_spelled_within(&self, answer: &Value) -> bool {
+        let mut spelled = Spelled::default();
+        spelled.add(answer);
+        [spelled.values, spelled.names]
+            .iter()
+            .any(|text| matches!(self.masked_text(text), Cow::Owned(_)))
+    }
+
+    fn mask_each(&self, answer: &mut Value) -> bool {
         match answer {
             Value::String(text) => match self.masked_text(text) {
                 Cow::Owned(masked) => {
@@ -202,7 +242,7 @@ impl Key {
                 Cow::Borrowed(_) => false,
             },
             Value::Array(values) => {
-                let any = values.iter_mut().fold(false, |any, one| self.mask(one) | any);
+                let any = values.iter_mut().fold(false, |any, one| self.mask_each(one) | any);
                 if !self.is_spelled_by(values) {
                     return any;
                 }
@@ -218,7 +258,7 @@ impl Key {
                         named.map(|(name, value)| (self.masked_text(&name).into_owned(), value));
                     *fields = named.collect();
                 }
-                fields.values_mut().fold(is_named, |any, one| self.mask(one) | any)
+                fields.values_mut().fold(is_named, |any, one| self.mask_each(one) | any)
             }
             Value::Number(number) if self.has_numbers => {
                 let is_secret = matches!(self.masked_text(&number.to_string()), Cow::Owned(_));
@@ -233,8 +273,6 @@ impl Key {
 
     /// Whether a list's texts and numbers, each of which may be a list of one, spell a long part of the key.
     fn is_spelled_by(&self, values: &[Value]) -> bool {
-        /// No byte of a key.
-        const NONE: &str = "999";
         if values.len() < 2 || self.parts.is_empty() {
             return false;
         }
@@ -388,6 +426,52 @@ impl Key {
         }
         let at = self.parts.partition_point(|part| part[..] < *text);
         self.parts.get(at).is_some_and(|part| part.starts_with(text))
+    }
+}
+
+/// What an answer's texts and numbers spell one after another, and what its names spell.
+#[derive(Default)]
+struct Spelled {
+    values: String,
+    names: String,
+    /// Whether the last value is a number that no character has: of an embedding, most are.
+    is_behind_none: bool,
+}
+
+impl Spelled {
+    /// Bytes of the beginning and the end of a text, which may go on in another one.
+    const END: usize = 64;
+
+    fn add(&mut self, answer: &Value) {
+        match answer {
+            Value::Array(values) => return values.iter().for_each(|one| self.add(one)),
+            Value::Object(fields) => {
+                for (name, value) in fields {
+                    self.names += name;
+                    self.names.push(',');
+                    self.add(value);
+                }
+                return;
+            }
+            Value::String(text) if text.len() > 2 * Self::END => {
+                self.values += &text[..text.floor_char_boundary(Self::END)];
+                self.values += NONE;
+                self.values += &text[text.ceil_char_boundary(text.len() - Self::END)..];
+            }
+            Value::String(text) => self.values += text,
+            Value::Number(number) => match number.as_f64().and_then(byte_of) {
+                Some(byte) => self.values += &byte.to_string(),
+                None if std::mem::replace(&mut self.is_behind_none, true) => return,
+                None => {
+                    self.values += NONE;
+                    self.values.push(',');
+                    return;
+                }
+            },
+            Value::Null | Value::Bool(_) => return,
+        }
+        self.is_behind_none = false;
+        self.values.push(',');
     }
 }
 

@@ -1,5 +1,5 @@
 //! Ways to read the characters of a text that a server writes: as they are, without what is between them, at equal distances, or as
-//! numbers; of the text itself, and of what its escapes mean.
+//! numbers, also among letters; of the text itself, and of what its escapes mean.
 
 use super::escapes::{Sign, escape, mail, number};
 
@@ -31,10 +31,12 @@ pub(super) enum Reading {
     Octal,
     /// Binary numbers of bytes.
     Binary,
+    /// Numbers of visible characters in this base, whatever letters are around them.
+    Among(u32),
 }
 
 impl Reading {
-    const ALL: [Self; 8] = [
+    const ALL: [Self; 12] = [
         Self::Exact,
         Self::Joined,
         Self::Bare,
@@ -43,6 +45,10 @@ impl Reading {
         Self::Decimal,
         Self::Octal,
         Self::Binary,
+        Self::Among(16),
+        Self::Among(10),
+        Self::Among(8),
+        Self::Among(2),
     ];
 
     /// Base of its numbers, and the letters before them.
@@ -52,7 +58,7 @@ impl Reading {
             Self::Decimal => Some((10, b"")),
             Self::Octal => Some((8, b"oO")),
             Self::Binary => Some((2, b"bB")),
-            Self::Exact | Self::Joined | Self::Bare | Self::Even => None,
+            Self::Exact | Self::Joined | Self::Bare | Self::Even | Self::Among(_) => None,
         }
     }
 
@@ -216,6 +222,8 @@ pub(super) struct Reader {
     between: (usize, usize),
     /// Whether a letter or digit is before what is not read, which therefore begins no number.
     is_in_word: bool,
+    /// Whether what is before begins a number, such as `0x`.
+    is_prefixed: bool,
 }
 
 impl Reader {
@@ -228,6 +236,7 @@ impl Reader {
             next: 0,
             between: (0, 0),
             is_in_word: false,
+            is_prefixed: false,
         }
     }
 
@@ -270,6 +279,12 @@ impl Reader {
     /// Reads on in a layer, to which more will be added unless it `is_whole`: what is at its end may not be complete.
     fn read(&mut self, from: &Characters, is_whole: bool) {
         while let Some(byte) = from.bytes.get(self.next).copied() {
+            if let Reading::Among(radix) = self.reading {
+                if !self.read_among(from, radix, is_whole) {
+                    break;
+                }
+                continue;
+            }
             match self.reading.radix() {
                 Some((radix, letters)) => {
                     if !self.read_number(from, radix, letters, is_whole) {
@@ -349,6 +364,52 @@ impl Reader {
         }
         if is_suffix {
             self.skip(from, 1);
+        }
+        true
+    }
+
+    /// Reads all digits that follow one another as a number, or a byte that is none. Small numbers, as in `114u8`, are none.
+    fn read_among(&mut self, from: &Characters, radix: u32, is_whole: bool) -> bool {
+        let (rest, is_cut) = from.ahead(self.next, is_whole);
+        let is_digit = |byte: &&u8| char::from(**byte).is_digit(radix);
+        let length = rest.iter().take_while(is_digit).count();
+        if length == 0 {
+            self.is_prefixed = false;
+            self.skip(from, 1);
+            return true;
+        }
+        if is_cut && length == rest.len() {
+            return false;
+        }
+        let is_before_letter = matches!(
+            (radix, rest.get(length)),
+            (16, Some(b'x' | b'X')) | (8, Some(b'o' | b'O')) | (2, Some(b'b' | b'B'))
+        );
+        if is_before_letter && rest[..length] == *b"0" {
+            self.skip(from, 2);
+            self.is_prefixed = true;
+            return true;
+        }
+        // As in `0x720x6b`.
+        let is_of_next =
+            is_before_letter && self.is_prefixed && length > 1 && rest[length - 1] == b'0';
+        self.is_prefixed = false;
+        let length = length - usize::from(is_of_next);
+        let digits = &rest[..length];
+        if radix == 16 {
+            let is_visible = |pair: &[u8]| matches!(pair, b"00" | [b'2'..=b'7', _]);
+            let is_empty = digits.iter().all(|digit| *digit == b'0');
+            // Most words have such letters.
+            match digits.chunks(2).all(is_visible) && !is_empty {
+                true => self.push_digits(from, 0, length),
+                false => self.skip(from, length),
+            }
+            return true;
+        }
+        match number(digits, radix) {
+            Some(0..=32) => self.skip(from, length),
+            Some(code @ 33..=126) => self.push(code as u8, from, length),
+            _ => self.push(0, from, length),
         }
         true
     }

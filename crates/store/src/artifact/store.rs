@@ -16,6 +16,7 @@ use super::payload::Payload;
 use super::replace::{Replacement, replace_file, write_file};
 use crate::error::{Error, Result};
 use crate::files::{self, File};
+use crate::jsonl::{self, LONGEST_LINE};
 use crate::seal::{self, Seal, seal};
 
 const MAGIC: &[u8] = b"repoformer artifact\n";
@@ -355,7 +356,7 @@ pub fn whole_lines(
     loop {
         piece.clear();
         let read = input.by_ref().take(PIECE).read_to_end(&mut piece);
-        let read = read.and_then(|_| input.read_until(b'\n', &mut piece));
+        let read = read.and_then(|_| jsonl::read_line(&mut input, || LONGEST_LINE, &mut piece));
         read.map_err(|e| Error::reading(path, "read this file", e))?;
         match piece.is_empty() {
             true => return Ok(()),

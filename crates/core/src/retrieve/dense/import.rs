@@ -4,7 +4,7 @@ use std::io::BufRead;
 use std::path::{Path, PathBuf};
 
 use repoformer_store::error::{Error, Result};
-use repoformer_store::jsonl::{self, Object, kind};
+use repoformer_store::jsonl::{self, LONGEST_LINE, Object, kind};
 use repoformer_store::literal::literal;
 use repoformer_text::message;
 use repoformer_text::message::{Message, UserChoice};
@@ -161,7 +161,7 @@ impl<'a> Import<'a> {
         let mut bytes = Vec::new();
         for line in 1.. {
             bytes.clear();
-            let read = reader.read_until(b'\n', &mut bytes);
+            let read = jsonl::read_line(reader, || LONGEST_LINE, &mut bytes);
             if read.map_err(|e| Error::reading(self.path, "read this file", e))? == 0 {
                 break;
             }

@@ -1,9 +1,9 @@
 //! Rows of JSON lines.
 
-use std::io::{self, BufRead, Read};
+use std::io::BufRead;
 
 use repoformer_store::error::{Error, Result};
-use repoformer_store::jsonl::{Object, kind, parse};
+use repoformer_store::jsonl::{Object, is_too_long, kind, parse, read_line};
 use serde_json::Value;
 
 use super::{FILES, NO_TEXT, PATH, Place, REPOSITORY, Rows, STARS, TEXT};
@@ -20,18 +20,10 @@ impl Rows<'_> {
         for line in 1.. {
             bytes.clear();
             bytes.shrink_to(1 << 20);
-            let read = input.by_ref().take(most).read_until(b'\n', &mut bytes);
-            let read = read.and_then(|read| {
-                let is_cut = read as u64 == most && bytes.last() != Some(&b'\n');
-                if is_cut {
-                    skip_line(&mut input).map(|()| (read, true))
-                } else {
-                    Ok((read, false))
-                }
-            });
+            let read = read_line(&mut input, || most, &mut bytes);
             match read {
-                Ok((0, _)) => break,
-                Ok((_, true)) => {
+                Ok(0) => break,
+                Ok(_) if is_too_long(&bytes) => {
                     let reason = format!("left out: longer than {} MiB", most >> 20);
                     self.problem(Some(Place::Line(line)), reason);
                 }
@@ -93,19 +85,6 @@ impl Rows<'_> {
                 self.problem(Some(place), format!("{within}{reason}"));
                 Ok(())
             }
-        }
-    }
-}
-
-fn skip_line(input: &mut dyn BufRead) -> io::Result<()> {
-    loop {
-        let buffer = input.fill_buf()?;
-        let end = memchr::memchr(b'\n', buffer);
-        let used = end.map_or(buffer.len(), |end| end + 1);
-        let is_end = end.is_some() || buffer.is_empty();
-        input.consume(used);
-        if is_end {
-            return Ok(());
         }
     }
 }

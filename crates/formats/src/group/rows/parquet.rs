@@ -1,5 +1,5 @@
 //! Rows of Parquet files. Of the columns only those that are needed are read, row by row: in memory is a page of each column, and
-//! of a repository's texts no more than a repository may have.
+//! of a repository's texts no more than a repository may have, and of its files no more than a list may have.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -16,6 +16,7 @@ use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::schema::types::{ColumnDescPtr, SchemaDescriptor, Type};
 use repoformer_store::error::{Error, Result};
 use repoformer_store::files::File;
+use repoformer_store::parquet::BoundedLists;
 
 use super::{FILES, NO_TEXT, PATH, Place, Problem, REPOSITORY, Rows, STARS, TEXT};
 
@@ -23,6 +24,8 @@ use super::{FILES, NO_TEXT, PATH, Place, Problem, REPOSITORY, Rows, STARS, TEXT}
 const MOST_TIMES: u64 = 500;
 /// Bytes of texts that any file may have.
 const ALWAYS: u64 = 64 << 20;
+/// Bytes that stand for a file, beyond those of its path and text.
+const OF_FILE: u64 = 16;
 /// Most rows for each byte of a file: more are promised by no file of texts.
 const MOST_ROWS: u64 = 8;
 
@@ -207,6 +210,7 @@ impl Group<'_> {
                 let name = super::shown(&String::from_utf8_lossy(name.unwrap_or_default()));
                 let most = rows.settings.max_repository >> 20;
                 rows.problem(place, format!("{name}: left out: more than {most} MiB"));
+                *left = left.saturating_sub(rows.settings.max_repository);
                 let skipped = catch_unwind(AssertUnwindSafe(|| {
                     self.open_lists(&mut readers, self.row + 1 - begin)
                 }));
@@ -229,6 +233,7 @@ impl Group<'_> {
         let (descriptor, pages) = self.pages(number)?;
         let schema = self.table.metadata().file_metadata().schema_descr();
         let element = element_level(schema.root_schema(), descriptor.path().parts());
+        let pages = Box::new(BoundedLists::new(pages, descriptor.max_rep_level()));
         let pages: Box<dyn PageReader> = match budget {
             Some(budget) => Box::new(Metered { pages, budget: budget.clone(), row: 0 }),
             None => pages,
@@ -316,12 +321,13 @@ impl Readers {
             return Ok(());
         };
         for (path, text) in self.path.elements().zip(self.text.elements()) {
+            let bytes = [path, text].into_iter().flatten().map(<[u8]>::len).sum::<usize>() as u64;
+            *left = left.saturating_sub(bytes + OF_FILE);
+            if *left == 0 {
+                return Ok(());
+            }
             match (path, text) {
                 (Some(path), Some(text)) => {
-                    *left = left.saturating_sub(text.len() as u64);
-                    if *left == 0 {
-                        return Ok(());
-                    }
                     rows.file(place, repository, path, text, self.stars_of_row)?;
                 }
                 (path, _) => {
@@ -551,5 +557,52 @@ impl PageReader for NoPages {
 
     fn skip_next_page(&mut self) -> Outcome<()> {
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use parquet::schema::parser::parse_message_type;
+    use repoformer_store::parquet::{column, writer};
+
+    use super::super::{RowSettings, Tally};
+    use super::*;
+
+    /// Lists of equal elements, of which some kilobytes have millions.
+    #[test]
+    fn a_list_without_end_is_named_and_not_read() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("x.parquet");
+        let schema = "message table { required binary repo_name; required group files (LIST) { \
+             repeated group list { required group element { \
+             required binary path; required binary content; } } } }";
+        let schema = Arc::new(parse_message_type(schema).unwrap());
+        let mut file = writer(std::fs::File::create(&path).unwrap(), schema).unwrap();
+        for files in [3, 4_200_000] {
+            let mut group = file.next_row_group().unwrap();
+            column::<ByteArrayType>(&mut group, &["o/r".into()], None, None).unwrap();
+            for text in ["a.py", "x = 1\n"] {
+                let texts = vec![ByteArray::from(text); files];
+                let mut repetition = vec![1; files];
+                repetition[0] = 0;
+                let present = vec![1; files];
+                column::<ByteArrayType>(&mut group, &texts, Some(&present), Some(&repetition))
+                    .unwrap();
+            }
+            group.close().unwrap();
+        }
+        file.close().unwrap();
+        let settings = RowSettings { language: None, max_repository: 256 << 20 };
+        let mut taken = 0;
+        let mut emit = |_: super::super::FileRow<'_>| {
+            taken += 1;
+            Ok(())
+        };
+        let mut rows = Rows::new(&path, settings, Tally::default(), &mut emit);
+        rows.read(dir.path()).unwrap();
+        let problems = std::mem::take(&mut rows.tally.problems);
+        let reason = "row group 2: rows 2 to 2 are lost: Parquet error: a row has a list of more than 4194304 elements";
+        assert_eq!(problems, [Problem::new(&path, reason)]);
+        assert_eq!(taken, 3);
     }
 }

@@ -187,6 +187,60 @@ fn a_key_is_masked_in_any_notation() {
     }
 }
 
+/// Numbers with nothing but letters between them.
+#[test]
+fn a_key_is_masked_whatever_letters_are_between_its_numbers() {
+    let secret = "rk-Zq7VxP2mLw9TdKf4HsJy8NbRc3GaQe5Up0";
+    let key = Key::new(secret).unwrap();
+    let notations: [fn(u8) -> String; 24] = [
+        |byte| format!("x{byte:02x}"),
+        |byte| format!("u{byte:04x}"),
+        |byte| format!("U{byte:08X}"),
+        |byte| format!("{byte:02x}h"),
+        |byte| format!("{byte:02x}zz"),
+        |byte| format!("{byte:02x}x"),
+        |byte| format!("0x{byte:02x}"),
+        |byte| format!("0X{byte:02X}"),
+        |byte| format!("d{byte}"),
+        |byte| format!("c{byte} "),
+        |byte| format!("x{byte} "),
+        |byte| format!("n{byte}, "),
+        |byte| format!("chr{byte} "),
+        |byte| format!("{byte}y"),
+        |byte| format!("{byte}e"),
+        |byte| format!("{byte}and"),
+        |byte| format!("{byte}u8and"),
+        |byte| format!("b{byte:08b}"),
+        |byte| format!("0b{byte:08b}"),
+        |byte| format!("0b{byte:b}"),
+        |byte| format!("{byte:b}b"),
+        |byte| format!("o{byte:o}"),
+        |byte| format!("0o{byte:o}"),
+        |byte| format!("{byte:o}o"),
+    ];
+    for form in notations.map(|form| secret.bytes().map(form).collect::<String>()) {
+        let masked = key.masked_text(&form);
+        // What is around the first and the last number stays.
+        assert!(masked.contains(MASK) && masked.len() <= 10, "{form}: {masked}");
+        for size in [1, 3, 7] {
+            let mut mask = KeyMask::new(Some(Arc::new(key.clone())));
+            let mut shown = String::new();
+            for piece in form.as_bytes().chunks(size) {
+                shown += &mask.pass(str::from_utf8(piece).unwrap());
+            }
+            assert_eq!(shown + &mask.finish(), masked, "{form}");
+        }
+    }
+    let wide: Vec<u8> = secret.bytes().flat_map(|byte| [byte, 0]).collect();
+    for signs in [BASE64, BASE32] {
+        for bytes in [&wide[..], &[&[0], &wide[..]].concat()] {
+            let masked = key.masked_text(&encoded(bytes, signs)).into_owned();
+            // The rest of a group at either end stays.
+            assert!(masked.contains(MASK) && masked.len() <= 20, "{masked}");
+        }
+    }
+}
+
 /// Each with the same text between all characters, in several layers, or as other programs write numbers.
 #[test]
 fn a_key_is_masked_whatever_is_between_its_characters() {
@@ -300,6 +354,30 @@ fn lists_and_numbers_that_spell_a_key_are_masked() {
     let mut answer = json!({"count": 123456789012345u64, "other": 12});
     assert!(digits.mask(&mut answer));
     assert_eq!(answer, json!({"count": null, "other": 12}));
+}
+
+#[test]
+fn a_key_is_masked_however_its_characters_nest() {
+    let secret = "rk-Zq7VxP2mLw9TdKf4HsJy8NbRc3GaQe5U";
+    let key = Key::new(secret).unwrap();
+    let bytes = secret.as_bytes();
+    let signs: Vec<String> = secret.chars().map(String::from).collect();
+    let indexed = bytes.iter().enumerate().map(|(at, byte)| (at.to_string(), json!(byte)));
+    let pairs = |bytes: &[u8]| json!(bytes.chunks(2).collect::<Vec<_>>());
+    for spelled in [
+        pairs(bytes),
+        json!(signs.chunks(2).collect::<Vec<_>>()),
+        json!(bytes.chunks(8).map(pairs).collect::<Vec<_>>()),
+        Value::Object(indexed.collect()),
+        json!(bytes.iter().map(|byte| json!({"b": byte, "is": null})).collect::<Vec<_>>()),
+        json!(signs.iter().map(|sign| json!({"c": sign})).collect::<Vec<_>>()),
+        json!(signs.iter().map(|sign| json!({sign.as_str(): -1.5})).collect::<Vec<_>>()),
+    ] {
+        let mut answer = json!({"id": "x", "usage": {"n": 3, "of": spelled}, "v": [[0.5, 0.25]]});
+        assert!(key.mask(&mut answer));
+        let without = json!({"id": "x", "usage": {"n": 3, "of": MASK}, "v": [[0.5, 0.25]]});
+        assert_eq!(answer, without);
+    }
 }
 
 #[test]

@@ -1,0 +1,221 @@
+//! A bound on the lists of a Parquet file: some bytes may stand for millions of equal elements, and all of a row are read at once.
+
+use parquet::basic::Encoding;
+use parquet::column::page::{Page, PageMetadata, PageReader};
+use parquet::errors::ParquetError;
+
+type Outcome<T> = Result<T, ParquetError>;
+
+/// Most elements of a row's list: no repository has as many files, and no training sequence as many tokens.
+const MOST_ELEMENTS: u64 = 1 << 22;
+
+/// Pages of a column, of which those are refused that have a longer list in a row than is read. In a column without lists all are
+/// passed on.
+pub struct BoundedLists {
+    pages: Box<dyn PageReader>,
+    /// Greatest level of repetition; 0 if the column has no lists.
+    max_level: i16,
+    most: u64,
+    /// Elements of the last row so far.
+    elements: u64,
+}
+
+impl BoundedLists {
+    /// The pages of a column with this greatest level of repetition.
+    pub fn new(pages: Box<dyn PageReader>, max_level: i16) -> Self {
+        Self { pages, max_level, most: MOST_ELEMENTS, elements: 0 }
+    }
+
+    fn check(&mut self, page: &Page) -> Outcome<()> {
+        let (levels, count) = match page {
+            Page::DictionaryPage { .. } => return Ok(()),
+            Page::DataPage { buf, num_values, rep_level_encoding, .. } => {
+                let length = buf.first_chunk().map(|bytes| u32::from_le_bytes(*bytes) as usize);
+                let levels = length.and_then(|length| buf.get(4..)?.get(..length));
+                let is_known = *rep_level_encoding == Encoding::RLE;
+                (levels.filter(|_| is_known), *num_values)
+            }
+            Page::DataPageV2 { buf, num_values, rep_levels_byte_len, .. } => {
+                (buf.get(..*rep_levels_byte_len as usize), *num_values)
+            }
+        };
+        let levels = levels.filter(|_| self.max_level == 1);
+        let is_read = levels.is_some_and(|levels| self.add(levels, count));
+        if !is_read {
+            // Of other levels, and of damaged ones, each may continue the list.
+            self.elements = self.elements.saturating_add(u64::from(count));
+        }
+        if self.elements > self.most {
+            let reason = format!("a row has a list of more than {} elements", self.most);
+            return Err(ParquetError::General(reason));
+        }
+        Ok(())
+    }
+
+    /// Counts the elements of some levels of 0 and 1, as many as there are values, until a list is too long. Returns false if they
+    /// are damaged.
+    fn add(&mut self, mut bytes: &[u8], mut left: u32) -> bool {
+        while left > 0 && self.elements <= self.most {
+            let Some((header, rest)) = number(bytes) else { return false };
+            let count = u32::try_from(header >> 1).unwrap_or(u32::MAX);
+            bytes = rest;
+            if header & 1 == 0 {
+                let Some((level, rest)) = bytes.split_first() else { return false };
+                let count = count.min(left);
+                if count == 0 {
+                    return false;
+                }
+                bytes = rest;
+                left -= count;
+                match level & 1 {
+                    0 => self.elements = 1,
+                    _ => self.elements += u64::from(count),
+                }
+                continue;
+            }
+            for _ in 0..count.min(left.div_ceil(8)) {
+                let Some((eight, rest)) = bytes.split_first() else { return false };
+                bytes = rest;
+                for bit in 0..left.min(8) {
+                    match eight >> bit & 1 {
+                        0 => self.elements = 1,
+                        _ => self.elements += 1,
+                    }
+                    if self.elements > self.most {
+                        return true;
+                    }
+                }
+                left -= left.min(8);
+            }
+        }
+        true
+    }
+}
+
+/// The number that bytes begin with, seven bits in each, and those behind it.
+fn number(bytes: &[u8]) -> Option<(u64, &[u8])> {
+    let length = bytes.iter().take(9).position(|byte| byte & 128 == 0)? + 1;
+    let parts = bytes[..length].iter().rev();
+    let number = parts.fold(0, |number, byte| number << 7 | u64::from(byte & 127));
+    Some((number, &bytes[length..]))
+}
+
+impl Iterator for BoundedLists {
+    type Item = Outcome<Page>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.get_next_page().transpose()
+    }
+}
+
+impl PageReader for BoundedLists {
+    fn get_next_page(&mut self) -> Outcome<Option<Page>> {
+        let page = self.pages.get_next_page()?;
+        if let Some(page) = page.as_ref().filter(|_| self.max_level > 0) {
+            self.check(page)?;
+        }
+        Ok(page)
+    }
+
+    fn peek_next_page(&mut self) -> Outcome<Option<PageMetadata>> {
+        self.pages.peek_next_page()
+    }
+
+    fn skip_next_page(&mut self) -> Outcome<()> {
+        // What follows may go on with its last row, or not.
+        self.elements = 0;
+        self.pages.skip_next_page()
+    }
+
+    fn supports_deferred_dictionary(&self) -> bool {
+        self.pages.supports_deferred_dictionary()
+    }
+
+    fn take_deferred_dictionary(&mut self) -> Outcome<Option<Page>> {
+        self.pages.take_deferred_dictionary()
+    }
+
+    fn at_record_boundary(&mut self) -> Outcome<bool> {
+        self.pages.at_record_boundary()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Pages(Vec<Page>);
+
+    impl Iterator for Pages {
+        type Item = Outcome<Page>;
+
+        fn next(&mut self) -> Option<Self::Item> {
+            self.0.pop().map(Ok)
+        }
+    }
+
+    impl PageReader for Pages {
+        fn get_next_page(&mut self) -> Outcome<Option<Page>> {
+            Ok(self.0.pop())
+        }
+
+        fn peek_next_page(&mut self) -> Outcome<Option<PageMetadata>> {
+            Ok(None)
+        }
+
+        fn skip_next_page(&mut self) -> Outcome<()> {
+            Ok(())
+        }
+    }
+
+    /// A page whose levels of repetition have these bytes.
+    fn page(levels: &[u8], num_values: u32, is_first_version: bool) -> Page {
+        let length = levels.len() as u32;
+        if is_first_version {
+            return Page::DataPage {
+                buf: [&length.to_le_bytes(), levels].concat().into(),
+                num_values,
+                encoding: Encoding::PLAIN,
+                def_level_encoding: Encoding::RLE,
+                rep_level_encoding: Encoding::RLE,
+                statistics: None,
+            };
+        }
+        Page::DataPageV2 {
+            buf: levels.to_vec().into(),
+            num_values,
+            encoding: Encoding::PLAIN,
+            num_nulls: 0,
+            num_rows: 1,
+            def_levels_byte_len: 0,
+            rep_levels_byte_len: length,
+            is_compressed: false,
+            statistics: None,
+        }
+    }
+
+    #[test]
+    fn a_list_of_more_elements_than_a_row_may_have_is_refused() {
+        // One value that begins a row, and some that go on.
+        let row = |more: u8| [2, 0, more << 1, 1];
+        for is_first_version in [true, false] {
+            let is_read = |pages: &[(&[u8], u32)], max_level| {
+                let pages = pages.iter().rev().map(|(l, n)| page(l, *n, is_first_version));
+                let pages = Box::new(Pages(pages.collect()));
+                let mut bounded = BoundedLists { most: 20, ..BoundedLists::new(pages, max_level) };
+                bounded.all(|page| page.is_ok())
+            };
+            assert!(is_read(&[(&row(19), 20)], 1));
+            assert!(!is_read(&[(&row(20), 21)], 1));
+            // A row goes on in the next page, or another begins there.
+            assert!(!is_read(&[(&row(10), 11), (&[20, 1], 10)], 1));
+            assert!(is_read(&[(&row(10), 11), (&row(10), 11)], 1));
+            // Levels that are packed: rows of four values each.
+            assert!(is_read(&[(&[9, 0b1110_1110, 0b1110_1110, 0b1110_1110, 0b1110_1110], 32)], 1));
+            assert!(!is_read(&[(&[9, 0b1111_1110, 0xff, 0xff, 0xff], 32)], 1));
+            // Damaged ones, and those of lists in lists, stand for one list; a column without lists has none.
+            assert!(!is_read(&[(&[2], 32)], 1) && is_read(&[(&[2], 8)], 1));
+            assert!(!is_read(&[(&row(31), 32)], 2) && is_read(&[(&row(31), 32)], 0));
+        }
+    }
+}

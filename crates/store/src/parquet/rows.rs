@@ -1,0 +1,408 @@
+//! Rows of a Parquet file as JSON, read one after another: of each column, a page and the values of a row are in memory.
+
+use std::fmt::{self, Display};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use parquet::basic::{ConvertedType, LogicalType, Repetition, Type as PhysicalType};
+use parquet::column::page::PageReader;
+use parquet::column::reader::ColumnReaderImpl;
+use parquet::data_type::{
+    BoolType, ByteArray, ByteArrayType, DataType, DoubleType, FixedLenByteArray,
+    FixedLenByteArrayType, FloatType, Int32Type, Int64Type,
+};
+use parquet::errors::ParquetError;
+use parquet::file::reader::{FileReader, SerializedFileReader};
+use parquet::record::Field;
+use parquet::schema::types::{ColumnDescPtr, Type, TypePtr};
+use serde_json::{Map, Value};
+
+use super::BoundedLists;
+use crate::error::{Error, Result};
+use crate::files::File;
+
+/// Times its size that the values of a file may have together; tables stay below a hundred.
+const MOST_TIMES: u64 = 500;
+/// Bytes of values that any file may have.
+const ALWAYS: u64 = 64 << 20;
+/// Bytes that stand for a value, beyond those of its text.
+const OF_VALUE: u64 = 8;
+
+type Outcome<T> = Result<T, Unreadable>;
+
+/// Why a table cannot be read.
+enum Unreadable {
+    Package(ParquetError),
+    Own(String),
+}
+
+impl From<ParquetError> for Unreadable {
+    fn from(error: ParquetError) -> Self {
+        Self::Package(error)
+    }
+}
+
+impl Display for Unreadable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Package(error) => error.fmt(f),
+            Self::Own(reason) => f.write_str(reason),
+        }
+    }
+}
+
+/// A Parquet file that is read row by row.
+pub struct ParquetRows {
+    path: PathBuf,
+    file: SerializedFileReader<std::fs::File>,
+    bytes: u64,
+}
+
+impl ParquetRows {
+    /// Opens a file and reads its schema.
+    ///
+    /// # Errors
+    /// The file cannot be opened, or it is not a whole Parquet file.
+    pub fn open(path: &Path) -> Result<Self> {
+        let cannot_open = |e| Error::reading(path, "open this file", e);
+        let file = File::open(path).map_err(cannot_open)?;
+        let bytes = file.metadata().map_err(cannot_open)?.len();
+        // The reader panics on some damaged files.
+        let opened = catch_unwind(AssertUnwindSafe(|| SerializedFileReader::new(file.into_std())));
+        let file = opened.map_err(|_| unreadable(path, DAMAGED))?;
+        let file = file.map_err(|e| unreadable(path, e))?;
+        Ok(Self { path: path.to_owned(), file, bytes })
+    }
+
+    /// Number of rows.
+    pub fn count(&self) -> u64 {
+        self.file.metadata().file_metadata().num_rows().try_into().unwrap_or(0)
+    }
+
+    /// Names and types of the columns.
+    pub fn columns(&self) -> Vec<(String, String)> {
+        let column = |field: &TypePtr| {
+            let kind = match field.is_primitive() {
+                true if field.get_physical_type() == PhysicalType::BYTE_ARRAY => "text".to_owned(),
+                true => field.get_physical_type().to_string().to_lowercase(),
+                false => "list".to_owned(),
+            };
+            (field.name().to_owned(), kind)
+        };
+        self.fields().iter().map(column).collect()
+    }
+
+    fn fields(&self) -> &[TypePtr] {
+        self.file.metadata().file_metadata().schema().get_fields()
+    }
+
+    /// Calls `row` with each row.
+    ///
+    /// # Errors
+    /// A row cannot be read, or its values are of a type that this program writes to no table; the values have far more bytes
+    /// than the file, or a list has more than 4,194,304; or an error of `row`.
+    pub fn for_each<E: From<Error>>(
+        &self,
+        mut row: impl FnMut(Map<String, Value>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let mut left = ALWAYS.max(self.bytes.saturating_mul(MOST_TIMES));
+        for group in 0..self.file.num_row_groups() {
+            let opened = catch_unwind(AssertUnwindSafe(|| self.open_columns(group)));
+            let opened = opened.unwrap_or_else(|_| Err(damaged()));
+            let mut columns = opened.map_err(|e| unreadable(&self.path, e))?;
+            let rows = self.file.metadata().row_group(group).num_rows();
+            for _ in 0..rows {
+                let read = catch_unwind(AssertUnwindSafe(|| {
+                    let values = columns.iter_mut().map(|column| column.next(&mut left));
+                    values.collect::<Outcome<Vec<_>>>()
+                }));
+                let read = read.unwrap_or_else(|_| Err(damaged()));
+                let read = read.map_err(|e| unreadable(&self.path, e))?;
+                let names = self.fields().iter().map(|field| field.name().to_owned());
+                row(names.zip(read).collect())?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The columns of a row group.
+    fn open_columns(&self, group: usize) -> Outcome<Vec<Box<dyn JsonColumn>>> {
+        let schema = self.file.metadata().file_metadata().schema_descr();
+        let group = self.file.get_row_group(group)?;
+        let (mut columns, mut first) = (Vec::new(), 0);
+        for (number, field) in self.fields().iter().enumerate() {
+            let leaves = (first..schema.num_columns())
+                .take_while(|leaf| schema.get_column_root_idx(*leaf) == number);
+            let last = first + leaves.count();
+            let leaf = first;
+            if last != leaf + 1 || !is_simple(field, &schema.column(leaf)) {
+                return Err(unknown(field.name()));
+            }
+            columns.push(json_column(schema.column(leaf), group.get_column_page_reader(leaf)?)?);
+            first = last;
+        }
+        Ok(columns)
+    }
+}
+
+const DAMAGED: &str = "it is damaged";
+
+fn damaged() -> Unreadable {
+    Unreadable::Own(DAMAGED.into())
+}
+
+fn unknown(column: &str) -> Unreadable {
+    Unreadable::Own(format!("unknown type of column '{column}'"))
+}
+
+fn unreadable(path: &Path, error: impl Display) -> Error {
+    Error::Form {
+        path: path.to_owned(),
+        reason: format!("cannot read this Parquet table: {error}"),
+        hint: "make it again, or read it with pandas or polars".into(),
+    }
+}
+
+/// Whether a field has values, or lists of values.
+fn is_simple(field: &Type, leaf: &ColumnDescPtr) -> bool {
+    let info = field.get_basic_info();
+    let is_list = info.converted_type() == ConvertedType::LIST
+        || info.logical_type_ref() == Some(&LogicalType::List);
+    field.is_primitive() && leaf.max_rep_level() <= 1
+        || is_list && leaf.max_rep_level() == 1 && leaf.path().parts().len() <= 3
+}
+
+/// A column whose values are read row by row.
+trait JsonColumn {
+    /// The value of the next row, whose bytes are taken from those that are `left`.
+    fn next(&mut self, left: &mut u64) -> Outcome<Value>;
+}
+
+fn json_column(leaf: ColumnDescPtr, pages: Box<dyn PageReader>) -> Outcome<Box<dyn JsonColumn>> {
+    let pages: Box<dyn PageReader> = Box::new(BoundedLists::new(pages, leaf.max_rep_level()));
+    Ok(match leaf.physical_type() {
+        PhysicalType::BOOLEAN => Box::new(Cells::<BoolType>::new(leaf, pages)),
+        PhysicalType::INT32 => Box::new(Cells::<Int32Type>::new(leaf, pages)),
+        PhysicalType::INT64 => Box::new(Cells::<Int64Type>::new(leaf, pages)),
+        PhysicalType::FLOAT => Box::new(Cells::<FloatType>::new(leaf, pages)),
+        PhysicalType::DOUBLE => Box::new(Cells::<DoubleType>::new(leaf, pages)),
+        PhysicalType::BYTE_ARRAY => Box::new(Cells::<ByteArrayType>::new(leaf, pages)),
+        PhysicalType::FIXED_LEN_BYTE_ARRAY => {
+            Box::new(Cells::<FixedLenByteArrayType>::new(leaf, pages))
+        }
+        PhysicalType::INT96 => return Err(unknown(&leaf.path().parts()[0])),
+    })
+}
+
+/// A value of a column.
+trait Cell: Clone {
+    /// Bytes of its text.
+    fn length(&self) -> usize {
+        0
+    }
+
+    /// The value as the column's type has it.
+    fn field(self, leaf: &ColumnDescPtr) -> Outcome<Field>;
+}
+
+impl Cell for bool {
+    fn field(self, leaf: &ColumnDescPtr) -> Outcome<Field> {
+        Ok(Field::convert_bool(leaf, self))
+    }
+}
+
+impl Cell for i32 {
+    fn field(self, leaf: &ColumnDescPtr) -> Outcome<Field> {
+        Ok(Field::convert_int32(leaf, self))
+    }
+}
+
+impl Cell for i64 {
+    fn field(self, leaf: &ColumnDescPtr) -> Outcome<Field> {
+        Ok(Field::convert_int64(leaf, self))
+    }
+}
+
+impl Cell for f32 {
+    fn field(self, leaf: &ColumnDescPtr) -> Outcome<Field> {
+        Ok(Field::convert_float(leaf, self))
+    }
+}
+
+impl Cell for f64 {
+    fn field(self, leaf: &ColumnDescPtr) -> Outcome<Field> {
+        Ok(Field::convert_double(leaf, self))
+    }
+}
+
+impl Cell for ByteArray {
+    fn length(&self) -> usize {
+        self.len()
+    }
+
+    fn field(self, leaf: &ColumnDescPtr) -> Outcome<Field> {
+        Ok(Field::convert_byte_array(leaf, self)?)
+    }
+}
+
+impl Cell for FixedLenByteArray {
+    fn length(&self) -> usize {
+        self.len()
+    }
+
+    fn field(self, leaf: &ColumnDescPtr) -> Outcome<Field> {
+        Ok(Field::convert_byte_array(leaf, self.into())?)
+    }
+}
+
+/// A column of one type, and the values of the row that was read last.
+struct Cells<T: DataType> {
+    leaf: ColumnDescPtr,
+    reader: ColumnReaderImpl<T>,
+    values: Vec<T::T>,
+    definition: Vec<i16>,
+    repetition: Vec<i16>,
+    /// Level from which on a level stands for an element of a list; 0 in a column without lists.
+    element: i16,
+}
+
+impl<T: DataType> Cells<T> {
+    fn new(leaf: ColumnDescPtr, pages: Box<dyn PageReader>) -> Self {
+        let reader = ColumnReaderImpl::new(Arc::clone(&leaf), pages);
+        let (values, definition, repetition) = (Vec::new(), Vec::new(), Vec::new());
+        // Below a list, an element may be missing.
+        let is_optional = leaf.self_type().get_basic_info().repetition() == Repetition::OPTIONAL;
+        let element = match leaf.max_rep_level() {
+            0 => 0,
+            _ => leaf.max_def_level() - i16::from(is_optional),
+        };
+        Self { leaf, reader, values, definition, repetition, element }
+    }
+}
+
+impl<T: DataType> JsonColumn for Cells<T>
+where
+    T::T: Cell,
+{
+    fn next(&mut self, left: &mut u64) -> Outcome<Value> {
+        self.values.clear();
+        self.definition.clear();
+        self.repetition.clear();
+        let levels = (Some(&mut self.definition), Some(&mut self.repetition));
+        let (rows, _, _) = self.reader.read_records(1, levels.0, levels.1, &mut self.values)?;
+        if rows != 1 {
+            return Err(Unreadable::Own("a column ends early".into()));
+        }
+        let present = self.leaf.max_def_level();
+        let mut values = self.values.drain(..);
+        let mut value = |level: i16| {
+            let cell = if level == present { values.next() } else { None };
+            let bytes = OF_VALUE + cell.as_ref().map_or(0, |cell| cell.length() as u64);
+            *left = left.checked_sub(bytes).ok_or_else(|| {
+                let reason = format!(
+                    "its values have more than {MOST_TIMES} times its size, as no table's do"
+                );
+                Unreadable::Own(reason)
+            })?;
+            match cell {
+                Some(cell) => {
+                    let field = cell.field(&self.leaf)?;
+                    json(&field).ok_or_else(|| unknown(&self.leaf.path().parts()[0]))
+                }
+                None => Ok(Value::Null),
+            }
+        };
+        match self.definition.first().copied() {
+            _ if self.element == 0 => value(self.definition.first().copied().unwrap_or(0)),
+            // A list that is missing, or empty.
+            Some(level) if level + 1 < self.element => value(level),
+            Some(level) if level < self.element => Ok(Value::Array(Vec::new())),
+            _ => self.definition.iter().map(|level| value(*level)).collect(),
+        }
+    }
+}
+
+/// A value as JSON; `None` for types that no table of this program has.
+fn json(field: &Field) -> Option<Value> {
+    Some(match field {
+        Field::Null => Value::Null,
+        Field::Bool(flag) => (*flag).into(),
+        Field::Byte(number) => (*number).into(),
+        Field::Int(number) => (*number).into(),
+        Field::Long(number) => (*number).into(),
+        // The shortest text of the number, not that of the double that equals it.
+        Field::Float(number) => number.to_string().parse::<f64>().ok()?.into(),
+        Field::Double(number) => (*number).into(),
+        Field::Str(text) => text.as_str().into(),
+        Field::Bytes(bytes) => String::from_utf8_lossy(bytes.data()).into(),
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use parquet::schema::parser::parse_message_type;
+    use serde_json::json;
+
+    use super::*;
+    use crate::parquet::{column, writer};
+
+    fn rows(path: &Path) -> Result<Vec<Value>> {
+        let mut rows = Vec::new();
+        ParquetRows::open(path)?.for_each(|row| {
+            rows.push(Value::Object(row));
+            Ok::<_, Error>(())
+        })?;
+        Ok(rows)
+    }
+
+    #[test]
+    fn values_and_lists_are_read_as_they_were_written() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("x.parquet");
+        let schema = "message table { optional binary t (UTF8); required int32 n (INTEGER(8,true)); \
+             optional group l (LIST) { repeated group list { optional double element; } } }";
+        let schema = Arc::new(parse_message_type(schema).unwrap());
+        let mut file = writer(std::fs::File::create(&path).unwrap(), schema).unwrap();
+        for _ in 0..2 {
+            let mut group = file.next_row_group().unwrap();
+            let texts = [ByteArray::from("a"), ByteArray::from("b")];
+            column::<ByteArrayType>(&mut group, &texts, Some(&[1, 0, 1, 0]), None).unwrap();
+            column::<Int32Type>(&mut group, &[1, 2, 3, 4], None, None).unwrap();
+            let (present, repetition) = ([3, 2, 1, 0, 2], [0, 1, 0, 0, 0]);
+            column::<DoubleType>(&mut group, &[0.5], Some(&present), Some(&repetition)).unwrap();
+            group.close().unwrap();
+        }
+        file.close().unwrap();
+        let group = [
+            json!({"t": "a", "n": 1, "l": [0.5, null]}),
+            json!({"t": null, "n": 2, "l": []}),
+            json!({"t": "b", "n": 3, "l": null}),
+            json!({"t": null, "n": 4, "l": [null]}),
+        ];
+        assert_eq!(rows(&path).unwrap(), [group.clone(), group].concat());
+    }
+
+    /// 100 MB of one text, which the file has once.
+    #[test]
+    fn values_out_of_proportion_to_the_file_are_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("x.parquet");
+        let schema = Arc::new(parse_message_type("message table { required binary t; }").unwrap());
+        let mut file = writer(std::fs::File::create(&path).unwrap(), schema).unwrap();
+        let mut group = file.next_row_group().unwrap();
+        let texts = vec![ByteArray::from("x".repeat(1000).into_bytes()); 100_000];
+        column::<ByteArrayType>(&mut group, &texts, None, None).unwrap();
+        group.close().unwrap();
+        file.close().unwrap();
+        let mut count = 0;
+        let read = ParquetRows::open(&path).unwrap().for_each(|_| {
+            count += 1;
+            Ok::<_, Error>(())
+        });
+        let error = read.unwrap_err().to_string();
+        assert!(error.contains("x.parquet: cannot read this Parquet table: its values"), "{error}");
+        assert!(error.contains("500 times its size") && count == ALWAYS / 1008, "{error}: {count}");
+    }
+}
