@@ -283,6 +283,18 @@ impl<'a> Copies<'a> {
         Ok(Copy { folder, scratch, pristine: kept })
     }
 
+    /// Returns the folders that hold the user's repositories: that of all, and those elsewhere that links in it lead to.
+    fn protected(&self) -> Vec<PathBuf> {
+        let entries = files::read_dir(&self.repos_dir).into_iter().flatten().flatten();
+        let named = self.repositories.iter().map(|source| self.repos_dir.join(&source.name));
+        let real = entries.map(|entry| entry.path()).chain(named).map(files::canonicalize);
+        let mut elsewhere: Vec<PathBuf> = real.flatten().collect();
+        elsewhere.retain(|path| !path.starts_with(&self.repos_dir) && path.is_dir());
+        elsewhere.sort();
+        elsewhere.dedup();
+        [vec![self.repos_dir.clone()], elsewhere].concat()
+    }
+
     fn set_up(&self, folder: &Path, scratch: &Path, command: String) -> Result<(), Broken> {
         let broken = |reason: Message, output: &str| Broken {
             reason,
@@ -299,7 +311,7 @@ impl<'a> Copies<'a> {
                 processes: 1 << 14,
             },
             network: true,
-            files: Files::Open { protected: self.repos_dir.clone() },
+            files: Files::Open { protected: self.protected() },
             scratch: scratch.to_owned(),
             ..RunOrder::default()
         };

@@ -46,8 +46,8 @@ pub enum Files {
     InPlace,
     /// Everything, with one read-only folder: for setting a copy up.
     Open {
-        /// The user's repositories.
-        protected: PathBuf,
+        /// The user's repositories: their folder, and folders elsewhere that links in it lead to.
+        protected: Vec<PathBuf>,
     },
 }
 
