@@ -35,7 +35,7 @@ mod telling;
 mod test_map;
 mod verdict;
 
-pub use command::{Template, Values, default_test_command};
+pub use command::{Named, Template, Values, default_test_command};
 pub use copies::{Broken, Copies, Copy, CopyFolders, Setup};
 pub use log::{Filling, Log, RunRecord, gather};
 pub use pass_at_k::pass_at_k;

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use super::super::command::Named;
 use super::group::RunGroup;
 use super::report::Report;
 
@@ -77,6 +78,9 @@ pub struct RunOrder {
     pub network: bool,
     /// View of the file system.
     pub files: Files,
+    /// What the command's user names.
+    #[serde(skip)]
+    pub named: Named,
     /// Files and folders that the command finds empty, if it is enclosed: those that hold answers.
     pub hidden: Vec<Hidden>,
     /// Whether its system calls are filtered.
