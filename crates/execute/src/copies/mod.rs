@@ -205,6 +205,7 @@ impl<'a> Copies<'a> {
         let mut order =
             RunOrder { folder: copy.folder.clone(), scratch: copy.scratch.clone(), ..order };
         order.hidden = hidden(&self.answers, &order.named, &self.repos_dir);
+        order.beside = self.workers.saturating_sub(1);
         order.environment.extend(variables.map(|(name, value)| (name.into(), value.into())));
         let outcome = self.guard.run(order)?;
         if let Some((pristine, snapshot)) = &copy.pristine {

@@ -76,6 +76,8 @@ pub struct RunOrder {
     pub limits: Limits,
     /// Whether the network is available; without an enclosure it always is.
     pub network: bool,
+    /// Number of runs that there may be beside this one.
+    pub beside: usize,
     /// View of the file system.
     pub files: Files,
     /// What the command's user names.
