@@ -417,7 +417,8 @@ fn hidden(answers: &[PathBuf], named: &Named, repos_dir: &Path) -> Vec<Hidden> {
         variables().iter().flatten().flat_map(|value| paths_in(value)).collect();
     let own = repos_dir.join(&named.repository);
     let hide = |answer: &PathBuf| {
-        let of_own = named.with_repository.iter().filter(|_| *answer == own);
+        let of_own = named.with_repository.iter();
+        let of_own = of_own.filter(|path| *answer == own && !named.paths.contains(path));
         let named = of_variables.iter().chain(&named.paths).chain(of_own);
         let below = named.filter_map(|path| path.strip_prefix(answer).ok());
         let parts: Option<Vec<PathBuf>> =
