@@ -434,11 +434,14 @@ fn without_namespaces_calls_are_refused_all_the_same() {
 #[ignore = "needs python3"]
 fn another_list_of_processes_is_empty() {
     let place = Place::empty();
-    place.write("other/empty", "");
-    let prefix = "unshare -Urm sh -c 'mount --rbind /proc other && \"$@\"' sh";
-    assert_eq!(place.shell(&format!("{prefix} ls other/self/status")).code, Some(0));
-    let code = "import os; assert not os.listdir(attempt.below('other')); return a + b".to_owned();
-    let (ran, found) = outcomes(&place, &[code], &Way { prefix, ..Way::default() });
+    // Not below the folders for temporary files, whose layers have no mounts in them.
+    let other = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let folder = other.path().display();
+    let prefix = format!("unshare -Urm sh -c 'mount --rbind /proc {folder} && \"$@\"' sh");
+    assert_eq!(place.shell(&format!("{prefix} ls {folder}/self/status")).code, Some(0));
+    let code = format!("import os; assert not os.listdir('{folder}'); return a + b");
+    let way = Way { prefix: &prefix, ..Way::default() };
+    let (ran, found) = outcomes(&place, &[code], &way);
     let Outcome { status, reason, output } = &found[0];
     assert_eq!(status, "pass", "{reason}\n{output}\n{}", ran.stderr);
 }
