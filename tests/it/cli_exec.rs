@@ -770,6 +770,32 @@ fn copies_lie_apart_from_what_is_the_users() {
     assert!(!place.path("repos/demo/built").exists());
 }
 
+/// Set-up writes wherever the user can, but to no repository: neither to one that is a mount of its own, nor to one elsewhere.
+#[test]
+fn set_up_writes_to_no_repository_behind_a_mount_or_a_link() {
+    let place = place();
+    place.write("elsewhere/linked/file", "mine");
+    place.write("other/mounted/file", "mine");
+    place.write("repos/mounted/empty", "");
+    place.write("repos/plain/file", "mine");
+    std::os::unix::fs::symlink(place.path("elsewhere/linked"), place.path("repos/linked")).unwrap();
+    predict(&place, &["FINE"]);
+    let setup = "for name in plain mounted linked; do echo x >$USERS/$name/new; rm $USERS/$name/file; done; \
+                 ! touch $USERS/../elsewhere/linked/new && touch $USERS/../elsewhere/written";
+    let ran = place.shell(&format!(
+        "export USERS=$PWD/repos
+         unshare -Urm sh -c 'mount --bind other/mounted repos/mounted && \"$@\"' sh \
+         repoformer eval --exec --test-cmd 'sh run.sh' --setup-cmd '{setup}' --predictions p.jsonl --missing skip \
+             --repos-dir repos --tasks tasks.jsonl --cache-dir cache --threads 1"
+    ));
+    ran.done();
+    assert!(place.path("elsewhere/written").exists(), "{}", ran.stderr);
+    for folder in ["repos/plain", "other/mounted", "elsewhere/linked"] {
+        assert!(place.path(folder).join("file").exists(), "{folder}");
+        assert!(!place.path(folder).join("new").exists(), "{folder}");
+    }
+}
+
 #[test]
 fn two_evaluations_do_not_share_copies() {
     let place = place();

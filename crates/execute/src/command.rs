@@ -1,6 +1,6 @@
 //! Shell commands given by the user, with placeholders.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use repoformer_store::error::{Error, Result};
 use repoformer_store::files;
@@ -34,7 +34,46 @@ pub struct Values<'a> {
     pub path: &'a str,
 }
 
+/// Absolute paths that a template names. Values are none of the user's words: tests are named by whoever wrote a repository.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct NamedPaths {
+    /// Paths without a placeholder.
+    pub paths: Vec<PathBuf>,
+    /// Name of the repository.
+    pub repository: String,
+    /// Paths in which `{repository}` stands for this name.
+    pub with_repository: Vec<PathBuf>,
+}
+
+/// Returns the absolute paths among the words of a command or a variable.
+pub(crate) fn paths_in(text: &str) -> Vec<PathBuf> {
+    let between = |c: char| c.is_whitespace() || "'\":;=()<>|&,".contains(c);
+    let words = text.split(between).filter(|word| !word.contains(VALUE)).map(PathBuf::from);
+    words.filter(|path| path.is_absolute()).collect()
+}
+
+/// Stands for a value that is none of the user's words.
+const VALUE: char = '\0';
+
 impl Template {
+    /// Returns the absolute paths that the template itself names, for a repository.
+    pub fn named(&self, repository: &str) -> NamedPaths {
+        let words = |repository: Option<&str>| -> String {
+            let value = VALUE.to_string();
+            let of = |part: &Part| match (part, repository) {
+                (Part::Text(text), _) => text.clone(),
+                (Part::Place("repository"), Some(name)) => name.to_owned(),
+                (Part::Place(_), _) => value.clone(),
+            };
+            self.parts.iter().map(of).collect()
+        };
+        NamedPaths {
+            paths: paths_in(&words(None)),
+            repository: repository.to_owned(),
+            with_repository: paths_in(&words(Some(repository))),
+        }
+    }
+
     /// Parses a template; `name` is the parameter's name in errors.
     ///
     /// ```

@@ -274,6 +274,7 @@ impl Work<'_> {
         worker: usize,
     ) -> Result<Result<Candidates, Message>> {
         let name = &self.tasks.tasks()[tasks[0]].repository;
+        let named = list.named(name);
         let list = list.fill(Values { repository: name, ..Values::default() });
         let texts = match self.test_files(tasks) {
             Ok(texts) => texts,
@@ -281,6 +282,7 @@ impl Work<'_> {
         };
         let order = RunOrder {
             command: format!("mkdir -p {FOLDER} && ( {list} ) > {FOLDER}/tests"),
+            named,
             texts,
             collect: Some(format!("{FOLDER}/tests")),
             ..RunOrder::default()
@@ -315,6 +317,7 @@ impl Work<'_> {
             Ok(copy) => copy,
             Err(broken) => return Ok(Err(broken.reason.clone())),
         };
+        let name = &self.tasks.tasks()[tasks[0]].repository;
         let folder = copy.folder.join(FOLDER);
         let mut texts = self.marked(tasks);
         match self.test_files(tasks) {
@@ -329,6 +332,7 @@ impl Work<'_> {
         }
         let order = RunOrder {
             command: self.mining.suites[repository].clone(),
+            named: self.mining.templates[repository].named(name),
             texts,
             environment: vec![("PYTHONPATH".into(), path.to_string_lossy().into_owned())],
             collect: Some(format!("{FOLDER}/reached")),

@@ -9,7 +9,7 @@ use repoformer_store::error::{Error, Result};
 use repoformer_text::message;
 use repoformer_text::message::{Message, UserChoice};
 
-use super::command::{Template, Values, default_test_command};
+use super::command::{NamedPaths, Template, Values, default_test_command};
 use super::copies::Copies;
 use super::guard::{Limits, RunOrder};
 use super::site::Site;
@@ -31,6 +31,8 @@ pub struct Subject {
     pub test_files: Vec<(String, String)>,
     /// Command that runs its tests.
     pub command: String,
+    /// What its user names in it.
+    pub named: NamedPaths,
     /// How the result of the command is read.
     pub runner: Runner,
 }
@@ -122,6 +124,7 @@ pub fn subjects(
             planted,
             test_files,
             command,
+            named: template.named(&task.repository),
         })
     };
     tasks.tasks().iter().map(of).collect()
@@ -164,6 +167,7 @@ impl Subject {
     pub(super) fn order(&self, command: &str, text: Option<String>, limits: &Limits) -> RunOrder {
         RunOrder {
             command: command.to_owned(),
+            named: self.named.clone(),
             texts: text
                 .map(|text| (self.site.path.clone(), text))
                 .into_iter()

@@ -25,6 +25,7 @@ use serde::{Deserialize, Serialize};
 
 use self::folder::{copy_folder, digest, digest_with_modes, empty, remove};
 use self::snapshot::{Snapshot, restore};
+use super::command::{NamedPaths, paths_in};
 use super::guard::{Files, Guard, Hidden, Limits, RunOrder, RunOutcome};
 
 /// Copies of repositories, made on demand.
@@ -203,7 +204,8 @@ impl<'a> Copies<'a> {
         ];
         let mut order =
             RunOrder { folder: copy.folder.clone(), scratch: copy.scratch.clone(), ..order };
-        order.hidden = hidden(&self.answers, &order.command);
+        order.hidden = hidden(&self.answers, &order.named, &self.repos_dir);
+        order.beside = self.workers.saturating_sub(1);
         order.environment.extend(variables.map(|(name, value)| (name.into(), value.into())));
         let outcome = self.guard.run(order)?;
         if let Some((pristine, snapshot)) = &copy.pristine {
@@ -283,6 +285,18 @@ impl<'a> Copies<'a> {
         Ok(Copy { folder, scratch, pristine: kept })
     }
 
+    /// Returns the folders that hold the user's repositories: that of all, and those elsewhere that links in it lead to.
+    fn protected(&self) -> Vec<PathBuf> {
+        let entries = files::read_dir(&self.repos_dir).into_iter().flatten().flatten();
+        let named = self.repositories.iter().map(|source| self.repos_dir.join(&source.name));
+        let real = entries.map(|entry| entry.path()).chain(named).map(files::canonicalize);
+        let mut elsewhere: Vec<PathBuf> = real.flatten().collect();
+        elsewhere.retain(|path| !path.starts_with(&self.repos_dir) && path.is_dir());
+        elsewhere.sort();
+        elsewhere.dedup();
+        [vec![self.repos_dir.clone()], elsewhere].concat()
+    }
+
     fn set_up(&self, folder: &Path, scratch: &Path, command: String) -> Result<(), Broken> {
         let broken = |reason: Message, output: &str| Broken {
             reason,
@@ -299,7 +313,7 @@ impl<'a> Copies<'a> {
                 processes: 1 << 14,
             },
             network: true,
-            files: Files::Open { protected: self.repos_dir.clone() },
+            files: Files::Open { protected: self.protected() },
             scratch: scratch.to_owned(),
             ..RunOrder::default()
         };
@@ -395,15 +409,18 @@ fn surroundings(guard: &Guard) -> String {
     serde_json::json!([enclosure.enclosed, network, enclosure.filtered, variables()]).to_string()
 }
 
-/// Returns what is hidden of files and folders with answers. What the command or a variable names must stay, such as an
-/// environment in a repository: of a path below such a folder, its first part stays, of the folder itself all.
-fn hidden(answers: &[PathBuf], command: &str) -> Vec<Hidden> {
-    let variables = variables().into_iter().flatten().collect::<Vec<_>>().join(":");
-    let between = |c: char| c.is_whitespace() || "'\":;=()<>|&,".contains(c);
-    let words = variables.split(between).chain(command.split(between));
-    let named: Vec<&Path> = words.map(Path::new).filter(|path| path.is_absolute()).collect();
+/// Returns what is hidden of files and folders with answers. What the user's command or a variable names must stay, such as an
+/// environment in a repository: of a path below such a folder, its first part stays, of the folder itself all. A path with the
+/// repository's name keeps parts of this repository alone, since others may have chosen the name.
+fn hidden(answers: &[PathBuf], named: &NamedPaths, repos_dir: &Path) -> Vec<Hidden> {
+    let of_variables: Vec<PathBuf> =
+        variables().iter().flatten().flat_map(|value| paths_in(value)).collect();
+    let own = repos_dir.join(&named.repository);
     let hide = |answer: &PathBuf| {
-        let below = named.iter().filter_map(|path| path.strip_prefix(answer).ok());
+        let of_own = named.with_repository.iter();
+        let of_own = of_own.filter(|path| *answer == own && !named.paths.contains(path));
+        let named = of_variables.iter().chain(&named.paths).chain(of_own);
+        let below = named.filter_map(|path| path.strip_prefix(answer).ok());
         let parts: Option<Vec<PathBuf>> =
             below.map(|rest| Some(answer.join(rest.components().next()?))).collect();
         parts.map(|kept| Hidden { path: answer.clone(), kept })
@@ -458,13 +475,19 @@ impl Stamp {
 
 #[cfg(test)]
 mod tests {
+    use super::super::command::{Template, Values};
     use super::*;
 
     #[test]
     fn answers_are_hidden_but_for_what_a_command_names() {
         let answers = [PathBuf::from("/work/repos/demo"), PathBuf::from("/work/tasks.jsonl")];
+        let tests = ["=/work/tasks.jsonl=/work/repos/demo/x".to_owned()];
         let kept = |command: &str| {
-            let found = hidden(&answers, command).into_iter();
+            let template = Template::parse("test-cmd", command).unwrap();
+            let values = Values { tests: &tests, repository: "demo", ..Values::default() };
+            assert!(template.fill(values).contains("work"));
+            let named = template.named("demo");
+            let found = hidden(&answers, &named, Path::new("/work/repos")).into_iter();
             found.map(|hidden| hidden.kept).collect::<Vec<_>>()
         };
         let nothing: Vec<PathBuf> = Vec::new();
@@ -473,7 +496,23 @@ mod tests {
             [nothing.clone(), nothing.clone()]
         );
         let own = vec![PathBuf::from("/work/repos/demo/.venv")];
-        assert_eq!(kept("'/work/repos/demo/.venv/bin/python' -m pytest"), [own, nothing.clone()]);
-        assert_eq!(kept("cd /work/repos/demo; pytest"), [nothing]);
+        assert_eq!(
+            kept("'/work/repos/demo/.venv/bin/python' -m pytest"),
+            [own.clone(), nothing.clone()]
+        );
+        assert_eq!(kept("cd /work/repos/demo; pytest"), [nothing.clone()]);
+        // Whoever wrote the repository named the tests, and may have named it.
+        assert_eq!(kept("pytest {tests}"), [nothing.clone(), nothing.clone()]);
+        assert_eq!(
+            kept("/work/repos/{repository}/.venv/bin/python {tests}"),
+            [own, nothing.clone()]
+        );
+        let answers = [PathBuf::from("/work/cache"), PathBuf::from("/work/repos/cache")];
+        let template =
+            Template::parse("test-cmd", "/work/{repository}/x {task_id} {path}").unwrap();
+        let named = template.named("cache");
+        assert_eq!(named.with_repository, [PathBuf::from("/work/cache/x")]);
+        let found = hidden(&answers, &named, Path::new("/work/repos"));
+        assert!(found.len() == 2 && found.iter().all(|hidden| hidden.kept.is_empty()));
     }
 }

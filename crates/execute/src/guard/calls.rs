@@ -44,8 +44,9 @@ impl Guarded {
     }
 }
 
-/// Number of a call that `libc` does not know yet, of every processor.
+/// Numbers of calls that `libc` does not know yet, of every processor.
 const OPEN_TREE_ATTR: i64 = 467;
+const SETXATTRAT: i64 = 463;
 
 /// Calls that always fail with "not permitted".
 const REFUSED: &[i64] = &[
@@ -75,6 +76,12 @@ const REFUSED: &[i64] = &[
     libc::SYS_quotactl,
     libc::SYS_quotactl_fd,
     OPEN_TREE_ATTR,
+    // Places of memory: the kernel keeps what was chosen for each part of a file in memory, and counts it for nobody.
+    libc::SYS_mbind,
+    libc::SYS_set_mempolicy,
+    libc::SYS_set_mempolicy_home_node,
+    libc::SYS_migrate_pages,
+    libc::SYS_move_pages,
     // The kernel itself, and parts of it with many faults.
     libc::SYS_bpf,
     libc::SYS_perf_event_open,
@@ -104,15 +111,18 @@ const REFUSED: &[i64] = &[
     libc::SYS_setdomainname,
 ];
 
-/// Calls that change another process, named first: its limits, priority, processors and memory. Their own number is 0.
+/// Calls that give files attributes. A file in memory may have access lists of 64 KB each, which the kernel counts for nobody, and a
+/// filter cannot read the attribute's name. To a program, its file systems have no attributes.
+const ATTRIBUTES: [i64; 4] =
+    [libc::SYS_setxattr, libc::SYS_lsetxattr, libc::SYS_fsetxattr, SETXATTRAT];
+
+/// Calls that change another process, named first: its limits, priority and processors. Their own number is 0.
 const OF_OTHERS: &[i64] = &[
     libc::SYS_prlimit64,
     libc::SYS_sched_setparam,
     libc::SYS_sched_setscheduler,
     libc::SYS_sched_setattr,
     libc::SYS_sched_setaffinity,
-    libc::SYS_migrate_pages,
-    libc::SYS_move_pages,
 ];
 
 /// Calls that reach a process by its number.
@@ -140,6 +150,120 @@ const UNSEEN: &[i64] = &[
 /// Settings of a socket that let it hold more.
 const BUFFERS: [i32; 4] =
     [libc::SO_SNDBUF, libc::SO_SNDBUFFORCE, libc::SO_RCVBUF, libc::SO_RCVBUFFORCE];
+
+/// Settings of sockets that are left, by their level: those that hold no memory. Others do, which nothing counts: filters, keys of
+/// connections (`TCP_MD5SIG`), groups and their sources, headers. To a program, the system does not have them.
+const SETTINGS: [(i32, &[i32]); 5] = [
+    (
+        libc::SOL_SOCKET,
+        &[
+            libc::SO_DEBUG,
+            libc::SO_REUSEADDR,
+            libc::SO_DONTROUTE,
+            libc::SO_BROADCAST,
+            libc::SO_SNDBUF,
+            libc::SO_RCVBUF,
+            libc::SO_KEEPALIVE,
+            libc::SO_OOBINLINE,
+            libc::SO_NO_CHECK,
+            libc::SO_PRIORITY,
+            libc::SO_LINGER,
+            libc::SO_BSDCOMPAT,
+            libc::SO_REUSEPORT,
+            libc::SO_PASSCRED,
+            libc::SO_RCVLOWAT,
+            libc::SO_SNDLOWAT,
+            libc::SO_RCVTIMEO,
+            libc::SO_SNDTIMEO,
+            libc::SO_BINDTODEVICE,
+            libc::SO_TIMESTAMP,
+            libc::SO_SNDBUFFORCE,
+            libc::SO_RCVBUFFORCE,
+            libc::SO_PASSSEC,
+            libc::SO_TIMESTAMPNS,
+            libc::SO_MARK,
+            libc::SO_TIMESTAMPING,
+            libc::SO_RXQ_OVFL,
+            libc::SO_PEEK_OFF,
+            libc::SO_BUSY_POLL,
+            libc::SO_MAX_PACING_RATE,
+            libc::SO_INCOMING_CPU,
+            63, // SO_TIMESTAMP, SO_TIMESTAMPNS and so on with 64 bits
+            64,
+            65,
+            66,
+            67,
+        ],
+    ),
+    (
+        libc::IPPROTO_IP,
+        &[
+            libc::IP_TOS,
+            libc::IP_TTL,
+            libc::IP_PKTINFO,
+            libc::IP_MTU_DISCOVER,
+            libc::IP_RECVERR,
+            libc::IP_RECVTTL,
+            libc::IP_RECVTOS,
+            libc::IP_FREEBIND,
+            libc::IP_TRANSPARENT,
+            libc::IP_RECVORIGDSTADDR,
+            libc::IP_BIND_ADDRESS_NO_PORT,
+            libc::IP_MULTICAST_IF,
+            libc::IP_MULTICAST_TTL,
+            libc::IP_MULTICAST_LOOP,
+            libc::IP_MULTICAST_ALL,
+        ],
+    ),
+    (
+        libc::IPPROTO_IPV6,
+        &[
+            libc::IPV6_UNICAST_HOPS,
+            libc::IPV6_MULTICAST_IF,
+            libc::IPV6_MULTICAST_HOPS,
+            libc::IPV6_MULTICAST_LOOP,
+            libc::IPV6_MTU_DISCOVER,
+            libc::IPV6_MTU,
+            libc::IPV6_RECVERR,
+            libc::IPV6_V6ONLY,
+            libc::IPV6_RECVPKTINFO,
+            libc::IPV6_RECVHOPLIMIT,
+            libc::IPV6_RECVTCLASS,
+            libc::IPV6_TCLASS,
+            libc::IPV6_DONTFRAG,
+            libc::IPV6_AUTOFLOWLABEL,
+        ],
+    ),
+    (
+        libc::IPPROTO_TCP,
+        &[
+            libc::TCP_NODELAY,
+            libc::TCP_MAXSEG,
+            libc::TCP_CORK,
+            libc::TCP_KEEPIDLE,
+            libc::TCP_KEEPINTVL,
+            libc::TCP_KEEPCNT,
+            libc::TCP_SYNCNT,
+            libc::TCP_LINGER2,
+            libc::TCP_DEFER_ACCEPT,
+            libc::TCP_WINDOW_CLAMP,
+            libc::TCP_QUICKACK,
+            libc::TCP_CONGESTION,
+            libc::TCP_THIN_LINEAR_TIMEOUTS,
+            libc::TCP_THIN_DUPACK,
+            libc::TCP_USER_TIMEOUT,
+            libc::TCP_FASTOPEN,
+            libc::TCP_TIMESTAMP,
+            libc::TCP_NOTSENT_LOWAT,
+            libc::TCP_FASTOPEN_CONNECT,
+        ],
+    ),
+    (libc::IPPROTO_UDP, &[libc::UDP_CORK, libc::UDP_SEGMENT, libc::UDP_GRO]),
+];
+
+/// Requests to terminals and sockets for parts of the kernel that programs do not need, and that it may load: line disciplines,
+/// virtual networks and bridges.
+const PARTS: [libc::Ioctl; 7] = [libc::TIOCSETD, 0x8940, 0x8941, 0x8982, 0x8983, 0x89a0, 0x89a1];
 
 /// Calls that can name all processes of a user, and the first argument that does.
 const OF_USER: [(i64, u64); 2] = [(libc::SYS_setpriority, 2), (libc::SYS_ioprio_set, 3)];
@@ -198,8 +322,10 @@ impl Filters {
         // What is typed at a terminal, by the program's user; and who gets the signals of a socket.
         let ioctl = [libc::TIOCSTI, libc::TIOCLINUX, FIOSETOWN, SIOCSPGRP]
             .into_iter()
+            .chain(PARTS)
             .map(|call| (1, SeccompCmpOp::Eq, u64::from(call as u32)));
         let one = |condition| rule(&[condition]);
+        clone.push(OTHERS_FILES);
         if !guarded.counted {
             clone.push(OWN_FILES);
             let unshare = u64::from(libc::CLOSE_RANGE_UNSHARE);
@@ -256,8 +382,13 @@ impl Filters {
         let sockets = |rules: Vec<SeccompRule>| {
             BTreeMap::from([(libc::SYS_socket, rules.clone()), (libc::SYS_socketpair, rules)])
         };
+        let settings =
+            BTreeMap::from([(libc::SYS_setsockopt, settings().map_err(|e| failed(&e))?)]);
+        let attributes = ATTRIBUTES.map(|call| (call, Vec::new()));
         let mut filters = vec![
             build(refused, libc::EPERM)?,
+            build(settings, libc::ENOPROTOOPT)?,
+            build(attributes.into(), libc::EOPNOTSUPP)?,
             build(newer, libc::ENOSYS)?,
             build(sockets(families), libc::EAFNOSUPPORT)?,
             // Libraries that try MPTCP first (Go) then use TCP.
@@ -301,6 +432,14 @@ const OWN_FILES: Condition = (
     libc::CLONE_THREAD as u64,
 );
 
+/// Flags of `clone` that make a process which shares the open files of another: locks that it takes stay when it has ended, and no
+/// list shows them.
+const OTHERS_FILES: Condition = (
+    0,
+    SeccompCmpOp::MaskedEq((libc::CLONE_THREAD | libc::CLONE_FILES) as u64),
+    libc::CLONE_FILES as u64,
+);
+
 /// Calls of x32 that are refused: all that the filters name otherwise.
 fn of_x32() -> impl Iterator<Item = i64> {
     let (bit, own) = X32;
@@ -316,7 +455,7 @@ fn of_x32() -> impl Iterator<Item = i64> {
         libc::SYS_fcntl,
         libc::SYS_close_range,
     ];
-    let by_number = [OF_OTHERS, OF_PROCESS, UNSEEN].concat();
+    let by_number = [OF_OTHERS, OF_PROCESS, UNSEEN, &ATTRIBUTES].concat();
     let numbers = REFUSED.iter().copied().chain(own).chain(by_argument).chain(by_number);
     numbers.chain(OF_USER.map(|(call, _)| call)).map(move |call| call | bit)
 }
@@ -334,6 +473,21 @@ fn socket_rules() -> Result<(Vec<SeccompRule>, Vec<SeccompRule>), seccompiler::B
         of_internet.push(rule(&[&[family], &protocols[..]].concat())?);
     }
     Ok((vec![rule(&others)?], of_internet))
+}
+
+/// Rules for the settings of sockets that are refused: all of other levels, and all but some of these.
+fn settings() -> Result<Vec<SeccompRule>, seccompiler::BackendError> {
+    let is = |argument: u8, compare: SeccompCmpOp, number: i32| {
+        (argument, compare, u64::from(number.cast_unsigned()))
+    };
+    let others = SETTINGS.map(|(level, _)| is(1, SeccompCmpOp::Ne, level));
+    let mut rules = vec![rule(&others)?];
+    for (level, left) in SETTINGS {
+        let mut conditions = vec![is(1, SeccompCmpOp::Eq, level)];
+        conditions.extend(left.iter().map(|&setting| is(2, SeccompCmpOp::Ne, setting)));
+        rules.push(rule(&conditions)?);
+    }
+    Ok(rules)
 }
 
 /// Rule that holds where all conditions do.

@@ -124,11 +124,16 @@ pub(super) fn mount_view(order: &RunOrder) -> Result<View, Refusal> {
             view.group = open_group(order)?;
             // The copy may be below the repositories, like a cache beside them.
             let copy = Held::new(&order.folder)?;
-            bind(protected, protected, MsFlags::MS_REC).map_err(at("the repositories"))?;
-            let mut flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV;
-            flags |= nearest(&mounts, protected).map_or(MsFlags::empty(), |mount| mount.kept);
-            read_only(protected, flags).map_err(at("the repositories, read-only"))?;
-            if order.folder.starts_with(protected) {
+            for folder in protected {
+                bind(folder, folder, MsFlags::MS_REC).map_err(at("the repositories"))?;
+                let mut flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV;
+                flags |= nearest(&mounts, folder).map_or(MsFlags::empty(), |mount| mount.kept);
+                read_only(folder, flags).map_err(at("the repositories, read-only"))?;
+                let below =
+                    |mount: &&Mount| mount.path.starts_with(folder) && mount.path != *folder;
+                mounts.iter().filter(below).try_for_each(keep_mount)?;
+            }
+            if protected.iter().any(|folder| order.folder.starts_with(folder)) {
                 bind(&copy.reach(), &order.folder, MsFlags::MS_REC).map_err(at("the copy"))?;
             }
         }
@@ -191,7 +196,12 @@ struct Mount {
     path: PathBuf,
     /// Flags that a user namespace must not change.
     kept: MsFlags,
+    /// Whether it shows the system itself: its processes, devices, or the kernel's inner parts.
+    shows_system: bool,
 }
+
+/// Kinds of file systems that show the system itself.
+const OF_SYSTEM: [&[u8]; 5] = [b"proc", b"sysfs", b"debugfs", b"tracefs", b"securityfs"];
 
 /// Returns the mounts of the system, of several at one place the one on top.
 fn mounts() -> io::Result<Vec<Mount>> {
@@ -204,7 +214,8 @@ fn mounts() -> io::Result<Vec<Mount>> {
     Ok(found)
 }
 
-/// Parses a line of `/proc/self/mountinfo` (proc_pid_mountinfo(5)): the fifth field is the path, the sixth its options.
+/// Parses a line of `/proc/self/mountinfo` (proc_pid_mountinfo(5)): the fifth field is the path, the sixth its options; behind
+/// others and a hyphen comes the kind of file system.
 fn parse_mount(line: &[u8]) -> Option<Mount> {
     let mut fields = line.split(|byte| *byte == b' ').skip(4);
     let (path, options) = (fields.next()?, std::str::from_utf8(fields.next()?).ok()?);
@@ -222,7 +233,8 @@ fn parse_mount(line: &[u8]) -> Option<Mount> {
         keeps_times |= matches!(option, "noatime" | "relatime");
     }
     kept.set(MsFlags::MS_STRICTATIME, !keeps_times);
-    Some(Mount { path: unescape(path).into(), kept })
+    let kind = fields.skip_while(|field| *field != b"-").nth(1)?;
+    Some(Mount { path: unescape(path).into(), kept, shows_system: OF_SYSTEM.contains(&kind) })
 }
 
 /// Replaces `\` and three octal digits, which stand for blanks, tabs, newlines and backslashes.
@@ -258,6 +270,22 @@ fn bind(from: &Path, to: &Path, more: MsFlags) -> nix::Result<()> {
 fn read_only(path: &Path, flags: MsFlags) -> nix::Result<()> {
     let again = MsFlags::MS_BIND | MsFlags::MS_REMOUNT | MsFlags::MS_RDONLY;
     mount(NONE, path, NONE, again | flags, NONE)
+}
+
+/// Makes a mount of the system read-only.
+fn keep_mount(mount: &Mount) -> Result<(), Refusal> {
+    let flags = mount.kept | MsFlags::MS_NOSUID | MsFlags::MS_NODEV;
+    match read_only(&mount.path, flags) {
+        Ok(()) => Ok(()),
+        Err(error) => {
+            // A mount hidden below another one cannot be reached, by the command neither.
+            let reachable = fs::metadata(&mount.path).is_ok() && error != Errno::EINVAL;
+            match reachable || mount.path == Path::new("/") {
+                true => Err(format!("{}, read-only: {error}", mount.path.display())),
+                false => Ok(()),
+            }
+        }
+    }
 }
 
 /// A folder that stays reachable when something is mounted over it.
@@ -335,14 +363,7 @@ fn layers(order: &RunOrder, mounts: &[Mount], view: &mut View) -> Result<(), Ref
         if hidden {
             continue;
         }
-        let flags = mount.kept | MsFlags::MS_NOSUID | MsFlags::MS_NODEV;
-        if let Err(error) = read_only(&mount.path, flags) {
-            // A mount hidden below another one cannot be reached, by the command neither.
-            let reachable = fs::metadata(&mount.path).is_ok() && error != nix::errno::Errno::EINVAL;
-            if reachable || mount.path == Path::new("/") {
-                return Err(format!("{}, read-only: {error}", mount.path.display()));
-            }
-        }
+        keep_mount(mount)?;
     }
     for (number, folder) in folders.iter().enumerate() {
         // A folder around it may have become empty: the system does not layer one with mounts in it.
@@ -367,8 +388,18 @@ fn layers(order: &RunOrder, mounts: &[Mount], view: &mut View) -> Result<(), Ref
         empty(Path::new("/run"), "/dev/run").map_err(at("/run"))?;
     }
     fs::create_dir("/dev/hidden").map_err(at("hide"))?;
-    let secrets = secrets().into_iter().map(|path| Hidden { path, kept: Vec::new() });
-    for (number, hidden) in order.hidden.iter().cloned().chain(secrets).enumerate() {
+    let whole = |path: PathBuf| Hidden { path, kept: Vec::new() };
+    let secrets = secrets().into_iter().map(whole);
+    // Another `/proc` shows all processes, and takes what one of a user's own may be told.
+    let of_system = mounts.iter().filter(|mount| {
+        mount.shows_system
+            && !mount.path.starts_with("/proc")
+            && !mount.path.starts_with("/dev")
+            && mount.path != Path::new("/sys")
+    });
+    let of_system = of_system.map(|mount| whole(mount.path.clone()));
+    for (number, hidden) in order.hidden.iter().cloned().chain(secrets).chain(of_system).enumerate()
+    {
         let place = format!("/dev/hidden/{number}");
         hide(&hidden, &stage.join("null"), &place)
             .map_err(at(&hidden.path.display().to_string()))?;
@@ -645,6 +676,9 @@ mod tests {
         let mount = parse_mount(line).unwrap();
         assert_eq!(mount.path, Path::new("/mnt/par ent"));
         assert_eq!(mount.kept, MsFlags::MS_NOATIME);
+        assert!(!mount.shows_system);
+        let other = b"9 8 0:5 / /srv/proc rw,relatime shared:1 master:2 - proc none rw";
+        assert!(parse_mount(other).unwrap().shows_system);
         let strict = parse_mount(b"1 1 0:1 / / rw,noexec - tmpfs none rw").unwrap();
         assert_eq!(strict.kept, MsFlags::MS_NOEXEC | MsFlags::MS_STRICTATIME);
         let mounts = [strict, mount];

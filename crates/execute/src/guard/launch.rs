@@ -25,6 +25,9 @@ use super::processes::SUBCOMMAND;
 /// Largest number of open files of each process, if nothing counts the kernel's memory for them.
 const OPEN_FILES: u64 = 4096;
 
+/// Largest number of signals with data that wait, and of timers, of all processes of a run: a user has a share of them.
+const SIGNALS: u64 = 256;
+
 /// Start of a command: its limits, priority and filters.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Launch {
@@ -113,6 +116,9 @@ impl Launch {
             }
             if let Some(most) = self.tasks {
                 limit(Resource::RLIMIT_NPROC, most, most)?;
+                let (soft, hard) = getrlimit(Resource::RLIMIT_SIGPENDING)
+                    .map_err(step("a limit of the system"))?;
+                limit(Resource::RLIMIT_SIGPENDING, soft.min(SIGNALS), hard.min(SIGNALS))?;
             }
             priority::set(self.niceness).map_err(|e| format!("its priority: {e}"))?;
             match &self.guarded {

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use super::super::command::NamedPaths;
 use super::group::RunGroup;
 use super::report::Report;
 
@@ -46,8 +47,8 @@ pub enum Files {
     InPlace,
     /// Everything, with one read-only folder: for setting a copy up.
     Open {
-        /// The user's repositories.
-        protected: PathBuf,
+        /// The user's repositories: their folder, and folders elsewhere that links in it lead to.
+        protected: Vec<PathBuf>,
     },
 }
 
@@ -75,8 +76,13 @@ pub struct RunOrder {
     pub limits: Limits,
     /// Whether the network is available; without an enclosure it always is.
     pub network: bool,
+    /// Number of runs that there may be beside this one.
+    pub beside: usize,
     /// View of the file system.
     pub files: Files,
+    /// What the command's user names.
+    #[serde(skip)]
+    pub named: NamedPaths,
     /// Files and folders that the command finds empty, if it is enclosed: those that hold answers.
     pub hidden: Vec<Hidden>,
     /// Whether its system calls are filtered.

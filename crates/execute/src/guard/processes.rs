@@ -340,6 +340,40 @@ fn files_in(list: &str, pipes: &mut FxHashSet<(u64, u64)>) -> Option<u64> {
     Some(found)
 }
 
+/// Bytes that the kernel of the whole system holds for itself and cannot give back.
+///
+/// # Errors
+/// They cannot be read.
+pub(super) fn of_kernel() -> io::Result<u64> {
+    const PARTS: [&str; 3] = ["SUnreclaim:", "VmallocUsed:", "Percpu:"];
+    let text = fs::read_to_string("/proc/meminfo")?;
+    Ok(PARTS.iter().map(|name| kilobytes(&text, name)).sum())
+}
+
+/// Returns the bytes that the kernel may keep for lists which processes have open: the names of each folder, of which a layer
+/// remembers one list for each change, and with `of_processes` the text of each file of `/proc`, 8 MB at most.
+pub(super) fn of_lists(processes: &[Process], of_processes: bool) -> u64 {
+    const TEXT: u64 = 8 << 20;
+    // A folder in memory has 20 bytes for each name, which takes up to 360 in a list. What lies below a layer is not told.
+    let of_folder = |size: u64| size.saturating_mul(18).max(1 << 20);
+    let device = fs::metadata("/proc").map(|metadata| metadata.dev()).ok();
+    let of_file = |file: fs::DirEntry| match fs::metadata(file.path()) {
+        Ok(metadata) if metadata.is_dir() => of_folder(metadata.size()),
+        Ok(metadata) if of_processes && device == Some(metadata.dev()) => TEXT,
+        _ => 0,
+    };
+    let of_thread = |thread: fs::DirEntry| -> u64 {
+        let files = fs::read_dir(thread.path().join("fd")).into_iter().flatten().flatten();
+        files.map(of_file).sum()
+    };
+    // Threads mostly have the same files.
+    let of_process = |process: &Process| {
+        let threads = fs::read_dir(format!("/proc/{}/task", process.pid)).into_iter().flatten();
+        threads.flatten().map(of_thread).max().unwrap_or(0)
+    };
+    processes.iter().filter(|process| process.is_alive()).map(of_process).sum()
+}
+
 /// Memory of a process that no file backs.
 const RESIDENT: &str = "RssAnon:";
 /// Shared memory, and files of file systems in memory, as far as the process uses them now.
@@ -546,4 +580,23 @@ fn kilobytes(text: &str, name: &str) -> u64 {
     let line = text.lines().find_map(|line| line.strip_prefix(name));
     let number = line.and_then(|rest| rest.trim().strip_suffix(" kB"));
     number.and_then(|text| text.trim().parse::<u64>().ok()).unwrap_or(0) << 10
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_that_a_process_has_open_are_counted() {
+        let own = [read(Pid::this().as_raw()).unwrap().unwrap()];
+        let count = |of_processes| of_lists(&own, of_processes);
+        let (before, folders_before) = (count(true), count(false));
+        let dir = tempfile::tempdir().unwrap();
+        let _kept: Vec<fs::File> = (0..10).map(|_| fs::File::open(dir.path()).unwrap()).collect();
+        // Tests beside this one open files, too.
+        assert!(count(false) >= folders_before + (9 << 20));
+        let _texts: Vec<fs::File> =
+            (0..10).map(|_| fs::File::open("/proc/self/status").unwrap()).collect();
+        assert!(count(true) >= before + (89 << 20));
+    }
 }

@@ -1,14 +1,15 @@
 //! Environment variables that code under test does not get.
 
 /// Parts of names.
-const PARTS: [&str; 14] = [
+const PARTS: [&str; 16] = [
     "TOKEN", "SECRET", "PASSWORD", "PASSWD", "PASSPHRASE", "CREDENTIAL", "APIKEY", "ACCESSKEY",
-    "PRIVATEKEY", "KEYFILE", "AUTHORIZATION", "SSHPASS", "AUTH_SOCK", "COOKIE",
+    "PRIVATEKEY", "KEYFILE", "AUTHORIZATION", "SSHPASS", "AUTH_SOCK", "COOKIE", "PASSCODE",
+    "WEBHOOK",
 ];
 /// Words of names, between `_`, `-` and `.`.
-const WORDS: [&str; 4] = ["KEY", "KEYS", "PASS", "PWD"];
+const WORDS: [&str; 9] = ["KEY", "KEYS", "PASS", "PWD", "AUTH", "PIN", "OTP", "TOTP", "HMAC"];
 /// Last words of names.
-const LAST: [&str; 7] = ["PAT", "PW", "CRED", "CREDS", "AUTH", "JWT", "DSN"];
+const LAST: [&str; 6] = ["PAT", "PW", "CRED", "CREDS", "JWT", "DSN"];
 /// Ends of last words of names, and last words that end so and mean something else; `PWD` and `OLDPWD` are folders.
 const ENDS: [&str; 4] = ["KEY", "KEYS", "PWD", "PASS"];
 const OTHER: [&str; 16] = [
@@ -16,15 +17,17 @@ const OTHER: [&str; 16] = [
     "HOTKEYS", "COMPASS", "BYPASS", "TRESPASS", "OVERPASS", "UNDERPASS", "SURPASS",
 ];
 /// Prefixes of keys, by issuer: GitHub, GitLab, Amazon, OpenAI and others, npm, Hugging Face, Slack, PyPI,
-/// Google, Docker; and JSON Web Tokens.
-const KEYS: [&str; 21] = [
+/// Google, Docker, Groq, Vault, SendGrid, DigitalOcean, Atlassian; and JSON Web Tokens.
+const KEYS: [&str; 31] = [
     "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "glpat-", "AKIA", "ASIA", "sk-", "sk_",
-    "rk_", "npm_", "hf_", "xoxb-", "xoxp-", "pypi-", "AIza", "ya29.", "dckr_pat_", "eyJ",
+    "rk_", "npm_", "hf_", "xoxb-", "xoxp-", "pypi-", "AIza", "ya29.", "dckr_pat_", "eyJ", "xapp-",
+    "xoxa-", "gsk_", "hvs.", "SG.", "dop_v1_", "doo_v1_", "glrt-", "ATATT", "ATCTT",
 ];
 /// Texts before a secret in a longer value, in lower case.
-const BEFORE: [&str; 14] = [
+const BEFORE: [&str; 16] = [
     "-----begin", "bearer ", "basic ", "password=", "password:", "password\"", "password ", "pwd=",
-    "accountkey=", "api_key=", "api-key=", "token=", "sig=", "hooks.slack.com/",
+    "accountkey=", "api_key=", "api-key=", "token=", "sig=", "hooks.slack.com/", "/api/webhooks/",
+    "\"auth\":",
 ];
 /// What stands before a colon and an address without a password.
 const SCHEMES: [&str; 5] = ["mailto", "sip", "sips", "xmpp", "acct"];
@@ -36,18 +39,25 @@ pub(super) fn is_secret(name: &str, value: &str) -> bool {
     let is_named = name != "TOKENIZERS_PARALLELISM" && PARTS.iter().any(|part| name.contains(part));
     let mut words_of_name = name.split(['_', '-', '.']);
     let has_word = name != "PWD" && words_of_name.any(|word| WORDS.contains(&word));
+    // Other seeds are numbers, of generators.
+    let is_seed = name.split(['_', '-', '.']).any(|word| word == "SEED")
+        && !value.trim().bytes().all(|byte| byte.is_ascii_digit());
     let last = name.rsplit('_').next().unwrap_or("");
     let has_end = name != "PWD" && ENDS.iter().any(|end| last.ends_with(end));
     let lower = value.to_lowercase().replace(char::is_whitespace, " ");
     let mut words = value.split(|c: char| c.is_whitespace() || "\"'`".contains(c));
     is_named
+        || is_seed
         || has_word
         || LAST.contains(&last)
         || (has_end && !OTHER.contains(&last))
         || BEFORE.iter().any(|before| lower.contains(before))
         || words.any(|word| {
             let urls = word.match_indices("://").map(|(at, mark)| &word[at + mark.len()..]);
-            holds_key(word) || urls.into_iter().any(has_user) || has_password(name, word)
+            holds_key(word)
+                || holds_pair(word)
+                || urls.into_iter().any(has_user)
+                || has_password(name, word)
         })
 }
 
@@ -58,6 +68,44 @@ fn holds_key(word: &str) -> bool {
         KEYS.iter().any(|key| part.strip_prefix(key).is_some_and(|rest| rest.len() >= 12))
     };
     word.split(between).any(is_key)
+}
+
+/// Whether a word holds `user:password` in base64, of twelve characters at least.
+fn holds_pair(word: &str) -> bool {
+    let of_base64 = |c: char| c.is_ascii_alphanumeric() || "+/-_".contains(c);
+    let is_pair = |part: &str| {
+        let text = (part.len() >= 12).then(|| from_base64(part)).flatten();
+        let pair = text.as_deref().and_then(|text| text.split_once(':'));
+        pair.is_some_and(|(user, password)| !user.is_empty() && !password.is_empty())
+    };
+    word.split(|c| !of_base64(c)).any(is_pair)
+}
+
+/// Decodes base64, if the text in it is printable ASCII.
+fn from_base64(text: &str) -> Option<String> {
+    let value = |byte| {
+        Some(match byte {
+            b'A'..=b'Z' => byte - b'A',
+            b'a'..=b'z' => byte - b'a' + 26,
+            b'0'..=b'9' => byte - b'0' + 52,
+            b'+' | b'-' => 62,
+            b'/' | b'_' => 63,
+            _ => return None,
+        })
+    };
+    let (mut decoded, mut bits, mut count) = (String::new(), 0_u32, 0);
+    for byte in text.bytes() {
+        (bits, count) = ((bits << 6) | u32::from(value(byte)?), count + 6);
+        if count >= 8 {
+            count -= 8;
+            let byte = (bits >> count) as u8;
+            if !(b' '..=b'~').contains(&byte) {
+                return None;
+            }
+            decoded.push(char::from(byte));
+        }
+    }
+    Some(decoded)
 }
 
 /// Whether a URL, from its host on, names a user with a password, or with a name as long as a key. A password may hold slashes.
@@ -139,6 +187,24 @@ mod tests {
             ("A", "https://a.org,https://user:pw@b.org"),
             ("A", "https://0123456789abcdef0123@host"),
             ("A", "https://host/?api_key=x"),
+            ("DOCKER_AUTH_CONFIG", "{}"),
+            ("A", r#"{"auths":{"host":{"auth":"eA=="}}}"#),
+            ("A", "registry.example.com dXNlcjpzZWNyZXRwYXNzd29yZA=="),
+            ("A", "x=dTpzZWNyZXQ/Pz8_"),
+            ("A", "xapp-1-A0123456789-1234567890123-abcdef"),
+            ("A", "gsk_0123456789abcdef"),
+            ("A", "hvs.0123456789abcdef"),
+            ("A", "SG.0123456789abcdef.0123456789abcdef"),
+            ("A", "dop_v1_0123456789abcdef"),
+            ("A", "glrt-0123456789abcdef0123"),
+            ("A", "ATATT3xFfGF0123456789abcdef"),
+            ("CARD_PIN", "1234"),
+            ("X_PASSCODE", "1234"),
+            ("OTP", "1234"),
+            ("HMAC_OF_APP", "x"),
+            ("WALLET_SEED", "twelve words"),
+            ("X_WEBHOOK", "https://host/x"),
+            ("A", "https://discord.com/api/webhooks/1/x"),
         ] {
             assert!(is_secret(name, value), "{name}={value}");
         }
@@ -168,6 +234,10 @@ mod tests {
             ("A", "https://github.com/organisation/repository@main"),
             ("A", "unix:path=/run/user/1000/bus"),
             ("KEYBOARD", "sk"),
+            ("RANDOM_SEED", "42"),
+            ("SPINNER", "x"),
+            ("A", "/usr/lib/python3/dist-packages:/usr/share/java/library"),
+            ("A", "0123456789abcdef0123456789abcdef01234567"),
             ("KEYBOARD_LAYOUT", "x"),
             ("PASSENGER_COUNT", "3"),
             ("MONKEY_PATCH", "x"),

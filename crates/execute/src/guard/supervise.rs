@@ -34,7 +34,12 @@ const WATCH: Duration = Duration::from_millis(20);
 const ADD_UP: Duration = Duration::from_millis(500);
 /// Time to wait for processes to end.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Largest size of a collected file, in bytes.
+/// Bytes that the kernel's own memory may grow by during a run, beyond the run's limit: for the run itself, and for each that
+/// runs beside it, as for other programs.
+const KERNEL_ROOM: u64 = 256 << 20;
+/// Time for which the kernel's memory must be beyond its bound: what others let go of is freed a little later.
+const CONFIRMED: Duration = Duration::from_millis(200);
+/// Largest size of a collected file, in bytes; also of its text as JSON, by which it is handed over.
 const LARGEST_COLLECTED: u64 = 64 << 20;
 
 /// Runs an order to its end. `alone` says that this is the first process of its own namespace; `abandoned` becomes true when
@@ -54,6 +59,7 @@ struct Started {
     begin: Instant,
     /// Number of processes that the system had killed for lack of memory before the start.
     kernel_kills: u64,
+    kernel: KernelMemory,
     /// Size of the folders before the start, in bytes.
     disk_before: u64,
     /// Exit status of the command itself.
@@ -109,6 +115,7 @@ fn start(order: &RunOrder, view: View, alone: bool) -> Result<Started, String> {
         command.envs(channel.variables(paths).map_err(failed("make a channel"))?);
     }
     let kernel_kills = kernel_kills();
+    let kernel = processes::of_kernel().map_err(failed("read the kernel's memory"))?;
     // A command may leave no room for threads of its guard, so these come first.
     let thread = || thread::Builder::new();
     let output =
@@ -127,6 +134,7 @@ fn start(order: &RunOrder, view: View, alone: bool) -> Result<Started, String> {
         report,
         begin,
         kernel_kills,
+        kernel: KernelMemory { before: kernel, beyond_since: None },
         disk_before,
         status: None,
         peak: 0,
@@ -171,13 +179,27 @@ fn collected(folder: &Path, name: &str) -> Option<Result<String, String>> {
         }
         let mut bytes = Vec::new();
         file.take(LARGEST_COLLECTED + 1).read_to_end(&mut bytes)?;
-        if bytes.len() as u64 > LARGEST_COLLECTED {
-            return Err(io::Error::other(format!("more than {} MiB", LARGEST_COLLECTED >> 20)));
+        let of_json = |byte: &u8| match byte {
+            b'\n' | b'\t' | b'"' | b'\\' => 2,
+            0..=0x1f => 6, // `\u0001`
+            _ => 1,
+        };
+        for (size, how) in
+            [(bytes.len() as u64, ""), (bytes.iter().map(of_json).sum(), ", as JSON writes it")]
+        {
+            if size > LARGEST_COLLECTED {
+                let most = LARGEST_COLLECTED >> 20;
+                return Err(io::Error::other(format!("more than {most} MiB{how}")));
+            }
         }
         Ok(bytes)
     };
+    let text = |bytes| match String::from_utf8(bytes) {
+        Ok(text) => text,
+        Err(error) => String::from_utf8_lossy(error.as_bytes()).into_owned(),
+    };
     match read() {
-        Ok(bytes) => Some(Ok(String::from_utf8_lossy(&bytes).into_owned())),
+        Ok(bytes) => Some(Ok(text(bytes))),
         Err(error) if error.kind() == io::ErrorKind::NotFound => None,
         Err(error) => {
             let is_link = error.raw_os_error() == Some(Errno::ELOOP as i32);
@@ -322,6 +344,13 @@ impl Started {
         if processes.iter().filter(|process| process.is_alive()).count() > limits.processes {
             return Some(Ended::Processes);
         }
+        let Ok(kernel) = processes::of_kernel() else { return Some(Ended::Unseen) };
+        let room = KERNEL_ROOM.saturating_mul(order.beside as u64 + 1);
+        // A control group counts texts of `/proc`.
+        let lists = || processes::of_lists(&processes, order.group.is_none());
+        if self.kernel.is_beyond(kernel, mega(limits.memory_mb), room, lists) {
+            return Some(Ended::Memory);
+        }
         if order.group.is_some() {
             return self.beyond_counts(order);
         }
@@ -416,6 +445,29 @@ impl Started {
     }
 }
 
+/// Watch on the kernel's own memory, whatever it is for. The kernel counts not all of it for whoever caused it, and gets ever new
+/// kinds that it does not count.
+struct KernelMemory {
+    /// Bytes before the start.
+    before: u64,
+    /// Since when there are more than the bound.
+    beyond_since: Option<Instant>,
+}
+
+impl KernelMemory {
+    /// Whether it has grown to `now` bytes so that the run must be why. Other programs make it grow as well: without a sign of the
+    /// run's doing the bound is generous, `most` and `room`; with one, in the `lists` that its processes have open, it is
+    /// `most`. Growth that is over soon does not count.
+    fn is_beyond(&mut self, now: u64, most: u64, room: u64, lists: impl FnOnce() -> u64) -> bool {
+        let growth = now.saturating_sub(self.before);
+        if growth <= most || (growth <= most.saturating_add(room) && lists() <= most) {
+            self.beyond_since = None;
+            return false;
+        }
+        self.beyond_since.get_or_insert_with(Instant::now).elapsed() >= CONFIRMED
+    }
+}
+
 /// Waits for the end of a stream that no process holds any more. Sockets can hold it: those that were sent through each other
 /// and never received are only freed when another socket is closed. A stream that stays open even so
 /// counts as empty.
@@ -460,6 +512,24 @@ mod tests {
     use super::*;
 
     #[test]
+    fn memory_of_the_kernel_that_nobody_counts_has_a_bound() {
+        let (most, room) = (64 << 20, 256 << 20);
+        let mut kernel = KernelMemory { before: 1000 << 20, beyond_since: None };
+        let mut looks = |mega: u64, lists: u64| {
+            [0, 1].map(|_| {
+                let is_beyond = kernel.is_beyond(mega << 20, most, room, || lists << 20);
+                thread::sleep(CONFIRMED);
+                is_beyond
+            })
+        };
+        assert_eq!(looks(1000 + 320, 64), [false, false], "the bound");
+        assert_eq!(looks(1000 + 321, 0), [false, true], "more, for some time");
+        assert_eq!(looks(900, 1000), [false, false], "less than before");
+        assert_eq!(looks(1000 + 65, 65), [false, true], "of lists");
+        assert_eq!(looks(1000 + 64, 65), [false, false]);
+    }
+
+    #[test]
     fn what_a_run_left_is_collected_from_regular_files_alone() {
         let dir = tempfile::tempdir().unwrap();
         let of = |name: &str| collected(dir.path(), name);
@@ -483,5 +553,10 @@ mod tests {
         refused("own", "not a regular file");
         fs::File::create(dir.path().join("own/large")).unwrap().set_len(1 << 40).unwrap();
         refused("own/large", "more than 64 MiB");
+        // 12 MiB, of which JSON makes 72.
+        fs::write(dir.path().join("own/controls"), vec![1; 12 << 20]).unwrap();
+        refused("own/controls", "more than 64 MiB, as JSON writes it");
+        fs::write(dir.path().join("own/latin"), b"caf\xe9").unwrap();
+        assert_eq!(of("own/latin"), Some(Ok("caf\u{fffd}".into())));
     }
 }
