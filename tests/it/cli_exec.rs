@@ -788,7 +788,7 @@ fn set_up_writes_to_no_repository_behind_a_mount_or_a_link() {
          repoformer eval --exec --test-cmd 'sh run.sh' --setup-cmd '{setup}' --predictions p.jsonl --missing skip \
              --repos-dir repos --tasks tasks.jsonl --cache-dir cache --threads 1"
     ));
-    ran.done();
+    let ran = ran.done();
     assert!(place.path("elsewhere/written").exists(), "{}", ran.stderr);
     for folder in ["repos/plain", "other/mounted", "elsewhere/linked"] {
         assert!(place.path(folder).join("file").exists(), "{folder}");
