@@ -595,7 +595,7 @@ fn artifacts(bytes: &[u8]) {
     let _ = search_time(&EXPERIMENT, mode);
     let _ = cache_files(&cache, &CacheSources::default());
     let rows = repoformer_store::parquet::ParquetRows::open(&path);
-    let _ = rows.map(|rows| rows.for_each(drop));
+    let _ = rows.map(|rows| rows.for_each(|_| Ok::<_, repoformer_store::error::Error>(())));
 }
 
 fn sources(bytes: &[u8]) {
