@@ -11,7 +11,7 @@ use repoformer_core::retrieve::Mode;
 use repoformer_models::server::{Entry, Journal, Sending};
 use repoformer_store::artifact::{self, Header, digest_parts};
 use repoformer_store::error::{Error, Result};
-use repoformer_store::jsonl::{self, Fields, Object};
+use repoformer_store::jsonl::{self, LONGEST_LINE, Fields, Object};
 use repoformer_text::language::Language;
 use repoformer_text::lines::strip;
 use repoformer_text::message::Message;
@@ -147,7 +147,7 @@ impl<'a> Ahead<'a> {
         };
         while self.last < line {
             self.bytes.clear();
-            let read = input.read_until(b'\n', &mut self.bytes);
+            let read = jsonl::read_line(&mut input, || LONGEST_LINE, &mut self.bytes);
             self.last += 1;
             if read.map_err(|e| Error::reading(path, "read this file", e))? == 0 {
                 return Err(changed(path));
