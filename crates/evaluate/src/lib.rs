@@ -3,7 +3,7 @@
 //! - [`predictions`], [`pairs`], [`executed`], [`lm_eval`]: predictions and results as files have them, each with its task.
 //! - [`score`]: every task by every metric. [`quality`]: retrieval alone. [`uses`]: whether a completion uses what was retrieved.
 //! - [`statistics`]: intervals and tests. [`comparison`]: systems side by side, where their [`conditions`] and [`origin`] are the same.
-//! - [`scored`], [`sweep`]: scores of policies for labelled instances, and their curves.
+//! - [`policy_scores`], [`sweep`]: scores of policies for labelled instances, and their curves.
 //! - [`label`]: labels from completions without and with retrieved fragments.
 //! - [`table`]: results as tables, records and columns; [`curve_charts`]: curves of policies as charts.
 //! - [`report`]: the page that shows a comparison, and its figures.
@@ -35,11 +35,11 @@ pub mod lm_eval;
 pub mod mode_scores;
 pub mod origin;
 pub mod pairs;
+pub mod policy_scores;
 pub mod predictions;
 pub mod quality;
 pub mod report;
 pub mod score;
-pub mod scored;
 pub mod statistics;
 pub mod sweep;
 pub mod table;

@@ -12,7 +12,7 @@ use repoformer_core::prompt::style::DecisionFrame;
 use repoformer_core::retrieve::Mode;
 use repoformer_core::task::Task;
 use repoformer_evaluate::mode_scores::{ModeScores, ScoredTask};
-use repoformer_evaluate::scored::{Trained, score};
+use repoformer_evaluate::policy_scores::{TrainedPolicies, score};
 use repoformer_pipeline as pipeline;
 use repoformer_pipeline::{
     Completion, Experiment, Latency, Messages, PlanVerdict, Planned, PromptLayout, Selective,
@@ -40,7 +40,7 @@ const RETRIEVING: [Mode; 2] = [Mode::LeftContext, Mode::Given];
 #[derive(Debug)]
 pub struct Policies {
     chosen: Vec<Chosen>,
-    trained: Trained,
+    trained: TrainedPolicies,
     /// Files of the probabilities that policy self uses.
     probabilities: Vec<PathBuf>,
     /// File of the samples that policy entropy uses.
@@ -96,7 +96,7 @@ impl Policies {
         }
         Ok(Self {
             chosen,
-            trained: Trained::read(&settings.policy_model)?,
+            trained: TrainedPolicies::read(&settings.policy_model)?,
             probabilities: probabilities.to_vec(),
             samples: samples.cloned(),
             asked: settings.policy.is_chosen(),

@@ -6,7 +6,7 @@ use anyhow::Result;
 use clap::Args;
 use repoformer_core::policy::sweep::{Clock, RequestTimes};
 use repoformer_core::policy::{Measure, Policy, Threshold};
-use repoformer_evaluate::scored::Trained;
+use repoformer_evaluate::policy_scores::TrainedPolicies;
 use repoformer_evaluate::sweep::{LabelSet, RetrieverTimes, Sweep, TimeSources};
 use repoformer_study::choices::{page_in, seed, warn_of_some_departures, write_page};
 
@@ -86,7 +86,7 @@ pub(super) fn run(args: &PolicySweepArgs) -> Result<()> {
         policies: args.policy.iter().map(|name| name.parse()).collect::<Result<_, _>>()?,
         measure: args.metric.as_deref().map(str::parse).transpose()?,
         method: args.calibration.parse()?,
-        trained: Trained::read(&args.model)?,
+        trained: TrainedPolicies::read(&args.model)?,
         training_labels: args.train_labels.clone(),
         keeps_targets: args.labels.target_queries,
         seed: args.seed.map_or_else(|| seed(&settings), Ok)?,

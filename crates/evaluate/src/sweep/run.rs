@@ -15,7 +15,7 @@ use repoformer_text::message::{Message, UserChoice};
 use super::labels::{LabelSet, read_labels};
 use super::results::{SetCurves, SweepResults, finding};
 use super::times::RetrieverTimes;
-use crate::scored::{Scored, Trained, score};
+use crate::policy_scores::{PolicyScores, TrainedPolicies, score};
 
 /// Policies to sweep, and how, whatever the labels.
 #[derive(Debug, Default)]
@@ -27,7 +27,7 @@ pub struct Sweep {
     /// How scores of policies that are trained here become probabilities.
     pub method: CalibrationMethod,
     /// Policies that are trained already.
-    pub trained: Trained,
+    pub trained: TrainedPolicies,
     /// More labels that policies trained here learn from.
     pub training_labels: Vec<PathBuf>,
     /// Whether policies that look at fragments see instances whose query contained the target.
@@ -100,7 +100,7 @@ impl Sweep {
         examples: &Examples,
         more: &Examples,
         tell: &dyn Fn(Remark),
-    ) -> Result<Vec<Scored>> {
+    ) -> Result<Vec<PolicyScores>> {
         let are_chosen = !self.policies.is_empty();
         let mut scored = Vec::new();
         let work = Work::of("policy sweep", "policies", policies.len());
@@ -179,7 +179,7 @@ fn check_making(examples: &Examples, more: &Examples) -> Result<()> {
 }
 
 /// Refuses a policy that can score no instance.
-fn check_signal(scored: Scored) -> Result<Scored> {
+fn check_signal(scored: PolicyScores) -> Result<PolicyScores> {
     if scored.ordered.iter().any(Option::is_some) {
         return Ok(scored);
     }
@@ -199,7 +199,7 @@ fn check_signal(scored: Scored) -> Result<Scored> {
 /// Curves of the policies over the instances that all of them can score, of which there must be some; the others are left out.
 fn curves(
     examples: &mut Examples,
-    scored: &[Scored],
+    scored: &[PolicyScores],
     thresholds: &[Threshold],
     times: &[LatencyModel],
     tell: &dyn Fn(Remark),
@@ -235,7 +235,7 @@ fn curves(
             .filter_map(|(score, _)| *score)
             .collect()
     };
-    let curve = |scored: &Scored| {
+    let curve = |scored: &PolicyScores| {
         let ordered = of_kept(&scored.ordered);
         let probabilities = scored.probabilities.as_deref().map(of_kept);
         // Thresholds compare with what is known at decision time.

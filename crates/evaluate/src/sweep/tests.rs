@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use super::*;
-use crate::scored::Trained;
+use crate::policy_scores::TrainedPolicies;
 use crate::table::Printable;
 
 /// A judged instance: every third is helped, and its fragment goes on where the file stops.
@@ -392,13 +392,13 @@ fn trained_policies_say_where_they_do_not_fit() {
         policy.as_ref().unwrap().write(path).unwrap();
     }
     assert!(
-        refusal(Trained::read(&[&one, &two]))
+        refusal(TrainedPolicies::read(&[&one, &two]))
             .0
             .ends_with("two trained policies are of kind learned")
     );
-    let trained = Trained::read(&[&one]).unwrap();
+    let trained = TrainedPolicies::read(&[&one]).unwrap();
     assert!(trained.check_others(Policy::Learned, ["a"].into_iter()).is_ok(), "it has learned");
-    let untrained = Trained::default();
+    let untrained = TrainedPolicies::default();
     assert!(untrained.check_others(Policy::Learned, ["a", "b"].into_iter()).is_ok());
     let (reason, _) = refusal(untrained.check_others(Policy::LearnedScored, [""].into_iter()));
     assert!(reason.contains("the tasks name no repository"), "{reason}");

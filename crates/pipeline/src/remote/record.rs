@@ -11,7 +11,7 @@ use repoformer_core::retrieve::Mode;
 use repoformer_models::server::{Entry, Journal, Sending};
 use repoformer_store::artifact::{self, Header, digest_parts};
 use repoformer_store::error::{Error, Result};
-use repoformer_store::jsonl::{self, LONGEST_LINE, Fields, Object};
+use repoformer_store::jsonl::{self, Fields, LONGEST_LINE, Object};
 use repoformer_text::language::Language;
 use repoformer_text::lines::strip;
 use repoformer_text::message::Message;

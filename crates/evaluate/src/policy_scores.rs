@@ -11,9 +11,9 @@ use repoformer_text::message::{Message, UserChoice};
 
 /// Trained policies by kind.
 #[derive(Debug, Default)]
-pub struct Trained(BTreeMap<&'static str, PolicyModel>);
+pub struct TrainedPolicies(BTreeMap<&'static str, PolicyModel>);
 
-impl Trained {
+impl TrainedPolicies {
     /// Reads the files of trained policies; `bundled` is the one that comes with the program.
     ///
     /// # Errors
@@ -105,7 +105,7 @@ impl Trained {
 
 /// Scores of the instances by one policy.
 #[derive(Debug, Clone)]
-pub struct Scored {
+pub struct PolicyScores {
     /// The policy.
     pub policy: Policy,
     /// Scores that order the instances; `None` for an instance that lacks the policy's signal.
@@ -114,7 +114,7 @@ pub struct Scored {
     pub probabilities: Option<Vec<Option<f64>>>,
 }
 
-impl Scored {
+impl PolicyScores {
     /// Number of instances without a score.
     pub fn lacking(&self) -> usize {
         self.ordered.iter().filter(|score| score.is_none()).count()
@@ -129,18 +129,18 @@ pub fn score(
     policy: Policy,
     examples: &[Example],
     more: &[Example],
-    trained: &Trained,
+    trained: &TrainedPolicies,
     method: CalibrationMethod,
     seed: u64,
-) -> Result<Scored> {
+) -> Result<PolicyScores> {
     let Some(kind) = policy.learned() else {
         let scores: Vec<_> = examples.iter().map(|example| policy.score(example, seed)).collect();
         let probabilities = policy.is_probability().then(|| scores.clone());
-        return Ok(Scored { policy, ordered: scores, probabilities });
+        return Ok(PolicyScores { policy, ordered: scores, probabilities });
     };
     if let Some(model) = trained.0.get(kind.name()) {
         let scores: Vec<_> = examples.iter().map(|e| model.probability(e)).collect();
-        return Ok(Scored { policy, ordered: scores.clone(), probabilities: Some(scores) });
+        return Ok(PolicyScores { policy, ordered: scores.clone(), probabilities: Some(scores) });
     }
     let some = |examples: &[Example]| -> Vec<Example> {
         examples.iter().filter(|example| kind.has_data(example)).cloned().collect()
@@ -148,7 +148,7 @@ pub fn score(
     let (known, more) = (some(examples), some(more));
     if known.is_empty() {
         let missing = vec![None; examples.len()];
-        return Ok(Scored { policy, ordered: missing.clone(), probabilities: Some(missing) });
+        return Ok(PolicyScores { policy, ordered: missing.clone(), probabilities: Some(missing) });
     }
     let all = known.iter().chain(&more);
     trained.check_others(policy, all.map(|example| example.repository.as_str()))?;
@@ -158,5 +158,5 @@ pub fn score(
         examples.iter().map(|example| kind.has_data(example).then(|| scores.next())?).collect()
     };
     let probabilities = Some(spread(held_out.probabilities));
-    Ok(Scored { policy, ordered: spread(held_out.ordered), probabilities })
+    Ok(PolicyScores { policy, ordered: spread(held_out.ordered), probabilities })
 }
