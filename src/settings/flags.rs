@@ -193,3 +193,17 @@ impl TypedValueParser for Listed {
         Some(Box::new(self.0.iter().cloned()))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn servers_for_editors_are_known_by_their_flags() {
+        for (name, edits) in [("serve", true), ("lsp", true), ("run", false), ("window", false)] {
+            let command = SettingFlags::augment_args(Command::new(name));
+            let flags = SettingFlags::from_arg_matches(&command.get_matches_from([name])).unwrap();
+            assert_eq!(flags.edits, edits, "{name}");
+        }
+    }
+}

@@ -212,7 +212,7 @@ fn their_tests_judge_completions() {
     place
         .run(&[&exec[..], &["--test-cmd", "python3 -m unittest"]].concat())
         .failed()
-        .says(&["metadata.tests names the tests of each task", "put {tests}"]);
+        .says(&["tasks.jsonl names the tests of each task", "put {tests}"]);
     // Tests that are no names are refused, and a task without any runs all of its repository's.
     let tasks = place.records("tasks.jsonl");
     for (tests, is_right) in [(json!("tests"), false), (json!([1]), false), (json!([]), true)] {

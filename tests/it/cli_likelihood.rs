@@ -271,7 +271,10 @@ fn labels_go_by_the_probability_of_the_target() {
         "1 instances are left out: no likelihood with retrieval",
     ]);
     let features = ["policy", "features", "--labels", "labels.jsonl"];
-    place.run(&features).failed().says(&["make labels by edit similarity"]);
+    place
+        .run(&features)
+        .failed()
+        .says(&["judge instances (`repoformer label judge`) by edit similarity"]);
     first.truncate(1);
     first[0].as_object_mut().unwrap().shift_remove("likelihood");
     first[0]["repocoder"] = json!({"es": 0.5});

@@ -299,10 +299,10 @@ fn a_replay_measures_what_an_editor_sees() {
     let replay = ["replay", "--tasks", "tasks.jsonl", "--repos-dir", "repos", "--server"];
     place.run(&[&replay[..], &["http://127.0.0.1:9"]].concat()).failed().says(&["127.0.0.1:9"]);
     let other = [&replay[..], &[&server, "--repo", "quillpad"]].concat();
-    place
-        .run(&other)
-        .failed()
-        .says(&["is of repository quillpad, and the server has parcelflow", "--repo parcelflow"]);
+    place.run(&other).failed().says(&[
+        "is of repository quillpad, and the server has parcelflow",
+        "choose the tasks of parcelflow among the repositories (--repo)",
+    ]);
 }
 
 #[test]
@@ -1246,18 +1246,13 @@ fn counts_that_cannot_be_are_not_counted() {
 fn a_strangers_settings_are_not_read() {
     let place = Place::new();
     place.write("repoformer.toml", "endpoint = \"http://stranger\"\ncache-dir = \"/elsewhere\"\n");
-    for command in ["serve", "lsp"] {
-        let ran = place.run(&[command, "--show-settings"]).done();
-        assert!(
-            !ran.stdout.contains("stranger") && !ran.stdout.contains("/elsewhere"),
-            "{}",
-            ran.stdout
-        );
-        assert!(ran.stderr.contains("repoformer.toml: not read"), "{}", ran.stderr);
-        let named = place.run(&[command, "--show-settings", "--config=repoformer.toml"]).done();
-        assert!(named.stdout.contains("http://stranger"), "{}", named.stdout);
-        assert_eq!(named.stderr, "");
-    }
+    let ran = place.run(&["serve", "--show-settings"]).done();
+    let is_shown = ran.stdout.contains("stranger") || ran.stdout.contains("/elsewhere");
+    assert!(!is_shown, "{}", ran.stdout);
+    assert!(ran.stderr.contains("repoformer.toml: not read"), "{}", ran.stderr);
+    let named = place.run(&["serve", "--show-settings", "--config=repoformer.toml"]).done();
+    assert!(named.stdout.contains("http://stranger"), "{}", named.stdout);
+    assert_eq!(named.stderr, "");
 }
 
 #[test]

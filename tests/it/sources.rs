@@ -16,10 +16,7 @@ const OWN_CALLS: [(&str, &str); 8] = [
         "crates/store/src/artifact/replace.rs",
         "has names of temporary files chosen, which the place creates",
     ),
-    (
-        "crates/store/src/parquet.rs",
-        "hands an open file to a reader of the standard library's files",
-    ),
+    ("crates/store/src/parquet/", "hands an open file to a reader of the standard library's files"),
     ("crates/execute/src/guard/", "works within the sandbox, on /proc and on mounts"),
     ("src/interruption.rs", "asks /proc how interruptions are met"),
     ("src/commands/doctor.rs", "asks /proc, and writes nothing that is kept"),

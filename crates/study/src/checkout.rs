@@ -74,7 +74,7 @@ pub fn folder_for<P: AsRef<Path>>(
     )
 }
 
-/// ChosenRepositories that the tasks of a file belong to, beside one.
+/// Repositories that the tasks of a file belong to, beside one.
 struct Owners {
     /// Whether tasks' files lie in the one, and none in a repository below it.
     has_own: bool,

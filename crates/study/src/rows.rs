@@ -40,7 +40,7 @@ pub struct Row {
     intervals: [Option<Interval>; 2],
     /// Units that the intervals resample, and how many there are.
     units: (ResamplingUnit, usize),
-    /// FragmentUnit-test pass rate of each row, for those whose tests are conclusive.
+    /// Unit-test pass rate of each row, for those whose tests are conclusive.
     passed: BTreeMap<usize, f64>,
     /// Totals of the mode's prompts; a policy chooses among those of two modes.
     prompts: Option<PromptTotals>,
@@ -326,7 +326,7 @@ pub fn warn_of_gaps(rows: &[Row], messages: &dyn Messages) {
     }
 }
 
-/// ResultRows to print.
+/// Rows to print.
 #[derive(Debug)]
 pub struct ResultRows(pub Vec<Row>);
 

@@ -1,4 +1,4 @@
-//! FragmentUnit-test results of a run's predictions.
+//! Unit-test results of a run's predictions.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;

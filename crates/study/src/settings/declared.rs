@@ -165,7 +165,7 @@ settings! {
             default_text: Some("the task file's stem"), not_for: EDITING;
         cache_dir: One<PathBuf>, "cache-dir" "DIR" Text => "Folder of the cached artifacts", default: Some("data/cache");
         mode: Vec<Mode>, "mode" "MODE" OneOf(|| names(Mode::ALL)) =>
-            "SettingSource of the queries: none (no retrieval), rg1 (the left context), gt (the ground truth), rg-rg (a prediction), \
+            "Source of the queries: none (no retrieval), rg1 (the left context), gt (the ground truth), rg-rg (a prediction), \
              given (no query: the tasks' own cross-file context); r-g and r-g-r-g are other names of rg1 and rg-rg",
             other_names: (&Mode::ALIASES, Mode::canonical), arity: Names, default_text: Some("the modes that the stage can serve"), not_for: EDITING;
         profile: Option<String>, "profile" "NAME" OneOfOr(
@@ -188,7 +188,7 @@ settings! {
         language: Option<Language>, "language" "NAME" OneOf(|| names(Language::ALL)) => "Language of the repositories",
             default_text: Some("the language of most of the tasks' files"), effect: IfInProfile;
         walk: One<Walk>, "walk" "NAME" OneOf(|| names(Walk::ALL)) =>
-            "SettingSource files that are read: glob skips hidden files and follows links within the repository, glob-anywhere also those \
+            "Source files that are read: glob skips hidden files and follows links within the repository, glob-anywhere also those \
              that lead out of it (RepoCoder); rglob includes hidden files and does not follow links to folders (Repoformer); \
              git is glob without the files that git ignores (default of serve and lsp)",
             default: Some("glob"), effect: IfInProfile;

@@ -197,10 +197,10 @@ impl Settings {
             let is_read = found.is_file() && !flags.edits;
             if found.is_file() && !is_read {
                 let name = found.display();
-                let reason = "it may be of whoever wrote this folder, and names servers and paths";
                 messages.warning(message![
-                    format!("{name}: not read, since {reason}: it is, named as "),
-                    &DECLARED.config
+                    format!("{name}: not read: whoever wrote this folder may have written it, and it chooses servers and paths; "),
+                    &DECLARED.config,
+                    format!(" {name} reads it")
                 ]);
             }
             is_read.then(|| found.to_owned())

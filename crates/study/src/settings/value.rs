@@ -25,7 +25,7 @@ use repoformer_text::tokenize::model::Tokenizer;
 
 use super::declaration::{Setting, variable};
 
-/// SettingSource of a value.
+/// Source of a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SettingSource {
     /// It has no value.
