@@ -8,9 +8,9 @@
 //! use repoformer_study::settings::Settings;
 //!
 //! let settings = Settings::defaults()?;
-//! assert_eq!(*settings.top_k, 10);
-//! let wider = settings.with(|values| values.top_k.replace(20));
-//! assert_eq!(*wider.top_k, 20);
+//! assert_eq!(*settings.top_k, 20);
+//! let wider = settings.with(|values| values.top_k.replace(30));
+//! assert_eq!(*wider.top_k, 30);
 //! # Ok::<(), anyhow::Error>(())
 //! ```
 
