@@ -8,7 +8,6 @@ use repoformer_text::message;
 use repoformer_text::message::{StageRun, UserChoice};
 use repoformer_text::tokenize::model::{TokenizerError, TokenizerFault};
 
-use crate::choices::in_flags;
 use crate::output::error_and_hint;
 
 /// Lists errors of each variant, with their sentences and hints; an empty hint stands for none. A variant that is left out
