@@ -7,6 +7,5 @@ pub(crate) use flags::{Listed, SHOW, SettingFlags};
 pub(crate) use page::settings_page;
 pub(crate) use repoformer_study::settings::{
     COMPLETION, Completable, DECLARED, Declared, Departure, KEY_VARIABLES, MetricName, Paper,
-    PolicyName, Setting, SettingValue, Settings, StyleName, check_environment, completable,
-    variable_of,
+    Setting, SettingValue, Settings, StyleName, check_environment, completable, variable_of,
 };

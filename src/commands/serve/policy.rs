@@ -8,9 +8,10 @@ use repoformer_core::policy::{Policy, Threshold};
 use repoformer_pipeline::Experiment;
 use repoformer_serve::{DECIDING, DecisionPolicy};
 use repoformer_study::chosen::Chosen;
+use repoformer_study::settings::PolicyName;
 
 use crate::output::fail;
-use crate::settings::{PolicyName, Settings};
+use crate::settings::Settings;
 
 /// The policy of the settings, with its threshold and its trained model.
 pub(super) fn chosen_policy(settings: &Settings) -> Result<DecisionPolicy> {
