@@ -8,7 +8,7 @@ use repoformer_study::checkout;
 use repoformer_study::choices::warn_of_some_departures;
 
 use crate::output::{check_output, fail, screen, write_data};
-use crate::settings::{DECLARED, Declared, Setting, SettingFlags, Settings};
+use crate::settings::{DECLARED, Declarations, Setting, SettingFlags, Settings};
 
 /// Resolves a command's settings. Where they were only to be shown, the program ends here.
 pub(super) fn open(flags: &SettingFlags) -> Result<Settings> {
@@ -53,8 +53,8 @@ impl DrawnFrom {
 
     /// Whether draws use a setting.
     fn uses(self, setting: &Setting) -> bool {
-        let Declared { language, profile, threads, seed, config, .. } = &DECLARED;
-        let Declared { shard, repo, repos_dir, walk, .. } = &DECLARED;
+        let Declarations { language, profile, threads, seed, config, .. } = &DECLARED;
+        let Declarations { shard, repo, repos_dir, walk, .. } = &DECLARED;
         match setting {
             one if [language, profile, threads, seed, config].contains(&one) => true,
             one if [shard, repo].contains(&one) => !matches!(self, Self::Commits),

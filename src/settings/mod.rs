@@ -6,6 +6,6 @@ mod page;
 pub(crate) use flags::{Listed, SHOW, SettingFlags};
 pub(crate) use page::settings_page;
 pub(crate) use repoformer_study::settings::{
-    COMPLETION, Completable, DECLARED, Declared, Departure, KEY_VARIABLES, MetricName, Paper,
+    COMPLETION, Completable, DECLARED, Declarations, Departure, KEY_VARIABLES, MetricName, Paper,
     Setting, SettingValue, Settings, StyleName, check_environment, completable, variable_of,
 };

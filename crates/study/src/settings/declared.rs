@@ -116,12 +116,12 @@ macro_rules! settings {
     })*) => {
         /// The declaration of each setting.
         #[derive(Debug)]
-        pub struct Declared {
+        pub struct Declarations {
             $($(#[doc = $help] pub $field: Setting,)*)*
         }
 
         /// The declarations.
-        pub static DECLARED: Declared = Declared {
+        pub static DECLARED: Declarations = Declarations {
             $($($field: Setting {
                 $($part: $value,)*
                 ..Setting::new(Group::$group, $key, $name, $values, $help)
@@ -133,11 +133,11 @@ macro_rules! settings {
 
         /// The value of each setting.
         #[derive(Debug, Clone)]
-        pub struct Values {
+        pub struct SettingValues {
             $($(#[doc = $help] pub $field: Sourced<$type>,)*)*
         }
 
-        impl Values {
+        impl SettingValues {
             /// The defaults.
             pub fn usual() -> Result<Self> {
                 Ok(Self { $($($field: Sourced::usual(&DECLARED.$field)?,)*)* })

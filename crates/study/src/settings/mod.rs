@@ -12,7 +12,7 @@ pub use declaration::{
     variable,
 };
 pub use declared::{
-    BUNDLED, BundledProfile, DECLARED, Declared, KEY_VARIABLES, Paper, SETTINGS, Values,
+    BUNDLED, BundledProfile, DECLARED, Declarations, KEY_VARIABLES, Paper, SETTINGS, SettingValues,
     completable, variable_of,
 };
 pub use departure::Departure;

@@ -12,12 +12,12 @@ use repoformer_text::message;
 use repoformer_text::visible::is_hidden;
 
 use super::declaration::{self, Given, Group, Invocation, Setting, variable};
-use super::declared::{BundledProfile, DECLARED, KEY_VARIABLES, Paper, Values, bundled};
+use super::declared::{BundledProfile, DECLARED, KEY_VARIABLES, Paper, SettingValues, bundled};
 use super::sources::{FOUND_BY_ITSELF, FileSettings, environment, parse, read_file, read_profile};
 use super::value::{FragmentUnit, SettingSource, SettingValue, StyleName, Vectorizer};
 use crate::fail;
 
-impl Values {
+impl SettingValues {
     /// The value of a setting.
     pub fn entry(&self, setting: &Setting) -> Option<&dyn SettingValue> {
         self.entries().into_iter().find(|entry| entry.setting() == setting)
@@ -59,9 +59,9 @@ impl Values {
 /// The settings in force.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    values: Values,
+    values: SettingValues,
     /// The values for tasks whose holes are function bodies.
-    of_functions: Values,
+    of_functions: SettingValues,
     /// Settings whose values differ for these tasks.
     differing: Vec<&'static Setting>,
     /// Whether the subcommand scores predictions.
@@ -75,9 +75,9 @@ pub struct Settings {
 }
 
 impl Deref for Settings {
-    type Target = Values;
+    type Target = SettingValues;
 
-    fn deref(&self) -> &Values {
+    fn deref(&self) -> &SettingValues {
         &self.values
     }
 }
@@ -99,7 +99,7 @@ impl PaperProfile {
         };
         let mut settings = Settings::defaults()?;
         settings.put_file(&parse(text, name)?, &SettingSource::Profile(name.into()))?;
-        settings.change(Values::follow_unit);
+        settings.change(SettingValues::follow_unit);
         settings.put(&DECLARED.postprocess, &["own".into()], &SettingSource::Default)?;
         Ok(Some(Self { name, paper, settings: Box::new(settings) }))
     }
@@ -158,7 +158,7 @@ impl Settings {
 
     /// The defaults alone.
     pub fn defaults() -> Result<Self> {
-        let values = Values::usual()?;
+        let values = SettingValues::usual()?;
         Ok(Self {
             of_functions: values.clone(),
             values,
@@ -185,7 +185,7 @@ impl Settings {
     pub fn with_presets(
         flags: &Invocation,
         messages: Arc<dyn Messages>,
-        preset: impl Fn(&mut Values),
+        preset: impl Fn(&mut SettingValues),
     ) -> Result<Self> {
         let environment = environment()?;
         let given = |setting| {
@@ -223,7 +223,7 @@ impl Settings {
         }
         settings.put_all(&environment, &SettingSource::Environment)?;
         settings.put_all(&flags.given, &SettingSource::Flag)?;
-        settings.change(Values::follow_unit);
+        settings.change(SettingValues::follow_unit);
         files::confine(&settings.cache_dir);
         settings.paper_profile =
             profile.map(|name| PaperProfile::bundled(&name)).transpose()?.flatten();
@@ -251,13 +251,13 @@ impl Settings {
     }
 
     /// Changes the values for all tasks, those of functions included.
-    pub fn change(&mut self, change: impl Fn(&mut Values)) {
+    pub fn change(&mut self, change: impl Fn(&mut SettingValues)) {
         change(&mut self.values);
         change(&mut self.of_functions);
     }
 
     /// These settings with a change for all tasks.
-    pub fn with(&self, change: impl Fn(&mut Values)) -> Self {
+    pub fn with(&self, change: impl Fn(&mut SettingValues)) -> Self {
         let mut with = self.clone();
         with.change(change);
         with
