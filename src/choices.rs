@@ -67,7 +67,6 @@ pub(crate) fn way(choice: UserChoice) -> &'static str {
         UserChoice::DecisionWeight => "--lambda",
         UserChoice::CrossFileTokens => "--max-cc-tokens",
         UserChoice::SequenceTokens => "--max-sequence-tokens",
-        UserChoice::ModelTokenizer => "--tokenizer",
         UserChoice::EofToken => "--eof-token",
         UserChoice::CcToken => "--cc-token",
         UserChoice::EndToken => "--end-token",

@@ -17,7 +17,7 @@ use repoformer_store::literal;
 pub(crate) use repoformer_store::manifest::write_document as write_json;
 use repoformer_store::manifest::{self, Manifest};
 use repoformer_store::remark::{LeftOutTasks, Remark};
-pub(crate) use repoformer_study::{message_of, unknown};
+pub(crate) use repoformer_study::{fail, message_of, unknown};
 pub(crate) use repoformer_text::counts::{counted, group, plural};
 use repoformer_text::message;
 use repoformer_text::message::Message;
@@ -64,11 +64,6 @@ const PROBLEMS_SHOWN: usize = 20;
 /// Adds a hint to an error.
 pub(crate) fn hinted(source: impl Into<anyhow::Error>, hint: impl Into<Message>) -> anyhow::Error {
     Error::refused(message_of(&source.into()), hint).into()
-}
-
-/// Fails for this reason, with a hint.
-pub(crate) fn fail<T>(reason: impl Into<Message>, hint: impl Into<Message>) -> Result<T> {
-    Err(Error::refused(reason, hint).into())
 }
 
 /// The screen flags, which [`init`] sets once.

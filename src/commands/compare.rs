@@ -16,7 +16,7 @@ use repoformer_evaluate::statistics::{ResamplingUnit, SignFlips};
 use repoformer_pipeline::{Experiment, cached_predictions, evaluate};
 use repoformer_store::error::Error;
 use repoformer_study::choices::{completion, resampling, seed, warn_of_departures};
-use repoformer_study::experiments::{cut_answers, of_kind, without_repositories};
+use repoformer_study::experiments::{cut_answers, without_repositories};
 use repoformer_study::mixed;
 use repoformer_study::scoring::{scoring, warn_of_ends};
 use serde_json::Value;
@@ -141,7 +141,7 @@ struct Scorer<'a> {
     /// Both, if they are files.
     files: [&'a Path; 2],
     /// Read when the first predictions are scored.
-    experiment: Option<Experiment>,
+    experiment: Option<(Experiment, Settings)>,
 }
 
 impl Scorer<'_> {
@@ -165,26 +165,23 @@ impl Scorer<'_> {
             return Ok(reported(reading));
         }
         if self.experiment.is_none() {
-            let mut experiment = without_repositories(&self.settings)?;
+            let (mut experiment, settings) = without_repositories(&self.settings)?;
             // Both systems are cut alike.
             for path in self.files {
-                cut_answers(&mut experiment, &self.settings, path)?;
+                cut_answers(&mut experiment, &settings, path)?;
             }
-            self.experiment = Some(experiment);
+            self.experiment = Some((experiment, settings));
         }
-        let Some(experiment) = self.experiment.as_ref().filter(|one| one.tasks.is_some()) else {
+        let found = self.experiment.as_ref().filter(|(experiment, _)| experiment.tasks.is_some());
+        let Some((experiment, settings)) = found else {
             bail!("--tasks is not set, so predictions cannot be scored")
         };
         let path = match mode {
-            Some(mode) => {
-                let settings = of_kind(&self.settings, experiment.tasks.as_deref());
-                cached_predictions(experiment, mode, &completion(&settings)?)?
-            }
+            Some(mode) => cached_predictions(experiment, mode, &completion(settings)?)?,
             None => given.into(),
         };
-        let of_kind = of_kind(&self.settings, experiment.tasks.as_deref());
-        warn_of_departures(&of_kind);
-        let scoring = scoring(&self.settings, experiment, &[Metric::RepoCoder]);
+        warn_of_departures(settings);
+        let scoring = scoring(settings, experiment, &[Metric::RepoCoder]);
         let evaluation = evaluate(experiment, &path, &scoring, Missing::Skip)?;
         output::problems(&evaluation.problems);
         output::warn_of_numbers(predictions::warning(&path, &evaluation.numbered));

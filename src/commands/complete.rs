@@ -98,13 +98,15 @@ pub(crate) fn run(args: &CompleteArgs) -> Result<()> {
             "leave it out",
         );
     }
-    let mut data = Data::of(args, &settings)?;
+    let mut data = Data::new(args, &settings)?;
     let mut log = args.dry_run.log();
-    if let Data::Cache(experiment, _) = &mut data {
+    if let Data::Cache { experiment, .. } = &mut data {
         log.begin(experiment);
     }
     let completion = match &data {
-        Data::Cache(experiment, _) => completion_of(completion, &settings, experiment)?,
+        Data::Cache { experiment, settings, .. } => {
+            completion_of(experiment, settings, *settings.seed, by_batch)?
+        }
         Data::File(_) => completion,
     };
     let place = args.output.as_deref().unwrap_or(Path::new("-"));
@@ -143,7 +145,7 @@ pub(crate) fn run(args: &CompleteArgs) -> Result<()> {
         Data::File(prompts) => {
             complete_one(prompts, &completion, layout(&settings)?.style(), place)
         }
-        Data::Cache(experiment, modes) => {
+        Data::Cache { experiment, modes, .. } => {
             if !log.is_dry() {
                 keeps_artifacts();
             }
@@ -163,11 +165,16 @@ enum Data {
     /// A file of prompts.
     File(PathBuf),
     /// A data set's prompts in the cache.
-    Cache(Box<Experiment>, Vec<Mode>),
+    Cache {
+        experiment: Box<Experiment>,
+        /// Settings of its tasks.
+        settings: Box<Settings>,
+        modes: Vec<Mode>,
+    },
 }
 
 impl Data {
-    fn of(args: &CompleteArgs, settings: &Settings) -> Result<Self> {
+    fn new(args: &CompleteArgs, settings: &Settings) -> Result<Self> {
         if let Some(prompts) = &args.prompts {
             if settings.shard.is_some() {
                 return fail(
@@ -178,7 +185,7 @@ impl Data {
             return Ok(Self::File(prompts.clone()));
         }
         check_not_tasks(settings, args.output.as_deref())?;
-        let experiment = without_repositories(settings)?;
+        let (experiment, settings) = without_repositories(settings)?;
         if experiment.tasks.is_none() && settings.benchmark.is_none() {
             return fail(
                 "neither --tasks nor --benchmark is set, so there are no prompts to complete",
@@ -186,17 +193,18 @@ impl Data {
             );
         }
         check_completable(&experiment)?;
-        let modes = modes(settings, &WITHOUT_PREDICTION)?;
+        let modes = modes(&settings, &WITHOUT_PREDICTION)?;
         if args.output.is_some() || args.probability.probability_of.is_some() || args.likelihood {
             check_one_mode(&modes)?;
         }
-        Ok(Self::Cache(Box::new(experiment), modes))
+        let (experiment, settings) = (Box::new(experiment), Box::new(settings));
+        Ok(Self::Cache { experiment, settings, modes })
     }
 
     fn prompts(&self) -> Result<Vec<PromptText>> {
         Ok(match self {
             Self::File(path) => vec![PromptText::of_file(path)?],
-            Self::Cache(experiment, modes) => {
+            Self::Cache { experiment, modes, .. } => {
                 let prompts = modes.iter().map(|mode| PromptText::of_mode(experiment, *mode));
                 prompts.collect::<Result<_, _>>()?
             }

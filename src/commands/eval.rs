@@ -21,7 +21,7 @@ use repoformer_store::manifest::Manifest;
 use repoformer_study::choices::{
     completed_modes, completion, resampling, set_profile, warn_of_departures,
 };
-use repoformer_study::experiments::{asked_scoring, cut_answers, of_kind, without_repositories};
+use repoformer_study::experiments::{asked_scoring, cut_answers, stem, without_repositories};
 use repoformer_study::mixed;
 use repoformer_study::scoring::{scoring, warn_of_ends};
 use repoformer_text::language::Language;
@@ -60,7 +60,7 @@ pub(crate) fn run(args: &EvalArgs) -> Result<()> {
     if let Some(path) = &args.pairs {
         return of_pairs(args, path, &settings);
     }
-    let mut experiment = without_repositories(&settings)?;
+    let (mut experiment, settings) = without_repositories(&settings)?;
     if let Some(path) = &args.predictions {
         cut_answers(&mut experiment, &settings, path)?;
     }
@@ -68,7 +68,6 @@ pub(crate) fn run(args: &EvalArgs) -> Result<()> {
         bail!("--tasks is not set, so there is nothing to score against")
     };
     let all = experiment.all_tasks().unwrap_or(tasks);
-    let settings = of_kind(&settings, Some(all));
     let judging = Judging {
         scoring: scoring(&settings, &experiment, &[Metric::RepoCoder]),
         missing: args.missing.parse()?,
@@ -249,8 +248,7 @@ fn of_predictions(
         Ok::<Named, anyhow::Error>((name, scores))
     };
     if let Some(path) = &args.predictions {
-        let stem = path.file_stem().unwrap_or("predictions".as_ref());
-        let name = stem.to_string_lossy().into_owned();
+        let name = stem(path);
         return Ok((vec![of_file(name, path, args.results.clone())?], Vec::new()));
     }
     let completion = completion(settings)?;

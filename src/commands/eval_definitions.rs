@@ -6,7 +6,7 @@ use repoformer_evaluate::score::Scoring;
 use repoformer_evaluate::table::percent;
 use repoformer_pipeline::{cached_predictions, definition_uses};
 use repoformer_study::choices::{completed_modes, completion, warn_of_departures};
-use repoformer_study::experiments::{cut_answers, of_kind, single};
+use repoformer_study::experiments::{cut_answers, single};
 
 use super::eval_score::{Judging, score, with_missing};
 use super::stages::check_one_mode;
@@ -16,14 +16,13 @@ use crate::records_output::RecordsOutput;
 use crate::settings::Settings;
 
 pub(super) fn run(args: &EvalArgs, settings: &Settings) -> Result<()> {
-    let mut experiment = single(settings)?;
+    let (mut experiment, settings) = single(settings)?;
     if let Some(path) = &args.predictions {
-        cut_answers(&mut experiment, settings, path)?;
+        cut_answers(&mut experiment, &settings, path)?;
     }
-    let Some(tasks) = &experiment.tasks else {
-        bail!("--tasks is not set, so no definitions are named")
-    };
-    let settings = of_kind(settings, Some(experiment.all_tasks().unwrap_or(tasks)));
+    if experiment.tasks.is_none() {
+        bail!("--tasks is not set, so no definitions are named");
+    }
     warn_of_departures(&settings);
     // Whole lines or bodies, with their indentation.
     let postprocess = experiment.scoring.postprocess.clone();

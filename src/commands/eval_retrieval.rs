@@ -13,7 +13,7 @@ use repoformer_pipeline as pipeline;
 use repoformer_pipeline::{Experiment, StageReport, retrieval_quality};
 use repoformer_store::frame::ColumnType::{Flag, Integer, Number, Text};
 use repoformer_study::choices::warn_of_departures;
-use repoformer_study::experiments::{check_ranker, of_kind, single};
+use repoformer_study::experiments::{check_ranker, single};
 use repoformer_study::stages::read_predictions;
 use serde_json::{Value, json};
 
@@ -55,12 +55,11 @@ pub(super) fn run(args: &EvalArgs, settings: &Settings) -> Result<()> {
     let of_finding =
         finding.map(|ranker| settings.with(|values| values.ranker.replace(vec![ranker.clone()])));
     let settings = of_finding.as_ref().unwrap_or(settings);
-    let mut experiment = single(settings)?;
+    let (mut experiment, settings) = single(settings)?;
     if experiment.tasks.is_none() {
         bail!("--tasks is not set, so there is nothing to measure against");
     }
-    let of_kind = of_kind(settings, experiment.tasks.as_deref());
-    warn_of_departures(&of_kind);
+    warn_of_departures(&settings);
     if rankers.is_empty() {
         rankers.push(experiment.retrieval.search.ranker.clone());
     }
@@ -85,7 +84,7 @@ pub(super) fn run(args: &EvalArgs, settings: &Settings) -> Result<()> {
     for ranker in rankers {
         for &form in &forms {
             experiment.search_with(ranker.clone(), form);
-            rows.push(measure(&experiment, args, settings)?);
+            rows.push(measure(&experiment, args, &settings)?);
         }
     }
     let results = Results { rows, per_task: args.per_task };

@@ -11,7 +11,6 @@ use repoformer_pipeline as pipeline;
 use repoformer_pipeline::{Experiment, IN_CONTEXT};
 use repoformer_study::choices::modes;
 use repoformer_study::experiments::{check_completable, completion_of, experiments_of};
-use repoformer_study::server;
 
 use super::dry_run::stage_log;
 use crate::commands::session::{check_not_tasks, open};
@@ -95,13 +94,12 @@ fn of_cache(shards: u64, settings: &Settings) -> Result<()> {
     let mut log = stage_log(false);
     let is_embedded = settings.model.as_str() == IN_CONTEXT;
     // No server is asked.
-    let model = server::model(settings, *settings.seed, !is_embedded)?;
     for (experiment, settings) in experiments_of(settings, &[Mode::Without])? {
         check_completable(&experiment)?;
         let has_results = results_of_tests(&experiment, shards);
         let modes =
             there(&experiment, shards, modes(&settings, experiment.known_modes())?, has_results)?;
-        let completion = completion_of(model.clone(), &settings, &experiment)?;
+        let completion = completion_of(&experiment, &settings, *settings.seed, !is_embedded)?;
         log.stage("merge", &experiment, || {
             Ok(pipeline::merge(&experiment, shards, &modes, &completion)?)
         })?;

@@ -6,7 +6,7 @@ use anyhow::Result;
 use clap::Args;
 use repoformer_core::retrieve::Mode;
 use repoformer_study::choices::resampling;
-use repoformer_study::experiments::{cut_answers, of_kind, without_repositories};
+use repoformer_study::experiments::{cut_answers, without_repositories};
 use repoformer_study::report::{METRICS, Making, make, of_cache, of_file};
 use repoformer_study::scoring::scoring;
 
@@ -40,7 +40,7 @@ pub(crate) struct ReportArgs {
 
 pub(crate) fn run(args: &ReportArgs) -> Result<()> {
     let settings = open(&args.settings)?;
-    let mut experiment = without_repositories(&settings)?;
+    let (mut experiment, settings) = without_repositories(&settings)?;
     let sources = if args.predictions.is_empty() {
         of_cache(&experiment, &settings)?
     } else {
@@ -61,7 +61,7 @@ pub(crate) fn run(args: &ReportArgs) -> Result<()> {
         }),
         resampling: resampling(&settings)?,
         allow_mixed: args.allow_mixed,
-        settings: of_kind(&settings, experiment.tasks.as_deref()),
+        settings,
     };
     let written = make(&experiment, sources, &making, &args.output)?;
     output::note(format!("report: {}", written.page.display()));

@@ -9,11 +9,10 @@ use repoformer_evaluate::predictions::JoinedPredictions;
 use repoformer_evaluate::statistics::Resampling;
 use repoformer_pipeline as pipeline;
 use repoformer_pipeline::{Completion, Experiment, cached_predictions, check_completed_alike};
-use repoformer_study::choices::label;
-use repoformer_study::experiments::{check_completable, completion_of, of_kind, single};
+use repoformer_study::choices::{label, resampling};
+use repoformer_study::experiments::{check_completable, completion_of, single};
 use repoformer_study::rows::{self, ResultRows, Row};
 use repoformer_study::scoring::warn_of_ends;
-use repoformer_study::server;
 use repoformer_study::stages::{code_of, complete, read_predictions, retrieve_again};
 
 use super::dry_run::stage_log;
@@ -55,25 +54,28 @@ pub(crate) fn run(args: &RgRgArgs) -> Result<()> {
     }
     check_not_tasks(&settings, args.output.as_deref())?;
     check_output(args.output.as_deref(), &args.predictions)?;
-    let (mut experiment, mut log) = (single(&settings)?, stage_log(args.dry_run));
+    let (mut experiment, settings) = single(&settings)?;
+    let mut log = stage_log(args.dry_run);
     log.begin(&mut experiment);
     let joined = read_predictions(&experiment, &settings, args.predictions.as_deref())?;
     output::problems(&joined.problems);
     match args.iterations {
         Some(iterations) => {
             check_completable(&experiment)?;
-            let completion = model(&of_kind(&settings, experiment.tasks.as_deref()))?;
-            let completion = completion_of(completion, &settings, &experiment)?;
+            check_samples(&settings)?;
+            let completion = completion_of(&experiment, &settings, *settings.seed, false)?;
+            let resampling = resampling(&settings)?;
             let mut rows = Vec::new();
             if args.predictions.is_none() {
                 let first = Mode::LeftContext;
                 let path = cached_predictions(&experiment, first, &completion)?;
                 check_completed_alike(&experiment, &path, &completion, first)?;
-                rows.push(row(&experiment, first, &completion)?);
+                rows.push(row(&experiment, first, &completion, &resampling)?);
             }
-            iterate((&mut experiment, &settings), joined, iterations, &completion, &mut rows)?;
-            let own = of_kind(&settings, experiment.tasks.as_deref());
-            let rows = ResultRows(rows.into_iter().map(|row| row.with_profile(&own)).collect());
+            let work = (&mut experiment, &settings, &resampling);
+            iterate(work, joined, iterations, &completion, &mut rows)?;
+            let rows = rows.into_iter().map(|row| row.with_profile(&settings));
+            let rows = ResultRows(rows.collect());
             write_data(Path::new("-"), written(&rows, format)?)?;
             rows::warn_of_gaps(&rows.0, &Screen);
         }
@@ -102,20 +104,20 @@ fn check_no_server(settings: &Settings) -> Result<()> {
     )
 }
 
-/// The model that completes between two retrievals.
-fn model(settings: &Settings) -> Result<Completion> {
+/// Refuses several completions of a prompt, of which one is searched with.
+fn check_samples(settings: &Settings) -> Result<()> {
     if *settings.samples > 1 {
         return fail(
             "--iterations follows one completion of each prompt, and --samples asks for more",
             "leave --samples out; of predictions with several samples each is followed by itself",
         );
     }
-    server::model(settings, *settings.seed, false)
+    Ok(())
 }
 
 /// Retrieves, completes, and retrieves again with that, from one iteration to another.
 fn iterate(
-    (experiment, settings): (&mut Experiment, &Settings),
+    (experiment, settings, resampling): (&mut Experiment, &Settings, &Resampling),
     mut before: JoinedPredictions,
     last: u32,
     completion: &Completion,
@@ -134,7 +136,7 @@ fn iterate(
             ..code_of(experiment, settings, &path, experiment.tasks()?)?
         };
         output::problems(&now.problems);
-        let mut row = row(experiment, Mode::Prediction, completion)?;
+        let mut row = row(experiment, Mode::Prediction, completion, resampling)?;
         row.unchanged = Some(unchanged(&before, &now));
         rows.push(row);
         before = now;
@@ -142,13 +144,21 @@ fn iterate(
     Ok(())
 }
 
-fn row(experiment: &Experiment, mode: Mode, completion: &Completion) -> Result<Row> {
+fn row(
+    experiment: &Experiment,
+    mode: Mode,
+    completion: &Completion,
+    resampling: &Resampling,
+) -> Result<Row> {
     let (scores, report) = pipeline::scores(experiment, mode, &completion.model, None)?;
     output::remarks(&report);
     let predictions = experiment.paths().predictions(mode, &completion.model);
     warn_of_ends(&predictions, &experiment.scoring, &Screen)?;
     let scores = scores.context("a dry run makes no scores")?;
-    let row = Row::of_mode(experiment, mode, completion, scores, &Resampling::default())?;
+    let mut row = Row::of_mode(experiment, mode, scores, resampling)?;
+    if !completion.is_embedded() {
+        row = row.timed(experiment, mode, &completion.model)?;
+    }
     rows::tell_of_untimed(&row, experiment, mode, completion, &Screen);
     Ok(row)
 }

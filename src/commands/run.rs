@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use clap::Args;
-use repoformer_study::run::{RunRequest, RunResult};
+use repoformer_study::run::RunRequest;
 
 use super::demonstration::{self, Begun};
 use crate::commands::session::check_not_tasks;
@@ -48,6 +48,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<()> {
     if !args.dry_run {
         keeps_artifacts();
     }
+    // A plan takes the place of no results.
     let output = if args.dry_run { Path::new("-") } else { &args.output };
     let format = ScoreFormat::of(args.format, output)?;
     if args.dry_run && args.output != output {
@@ -64,8 +65,6 @@ pub(crate) fn run(args: &RunArgs) -> Result<()> {
         exec: args.exec.clone(),
     };
     let done = repoformer_study::run::run(&settings, request)?;
-    // A plan takes the place of no results.
-    let output = if matches!(done.result, RunResult::Plan(_)) { Path::new("-") } else { output };
     write_data(output, written(done.result.printable(), format)?)?;
     done.tell(&*settings.messages);
     Ok(())

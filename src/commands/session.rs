@@ -1,4 +1,4 @@
-//! Beginning of a command: its settings, repositories, modes, model and seed.
+//! Start of a command: its settings and threads.
 
 use std::path::Path;
 

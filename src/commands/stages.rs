@@ -92,7 +92,7 @@ fn stage(
     work: impl Fn(&Experiment, &Settings) -> Result<StageReport>,
 ) -> Result<()> {
     let (settings, mut log) = (open(flags)?, dry_run.log());
-    for mut experiment in experiments(&settings)? {
+    for (mut experiment, settings) in experiments(&settings)? {
         log.begin(&mut experiment);
         log.stage(name, &experiment, || work(&experiment, &settings))?;
     }
@@ -106,13 +106,10 @@ pub(crate) fn window(args: &WindowArgs) -> Result<()> {
         if args.predictions.is_some() && !searches_predictions {
             bail!("--predictions are searched with in mode rg-rg alone; add --mode rg-rg");
         }
-        let mut report = pipeline::window_repositories(experiment)?;
-        if experiment.tasks.is_none() {
-            return Ok(report);
-        }
         let read = || read_predictions(experiment, settings, args.predictions.as_deref());
-        let joined = searches_predictions.then(read).transpose()?;
-        report.merge(pipeline::window_queries(experiment, &modes, joined.as_ref())?);
+        let has_predictions = searches_predictions && experiment.tasks.is_some();
+        let joined = has_predictions.then(read).transpose()?;
+        let mut report = repoformer_study::stages::window(experiment, &modes, joined.as_ref())?;
         report.problems.extend(joined.into_iter().flat_map(|joined| joined.problems));
         Ok(report)
     })
@@ -123,12 +120,7 @@ pub(crate) fn vectorize(args: &VectorizeArgs) -> Result<()> {
         return write_dense_texts(&args.settings, path);
     }
     stage("vectorize", &args.settings, &args.dry_run, |experiment, settings| {
-        let mut report = pipeline::vectorize_repositories(experiment)?;
-        if experiment.tasks.is_some() {
-            let modes = modes(settings, &FIRST)?;
-            report.merge(pipeline::vectorize_queries(experiment, &modes)?);
-        }
-        Ok(report)
+        repoformer_study::stages::vectorize(experiment, &modes(settings, &FIRST)?)
     })
 }
 
@@ -136,7 +128,7 @@ pub(crate) fn vectorize(args: &VectorizeArgs) -> Result<()> {
 fn write_dense_texts(flags: &SettingFlags, path: &Path) -> Result<()> {
     let settings = open(flags)?;
     let (mut texts, mut seen, mut ids) = (Vec::new(), HashSet::new(), HashSet::new());
-    for experiment in experiments(&settings)? {
+    for (experiment, settings) in experiments(&settings)? {
         let modes = match experiment.tasks {
             Some(_) => modes(&settings, &FIRST)?,
             None => Vec::new(),

@@ -25,13 +25,16 @@ use crate::choices::{
     check_named, completion, repos_dir, repos_dir_of_modes, repositories_in, warn_of_departures,
 };
 use crate::experiment_settings::{cuts, prompts, retrieval};
-use crate::fail;
 use crate::settings::{DECLARED, MetricName, Settings, StyleName};
+use crate::{fail, server};
 
-/// One experiment per task file; one without tasks where there is no file.
-pub fn experiments(settings: &Settings) -> Result<Vec<Experiment>> {
+/// One experiment for each task file, or one without tasks, each with the settings of its tasks.
+///
+/// # Errors
+/// The settings name no repositories, contradict each other, or name a file that cannot be read.
+pub fn experiments(settings: &Settings) -> Result<Vec<(Experiment, Settings)>> {
     repos_dir(settings)?;
-    Ok(open_experiments(settings)?.into_iter().map(|(experiment, _)| experiment).collect())
+    open_experiments(settings)
 }
 
 /// Experiments for these modes, each with its settings: no repositories are needed where nothing is retrieved, but by
@@ -143,18 +146,25 @@ fn check_names(settings: &Settings, files: &[PathBuf]) -> Result<()> {
     Ok(())
 }
 
-/// The one experiment of a command that works on one task file.
-pub fn single(settings: &Settings) -> Result<Experiment> {
+/// The one experiment of a command that works on one task file, with the settings of its tasks.
+///
+/// # Errors
+/// As of [`experiments`], or there are several.
+pub fn single(settings: &Settings) -> Result<(Experiment, Settings)> {
     repos_dir(settings)?;
     without_repositories(settings)
 }
 
-/// The experiment of a command that needs no repositories: without their folder, it has all that the tasks name.
-pub fn without_repositories(settings: &Settings) -> Result<Experiment> {
+/// The experiment of a command that needs no repositories, with the settings of its tasks: without their folder, it has all
+/// repositories that the tasks name.
+///
+/// # Errors
+/// As of [`experiments`], or there are several.
+pub fn without_repositories(settings: &Settings) -> Result<(Experiment, Settings)> {
     check_single(settings)?;
     let mut experiments = open_experiments(settings)?;
     match experiments.len() {
-        1 => Ok(experiments.remove(0).0),
+        1 => Ok(experiments.remove(0)),
         n => bail!(
             "this works on one window size, slice size, ranker and right context, and there are {n} combinations"
         ),
@@ -456,8 +466,8 @@ pub fn read_tasks(file: &Path, messages: &dyn Messages) -> Result<TaskSet> {
     Ok(reading.set)
 }
 
-/// Name of a task file without its extensions.
-fn stem(file: &Path) -> String {
+/// Name of a file of records without its extensions.
+pub fn stem(file: &Path) -> String {
     let name = file.file_name().unwrap_or_default().to_string_lossy();
     let ends = [".jsonl.gz", ".jsonl.zst", ".jsonl", ".json"];
     let stem = ends.iter().find_map(|end| name.strip_suffix(end));
@@ -518,14 +528,17 @@ pub fn check_completable(experiment: &Experiment) -> Result<()> {
     Ok(())
 }
 
-/// Completion within the limit for these tasks.
+/// The model that completes an experiment, by the settings of its tasks; as [`server::model`].
+///
+/// # Errors
+/// As of [`server::model`].
 pub fn completion_of(
-    completion: Completion,
-    settings: &Settings,
     experiment: &Experiment,
+    settings: &Settings,
+    seed: Option<u64>,
+    by_batch: bool,
 ) -> Result<Completion> {
-    let own = of_kind(settings, experiment.all_tasks().map(Arc::as_ref));
-    let mut completion = Completion { max_tokens: *own.max_tokens, ..completion };
+    let mut completion = server::model(settings, seed, by_batch)?;
     let looks_at_lines = || experiment.scoring.recipes().all(|(_, recipe)| recipe.is_of_lines());
     if let Some(server) = &mut completion.server
         && settings.until.is_none()

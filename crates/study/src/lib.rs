@@ -45,7 +45,10 @@ use repoformer_text::names::{UnknownName, did_you_mean};
 use repoformer_text::tokenize::model::TokenizerError;
 
 /// Fails for this reason, with a hint.
-fn fail<T>(reason: impl Into<Message>, hint: impl Into<Message>) -> anyhow::Result<T> {
+///
+/// # Errors
+/// Always.
+pub fn fail<T>(reason: impl Into<Message>, hint: impl Into<Message>) -> anyhow::Result<T> {
     Err(Error::refused(reason, hint).into())
 }
 

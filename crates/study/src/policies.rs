@@ -162,7 +162,7 @@ impl Policies {
         self.warn_of_targets(experiment, &found.examples);
         let (mut all, mut policies) = (Vec::new(), Vec::new());
         let mut possible = self.possible(experiment, &decisions);
-        if found.scores.is_empty() {
+        if found.scores.is_empty() && !possible.is_empty() {
             let names: Vec<&str> = possible.drain(..).map(|chosen| &*chosen.name).collect();
             let (benchmark, names) = (&experiment.name, names.join(", "));
             self.left_out(format!(
@@ -457,8 +457,7 @@ fn ask(
     let experiment = experiment_like(experiment, settings, Some(&own.style))?;
     if !experiment.repos_dir.as_os_str().is_empty() {
         // Its style may show right contexts, and the other not.
-        let windows = pipeline::window_repositories(&experiment)?;
-        log.add("window", &experiment, windows.planned);
+        log.stage("window", &experiment, || Ok(pipeline::window_repositories(&experiment)?))?;
     }
     log.stage("prompt", &experiment, || Ok(pipeline::prompt(&experiment, &[Mode::Without])?))?;
     ask_model(&experiment, &policy_model(settings, &own)?, log)

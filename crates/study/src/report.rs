@@ -26,7 +26,7 @@ use repoformer_text::message::UserChoice;
 use serde_json::Value;
 
 use crate::choices::{completed_modes, completion, page_in, set_profile};
-use crate::experiments::of_kind;
+use crate::experiments::{of_kind, stem};
 use crate::scoring::{scoring, warn_of_ends};
 use crate::settings::{DECLARED, Settings};
 use crate::{fail, mixed, unknown};
@@ -148,11 +148,9 @@ fn named(given: &str) -> Option<(&str, &str)> {
 
 /// Predictions given as `NAME=FILE`, or as a file whose stem is the name.
 pub fn of_file(given: &str) -> ReportSource {
-    let (name, path) = named(given).unwrap_or_else(|| {
-        let name = Path::new(given).file_name().and_then(|name| name.to_str()).unwrap_or(given);
-        (name.split(".jsonl").next().unwrap_or_default(), given)
-    });
-    ReportSource { name: name.to_owned(), predictions: path.into(), ..ReportSource::default() }
+    let named = named(given).map(|(name, path)| (name.to_owned(), path));
+    let (name, path) = named.unwrap_or_else(|| (stem(Path::new(given)), given));
+    ReportSource { name, predictions: path.into(), ..ReportSource::default() }
 }
 
 /// The requested modes, or all that are completed.
@@ -203,6 +201,7 @@ pub fn make(
     manifest.setting("resamples", making.resampling.resamples);
     manifest.setting("seed", making.resampling.seed);
     let (mut contenders, mut notes, mut conditions) = (Vec::new(), Vec::new(), Vec::new());
+    let mut used = BTreeSet::new();
     for source in sources {
         let path = &source.predictions;
         manifest.input(&format!("predictions.{}", source.name), path)?;
@@ -239,13 +238,19 @@ pub fn make(
             settings.push(("retrieved-for".into(), rows.len().to_string()));
         }
         contenders.push(Contender {
-            executed: executed(&making.exec, &source, tasks, &mut manifest, messages)?,
+            executed: executed(&making.exec, &mut used, &source, tasks, &mut manifest, messages)?,
             name: source.name,
             settings,
             evaluation,
             prompts: source.prompts,
             retrieved: source.retrieved,
         });
+    }
+    if let Some(unused) = making.exec.iter().find(|given| !used.contains(given.as_str())) {
+        return fail(
+            format!("{unused}: holds no test results of any system"),
+            message!["make the ", UserChoice::UnitTestResults, " of these predictions"],
+        );
     }
     let conditions: Vec<_> =
         conditions.iter().map(|(name, known)| (name.as_str(), known)).collect();
@@ -281,9 +286,10 @@ fn settings_of(predictions: &Path, prompts: Option<&Path>) -> Result<Vec<(String
     Ok(settings.into_iter().map(|(name, value)| (name, shown(value))).collect())
 }
 
-/// Results of a system's unit tests by row, from a file.
-fn executed(
-    given: &[String],
+/// Results of a system's unit tests by row, from files; adds those that have some to `used`.
+fn executed<'g>(
+    given: &'g [String],
+    used: &mut BTreeSet<&'g str>,
     source: &ReportSource,
     tasks: &TaskSet,
     manifest: &mut Manifest,
@@ -292,14 +298,15 @@ fn executed(
     let name = &*source.name;
     let mut all = ByRow::default();
     for given in given {
-        let path = match named(given) {
+        let system = named(given);
+        let path = match system {
             Some((of, _)) if of != name => continue,
             Some((_, path)) => path,
             None => given,
         };
         manifest.input(&format!("exec.{name}"), Path::new(path))?;
         let found = read_executed(Path::new(path), name)?;
-        if found.is_empty() && given.contains('=') {
+        if found.is_empty() && system.is_some() {
             return fail(
                 format!("{path}: no executions of '{name}'"),
                 message!["make the ", UserChoice::UnitTestResults, " for it"],
@@ -320,6 +327,9 @@ fn executed(
                 ),
                 message!["make the ", UserChoice::UnitTestResults, " for these"],
             );
+        }
+        if !found.is_empty() {
+            used.insert(given);
         }
         all.extend(found);
     }

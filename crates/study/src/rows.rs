@@ -115,29 +115,23 @@ impl Row {
         [self].into_iter().chain(others).collect()
     }
 
-    /// The row of a completed mode with these scores.
+    /// The row of a completed mode with these scores, without the times of its completions.
     ///
     /// # Errors
-    /// The prompts or their times cannot be read.
+    /// The prompts or the times of their search cannot be read.
     pub fn of_mode(
         experiment: &Experiment,
         mode: Mode,
-        completion: &Completion,
         scores: ModeScores,
         resampling: &Resampling,
     ) -> Result<Row> {
         let name = experiment.layout.mode_name(mode);
-        let row = Self {
+        Ok(Self {
             is_always: matches!(mode, Mode::LeftContext | Mode::Given),
             prompts: Some(prompt_totals(experiment, mode)?),
             time: pipeline::search_time(experiment, mode)?.filter(|_| mode.retrieves()),
             ..Self::new(experiment, name, scores, resampling)
-        };
-        if completion.is_embedded() {
-            Ok(row)
-        } else {
-            row.timed(experiment, mode, &completion.model)
-        }
+        })
     }
 
     /// The row of a policy.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::Result;
@@ -29,13 +30,13 @@ use crate::report::{self, Making, Written};
 use crate::reports::{Reports, report_folder};
 use crate::rows::{self, ResultRows, Row};
 use crate::scoring::{scoring, warn_of_ends};
-use crate::settings::{DECLARED, Settings};
+use crate::settings::{DECLARED, SettingValue, Settings};
 use crate::stage_log::StageLog;
 use crate::stages::run_stages;
 use crate::test_results::TestResults;
 use crate::{fail, server};
 
-/// What a run is asked for besides its settings.
+/// Request for a run: its outputs, and the files of its policies and tests.
 #[derive(Debug, Default)]
 pub struct RunRequest {
     /// Whether it only plans.
@@ -54,7 +55,7 @@ pub struct RunRequest {
     pub exec: Vec<String>,
 }
 
-/// What came of a run.
+/// Result of a run.
 #[derive(Debug)]
 pub enum RunResult {
     /// The artifacts that it would make.
@@ -88,17 +89,17 @@ impl RunResult {
 /// A run that is done.
 #[derive(Debug)]
 pub struct FinishedRun {
-    /// What came of it.
+    /// Its result.
     pub result: RunResult,
-    /// What there is to tell after the result; nothing of a plan.
-    after: Option<After>,
+    /// Remarks printed after the result; none after a plan.
+    after: Option<ClosingRemarks>,
 }
 
-/// What there is to tell after the result of a run.
+/// Remarks printed after the result of a run.
 #[derive(Debug)]
-struct After {
+struct ClosingRemarks {
     rows: Vec<Row>,
-    policies: Policies,
+    policies: Arc<Policies>,
     /// Folders and pages that were written.
     places: Vec<String>,
     /// The time of each stage.
@@ -106,9 +107,9 @@ struct After {
 }
 
 impl FinishedRun {
-    /// Tells what limits the result, where its files lie, and how long it took.
+    /// Reports limits of the result, its files and its times.
     pub fn tell(&self, messages: &dyn Messages) {
-        let Some(After { rows, policies, places, times }) = &self.after else { return };
+        let Some(ClosingRemarks { rows, policies, places, times }) = &self.after else { return };
         rows::tell_of_crowds(rows, messages);
         policies.tell_of_shares();
         rows::warn_of_gaps(rows, messages);
@@ -123,44 +124,39 @@ impl FinishedRun {
 /// The settings contradict the request or each other, or a stage cannot go on.
 pub fn run(settings: &Settings, request: RunRequest) -> Result<FinishedRun> {
     let begin = Instant::now();
-    if settings.paper.as_deref() == Some(paper::SIZES) {
-        return sizes(settings, &request);
+    let paper = check(settings, &request)?;
+    // Nothing is completed for the sizes of the benchmarks.
+    if matches!(paper, Some(PaperResult::Sizes)) {
+        return Ok(FinishedRun { result: RunResult::Sizes(paper::sizes(settings)?), after: None });
     }
-    let mut run = Run::new(settings, request)?;
+    let mut run = Run::new(settings, request, paper)?;
     for planned in run.experiments()? {
         run.experiment(planned)?;
     }
     run.finish(begin)
 }
 
-/// The sizes of the benchmarks, for which nothing is completed.
-fn sizes(settings: &Settings, request: &RunRequest) -> Result<FinishedRun> {
-    check(settings, request)?;
-    if request.is_dry {
-        return fail(
-            message![UserChoice::DryRun, " is not used by sizes, which makes no artifact"],
-            "leave it out",
-        );
-    }
-    Ok(FinishedRun { result: RunResult::Sizes(paper::sizes(settings)?), after: None })
-}
-
 /// Checks that the request goes with the result that is asked for, and returns what of the paper is.
 fn check(settings: &Settings, request: &RunRequest) -> Result<Option<PaperResult>> {
     let paper = PaperResult::chosen(settings)?;
-    let is_sizes = settings.paper.as_deref() == Some(paper::SIZES);
+    let is_sizes = matches!(paper, Some(PaperResult::Sizes));
     let is_walk = paper.as_ref().is_some_and(PaperResult::is_walk);
     let unused = [
         (UserChoice::ReportOfRun, request.report.is_some(), is_sizes || is_walk),
         (UserChoice::TestResultsFile, !request.exec.is_empty(), is_sizes || is_walk),
         (UserChoice::ProbabilitiesFile, !request.probabilities.is_empty(), is_sizes),
         (UserChoice::SamplesFile, request.samples.is_some(), is_sizes),
+        (UserChoice::DryRun, request.is_dry, is_sizes),
     ];
     if let Some((choice, ..)) =
         unused.iter().find(|(_, is_given, is_unused)| *is_given && *is_unused)
     {
         let name = settings.paper.as_deref().unwrap_or_default();
         return fail(message![*choice, format!(" is not used by {name}")], "leave it out");
+    }
+    if is_sizes && settings.policy.is_chosen() {
+        let name = settings.paper.as_deref().unwrap_or_default();
+        return fail(message![&DECLARED.policy, format!(" is not used by {name}")], "leave it out");
     }
     Ok(paper)
 }
@@ -179,9 +175,14 @@ struct Run<'a> {
     request: RunRequest,
     settings: &'a Settings,
     modes: Vec<Mode>,
+    /// The model by the settings of all tasks.
     completion: Completion,
+    /// Seed of the first sample.
+    seed: Option<u64>,
     paper: Option<PaperResult>,
-    policies: Policies,
+    policies: Arc<Policies>,
+    /// The policies of tasks whose holes are function bodies.
+    of_functions: Arc<Policies>,
     tests: TestResults,
     resampling: Resampling,
     log: StageLog,
@@ -199,22 +200,25 @@ struct Run<'a> {
 }
 
 impl<'a> Run<'a> {
-    fn new(settings: &'a Settings, request: RunRequest) -> Result<Self> {
+    fn new(
+        settings: &'a Settings,
+        request: RunRequest,
+        paper: Option<PaperResult>,
+    ) -> Result<Self> {
         // Greedy completions draw nothing.
         let is_greedy = *settings.temperature == 0.0;
-        let seed = seed(settings)?;
-        let completion = server::model(settings, (!is_greedy).then_some(seed), false)?;
+        let seed = (!is_greedy).then_some(seed(settings)?);
+        let completion = server::model(settings, seed, false)?;
         let modes = modes(settings, &REPOCODER_MODES)?;
         // Before the hours of completing.
-        let policies = policies(&request, settings, false)?;
-        if !request.is_dry {
-            policies.greet(settings)?;
-        }
-        self::policies(&request, &settings.of_functions(), true)?;
-        let paper = check(settings, &request)?;
         let tests = TestResults::new(&request.exec)?;
         if paper.is_some() {
             tests.check_pairs()?;
+        }
+        let policies = Arc::new(policies(&request, settings, false)?);
+        let of_functions = Arc::new(self::policies(&request, &settings.of_functions(), true)?);
+        if !request.is_dry {
+            policies.greet(settings)?;
         }
         Ok(Self {
             log: StageLog::new(request.is_dry, request.lists_all),
@@ -222,8 +226,10 @@ impl<'a> Run<'a> {
             settings,
             modes,
             completion,
+            seed,
             paper,
             policies,
+            of_functions,
             tests,
             resampling: resampling(settings)?,
             reports: None,
@@ -286,9 +292,10 @@ impl<'a> Run<'a> {
                 false => settings.messages.failed(reason.into()),
             }
         }
-        let completion = completion_of(self.completion.clone(), &settings, &experiment)?;
+        let completion = completion_of(&experiment, &settings, self.seed, false)?;
         let are_functions = are_functions(&settings, experiment.tasks.as_deref());
-        let policies = policies(&self.request, &settings, are_functions)?;
+        let policies = if are_functions { &self.of_functions } else { &self.policies };
+        let policies = Arc::clone(policies);
         run_stages(&experiment, &settings, &modes, &completion, &mut self.log)?;
         self.places.push(place(&experiment));
         self.tasks.push((experiment.name.clone(), tasks_of(&experiment, &settings)?));
@@ -350,13 +357,14 @@ impl<'a> Run<'a> {
         };
         let predictions = experiment.paths().predictions(mode, &completion.model);
         warn_of_ends(&predictions, &experiment.scoring, messages)?;
-        let row = Row::of_mode(experiment, mode, completion, scores, &self.resampling)?;
+        let row = Row::of_mode(experiment, mode, scores, &self.resampling)?;
         let passed = self.tests.of_mode(experiment, mode, completion)?;
         let row = row.with_profile(settings).tested(passed);
         // What policies trade is seen beside what each mode takes.
-        let row = match is_timed {
-            true => row.timed(experiment, mode, &completion.model)?,
-            false => row,
+        let row = if is_timed || !completion.is_embedded() {
+            row.timed(experiment, mode, &completion.model)?
+        } else {
+            row
         };
         rows::tell_of_untimed(&row, experiment, mode, completion, messages);
         self.rows.extend(row.by_metric(experiment, &self.resampling));
@@ -457,6 +465,7 @@ impl<'a> Run<'a> {
                     RunResult::Figure(figure.draw(&self.panels, self.settings, &folder)?)
                 }
             },
+            Some(PaperResult::Sizes) => RunResult::Sizes(paper::sizes(self.settings)?),
             None => RunResult::Rows(ResultRows(self.rows.clone())),
         };
         if let Some(reports) = &self.reports
@@ -464,7 +473,7 @@ impl<'a> Run<'a> {
         {
             self.places.push(format!("reports: {}", index.display()));
         }
-        let after = After {
+        let after = ClosingRemarks {
             times: self.log.times(begin.elapsed()),
             rows: self.rows,
             policies: self.policies,

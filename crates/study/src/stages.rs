@@ -69,7 +69,10 @@ const RUN: [RunStage; 7] = [
         name: "rg-rg",
         of: Part::Predictions,
         work: |run| {
-            retrieve_again(run.experiment, &read_predictions(run.experiment, run.settings, None)?)
+            let joined = read_predictions(run.experiment, run.settings, None)?;
+            let mut report = retrieve_again(run.experiment, &joined)?;
+            report.problems.extend(joined.problems);
+            Ok(report)
         },
     },
     RunStage {

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::choices::modes;
-use crate::experiments::{benchmark, experiments, possible_modes};
+use crate::experiments::{benchmark, completion_of, experiments, possible_modes};
 use crate::run::{FinishedRun, RunRequest, RunResult, run};
 use crate::settings::{DECLARED, Invocation, Setting, Settings};
 use crate::{hint_of, message_of};
@@ -153,6 +153,7 @@ fn a_run_has_a_row_for_each_mode_and_makes_nothing_twice() {
     assert!(made.iter().all(|line| line.ends_with(", 0 current")), "{made:?}");
     let again = study.run(&[], RunRequest::default()).unwrap();
     let found: Vec<String> = stages(&study.heard.lines()).split_off(made.len());
+    assert_eq!(found.len(), made.len());
     assert!(found.iter().all(|line| line.contains(": 0 written")), "{found:?}");
     assert_eq!(again.result.printable().lines().collect::<Vec<_>>(), rows);
     again.tell(&*study.heard);
@@ -371,6 +372,7 @@ fn settings_that_contradict_each_other_are_refused_before_any_work() {
         (&[(&DECLARED.mode, "given")], "has no place"),
         (&[(&DECLARED.paper, "figure-6"), (&DECLARED.mode, "rg1")], "without and with retrieval"),
         (&[(&DECLARED.paper_model, "A1")], "for tables and figures of the paper"),
+        (&[(&DECLARED.paper, "table-6"), (&DECLARED.policy, "oracle")], "is not used by table-6"),
     ] {
         let refusal = study.refusal(given);
         assert!(refusal.contains(sentence), "{sentence}: {refusal}");
@@ -382,7 +384,7 @@ fn settings_that_contradict_each_other_are_refused_before_any_work() {
 fn a_mode_needs_the_repositories_or_contexts_that_its_tasks_name() {
     let study = Study::new("line", 3);
     let settings = study.settings(&[(&DECLARED.unit, "chunks")]).unwrap();
-    let experiment = experiments(&settings).unwrap().remove(0);
+    let (experiment, _) = experiments(&settings).unwrap().remove(0);
     let asked = [Mode::Without, Mode::LeftContext, Mode::Given];
     let (possible, left_out) = possible_modes(&experiment, &asked);
     assert_eq!(possible, [Mode::Without, Mode::LeftContext]);
@@ -411,4 +413,22 @@ fn a_benchmark_is_named_after_its_task_file() {
     assert!(refused.contains("cannot name the benchmark's cache folders"), "{refused}");
     let named = study.settings(&[(&DECLARED.benchmark, "mine")]).unwrap();
     assert_eq!(benchmark(&named, Some(Path::new("a/line.jsonl"))).unwrap(), "mine");
+}
+
+/// The section `[function]` of a file was ignored but for the limit of tokens.
+#[test]
+fn a_model_is_asked_as_the_settings_of_its_tasks_say() {
+    let text = "endpoint = 'http://127.0.0.1:1'\nmodel = 'm'\n[function]\ntemperature = 0.7\nstop = 'end'\n";
+    for (kind, temperature) in [("function", 0.7), ("line", 0.0)] {
+        let study = Study::new(kind, 5);
+        let config = study.path("own.toml");
+        fs::write(&config, text).unwrap();
+        let settings = study.settings(&[(&DECLARED.config, config.to_str().unwrap())]).unwrap();
+        let (experiment, own) = experiments(&settings).unwrap().remove(0);
+        let asked = completion_of(&experiment, &own, None, true).unwrap().server.unwrap().asking;
+        assert_eq!(
+            (asked.temperature, asked.stop.len()),
+            (temperature, usize::from(temperature > 0.0))
+        );
+    }
 }

@@ -143,8 +143,6 @@ pub enum UserChoice {
     CrossFileTokens,
     /// Greatest number of tokens of a training sequence.
     SequenceTokens,
-    /// Tokenizer of the model.
-    ModelTokenizer,
     /// Token that ends the current file.
     EofToken,
     /// Token that requests cross-file context.
@@ -304,7 +302,6 @@ named! {
     DecisionWeight = "weight of the decision",
     CrossFileTokens = "limit of cross-file tokens",
     SequenceTokens = "limit of tokens",
-    ModelTokenizer = "tokenizer",
     EofToken = "token that ends the current file",
     CcToken = "token that requests cross-file context",
     EndToken = "end token",

@@ -16,7 +16,7 @@ use repoformer_execute::{
 };
 use repoformer_pipeline::{Experiment, check_any};
 use repoformer_study::choices::{resampling, set_profile, warn_of_departures};
-use repoformer_study::experiments::{of_kind, single};
+use repoformer_study::experiments::single;
 use repoformer_text::message::Message;
 
 use self::samples::samples;
@@ -44,7 +44,7 @@ pub(super) fn run(args: &EvalArgs, settings: &Settings) -> Result<()> {
             "leave it out, and name the file as .jsonl",
         );
     }
-    let experiment = single(settings)?;
+    let (experiment, settings) = single(settings)?;
     let (names, repos_dir) = (&experiment.repositories, &experiment.repos_dir);
     let tasks = taking_part(&experiment)?;
     let bench = Bench::open(PROGRAM.into(), exec.bench(&experiment)?, &output::tell)?;
@@ -68,17 +68,16 @@ pub(super) fn run(args: &EvalArgs, settings: &Settings) -> Result<()> {
     if exec.mine_tests {
         return mine_tests(args, &experiment, &tasks, &bench, &commands, &subjects, &copies);
     }
-    let of_kind = of_kind(settings, Some(&tasks));
-    warn_of_departures(&of_kind);
+    warn_of_departures(&settings);
     let missing: Missing = args.missing.parse()?;
     let is_part = experiment.layout.shard.is_some();
     let mut manifest = bench.manifest(&tasks, names, repos_dir, &commands, &copies, is_part)?;
     manifest.setting("missing", missing.to_string());
     manifest.setting("pass_k", ks.clone());
-    set_profile(&mut manifest, &of_kind);
-    let resampling = resampling(settings)?;
+    set_profile(&mut manifest, &settings);
+    let resampling = resampling(&settings)?;
     let mut tested = Vec::new();
-    for (name, samples) in samples(args, settings, &experiment, &tasks, &mut manifest)? {
+    for (name, samples) in samples(args, &settings, &experiment, &tasks, &mut manifest)? {
         check_missing(&tasks, &samples, missing)?;
         if missing == Missing::Skip {
             check_any(&experiment, name.as_ref(), &samples)?;

@@ -10,7 +10,7 @@ use repoformer_execute::{execution_recipe, read_samples};
 use repoformer_pipeline::{Experiment, cached_predictions};
 use repoformer_store::manifest::Manifest;
 use repoformer_study::choices::{completed_modes, completion};
-use repoformer_study::experiments::of_kind;
+use repoformer_study::experiments::stem;
 use repoformer_study::mixed;
 
 use crate::commands::eval_args::EvalArgs;
@@ -46,12 +46,11 @@ pub(super) fn samples(
         Ok(read_samples(name, path, all, &recipe, &is_tested, &output::tell)?)
     };
     if let Some(path) = &args.predictions {
-        let stem = path.file_stem().unwrap_or("predictions".as_ref());
-        let name = stem.to_string_lossy().into_owned();
+        let name = stem(path);
         let samples = read(&name, path)?;
         return Ok(vec![(name, samples)]);
     }
-    let completion = completion(&of_kind(settings, Some(all)))?;
+    let completion = completion(settings)?;
     let (mut named, mut conditions) = (Vec::new(), Vec::new());
     for mode in completed_modes(settings, experiment, &completion)?.0 {
         let path = cached_predictions(experiment, mode, &completion)?;

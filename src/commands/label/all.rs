@@ -10,7 +10,7 @@ use repoformer_core::retrieve::Mode;
 use repoformer_evaluate::label::check_threshold;
 use repoformer_formats::label::{InstanceFile, InstanceFileState};
 use repoformer_pipeline as pipeline;
-use repoformer_pipeline::{Completion, cached_predictions};
+use repoformer_pipeline::cached_predictions;
 use repoformer_study::choices::{label, seed};
 use repoformer_study::experiments::{check_completable, completion_of, without_repositories};
 use repoformer_study::stages::complete;
@@ -137,22 +137,17 @@ pub(crate) fn run(args: &LabelAllArgs) -> Result<()> {
     let instances: Vec<&Path> = kinds.iter().map(|files| &*files.instances).collect();
     check_splits(&instances, sequences.held_out)?;
     for files in &kinds {
-        label_kind(args, &files.settings(&settings), files, completion.clone())?;
+        label_kind(args, &files.settings(&settings), files)?;
     }
     let labels: Vec<&Path> = kinds.iter().map(|files| &*files.labels).collect();
     verbalize_labels(&labels, &sequences, &encoder, folder)
 }
 
 /// Completes the instances of a kind without and with their fragments, and labels them.
-fn label_kind(
-    args: &LabelAllArgs,
-    settings: &Settings,
-    files: &KindFiles,
-    completion: Completion,
-) -> Result<()> {
-    let experiment = without_repositories(settings)?;
+fn label_kind(args: &LabelAllArgs, settings: &Settings, files: &KindFiles) -> Result<()> {
+    let (experiment, settings) = without_repositories(settings)?;
     check_completable(&experiment)?;
-    let completion = completion_of(completion, settings, &experiment)?;
+    let completion = completion_of(&experiment, &settings, None, false)?;
     let report = pipeline::prompt(&experiment, &MODES)?;
     output::report(&label("prompt", &experiment), &report);
     let report = complete(&experiment, &MODES, &completion)?;
@@ -176,7 +171,7 @@ fn label_kind(
         summary: None,
         format: None,
     };
-    judge::run_with(&judging, settings)
+    judge::run_with(&judging, &settings)
 }
 
 /// The settings: the data lies in the folder, and the paper's profile is the default.

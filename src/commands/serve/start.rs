@@ -75,7 +75,7 @@ pub(super) fn open(flags: &ServiceFlags, settings: Settings) -> Result<(Service,
     // The embedded model completes nothing here, so the server's model is another one.
     let settings = settings.with(|values| values.model.replace(model.name.clone()));
     let policy = chosen_policy(&settings)?;
-    let experiment = single(&of_language(settings)?)?;
+    let (experiment, _) = single(&of_language(settings)?)?;
     if let names @ [_, _, ..] = &experiment.repositories[..] {
         return fail(
             format!("one repository is served at a time, and here are {}", names.join(", ")),

@@ -30,6 +30,8 @@ pub enum PaperResult {
     Table(PaperTable),
     /// A figure.
     Figure(Figure),
+    /// The table of the benchmarks' sizes, for which nothing is completed.
+    Sizes,
 }
 
 impl PaperResult {
@@ -94,7 +96,7 @@ impl PaperResult {
                     "leave it out",
                 );
             }
-            return Ok(None);
+            return Ok(Some(Self::Sizes));
         }
         let table = PaperTable::open(name, settings.paper_model.as_deref())?;
         table.check_retrieval(settings)?;

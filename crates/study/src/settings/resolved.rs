@@ -67,7 +67,7 @@ pub struct Settings {
     /// Whether the subcommand scores predictions.
     scores: bool,
     /// The bundled profile of a paper that is in force.
-    pub paper_profile: Option<PaperProfile>,
+    pub(super) paper_profile: Option<PaperProfile>,
     /// Whether the subcommand completes prompts.
     completes: bool,
     /// Receives what following the settings has to tell.
@@ -84,10 +84,10 @@ impl Deref for Settings {
 
 /// A paper's profile alone: the settings of a run that chooses nothing else.
 #[derive(Debug, Clone)]
-pub struct PaperProfile {
-    pub name: &'static str,
-    pub paper: Paper,
-    pub settings: Box<Settings>,
+pub(super) struct PaperProfile {
+    pub(super) name: &'static str,
+    pub(super) paper: Paper,
+    pub(super) settings: Box<Settings>,
 }
 
 impl PaperProfile {

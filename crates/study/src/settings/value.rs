@@ -349,7 +349,6 @@ pub enum Vectorizer {
     /// The tokenizer's tokens.
     OneGram,
     /// Words of code.
-    /// Words of code.
     Words,
     /// Words as NLTK 3.8 cuts them.
     WordsNltk38,

@@ -45,7 +45,7 @@ impl SequenceLayout<'_> {
             return Err(Error::refused(
                 message![
                     "the ",
-                    UserChoice::ModelTokenizer,
+                    UserChoice::Tokenizer,
                     " must be the file of a model, whose token ids the training uses"
                 ],
                 "name a tokenizer.json, as models on the Hugging Face hub have it",
