@@ -131,23 +131,32 @@ impl<'a> InstanceJudgement<'a> {
         }
         manifest.setting("threshold", settings.threshold);
         manifest.count("instances", summary.gains.len());
-        let predictions = [("base", settings.base), ("rag", settings.augmented)];
+        manifest.setting("model", settings.model.map(str::to_owned));
+        let results = match settings.by {
+            JudgedBy::Tests(results) => results.map(|(path, _)| Some(path)),
+            _ => [None, None],
+        };
+        let inputs = [
+            ("base", Some(settings.base)),
+            ("rag", Some(settings.augmented)),
+            ("prompts", settings.prompts),
+            ("samples-from", settings.samples),
+            ("probabilities", settings.probabilities),
+            ("base-exec", results[0]),
+            ("rag-exec", results[1]),
+        ];
         let Some(shard) = self.shard else {
             manifest.input("instances", settings.instances)?;
-            for (name, path) in predictions {
-                manifest.input(name, path)?;
+            for (name, path) in inputs {
+                if let Some(path) = path {
+                    manifest.input(name, path)?;
+                }
             }
             return write_beside(output, &manifest.to_record());
         };
-        // Other inputs may differ from those of other shards.
-        manifest.setting("model", settings.model.map(str::to_owned));
-        let others =
-            [("samples-from", settings.samples), ("probabilities", settings.probabilities)];
-        for (name, path) in
-            predictions.map(|(name, path)| (name, Some(path))).into_iter().chain(others)
-        {
-            manifest
-                .setting(name, json!(path.map(shared_parameters).transpose()?.unwrap_or_default()));
+        // Each shard has files of its own: they have to be made alike, or to lack alike.
+        for (name, path) in inputs {
+            manifest.setting(name, json!(path.map(shared_parameters).transpose()?));
         }
         manifest.count(LACKING, summary.lacking.values().sum());
         match &self.part {
@@ -179,12 +188,16 @@ mod tests {
     struct Inputs {
         folder: tempfile::TempDir,
         postprocess: Postprocess,
+        probabilities: Option<PathBuf>,
     }
 
     impl Inputs {
         fn new() -> Self {
-            let inputs =
-                Self { folder: tempfile::tempdir().unwrap(), postprocess: Postprocess::own(false) };
+            let inputs = Self {
+                folder: tempfile::tempdir().unwrap(),
+                postprocess: Postprocess::own(false),
+                probabilities: None,
+            };
             let names = ["one", "two", "three", "four"];
             let id = |name: &str| format!("{name}/a.py/0_1");
             let lines = |record: &dyn Fn(usize, &str) -> Value| {
@@ -231,7 +244,7 @@ mod tests {
                 base: &base,
                 augmented: &augmented,
                 prompts: None,
-                probabilities: None,
+                probabilities: self.probabilities.as_deref(),
                 samples: None,
                 model: None,
                 by: JudgedBy::Usual,
@@ -285,6 +298,33 @@ mod tests {
         assert_eq!(read("own"), read("same"));
         let shard = |name: &str| read_beside(&inputs.path(name)).unwrap()["shard"].clone();
         assert_eq!(shard("own"), shard("labels-0"));
+    }
+
+    #[test]
+    fn labels_of_shards_with_other_inputs_are_not_merged() {
+        let mut inputs = Inputs::new();
+        let [first, second] = [0, 1].map(|index| Shard::all(2).nth(index));
+        inputs.judge(FILES, "labels-0", first).unwrap();
+        let path = inputs.path("probabilities");
+        let record = |name: &str, row: usize| {
+            json!({
+                "metadata": {"task_id": format!("{name}/a.py/0_1"), "row": row},
+                "next_token": {"text": "<cc>", "probability": 0.5},
+            })
+        };
+        let names = ["one", "two", "three", "four"].into_iter().enumerate();
+        let lines: String = names.map(|(row, name)| format!("{}\n", record(name, row))).collect();
+        inputs.write("probabilities", &lines);
+        inputs.probabilities = Some(path);
+        inputs.judge(FILES, "labels-1", second).unwrap();
+        let parts = ["labels-0", "labels-1"].map(|name| inputs.path(name));
+        let refused = merge(&parts, &inputs.path("merged")).map(drop).unwrap_err().to_string();
+        assert!(refused.contains("probabilities"), "{refused}");
+
+        inputs.judge(FILES, "all", None).unwrap();
+        let manifest = read_beside(&inputs.path("all")).unwrap();
+        let named = manifest["inputs"].as_array().unwrap().last().unwrap();
+        assert_eq!(named["name"], "probabilities");
     }
 
     #[test]
