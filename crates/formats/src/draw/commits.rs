@@ -93,24 +93,20 @@ impl<'a> CommitSampling<'a> {
         let begin = self.drawn.tasks.len();
         let (mut lines, mut room, mut problems) = (Vec::new(), Room::default(), Vec::new());
         let take = |found: CommitTask| {
-            if room.take(&found.repository) {
-                let skipped = write(&found, &mut self.folders)?;
-                problems.extend(skipped.files);
-                if !skipped.has_target {
-                    lines.push(self.drawn.add(found, sampling));
-                }
+            if !room.take(&found.repository) {
+                // It counts, so that drawing ends where every tree is too large.
+                return Ok(true);
             }
-            Ok(())
+            let skipped = write(&found, &mut self.folders)?;
+            problems.extend(skipped.files);
+            if !skipped.has_target {
+                lines.push(self.drawn.add(found, sampling));
+            }
+            Ok(!skipped.has_target)
         };
         let count = |text: &str| P50k.count(text);
         let drawn = sample_commits(history, since, sampling, &count, take);
-        let Drawn { commits, unparsed, oversize, .. } = drawn.map_err(|error| match error {
-            Error::Parameter { reason, .. } => Error::refused(
-                message!["the ", UserChoice::FirstDay, ": ", reason],
-                "write the day as 2024-01-31",
-            ),
-            other => other,
-        })?;
+        let Drawn { commits, unparsed, oversize, .. } = drawn?;
         self.drawn.unparsed.extend(unparsed);
         problems.extend(left_out(path, &oversize, &room));
         let unread = match lines.is_empty() {

@@ -22,6 +22,8 @@ use git::Git;
 use repoformer_store::error::{Error, Result};
 use repoformer_text::language::Language;
 use repoformer_text::lines::universal_newlines;
+use repoformer_text::message;
+use repoformer_text::message::UserChoice;
 
 use super::corpus::{Repository, SourceFile, is_folder_name, path_names};
 
@@ -334,7 +336,14 @@ fn check_day(day: &str) -> Result<()> {
     };
     match is_day {
         true => Ok(()),
-        false => Err(Error::parameter("day", format!("'{day}' is no day such as 2024-01-31"))),
+        false => Err(Error::refused(
+            message![
+                "the ",
+                UserChoice::FirstDay,
+                format!(": '{day}' is no day such as 2024-01-31")
+            ],
+            "write the day as 2024-01-31",
+        )),
     }
 }
 

@@ -66,19 +66,20 @@ pub struct Drawn {
     pub oversize: Vec<OversizeCommit>,
 }
 
-/// Draws at most one task from each commit since a day (`2024-01-31`), until there are enough; hands each on.
+/// Draws at most one task from each commit since a day (`2024-01-31`), until there are enough: `take` receives each, and says
+/// whether it counts.
 ///
 /// A commit is drawn, then one of the files that it added or changed, then a place in it. Lines are drawn from where it only added
 /// lines: what stands in place of removed lines is an edit, and no completion.
 ///
 /// # Errors
-/// The day is none, the history cannot be read, or `found` fails.
+/// The day is none, the history cannot be read, or `take` fails.
 pub fn sample_commits(
     history: &History,
     since: &str,
     sampling: &Sampling,
     count_tokens: &CountTokens<'_>,
-    mut found: impl FnMut(CommitTask) -> Result<()>,
+    mut take: impl FnMut(CommitTask) -> Result<bool>,
 ) -> Result<Drawn> {
     let mut commits = history.commits(since)?;
     let stream = Stream::for_commits(sampling.seed, sampling.kind, &commits);
@@ -95,10 +96,11 @@ pub fn sample_commits(
         }
         let other = at + drawing.stream.below(commits.len() - at);
         commits.swap(at, other);
-        if let Some(task) = drawing.of_commit(&commits[at], at)? {
+        if let Some(task) = drawing.of_commit(&commits[at], at)?
+            && take(task)?
+        {
             drawn.tasks += 1;
             work.done(1);
-            found(task)?;
         }
     }
     (drawn.unparsed, drawn.oversize) = (drawing.unparsed, drawing.oversize);
