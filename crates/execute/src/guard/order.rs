@@ -45,7 +45,7 @@ pub enum Files {
     Layered,
     /// The copy itself; home and temporary folders as above if the command is enclosed.
     InPlace,
-    /// Everything, with one read-only folder: for setting a copy up.
+    /// Everything, with the user's repositories read-only: for setting a copy up.
     Open {
         /// The user's repositories: their folder, and folders elsewhere that links in it lead to.
         protected: Vec<PathBuf>,

@@ -168,7 +168,7 @@ fn put_texts(order: &RunOrder) -> Result<(), String> {
 /// left a link to whatever the guard can read, a device, or a pipe that never ends.
 fn collected(folder: &Path, name: &str) -> Option<Result<String, String>> {
     let flags = OFlag::O_RDONLY | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;
-    let read = || -> io::Result<Vec<u8>> {
+    let read = || -> io::Result<String> {
         let mut place = open(folder, flags, Mode::empty())?;
         for part in Path::new(name) {
             place = openat(&place, part, flags, Mode::empty())?;
@@ -179,27 +179,23 @@ fn collected(folder: &Path, name: &str) -> Option<Result<String, String>> {
         }
         let mut bytes = Vec::new();
         file.take(LARGEST_COLLECTED + 1).read_to_end(&mut bytes)?;
-        let of_json = |byte: &u8| match byte {
-            b'\n' | b'\t' | b'"' | b'\\' => 2,
-            0..=0x1f => 6, // `\u0001`
-            _ => 1,
-        };
-        for (size, how) in
-            [(bytes.len() as u64, ""), (bytes.iter().map(of_json).sum(), ", as JSON writes it")]
-        {
-            if size > LARGEST_COLLECTED {
+        let check = |size: u64, how: &str| match size > LARGEST_COLLECTED {
+            true => {
                 let most = LARGEST_COLLECTED >> 20;
-                return Err(io::Error::other(format!("more than {most} MiB{how}")));
+                Err(io::Error::other(format!("more than {most} MiB{how}")))
             }
-        }
-        Ok(bytes)
-    };
-    let text = |bytes| match String::from_utf8(bytes) {
-        Ok(text) => text,
-        Err(error) => String::from_utf8_lossy(error.as_bytes()).into_owned(),
+            false => Ok(()),
+        };
+        check(bytes.len() as u64, "")?;
+        let text = match String::from_utf8(bytes) {
+            Ok(text) => text,
+            Err(error) => String::from_utf8_lossy(error.as_bytes()).into_owned(),
+        };
+        check(text.bytes().map(bytes_of_json).sum(), ", as JSON writes it")?;
+        Ok(text)
     };
     match read() {
-        Ok(bytes) => Some(Ok(text(bytes))),
+        Ok(text) => Some(Ok(text)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => None,
         Err(error) => {
             let is_link = error.raw_os_error() == Some(Errno::ELOOP as i32);
@@ -207,6 +203,15 @@ fn collected(folder: &Path, name: &str) -> Option<Result<String, String>> {
                 if is_link { "behind a link, which is not followed" } else { &error.to_string() };
             Some(Err(format!("{}, left by the run: {why}", folder.join(name).display())))
         }
+    }
+}
+
+/// Counts the bytes that JSON writes for a byte of a text.
+fn bytes_of_json(byte: u8) -> u64 {
+    match byte {
+        b'\n' | b'\r' | b'\t' | 0x08 | 0x0c | b'"' | b'\\' => 2,
+        0..=0x1f => 6, // `\u0001`
+        _ => 1,
     }
 }
 
@@ -556,6 +561,17 @@ mod tests {
         // 12 MiB, of which JSON makes 72.
         fs::write(dir.path().join("own/controls"), vec![1; 12 << 20]).unwrap();
         refused("own/controls", "more than 64 MiB, as JSON writes it");
+        // 24 MiB, each byte of which is read as a character of three.
+        fs::write(dir.path().join("own/bytes"), vec![0xff; 24 << 20]).unwrap();
+        refused("own/bytes", "more than 64 MiB, as JSON writes it");
+        for text in ["\n\r\t\u{8}\u{c}\"\\", "\u{1}\u{b}\u{1f}", "aé\u{7f}"] {
+            let counted: u64 = text.bytes().map(bytes_of_json).sum();
+            assert_eq!(
+                counted as usize + 2,
+                serde_json::to_string(text).unwrap().len(),
+                "{text:?}"
+            );
+        }
         fs::write(dir.path().join("own/latin"), b"caf\xe9").unwrap();
         assert_eq!(of("own/latin"), Some(Ok("caf\u{fffd}".into())));
     }
