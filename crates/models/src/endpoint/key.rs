@@ -10,7 +10,7 @@ use serde_json::Value;
 use ureq::http::HeaderValue;
 
 use super::address::{MASK, masked};
-use super::readings::{BATCH, LONGEST_STEP, Layers, Reader, Reading, byte_of};
+use super::readings::{BATCH, FAR, LONGEST_STEP, Layers, Reader, Reading, byte_of};
 use super::{DEFAULT_KEY_VARIABLE, POLICY_KEY_VARIABLE};
 
 /// Length of a part of a key that is masked as the whole is. Shorter keys are words, such as `EMPTY`, which completions may
@@ -88,7 +88,9 @@ impl Key {
         header.set_sensitive(true);
         let mut key = Self { secret: secret.into(), header: Some(header), ..Self::default() };
         key.add(secret);
-        key.add_parts(&url_encoded(secret));
+        if !key.parts.is_empty() {
+            key.add_parts(&url_encoded(secret));
+        }
         key.sort();
         Some(key)
     }
@@ -122,6 +124,9 @@ impl Key {
     /// Adds a key in all its forms. In base64 it may begin at any of three places of a group, in base32 at any of
     /// five; in both it may have characters of two bytes.
     fn add(&mut self, secret: &str) {
+        if secret.len() < PART {
+            return;
+        }
         self.add_parts(secret);
         let hex: String = secret.bytes().map(|byte| format!("{byte:02x}")).collect();
         self.add_parts(&hex);
@@ -186,7 +191,7 @@ impl Key {
 
     /// A text of a server without long parts of the key; the text itself if there are none.
     pub(super) fn masked_text<'t>(&self, text: &'t str) -> Cow<'t, str> {
-        if text.len() < PART {
+        if text.len() < PART || self.parts.is_empty() {
             return Cow::Borrowed(text);
         }
         let is_secret = self.marks(text.as_bytes(), "");
@@ -227,9 +232,8 @@ impl Key {
     fn is_spelled_within(&self, answer: &Value) -> bool {
         let mut spelled = Spelled::default();
         spelled.add(answer);
-        [spelled.values, spelled.names]
-            .iter()
-            .any(|text| matches!(self.masked_text(text), Cow::Owned(_)))
+        let apart = " ".repeat(FAR);
+        matches!(self.masked_text(&(spelled.values + &apart + &spelled.names)), Cow::Owned(_))
     }
 
     fn mask_each(&self, answer: &mut Value) -> bool {
@@ -511,6 +515,7 @@ pub struct KeyMask {
 
 impl KeyMask {
     pub(super) fn new(key: Option<Arc<Key>>) -> Self {
+        let key = key.filter(|key| !key.parts.is_empty());
         let layers = key.is_some().then(Layers::new);
         Self { key, layers, ..Self::default() }
     }

@@ -7,6 +7,8 @@ use super::escapes::{Sign, escape, mail, number};
 const LONGEST: usize = 128;
 /// Bytes between two characters, at most, and those of them that a key may have: as in `),\n        UInt8(`.
 const LONGEST_BETWEEN: (usize, usize) = (64, 32);
+/// Number of blanks that keep two texts apart.
+pub(super) const FAR: usize = LONGEST_BETWEEN.0 + 1;
 /// Greatest distance of two characters that are read at equal distances.
 pub(super) const LONGEST_STEP: usize = 32;
 /// Texts that come as a whole are read in batches of so many bytes.
@@ -370,14 +372,14 @@ impl Reader {
 
     /// Reads all digits that follow one another as a number, or a byte that is none. Small numbers, as in `114u8`, are none.
     fn read_among(&mut self, from: &Characters, radix: u32, is_whole: bool) -> bool {
-        let (rest, is_cut) = from.ahead(self.next, is_whole);
         let is_digit = |byte: &&u8| char::from(**byte).is_digit(radix);
-        let length = rest.iter().take_while(is_digit).count();
-        if length == 0 {
+        if !is_digit(&&from.bytes[self.next]) {
             self.is_prefixed = false;
             self.skip(from, 1);
             return true;
         }
+        let (rest, is_cut) = from.ahead(self.next, is_whole);
+        let length = rest.iter().take_while(is_digit).count();
         if is_cut && length == rest.len() {
             return false;
         }

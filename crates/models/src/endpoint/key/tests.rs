@@ -16,6 +16,7 @@ fn the_key_and_long_parts_of_it_are_masked() {
     assert_eq!(answer, json!({"a ***": [1, "x", {"b": "***"}], "c": null}));
     // A word that completions may contain is masked in messages alone.
     let word = Key::new("EMPTY").unwrap();
+    assert!(word.parts.is_empty(), "no form of it is masked");
     assert_eq!(
         (&*word.masked_text("EMPTY"), &*word.masked(b"wrong key EMPTY")),
         ("EMPTY", &b"wrong key ***"[..])
