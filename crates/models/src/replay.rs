@@ -150,6 +150,8 @@ pub struct Replay<'a> {
     decisions: Vec<ServedDecision>,
     es: Vec<f64>,
     errors: Vec<Error>,
+    /// Number of requests that failed.
+    failed: usize,
     /// Number of the last requests, all of which failed.
     in_a_row: usize,
 }
@@ -165,16 +167,16 @@ impl<'a> Replay<'a> {
         tasks: &[&Task],
         settings: TypingSettings,
     ) -> Result<Self> {
-        let mut latest: Vec<ServedDecision> = read(endpoint, "/debug/decisions")?;
-        latest.truncate(1);
+        let kept: Vec<ServedDecision> = read(endpoint, "/debug/decisions")?;
         check_repository(endpoint, tasks)?;
         Ok(Self {
             endpoint,
             settings,
-            last: latest.first().map_or(0, |decision| decision.number),
+            last: kept.iter().map(|decision| decision.number).max().unwrap_or(0),
             decisions: Vec::new(),
             es: Vec::new(),
             errors: Vec::new(),
+            failed: 0,
             in_a_row: 0,
         })
     }
@@ -198,7 +200,7 @@ impl<'a> Replay<'a> {
         Ok(true)
     }
 
-    /// The results, and the errors of requests that failed; no results if the server decided on none.
+    /// The results, and the errors of requests and of decisions that could not be read; no results if the server decided on none.
     pub fn finish(self) -> (Option<ReplayResults>, Vec<Error>) {
         let results = (!self.decisions.is_empty()).then(|| self.results());
         (results, self.errors)
@@ -253,6 +255,7 @@ impl<'a> Replay<'a> {
                 Some(text)
             }
             Err(error) => {
+                self.failed += 1;
                 self.in_a_row += 1;
                 self.errors.push(error);
                 None
@@ -294,7 +297,7 @@ impl<'a> Replay<'a> {
             lines: self.es.len(),
             requests: self.decisions.len(),
             cancelled: count(|one| one.outcome == "cancelled"),
-            failed: self.errors.len(),
+            failed: self.failed,
             retrieved_share: retrieved as f64 / self.decisions.len().max(1) as f64,
             preparing_ms: TimeSummary::new(preparing.collect()),
             locate_ms: times(|ms| ms.locate),
