@@ -115,12 +115,9 @@ pub fn or_dash(text: Option<String>) -> String {
     text.unwrap_or_else(|| "-".into())
 }
 
-/// Behind a time of retrieval that lacks the time for the query's dense vector.
-pub const EMBEDDING: &str = " + embedding";
-
-/// A time of retrieval, or the name of such times.
+/// A time of retrieval, or the name of such times, which may lack the time for the query's dense vector.
 pub fn with_embedding(time: String, is_lacking: bool) -> String {
-    if is_lacking { time + EMBEDDING } else { time }
+    if is_lacking { time + " + embedding" } else { time }
 }
 
 /// Rows of cells. The first row is the head; the first column is text, the others are numbers.

@@ -10,7 +10,7 @@ use repoformer_text::message::{Message, UserChoice};
 use serde_json::{Value, json};
 
 use crate::report::PageTable;
-use crate::table::{EMBEDDING, NamedColumn, Printable, Table, columns, fixed, or_dash, percent};
+use crate::table::{NamedColumn, Printable, Table, columns, fixed, or_dash, percent};
 
 /// Results of a sweep over one set of labels.
 #[derive(Debug, Clone, PartialEq)]
@@ -42,6 +42,8 @@ pub struct SweepResults {
     pub sets: Vec<SetCurves>,
     /// Names of the retrievers, in the order of each point's latencies.
     pub retrievers: Vec<String>,
+    /// Whether a retriever's times lack those for the queries' dense vectors.
+    pub lacks_embedding: bool,
 }
 
 impl Printable for SweepResults {
@@ -183,7 +185,7 @@ impl SweepResults {
                 record["labels"] = name.as_str().into();
             }
             let names = &self.retrievers;
-            if names.len() > 1 || names.iter().any(|name| name.ends_with(EMBEDDING)) {
+            if names.len() > 1 || self.lacks_embedding {
                 let each = names.iter().zip(&point.latencies).map(|(name, latency)| {
                     let times = json!({
                         "latency_ms": latency.map(|one| one.mean_ms), "speedup": latency.map(|one| one.speedup),

@@ -51,7 +51,8 @@ impl Sweep {
         for set in sets {
             swept.push(self.set(set, swept.first(), tell)?);
         }
-        Ok(SweepResults { sets: swept, retrievers: self.times.names.clone() })
+        let lacks_embedding = self.times.models.iter().any(|model| model.without_embedding);
+        Ok(SweepResults { sets: swept, retrievers: self.times.names.clone(), lacks_embedding })
     }
 
     /// Curves over one set of labels, whose metric is that of the `first`.
