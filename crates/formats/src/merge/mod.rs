@@ -261,7 +261,11 @@ fn interleave(parts: Vec<ShardFile>, take: &mut dyn FnMut(&[u8]) -> Result<()>) 
             line.clear();
             let read = jsonl::read_line(reader, || LONGEST_REPOSITORY, &mut line);
             read.map_err(|e| Error::reading(&part.path, "read this file", e))?;
-            if line.last() != Some(&b'\n') || jsonl::is_too_long(&line) {
+            if jsonl::is_too_long(&line) {
+                let reason = format!("has a record of more than {} MiB", LONGEST_REPOSITORY >> 20);
+                return Err(Error::artifact(&part.path, reason, "leave its repository out"));
+            }
+            if line.last() != Some(&b'\n') {
                 return Err(unlike(part));
             }
             take(&line)?;
