@@ -125,17 +125,16 @@ exec \"$@\"
     }
 }
 
-/// Programs of others get none of the variables, keys among them.
-/// Python looks for modules in the working folder first, which may be a stranger's.
+/// Python looks for modules in its working folder first, which may be a stranger's.
 #[test]
-fn doctor_runs_nothing_of_the_working_folder() {
+fn doctor_starts_programs_in_the_root_folder() {
     let place = Place::empty();
-    place.write("pytest.py", "open('ran', 'w').close()\n");
-    place.write("pytest/__main__.py", "open('ran', 'w').close()\n");
-    place.shell("repoformer doctor");
-    assert!(!place.path("ran").exists());
+    place.write("bin/python3", "#!/bin/sh\npwd > \"${0%/*}/../seen\"\necho Python 3\n");
+    let line = "chmod +x bin/* && PATH=\"$PWD/bin:$PATH\" repoformer doctor >&2; cat seen";
+    assert_eq!(place.shell(line).stdout, "/\n");
 }
 
+/// Programs of others get none of the variables, keys among them.
 #[test]
 fn doctor_hands_no_key_to_the_programs_that_it_starts() {
     let place = Place::empty();

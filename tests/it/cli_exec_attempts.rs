@@ -299,8 +299,8 @@ def elsewhere(name, namespaces):
         ctypes.CDLL(None).prctl(1, 9)
         time.sleep(600)
 os.makedirs('line\\n/feed\\n')
-if len(base) < 80:
-    listen(os.path.join(base, 'line\\n/feed\\n/socket'))
+assert len(base) < 80, 'the folder of temporary files has too long a name for sockets: ' + base
+listen(os.path.join(base, 'line\\n/feed\\n/socket'))
 elsewhere('network', 0x50000000)
 elsewhere('root', 0x10000000)
 while not (os.path.exists('network/socket') and os.path.exists('root/socket')):
@@ -327,8 +327,9 @@ time.sleep(600)
 /// Starts a program that listens in a folder.
 fn server(folder: &std::path::Path) -> Sleeper {
     let mut python = std::process::Command::new("python3");
-    let server = Sleeper(python.args(["-c", SERVER]).current_dir(folder).spawn().unwrap());
+    let mut server = Sleeper(python.args(["-c", SERVER]).current_dir(folder).spawn().unwrap());
     while !folder.join("ready").exists() {
+        assert_eq!(server.0.try_wait().unwrap(), None, "the sockets are not open");
         std::thread::sleep(std::time::Duration::from_millis(10));
     }
     server
