@@ -16,7 +16,8 @@ A setting is a flag (`--top-k 10`), an environment variable (`REPOFORMER_TOP_K=1
 (`top-k = 10`). Flags beat the environment, which beats the file, which beats the profile, which beats the defaults below.
 `--show-settings` prints what is in force and where each value comes from.
 
-A configuration file is TOML. `--config FILE` names one; `repoformer.toml` in the working folder is read where none is named.
+A configuration file is TOML. `--config FILE` names one; without it, `repoformer.toml` of the working folder is
+read, except by `serve` and `lsp`.
 A list is an array (`mode = [\"none\", \"rg1\"]`), or text with commas in flags and variables. The section `[function]` holds
 the settings of tasks whose holes are function bodies.
 

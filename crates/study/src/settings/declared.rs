@@ -174,7 +174,7 @@ settings! {
             "the NAME of configs/NAME.toml in the working folder",
         ) => "Named set of settings: {names}";
         config: Option<PathBuf>, "config" "FILE" Text => "File of settings (TOML)",
-            default_text: Some("repoformer.toml in the working folder, if it exists"), in_files: false;
+            default_text: Some("repoformer.toml in the working folder, if it exists; none for serve and lsp"), in_files: false;
         shard: Option<Shard>, "shard" "I/N" Text =>
             "Part of the repositories, by their names: 2/8 is the second of eight; `merge` puts the parts together",
             default_text: Some("all"), in_files: false, commands: SHARED;
