@@ -38,7 +38,7 @@ use repoformer_core::task::kind::RecordKind;
 use repoformer_core::task::sample::{Kind, PathPattern, Sampling, sample};
 use repoformer_core::task::{Format, TaskSet};
 use repoformer_evaluate::conditions::made_with;
-use repoformer_evaluate::label::{JudgeSettings, JudgedBy};
+use repoformer_evaluate::label::{JudgeSettings, LabelCriterion};
 use repoformer_evaluate::score::Scoring;
 use repoformer_evaluate::{comparison, executed, pairs, predictions};
 use repoformer_execute::guard::RunOutcome;
@@ -252,7 +252,7 @@ fn labels(bytes: &[u8]) {
         probabilities: None,
         samples: None,
         model: Some("m"),
-        by: JudgedBy::Usual,
+        by: LabelCriterion::Usual,
         postprocess: &postprocess,
         threshold: 0.0,
         shard: Shard::WHOLE,

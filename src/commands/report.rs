@@ -7,7 +7,7 @@ use clap::Args;
 use repoformer_core::retrieve::Mode;
 use repoformer_study::choices::resampling;
 use repoformer_study::experiments::{cut_answers, without_repositories};
-use repoformer_study::report::{METRICS, Making, make, of_cache, of_file};
+use repoformer_study::report::{METRICS, ReportSettings, make, of_cache, of_file};
 use repoformer_study::scoring::scoring;
 
 use crate::commands::session::open;
@@ -50,7 +50,7 @@ pub(crate) fn run(args: &ReportArgs) -> Result<()> {
     for source in &sources {
         cut_answers(&mut experiment, &settings, &source.predictions)?;
     }
-    let making = Making {
+    let making = ReportSettings {
         exec: args.exec.clone(),
         scoring: scoring(&settings, &experiment, &METRICS),
         title: args.title.clone(),

@@ -14,7 +14,7 @@ use crate::settings::PolicyName;
 
 /// A policy with its threshold, as `learned@0.2` or `learned@30%`.
 #[derive(Debug, Clone)]
-pub struct Chosen {
+pub struct ThresholdPolicy {
     /// The policy.
     pub policy: Policy,
     /// What its scores are compared with.
@@ -23,7 +23,7 @@ pub struct Chosen {
     pub name: String,
 }
 
-impl Chosen {
+impl ThresholdPolicy {
     /// The policy of a name, with the usual threshold for these tasks if the name has none.
     pub fn new(asked: &PolicyName, are_functions: bool) -> Result<Self> {
         let PolicyName { policy, threshold } = asked;
@@ -65,7 +65,7 @@ impl Chosen {
 }
 
 /// Says once what thresholds as shares are, and are not.
-pub fn tell_of_shares(all: &[Chosen], messages: &dyn Messages) {
+pub fn tell_of_shares(all: &[ThresholdPolicy], messages: &dyn Messages) {
     if let Some(one) = all.iter().find(|one| matches!(one.threshold, Threshold::Share(_))) {
         messages.note(message![
             format!(

@@ -6,7 +6,7 @@ use repoformer_core::retrieve::Mode;
 
 /// Tasks of a benchmark with what retrieval did for them, and what policies made of it.
 #[derive(Debug)]
-pub struct Judged {
+pub struct JudgedTasks {
     /// The mode that retrieves.
     pub mode: Mode,
     /// Each task without and with retrieval.
@@ -52,7 +52,7 @@ impl JudgedPolicy {
     }
 }
 
-impl Judged {
+impl JudgedTasks {
     /// The first policy that decides by a probability, or else the first.
     pub fn deciding(&self) -> Option<&JudgedPolicy> {
         let probable = self.policies.iter().find(|policy| policy.probabilities.is_some());

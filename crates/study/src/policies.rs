@@ -24,9 +24,9 @@ use repoformer_text::message;
 use repoformer_text::message::{Message, UserChoice};
 
 use crate::choices::seed;
-use crate::chosen::{Chosen, tell_of_shares, tell_threshold};
+use crate::chosen::{ThresholdPolicy, tell_of_shares, tell_threshold};
 use crate::experiments::experiment_like;
-use crate::judged::{Judged, JudgedPolicy};
+use crate::judged::{JudgedPolicy, JudgedTasks};
 use crate::report::ReportSource;
 use crate::server::{self, PolicyServer, policy_model, resumable};
 use crate::settings::{DECLARED, SettingValue, Settings, StyleName};
@@ -39,7 +39,7 @@ const RETRIEVING: [Mode; 2] = [Mode::LeftContext, Mode::Given];
 /// The policies of a run, and the trained ones among them.
 #[derive(Debug)]
 pub struct Policies {
-    chosen: Vec<Chosen>,
+    chosen: Vec<ThresholdPolicy>,
     trained: TrainedPolicies,
     /// Files of the probabilities that policy self uses.
     probabilities: Vec<PathBuf>,
@@ -69,8 +69,10 @@ impl Policies {
                 "give each once, or with another threshold",
             );
         }
-        let chosen: Vec<Chosen> =
-            chosen.iter().map(|name| Chosen::new(name, are_functions)).collect::<Result<_>>()?;
+        let chosen: Vec<ThresholdPolicy> = chosen
+            .iter()
+            .map(|name| ThresholdPolicy::new(name, are_functions))
+            .collect::<Result<_>>()?;
         let has_self = chosen.iter().any(|one| one.policy.asks_model());
         if !probabilities.is_empty() && !has_self {
             return fail(
@@ -121,7 +123,7 @@ impl Policies {
         modes: &[Mode],
         completion: &Completion,
         settings: &Settings,
-    ) -> Result<(Vec<Selected>, Option<Judged>)> {
+    ) -> Result<(Vec<PolicyChoice>, Option<JudgedTasks>)> {
         let (seed, clock) = (seed(settings)?, *settings.clock);
         for mode in RETRIEVING {
             for path in forget_outdated(experiment, mode, &completion.model)? {
@@ -186,7 +188,7 @@ impl Policies {
                 ]),
             }
         }
-        let chosen = all.iter().filter_map(|Selected { source, .. }| {
+        let chosen = all.iter().filter_map(|PolicyChoice { source, .. }| {
             Some((source.predictions.as_path(), source.retrieved.as_ref()?))
         });
         write_chosen(experiment, mode, &completion.model, &chosen.collect::<Vec<_>>())?;
@@ -194,7 +196,7 @@ impl Policies {
             let each = found.examples.iter().zip(times);
             LatencyModel::of_each(each, found.without_embedding).by(clock)
         });
-        Ok((all, Some(Judged { mode, examples: found.examples, clock, policies })))
+        Ok((all, Some(JudgedTasks { mode, examples: found.examples, clock, policies })))
     }
 
     /// Adds what the policies of a dry run would make. Returns the names of those that would choose; `None` where none could.
@@ -243,7 +245,7 @@ impl Policies {
     }
 
     /// The policies that can choose, as far as is known before any task is scored. Reports the others.
-    fn possible(&self, experiment: &Experiment, decisions: &Decisions) -> Vec<&Chosen> {
+    fn possible(&self, experiment: &Experiment, decisions: &Decisions) -> Vec<&ThresholdPolicy> {
         let tasks = experiment.tasks.iter().flat_map(|set| set.tasks());
         let takes_part = |task: &&Task| experiment.repositories.contains(&task.repository);
         let tasks: Vec<&Task> = tasks.filter(takes_part).collect();
@@ -324,7 +326,12 @@ impl Policies {
     }
 
     /// The policy's score of each task.
-    fn scores(&self, chosen: &Chosen, examples: &[Example], seed: u64) -> Result<JudgedPolicy> {
+    fn scores(
+        &self,
+        chosen: &ThresholdPolicy,
+        examples: &[Example],
+        seed: u64,
+    ) -> Result<JudgedPolicy> {
         let (policy, method) = (chosen.policy, CalibrationMethod::default());
         let scored = score(policy, examples, &[], &self.trained, method, seed)?;
         let known = |scores: Vec<Option<f64>>| -> Result<Vec<f64>> {
@@ -498,7 +505,7 @@ fn ask_model(
 }
 
 /// The choices of a policy.
-pub struct Selected {
+pub struct PolicyChoice {
     /// The mode whose predictions it takes where it retrieves.
     pub mode: Mode,
     /// The chosen predictions, named after the policy with its threshold.
@@ -517,14 +524,14 @@ pub struct Selected {
 
 /// Takes for each task the prediction that the policy chooses.
 fn select(
-    chosen: &Chosen,
+    chosen: &ThresholdPolicy,
     found: &Selective,
     retrieves: &[bool],
     experiment: &Experiment,
     mode: Mode,
     model: &str,
     clock: Clock,
-) -> Selected {
+) -> PolicyChoice {
     let (paths, metrics) = (experiment.paths(), &experiment.scoring.metrics);
     let pairs = found.scores.iter().zip(retrieves);
     let tasks: Vec<ScoredTask> =
@@ -539,7 +546,7 @@ fn select(
         Some(costs.sum::<Option<f64>>()? / count)
     };
     let retrieved: BTreeSet<usize> = rows.map(|(task, _)| task.row).collect();
-    Selected {
+    PolicyChoice {
         mode,
         latency_ms: found.times.as_ref().and_then(latency),
         without_embedding: found.without_embedding && retrieves_any,

@@ -32,12 +32,12 @@ use crate::settings::{DECLARED, Settings};
 use crate::{fail, mixed, unknown};
 
 /// Files of a report: its page, and the folder of its figures.
-struct Place {
+struct ReportPaths {
     page: PathBuf,
     folder: PathBuf,
 }
 
-impl Place {
+impl ReportPaths {
     /// The files of a folder, or of the page itself if it ends in `.html`.
     fn of(output: &Path) -> Self {
         match output.extension().is_some_and(|ending| ending == "html") {
@@ -56,7 +56,7 @@ impl Place {
 }
 
 /// A report that was written.
-pub struct Written {
+pub struct WrittenReport {
     /// The page.
     pub page: PathBuf,
     /// Its headline.
@@ -79,7 +79,7 @@ pub fn planned(
     names.extend(policies.iter().map(String::as_str));
     let metrics = scoring(settings, experiment, &METRICS).metrics;
     let retrieves = modes.iter().any(|mode| *mode != Mode::Without);
-    let place = Place::of(output);
+    let place = ReportPaths::of(output);
     let mut files = vec![Planned::file(place.page.clone(), "report", PlanVerdict::EachTime)];
     for (name, is_sure) in foresee_figures(tasks, &metrics, &names) {
         let verdict = match is_sure {
@@ -115,7 +115,7 @@ pub struct ReportSource {
 }
 
 /// Contents of a report.
-pub struct Making {
+pub struct ReportSettings {
     /// Results of `eval --exec`, as `NAME=FILE` or for all systems.
     pub exec: Vec<String>,
     /// How predictions are scored.
@@ -132,7 +132,7 @@ pub struct Making {
     pub settings: Settings,
 }
 
-impl Making {
+impl ReportSettings {
     /// A report of what scores and intervals say alone, whatever the systems are.
     pub fn of_scores(scoring: Scoring, resampling: Resampling, settings: &Settings) -> Self {
         let (exec, title, baseline) = (Vec::new(), None, None);
@@ -183,9 +183,9 @@ pub fn of_cache(experiment: &Experiment, settings: &Settings) -> Result<Vec<Repo
 pub fn make(
     experiment: &Experiment,
     sources: Vec<ReportSource>,
-    making: &Making,
+    making: &ReportSettings,
     output: &Path,
-) -> Result<Written> {
+) -> Result<WrittenReport> {
     let messages = &*experiment.messages;
     check_names(&sources, making)?;
     let Some(tasks) = &experiment.tasks else {
@@ -272,8 +272,8 @@ pub fn make(
         resampling: making.resampling,
     };
     let report = gather(about, contenders)?;
-    let page = write(&report, manifest, &Place::of(output))?;
-    Ok(Written { page, finding: report.finding(), title: report.title })
+    let page = write(&report, manifest, &ReportPaths::of(output))?;
+    Ok(WrittenReport { page, finding: report.finding(), title: report.title })
 }
 
 /// Parameters of a system, from its cached artifacts.
@@ -336,7 +336,7 @@ fn executed<'g>(
     Ok(all)
 }
 
-fn check_names(sources: &[ReportSource], making: &Making) -> Result<()> {
+fn check_names(sources: &[ReportSource], making: &ReportSettings) -> Result<()> {
     let names: Vec<&str> = sources.iter().map(|source| source.name.as_str()).collect();
     for (number, name) in names.iter().enumerate() {
         if names[..number].contains(name) {
@@ -377,7 +377,7 @@ fn provenance(manifest: &Value) -> Vec<(String, String)> {
     lines
 }
 
-fn write(report: &ReportContents, mut manifest: Manifest, place: &Place) -> Result<PathBuf> {
+fn write(report: &ReportContents, mut manifest: Manifest, place: &ReportPaths) -> Result<PathBuf> {
     remove_old_figures(place)?;
     let text = report.page();
     write_file(&place.page, text.as_bytes())?;
@@ -391,7 +391,7 @@ fn write(report: &ReportContents, mut manifest: Manifest, place: &Place) -> Resu
 }
 
 /// Removes the figures of an earlier report: a folder holds those of one report.
-fn remove_old_figures(place: &Place) -> Result<()> {
+fn remove_old_figures(place: &ReportPaths) -> Result<()> {
     let manifest = files::read(place.manifest()).unwrap_or_default();
     let manifest: Value = serde_json::from_slice(&manifest).unwrap_or_default();
     let inputs = manifest["inputs"].as_array().into_iter().flatten();

@@ -12,7 +12,7 @@ use repoformer_text::message::UserChoice;
 
 use crate::choices::page_in;
 use crate::fail;
-use crate::report::Written;
+use crate::report::WrittenReport;
 use crate::settings::Settings;
 
 /// Folder that reports and figures are written to.
@@ -59,7 +59,11 @@ impl Reports {
     }
 
     /// Adds a report.
-    pub fn add(&mut self, experiment: &Experiment, Written { page, title, finding }: Written) {
+    pub fn add(
+        &mut self,
+        experiment: &Experiment,
+        WrittenReport { page, title, finding }: WrittenReport,
+    ) {
         let name = page.file_name().unwrap_or_default().to_string_lossy();
         let path = format!("{}/{name}", experiment.name);
         self.links.push(PageLink { title, path, finding });

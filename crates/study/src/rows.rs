@@ -20,8 +20,8 @@ use repoformer_text::message;
 use repoformer_text::message::{Message, UserChoice};
 use serde_json::{Value, json};
 
-use crate::paper::{Measured, Tasks};
-use crate::policies::Selected;
+use crate::paper::{MeasuredRow, Tasks};
+use crate::policies::PolicyChoice;
 use crate::settings::{DECLARED, Departure, Settings};
 
 /// One row of the table.
@@ -135,7 +135,11 @@ impl Row {
     }
 
     /// The row of a policy.
-    pub fn selective(experiment: &Experiment, selected: &Selected, resampling: &Resampling) -> Row {
+    pub fn selective(
+        experiment: &Experiment,
+        selected: &PolicyChoice,
+        resampling: &Resampling,
+    ) -> Row {
         let count = selected.scores.all.n as f64;
         let name = selected.source.name.clone();
         Self {
@@ -228,8 +232,8 @@ fn mean(times: impl Iterator<Item = Option<f64>>) -> Option<f64> {
 }
 
 /// The numbers of a benchmark's rows for a table of the paper: those of the first metric of each.
-pub fn measured(rows: &[Row], benchmark: &str, model: &str, tasks: &Tasks) -> Vec<Measured> {
-    let mut all: Vec<Measured> = Vec::new();
+pub fn measured(rows: &[Row], benchmark: &str, model: &str, tasks: &Tasks) -> Vec<MeasuredRow> {
+    let mut all: Vec<MeasuredRow> = Vec::new();
     let rows: Vec<&Row> = rows.iter().filter(|row| row.benchmark == benchmark).collect();
     let always_lacks = rows.iter().any(|row| row.is_always && row.without_embedding);
     for &row in &rows {
@@ -254,7 +258,15 @@ pub fn measured(rows: &[Row], benchmark: &str, model: &str, tasks: &Tasks) -> Ve
         let (model, mode) = (model.to_owned(), row.mode.clone());
         let (benchmark, tasks) = (row.benchmark.clone(), tasks.clone());
         let metric = row.metric_name.clone();
-        all.push(Measured { benchmark, tasks, model, mode, values, metric, lacks: always_lacks });
+        all.push(MeasuredRow {
+            benchmark,
+            tasks,
+            model,
+            mode,
+            values,
+            metric,
+            lacks: always_lacks,
+        });
     }
     all
 }

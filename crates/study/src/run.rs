@@ -20,13 +20,13 @@ use crate::choices::{modes, page_in, resampling, seed};
 use crate::experiments::{
     are_functions, check_completable, completion_of, experiments_of, possible_modes,
 };
-use crate::judged::Judged;
+use crate::judged::JudgedTasks;
 use crate::paper::{
     self, Figure, FigureNumbers, FilledTable, Panel, PaperResult, Sizes, Tasks, TwoRequests,
     tasks_of,
 };
-use crate::policies::{Policies, Selected};
-use crate::report::{self, Making, Written};
+use crate::policies::{Policies, PolicyChoice};
+use crate::report::{self, ReportSettings, WrittenReport};
 use crate::reports::{Reports, report_folder};
 use crate::rows::{self, ResultRows, Row};
 use crate::scoring::{scoring, warn_of_ends};
@@ -394,7 +394,7 @@ impl<'a> Run<'a> {
         experiment: &Experiment,
         settings: &Settings,
         completion: &Completion,
-        judged: Judged,
+        judged: JudgedTasks,
     ) -> Result<()> {
         if self.paper.as_ref().is_some_and(PaperResult::is_walk) {
             if self.walk.is_none() {
@@ -421,7 +421,7 @@ impl<'a> Run<'a> {
         &mut self,
         experiment: &Experiment,
         settings: &Settings,
-        selected: Vec<Selected>,
+        selected: Vec<PolicyChoice>,
     ) -> Result<()> {
         let Some(reports) = &mut self.reports else {
             return Ok(());
@@ -509,11 +509,11 @@ fn write_report(
     experiment: &Experiment,
     settings: &Settings,
     folder: &Path,
-    selected: Vec<Selected>,
+    selected: Vec<PolicyChoice>,
     resampling: Resampling,
-) -> Result<Written> {
+) -> Result<WrittenReport> {
     let scoring = scoring(settings, experiment, &report::METRICS);
-    let making = Making::of_scores(scoring, resampling, settings);
+    let making = ReportSettings::of_scores(scoring, resampling, settings);
     let mut sources = report::of_cache(experiment, settings)?;
     sources.extend(selected.into_iter().map(|one| one.source));
     report::make(experiment, sources, &making, folder)

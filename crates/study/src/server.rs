@@ -39,7 +39,7 @@ pub fn model(settings: &Settings, seed: Option<u64>, by_batch: bool) -> Result<C
             );
         }
         let asking = asking(settings, &completion.model, seed);
-        let connected = Connected { url: settings.endpoint.as_deref(), key_variable: None };
+        let connected = ServerAddress { url: settings.endpoint.as_deref(), key_variable: None };
         completion.server = Some(server(settings, asking, connected, by_batch)?);
         completion.max_lines = None;
     } else if let Some(setting) = settings.chosen_for_server() {
@@ -77,7 +77,7 @@ pub fn policy_model(settings: &Settings, own: &PolicyServer) -> Result<Completio
         ..asking(settings, &own.model, None)
     };
     let key_variable = key.then(|| variable.to_owned());
-    let connected = Connected { url: Some(&own.url), key_variable };
+    let connected = ServerAddress { url: Some(&own.url), key_variable };
     let server = server(settings, asking, connected, false)?;
     Ok(Completion {
         model: own.model.clone(),
@@ -113,7 +113,7 @@ fn asking(settings: &Settings, model: &str, seed: Option<u64>) -> CompletionRequ
 }
 
 /// Address of a server, and the variable of its key if it is another than usual.
-struct Connected<'a> {
+struct ServerAddress<'a> {
     url: Option<&'a str>,
     key_variable: Option<String>,
 }
@@ -121,7 +121,7 @@ struct Connected<'a> {
 fn server(
     settings: &Settings,
     asking: CompletionRequest,
-    connected: Connected<'_>,
+    connected: ServerAddress<'_>,
     by_batch: bool,
 ) -> Result<Server> {
     check(&asking)?;
@@ -166,8 +166,8 @@ fn check(asking: &CompletionRequest) -> Result<()> {
     Ok(())
 }
 
-fn endpoint(settings: &Settings, model: &str, connected: Connected<'_>) -> Result<Endpoint> {
-    let Connected { url, key_variable } = connected;
+fn endpoint(settings: &Settings, model: &str, connected: ServerAddress<'_>) -> Result<Endpoint> {
+    let ServerAddress { url, key_variable } = connected;
     let Some(url) = url else {
         return fail(
             message![

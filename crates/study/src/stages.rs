@@ -21,9 +21,9 @@ use crate::server::resumable;
 use crate::settings::{DECLARED, Settings};
 use crate::stage_log::StageLog;
 
-/// Part of an experiment that a stage works on; without it, the stage has no work.
+/// StageInput of an experiment that a stage works on; without it, the stage has no work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Part {
+enum StageInput {
     /// Repositories, which tasks that carry their contexts need not have.
     Repositories,
     Tasks,
@@ -34,7 +34,7 @@ enum Part {
 /// A stage of a run.
 struct RunStage {
     name: &'static str,
-    of: Part,
+    of: StageInput,
     work: fn(&RunWork<'_>) -> Result<StageReport>,
 }
 
@@ -42,32 +42,32 @@ struct RunStage {
 const RUN: [RunStage; 7] = [
     RunStage {
         name: "window",
-        of: Part::Repositories,
+        of: StageInput::Repositories,
         work: |run| window(run.experiment, &run.first, None),
     },
     RunStage {
         name: "vectorize",
-        of: Part::Repositories,
+        of: StageInput::Repositories,
         work: |run| vectorize(run.experiment, &run.first),
     },
     RunStage {
         name: "search",
-        of: Part::Repositories,
+        of: StageInput::Repositories,
         work: |run| Ok(pipeline::search(run.experiment, &run.first)?),
     },
     RunStage {
         name: "prompt",
-        of: Part::Tasks,
+        of: StageInput::Tasks,
         work: |run| Ok(pipeline::prompt(run.experiment, &run.first)?),
     },
     RunStage {
         name: "complete",
-        of: Part::Tasks,
+        of: StageInput::Tasks,
         work: |run| complete(run.experiment, &run.first, run.completion),
     },
     RunStage {
         name: "rg-rg",
-        of: Part::Predictions,
+        of: StageInput::Predictions,
         work: |run| {
             let joined = read_predictions(run.experiment, run.settings, None)?;
             let mut report = retrieve_again(run.experiment, &joined)?;
@@ -77,7 +77,7 @@ const RUN: [RunStage; 7] = [
     },
     RunStage {
         name: "complete",
-        of: Part::Predictions,
+        of: StageInput::Predictions,
         work: |run| complete(run.experiment, &[Mode::Prediction], run.completion),
     },
 ];
@@ -111,9 +111,9 @@ pub fn run_stages(
     let work = RunWork { experiment, settings, first, completion };
     for stage in RUN {
         let has_work = match stage.of {
-            Part::Tasks => true,
-            Part::Repositories => !experiment.repos_dir.as_os_str().is_empty(),
-            Part::Predictions => {
+            StageInput::Tasks => true,
+            StageInput::Repositories => !experiment.repos_dir.as_os_str().is_empty(),
+            StageInput::Predictions => {
                 modes.contains(&Mode::Prediction)
                     && has_predictions(experiment, Mode::LeftContext, completion)?
             }

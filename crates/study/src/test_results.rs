@@ -11,7 +11,7 @@ use repoformer_text::message;
 use repoformer_text::message::UserChoice;
 
 use crate::fail;
-use crate::policies::Selected;
+use crate::policies::PolicyChoice;
 
 /// Results of `eval --exec` by mode, and those that were found for the benchmark at work.
 #[derive(Debug, Default)]
@@ -102,7 +102,7 @@ impl TestResults {
     pub fn of_policy(
         &self,
         experiment: &Experiment,
-        selected: &Selected,
+        selected: &PolicyChoice,
     ) -> Result<BTreeMap<usize, f64>> {
         let of = |mode| self.passed(experiment, mode);
         let (Some(without), Some(with)) = (of(Mode::Without), of(selected.mode)) else {

@@ -53,7 +53,7 @@ struct Study {
     heard: Arc<Heard>,
 }
 
-type Given<'a> = (&'static Setting, &'a str);
+type SettingTexts<'a> = (&'static Setting, &'a str);
 
 impl Study {
     fn new(kind: &'static str, count: usize) -> Self {
@@ -73,7 +73,7 @@ impl Study {
         text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
 
-    fn settings(&self, more: &[Given<'_>]) -> anyhow::Result<Settings> {
+    fn settings(&self, more: &[SettingTexts<'_>]) -> anyhow::Result<Settings> {
         let (repos, cache) = (data().join("repos"), self.path("cache"));
         let tasks = self.path(&format!("{}.jsonl", self.kind));
         let own = [
@@ -92,19 +92,19 @@ impl Study {
         Settings::resolve(&invocation, Arc::clone(&self.heard) as Arc<dyn Messages>)
     }
 
-    fn run(&self, more: &[Given<'_>], request: RunRequest) -> anyhow::Result<FinishedRun> {
+    fn run(&self, more: &[SettingTexts<'_>], request: RunRequest) -> anyhow::Result<FinishedRun> {
         run(&self.settings(more)?, request)
     }
 
     /// The records of a run, and its text.
-    fn results(&self, more: &[Given<'_>], request: RunRequest) -> (Vec<Value>, String) {
+    fn results(&self, more: &[SettingTexts<'_>], request: RunRequest) -> (Vec<Value>, String) {
         let done = self.run(more, request).unwrap_or_else(|error| panic!("{error:#}"));
         let printable = done.result.printable();
         (printable.lines().collect(), printable.text())
     }
 
     /// The sentence and the hint of what is refused.
-    fn refusal(&self, more: &[Given<'_>]) -> String {
+    fn refusal(&self, more: &[SettingTexts<'_>]) -> String {
         let error = self.run(more, RunRequest::default()).expect_err("a refusal");
         let hint = hint_of(&error).map_or_else(String::new, |hint| hint.to_string());
         format!("{}\n{hint}", message_of(&error))
@@ -127,10 +127,10 @@ fn data() -> PathBuf {
 }
 
 /// The settings of the paper's tables and figures.
-const PAPER: [Given<'static>; 2] =
+const PAPER: [SettingTexts<'static>; 2] =
     [(&DECLARED.mode, "none,rg1"), (&DECLARED.profile, "repoformer-paper")];
 
-fn paper<'a>(more: &[Given<'a>]) -> Vec<Given<'a>> {
+fn paper<'a>(more: &[SettingTexts<'a>]) -> Vec<SettingTexts<'a>> {
     PAPER.iter().chain(more).copied().collect()
 }
 
@@ -186,7 +186,7 @@ fn several_rankers_and_contexts_run_in_turn() {
         (&DECLARED.unit, "chunks"),
         (&DECLARED.prompt_style, "starcoder"),
     ];
-    let with = |more: &[Given<'static>]| -> Vec<Given<'static>> {
+    let with = |more: &[SettingTexts<'static>]| -> Vec<SettingTexts<'static>> {
         common.iter().chain(more).copied().collect()
     };
     let both = with(&[
@@ -311,7 +311,7 @@ fn rows_of_the_paper_that_a_run_lacks_are_shown() {
 #[test]
 fn a_table_of_dense_retrieval_takes_no_other() {
     let study = Study::new("line", 5);
-    let table = |name: &'static str, more: &[Given<'static>]| {
+    let table = |name: &'static str, more: &[SettingTexts<'static>]| {
         paper(&[&[(&DECLARED.paper, name)], more].concat())
     };
     for ranker in ["jaccard", "bm25", "rrf:dense,jaccard"] {
@@ -323,8 +323,9 @@ fn a_table_of_dense_retrieval_takes_no_other() {
     assert!(refusal.contains("vectors"), "{refusal}");
     // The output names a ranker, and a metric, that differ from the paper's.
     let oracle = (&DECLARED.policy, "oracle");
-    let shown =
-        |name, more: &[Given<'static>]| study.results(&table(name, more), RunRequest::default()).1;
+    let shown = |name, more: &[SettingTexts<'static>]| {
+        study.results(&table(name, more), RunRequest::default()).1
+    };
     let text = shown("table-3", &[(&DECLARED.ranker, "bm25"), oracle]);
     assert!(text.contains("\nnot as in the paper: ranker = bm25 instead of jaccard\n"), "{text}");
     let of_metric = |metric| {

@@ -9,7 +9,7 @@ use repoformer_core::metrics::Metric;
 use repoformer_core::postprocess::Postprocess;
 use repoformer_core::repository::Shard;
 use repoformer_evaluate::label::{
-    JudgeSettings, JudgeSummary, JudgeTable, JudgedBy, LabelMetric, check_threshold,
+    JudgeSettings, JudgeSummary, JudgeTable, LabelCriterion, LabelMetric, check_threshold,
     usual_postprocess,
 };
 use repoformer_evaluate::score::Scoring;
@@ -95,20 +95,20 @@ pub(super) fn run_with(args: &LabelJudgeArgs, settings: &Settings) -> Result<()>
         (&DECLARED.postprocess, args.postprocess.as_deref()),
     ]);
     warn_of_some_departures(settings, &departures);
-    let by = JudgedBy::new(args.metric(settings)?, exec)?;
+    let by = LabelCriterion::new(args.metric(settings)?, exec)?;
     let postprocess: Postprocess = match (&args.postprocess, settings.postprocess.get()) {
         (Some(steps), _) => steps.parse()?,
         (None, Some(postprocess)) => postprocess.clone(),
         (None, None) => usual_postprocess([&args.base, &args.rag])?,
     };
     match by {
-        JudgedBy::Likelihood if args.postprocess.is_some() => {
+        LabelCriterion::Likelihood if args.postprocess.is_some() => {
             return fail(
                 "--postprocess cuts predictions, and --metric likelihood has none",
                 "leave it out",
             );
         }
-        JudgedBy::Similarity(metric) => {
+        LabelCriterion::Similarity(metric) => {
             let scoring = Scoring { metrics: vec![metric], postprocess: postprocess.clone() };
             [&args.base, &args.rag]
                 .into_iter()

@@ -7,7 +7,7 @@ use repoformer_core::policy::model::{LearnedPolicy, PolicyModel};
 use repoformer_core::policy::{Policy, Threshold};
 use repoformer_pipeline::Experiment;
 use repoformer_serve::{DECIDING, DecisionPolicy};
-use repoformer_study::chosen::Chosen;
+use repoformer_study::chosen::ThresholdPolicy;
 use repoformer_study::settings::PolicyName;
 
 use crate::output::fail;
@@ -18,11 +18,11 @@ pub(super) fn chosen_policy(settings: &Settings) -> Result<DecisionPolicy> {
     // Those of a profile are for comparisons.
     let always = PolicyName { policy: Policy::Always, threshold: None };
     let chosen = match settings.policy.own().map_or(&[][..], Vec::as_slice) {
-        [] => Chosen::new(&always, false)?,
-        [one] => Chosen::new(one, false)?,
+        [] => ThresholdPolicy::new(&always, false)?,
+        [one] => ThresholdPolicy::new(one, false)?,
         _ => return fail("serve decides by one policy", "give --policy once"),
     };
-    let Chosen { policy, threshold, name } = chosen;
+    let ThresholdPolicy { policy, threshold, name } = chosen;
     let Threshold::Above(threshold) = threshold else {
         return fail(
             format!("policy '{name}': a share of requests that are still to come is not known"),

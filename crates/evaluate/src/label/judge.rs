@@ -19,7 +19,7 @@ use repoformer_text::message::UserChoice;
 use rustc_hash::FxHashMap;
 
 use super::likelihoods::{Likelihood, likelihoods};
-use super::settings::{JudgeSettings, JudgedBy, check_threshold};
+use super::settings::{JudgeSettings, LabelCriterion, check_threshold};
 use super::signals::{entropies, probabilities, signals};
 use super::summary::{EmitLabel, JudgeSummary, MissingCompletion};
 use crate::executed::{self, Executed};
@@ -118,7 +118,7 @@ impl<'a> JudgeInputs<'a> {
         let path = path.to_owned();
         let tasks = TaskSet::with_marks(path, tasks, marks);
         let (model, asks_anew) = check_origins(judging)?;
-        let is_likelihood = judging.by == JudgedBy::Likelihood;
+        let is_likelihood = judging.by == LabelCriterion::Likelihood;
         let likely = match is_likelihood {
             true => Some([
                 likelihoods(judging.base, &tasks, problems, warnings)?,
@@ -177,7 +177,7 @@ impl<'a> JudgeInputs<'a> {
             judging,
             are_bodies: are_function_bodies(&whole),
             metric: match judging.by {
-                JudgedBy::Similarity(metric) => metric,
+                LabelCriterion::Similarity(metric) => metric,
                 _ => Scoring::of(&whole, &[]).first(),
             },
             passed: passed(judging, &tasks, warnings)?,
@@ -342,8 +342,8 @@ impl<'a> JudgeInputs<'a> {
 
     fn metric_name(&self) -> &'static str {
         match self.judging.by {
-            JudgedBy::Tests(_) => PASS,
-            JudgedBy::Likelihood => LIKELIHOOD,
+            LabelCriterion::Tests(_) => PASS,
+            LabelCriterion::Likelihood => LIKELIHOOD,
             _ => self.metric.name(),
         }
     }
@@ -450,7 +450,7 @@ fn passed(
     tasks: &TaskSet,
     warnings: &mut Vec<String>,
 ) -> Result<Option<[BTreeMap<usize, Executed>; 2]>> {
-    let JudgedBy::Tests(results) = judging.by else {
+    let LabelCriterion::Tests(results) = judging.by else {
         return Ok(None);
     };
     let mut all = Vec::new();

@@ -9,6 +9,8 @@ mod summary;
 
 pub use judge::{judge, judge_one};
 pub use lengths::JudgeTable;
-pub use settings::{JudgeSettings, JudgedBy, LabelMetric, check_threshold, usual_postprocess};
+pub use settings::{
+    JudgeSettings, LabelCriterion, LabelMetric, check_threshold, usual_postprocess,
+};
 pub use signals::{ReadSignals, entropies, probabilities, signals};
 pub use summary::{JudgeSummary, LengthCounts, MissingCompletion};

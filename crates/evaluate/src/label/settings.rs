@@ -41,7 +41,7 @@ impl FromStr for LabelMetric {
 
 /// What decides whether retrieval helps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum JudgedBy<'a> {
+pub enum LabelCriterion<'a> {
     /// The edit similarity of the usual metric of these tasks.
     Usual,
     /// The edit similarity of a metric.
@@ -53,7 +53,7 @@ pub enum JudgedBy<'a> {
     Likelihood,
 }
 
-impl<'a> JudgedBy<'a> {
+impl<'a> LabelCriterion<'a> {
     /// Judgement by a metric; `results` are the unit-test results of the predictions without and with retrieval, each a path and
     /// the name of its predictions there.
     ///
@@ -97,7 +97,7 @@ pub struct JudgeSettings<'a> {
     /// Name of the model, if the predictions do not have it.
     pub model: Option<&'a str>,
     /// Decides whether retrieval helps.
-    pub by: JudgedBy<'a>,
+    pub by: LabelCriterion<'a>,
     /// Cut of the predictions before the metric.
     pub postprocess: &'a Postprocess,
     /// Threshold that the gain must exceed.
@@ -141,16 +141,16 @@ mod tests {
     fn a_metric_and_its_inputs_belong_together() {
         let results = |name| Some((Path::new("results.jsonl"), name));
         let both = [results("none"), results("rg1")];
-        let tests = JudgedBy::new(LabelMetric::Pass, both).unwrap();
-        assert_eq!(tests, JudgedBy::Tests(both.map(Option::unwrap)));
-        let lacking = JudgedBy::new(LabelMetric::Pass, [both[0], None]).unwrap_err();
+        let tests = LabelCriterion::new(LabelMetric::Pass, both).unwrap();
+        assert_eq!(tests, LabelCriterion::Tests(both.map(Option::unwrap)));
+        let lacking = LabelCriterion::new(LabelMetric::Pass, [both[0], None]).unwrap_err();
         assert_eq!(lacking.to_string(), "metric pass needs the test results of both predictions");
         for metric in [LabelMetric::Usual, LabelMetric::Likelihood] {
-            let needless = JudgedBy::new(metric, [None, both[1]]).unwrap_err();
+            let needless = LabelCriterion::new(metric, [None, both[1]]).unwrap_err();
             assert!(needless.to_string().contains("for metric pass alone"), "{needless}");
         }
         let likelihood = "likelihood".parse().unwrap();
-        assert_eq!(JudgedBy::new(likelihood, [None; 2]).unwrap(), JudgedBy::Likelihood);
+        assert_eq!(LabelCriterion::new(likelihood, [None; 2]).unwrap(), LabelCriterion::Likelihood);
         assert_eq!("pass".parse(), Ok(LabelMetric::Pass));
         assert_eq!("repocoder".parse(), Ok(LabelMetric::Similarity(Metric::RepoCoder)));
         assert!("passes".parse::<LabelMetric>().is_err());

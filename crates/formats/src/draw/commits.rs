@@ -91,7 +91,7 @@ impl<'a> CommitSampling<'a> {
     pub fn draw(&mut self, history: &History, path: &Path) -> Result<HistoryTasks> {
         let Self { since, sampling, .. } = *self;
         let begin = self.drawn.tasks.len();
-        let (mut lines, mut room, mut problems) = (Vec::new(), Room::default(), Vec::new());
+        let (mut lines, mut room, mut problems) = (Vec::new(), TreeBudget::default(), Vec::new());
         let take = |found: CommitTask| {
             if !room.take(&found.repository) {
                 // It counts, so that drawing ends where every tree is too large.
@@ -194,22 +194,22 @@ impl CommitTasks {
     }
 }
 
-/// Room for what is written for the tasks of one repository.
+/// TreeBudget for what is written for the tasks of one repository.
 #[derive(Debug)]
-struct Room {
+struct TreeBudget {
     files: usize,
     bytes: u64,
     /// Number of tasks that were refused.
     refused: usize,
 }
 
-impl Default for Room {
+impl Default for TreeBudget {
     fn default() -> Self {
         Self { files: MOST_WRITTEN_FILES, bytes: MOST_WRITTEN_BYTES, refused: 0 }
     }
 }
 
-impl Room {
+impl TreeBudget {
     /// Whether there is room for a task's tree, which is then taken.
     fn take(&mut self, tree: &Repository) -> bool {
         let bytes = tree.files.iter().map(|file| file.text.len() as u64).sum();
@@ -227,7 +227,7 @@ fn problem(path: &Path, reason: impl Into<Message>) -> Error {
 }
 
 /// Problems of the commits of a repository that are left out.
-fn left_out(path: &Path, oversize: &[OversizeCommit], room: &Room) -> Vec<Error> {
+fn left_out(path: &Path, oversize: &[OversizeCommit], room: &TreeBudget) -> Vec<Error> {
     let of_commit = |commit: &OversizeCommit| problem(path, format!("left out: {commit}"));
     let mut problems: Vec<Error> = oversize.iter().map(of_commit).collect();
     if room.refused > 0 {
@@ -247,15 +247,15 @@ fn left_out(path: &Path, oversize: &[OversizeCommit], room: &Room) -> Vec<Error>
 
 /// Files of a task's repository that could not be written.
 #[derive(Default)]
-struct Skipped {
+struct SkippedFiles {
     files: Vec<Error>,
     /// True if the task's own file is one of them. Then no other file was written.
     has_target: bool,
 }
 
 /// Writes the repository of a task, the task's own file first.
-fn write(found: &CommitTask, folders: &mut Folders) -> Result<Skipped> {
-    let mut skipped = Skipped::default();
+fn write(found: &CommitTask, folders: &mut Folders) -> Result<SkippedFiles> {
+    let mut skipped = SkippedFiles::default();
     let name = &found.repository.name;
     let is_own = |file: &&SourceFile| file.path == found.task.path;
     let files = &found.repository.files;
@@ -351,7 +351,7 @@ mod tests {
             };
             Repository { name: String::new(), files: sizes.iter().map(file).collect() }
         };
-        let mut room = Room { files: 3, bytes: 10, refused: 0 };
+        let mut room = TreeBudget { files: 3, bytes: 10, refused: 0 };
         let taken = [&[4, 5][..], &[1, 0], &[2], &[1]].map(|sizes| room.take(&tree(sizes)));
         assert_eq!((taken, room.refused), ([true, false, false, true], 2));
         let problems = left_out(Path::new("r"), &[], &room);

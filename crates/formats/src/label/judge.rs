@@ -5,7 +5,7 @@ use std::path::Path;
 
 use repoformer_core::repository::Shard;
 use repoformer_evaluate::conditions::common;
-use repoformer_evaluate::label::{JudgeSettings, JudgeSummary, JudgedBy, judge};
+use repoformer_evaluate::label::{JudgeSettings, JudgeSummary, LabelCriterion, judge};
 use repoformer_store::error::{Error, Result};
 use repoformer_store::manifest::{Manifest, write_beside};
 use repoformer_text::message;
@@ -95,7 +95,7 @@ impl<'a> InstanceJudgement<'a> {
                 "the errors above say why",
             ));
         }
-        if self.settings.by == JudgedBy::Likelihood {
+        if self.settings.by == LabelCriterion::Likelihood {
             return Err(Error::refused(
                 format!(
                     "{instances}: no instance has both a likelihood without and one with retrieval"
@@ -126,14 +126,14 @@ impl<'a> InstanceJudgement<'a> {
         if !summary.gains.is_empty() {
             manifest.setting("metric", summary.metric.to_string());
         }
-        if settings.by != JudgedBy::Likelihood {
+        if settings.by != LabelCriterion::Likelihood {
             manifest.setting("postprocess", settings.postprocess.to_string());
         }
         manifest.setting("threshold", settings.threshold);
         manifest.count("instances", summary.gains.len());
         manifest.setting("model", settings.model.map(str::to_owned));
         let results = match settings.by {
-            JudgedBy::Tests(results) => results.map(|(path, _)| Some(path)),
+            LabelCriterion::Tests(results) => results.map(|(path, _)| Some(path)),
             _ => [None, None],
         };
         let inputs = [
@@ -247,7 +247,7 @@ mod tests {
                 probabilities: self.probabilities.as_deref(),
                 samples: None,
                 model: None,
-                by: JudgedBy::Usual,
+                by: LabelCriterion::Usual,
                 postprocess: &self.postprocess,
                 threshold: 0.0,
                 shard: Shard::WHOLE,

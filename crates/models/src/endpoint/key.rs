@@ -230,7 +230,7 @@ impl Key {
     }
 
     fn is_spelled_within(&self, answer: &Value) -> bool {
-        let mut spelled = Spelled::default();
+        let mut spelled = Spelling::default();
         spelled.add(answer);
         let apart = " ".repeat(FAR);
         matches!(self.masked_text(&(spelled.values + &apart + &spelled.names)), Cow::Owned(_))
@@ -435,14 +435,14 @@ impl Key {
 
 /// What an answer's texts and numbers spell one after another, and what its names spell.
 #[derive(Default)]
-struct Spelled {
+struct Spelling {
     values: String,
     names: String,
     /// Whether the last value is a number that no character has: of an embedding, most are.
     is_behind_none: bool,
 }
 
-impl Spelled {
+impl Spelling {
     /// Bytes of the beginning and the end of a text, which may go on in another one.
     const END: usize = 64;
 

@@ -29,21 +29,21 @@ const ALWAYS: u64 = 64 << 20;
 /// Bytes that stand for a value, beyond those of its text.
 const OF_VALUE: u64 = 8;
 
-type Outcome<T> = Result<T, Unreadable>;
+type Outcome<T> = Result<T, RowError>;
 
 /// Why a table cannot be read.
-enum Unreadable {
+enum RowError {
     Package(ParquetError),
     Own(String),
 }
 
-impl From<ParquetError> for Unreadable {
+impl From<ParquetError> for RowError {
     fn from(error: ParquetError) -> Self {
         Self::Package(error)
     }
 }
 
-impl Display for Unreadable {
+impl Display for RowError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Package(error) => error.fmt(f),
@@ -148,12 +148,12 @@ impl ParquetRows {
 
 const DAMAGED: &str = "it is damaged";
 
-fn damaged() -> Unreadable {
-    Unreadable::Own(DAMAGED.into())
+fn damaged() -> RowError {
+    RowError::Own(DAMAGED.into())
 }
 
-fn unknown(column: &str) -> Unreadable {
-    Unreadable::Own(format!("unknown type of column '{column}'"))
+fn unknown(column: &str) -> RowError {
+    RowError::Own(format!("unknown type of column '{column}'"))
 }
 
 fn unreadable(path: &Path, error: impl Display) -> Error {
@@ -292,7 +292,7 @@ where
         let levels = (Some(&mut self.definition), Some(&mut self.repetition));
         let (rows, _, _) = self.reader.read_records(1, levels.0, levels.1, &mut self.values)?;
         if rows != 1 {
-            return Err(Unreadable::Own("a column ends early".into()));
+            return Err(RowError::Own("a column ends early".into()));
         }
         let present = self.leaf.max_def_level();
         let mut values = self.values.drain(..);
@@ -303,7 +303,7 @@ where
                 let reason = format!(
                     "its values have more than {MOST_TIMES} times its size, as no table's do"
                 );
-                Unreadable::Own(reason)
+                RowError::Own(reason)
             })?;
             match cell {
                 Some(cell) => {

@@ -16,7 +16,7 @@ pub use panel::Panel;
 use repoformer_text::message;
 use repoformer_text::message::UserChoice;
 pub use sizes::{Sizes, sizes};
-pub use table::{FilledTable, Measured, PaperTable};
+pub use table::{FilledTable, MeasuredRow, PaperTable};
 pub use tasks::{Tasks, tasks_of};
 pub use walk::{TwoRequests, walk};
 

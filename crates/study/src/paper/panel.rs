@@ -14,10 +14,10 @@ use repoformer_text::message;
 use super::tasks::{Tasks, tasks_of};
 use crate::experiments::experiment_like;
 use crate::fail;
-use crate::judged::{Judged, JudgedPolicy};
+use crate::judged::{JudgedPolicy, JudgedTasks};
 use crate::settings::{DECLARED, OtherModel, Settings};
 
-/// Judged tasks of one file, by one model, ranker and right context.
+/// JudgedTasks tasks of one file, by one model, ranker and right context.
 pub struct Panel {
     pub(crate) tasks: Tasks,
     /// Name of the task file.
@@ -28,7 +28,7 @@ pub struct Panel {
     /// Whether prompts hold the right context.
     pub(crate) has_right: bool,
     pub(crate) model: String,
-    pub(crate) judged: Judged,
+    pub(crate) judged: JudgedTasks,
     /// Completions of these tasks by other models, in the same order.
     pub(crate) beside: Vec<(String, Vec<Example>)>,
     pub(crate) measure: Measure,
@@ -45,7 +45,7 @@ impl Panel {
         experiment: &Experiment,
         settings: &Settings,
         completion: &Completion,
-        judged: Judged,
+        judged: JudgedTasks,
         metric: String,
     ) -> Result<Self> {
         Ok(Self {
@@ -141,7 +141,7 @@ fn beside(
     experiment: &Experiment,
     settings: &Settings,
     completion: &Completion,
-    judged: &Judged,
+    judged: &JudgedTasks,
 ) -> Result<Vec<(String, Vec<Example>)>> {
     let mut all = Vec::new();
     for text in settings.beside.iter() {

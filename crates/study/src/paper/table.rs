@@ -94,7 +94,7 @@ impl PaperRow {
 
 /// Numbers of a run for one benchmark and one mode or policy.
 #[derive(Debug)]
-pub struct Measured {
+pub struct MeasuredRow {
     /// Name of the run's benchmark.
     pub benchmark: String,
     /// The paper's tasks that these are, or stand for.
@@ -246,9 +246,13 @@ impl PaperTable {
     ///
     /// # Errors
     /// Two results belong into one cell.
-    pub fn filled_with(self, measured: Vec<Measured>, settings: &Settings) -> Result<FilledTable> {
+    pub fn filled_with(
+        self,
+        measured: Vec<MeasuredRow>,
+        settings: &Settings,
+    ) -> Result<FilledTable> {
         let cell =
-            |one: &Measured| (one.model.clone(), policy(&one.mode).to_owned(), one.tasks.head());
+            |one: &MeasuredRow| (one.model.clone(), policy(&one.mode).to_owned(), one.tasks.head());
         for (place, one) in measured.iter().enumerate() {
             if let Some(twin) = measured[..place].iter().find(|other| cell(other) == cell(one)) {
                 let (_, policy, head) = cell(one);
@@ -272,7 +276,7 @@ impl PaperTable {
     }
 
     /// Model and policy of each row: all of the paper's policies first, even if this run lacks them.
-    fn lines<'m>(&self, measured: &'m [Measured]) -> Vec<(&'m str, String)> {
+    fn lines<'m>(&self, measured: &'m [MeasuredRow]) -> Vec<(&'m str, String)> {
         let mut lines: Vec<(&str, String)> = Vec::new();
         for one in measured {
             let line = (one.model.as_str(), policy(&one.mode).to_owned());
@@ -282,7 +286,7 @@ impl PaperTable {
         }
         let model = measured.first().map(|one| one.model.as_str());
         for row in self.rows.iter().filter(|row| row.model == self.model) {
-            let is_it = |one: &Measured| row.is_of(policy(&one.mode));
+            let is_it = |one: &MeasuredRow| row.is_of(policy(&one.mode));
             if let Some(line) = model.map(|model| (model, row.policy()))
                 && !lines.contains(&line)
                 && !measured.iter().any(is_it)
@@ -300,16 +304,16 @@ impl PaperTable {
     }
 
     fn measured<'m>(
-        measured: &'m [Measured],
+        measured: &'m [MeasuredRow],
         (model, of): (&str, &str),
         tasks: &Tasks,
-    ) -> Option<&'m Measured> {
+    ) -> Option<&'m MeasuredRow> {
         measured
             .iter()
             .find(|one| one.model == model && policy(&one.mode) == of && one.tasks == *tasks)
     }
 
-    fn filled(&self, measured: &[Measured]) -> Table {
+    fn filled(&self, measured: &[MeasuredRow]) -> Table {
         let all = self.tasks();
         let mut head = vec!["model".to_owned(), "policy".to_owned()];
         for tasks in &all {
@@ -334,7 +338,7 @@ impl PaperTable {
 
     fn records(
         &self,
-        measured: &[Measured],
+        measured: &[MeasuredRow],
         departures: &[Departure],
     ) -> impl Iterator<Item = Value> + use<> {
         let mut records = Vec::new();
@@ -367,7 +371,7 @@ impl PaperTable {
 #[derive(Debug)]
 pub struct FilledTable {
     table: PaperTable,
-    measured: Vec<Measured>,
+    measured: Vec<MeasuredRow>,
     /// Settings that differ from the paper's.
     departures: Vec<Departure>,
     /// The model, or the file, of dense vectors.
@@ -447,7 +451,7 @@ mod tests {
     #[test]
     fn the_papers_numbers_stand_beside_the_runs() {
         let table = PaperTable::open("table-2", Some("Repoformer-3B")).unwrap();
-        let measured = vec![Measured {
+        let measured = vec![MeasuredRow {
             benchmark: "line".into(),
             tasks: Tasks::of("line.jsonl".as_ref(), Language::Python, None, None),
             model: "mine".into(),

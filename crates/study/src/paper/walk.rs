@@ -13,14 +13,14 @@ use repoformer_text::message;
 use serde_json::{Value, json};
 
 use crate::fail;
-use crate::judged::Judged;
+use crate::judged::JudgedTasks;
 use crate::settings::DECLARED;
 
 /// Lines of a context that are shown.
 const SHOWN: usize = 3;
 
 /// The request that gains most where the policy retrieves, and of those where it does not one that is right without retrieval.
-pub fn walk(experiment: &Experiment, model: &str, judged: &Judged) -> Result<TwoRequests> {
+pub fn walk(experiment: &Experiment, model: &str, judged: &JudgedTasks) -> Result<TwoRequests> {
     let Some(policy) = judged.deciding() else {
         return fail(
             "figure-1 shows decisions, and no policy could decide",

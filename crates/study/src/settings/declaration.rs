@@ -17,9 +17,9 @@ pub fn variable(key: &str) -> String {
 
 /// Settings that one source gives, and their values as text.
 #[derive(Debug, Clone, Default)]
-pub struct Given(Vec<(&'static Setting, Vec<String>)>);
+pub struct SettingTexts(Vec<(&'static Setting, Vec<String>)>);
 
-impl Given {
+impl SettingTexts {
     /// Adds a setting with its values.
     pub fn insert(&mut self, setting: &'static Setting, texts: Vec<String>) {
         self.0.retain(|(one, _)| *one != setting);
@@ -42,7 +42,7 @@ impl Given {
     }
 }
 
-impl FromIterator<(&'static Setting, Vec<String>)> for Given {
+impl FromIterator<(&'static Setting, Vec<String>)> for SettingTexts {
     fn from_iter<I: IntoIterator<Item = (&'static Setting, Vec<String>)>>(given: I) -> Self {
         Self(given.into_iter().collect())
     }
@@ -52,7 +52,7 @@ impl FromIterator<(&'static Setting, Vec<String>)> for Given {
 #[derive(Debug, Clone, Default)]
 pub struct Invocation {
     /// The settings that stand on the command line.
-    pub given: Given,
+    pub given: SettingTexts,
     /// Whether it scores predictions.
     pub scores: bool,
     /// Whether it completes prompts.

@@ -1,4 +1,4 @@
-//! Chosen settings that contradict the profile of a paper.
+//! ThresholdPolicy settings that contradict the profile of a paper.
 
 use std::fmt;
 
@@ -65,7 +65,7 @@ impl Settings {
         self.paper_profile.as_ref().map(|profile| profile.paper)
     }
 
-    /// Chosen settings that contradict the paper's profile in force. Settings whose several values are compared with each other,
+    /// ThresholdPolicy settings that contradict the paper's profile in force. Settings whose several values are compared with each other,
     /// such as rankers, are no contradiction.
     pub fn departures(&self) -> Vec<Departure> {
         self.entries().into_iter().filter_map(|entry| self.departure(entry)).collect()

@@ -8,8 +8,8 @@ mod sources;
 mod value;
 
 pub use declaration::{
-    Allowed, Arity, Completable, Given, Group, Invocation, OtherNames, Setting, expected_whole,
-    variable,
+    Allowed, Arity, Completable, Group, Invocation, OtherNames, Setting, SettingTexts,
+    expected_whole, variable,
 };
 pub use declared::{
     BUNDLED, BundledProfile, DECLARED, Declarations, KEY_VARIABLES, Paper, SETTINGS, SettingValues,

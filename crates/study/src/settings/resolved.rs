@@ -11,7 +11,7 @@ use repoformer_store::files;
 use repoformer_text::message;
 use repoformer_text::visible::is_hidden;
 
-use super::declaration::{self, Given, Group, Invocation, Setting, variable};
+use super::declaration::{self, Group, Invocation, Setting, SettingTexts, variable};
 use super::declared::{BundledProfile, DECLARED, KEY_VARIABLES, Paper, SettingValues, bundled};
 use super::sources::{FOUND_BY_ITSELF, FileSettings, environment, parse, read_file, read_profile};
 use super::value::{FragmentUnit, SettingSource, SettingValue, StyleName, Vectorizer};
@@ -237,7 +237,7 @@ impl Settings {
         self.of_functions.put(setting, texts, source)
     }
 
-    fn put_all(&mut self, given: &Given, source: &SettingSource) -> Result<()> {
+    fn put_all(&mut self, given: &SettingTexts, source: &SettingSource) -> Result<()> {
         given.iter().try_for_each(|(setting, texts)| self.put(setting, texts, source))
     }
 

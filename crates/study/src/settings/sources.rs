@@ -9,7 +9,7 @@ use repoformer_text::message;
 use repoformer_text::message::{Message, UserChoice};
 use repoformer_text::names::{did_you_mean, nearest};
 
-use super::declaration::{Allowed, Given, Group, PREFIX, Setting, variable};
+use super::declaration::{Allowed, Group, PREFIX, Setting, SettingTexts, variable};
 use super::declared::{DECLARED, SETTINGS, bundled, declared, profiles};
 use crate::fail;
 
@@ -29,9 +29,9 @@ const OTHER_VARIABLES: [&str; 13] = [
 /// Contents of a file of settings.
 #[derive(Debug, Default)]
 pub(super) struct FileSettings {
-    pub(super) all: Given,
+    pub(super) all: SettingTexts,
     /// Its section `[function]`.
-    pub(super) of_functions: Given,
+    pub(super) of_functions: SettingTexts,
 }
 
 /// Refuses environment variables that look like settings and are none.
@@ -40,8 +40,8 @@ pub fn check_environment() -> Result<()> {
 }
 
 /// The settings that the environment holds.
-pub(super) fn environment() -> Result<Given> {
-    let mut found = Given::default();
+pub(super) fn environment() -> Result<SettingTexts> {
+    let mut found = SettingTexts::default();
     for (name, value) in std::env::vars_os() {
         let (name, value) = (name.to_string_lossy(), value.to_string_lossy());
         let Some(rest) = name.strip_prefix(PREFIX) else {
@@ -121,7 +121,7 @@ pub(super) fn parse(text: &str, name: &str) -> Result<FileSettings> {
     let of_functions = match table.remove(FUNCTIONS) {
         Some(toml::Value::Table(section)) => given(&section, name)?,
         Some(_) => bail!("{name}: {FUNCTIONS} must be a section, [{FUNCTIONS}]"),
-        None => Given::default(),
+        None => SettingTexts::default(),
     };
     let is_of_all = |setting: &&Setting| {
         setting.group == Group::DataSet
@@ -141,8 +141,8 @@ pub(super) fn parse(text: &str, name: &str) -> Result<FileSettings> {
 const FUNCTIONS: &str = "function";
 
 /// The settings of a table.
-fn given(table: &toml::Table, name: &str) -> Result<Given> {
-    let mut found = Given::default();
+fn given(table: &toml::Table, name: &str) -> Result<SettingTexts> {
+    let mut found = SettingTexts::default();
     for (key, value) in table {
         let Some(setting) = declared(key).filter(|setting| setting.in_files) else {
             let known = SETTINGS.iter().filter(|setting| setting.in_files);
