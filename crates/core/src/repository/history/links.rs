@@ -70,6 +70,53 @@ fn names_back(git: &Git, git_dir: &Path, root: &Path) -> bool {
         || of_submodule.is_ok_and(|tree| is_at(&git_dir.join(tree.trim_end_matches('\n')), root))
 }
 
+/// Checks that git can open what lies in the folders that a repository in the folder `root` names as git's: a named pipe would hold it up
+/// for ever, a device may do anything.
+///
+/// # Errors
+/// There is something else than files and folders, which is named.
+pub(super) fn check_kinds(dir: &Path, root: &Path) -> Result<()> {
+    let is_there = |name: &str| root.join(name).symlink_metadata().is_ok();
+    let mut folders = match (is_there(".git"), is_there("HEAD")) {
+        (true, _) => vec![root.join(".git")],
+        (false, true) => vec![root.to_owned()],
+        (false, false) => return Ok(()),
+    };
+    let mut seen = BTreeSet::new();
+    while let Some(path) = folders.pop() {
+        let kind = match path.metadata() {
+            Ok(metadata) => metadata.file_type(),
+            Err(_) => continue, // git cannot open it either
+        };
+        if !kind.is_file() && !kind.is_dir() {
+            let name = path.strip_prefix(root).unwrap_or(&path).display();
+            let reason = format!("{name} is neither a file nor a folder; remove it");
+            return Err(Error::Repository { path: dir.to_owned(), reason: reason.as_str().into() });
+        }
+        let Ok(target) = path.canonicalize() else { continue };
+        if !target.starts_with(root) || !seen.insert(target.clone()) {
+            continue;
+        }
+        if kind.is_dir() {
+            let entries = files::read_dir(&target).into_iter().flatten().flatten();
+            let others = entries.filter(|entry| !entry.file_type().is_ok_and(|it| it.is_file()));
+            folders.extend(others.map(|entry| entry.path()));
+            // Other folders of git's, which these files name.
+            folders.extend(["commondir", "info/alternates"].map(|name| target.join(name)));
+        } else if let Some(folder) = target.parent()
+            && [".git", "commondir", "alternates"].iter().any(|name| path.ends_with(name))
+        {
+            let text = files::read(&target).unwrap_or_default();
+            let text = String::from_utf8_lossy(&text);
+            let folder =
+                if path.ends_with("info/alternates") { folder.join("..") } else { folder.into() };
+            let named = text.lines().map(|line| line.strip_prefix("gitdir: ").unwrap_or(line));
+            folders.extend(named.map(|named| folder.join(named)));
+        }
+    }
+    Ok(())
+}
+
 /// Walk over what holds a history.
 struct Walk<'r> {
     /// Folders that it may be in.

@@ -90,6 +90,7 @@ impl History {
             |reason: String| Error::Repository { path: dir.to_owned(), reason: reason.into() };
         let git = Git::new(dir);
         let whole = dir.canonicalize().map_err(|e| Error::reading(dir, "open this folder", e))?;
+        links::check_kinds(dir, &whole)?;
         let is_inside = git.text(&["rev-parse", "--is-inside-git-dir"])?.trim_end() == "true";
         let root = if is_inside { "--absolute-git-dir" } else { "--show-toplevel" };
         let root = git.text(&["rev-parse", root])?;

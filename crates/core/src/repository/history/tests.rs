@@ -44,6 +44,33 @@ fn run(dir: &Path, date: &str, arguments: &[&str]) -> String {
 const OLD: &str = "2023-12-31T23:59:59Z";
 const NEW: &str = "2024-01-01T00:00:00Z";
 
+/// A named pipe is opened by nobody else: git would wait for ever.
+#[test]
+fn what_is_neither_file_nor_folder_is_named_before_git_opens_it() {
+    let file: Files<'_> = &[("a.py", Some("x = 1\n"))];
+    for name in [
+        "HEAD", "config", "index", "packed-refs", "shallow", "commondir", "refs/heads/x",
+        "objects/pack/x.idx",
+    ] {
+        let (_guard, dir) = made(&[(OLD, file)]);
+        let path = dir.join(".git").join(name);
+        let _ = fs::remove_file(&path);
+        assert!(Command::new("mkfifo").arg(&path).status().unwrap().success());
+        let error = History::open(&dir).map(drop).unwrap_err().to_string();
+        assert!(error.contains(&format!(".git/{name} is neither a file nor a folder")), "{error}");
+    }
+    // In a folder that a file names, as those of submodules do, and behind a link.
+    let (_guard, dir) = made(&[(OLD, file)]);
+    fs::rename(dir.join(".git"), dir.join("own")).unwrap();
+    fs::write(dir.join(".git"), "gitdir: own\n").unwrap();
+    History::open(&dir).unwrap();
+    fs::remove_file(dir.join("own/HEAD")).unwrap();
+    assert!(Command::new("mkfifo").arg(dir.join("pipe")).status().unwrap().success());
+    std::os::unix::fs::symlink("../pipe", dir.join("own/HEAD")).unwrap();
+    let error = History::open(&dir).map(drop).unwrap_err().to_string();
+    assert!(error.contains("own/HEAD is neither"), "{error}");
+}
+
 #[test]
 fn commits_since_a_day_and_what_they_changed() {
     let (_guard, dir) = made(&[
