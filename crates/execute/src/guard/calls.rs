@@ -141,11 +141,14 @@ const UNSEEN: &[i64] = &[
     libc::SYS_shmget,
     libc::SYS_msgget,
     libc::SYS_semget,
-    libc::SYS_vmsplice, // a pipe holds a whole large page for each part of one
     libc::SYS_landlock_create_ruleset,
     libc::SYS_landlock_add_rule,
     libc::SYS_landlock_restrict_self,
 ];
+
+/// Calls that put pages of a file or of memory into pipes and sockets, where each part of a page, however small, keeps the whole
+/// page: nothing counts pages of other files, and without a control group no page. Programs then read and write.
+const MOVES: [i64; 4] = [libc::SYS_splice, libc::SYS_tee, libc::SYS_vmsplice, libc::SYS_sendfile];
 
 /// Settings of a socket that let it hold more.
 const BUFFERS: [i32; 4] =
@@ -367,6 +370,8 @@ impl Filters {
         let mut newer = BTreeMap::from([(libc::SYS_clone3, Vec::new())]);
         // A folder of `/proc` names a process as well; programs then signal by its number.
         newer.insert(libc::SYS_pidfd_send_signal, Vec::new());
+        // The whole system has a fixed number of its requests.
+        newer.insert(libc::SYS_io_setup, Vec::new());
         let mut buffers = BTreeMap::new();
         if !guarded.counted {
             newer.extend(UNSEEN.iter().map(|&call| (call, Vec::new())));
@@ -384,11 +389,13 @@ impl Filters {
         };
         let settings =
             BTreeMap::from([(libc::SYS_setsockopt, settings().map_err(|e| failed(&e))?)]);
-        let attributes = ATTRIBUTES.map(|call| (call, Vec::new()));
+        let [attributes, moves] =
+            [ATTRIBUTES, MOVES].map(|calls| calls.map(|call| (call, Vec::new())));
         let mut filters = vec![
             build(refused, libc::EPERM)?,
             build(settings, libc::ENOPROTOOPT)?,
             build(attributes.into(), libc::EOPNOTSUPP)?,
+            build(moves.into(), libc::EINVAL)?,
             build(newer, libc::ENOSYS)?,
             build(sockets(families), libc::EAFNOSUPPORT)?,
             // Libraries that try MPTCP first (Go) then use TCP.
@@ -454,8 +461,9 @@ fn of_x32() -> impl Iterator<Item = i64> {
         libc::SYS_pidfd_send_signal,
         libc::SYS_fcntl,
         libc::SYS_close_range,
+        libc::SYS_io_setup,
     ];
-    let by_number = [OF_OTHERS, OF_PROCESS, UNSEEN, &ATTRIBUTES].concat();
+    let by_number = [OF_OTHERS, OF_PROCESS, UNSEEN, &ATTRIBUTES, &MOVES].concat();
     let numbers = REFUSED.iter().copied().chain(own).chain(by_argument).chain(by_number);
     numbers.chain(OF_USER.map(|(call, _)| call)).map(move |call| call | bit)
 }

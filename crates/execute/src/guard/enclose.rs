@@ -194,6 +194,10 @@ fn bound_watches() -> Result<(), Refusal> {
 /// A mount of the system.
 struct Mount {
     path: PathBuf,
+    /// Number of its file system.
+    device: Vec<u8>,
+    /// Part of the file system that it shows.
+    root: PathBuf,
     /// Flags that a user namespace must not change.
     kept: MsFlags,
     /// Whether it shows the system itself: its processes, devices, or the kernel's inner parts.
@@ -214,11 +218,12 @@ fn mounts() -> io::Result<Vec<Mount>> {
     Ok(found)
 }
 
-/// Parses a line of `/proc/self/mountinfo` (proc_pid_mountinfo(5)): the fifth field is the path, the sixth its options; behind
-/// others and a hyphen comes the kind of file system.
+/// Parses a line of `/proc/self/mountinfo` (proc_pid_mountinfo(5)): the third to sixth fields are the file system's number, the part
+/// of it that is shown, the path, and the options; behind others and a hyphen comes the kind of file system.
 fn parse_mount(line: &[u8]) -> Option<Mount> {
-    let mut fields = line.split(|byte| *byte == b' ').skip(4);
-    let (path, options) = (fields.next()?, std::str::from_utf8(fields.next()?).ok()?);
+    let mut fields = line.split(|byte| *byte == b' ').skip(2);
+    let (device, root, path) = (fields.next()?, fields.next()?, fields.next()?);
+    let options = std::str::from_utf8(fields.next()?).ok()?;
     let mut kept = MsFlags::empty();
     let mut keeps_times = false;
     for option in options.split(',') {
@@ -234,7 +239,13 @@ fn parse_mount(line: &[u8]) -> Option<Mount> {
     }
     kept.set(MsFlags::MS_STRICTATIME, !keeps_times);
     let kind = fields.skip_while(|field| *field != b"-").nth(1)?;
-    Some(Mount { path: unescape(path).into(), kept, shows_system: OF_SYSTEM.contains(&kind) })
+    Some(Mount {
+        path: unescape(path).into(),
+        device: device.to_owned(),
+        root: unescape(root).into(),
+        kept,
+        shows_system: OF_SYSTEM.contains(&kind),
+    })
 }
 
 /// Replaces `\` and three octal digits, which stand for blanks, tabs, newlines and backslashes.
@@ -261,6 +272,19 @@ fn unescape(text: &[u8]) -> OsString {
 fn nearest<'m>(mounts: &'m [Mount], path: &Path) -> Option<&'m Mount> {
     let around = mounts.iter().filter(|mount| path.starts_with(&mount.path));
     around.max_by_key(|mount| mount.path.as_os_str().len())
+}
+
+/// Iterates over the paths by which other mounts of its file system show a file or folder.
+fn other_paths<'m>(mounts: &'m [Mount], path: &Path) -> impl Iterator<Item = PathBuf> + use<'m> {
+    let own = nearest(mounts, path);
+    let within = own.and_then(|own| Some(own.root.join(path.strip_prefix(&own.path).ok()?)));
+    let others = mounts.iter().filter(move |mount| {
+        own.is_some_and(|own| own.path != mount.path && own.device == mount.device)
+    });
+    others.filter_map(move |mount| {
+        let rest = within.as_ref()?.strip_prefix(&mount.root).ok()?;
+        Some(mount.path.components().chain(rest.components()).collect())
+    })
 }
 
 fn bind(from: &Path, to: &Path, more: MsFlags) -> nix::Result<()> {
@@ -398,10 +422,15 @@ fn layers(order: &RunOrder, mounts: &[Mount], view: &mut View) -> Result<(), Ref
             && mount.path != Path::new("/sys")
     });
     let of_system = of_system.map(|mount| whole(mount.path.clone()));
-    for (number, hidden) in order.hidden.iter().cloned().chain(secrets).chain(of_system).enumerate()
-    {
+    let mut all: Vec<Hidden> =
+        order.hidden.iter().cloned().chain(secrets).chain(of_system).collect();
+    let others = all.iter().filter(|hidden| hidden.kept.is_empty());
+    let others = others.flat_map(|hidden| other_paths(mounts, &hidden.path));
+    let others = others.filter(|path| !order.folder.starts_with(path)).map(whole);
+    all.extend(others.collect::<Vec<_>>());
+    for (number, hidden) in all.iter().enumerate() {
         let place = format!("/dev/hidden/{number}");
-        hide(&hidden, &stage.join("null"), &place)
+        hide(hidden, &stage.join("null"), &place)
             .map_err(at(&hidden.path.display().to_string()))?;
     }
     fs::create_dir_all(&order.folder).map_err(at("the copy"))?;
@@ -681,6 +710,17 @@ mod tests {
         assert!(parse_mount(other).unwrap().shows_system);
         let strict = parse_mount(b"1 1 0:1 / / rw,noexec - tmpfs none rw").unwrap();
         assert_eq!(strict.kept, MsFlags::MS_NOEXEC | MsFlags::MS_STRICTATIME);
+        // A part of the first file system, shown elsewhere, and another one.
+        let part = parse_mount(b"1 1 0:1 /srv/a /mnt/part rw - tmpfs none rw").unwrap();
+        let apart = parse_mount(b"1 1 0:2 / /mnt/apart rw - tmpfs none rw").unwrap();
+        let mounts = [strict, part, apart];
+        let others =
+            |path: &str| -> Vec<PathBuf> { other_paths(&mounts, Path::new(path)).collect() };
+        assert_eq!(others("/srv/a/b/x"), [Path::new("/mnt/part/b/x")]);
+        assert_eq!(others("/mnt/part/x"), [Path::new("/srv/a/x")]);
+        assert_eq!(others("/srv/a"), [Path::new("/mnt/part")]);
+        assert!(others("/srv/b").is_empty() && others("/mnt/apart/x").is_empty());
+        let [strict, ..] = mounts;
         let mounts = [strict, mount];
         let of = |path: &str| nearest(&mounts, Path::new(path)).unwrap().path.clone();
         assert_eq!(of("/mnt/par ent/x"), Path::new("/mnt/par ent"));

@@ -39,6 +39,8 @@ pub(super) struct Usage {
 /// Memory of several processes, in bytes.
 #[derive(Debug, Default, Clone, Copy)]
 pub(super) struct Memory {
+    /// What no file backs and is in memory; a part of their own.
+    pub(super) anonymous: u64,
     /// Their own, the kernel's for them, and that of their sockets.
     own: u64,
     /// What they show of memory that may be shared and that no file on a disk backs.
@@ -67,7 +69,7 @@ impl Memory {
         let alive = processes.iter().filter(|process| process.is_alive());
         let (own, shared): (Vec<u64>, Vec<u64>) = alive.filter_map(of_process).unzip();
         let less = |all: u64, twice: Vec<u64>| all.saturating_sub(twice.into_iter().sum());
-        Self { own: less(self.own, own), shared: less(self.shared, shared), files: self.files }
+        Self { own: less(self.own, own), shared: less(self.shared, shared), ..self }
     }
 }
 
@@ -286,8 +288,9 @@ pub(super) fn usage(processes: &[Process], own_network: bool) -> io::Result<Usag
         let status = process.status()?;
         memory.shared += kilobytes(&status, SHARED);
         memory.files += room_for_files(&status) * (FILE + PIPE / 2);
-        let own = OTHER.iter().chain([&RESIDENT]).map(|name| kilobytes(&status, name));
-        memory.own += own.sum::<u64>();
+        let anonymous = kilobytes(&status, RESIDENT);
+        memory.anonymous += anonymous;
+        memory.own += anonymous + OTHER.map(|name| kilobytes(&status, name)).iter().sum::<u64>();
     }
     Ok(Usage { cpu_seconds: cpu_ticks as f64 / ticks as f64, memory })
 }
@@ -340,14 +343,45 @@ fn files_in(list: &str, pipes: &mut FxHashSet<(u64, u64)>) -> Option<u64> {
     Some(found)
 }
 
-/// Bytes that the kernel of the whole system holds for itself and cannot give back.
-///
-/// # Errors
-/// They cannot be read.
-pub(super) fn of_kernel() -> io::Result<u64> {
-    const PARTS: [&str; 3] = ["SUnreclaim:", "VmallocUsed:", "Percpu:"];
-    let text = fs::read_to_string("/proc/meminfo")?;
-    Ok(PARTS.iter().map(|name| kilobytes(&text, name)).sum())
+/// Bytes of memory that the whole system cannot give back.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct SystemMemory {
+    /// The kernel's own.
+    pub(super) kernel: u64,
+    /// That of processes which no file backs.
+    pub(super) anonymous: u64,
+}
+
+impl SystemMemory {
+    /// Reads how much there is now.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub(super) fn now() -> io::Result<Self> {
+        const KERNEL: [&str; 3] = ["SUnreclaim:", "VmallocUsed:", "Percpu:"];
+        let text = fs::read_to_string("/proc/meminfo")?;
+        let kernel = KERNEL.iter().map(|name| kilobytes(&text, name)).sum();
+        Ok(Self { kernel, anonymous: kilobytes(&text, "AnonPages:") })
+    }
+}
+
+/// Whether one of the processes has a file open through which it may be reading the memory of another: as long as such a read
+/// lasts, the memory stays, though the other process has ended and no process shows it.
+pub(super) fn look_into_memory(processes: &[Process]) -> bool {
+    const FILES: [&str; 6] = ["clear_refs", "mem", "numa_maps", "pagemap", "smaps", "smaps_rollup"];
+    let is_of_memory = |file: fs::DirEntry| {
+        let target = fs::read_link(file.path()).unwrap_or_default();
+        let name = target.file_name().unwrap_or_default().to_string_lossy();
+        FILES.contains(&name.trim_end_matches(" (deleted)"))
+    };
+    let of_thread = |thread: fs::DirEntry| {
+        let files = fs::read_dir(thread.path().join("fd")).into_iter().flatten().flatten();
+        files.into_iter().any(is_of_memory)
+    };
+    processes.iter().filter(|process| process.is_alive()).any(|process| {
+        let threads = fs::read_dir(format!("/proc/{}/task", process.pid)).into_iter().flatten();
+        threads.flatten().any(of_thread)
+    })
 }
 
 /// Returns the bytes that the kernel may keep for lists which processes have open: the names of each folder, of which a layer

@@ -1,10 +1,10 @@
 //! Environment variables that code under test does not get.
 
 /// Parts of names.
-const PARTS: [&str; 16] = [
-    "TOKEN", "SECRET", "PASSWORD", "PASSWD", "PASSPHRASE", "CREDENTIAL", "APIKEY", "ACCESSKEY",
-    "PRIVATEKEY", "KEYFILE", "AUTHORIZATION", "SSHPASS", "AUTH_SOCK", "COOKIE", "PASSCODE",
-    "WEBHOOK",
+const PARTS: [&str; 19] = [
+    "TOKEN", "SECRET", "PASSWORD", "PASSWD", "PSWD", "OAUTH", "BEARER", "PASSPHRASE", "CREDENTIAL",
+    "APIKEY", "ACCESSKEY", "PRIVATEKEY", "KEYFILE", "AUTHORIZATION", "SSHPASS", "AUTH_SOCK",
+    "COOKIE", "PASSCODE", "WEBHOOK",
 ];
 /// Words of names, between `_`, `-` and `.`.
 const WORDS: [&str; 9] = ["KEY", "KEYS", "PASS", "PWD", "AUTH", "PIN", "OTP", "TOTP", "HMAC"];
@@ -17,17 +17,20 @@ const OTHER: [&str; 16] = [
     "HOTKEYS", "COMPASS", "BYPASS", "TRESPASS", "OVERPASS", "UNDERPASS", "SURPASS",
 ];
 /// Prefixes of keys, by issuer: GitHub, GitLab, Amazon, OpenAI and others, npm, Hugging Face, Slack, PyPI,
-/// Google, Docker, Groq, Vault, SendGrid, DigitalOcean, Atlassian; and JSON Web Tokens.
-const KEYS: [&str; 31] = [
-    "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "glpat-", "AKIA", "ASIA", "sk-", "sk_",
-    "rk_", "npm_", "hf_", "xoxb-", "xoxp-", "pypi-", "AIza", "ya29.", "dckr_pat_", "eyJ", "xapp-",
-    "xoxa-", "gsk_", "hvs.", "SG.", "dop_v1_", "doo_v1_", "glrt-", "ATATT", "ATCTT",
+/// Google, Docker, Groq, Vault, SendGrid, DigitalOcean, Atlassian, Stripe, Supabase, Linear, Databricks, Replicate, xAI, NVIDIA, Perplexity,
+/// Tavily, Shopify, Facebook, age; and JSON Web Tokens.
+const KEYS: [&str; 45] = [
+    "whsec_", "sbp_", "lin_api_", "dapi", "r8_", "xai-", "nvapi-", "pplx-", "tvly-", "shpat_",
+    "shpss_", "GOCSPX-", "EAAC", "AGE-SECRET-KEY-", "ghp_", "gho_", "ghu_", "ghs_", "ghr_",
+    "github_pat_", "glpat-", "AKIA", "ASIA", "sk-", "sk_", "rk_", "npm_", "hf_", "xoxb-", "xoxp-",
+    "pypi-", "AIza", "ya29.", "dckr_pat_", "eyJ", "xapp-", "xoxa-", "gsk_", "hvs.", "SG.",
+    "dop_v1_", "doo_v1_", "glrt-", "ATATT", "ATCTT",
 ];
 /// Texts before a secret in a longer value, in lower case.
-const BEFORE: [&str; 16] = [
-    "-----begin", "bearer ", "basic ", "password=", "password:", "password\"", "password ", "pwd=",
-    "accountkey=", "api_key=", "api-key=", "token=", "sig=", "hooks.slack.com/", "/api/webhooks/",
-    "\"auth\":",
+const BEFORE: [&str; 17] = [
+    "-----begin", "bearer ", "basic ", "token ", "password=", "password:", "password\"",
+    "password ", "pwd=", "accountkey=", "api_key=", "api-key=", "token=", "sig=",
+    "hooks.slack.com/", "/api/webhooks/", "\"auth\":",
 ];
 /// What stands before a colon and an address without a password.
 const SCHEMES: [&str; 5] = ["mailto", "sip", "sips", "xmpp", "acct"];
@@ -197,6 +200,11 @@ mod tests {
             ("A", "SG.0123456789abcdef.0123456789abcdef"),
             ("A", "dop_v1_0123456789abcdef"),
             ("A", "glrt-0123456789abcdef0123"),
+            ("A", "whsec_0123456789abcdef"),
+            ("A", "AGE-SECRET-KEY-1QYQSZQGPQYQSZ"),
+            ("A", "Token 0123456789abcdef"),
+            ("DB_PSWD", "x"),
+            ("MY_OAUTH2", "x"),
             ("A", "ATATT3xFfGF0123456789abcdef"),
             ("CARD_PIN", "1234"),
             ("X_PASSCODE", "1234"),

@@ -23,7 +23,7 @@ use super::enclose::View;
 use super::launch::{self, Launch};
 use super::order::{Ended, Files, RunOrder, RunOutcome};
 use super::output::HeadAndTail;
-use super::processes::Mappings;
+use super::processes::{Mappings, SystemMemory};
 use super::report::{Channel, Listener, Report};
 use super::secrets::is_secret;
 use super::{enclose, processes};
@@ -59,7 +59,8 @@ struct Started {
     begin: Instant,
     /// Number of processes that the system had killed for lack of memory before the start.
     kernel_kills: u64,
-    kernel: KernelMemory,
+    kernel: MemoryWatch,
+    anonymous: MemoryWatch,
     /// Size of the folders before the start, in bytes.
     disk_before: u64,
     /// Exit status of the command itself.
@@ -115,7 +116,7 @@ fn start(order: &RunOrder, view: View, alone: bool) -> Result<Started, String> {
         command.envs(channel.variables(paths).map_err(failed("make a channel"))?);
     }
     let kernel_kills = kernel_kills();
-    let kernel = processes::of_kernel().map_err(failed("read the kernel's memory"))?;
+    let system = SystemMemory::now().map_err(failed("read the system's memory"))?;
     // A command may leave no room for threads of its guard, so these come first.
     let thread = || thread::Builder::new();
     let output =
@@ -134,7 +135,8 @@ fn start(order: &RunOrder, view: View, alone: bool) -> Result<Started, String> {
         report,
         begin,
         kernel_kills,
-        kernel: KernelMemory { before: kernel, beyond_since: None },
+        kernel: MemoryWatch::new(system.kernel),
+        anonymous: MemoryWatch::new(system.anonymous),
         disk_before,
         status: None,
         peak: 0,
@@ -349,11 +351,11 @@ impl Started {
         if processes.iter().filter(|process| process.is_alive()).count() > limits.processes {
             return Some(Ended::Processes);
         }
-        let Ok(kernel) = processes::of_kernel() else { return Some(Ended::Unseen) };
+        let Ok(system) = SystemMemory::now() else { return Some(Ended::Unseen) };
         let room = KERNEL_ROOM.saturating_mul(order.beside as u64 + 1);
         // A control group counts texts of `/proc`.
         let lists = || processes::of_lists(&processes, order.group.is_none());
-        if self.kernel.is_beyond(kernel, mega(limits.memory_mb), room, lists) {
+        if self.kernel.is_beyond(system.kernel, mega(limits.memory_mb), room, lists) {
             return Some(Ended::Memory);
         }
         if order.group.is_some() {
@@ -366,6 +368,11 @@ impl Started {
             return Some(Ended::Cpu);
         }
         let (most, memory) = (mega(limits.memory_mb), usage.memory);
+        let unseen = system.anonymous.saturating_sub(memory.anonymous);
+        let signs = || if processes::look_into_memory(&processes) { u64::MAX } else { 0 };
+        if self.anonymous.is_beyond(unseen, most, u64::MAX, signs) {
+            return Some(Ended::Memory);
+        }
         let Ok(hidden) = self.mappings.hidden(&processes, memory, most) else {
             return Some(Ended::Unseen);
         };
@@ -450,22 +457,26 @@ impl Started {
     }
 }
 
-/// Watch on the kernel's own memory, whatever it is for. The kernel counts not all of it for whoever caused it, and gets ever new
-/// kinds that it does not count.
-struct KernelMemory {
+/// Watch on memory of the whole system, whatever it is for: the kernel's own, of which it counts not all for whoever caused it, and gets
+/// ever new kinds that it does not count; or what processes have that the run's do not show.
+struct MemoryWatch {
     /// Bytes before the start.
     before: u64,
     /// Since when there are more than the bound.
     beyond_since: Option<Instant>,
 }
 
-impl KernelMemory {
+impl MemoryWatch {
+    fn new(before: u64) -> Self {
+        Self { before, beyond_since: None }
+    }
+
     /// Whether it has grown to `now` bytes so that the run must be why. Other programs make it grow as well: without a sign of the
-    /// run's doing the bound is generous, `most` and `room`; with one, in the `lists` that its processes have open, it is
+    /// run's doing the bound is generous, `most` and `room`; with one, in the bytes of `signs` that its processes have open, it is
     /// `most`. Growth that is over soon does not count.
-    fn is_beyond(&mut self, now: u64, most: u64, room: u64, lists: impl FnOnce() -> u64) -> bool {
+    fn is_beyond(&mut self, now: u64, most: u64, room: u64, signs: impl FnOnce() -> u64) -> bool {
         let growth = now.saturating_sub(self.before);
-        if growth <= most || (growth <= most.saturating_add(room) && lists() <= most) {
+        if growth <= most || (growth <= most.saturating_add(room) && signs() <= most) {
             self.beyond_since = None;
             return false;
         }
@@ -519,7 +530,7 @@ mod tests {
     #[test]
     fn memory_of_the_kernel_that_nobody_counts_has_a_bound() {
         let (most, room) = (64 << 20, 256 << 20);
-        let mut kernel = KernelMemory { before: 1000 << 20, beyond_since: None };
+        let mut kernel = MemoryWatch::new(1000 << 20);
         let mut looks = |mega: u64, lists: u64| {
             [0, 1].map(|_| {
                 let is_beyond = kernel.is_beyond(mega << 20, most, room, || lists << 20);
