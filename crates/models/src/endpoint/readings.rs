@@ -359,7 +359,12 @@ impl Reader {
         self.is_in_word = !behind.is_empty();
         let is_suffix = matches!(behind, [b'_', letter, ..] if letter.is_ascii_alphabetic());
         match (radix, found.value) {
-            (16, _) => self.push_digits(from, prefix, end),
+            (16, _) => {
+                // Groups of digits have no mark, and go on one another.
+                let is_marked = prefix > 0 || matches!(behind, [b'h' | b'H', ..]);
+                let is_wide = is_marked && found.length % 2 == 1 && rest[prefix] == b'0';
+                self.push_digits(from, prefix + usize::from(is_wide), end);
+            }
             // As in the numbers of wider characters.
             (_, Some(0)) => self.skip(from, end),
             (_, value) => self.push(value.unwrap_or(0), from, end),
@@ -395,15 +400,17 @@ impl Reader {
         // As in `0x720x6b`.
         let is_of_next =
             is_before_letter && self.is_prefixed && length > 1 && rest[length - 1] == b'0';
-        self.is_prefixed = false;
+        let is_prefixed = std::mem::take(&mut self.is_prefixed);
         let length = length - usize::from(is_of_next);
         let digits = &rest[..length];
         if radix == 16 {
+            let is_wide = is_prefixed && length % 2 == 1 && digits[0] == b'0';
+            let (start, digits) = (usize::from(is_wide), &digits[usize::from(is_wide)..]);
             let is_visible = |pair: &[u8]| matches!(pair, b"00" | [b'2'..=b'7', _]);
             let is_empty = digits.iter().all(|digit| *digit == b'0');
             // Most words have such letters.
             match digits.chunks(2).all(is_visible) && !is_empty {
-                true => self.push_digits(from, 0, length),
+                true => self.push_digits(from, start, length),
                 false => self.skip(from, length),
             }
             return true;

@@ -141,6 +141,9 @@ fn a_key_is_masked_in_any_notation() {
         list(" ", &|byte| format!("{byte:03o}")),
         list(", ", &|byte| format!("{byte:#o}")),
         list(", ", &|byte| format!("{byte:#b}")),
+        list(", ", &|byte| format!("0x{byte:03x}")),
+        list(" ", &|byte| format!("{byte:03X}h")),
+        list(",", &|byte| format!("0x{byte:07x}")),
         list(" ", &|byte| format!("{byte:08b}")),
         list("; ", &|byte| format!("{byte:05}")),
         each(&|byte| format!("&amp;#{byte};")),
@@ -193,7 +196,8 @@ fn a_key_is_masked_in_any_notation() {
 fn a_key_is_masked_whatever_letters_are_between_its_numbers() {
     let secret = "rk-Zq7VxP2mLw9TdKf4HsJy8NbRc3GaQe5Up0";
     let key = Key::new(secret).unwrap();
-    let notations: [fn(u8) -> String; 24] = [
+    let notations: [fn(u8) -> String; 25] = [
+        |byte| format!("0x{byte:03x}"),
         |byte| format!("x{byte:02x}"),
         |byte| format!("u{byte:04x}"),
         |byte| format!("U{byte:08X}"),
