@@ -91,8 +91,10 @@ fn names_behind(path: &str, kept: usize) -> Result<Vec<&str>, PathError> {
 }
 
 /// Folders of version control. Programs run commands of what lies in them: hooks, and programs that settings name.
-const VERSION_CONTROL: [&str; 10] =
-    [".git", ".hg", ".svn", ".bzr", ".jj", ".sl", ".pijul", "_darcs", "_fossil_", ".fslckout"];
+const VERSION_CONTROL: [&str; 11] = [
+    ".git", ".hg", ".svn", ".bzr", ".jj", ".sl", ".pijul", "_darcs", "_fossil_", ".fslckout",
+    ".repo",
+];
 /// Beginnings of the short names that Windows gives `.git` and `.hg`; a number follows.
 const SHORT: [&str; 3] = ["git~", "hg~", "hg8b6c~"];
 
@@ -188,6 +190,7 @@ mod tests {
             ".jj",
             ".sl",
             ".bzr",
+            ".repo",
         ] {
             assert!(is_version_control(name), "{name:?}");
         }
