@@ -149,6 +149,8 @@ pub struct RunOutcome {
     pub output_bytes: u64,
     /// Whether the disk was full.
     pub disk_full: bool,
+    /// Whether it reached the limit of seconds and had waited for a processor for most of them.
+    pub is_starved: bool,
     /// Content of the collected file, or why it is not read; `None` if there is none.
     pub collected: Option<Result<String, String>>,
     /// Report of the test libraries, where the order asks for one.

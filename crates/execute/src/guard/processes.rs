@@ -6,6 +6,7 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::os::unix::net::UnixDatagram;
 use std::process::{Child, Command, ExitStatus};
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use nix::errno::Errno;
 use nix::sys::signal::{Signal, kill};
@@ -267,7 +268,7 @@ pub(super) fn end_orphans() {
             // Others are not this process's children yet.
             let _ = waitpid(Pid::from_raw(process.pid), Some(WaitPidFlag::WNOHANG));
         }
-        std::thread::sleep(std::time::Duration::from_millis(1));
+        std::thread::sleep(Duration::from_millis(1));
     }
 }
 
@@ -293,6 +294,19 @@ pub(super) fn usage(processes: &[Process], own_network: bool) -> io::Result<Usag
         memory.own += anonymous + OTHER.map(|name| kilobytes(&status, name)).iter().sum::<u64>();
     }
     Ok(Usage { cpu_seconds: cpu_ticks as f64 / ticks as f64, memory })
+}
+
+/// Returns the longest time that a thread of the processes has waited for a processor: none if the kernel does not count it.
+pub(super) fn longest_wait(processes: &[Process]) -> Duration {
+    let of_thread = |thread: fs::DirEntry| {
+        let text = fs::read_to_string(thread.path().join("schedstat")).ok()?;
+        text.split_ascii_whitespace().nth(1)?.parse().ok()
+    };
+    let of_process = |process: &Process| {
+        let threads = fs::read_dir(format!("/proc/{}/task", process.pid)).into_iter().flatten();
+        threads.flatten().filter_map(of_thread).max()
+    };
+    Duration::from_nanos(processes.iter().filter_map(of_process).max().unwrap_or(0))
 }
 
 /// Bytes that the kernel takes for an open file, and for a pipe, which has two pages however many others there are.

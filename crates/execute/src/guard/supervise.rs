@@ -264,6 +264,10 @@ impl Started {
                 Err(_) => ended = Ended::Unseen,
             }
         }
+        let is_starved = ended == Ended::Wall
+            && self.processes().is_ok_and(|processes| {
+                processes::longest_wait(&processes).as_secs_f64() * 2.0 > order.limits.wall_seconds
+            });
         if ended == Ended::Exited && order.group.is_some() {
             // The kernel may have refused something since the last check.
             ended = self.beyond_counts(order).unwrap_or(ended);
@@ -314,6 +318,7 @@ impl Started {
             output: kept.text(),
             output_bytes: kept.bytes(),
             disk_full: self.disk_full,
+            is_starved,
             collected,
             report,
             ..RunOutcome::default()

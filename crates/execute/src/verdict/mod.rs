@@ -68,6 +68,8 @@ impl Runner {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ReachedLimit {
     Time,
+    /// Of seconds, by a run that others left no processor.
+    TimeOfOthers,
     ProcessorTime,
     Memory,
     Disk,
@@ -79,6 +81,7 @@ pub(super) enum ReachedLimit {
 named! {
     ReachedLimit, "limit":
     Time = "limit of seconds",
+    TimeOfOthers = "limit of seconds, most of them waiting for a processor",
     ProcessorTime = "limit of processor time",
     Memory = "limit of memory",
     Disk = "limit of disk space",
@@ -91,6 +94,10 @@ impl ReachedLimit {
     pub(super) fn message(self) -> Message {
         match self {
             Self::Time => UserChoice::TimeLimit.into(),
+            Self::TimeOfOthers => message![
+                UserChoice::TimeLimit,
+                ", most of them waiting for a processor; run fewer at a time"
+            ],
             Self::ProcessorTime => UserChoice::ProcessorTimeLimit.into(),
             Self::Memory => UserChoice::MemoryLimit.into(),
             Self::Disk => UserChoice::DiskLimit.into(),
@@ -112,6 +119,9 @@ pub fn judge(runner: Runner, outcome: &RunOutcome) -> Verdict {
     }
     match outcome.ended {
         Ended::Exited => by_end(runner, outcome),
+        Ended::Wall if outcome.is_starved => {
+            lost(Status::Timeout, ReachedLimit::TimeOfOthers.name())
+        }
         Ended::Wall => verdict(Status::Timeout, ReachedLimit::Time.name()),
         Ended::Cpu => verdict(Status::Timeout, ReachedLimit::ProcessorTime.name()),
         Ended::Memory => verdict(Status::OutOfMemory, ReachedLimit::Memory.name()),

@@ -107,6 +107,11 @@ fn other_runners_are_known_by_their_summaries() {
 fn limits_are_told_apart() {
     let of = |ended| judge(Runner::Auto, &RunOutcome { ended, ..RunOutcome::default() }).status;
     assert_eq!(of(Ended::Wall), Status::Timeout);
+    // Others left it no processor: nothing is known of it.
+    let of_others = RunOutcome { ended: Ended::Wall, is_starved: true, ..RunOutcome::default() };
+    let Verdict { status, reason, is_lasting, .. } = judge(Runner::Auto, &of_others);
+    assert_eq!((status, is_lasting), (Status::Timeout, false));
+    assert!(reason.ends_with("waiting for a processor"), "{reason}");
     assert_eq!(of(Ended::Cpu), Status::Timeout);
     assert_eq!(of(Ended::Memory), Status::OutOfMemory);
     assert_eq!(of(Ended::Disk), Status::Error);
