@@ -7,7 +7,10 @@ const PARTS: [&str; 19] = [
     "COOKIE", "PASSCODE", "WEBHOOK",
 ];
 /// Words of names, between `_`, `-` and `.`.
-const WORDS: [&str; 9] = ["KEY", "KEYS", "PASS", "PWD", "AUTH", "PIN", "OTP", "TOTP", "HMAC"];
+const WORDS: [&str; 12] = [
+    "KEY", "KEYS", "PASS", "PWD", "AUTH", "PIN", "OTP", "TOTP", "HMAC", "SALT", "USERPIN",
+    "SIGNATURE",
+];
 /// Last words of names.
 const LAST: [&str; 6] = ["PAT", "PW", "CRED", "CREDS", "JWT", "DSN"];
 /// Ends of last words of names, and last words that end so and mean something else; `PWD` and `OLDPWD` are folders.
@@ -205,6 +208,7 @@ mod tests {
             ("A", "Token 0123456789abcdef"),
             ("DB_PSWD", "x"),
             ("MY_OAUTH2", "x"),
+            ("APP_SALT", "x"),
             ("A", "ATATT3xFfGF0123456789abcdef"),
             ("CARD_PIN", "1234"),
             ("X_PASSCODE", "1234"),
