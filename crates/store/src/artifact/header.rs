@@ -143,6 +143,32 @@ pub struct ColumnHeader {
     pub checksum: String,
 }
 
+/// Version of a header, which is read before the rest: a later format may have other fields.
+#[derive(Debug, Default, Deserialize)]
+pub struct HeaderVersion {
+    /// Version of the format.
+    pub format: Option<u64>,
+    /// Version of the program that wrote the header.
+    #[serde(default)]
+    pub tool: Option<String>,
+}
+
+impl HeaderVersion {
+    /// Says which program wrote the header, if its format is not `format`.
+    pub fn other_than(&self, format: u32) -> Option<String> {
+        let Self { format: own, tool } = self;
+        if *own == Some(u64::from(format)) {
+            return None;
+        }
+        let own = own.map_or_else(|| "null".into(), |own| own.to_string());
+        Some(format!(
+            "written by repoformer {} in format {own}; this is repoformer {} with format {format}",
+            tool.as_deref().unwrap_or("?"),
+            env!("CARGO_PKG_VERSION"),
+        ))
+    }
+}
+
 /// The header of an artifact: one line of JSON, readable with `head -n 2`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Header {

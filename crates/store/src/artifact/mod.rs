@@ -10,7 +10,7 @@ mod turn;
 
 pub use columns::{Column, Columns, Number, Piece};
 pub use header::digest_parts;
-pub use header::{ColumnHeader, Difference, Header, Identity, LineTotals};
+pub use header::{ColumnHeader, Difference, Header, HeaderVersion, Identity, LineTotals};
 pub use output::OutputFile;
 pub use payload::Payload;
 pub use payload::check_offsets;

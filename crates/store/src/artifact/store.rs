@@ -11,7 +11,7 @@ use repoformer_text::message;
 use repoformer_text::message::UserChoice;
 
 use super::columns::{Column, Columns, IS_UNCHECKED};
-use super::header::{Difference, FORMAT, Header, Identity, LineTotals, hex};
+use super::header::{Difference, FORMAT, Header, HeaderVersion, Identity, LineTotals, hex};
 use super::payload::Payload;
 use super::replace::{Replacement, replace_file, write_file};
 use crate::error::{Error, Result};
@@ -209,16 +209,9 @@ pub fn open(path: &Path) -> Result<(Header, Columns)> {
 }
 
 fn parse_header(path: &Path, json: &[u8]) -> Result<Header> {
-    // The version is read first: a later format may have other fields.
-    let value: serde_json::Value = serde_json::from_slice(json)
+    let version: HeaderVersion = serde_json::from_slice(json)
         .map_err(|_| Error::damaged(path, "its header is not JSON or is truncated"))?;
-    if value["format"].as_u64() != Some(u64::from(FORMAT)) {
-        let reason = format!(
-            "written by repoformer {} in format {}; this is repoformer {} with format {FORMAT}",
-            value["tool"].as_str().unwrap_or("?"),
-            value["format"],
-            env!("CARGO_PKG_VERSION"),
-        );
+    if let Some(reason) = version.other_than(FORMAT) {
         let hint = message![
             "run the command that writes it again, or use another ",
             UserChoice::CacheFolder
@@ -228,7 +221,7 @@ fn parse_header(path: &Path, json: &[u8]) -> Result<Header> {
     if seal::check(json) == Seal::Broken {
         return Err(Error::damaged(path, "its header's checksum does not match"));
     }
-    serde_json::from_value(value).map_err(|e| Error::damaged(path, format!("its header: {e}")))
+    serde_json::from_slice(json).map_err(|e| Error::damaged(path, format!("its header: {e}")))
 }
 
 /// Reads and verifies a whole artifact.

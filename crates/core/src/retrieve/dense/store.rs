@@ -7,7 +7,7 @@
 use std::io::{BufRead, BufReader, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use repoformer_store::artifact::{create_folder, folder_of};
+use repoformer_store::artifact::{HeaderVersion, create_folder, folder_of};
 use repoformer_store::error::{Error, Result};
 use repoformer_store::files::{self, File, TryLockError};
 use repoformer_text::message;
@@ -189,8 +189,7 @@ impl VectorStore {
             self.note("its header is truncated, as an interrupted run leaves it; started anew");
             return self.truncate(0);
         }
-        // The version is read first: a later format may have other fields.
-        let value: serde_json::Value = serde_json::from_slice(&json).unwrap_or_default();
+        let version: HeaderVersion = serde_json::from_slice(&json).unwrap_or_default();
         let again = || {
             message![
                 "remove it, or use another ",
@@ -198,16 +197,10 @@ impl VectorStore {
                 "; its vectors are then computed again"
             ]
         };
-        if value["format"].as_u64().is_some_and(|format| format != u64::from(FORMAT)) {
-            let reason = format!(
-                "written by repoformer {} in format {}; this is repoformer {} with format {FORMAT}",
-                value["tool"].as_str().unwrap_or("?"),
-                value["format"],
-                env!("CARGO_PKG_VERSION")
-            );
+        if let Some(reason) = version.format.and_then(|_| version.other_than(FORMAT)) {
             return Err(self.error(reason, again()));
         }
-        let header: Header = serde_json::from_value(value)
+        let header: Header = serde_json::from_slice(&json)
             .map_err(|e| self.error(format!("damaged: its header: {e}"), again()))?;
         if header.model != self.model {
             let reason =
