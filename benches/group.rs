@@ -27,7 +27,7 @@ fn contamination(bencher: Bencher<'_, '_>) {
     for task in tasks.tasks_mut() {
         task.ground_truth = task.ground_truth.replace(' ', " other ");
     }
-    let found = Contamination::of(&[tasks]);
+    let found = Contamination::new(&[tasks]);
     bencher.counter(BytesCount::new(bytes(&SAMPLE))).bench(|| {
         let leaks = SAMPLE.files.iter().filter(|file| found.file(&file.text).is_some());
         assert_eq!(leaks.count(), 0);

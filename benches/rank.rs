@@ -42,7 +42,7 @@ fn index(words: Words, texts: &[&str], ranker: &Ranker) -> DocumentIndex {
 fn words(bencher: Bencher<'_, '_>, chunks: usize) {
     let texts = CHUNKS.texts(chunks);
     let bytes: usize = texts.iter().map(|text| text.len()).sum();
-    bencher.counter(BytesCount::new(bytes)).bench(|| Words::of(&texts));
+    bencher.counter(BytesCount::new(bytes)).bench(|| Words::new(&texts));
 }
 
 #[divan::bench(args = ["jaccard", "tf-idf", "weighted-ngram", "codebleu"])]
@@ -50,7 +50,7 @@ fn build(bencher: Bencher<'_, '_>, ranker: &str) {
     let ranker: Ranker = ranker.parse().unwrap();
     let size = sizes()[0];
     let texts = CHUNKS.texts(size);
-    let bencher = bencher.counter(ItemsCount::new(size)).with_inputs(|| Words::of(&texts));
+    let bencher = bencher.counter(ItemsCount::new(size)).with_inputs(|| Words::new(&texts));
     bencher.bench_values(|words| index(words, &texts, &ranker));
 }
 
@@ -59,7 +59,7 @@ fn each(bencher: Bencher<'_, '_>, (name, size): (&str, usize), turn: bool) {
     let chunks: &Chunks = &CHUNKS;
     let ranker: Ranker = name.parse().unwrap();
     let texts = chunks.texts(size);
-    let index = index(Words::of(&texts), &texts, &ranker);
+    let index = index(Words::new(&texts), &texts, &ranker);
     let priorities = chunks.priorities(size);
     let (mut scratch, next) = (RankScratch::default(), Cell::new(0));
     bencher.bench_local(|| -> Vec<DocumentHit> {

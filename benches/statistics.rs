@@ -23,7 +23,7 @@ static DIFFERENCES: LazyLock<Vec<f64>> = LazyLock::new(|| {
 
 fn repositories(number: usize) -> Groups {
     let names: Vec<String> = (0..TASKS).map(|task| (task % number).to_string()).collect();
-    Groups::of(names.iter().map(|name| Some(&**name)))
+    Groups::new(names.iter().map(|name| Some(&**name)))
 }
 
 /// The interval of one mean.

@@ -41,7 +41,7 @@ fn fill(bencher: Bencher<'_, '_>, tokenizer: &Tokenizer) {
         text: file.text.lines().take(10).collect::<Vec<_>>().join("\n"),
         score: None,
     });
-    let context = CrossFile::of(fragments.take(10).collect(), Language::Python);
+    let context = CrossFile::new(fragments.take(10).collect(), Language::Python);
     let middle = TEXT.floor_char_boundary(TEXT.len() / 2);
     let holes: Vec<usize> = (0..20).map(|i| TEXT.floor_char_boundary(middle + 997 * i)).collect();
     bencher.counter(ItemsCount::new(holes.len())).bench(|| {

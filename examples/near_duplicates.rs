@@ -20,7 +20,7 @@ fn main() -> Result<()> {
         let text = Fields::new(Path::new(&path), at.line, "", &object).string("text")?.to_owned();
         bytes += text.len();
         let start = ThreadTime::now();
-        if let Some(signature) = Signature::of(&text) {
+        if let Some(signature) = Signature::from_text(&text) {
             lines.push(line);
             signatures.push(signature);
         }

@@ -39,7 +39,7 @@ fn main() -> Result<()> {
         visibility,
         top_k: 3,
     };
-    let vectors = FragmentVectors::Terms(Words::of(&fragments.texts()));
+    let vectors = FragmentVectors::Terms(Words::new(&fragments.texts()));
     let index = RepositoryIndex::new(&fragments, vectors, &settings);
     let (mode, form, length) = (Mode::LeftContext, QueryForm::LastLines, 20);
     let made = Queries::of_tasks(QuerySettings { mode, form, length }, &tasks, &fragments);

@@ -32,7 +32,7 @@ pub(crate) enum ScoreFormat {
 impl ScoreFormat {
     /// The format that was given, else that by which the output is named, else text; checked before any work: a terminal is no
     /// place for Parquet, and a file that is named as CSV or Parquet holds it.
-    pub(crate) fn of(given: Option<Self>, output: &Path) -> Result<Self> {
+    pub(crate) fn choose(given: Option<Self>, output: &Path) -> Result<Self> {
         let named = Self::named(output);
         let format = given.or(named).unwrap_or(Self::Text);
         if output.is_dir() {

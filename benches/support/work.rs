@@ -130,7 +130,7 @@ pub fn prepare(name: &str, size: usize) -> Option<Work> {
 /// The ten best of the first `size` chunks by BM25 for every query, one after the other, from its text.
 fn bm25(size: usize) -> Box<dyn FnMut() -> usize> {
     let texts = CHUNKS.texts(size);
-    let (words, rankers) = (Words::of(&texts), [Ranker::Bm25]);
+    let (words, rankers) = (Words::new(&texts), [Ranker::Bm25]);
     let index = DocumentIndex::new(words, &texts, &rankers, Language::Python, Vocabulary::Words);
     let (mut scratch, priority) = (RankScratch::default(), Vec::from_iter(0..size as u32));
     Box::new(move || {

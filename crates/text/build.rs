@@ -122,7 +122,7 @@ fn findable(tokens: &[Vec<u8>]) -> impl Iterator<Item = (u16, &[u8])> {
 fn place(tokens: &[Vec<u8>], seed: u64) -> Option<(Vec<u16>, Vec<u8>)> {
     let mut groups = vec![Vec::new(); 1 << PILOT_BITS];
     for (id, token) in findable(tokens).filter(|(_, token)| token.len() <= HEAD) {
-        let key = Key::of(token, 0, token.len());
+        let key = Key::from_bytes(token, 0, token.len());
         let hash = key.hash(seed);
         groups[(hash >> (64 - PILOT_BITS)) as usize].push((hash as u16, key, id));
     }

@@ -193,7 +193,7 @@ fn of_predictions(bytes: &[u8]) {
     let is_short = |step: &Step| !matches!(step, Step::Statement | Step::FunctionBody);
     for recipe in Step::ALL.iter().filter(|step| is_short(step)).map(|step| step.name()) {
         let recipe: Recipe = recipe.parse().expect("the name of a step");
-        let _ = recipe.apply(HoleContext::of(&tasks.tasks()[0]), &text);
+        let _ = recipe.apply(HoleContext::new(&tasks.tasks()[0]), &text);
     }
     let _ = pairs::read(&path);
     let _ = comparison::read(&path.to_string_lossy());
@@ -290,7 +290,7 @@ static RAW: LazyLock<Repositories> = LazyLock::new(|| {
 /// Training sequences of a model whose tokenizer has the tokens of its style.
 static VERBALIZING: LazyLock<(VerbalizeSettings, Encoder)> = LazyLock::new(|| {
     let style: Style = "starcoder".parse().expect("a style");
-    let frame = style::DecisionFrame::of(&style, None, None).expect("its frame");
+    let frame = style::DecisionFrame::new(&style, None, None).expect("its frame");
     let tokenizer = include_bytes!("../../tests/fixtures/tokenizers/starcoder.json");
     let path = file("starcoder.json", tokenizer);
     let encoder = Encoder::open(&path, &frame.specials()).expect("a tokenizer");
@@ -373,7 +373,7 @@ fn settings(bytes: &[u8]) {
         if let Ok(filled) = style.fill(&parts, &budget, &Tokenizer::words()) {
             let _ = style.split(&filled.text);
         }
-        let _ = style::DecisionFrame::of(&style, None, None);
+        let _ = style::DecisionFrame::new(&style, None, None);
     }
     let Ok(text) = std::str::from_utf8(bytes) else { return };
     for text in text.split('\n').take(8) {
@@ -551,7 +551,7 @@ static EXPERIMENT: LazyLock<Experiment> = LazyLock::new(|| {
         walk: Walk::default(),
         retrieval: RetrievalSettings { form, query_lines, search, dense: None },
         prompts: PromptSettings { align, most: 10, full_paths: false, layout, budget, tokenizer },
-        scoring: Scoring::of(&[], &[]),
+        scoring: Scoring::new(&[], &[]),
         plan: None,
         messages: Arc::new(Silent),
     }
@@ -643,7 +643,7 @@ fn sources(bytes: &[u8]) {
         let visibility = Visibility::Guarded(HoleGuard::Strict);
         let vocabulary = Vocabulary::Words;
         let search = SearchSettings { ranker: Ranker::Jaccard, vocabulary, visibility, top_k: 20 };
-        let vectors = FragmentVectors::Terms(Words::of(&fragments.texts()));
+        let vectors = FragmentVectors::Terms(Words::new(&fragments.texts()));
         let found = RepositoryIndex::new(&fragments, vectors, &search)
             .search(&queries, QueryVectors::default());
         let shown =

@@ -80,7 +80,7 @@ struct CachePlace {
 #[command(next_help_heading = "Selection")]
 struct Selection {
     /// Only what this stage wrote (repeatable, or separated by commas)
-    #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = Listed::of(STAGES))]
+    #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = Listed::new(STAGES))]
     stage: Vec<String>,
     /// Only what belongs to this benchmark; repos: to repositories (repeatable, or separated by commas)
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
@@ -219,7 +219,7 @@ fn tell_unreadable(files: &[CacheFile], selection: &Selection) {
 }
 
 fn list(args: &CacheListArgs) -> Result<()> {
-    let format = ScoreFormat::of(Some(args.format), Path::new("-"))?;
+    let format = ScoreFormat::choose(Some(args.format), Path::new("-"))?;
     let (cache, mut files) = args.place.files()?;
     args.selection.check(&files)?;
     tell_unreadable(&files, &args.selection);
@@ -245,7 +245,7 @@ fn note_uncompared(files: &[CacheFile]) {
 }
 
 fn prune(args: &CachePruneArgs) -> Result<()> {
-    let format = ScoreFormat::of(Some(args.format), Path::new("-"))?;
+    let format = ScoreFormat::choose(Some(args.format), Path::new("-"))?;
     let (cache, files) = args.place.files()?;
     if args.selection.is_empty() {
         return fail(

@@ -74,7 +74,7 @@ pub(crate) enum ResampledUnit {
 
 pub(crate) fn run(args: &CompareArgs) -> Result<()> {
     let (a_path, b_path) = (comparison::split(&args.a).0, comparison::split(&args.b).0);
-    let format = ScoreFormat::of(args.format, &args.output)?;
+    let format = ScoreFormat::choose(args.format, &args.output)?;
     check_output(Some(&args.output), [a_path, b_path])?;
     if args.within.is_some_and(|tolerance| tolerance.is_nan() || tolerance < 0.0) {
         return fail(
@@ -92,7 +92,7 @@ pub(crate) fn run(args: &CompareArgs) -> Result<()> {
     let mut scorer = Scorer { settings, files: [a_path, b_path], experiment: None };
     let (a, b) = (scorer.load(&args.a)?, scorer.load(&args.b)?);
     let comparison =
-        Comparison::of(&a, &b, &comparing(args, &scorer.settings)?).map_err(with_hint)?;
+        Comparison::new(&a, &b, &comparing(args, &scorer.settings)?).map_err(with_hint)?;
     mixed::check(&comparison.mixed, args.allow_mixed, &Screen)?;
     output::problems(&comparison.problems);
     warn(&comparison);

@@ -219,7 +219,7 @@ fn complete_one(
     place: &Path,
 ) -> Result<()> {
     let mut output = RecordsOutput::new(place);
-    let part = ShardFile::of(prompts)?;
+    let part = ShardFile::find(prompts)?;
     let (mut positions, mut unplaced) = (Positions::default(), Ok(()));
     let predictions = resumable(completion, &Screen, || {
         complete_file(prompts, completion, style, &mut |line| {

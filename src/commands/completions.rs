@@ -243,7 +243,7 @@ impl EnvCompleter for Bash {
         let of_shell = |name: &str| std::env::var(name).ok();
         let place = of_shell("_CLAP_COMPLETE_INDEX").and_then(|place| place.parse().ok());
         let separator = of_shell("_CLAP_IFS").unwrap_or_else(|| "\n".into());
-        let Joined { words, place, before } = Joined::of(words, place.unwrap_or_default());
+        let Joined { words, place, before } = Joined::new(words, place.unwrap_or_default());
         for (number, candidate) in complete(command, words, place, folder)?.iter().enumerate() {
             let value = candidate.get_value().to_string_lossy();
             let value = value.strip_prefix(&before).unwrap_or(&value);
@@ -263,7 +263,7 @@ struct Joined {
 }
 
 impl Joined {
-    fn of(parts: Vec<OsString>, place: usize) -> Self {
+    fn new(parts: Vec<OsString>, place: usize) -> Self {
         let mut joined = Self { words: Vec::new(), place: 0, before: String::new() };
         let mut is_open = false;
         for (number, part) in parts.into_iter().enumerate() {
@@ -294,7 +294,7 @@ mod tests {
 
     fn joined(parts: &[&str], place: usize) -> (Vec<String>, usize, String) {
         let parts = parts.iter().map(OsString::from).collect();
-        let Joined { words, place, before } = Joined::of(parts, place);
+        let Joined { words, place, before } = Joined::new(parts, place);
         let words = words.iter().map(|word| word.to_string_lossy().into_owned());
         (words.collect(), place, before)
     }

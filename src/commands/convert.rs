@@ -36,7 +36,7 @@ pub(crate) struct ConvertArgs {
     /// crosscodelongeval. Predictions: repocoder-predictions, crosscodeeval-predictions. From prompts or tasks: batch-requests.
     /// From prompts: lm-eval (a task of lm-evaluation-harness, in folder -o). From labels: labels. Repositories: repos (folders
     /// in -o), packages, raw
-    #[arg(long, value_name = "FORMAT", hide_possible_values = true, value_parser = Listed::of(TargetFormat::ALL))]
+    #[arg(long, value_name = "FORMAT", hide_possible_values = true, value_parser = Listed::new(TargetFormat::ALL))]
     to: String,
     /// File for the records (`-`: standard output; compressed if the name ends in .gz or .zst); folder for repos and lm-eval
     #[arg(short, long, value_name = "FILE", default_value = "-")]
@@ -48,10 +48,10 @@ pub(crate) struct ConvertArgs {
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     repo: Vec<String>,
     /// Language of the files of --repos-dir that packages and raw records take
-    #[arg(long, value_name = "NAME", default_value = "python", value_parser = Listed::of(Language::ALL))]
+    #[arg(long, value_name = "NAME", default_value = "python", value_parser = Listed::new(Language::ALL))]
     language: String,
     /// Source files of --repos-dir that packages and raw records take, as --walk of `window` names them
-    #[arg(long, value_name = "NAME", default_value = "glob", value_parser = Listed::of(Walk::ALL))]
+    #[arg(long, value_name = "NAME", default_value = "glob", value_parser = Listed::new(Walk::ALL))]
     walk: String,
     /// Tasks that the predictions, batch answers or prompts (for lm-eval) belong to
     #[arg(long, value_name = "FILE", required_if_eq("to", "lm-eval"))]
@@ -80,11 +80,11 @@ struct LmEvalArgs {
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
     /// Metric of the task (repeatable, or separated by commas) [default: repocoder]
-    #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = Listed::of(lm_eval::METRICS))]
+    #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = Listed::new(lm_eval::METRICS))]
     metrics: Vec<String>,
     /// White space at the end of a prompt: sent (as-is), or not sent and removed from the start of the completion, as
     /// `complete` does (before-whitespace) [default: as-is]
-    #[arg(long, value_name = "NAME", value_parser = Listed::of(Ending::ALL))]
+    #[arg(long, value_name = "NAME", value_parser = Listed::new(Ending::ALL))]
     prompt_end: Option<String>,
 }
 
@@ -187,7 +187,7 @@ fn lm_eval_task(args: &ConvertArgs) -> Result<(Conversion, Vec<String>)> {
             metrics.push(metric);
         }
     }
-    let bodies = FunctionBodies::of(tasks.tasks(), args.repos_dir.as_deref());
+    let bodies = FunctionBodies::new(tasks.tasks(), args.repos_dir.as_deref());
     let settings = LmEvalSettings {
         tasks: &tasks,
         bodies,

@@ -200,7 +200,7 @@ fn references(tasks: &TaskSet, scoring: &Scoring) -> Result<Named> {
     for (score, task) in scores.tasks.iter().zip(tasks.tasks()) {
         for one in &score.scores {
             let cut = postprocess.recipe(one.metric);
-            let target = cut.apply(HoleContext::of(task), &task.ground_truth).target;
+            let target = cut.apply(HoleContext::new(task), &task.ground_truth).target;
             if one.values != one.metric.best(&target, task.language()) {
                 let reason =
                     format!("its reference does not have the best score of {}", one.metric);

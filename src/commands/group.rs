@@ -27,7 +27,7 @@ pub(crate) struct GroupArgs {
     shards: u64,
     /// Repositories to drop: none, those with the same paths and texts as another (exact), or also those with nearly the same
     /// texts (near, by MinHash as in datatrove). The one with the most stars stays
-    #[arg(long, value_name = "KIND", default_value = "near", value_parser = Listed::of(Dedup::ALL))]
+    #[arg(long, value_name = "KIND", default_value = "near", value_parser = Listed::new(Dedup::ALL))]
     dedup: String,
     /// Leave out the repositories of these tasks, and files with their targets (repeatable, or separated by commas)
     #[arg(long, value_name = "TASKS", value_delimiter = ',')]

@@ -152,7 +152,7 @@ fn plain(path: &Path) -> Option<Plain> {
         },
         first => match WITHOUT_HEADER.iter().find(|(folder, _)| is_in(folder)) {
             Some((_, kind)) => (*kind).into(),
-            None => match first.and_then(|first| RecordKind::of(first)) {
+            None => match first.and_then(|first| RecordKind::from_record(first)) {
                 Some(kind) => format!("JSON lines, the first is {}", kind.record()),
                 None => "JSON lines".into(),
             },

@@ -110,7 +110,7 @@ pub(super) fn input_predictions(
         true => "predictions".to_owned(),
         false => format!("predictions.{name}"),
     };
-    match (experiment.layout.shard, ShardFile::of(path)?) {
+    match (experiment.layout.shard, ShardFile::find(path)?) {
         (Some(_), Some(part)) => manifest.digest(&name, &part.digest()),
         // Of the cache.
         (Some(_), None) if args.predictions.is_none() => {}

@@ -45,7 +45,7 @@ pub(crate) struct RgRgArgs {
 
 pub(crate) fn run(args: &RgRgArgs) -> Result<()> {
     let settings = open(&args.settings)?;
-    let format = ScoreFormat::of(Some(args.format), Path::new("-"))?;
+    let format = ScoreFormat::choose(Some(args.format), Path::new("-"))?;
     if args.iterations.is_some() && settings.shard.is_some() {
         return fail(
             "--iterations searches with the completions of all shards",

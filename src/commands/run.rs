@@ -50,7 +50,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<()> {
     }
     // A plan takes the place of no results.
     let output = if args.dry_run { Path::new("-") } else { &args.output };
-    let format = ScoreFormat::of(args.format, output)?;
+    let format = ScoreFormat::choose(args.format, output)?;
     if args.dry_run && args.output != output {
         output::note(format!("the plan is printed; {} is for results", args.output.display()));
     }

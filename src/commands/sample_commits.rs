@@ -91,7 +91,7 @@ pub(super) fn run(
     }
     let CommitTasks { tasks, matched, unparsed, .. } = drawing.tasks();
     warn_of_unmatched(&sampling.exclusions, matched);
-    tell_unparsed("sample", sampling.language, DrawnCode::of(sampling.kind), unparsed);
+    tell_unparsed("sample", sampling.language, DrawnCode::from_kind(sampling.kind), unparsed);
     if tasks.is_empty() {
         return fail(
             format!("no commit since {} adds {} tasks", commits.since, sampling.kind),

@@ -57,7 +57,7 @@ pub(crate) struct SearchArgs {
     /// Scores of a TREC run: numbers that keep the ranks where programs sort by score, or the ranker's own, of which equal ones
     /// are reordered [default: by-rank]
     #[arg(long, value_name = "NAME", requires = "export",
-        value_parser = Listed::of([trec::RunScores::ByRank, trec::RunScores::Own]))]
+        value_parser = Listed::new([trec::RunScores::ByRank, trec::RunScores::Own]))]
     scores: Option<String>,
     /// Destination of the export: for trec a file (`-`: standard output), for beir a folder
     #[arg(short, long, value_name = "PATH", requires = "export")]

@@ -36,7 +36,7 @@ pub(crate) struct StatsArgs {
 
 pub(crate) fn run(args: &StatsArgs) -> Result<()> {
     let tokenizer: Tokenizer = args.tokenizer.parse()?;
-    let format = ScoreFormat::of(args.format, &args.output)?;
+    let format = ScoreFormat::choose(args.format, &args.output)?;
     check_output(Some(&args.output), &args.files)?;
     let repos_dir = folder_for(args.repos_dir.as_deref(), &args.files, &Screen);
     let mut measured = Vec::new();

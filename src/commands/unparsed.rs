@@ -18,7 +18,7 @@ pub(super) enum DrawnCode {
 
 impl DrawnCode {
     /// Code of tasks of a kind.
-    pub(super) fn of(kind: Kind) -> Self {
+    pub(super) fn from_kind(kind: Kind) -> Self {
         match kind {
             Kind::Function => Self::Functions,
             Kind::Line | Kind::Api | Kind::Chunk => Self::Lines,

@@ -157,7 +157,7 @@ fn flag(setting: &Setting, command: &str) -> Option<Arg> {
 pub(crate) struct Listed(Vec<PossibleValue>);
 
 impl Listed {
-    pub(crate) fn of<T: Display>(values: impl IntoIterator<Item = T>) -> Self {
+    pub(crate) fn new<T: Display>(values: impl IntoIterator<Item = T>) -> Self {
         Self(values.into_iter().map(|value| PossibleValue::new(value.to_string())).collect())
     }
 

@@ -619,7 +619,7 @@ fn a_probability_above_1_is_none() {
 /// Whatever is wrong with a field of a record, `validate` and the commands that read it find it alike.
 #[test]
 fn what_is_refused_is_refused_by_all() {
-    let kind = |record: &Value| RecordKind::of(record.as_object().unwrap());
+    let kind = |record: &Value| RecordKind::from_record(record.as_object().unwrap());
     let mut disagreements = Vec::new();
     for reading in readings() {
         let good = &reading.good;

@@ -54,7 +54,7 @@ fn real_repository(name: &str, language: Language) {
     let (mut functions, mut with_body, mut guessed, mut broken) = (0, 0, 0, 0);
     for file in &repository.files {
         let lines = file.lines();
-        let syntax = Syntax::parse(lines.text(), Grammar::of(language, &file.path)).unwrap();
+        let syntax = Syntax::parse(lines.text(), Grammar::for_path(language, &file.path)).unwrap();
         broken += usize::from(syntax.has_error());
         let found = syntax.functions();
         functions += found.len();

@@ -45,7 +45,7 @@
 //! // Vectors and retrieval.
 //! let visibility = Visibility::Guarded(HoleGuard::Strict);
 //! let search = SearchSettings { ranker: Ranker::Jaccard, vocabulary: Vocabulary::Words, visibility, top_k: 20 };
-//! let vectors = FragmentVectors::Terms(Words::of(&windows.texts()));
+//! let vectors = FragmentVectors::Terms(Words::new(&windows.texts()));
 //! let index = RepositoryIndex::new(&windows, vectors, &search);
 //! let found = &index.search(&queries, QueryVectors::default()).found[0];
 //! assert_eq!(found.hits.len(), 1, "the hole's own file stays out");

@@ -19,7 +19,7 @@ fn the_core_needs_no_feature() {
     let p50k: Tokenizer = "p50k_base".parse().unwrap();
     assert_eq!(p50k.count("import numpy as np\n"), 6);
     let style: Style = "starcoder".parse().unwrap();
-    assert!(DecisionFrame::of(&style, None, None).is_ok());
+    assert!(DecisionFrame::new(&style, None, None).is_ok());
     let scores = Metric::RepoCoder.score("x = 1", &["x = 1"], Language::Python);
     assert_eq!(scores, [1.0, 1.0]);
 }
@@ -55,7 +55,7 @@ fn training_sequences_need_parquet() {
     let labels = folder.path().join("labels.jsonl");
     let label = r#"{"metadata": {"task_id": "r/a.py/3_5", "filename": "r/a.py", "start_i": 3, "end_i": 5}, "prompt": "x = ", "groundtruth": "1", "right_context": "", "crossfile_context": "", "label": false}"#;
     std::fs::write(&labels, format!("{label}\n")).unwrap();
-    let frame = DecisionFrame::of(&"starcoder".parse().unwrap(), None, None).unwrap();
+    let frame = DecisionFrame::new(&"starcoder".parse().unwrap(), None, None).unwrap();
     let specials = frame.specials();
     let tokenizer = project("tests/fixtures/tokenizers/starcoder.json");
     let encoder = Encoder::open(&tokenizer, &specials).unwrap();

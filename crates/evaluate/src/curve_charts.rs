@@ -213,7 +213,7 @@ pub fn abstention_parts(point: &SweepPoint) -> Option<[f64; 3]> {
 pub fn gains(each: &[(String, &[f64])], measure: Measure) -> Chart {
     let name = measure.name();
     let line = |(name, gains): &(String, &[f64])| {
-        let buckets = Buckets::of(gains.iter().copied());
+        let buckets = Buckets::new(gains.iter().copied());
         let count = buckets.total().max(1) as f64;
         let share = |(bucket, found): (Bucket, usize)| {
             (bucket.index() as f64, 100.0 * found as f64 / count)

@@ -19,7 +19,7 @@ const NO_FILTER: &str = "none";
 
 /// Whether a record is such a sample.
 pub(crate) fn is_sample(record: &Object) -> bool {
-    RecordKind::of(record) == Some(RecordKind::LmEvalSample)
+    RecordKind::from_record(record) == Some(RecordKind::LmEvalSample)
 }
 
 /// Whether a prediction answers a prompt that lm-evaluation-harness changed: by a chat template, a system message, examples,

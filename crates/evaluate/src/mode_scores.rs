@@ -74,8 +74,8 @@ struct Record {
 
 impl ModeScores {
     /// Scores of these tasks.
-    pub fn of(metrics: &[Metric], tasks: Vec<ScoredTask>) -> Self {
-        let all = MetricMeans::of(metrics, tasks.iter().map(|task| task.scores.as_slice()));
+    pub fn new(metrics: &[Metric], tasks: Vec<ScoredTask>) -> Self {
+        let all = MetricMeans::new(metrics, tasks.iter().map(|task| task.scores.as_slice()));
         Self { tasks, all }
     }
 
@@ -103,7 +103,7 @@ impl ModeScores {
             };
             Ok(ScoredTask { row, repository, samples, scores })
         });
-        Ok(Self::of(metrics, tasks.collect::<Result<_>>()?))
+        Ok(Self::new(metrics, tasks.collect::<Result<_>>()?))
     }
 
     /// Returns the greatest number of samples of a task.

@@ -349,7 +349,7 @@ impl Origin {
         let bundled = |name: &str| {
             let style = Style::bundled(name)?;
             let is_other = self.of(STYLE_DIGEST).any(|digest| digest != style.file_digest());
-            DecisionFrame::of(style, None, None).ok().filter(|_| !is_other)
+            DecisionFrame::new(style, None, None).ok().filter(|_| !is_other)
         };
         let styles: Vec<&str> = self.of(STYLE).collect();
         if let ([token], [style]) = (&tokens[..], &styles[..])

@@ -64,7 +64,7 @@ impl JoinedPredictions {
     pub fn cut_by(mut self, tasks: &TaskSet, recipe: Recipe) -> Self {
         for (task, samples) in tasks.tasks().iter().zip(&mut self.predictions) {
             for sample in samples {
-                *sample = recipe.apply(HoleContext::of(task), sample).prediction.into_owned();
+                *sample = recipe.apply(HoleContext::new(task), sample).prediction.into_owned();
             }
         }
         self.cut = recipe;
@@ -171,7 +171,7 @@ pub fn warning(path: &Path, numbered: &NumberedRecords) -> Option<String> {
 pub fn samples(path: &Path, line: usize, object: &Object) -> Result<Vec<String>> {
     let fields = Fields::new(path, line, "", object);
     check_record(object).map_err(|failed| fields.error(failed.to_string()))?;
-    match RecordKind::of(object) {
+    match RecordKind::from_record(object) {
         Some(kind @ (RecordKind::CrossCodeEvalPrediction | RecordKind::Pair)) => {
             kind.check(path, line, object)?;
         }

@@ -32,7 +32,7 @@ pub struct Scoring {
 
 impl Scoring {
     /// Scores tasks by these metrics, or without any by the usual one, each after the cut of its own program.
-    pub fn of(tasks: &[Task], metrics: &[Metric]) -> Self {
+    pub fn new(tasks: &[Task], metrics: &[Metric]) -> Self {
         Self::with_bodies(tasks, metrics, are_function_bodies(tasks))
     }
 
@@ -330,7 +330,7 @@ pub struct MetricMeans {
 
 impl MetricMeans {
     /// Averages the scores of tasks, summed in their order.
-    pub(crate) fn of<'a>(
+    pub(crate) fn new<'a>(
         metrics: &[Metric],
         tasks: impl Iterator<Item = &'a [MetricScore]>,
     ) -> Self {
@@ -455,7 +455,7 @@ impl Scores {
         self.all.means.iter().map(|mean| mean.metric).collect()
     }
 
-    fn of(metrics: &[Metric], tasks: Vec<TaskScore>, missing: usize, cuts: Cuts) -> Self {
+    fn new(metrics: &[Metric], tasks: Vec<TaskScore>, missing: usize, cuts: Cuts) -> Self {
         let mut by_name: BTreeMap<&str, Vec<&TaskScore>> = BTreeMap::new();
         for task in &tasks {
             if let Some(name) = &task.repository {
@@ -465,12 +465,12 @@ impl Scores {
         let summary = |(name, tasks): (&str, Vec<&TaskScore>)| {
             (
                 name.to_owned(),
-                MetricMeans::of(metrics, tasks.iter().map(|task| task.scores.as_slice())),
+                MetricMeans::new(metrics, tasks.iter().map(|task| task.scores.as_slice())),
             )
         };
         Self {
             repositories: by_name.into_iter().map(summary).collect(),
-            all: MetricMeans::of(metrics, tasks.iter().map(|task| task.scores.as_slice())),
+            all: MetricMeans::new(metrics, tasks.iter().map(|task| task.scores.as_slice())),
             tasks,
             missing,
             cuts,
@@ -480,7 +480,7 @@ impl Scores {
     /// Returns the interval of each mean over all tasks; repositories are resampled if there are two or more.
     pub fn intervals(&self, resampling: &Resampling) -> Intervals {
         let repositories = self.tasks.iter().map(|task| task.repository.as_deref());
-        let groups = Groups::of(repositories);
+        let groups = Groups::new(repositories);
         let count = self.all.means.iter().map(|mean| mean.values.len()).sum();
         let mut columns = vec![Vec::with_capacity(self.tasks.len()); count];
         for task in &self.tasks {
@@ -581,10 +581,10 @@ pub fn score_tasks(
     let cuts = Cuts::new(metrics, postprocess, true);
     let wanted =
         pairs.iter().filter(|(_, samples)| missing != Missing::Skip || !samples.is_empty());
-    let work = Work::of("score", "tasks", pairs.len());
+    let work = Work::new("score", "tasks", pairs.len());
     let scored = parallel::map(wanted, |(task, samples)| {
         work.done(1);
-        let (scores, cut, uncut) = cuts.score(metrics, HoleContext::of(task), samples);
+        let (scores, cut, uncut) = cuts.score(metrics, HoleContext::new(task), samples);
         TaskScore {
             row: task.row,
             task_id: task.id.clone(),
@@ -597,7 +597,7 @@ pub fn score_tasks(
             uncut,
         }
     });
-    Ok(Scores::of(metrics, scored, count, cuts))
+    Ok(Scores::new(metrics, scored, count, cuts))
 }
 
 /// Scores pairs of target and prediction without a task file; `language` applies to pairs that name none.
@@ -609,7 +609,7 @@ pub fn score_pairs(
 ) -> Scores {
     let mut cuts = Cuts::new(metrics, postprocess, false);
     cuts.are_shown = cuts.recipes.iter().any(|recipe| !recipe.is_empty());
-    let work = Work::of("score", "pairs", pairs.len());
+    let work = Work::new("score", "pairs", pairs.len());
     let scored = parallel::map(pairs, |pair| {
         work.done(1);
         let hole = HoleContext {
@@ -631,7 +631,7 @@ pub fn score_pairs(
             uncut,
         }
     });
-    Scores::of(metrics, scored, 0, cuts)
+    Scores::new(metrics, scored, 0, cuts)
 }
 
 #[cfg(test)]

@@ -128,7 +128,7 @@ impl UsedDefinitions<'_> {
     fn used(&self, own: usize, text: &str, rows: Range<usize>) -> FxHashSet<(usize, usize)> {
         let lines = Lines::new(text);
         let path = &self.repository.files[own].path;
-        let Some(syntax) = Syntax::of_lines(&lines, Grammar::of(self.language, path)) else {
+        let Some(syntax) = Syntax::of_lines(&lines, Grammar::for_path(self.language, path)) else {
             return FxHashSet::default();
         };
         let names = Names::read(path, &syntax);

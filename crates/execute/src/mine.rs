@@ -174,7 +174,7 @@ pub fn mine(
     let log = Mutex::new(Log::open(&settings.results, &settings.forgotten)?);
     let work = Work { tasks, subjects, mining, settings, copies, log };
     let count = mining.templates.len();
-    let progress = progress::Work::of("mine tests", "steps", count + subjects.len());
+    let progress = progress::Work::new("mine tests", "steps", count + subjects.len());
     let found = in_parallel(copies.workers, count, |worker, repository| {
         let found = work.candidates(repository, worker);
         progress.done(1);

@@ -169,7 +169,7 @@ mod tests {
     fn rates_say_what_they_lack() {
         let said = |tasks, missing, is_part| {
             let ks = [1, 2];
-            let summaries = Summaries::of(&execution(tasks), &ks, missing, &Resampling::default());
+            let summaries = Summaries::new(&execution(tasks), &ks, missing, &Resampling::default());
             words(summaries.remarks("rg1", missing, is_part))
         };
         let some = || vec![task("a", None, &[Status::Pass]), task("b", None, &[])];

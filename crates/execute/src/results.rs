@@ -228,7 +228,7 @@ mod tests {
         ];
         tasks[1].excluded = Some(Exclusion { status: None, reason: "no hole".into() });
         let execution = Execution { tasks, broken: Vec::new(), runs: 0, reused: 0 };
-        let summaries = Summaries::of(&execution, &[1, 2], Missing::Error, resampling);
+        let summaries = Summaries::new(&execution, &[1, 2], Missing::Error, resampling);
         TestedPredictions { name: name.into(), execution, summaries }
     }
 

@@ -54,7 +54,7 @@ pub fn read_samples(
     let of_tested = tasks.tasks().iter().zip(joined.predictions);
     let cut = |(task, samples): (&Task, Vec<String>)| {
         let cut =
-            |sample: &String| recipe.apply(HoleContext::of(task), sample).prediction.into_owned();
+            |sample: &String| recipe.apply(HoleContext::new(task), sample).prediction.into_owned();
         samples.iter().map(cut).collect()
     };
     Ok(of_tested.filter(|(task, _)| is_tested(task)).map(cut).collect())

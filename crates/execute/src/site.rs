@@ -40,7 +40,7 @@ impl Site {
         let (start, end) = (on_disk(&text, hole.start), on_disk(&text, hole.end));
         Ok(Self {
             path: task.file_in_repository().to_owned(),
-            grammar: Grammar::of(task.language(), &task.path),
+            grammar: Grammar::for_path(task.language(), &task.path),
             hole: start..end,
             text,
         })

@@ -47,7 +47,7 @@ pub struct Summaries {
 
 impl Summaries {
     /// Summarises an execution, for each k of pass@k; whole repositories are resampled if there are two or more.
-    pub fn of(
+    pub fn new(
         execution: &Execution,
         ks: &[usize],
         missing: Missing,
@@ -58,11 +58,11 @@ impl Summaries {
             by_name.entry(&task.repository).or_default().push(task);
         }
         let of = |(name, tasks): (&str, Vec<&TaskResult>)| {
-            (name.to_owned(), Summary::of(tasks.into_iter(), ks, missing))
+            (name.to_owned(), Summary::new(tasks.into_iter(), ks, missing))
         };
         let counted: Vec<&TaskResult> = counted(execution.tasks.iter(), missing).collect();
-        let groups = Groups::of(counted.iter().map(|task| Some(&*task.repository)));
-        let all = Summary::of(execution.tasks.iter(), ks, missing);
+        let groups = Groups::new(counted.iter().map(|task| Some(&*task.repository)));
+        let all = Summary::new(execution.tasks.iter(), ks, missing);
         let interval = |(k, mean): &(usize, Option<f64>)| {
             mean.as_ref()?; // a task has no such rate
             let rates: Option<Vec<f64>> = counted.iter().map(|task| task.rate(*k)).collect();
@@ -109,7 +109,11 @@ fn counted<'t>(
 }
 
 impl Summary {
-    fn of<'t>(tasks: impl Iterator<Item = &'t TaskResult>, ks: &[usize], missing: Missing) -> Self {
+    fn new<'t>(
+        tasks: impl Iterator<Item = &'t TaskResult>,
+        ks: &[usize],
+        missing: Missing,
+    ) -> Self {
         let all: Vec<&TaskResult> = tasks.collect();
         let sound: Vec<&&TaskResult> = all.iter().filter(|task| task.excluded.is_none()).collect();
         let without = sound.iter().filter(|task| task.samples.is_empty()).count();
@@ -225,7 +229,7 @@ mod tests {
             reused: 0,
         };
         let resampling = Resampling::default();
-        let zero = Summaries::of(&execution, &[1, 2, 3], Missing::Zero, &resampling);
+        let zero = Summaries::new(&execution, &[1, 2, 3], Missing::Zero, &resampling);
         // Repositories a and b, drawn twice: pass@1 is 1/2, (1/2 + 0 + 1/2) / 3 or (0 + 1/2) / 2, of both alike.
         assert_eq!(zero.drawn, (ResamplingUnit::Repositories, 2));
         let ends = zero.intervals[0].map(|interval| (interval.low, interval.high));

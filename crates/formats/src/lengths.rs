@@ -31,9 +31,9 @@ impl Spread {
     ///
     /// ```
     /// use repoformer_formats::lengths::Spread;
-    /// assert_eq!(Spread::of(vec![4, 1, 2, 9]), Some(Spread { mean: 4.0, median: 3.0, max: 9 }));
+    /// assert_eq!(Spread::from_numbers(vec![4, 1, 2, 9]), Some(Spread { mean: 4.0, median: 3.0, max: 9 }));
     /// ```
-    pub fn of(mut numbers: Vec<usize>) -> Option<Self> {
+    pub fn from_numbers(mut numbers: Vec<usize>) -> Option<Self> {
         numbers.sort_unstable();
         let (count, max) = (numbers.len(), *numbers.last()?);
         let median = (numbers[(count - 1) / 2] + numbers[count / 2]) as f64 / 2.0;
@@ -57,10 +57,14 @@ pub struct Lengths {
 }
 
 impl Lengths {
-    fn of(counted: impl Iterator<Item = Option<(usize, usize)>>) -> Option<Self> {
+    fn new(counted: impl Iterator<Item = Option<(usize, usize)>>) -> Option<Self> {
         let (lines, tokens): (Vec<_>, Vec<_>) = counted.flatten().unzip();
         let tasks = lines.len();
-        Some(Self { tasks, lines: Spread::of(lines)?, tokens: Spread::of(tokens)? })
+        Some(Self {
+            tasks,
+            lines: Spread::from_numbers(lines)?,
+            tokens: Spread::from_numbers(tokens)?,
+        })
     }
 
     fn to_record(&self) -> Value {
@@ -124,13 +128,13 @@ pub struct KindLengths {
 }
 
 impl KindLengths {
-    fn of(Counts { kind, repositories, files, tasks }: &Counts) -> Self {
+    fn new(Counts { kind, repositories, files, tasks }: &Counts) -> Self {
         Self {
             kind: *kind,
             instances: tasks.len(),
             repositories: repositories.len(),
             files: files.len(),
-            parts: [0, 1, 2, 3].map(|part| Lengths::of(tasks.iter().map(|parts| parts[part]))),
+            parts: [0, 1, 2, 3].map(|part| Lengths::new(tasks.iter().map(|parts| parts[part]))),
         }
     }
 
@@ -227,7 +231,7 @@ pub fn lengths(
         counted.into_iter().for_each(|counted| Counts::take(&mut counts, counted));
     };
     let problems = jsonl::for_each(path, |at, object| {
-        let kind = RecordKind::of(&object);
+        let kind = RecordKind::from_record(&object);
         let mut task = Task::from_record(path, at, object)?;
         if let Some(files) = &mut files {
             let text = files.text(&mut task).map(str::to_owned);
@@ -246,7 +250,7 @@ pub fn lengths(
         Ok(())
     })?;
     count_waiting(&mut waiting);
-    let kinds = counts.iter().map(KindLengths::of).collect();
+    let kinds = counts.iter().map(KindLengths::new).collect();
     Ok(FileLengths { path: path.to_owned(), kinds, problems })
 }
 

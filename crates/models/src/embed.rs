@@ -110,7 +110,7 @@ impl Embedder {
             return Err(Error::parameter("model", reason));
         }
         let (wanted, mut counts) = missing(texts, store, times.as_deref());
-        let work = Work::of(format!("embed with {}", self.model), "texts", wanted.len());
+        let work = Work::new(format!("embed with {}", self.model), "texts", wanted.len());
         let result = self.compute(&wanted, store, times, &mut |count| {
             counts.computed += count;
             work.done(count);

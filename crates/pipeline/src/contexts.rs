@@ -22,7 +22,7 @@ pub struct RightContexts {
 impl RightContexts {
     /// Takes them from the tasks' files. A task that does not fit its file has none; the error that comes along names the first
     /// such.
-    pub(super) fn of(tasks: &TaskSet, repository: &Repository) -> (Self, Option<Error>) {
+    pub(super) fn new(tasks: &TaskSet, repository: &Repository) -> (Self, Option<Error>) {
         let (mut of_row, mut misfits) = (Vec::new(), Vec::new());
         let of_it = tasks.of_repository(&repository.name);
         for task in of_it.filter(|task| task.right_context.is_none()) {
@@ -84,7 +84,7 @@ pub(super) struct TakenContexts<'a> {
 
 impl<'a> TakenContexts<'a> {
     /// Those that are there.
-    pub(super) fn of(repository: &'a str) -> Self {
+    pub(super) fn new(repository: &'a str) -> Self {
         Self { repository, files: None }
     }
 }
@@ -121,7 +121,7 @@ pub(super) fn open_needed_contexts(
     repository: &str,
 ) -> Result<Option<Unread<RightContexts>>> {
     match needs_contexts(engine.experiment, repository) {
-        true => Ok(Some(engine.need(&TakenContexts::of(repository))?)),
+        true => Ok(Some(engine.need(&TakenContexts::new(repository))?)),
         false => Ok(None),
     }
 }

@@ -49,11 +49,11 @@ impl Artifact for DenseVectors<'_> {
         let identity = identity.parameter("repository", repository);
         let identity = match self.mode {
             Some(mode) => {
-                let queries = engine.header(&ModeQueries::of(mode, repository))?;
+                let queries = engine.header(&ModeQueries::new(mode, repository))?;
                 identity.parameter("mode", mode).input("queries", queries.checksum)
             }
             None => {
-                let fragments = engine.header(&Fragments::of(repository))?;
+                let fragments = engine.header(&Fragments::new(repository))?;
                 identity.input("fragments", fragments.checksum)
             }
         };
@@ -255,7 +255,7 @@ pub fn dense_texts(experiment: &Experiment, modes: &[Mode]) -> Result<Vec<Text>>
     }
     for &mode in modes.iter().filter(|mode| mode.retrieves()) {
         for repository in &experiment.repositories {
-            let queries = engine.need(&ModeQueries::of(mode, repository))?.read(None)?;
+            let queries = engine.need(&ModeQueries::new(mode, repository))?.read(None)?;
             texts.extend(
                 queries
                     .queries

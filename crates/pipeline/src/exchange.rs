@@ -23,7 +23,7 @@ use super::stage::by_repository;
 /// Rankings are missing or stale.
 pub fn trec_run(experiment: &Experiment, mode: Mode, scores: trec::RunScores) -> Result<String> {
     let (mut parts, ids) = (open(experiment, mode)?, ids(experiment)?);
-    let names = Names::of(&mut parts)?;
+    let names = Names::from_parts(&mut parts)?;
     let mut rankings = Vec::new();
     for (part, names) in parts.iter().zip(&names.0) {
         for found in part.retrieved.retrieval.found.iter().filter(|found| found.sample == 0) {
@@ -48,7 +48,7 @@ pub fn trec_run(experiment: &Experiment, mode: Mode, scores: trec::RunScores) ->
 /// Rankings of the mode or of the ground truth are missing or stale, or a file cannot be written.
 pub fn write_beir(experiment: &Experiment, mode: Mode, folder: &Path) -> Result<()> {
     let (mut parts, ids) = (open(experiment, mode)?, ids(experiment)?);
-    let names = Names::of(&mut parts)?;
+    let names = Names::from_parts(&mut parts)?;
     let mut documents = Vec::new();
     for (Part { fragments, .. }, names) in parts.iter_mut().zip(&names.0) {
         let fragments = fragments.read_all()?;
@@ -122,7 +122,7 @@ fn open(experiment: &Experiment, mode: Mode) -> Result<Vec<Part>> {
 struct Names(Vec<Vec<String>>);
 
 impl Names {
-    fn of(parts: &mut [Part]) -> Result<Self> {
+    fn from_parts(parts: &mut [Part]) -> Result<Self> {
         let names = |part: &mut Part| {
             let fragments = part.fragments.outline()?;
             Ok((0..fragments.len()).map(|fragment| fragments.name(fragment)).collect())

@@ -183,7 +183,7 @@ impl Experiment {
 
     /// Paths of the artifacts.
     pub fn paths(&self) -> Paths<'_> {
-        Paths::of(self)
+        Paths::new(self)
     }
 
     /// The header that an artifact would have, if a dry run would have made it.
@@ -203,7 +203,7 @@ impl Experiment {
 
     /// Begins work of a stage.
     pub(super) fn work(&self, stage: &str, unit: &'static str, steps: usize) -> Work {
-        Work::of(format!("{stage} {}", self.name), unit, steps)
+        Work::new(format!("{stage} {}", self.name), unit, steps)
     }
 
     /// Modes that its prompts may be made in, in the order of a results table.

@@ -22,7 +22,7 @@ pub(super) struct Fragments<'a> {
 
 impl<'a> Fragments<'a> {
     /// Those that are there.
-    pub(super) fn of(repository: &'a str) -> Self {
+    pub(super) fn new(repository: &'a str) -> Self {
         Self { repository, files: None }
     }
 }
@@ -65,7 +65,7 @@ impl OpenFragments {
     /// # Errors
     /// They are missing, or were cut otherwise.
     pub(super) fn open(engine: &mut Engine<'_>, repository: &str) -> Result<Self> {
-        let Unread { header, columns, .. } = engine.need(&Fragments::of(repository))?;
+        let Unread { header, columns, .. } = engine.need(&Fragments::new(repository))?;
         Ok(Self { header, columns, read: None })
     }
 

@@ -81,7 +81,7 @@ impl Layout {
 
 impl<'e> Paths<'e> {
     /// Those of an experiment.
-    pub(super) fn of(experiment: &'e Experiment) -> Self {
+    pub(super) fn new(experiment: &'e Experiment) -> Self {
         let Experiment { layout, retrieval, prompts, .. } = experiment;
         let is_left = prompts.layout.style().is_some_and(|style| !style.include().right);
         Self {

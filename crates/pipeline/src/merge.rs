@@ -202,7 +202,7 @@ fn interleave(tasks: &TaskSet, mut parts: Vec<Lines>, sink: &mut LineSink) -> Re
     let mut totals = LineTotals::default();
     let count = parts.len() as u64;
     for task in tasks.tasks() {
-        let part = &mut parts[Shard::of(&task.repository, count).index as usize];
+        let part = &mut parts[Shard::containing(&task.repository, count).index as usize];
         let mut is_first = true;
         while part.are_of(task.row, is_first) {
             sink.write(&part.line)?;

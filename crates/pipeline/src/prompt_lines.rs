@@ -95,7 +95,7 @@ impl Maker<'_> {
     ) -> CrossFile {
         match (&self.texts, found, query) {
             (Some(texts), Some(found), Some(query)) => {
-                CrossFile::of(texts.shown(query, found), self.language(task))
+                CrossFile::new(texts.shown(query, found), self.language(task))
             }
             _ if self.mode == Mode::Given => task.cross_file.clone().unwrap_or_default(),
             _ => CrossFile::default(),

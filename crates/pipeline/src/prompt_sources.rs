@@ -150,7 +150,7 @@ impl Sources {
             let fragments = headers[repository];
             let mut engine = Engine::new(experiment);
             if let Some(header) = fragments {
-                engine.assume(&Fragments::of(repository), header.clone());
+                engine.assume(&Fragments::new(repository), header.clone());
             }
             Ok(Part {
                 repository: repository.to_owned(),

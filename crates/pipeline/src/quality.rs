@@ -25,7 +25,7 @@ pub fn retrieval_quality(experiment: &Experiment, mode: Mode) -> Result<Retrieva
     let parts = by_repository(experiment, |repository| measure(experiment, mode, repository))?;
     let mut tasks: Vec<TaskQuality> = parts.into_iter().flatten().collect();
     tasks.sort_by_key(|task| task.row);
-    Ok(RetrievalQuality::of(tasks))
+    Ok(RetrievalQuality::new(tasks))
 }
 
 fn measure(experiment: &Experiment, mode: Mode, repository: &str) -> Result<Vec<TaskQuality>> {

@@ -206,7 +206,7 @@ fn compare(
     side: &PerTask,
     settings: &ComparisonSettings,
 ) -> Option<BaselineComparison> {
-    let compared = Comparison::of(baseline, side, settings).ok()?;
+    let compared = Comparison::new(baseline, side, settings).ok()?;
     let difference = compared.all.first()?;
     Some(BaselineComparison {
         mean_difference: difference.difference.mean,
@@ -270,7 +270,7 @@ fn system(
 
 /// Number of repositories, where these are too few for intervals.
 fn few_repositories(tasks: &TaskSet) -> Option<usize> {
-    let groups = Groups::of(tasks.tasks().iter().map(|task| Some(&*task.repository)));
+    let groups = Groups::new(tasks.tasks().iter().map(|task| Some(&*task.repository)));
     (groups.unit().interval_kind(groups.len()) == IntervalKind::Range).then(|| groups.len())
 }
 
@@ -285,7 +285,7 @@ fn pass_rate(
         Some((Some(&*task.repository), rate))
     });
     let (repositories, rates): (Vec<Option<&str>>, Vec<f64>) = rates.unzip();
-    let interval = resampling.interval(&Groups::of(repositories), &rates);
+    let interval = resampling.interval(&Groups::new(repositories), &rates);
     (!rates.is_empty())
         .then(|| Estimate { mean: rates.iter().sum::<f64>() / rates.len() as f64, interval })
 }

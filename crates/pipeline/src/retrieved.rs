@@ -30,9 +30,9 @@ impl OnDisk {
     /// Queries or results are missing, or were not made of these fragments.
     pub(super) fn open(engine: &mut Engine<'_>, mode: Mode, repository: &str) -> Result<Self> {
         Ok(Self {
-            fragments: engine.header(&Fragments::of(repository))?,
-            queries: engine.need(&ModeQueries::of(mode, repository))?,
-            retrieval: engine.need(&ModeRetrieval::of(mode, repository))?,
+            fragments: engine.header(&Fragments::new(repository))?,
+            queries: engine.need(&ModeQueries::new(mode, repository))?,
+            retrieval: engine.need(&ModeRetrieval::new(mode, repository))?,
         })
     }
 

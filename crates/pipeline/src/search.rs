@@ -95,7 +95,7 @@ pub(super) struct ModeRetrieval<'a> {
 
 impl<'a> ModeRetrieval<'a> {
     /// The retrieval that is in the cache.
-    pub(super) fn of(mode: Mode, repository: &'a str) -> Self {
+    pub(super) fn new(mode: Mode, repository: &'a str) -> Self {
         Self { mode, repository, vectors: None }
     }
 }
@@ -124,8 +124,8 @@ impl Artifact for ModeRetrieval<'_> {
             .parameter("top-k", experiment.retrieval.search.top_k)
             .parameter("fragments-file", layout.within_cache(&paths.repo_windows(repository)))
             .parameter("queries-file", layout.within_cache(&paths.query_windows(mode, repository)))
-            .input("fragments", engine.header(&Fragments::of(repository))?.checksum)
-            .input("queries", engine.header(&ModeQueries::of(mode, repository))?.checksum);
+            .input("fragments", engine.header(&Fragments::new(repository))?.checksum)
+            .input("queries", engine.header(&ModeQueries::new(mode, repository))?.checksum);
         if experiment.reads_names() {
             identity = identity.parameter("names", NAMES);
             identity = identity.input("tasks", experiment.tasks()?.digest_of(repository));
@@ -170,7 +170,7 @@ impl ModeSearch {
     pub(super) fn open(engine: &mut Engine<'_>, repository: &str, mode: Mode) -> Result<Self> {
         let of_fragments = UnreadVectors::open(engine, repository)?;
         let mut vectors = Identity::new("").input("vectors", of_fragments.checksum());
-        let queries = engine.need(&ModeQueries::of(mode, repository))?;
+        let queries = engine.need(&ModeQueries::new(mode, repository))?;
         let mut sets = None;
         if engine.experiment.retrieval.search.by_p50k_sets() {
             let unread = engine.need(&QuerySets { mode, repository })?;

@@ -47,7 +47,7 @@ pub fn definition_uses(
         let definitions = names.index();
         let uses = parallel::map(of_one().collect::<Vec<_>>(), |(task, samples)| {
             let cut: Vec<_> =
-                samples.iter().map(|sample| recipe.apply(HoleContext::of(task), sample)).collect();
+                samples.iter().map(|sample| recipe.apply(HoleContext::new(task), sample)).collect();
             let cut: Vec<&str> = cut.iter().map(|one| &*one.prediction).collect();
             definitions.uses(task, &cut).map_err(|reason| tasks.error(task, reason))
         });

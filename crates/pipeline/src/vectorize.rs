@@ -61,7 +61,7 @@ pub fn vectorize_queries(experiment: &Experiment, modes: &[Mode]) -> Result<Stag
         return for_each_repository(experiment, "vectorize queries of", |repository, engine| {
             for &mode in &modes {
                 engine.make(&QuerySets { mode, repository }, |engine| {
-                    let queries = engine.need(&ModeQueries::of(mode, repository))?.read(None)?;
+                    let queries = engine.need(&ModeQueries::new(mode, repository))?.read(None)?;
                     Ok(TokenSets::of_queries(&queries, &P50k))
                 })?;
             }
@@ -100,7 +100,7 @@ fn dense_queries(
 ) -> Result<()> {
     let vectors = DenseVectors { repository, mode: Some(mode) };
     engine.make(&vectors, |engine| -> Result<Matrix> {
-        let queries = engine.need(&ModeQueries::of(mode, repository))?.read(None)?;
+        let queries = engine.need(&ModeQueries::new(mode, repository))?.read(None)?;
         source.matrix(engine, texts_of_queries(&queries).collect(), true)
     })?;
     Ok(())
@@ -117,7 +117,7 @@ fn texts_of_queries(queries: &Queries) -> impl Iterator<Item = Text> + '_ {
 fn of_fragments(engine: &mut Engine<'_>, kind: &str, repository: &str) -> Result<Identity> {
     let experiment = engine.experiment;
     let identity = experiment.vocabulary(experiment.cut(Identity::new(kind)));
-    let fragments = engine.header(&Fragments::of(repository))?;
+    let fragments = engine.header(&Fragments::new(repository))?;
     Ok(identity.parameter("repository", repository).input("fragments", fragments.checksum))
 }
 
@@ -179,7 +179,7 @@ impl Artifact for QuerySets<'_> {
     fn identity(&self, engine: &mut Engine<'_>) -> Result<Identity> {
         let Self { mode, repository } = *self;
         let experiment = engine.experiment;
-        let queries = engine.header(&ModeQueries::of(mode, repository))?;
+        let queries = engine.header(&ModeQueries::new(mode, repository))?;
         Ok(experiment
             .vocabulary(experiment.cut(Identity::new(TokenSets::KIND)))
             .parameter("repository", repository)

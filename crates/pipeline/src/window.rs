@@ -49,7 +49,7 @@ fn cut_repository(name: &str, engine: &mut Engine<'_>) -> Result<()> {
     engine.report.warnings.extend(long_lines.map(Message::from));
     let tasks = experiment.tasks.as_deref().filter(|_| experiment.takes_right_contexts());
     let contexts = tasks.map(|tasks| {
-        let (contexts, misfit) = RightContexts::of(tasks, &repository);
+        let (contexts, misfit) = RightContexts::new(tasks, &repository);
         engine.report.misfits.extend(misfit);
         // Fragments may keep no blank lines, and right contexts have them.
         let sources = repository.files.iter().flat_map(|file| [&*file.path, &*file.text]);
@@ -132,7 +132,7 @@ impl Sources {
         let experiment = engine.experiment;
         let settings = settings(experiment, of.mode);
         if self.contexts.is_none() && of.shows_right_contexts(experiment) {
-            let contexts = engine.need(&TakenContexts::of(of.repository))?.read(None)?;
+            let contexts = engine.need(&TakenContexts::new(of.repository))?.read(None)?;
             self.contexts = Some(contexts);
         }
         let right = self.contexts.as_ref().map(RightContexts::map).unwrap_or_default();
@@ -156,7 +156,7 @@ pub(super) struct ModeQueries<'a> {
 
 impl<'a> ModeQueries<'a> {
     /// Those that are there.
-    pub(super) fn of(mode: Mode, repository: &'a str) -> Self {
+    pub(super) fn new(mode: Mode, repository: &'a str) -> Self {
         Self { mode, repository, predictions: None }
     }
 
@@ -190,7 +190,7 @@ impl Artifact for ModeQueries<'_> {
             .parameter("query", settings.form)
             .parameter("repository", repository)
             .parameter("benchmark", &experiment.layout.benchmark)
-            .input("fragments", engine.header(&Fragments::of(repository))?.checksum);
+            .input("fragments", engine.header(&Fragments::new(repository))?.checksum);
         identity = match settings.form {
             // Windows are made of nothing but holes, other queries of the tasks' texts too.
             QueryForm::Window => identity.input("tasks", tasks.hole_digest(repository)),
@@ -199,7 +199,7 @@ impl Artifact for ModeQueries<'_> {
                 .parameter("query-lines", settings.length),
         };
         if self.shows_right_contexts(experiment) {
-            let contexts = engine.header(&TakenContexts::of(repository))?;
+            let contexts = engine.header(&TakenContexts::new(repository))?;
             identity = identity.input("right contexts", contexts.checksum);
         }
         let Some(joined) = predictions else { return Ok(identity) };

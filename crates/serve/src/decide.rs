@@ -61,7 +61,7 @@ fn question(policy: Policy, prompts: &PromptSettings) -> Result<TokenQuestion> {
     let PromptLayout::Style(style) = layout else {
         return Err(ServeError::NoPlaceToDecide { policy, style: layout.name().to_owned() });
     };
-    let frame = DecisionFrame::of(style, None, None)?;
+    let frame = DecisionFrame::new(style, None, None)?;
     let text = frame.cc().to_owned();
     let after = Some(frame.eof().to_owned());
     let own = Some(tokenizer).filter(|tokenizer| tokenizer.is_model());

@@ -60,7 +60,7 @@ pub(crate) struct Retrieved {
 }
 
 impl Retrieved {
-    pub(crate) fn of(prompt: &TaskPrompt) -> Self {
+    pub(crate) fn new(prompt: &TaskPrompt) -> Self {
         let fragments = prompt.fragments.iter().map(ShownFragment::to_cross_file).collect();
         Self { fragments, right: prompt.right.clone() }
     }
@@ -335,7 +335,7 @@ fn label(written: Written, other: String, fragments: &str) -> Result<Value, Erro
     let completions = if retrieved { [other, completion] } else { [completion, other] };
     let end = task.line_no + line_ends(&truth).max(1);
     task.id = format!("{}/{}_{end}", task.path, task.line_no);
-    task.cross_file = Some(CrossFile::of(found.fragments, task.language()));
+    task.cross_file = Some(CrossFile::new(found.fragments, task.language()));
     task.right_context = Some(found.right);
     task.ground_truth = truth;
     let time = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();

@@ -116,7 +116,7 @@ impl Wanted {
                 None => whole(body, "max_completion_tokens")?,
                 tokens => tokens,
             },
-            ..Self::of(body, Protocol::OpenAi)?
+            ..Self::new(body, Protocol::OpenAi)?
         })
     }
 
@@ -138,7 +138,7 @@ impl Wanted {
                 Err(_) if body.get("n_predict").is_some_and(Value::is_i64) => None,
                 tokens => tokens?,
             },
-            ..Self::of(body, Protocol::Infill)?
+            ..Self::new(body, Protocol::Infill)?
         })
     }
 
@@ -147,7 +147,7 @@ impl Wanted {
         let mut wanted = Self {
             prefix: text(segments, "prefix")?,
             suffix: text(segments, "suffix")?,
-            ..Self::of(body, Protocol::Tabby)?
+            ..Self::new(body, Protocol::Tabby)?
         };
         wanted.file = file(segments)?.or(wanted.file);
         wanted.stream = false;
@@ -183,7 +183,7 @@ impl Wanted {
     }
 
     /// The fields that all protocols share.
-    fn of(body: &Map<String, Value>, protocol: Protocol) -> Result<Self, String> {
+    fn new(body: &Map<String, Value>, protocol: Protocol) -> Result<Self, String> {
         let stop = match body.get("stop") {
             None | Some(Value::Null) => Vec::new(),
             Some(Value::String(text)) => vec![text.clone()],

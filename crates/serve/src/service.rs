@@ -172,7 +172,7 @@ impl Service {
             deciding += ms_since(begin);
             decision = Some(after);
             if after.retrieves {
-                now = is_learned.then(|| Retrieved::of(&new));
+                now = is_learned.then(|| Retrieved::new(&new));
                 let begin = Instant::now();
                 let (shown, kept) = session.prompt(&self.live, (found, new), text, scratch)?;
                 laying += ms_since(begin);
@@ -232,7 +232,7 @@ impl Service {
             false => self.live.prompt(&self.live.retrieve(cursor, scratch)?, scratch)?,
         };
         let other = self.request(wanted, &unused);
-        let found = now.unwrap_or_else(|| Retrieved::of(&unused));
+        let found = now.unwrap_or_else(|| Retrieved::new(&unused));
         let (text, offset) = (cursor.text.to_owned(), cursor.offset);
         Ok(Asked { task, text, offset, found, signals, retrieved, other })
     }

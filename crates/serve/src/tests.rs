@@ -75,7 +75,7 @@ impl Shop {
             walk: Walk::Glob,
             retrieval,
             prompts: prompts(),
-            scoring: Scoring::of(&[], &[]),
+            scoring: Scoring::new(&[], &[]),
             plan: None,
             messages: Arc::new(Silent),
         };

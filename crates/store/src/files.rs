@@ -223,7 +223,7 @@ pub struct File {
 }
 
 impl File {
-    fn of(file: fs::File, _path: &Path) -> Self {
+    fn wrap(file: fs::File, _path: &Path) -> Self {
         Self {
             file,
             #[cfg(debug_assertions)]
@@ -246,7 +246,7 @@ impl File {
     pub fn open(path: impl AsRef<Path>) -> io::Result<Self> {
         let path = path.as_ref();
         fault::before(Call::Look, "open", path)?;
-        Ok(Self::of(fs::File::open(path)?, path))
+        Ok(Self::wrap(fs::File::open(path)?, path))
     }
 
     /// Creates a file to write it, or empties it.
@@ -270,7 +270,7 @@ impl File {
         let path = path.as_ref();
         fault::before(Call::Change, "open", path)?;
         check_confined(path, Last::Follows)?;
-        Ok(Self::of(options.open(path)?, path))
+        Ok(Self::wrap(options.open(path)?, path))
     }
 
     /// Opens the same file again, with the same position.
@@ -280,7 +280,7 @@ impl File {
         let path = &*self.path;
         #[cfg(not(debug_assertions))]
         let path = Path::new("");
-        Ok(Self::of(file, path))
+        Ok(Self::wrap(file, path))
     }
 
     /// Properties of the file.

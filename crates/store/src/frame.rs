@@ -26,7 +26,7 @@ pub enum ColumnType {
 
 impl ColumnType {
     /// The type of a value; `None` for a missing one.
-    fn of(value: &Value) -> Option<Self> {
+    fn from_value(value: &Value) -> Option<Self> {
         match value {
             Value::Null => None,
             Value::Bool(_) => Some(Self::Flag),
@@ -100,7 +100,7 @@ impl Frame {
         // Records have their fields in one order.
         let mut next = 0;
         for (name, value) in cells {
-            let Some(of) = ColumnType::of(&value) else { continue };
+            let Some(of) = ColumnType::from_value(&value) else { continue };
             let is_it = |column: &Column| column.name == name;
             let place = match self.columns.get(next) {
                 Some(column) if is_it(column) => Some(next),

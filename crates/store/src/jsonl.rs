@@ -214,11 +214,11 @@ impl<'a> Reader<'a> {
     /// The file cannot be opened, or its compressed data cannot be read.
     pub fn open(path: &'a Path) -> Result<Self> {
         let (input, of_file) = opened(path)?;
-        Ok(Self { of_file: Some(of_file), ..Self::of(path, input) })
+        Ok(Self { of_file: Some(of_file), ..Self::with_input(path, input) })
     }
 
     /// Reads the records of an opened file.
-    pub fn of(path: &'a Path, input: Box<dyn BufRead>) -> Self {
+    pub fn with_input(path: &'a Path, input: Box<dyn BufRead>) -> Self {
         Self { path, input, of_file: None, bytes: Vec::new(), next: At { line: 0, row: 0 } }
     }
 

@@ -62,7 +62,7 @@ impl Progress {
 /// ```
 /// use repoformer_store::progress::{Work, running};
 ///
-/// let work = Work::of("search line", "queries", 30);
+/// let work = Work::new("search line", "queries", 30);
 /// work.kept(10); // answered in an earlier run
 /// work.done(5);
 /// let shown = running().pop().unwrap();
@@ -76,11 +76,11 @@ pub struct Work(Arc<Progress>);
 impl Work {
     /// Begins work on an unknown number of steps.
     pub fn begin(label: impl Into<String>, unit: &'static str) -> Self {
-        Self::of(label, unit, 0)
+        Self::new(label, unit, 0)
     }
 
     /// Begins work on this many steps.
-    pub fn of(label: impl Into<String>, unit: &'static str, steps: usize) -> Self {
+    pub fn new(label: impl Into<String>, unit: &'static str, steps: usize) -> Self {
         let progress = Arc::new(Progress {
             label: label.into(),
             unit,
@@ -150,7 +150,7 @@ mod tests {
     /// 29 kept answers in no time would be thousands a second.
     #[test]
     fn kept_answers_do_not_count_for_the_rate() {
-        let work = Work::of("complete", "prompts", 60);
+        let work = Work::new("complete", "prompts", 60);
         work.kept(29);
         std::thread::sleep(Duration::from_millis(50));
         work.done(1);
@@ -165,7 +165,7 @@ mod tests {
         let unknown = Work::begin("read", "bytes");
         unknown.done(10);
         assert_eq!((unknown.0.total(), unknown.0.seconds_left()), (None, None));
-        let none_done = Work::of("complete", "prompts", 2);
+        let none_done = Work::new("complete", "prompts", 2);
         assert_eq!(none_done.0.seconds_left(), None);
         none_done.more(1);
         none_done.done(4); // more than were announced

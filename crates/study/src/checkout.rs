@@ -25,7 +25,7 @@ pub fn one_repository<P: AsRef<Path>>(
     tasks: &[P],
     messages: &dyn Messages,
 ) -> Option<ChosenRepositories> {
-    let checkout = Checkout::of(dir)?;
+    let checkout = Checkout::find(dir)?;
     let is_itself = *named == [checkout.name.as_str()];
     let has_others = match (named, tasks) {
         ([_, ..], _) if !is_itself => return None,

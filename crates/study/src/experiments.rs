@@ -194,7 +194,7 @@ pub fn are_functions(settings: &Settings, tasks: Option<&TaskSet>) -> bool {
 
 /// How many of the first holes are function bodies, by the tasks and their repositories.
 fn bodies(settings: &Settings, tasks: &[Task]) -> FunctionBodies {
-    FunctionBodies::of(tasks, settings.repos_dir.as_deref().map(Path::new))
+    FunctionBodies::new(tasks, settings.repos_dir.as_deref().map(Path::new))
 }
 
 /// Warns where too little of the tasks' files is known to cut predictions rightly.

@@ -481,7 +481,7 @@ fn ask_model(
     let PromptLayout::Style(style) = &experiment.prompts.layout else {
         return Ok(Decisions::NoStyle);
     };
-    let frame = DecisionFrame::of(style, None, None)?;
+    let frame = DecisionFrame::new(style, None, None)?;
     let question =
         |id| TokenQuestion { text: frame.cc().to_owned(), id, after: Some(frame.eof().to_owned()) };
     let probabilities =
@@ -550,7 +550,7 @@ fn select(
         mode,
         latency_ms: found.times.as_ref().and_then(latency),
         without_embedding: found.without_embedding && retrieves_any,
-        scores: ModeScores::of(metrics, tasks),
+        scores: ModeScores::new(metrics, tasks),
         retrieved: retrieved.len(),
         threshold: None,
         source: ReportSource {

@@ -39,7 +39,7 @@ struct ReportPaths {
 
 impl ReportPaths {
     /// The files of a folder, or of the page itself if it ends in `.html`.
-    fn of(output: &Path) -> Self {
+    fn new(output: &Path) -> Self {
         match output.extension().is_some_and(|ending| ending == "html") {
             true => Self { page: output.to_owned(), folder: output.with_extension("figures") },
             false => Self { page: page_in(output), folder: output.join("figures") },
@@ -79,7 +79,7 @@ pub fn planned(
     names.extend(policies.iter().map(String::as_str));
     let metrics = scoring(settings, experiment, &METRICS).metrics;
     let retrieves = modes.iter().any(|mode| *mode != Mode::Without);
-    let place = ReportPaths::of(output);
+    let place = ReportPaths::new(output);
     let mut files = vec![Planned::file(place.page.clone(), "report", PlanVerdict::EachTime)];
     for (name, is_sure) in foresee_figures(tasks, &metrics, &names) {
         let verdict = match is_sure {
@@ -272,7 +272,7 @@ pub fn make(
         resampling: making.resampling,
     };
     let report = gather(about, contenders)?;
-    let page = write(&report, manifest, &ReportPaths::of(output))?;
+    let page = write(&report, manifest, &ReportPaths::new(output))?;
     Ok(WrittenReport { page, finding: report.finding(), title: report.title })
 }
 

@@ -393,7 +393,7 @@ pub fn departures(rows: &[Row]) -> Vec<(Vec<&str>, String)> {
 }
 
 fn groups(scores: &ModeScores) -> Groups {
-    Groups::of(scores.tasks.iter().map(|task| task.repository.as_deref()))
+    Groups::new(scores.tasks.iter().map(|task| task.repository.as_deref()))
 }
 
 fn units(scores: &ModeScores) -> (ResamplingUnit, usize) {

@@ -32,11 +32,11 @@ impl Lines {
     /// Splits a text into lines like `str.splitlines`: at `\n \r \r\n \v \f \x1c \x1d \x1e \x85 U+2028 U+2029`;
     /// a separator at the end starts no further line.
     pub fn new(text: &str) -> Self {
-        Self::of(text.to_owned())
+        Self::from_text(text.to_owned())
     }
 
     /// Splits a text that is not needed otherwise.
-    pub fn of(text: String) -> Self {
+    pub fn from_text(text: String) -> Self {
         let mut text = if has_rare_separator(&text) { split_rare(&text) } else { text };
         let newlines = newlines(&text);
         let count = if text.ends_with('\n') {

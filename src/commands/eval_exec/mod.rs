@@ -86,7 +86,7 @@ pub(super) fn run(args: &EvalArgs, settings: &Settings) -> Result<()> {
             execute::run(&tasks, &subjects, &samples, &bench.settings.execution, &copies)?;
         let remarks = execution.remarks(&name, &tasks, results, commands.map.is_none());
         remarks.into_iter().for_each(output::tell);
-        let summaries = Summaries::of(&execution, &ks, missing, &resampling);
+        let summaries = Summaries::new(&execution, &ks, missing, &resampling);
         tested.push(TestedPredictions { name, execution, summaries });
     }
     let part = experiment.layout.shard.map(|shard| {

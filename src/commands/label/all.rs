@@ -40,7 +40,7 @@ pub(crate) struct LabelAllArgs {
     /// Kinds of the holes: chunk (about three lines), function (the body of a function of 3 to 30 lines); repeatable, or separated
     /// by commas
     #[arg(long, value_name = "KIND", default_value = "chunk", help_heading = "Sampling", value_delimiter = ',',
-        value_parser = Listed::of(InstanceKind::ALL))]
+        value_parser = Listed::new(InstanceKind::ALL))]
     kind: Vec<String>,
     #[command(flatten)]
     drawing: DrawingFlags,

@@ -47,7 +47,7 @@ pub(crate) struct LabelJudgeArgs {
     pub(crate) samples_from: Option<PathBuf>,
     /// Metric that decides whether retrieval helps: one of `eval`, by its edit similarity; pass, the unit-test pass rate; or
     /// likelihood, the probability of the target, which --base and --rag then hold (`complete --likelihood`) [default: that of the settings or the profile; otherwise repocoder for lines and calls, repoformer for chunks and functions]
-    #[arg(long, value_name = "NAME", value_parser = Listed::of(Metric::ALL).and(PASS).and(LIKELIHOOD))]
+    #[arg(long, value_name = "NAME", value_parser = Listed::new(Metric::ALL).and(PASS).and(LIKELIHOOD))]
     pub(crate) metric: Option<String>,
     /// How predictions are cut before they are scored, as in `eval` [default: own; for answers of the chat API chat,own]
     #[arg(long, value_name = "STEPS")]
@@ -159,7 +159,7 @@ fn report(args: &LabelJudgeArgs, judged: &JudgeSummary) -> Result<()> {
     let table = JudgeTable::new(judged);
     table.text().trim_end().lines().for_each(output::note);
     if let Some(place) = &args.summary {
-        write_data(place, written(&table, ScoreFormat::of(args.format, place)?)?)?;
+        write_data(place, written(&table, ScoreFormat::choose(args.format, place)?)?)?;
     }
     Ok(())
 }
@@ -174,7 +174,7 @@ impl LabelJudgeArgs {
         check_rereadable(&inputs, "label judge")?;
         check_output(Some(&self.output), &inputs)?;
         let Some(summary) = &self.summary else { return Ok(()) };
-        ScoreFormat::of(self.format, summary)?;
+        ScoreFormat::choose(self.format, summary)?;
         if check_output(Some(summary), &inputs).is_err() {
             return fail(
                 format!("--summary would overwrite {}, an input", summary.display()),

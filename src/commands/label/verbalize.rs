@@ -20,9 +20,9 @@ use crate::settings::{Listed, Settings, StyleName};
 /// The bundled styles that have a place for the decision.
 fn deciding_styles() -> Listed {
     let decides = |name: &&str| {
-        name.parse::<Style>().is_ok_and(|style| DecisionFrame::of(&style, None, None).is_ok())
+        name.parse::<Style>().is_ok_and(|style| DecisionFrame::new(&style, None, None).is_ok())
     };
-    Listed::of(Style::names().filter(decides))
+    Listed::new(Style::names().filter(decides))
 }
 
 #[derive(Debug, Args)]

@@ -30,7 +30,7 @@ called with the same ones; the lists below say which commands use them.
 /// The page, from the program's definition.
 pub(super) fn page(program: &Command) -> String {
     let commands = named("", program);
-    let shared = Shared::of(&commands);
+    let shared = Shared::from_commands(&commands);
     let mut page = format!("{HEAD}\n| command | does |\n|---|---|\n");
     for Named { name, command } in &commands {
         let (link, about) = (anchor(&format!("repoformer {name}")), about(command));
@@ -115,7 +115,7 @@ fn is_among(args: &[&Arg], arg: &Arg) -> bool {
 }
 
 impl<'c> Shared<'c> {
-    fn of(commands: &[Named<'c>]) -> Self {
+    fn from_commands(commands: &[Named<'c>]) -> Self {
         let is_leaf = |named: &&Named<'_>| !named.command.has_subcommands();
         let leaves: Vec<&Named<'c>> = commands.iter().filter(is_leaf).collect();
         let mut count: BTreeMap<String, usize> = BTreeMap::new();

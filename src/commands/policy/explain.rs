@@ -27,7 +27,7 @@ pub(crate) struct PolicyExplainArgs {
 }
 
 pub(super) fn run(args: &PolicyExplainArgs) -> Result<()> {
-    let format = ScoreFormat::of(args.format, &args.output)?;
+    let format = ScoreFormat::choose(args.format, &args.output)?;
     check_output(Some(&args.output), [&args.file])?;
     let policy = PolicyModel::open(&args.file)?;
     write_data(&args.output, written(&Explanation::new(&policy, args.top), format)?)

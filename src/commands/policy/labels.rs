@@ -21,10 +21,10 @@ pub(crate) struct PolicyTrainArgs {
     /// Policy to train: learned (decides before retrieval), learned-scored (decides whether to show the retrieved fragments),
     /// self-scored (the same, from the model's own probability too)
     #[arg(long, value_name = "NAME", default_value = "learned",
-        value_parser = Listed::of(LearnedPolicy::ALL.map(LearnedPolicy::name)))]
+        value_parser = Listed::new(LearnedPolicy::ALL.map(LearnedPolicy::name)))]
     pub(crate) policy: String,
     /// Method that turns scores into probabilities
-    #[arg(long, value_name = "NAME", default_value = "platt", value_parser = Listed::of(["platt", "isotonic"]))]
+    #[arg(long, value_name = "NAME", default_value = "platt", value_parser = Listed::new(["platt", "isotonic"]))]
     pub(crate) calibration: String,
     /// File for the policy (`-`: standard output)
     #[arg(short, long, value_name = "FILE", default_value = "-")]
@@ -56,13 +56,13 @@ pub(crate) enum RecordFormat {
 
 impl RecordFormat {
     /// The format that was given, else that by which the output is named, else lines of JSON.
-    fn of(given: Option<Self>, output: &Path) -> Result<Self> {
+    fn choose(given: Option<Self>, output: &Path) -> Result<Self> {
         let of_tables = given.map(|given| match given {
             Self::Jsonl => ScoreFormat::Jsonl,
             Self::Csv => ScoreFormat::Csv,
             Self::Parquet => ScoreFormat::Parquet,
         });
-        Ok(match ScoreFormat::of(of_tables, output)? {
+        Ok(match ScoreFormat::choose(of_tables, output)? {
             ScoreFormat::Csv => Self::Csv,
             ScoreFormat::Parquet => Self::Parquet,
             _ => Self::Jsonl,
@@ -104,7 +104,7 @@ pub(super) fn run_train(args: &PolicyTrainArgs) -> Result<()> {
 }
 
 pub(super) fn run_features(args: &PolicyFeaturesArgs) -> Result<()> {
-    let format = RecordFormat::of(args.format, &args.output)?;
+    let format = RecordFormat::choose(args.format, &args.output)?;
     let examples = args.labels.read(&args.output, &[], Some(Measure::Similarity))?;
     let records = examples.all.iter().map(feature_record);
     let frame = || {

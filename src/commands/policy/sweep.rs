@@ -20,11 +20,11 @@ pub(crate) struct PolicySweepArgs {
     #[command(flatten)]
     labels: LabelFlags,
     /// Policy (repeatable, or separated by commas) [default: all whose signals the labels have]
-    #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = Listed::of(Policy::ALL))]
+    #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = Listed::new(Policy::ALL))]
     policy: Vec<String>,
     /// Metric: es, the edit similarity of the labels, pass, their unit-test pass rate, or likelihood, the probability of their
     /// targets [default: the labels' own]
-    #[arg(long, value_name = "NAME", value_parser = Listed::of(Measure::ALL.map(Measure::key)))]
+    #[arg(long, value_name = "NAME", value_parser = Listed::new(Measure::ALL.map(Measure::key)))]
     metric: Option<String>,
     /// Trained policy, or `bundled` (repeatable) [default: learned policies are trained here, and score each repository after training on
     /// the others]
@@ -34,7 +34,7 @@ pub(crate) struct PolicySweepArgs {
     #[arg(long, value_name = "FILE", conflicts_with = "model")]
     train_labels: Vec<PathBuf>,
     /// Method that turns scores of policies trained here into probabilities
-    #[arg(long, value_name = "NAME", default_value = "platt", value_parser = Listed::of(["platt", "isotonic"]))]
+    #[arg(long, value_name = "NAME", default_value = "platt", value_parser = Listed::new(["platt", "isotonic"]))]
     calibration: String,
     /// Retrieve where the score is above this, or for this share of the instances, as in 30% (repeatable, or separated by
     /// commas) [default: at every fortieth of the instances]
@@ -56,7 +56,7 @@ pub(crate) struct PolicySweepArgs {
     #[arg(long, value_name = "MS")]
     decision_ms: Option<f64>,
     /// Parts of a request that run at the same time: all (parallel), as in the paper, or none (serial) [default: parallel]
-    #[arg(long, value_name = "NAME", value_parser = Listed::of(Clock::ALL))]
+    #[arg(long, value_name = "NAME", value_parser = Listed::new(Clock::ALL))]
     clock: Option<String>,
     /// Seed of policy random [default: 0]
     #[arg(long, value_name = "N")]
@@ -76,7 +76,7 @@ pub(super) fn run(args: &PolicySweepArgs) -> Result<()> {
     let settings = Settings::without_flags(screen())?;
     let departures = settings.departures_with(&[(&DECLARED.clock, args.clock.as_deref())]);
     warn_of_some_departures(&settings, &departures);
-    let format = ScoreFormat::of(args.format, &args.output)?;
+    let format = ScoreFormat::choose(args.format, &args.output)?;
     let sources = args.time_sources(&settings)?;
     let times = RetrieverTimes::read(&sources, &output::tell)?;
     let is_untimed = times.names.is_empty();

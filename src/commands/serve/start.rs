@@ -40,7 +40,7 @@ impl ServiceFlags {
             // A folder without the marks of a repository is one nevertheless, since the editor has opened it.
             let path = Path::new(folder);
             let parts = path.parent().zip(path.file_name());
-            let parts = parts.filter(|_| Checkout::of(path).is_none());
+            let parts = parts.filter(|_| Checkout::find(path).is_none());
             let dir = parts.map_or(path, |(parent, _)| parent);
             settings.change(|values| {
                 values.repos_dir.fix_unset(Some(dir.to_owned()), command);

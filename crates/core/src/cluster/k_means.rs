@@ -24,7 +24,7 @@ const AT_ONCE: usize = 256;
 /// use repoformer_core::cluster::{TfIdfVectors, k_means};
 /// use repoformer_core::retrieve::rank::Words;
 /// let texts = ["import os", "import os", "return x", "return x"];
-/// let vectors = TfIdfVectors::of(&Words::of(&texts), 1);
+/// let vectors = TfIdfVectors::new(&Words::new(&texts), 1);
 /// assert_eq!(k_means(&vectors, 2, &mut |n| n / 2), [0, 0, 1, 1]);
 /// ```
 pub fn k_means(vectors: &TfIdfVectors, k: usize, draw: &mut dyn FnMut(u64) -> u64) -> Vec<usize> {
@@ -37,7 +37,7 @@ pub fn k_means(vectors: &TfIdfVectors, k: usize, draw: &mut dyn FnMut(u64) -> u6
     let mut centroids = Centroids::means(vectors, &clusters, seeds.len());
     for round in 1..=ROUNDS {
         // They settle long before the last of them.
-        let work = Work::of(format!("cluster, round {round}"), "texts", vectors.len());
+        let work = Work::new(format!("cluster, round {round}"), "texts", vectors.len());
         let documents = (0..vectors.len()).into_par_iter().with_min_len(AT_ONCE);
         let mut nearest: Vec<Nearest> = documents
             .map_init(Scratch::default, |scratch, document| {
@@ -71,7 +71,7 @@ fn seeds(vectors: &TfIdfVectors, k: usize, draw: &mut dyn FnMut(u64) -> u64) -> 
     let mut distances = vec![f64::INFINITY; vectors.len()];
     let mut next = draw(vectors.len() as u64) as usize;
     let mut products = vec![0.0_f64; vectors.len()];
-    let work = Work::of("cluster, first centroids", "clusters", k);
+    let work = Work::new("cluster, first centroids", "clusters", k);
     loop {
         work.done(1);
         seeds.push(next);
@@ -263,7 +263,7 @@ mod tests {
     use crate::retrieve::rank::Words;
 
     fn vectors(texts: &[String]) -> TfIdfVectors {
-        TfIdfVectors::of(&Words::of(texts), 1)
+        TfIdfVectors::new(&Words::new(texts), 1)
     }
 
     /// A generator good enough for tests.

@@ -20,11 +20,11 @@ impl TfIdfVectors {
     /// ```
     /// use repoformer_core::cluster::TfIdfVectors;
     /// use repoformer_core::retrieve::rank::Words;
-    /// let vectors = TfIdfVectors::of(&Words::of(&["a b", "a b", "c"]), 2);
+    /// let vectors = TfIdfVectors::new(&Words::new(&["a b", "a b", "c"]), 2);
     /// assert_eq!((vectors.terms(), vectors.row(0).len(), vectors.row(2).len()), (2, 2, 0));
     /// assert!((vectors.row(0)[0].1 - 0.5_f32.sqrt()).abs() < 1e-6);
     /// ```
-    pub fn of(words: &Words, min_df: u32) -> Self {
+    pub fn new(words: &Words, min_df: u32) -> Self {
         let documents = words.documents();
         let mut frequency = vec![0_u32; words.dictionary().len()];
         for document in 0..documents {

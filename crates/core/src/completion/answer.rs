@@ -32,7 +32,7 @@ pub struct Sample {
 
 impl Sample {
     /// A completion from another program, with the log-probabilities beside it.
-    pub fn of(text: &str, logprobs: Option<&Value>) -> Self {
+    pub fn new(text: &str, logprobs: Option<&Value>) -> Self {
         let tokens = logprobs.and_then(|logprobs| tokens(logprobs).ok()).unwrap_or_default();
         Self { text: text.to_owned(), finish_reason: None, tokens }
     }
@@ -481,7 +481,7 @@ mod tests {
         };
         let kept = |text: &str, tokens: Value| {
             let tokens = json!({"content": tokens});
-            let mut sample = Sample::of(text, Some(&tokens));
+            let mut sample = Sample::new(text, Some(&tokens));
             assert!(!sample.tokens.is_empty());
             sample.drop_secret_tokens(is_secret);
             sample.tokens.len()

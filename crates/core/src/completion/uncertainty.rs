@@ -19,12 +19,12 @@ impl Confidence {
     ///
     /// ```
     /// use repoformer_core::completion::Confidence;
-    /// let sure = Confidence::of(&[-0.5, -1.5]).unwrap();
+    /// let sure = Confidence::from_logprobs(&[-0.5, -1.5]).unwrap();
     /// assert_eq!((sure.mean_logprob, sure.min_logprob), (-1.0, -1.5));
-    /// assert!(Confidence::of(&[-0.0]).unwrap().min_logprob.is_sign_positive());
-    /// assert!(Confidence::of(&[]).is_none());
+    /// assert!(Confidence::from_logprobs(&[-0.0]).unwrap().min_logprob.is_sign_positive());
+    /// assert!(Confidence::from_logprobs(&[]).is_none());
     /// ```
-    pub fn of(logprobs: &[f64]) -> Option<Self> {
+    pub fn from_logprobs(logprobs: &[f64]) -> Option<Self> {
         // Adding 0 takes the sign from a zero, as servers write it for a certain token.
         (!logprobs.is_empty()).then(|| Self {
             mean_logprob: logprobs.iter().sum::<f64>() / logprobs.len() as f64 + 0.0,

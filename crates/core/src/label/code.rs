@@ -42,7 +42,7 @@ pub(super) struct CodeFile {
 }
 
 impl CodeFile {
-    fn of(file: SourceFile, reading: Reading) -> Self {
+    fn new(file: SourceFile, reading: Reading) -> Self {
         // Nobody completes data or what a program wrote on one line, nor is it shown to anybody.
         let longest = file.text.split('\n').map(str::len).max().unwrap_or(0);
         let is_data = file.text.len() > LARGEST_FILE || longest > LONGEST_LINE;
@@ -120,8 +120,8 @@ pub(super) struct Code {
 }
 
 impl Code {
-    pub(super) fn of(repository: Repository, reading: Reading) -> Self {
-        let mut files = parallel::map(repository.files, |file| CodeFile::of(file, reading));
+    pub(super) fn from_repository(repository: Repository, reading: Reading) -> Self {
+        let mut files = parallel::map(repository.files, |file| CodeFile::new(file, reading));
         let (mut dictionary, mut first, mut words) = (Dictionary::default(), vec![0], Vec::new());
         let (mut numbers, mut folders) = (FxHashMap::default(), Vec::new());
         for file in &mut files {

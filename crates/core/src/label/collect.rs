@@ -86,7 +86,7 @@ pub fn collect(
     let (mut collected, mut hasher) = (CollectSummary::default(), blake3::Hasher::new());
     let mut journal = collecting.journal.map(Journal::open).transpose()?;
     // How many there are in a raw file is seen by its bytes.
-    let work = Work::of("label sample", "repositories", collecting.known_repositories());
+    let work = Work::new("label sample", "repositories", collecting.known_repositories());
     collecting.for_each_batch(&mut |batch| {
         let drawn: Vec<Result<Drawn>> = parallel::map(batch, |read| {
             let read = read?;

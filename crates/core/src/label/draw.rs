@@ -179,7 +179,7 @@ pub fn draw(repository: Repository, drawing: &Drawing) -> Draw {
     };
     let tables =
         if drawing.exclusions.tables { tables(&repository, drawing.language) } else { Vec::new() };
-    let code = Code::of(repository, drawing.reading());
+    let code = Code::from_repository(repository, drawing.reading());
     let mut candidates = match drawing.kind {
         InstanceKind::Chunk => chunks(&code),
         InstanceKind::Function => functions(&code, &rows),
@@ -288,7 +288,7 @@ fn clusters(
     }
     let text = |place: &Place| code.files[place.file].joined(place.lines.clone());
     let texts: Vec<String> = places.iter().map(text).collect();
-    let vectors = TfIdfVectors::of(&Words::of(&texts), MIN_DF);
+    let vectors = TfIdfVectors::new(&Words::new(&texts), MIN_DF);
     let of_each = k_means(&vectors, count.max(1), &mut |n| stream.below(n as usize) as u64);
     let mut clusters = vec![Vec::new(); of_each.iter().max().map_or(0, |most| most + 1)];
     for (place, cluster) in of_each.into_iter().enumerate() {
@@ -390,7 +390,7 @@ fn instance(code: &Code, hole: &Hole, hits: &[Hit], drawing: &Drawing) -> Instan
         left,
         target,
         right,
-        cross_file: CrossFile::of(hits.iter().map(fragment).collect(), drawing.language),
+        cross_file: CrossFile::new(hits.iter().map(fragment).collect(), drawing.language),
         query_has_target: hole.query_has_target,
     }
 }
@@ -441,7 +441,7 @@ mod tests {
                     Language::Python,
                     &drawing.function_holes(),
                 );
-                let code = Code::of(reading.repository, drawing.reading());
+                let code = Code::from_repository(reading.repository, drawing.reading());
                 let recorded: Vec<Vec<&str>> = RELEASED
                     .lines()
                     .map(|line| line.split(' ').collect::<Vec<_>>())

@@ -114,7 +114,7 @@ pub struct Facts {
 
 impl Facts {
     /// Facts of a repository; imports are read from Python files only.
-    pub fn of(repository: &Repository, language: Language) -> Self {
+    pub fn new(repository: &Repository, language: Language) -> Self {
         facts_of_part(repository, language)(0..repository.files.len())
     }
 

@@ -63,7 +63,7 @@ struct Best<'a> {
 }
 
 impl<'a> Best<'a> {
-    fn of(
+    fn from_code(
         code: &'a Code,
         question: &Question,
         equal: EqualChunks,
@@ -118,8 +118,10 @@ fn walk(
         }
     }
     let mut known = FxHashMap::default();
-    let mut best: Vec<Best<'_>> =
-        questions.iter().map(|question| Best::of(code, question, equal, &mut known)).collect();
+    let mut best: Vec<Best<'_>> = questions
+        .iter()
+        .map(|question| Best::from_code(code, question, equal, &mut known))
+        .collect();
     // Chunk in which each word was last seen.
     let (mut seen, mut chunk) = (vec![0_u32; code.vocabulary], 0_u32);
     let mut shared = [0_u32; AT_ONCE];

@@ -99,7 +99,7 @@ impl Signals {
         let least = || {
             let choice = choice?;
             let text = choice.get("text").and_then(Value::as_str).unwrap_or_default();
-            let sample = Sample::of(text, choice.get("logprobs"));
+            let sample = Sample::new(text, choice.get("logprobs"));
             let known = match sample.tokens.is_empty() {
                 // Tokens without texts are taken for the completion's.
                 // If one is -Infinity, the least is unknown.
@@ -109,7 +109,7 @@ impl Signals {
                 }
                 false => sample.logprobs(0..text.len()),
             };
-            Some(Confidence::of(&known)?.min_logprob)
+            Some(Confidence::from_logprobs(&known)?.min_logprob)
         };
         let given = number(choice.and_then(|choice| choice.get("min_logprob")));
         Self {

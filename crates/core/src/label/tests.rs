@@ -70,7 +70,7 @@ fn by_index(
         shape: None,
         queries: (0..).zip(asked).map(query).collect(),
     };
-    let vectors = FragmentVectors::Terms(Words::of(&chunks.texts()));
+    let vectors = FragmentVectors::Terms(Words::new(&chunks.texts()));
     let index = RepositoryIndex::new(&chunks, vectors, &settings);
     let retrieval = index.search(&queries, QueryVectors::default());
     let hit = |hit: &Hit| {
@@ -85,7 +85,7 @@ fn by_index(
 #[test]
 fn one_walk_finds_what_the_index_finds() {
     for name in ["parcelflow", "quillpad", "tidewatch"] {
-        let code = Code::of(sample_repository(name), Reading::Lines);
+        let code = Code::from_repository(sample_repository(name), Reading::Lines);
         // More than one walk's worth, from every file.
         let (mut questions, mut texts) = (Vec::new(), Vec::new());
         for (number, file) in code.files.iter().enumerate() {
@@ -243,7 +243,7 @@ fn repositories_are_filtered_by_what_they_import() {
     ] {
         let names = ["a.py", "b.py", "c.py", "d.py", "e.py"].map(|name| (name, imports.to_owned()));
         let repository = repository(&names[..files]);
-        let facts = Facts::of(&repository, Language::Python);
+        let facts = Facts::new(&repository, Language::Python);
         assert_eq!(
             (facts.pass(&filter), filter.check(&repository, Language::Python)),
             (wanted, wanted)
@@ -261,14 +261,14 @@ fn raw_records_say_what_they_import() {
         path: file.path.split_once('/').unwrap().1.into(),
         text: file.text.clone(),
     });
-    let silent = RawRepository::of("quillpad", contents.collect());
+    let silent = RawRepository::new("quillpad", contents.collect());
     assert_eq!(Facts::said(&silent, Language::Python), None);
     let serde_json::Value::Object(mut record) = silent.to_record() else { panic!() };
     let read = |record: &repoformer_store::jsonl::Object| {
         RawRepository::read(Path::new("raw.jsonl"), 1, record.clone()).unwrap().0
     };
     let said = Facts::said(&read(&record), Language::Python);
-    assert_eq!(said, Some(Facts::of(&sample, Language::Python)));
+    assert_eq!(said, Some(Facts::new(&sample, Language::Python)));
     let metadata = &mut record["files"][0]["metadata"];
     metadata["imports"] = serde_json::json!(["a", "b", "a"]);
     metadata["line_count"] = 7.into();

@@ -179,7 +179,7 @@ mod tests {
     fn scores_of_each_metric_are_known_as_scores() {
         for metric in Metric::ALL {
             let record = serde_json::json!({ "task_id": "a", "pred": "", metric.name(): {} });
-            let kind = RecordKind::of(record.as_object().unwrap());
+            let kind = RecordKind::from_record(record.as_object().unwrap());
             assert_eq!(kind, Some(RecordKind::Score), "{metric}");
         }
     }

@@ -103,7 +103,7 @@ impl Example {
         signals: Signals,
         retrieved_something: bool,
     ) -> Self {
-        let context = Context::of(request);
+        let context = Context::new(request);
         let repository = request.path.split('/').next().unwrap_or("");
         let below = |path: &'_ str| {
             let below = path.strip_prefix(repository).and_then(|path| path.strip_prefix('/'));
@@ -139,15 +139,15 @@ impl Example {
             },
             is_scored: is_known && request.fragments.iter().all(|one| score(one).is_some()),
             signals,
-            local: Local::of(&context),
-            hashed: Hashed::of(&context),
-            retrieved: Retrieved::of(&context),
+            local: Local::from_context(&context),
+            hashed: Hashed::new(&context),
+            retrieved: Retrieved::new(&context),
         }
     }
 
     /// Converts an instance, or returns the missing field if it is not judged. Without `label`, or if another metric than that of
     /// `measure` decided it, the scores decide.
-    fn of(label: &Label, measure: Measure) -> Result<Self, &'static str> {
+    fn from_label(label: &Label, measure: Measure) -> Result<Self, &'static str> {
         let request = Request {
             left: &label.prompt,
             right: &label.right_context,
@@ -170,7 +170,9 @@ impl Example {
         let outcome = CompletionScores {
             score,
             em: [label.em_infile, label.em_rg1],
-            label: label.helped().filter(|_| Measure::of(label.metric.as_deref()) == measure),
+            label: label
+                .helped()
+                .filter(|_| Measure::from_metric(label.metric.as_deref()) == measure),
         };
         let retrieved_something = !label.cross_file.is_empty();
         let metadata = |name: &str| label.record.get("metadata")?.get(name);
@@ -202,7 +204,7 @@ impl Measure {
     pub const ALL: [Self; 3] = [Self::Similarity, Self::Pass, Self::Likelihood];
 
     /// Measure of labels that were decided by this metric.
-    fn of(metric: Option<&str>) -> Self {
+    fn from_metric(metric: Option<&str>) -> Self {
         match metric {
             Some(PASS) => Self::Pass,
             Some(LIKELIHOOD) => Self::Likelihood,
@@ -362,11 +364,11 @@ impl Examples {
     ) {
         let Some((_, first)) = batch.first() else { return };
         let metric = first.get("metric").and_then(Value::as_str);
-        let measure = *asked.get_or_insert(Measure::of(metric));
+        let measure = *asked.get_or_insert(Measure::from_metric(metric));
         let read = parallel::map(batch.drain(..), |(at, object)| -> Result<Read> {
             let label = Label::read(path, at.line, object)?;
-            let example =
-                Example::of(&label, measure).map(|example| Example { line: at.line, ..example });
+            let example = Example::from_label(&label, measure)
+                .map(|example| Example { line: at.line, ..example });
             Ok((at.line, [label.generation_model, label.metric, label.fragments], example))
         });
         for read in read {

@@ -24,14 +24,14 @@ pub(super) fn function_body(hole: &HoleContext<'_>, prediction: &str) -> Cut {
     if hole.language.spec().layout == BlockMarks::Braces {
         return Cut::of_parsed(prediction, to_closing_brace(hole, prediction));
     }
-    let left = Left::of(hole);
+    let left = Left::new(hole);
     let (target, prediction) = (left.continued(hole.target), left.continued(prediction));
     let parsed = match longest_prefix(&left.context, prediction) {
         Ok(parsed) => parsed,
         Err(unparsed) => {
             let uncut = match unparsed {
                 Unparsed::Bound => Uncut::Bound,
-                Unparsed::None => Uncut::of(&left.context, target),
+                Unparsed::None => Uncut::from_texts(&left.context, target),
             };
             return Cut { uncut: Some(uncut), ..Cut::of_prediction(prediction) };
         }
@@ -60,7 +60,7 @@ pub fn is_function_body(hole: &HoleContext<'_>) -> bool {
     if !may_be_function_body(hole) {
         return false;
     }
-    let left = Left::of(hole).context;
+    let left = Left::new(hole).context;
     let text = format!("{left}pass");
     let Some(syntax) = Syntax::parse(&text, Language::Python) else {
         return false;
@@ -88,7 +88,7 @@ struct Left {
 }
 
 impl Left {
-    fn of(hole: &HoleContext<'_>) -> Self {
+    fn new(hole: &HoleContext<'_>) -> Self {
         let is_lengthened = unfinished_line(hole.known_left()).is_empty();
         let mut lines = hole.target.split('\n').filter(|_| is_lengthened);
         let first = lines.find(|line| !strip(line).is_empty()).unwrap_or("");

@@ -80,7 +80,7 @@ pub(super) fn first_statement(hole: &HoleContext<'_>, prediction: &str) -> Cut {
     // One line alone is the statement, whether it parses or not.
     let uncut = is_uncut.then(|| match prefixes.are_exceeded() {
         true => Uncut::Bound,
-        false => Uncut::of(left_context, hole.target),
+        false => Uncut::from_texts(left_context, hole.target),
     });
     Cut { uncut, ..Cut::of_prediction(prediction) }
 }

@@ -19,7 +19,7 @@ pub struct HoleContext<'a> {
 
 impl<'a> HoleContext<'a> {
     /// Returns the hole of a task.
-    pub fn of(task: &'a Task) -> Self {
+    pub fn new(task: &'a Task) -> Self {
         Self {
             left_context: &task.prompt,
             whole_left_context: task.full_left_context.as_deref(),

@@ -392,7 +392,7 @@ pub struct FunctionBodies {
 impl FunctionBodies {
     /// Looks at the first tasks. A task's metadata may say what its hole is; of the others, the text before the hole is
     /// parsed, from the folder of repositories where the record has only its end.
-    pub fn of(tasks: &[Task], repos_dir: Option<&Path>) -> Self {
+    pub fn new(tasks: &[Task], repos_dir: Option<&Path>) -> Self {
         let mut files = repos_dir.and_then(|dir| TaskFiles::below(dir).ok());
         let tasks = &tasks[..tasks.len().min(TASKS_CHECKED_FOR_BODIES)];
         let mut bodies = Self { looked_at: tasks.len(), ..Self::default() };
@@ -422,7 +422,7 @@ impl FunctionBodies {
 
 /// Whether a task's hole is a function body; `None` where too little of the file is known.
 fn is_known_body(task: &Task) -> Option<bool> {
-    let hole = HoleContext::of(task);
+    let hole = HoleContext::new(task);
     match task.kind() {
         Some("function") => Some(true),
         Some("chunk") => Some(false),
@@ -435,7 +435,7 @@ fn is_known_body(task: &Task) -> Option<bool> {
 
 /// Whether the holes of a set are function bodies, by what its records hold; see [`FunctionBodies`].
 pub fn are_function_bodies(tasks: &[Task]) -> bool {
-    FunctionBodies::of(tasks, None).are_all()
+    FunctionBodies::new(tasks, None).are_all()
 }
 
 #[cfg(test)]

@@ -89,7 +89,7 @@ fn cuts_of_real_code_equal_the_reference_programs_way() {
         let right = format!("{}\n\n\nclass Next:\n    pass\n", other.ground_truth);
         let shortened = &task.ground_truth[..task.ground_truth.len() * 2 / 3];
         for prediction in [right.as_str(), shortened, "):\n  x = (1\n", "\"\"\"open\nx\n"] {
-            let statement = cut::first_statement(&HoleContext::of(task), prediction).prediction;
+            let statement = cut::first_statement(&HoleContext::new(task), prediction).prediction;
             let longest = body::longest_prefix(&task.prompt, prediction).ok();
             let slow = slow_cuts(&task.prompt, prediction);
             assert_eq!((&*statement, longest), slow, "{}", task.id);
@@ -113,7 +113,7 @@ fn cuts_before_an_early_error_equal_the_reference_programs_way() {
             format!("Here is the code, it's short:\n```python\n{code}\n```\n{code}"),
             format!("x = (1\n{code}\n    '''open\n\n{code}"),
         ] {
-            let statement = cut::first_statement(&HoleContext::of(task), &prediction).prediction;
+            let statement = cut::first_statement(&HoleContext::new(task), &prediction).prediction;
             let longest = body::longest_prefix(&task.prompt, &prediction).ok();
             let slow = slow_cuts(&task.prompt, &prediction);
             assert_eq!((&*statement, longest), slow, "{}", task.id);
@@ -223,7 +223,7 @@ fn code_is_its_own_answer() {
     for file in ["data/tasks/function.jsonl", "data/tasks/line.jsonl", "data/tasks/api.jsonl"] {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(file);
         for task in crate::task::TaskSet::read(&path).unwrap().set.tasks() {
-            let (hole, code) = (HoleContext::of(task), task.ground_truth.as_str());
+            let (hole, code) = (HoleContext::new(task), task.ground_truth.as_str());
             assert_eq!(apply("chat", hole, code), code, "{}", task.id);
             let fenced = format!("Sure, this is the code:\n```python\n{code}\n```\nIt works.");
             assert_eq!(apply("chat", hole, &fenced), code, "{}", task.id);

@@ -24,7 +24,7 @@ named! {
 
 impl Uncut {
     /// Returns the reason why no beginning of a prediction parses behind a left context.
-    pub(super) fn of(left_context: &str, target: &str) -> Self {
+    pub(super) fn from_texts(left_context: &str, target: &str) -> Self {
         let mut prefixes = Prefixes::new(left_context, target);
         if prefixes.parses(target.len()) { Self::Prediction } else { Self::File }
     }

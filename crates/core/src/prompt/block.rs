@@ -22,7 +22,7 @@ pub(super) struct Frame {
 
 impl Frame {
     /// Frame of a repository's blocks.
-    pub(super) fn of(fragments: &RepoFragments) -> Self {
+    pub(super) fn for_fragments(fragments: &RepoFragments) -> Self {
         let comment = fragments.language.comment();
         let line = |text| format!("{comment} {text}");
         Self { comment, head: line(HEAD), found_in: line(FOUND_IN), separator: line(SEPARATOR) }
@@ -54,7 +54,7 @@ impl Block {
     }
 
     /// Block of a fragment. A fragment that is shown as it is loses one blank line at its end, as in the reference.
-    pub fn of(hit: &Hit, texts: &FragmentText<'_>, hole: &HoleView<'_>) -> Self {
+    pub fn new(hit: &Hit, texts: &FragmentText<'_>, hole: &HoleView<'_>) -> Self {
         let piece = texts.piece(hit, hole);
         let lines = &texts.fragments().files[piece.file as usize].lines;
         let is_itself = match texts.settings().align {

@@ -55,7 +55,7 @@ impl BlockCounts {
     /// Counts nothing yet.
     pub fn new(fragments: &RepoFragments, tokenizer: &P50k) -> Self {
         let mut scratch = CountScratch::default();
-        let Frame { comment, found_in, separator, .. } = Frame::of(fragments);
+        let Frame { comment, found_in, separator, .. } = Frame::for_fragments(fragments);
         let mut frame_line = |line: &str| line_tokens(tokenizer, comment, line, &mut scratch);
         Self {
             lines: fragments.files.iter().map(|_| OnceLock::new()).collect(),

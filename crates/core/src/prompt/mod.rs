@@ -97,7 +97,7 @@ impl<'a> Builder<'a> {
             texts: FragmentText::new(fragments, shown, fits),
             tokenizer,
             counts: Arc::new(BlockCounts::new(fragments, tokenizer)),
-            frame: Frame::of(fragments),
+            frame: Frame::for_fragments(fragments),
             mode,
             form,
             budget,
@@ -162,7 +162,7 @@ impl<'a> Builder<'a> {
 
     fn hole(&self, task: &Task) -> HoleView<'a> {
         let guard = self.texts.settings().visibility.guard();
-        HoleView::of(task, self.fragments, guard)
+        HoleView::for_task(task, self.fragments, guard)
     }
 
     /// Blocks best first while they fit; one that does not is passed over and the next is tried.
@@ -173,7 +173,7 @@ impl<'a> Builder<'a> {
             if chosen.hits.len() >= self.budget.blocks {
                 break;
             }
-            let block = Block::of(hit, &self.texts, &hole);
+            let block = Block::new(hit, &self.texts, &hole);
             // Windows overlap, and several may hold the definition.
             if self.texts.shows_definitions() && chosen.blocks.iter().any(|one| one.shows(&block)) {
                 continue;

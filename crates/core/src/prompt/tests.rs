@@ -64,7 +64,7 @@ fn numbered(name: &str, count: usize) -> String {
 
 #[test]
 fn the_head_is_twenty_tokens() {
-    let frame = Frame::of(&windows(&[], WindowShape::default()));
+    let frame = Frame::for_fragments(&windows(&[], WindowShape::default()));
     assert_eq!(P50k.count(&frame.opening()), HEAD_TOKENS);
 }
 
@@ -93,10 +93,10 @@ fn threads_that_count_the_same_lines_at_once_agree() {
     let shape = WindowShape { window_size: 40, slice_size: 40, ..WindowShape::default() };
     let windows = windows(&[("a.py", numbered("some_name", 400))], shape);
     let task = Task::new("r/0".into(), "r/none.py", 0, 0, "", "");
-    let (p50k, hole) = (P50k, HoleView::of(&task, &windows, HoleGuard::Strict));
+    let (p50k, hole) = (P50k, HoleView::for_task(&task, &windows, HoleGuard::Strict));
     let texts = FragmentText::new(&windows, shown(Align::None, HoleGuard::Strict), |_| true);
     let numbers = 0..windows.len() as u32;
-    let blocks: Vec<Block> = numbers.map(|n| Block::of(&hit(n), &texts, &hole)).collect();
+    let blocks: Vec<Block> = numbers.map(|n| Block::new(&hit(n), &texts, &hole)).collect();
     let plain = |block: &Block| Some(p50k.count(&rendered(block, &windows)));
     let expected: Vec<Option<usize>> = blocks.iter().map(plain).collect();
     for _ in 0..3000 {
@@ -111,7 +111,7 @@ fn threads_that_count_the_same_lines_at_once_agree() {
 
 fn rendered(block: &Block, windows: &RepoFragments) -> String {
     let mut text = String::new();
-    block.render(&Frame::of(windows), windows, &mut text);
+    block.render(&Frame::for_fragments(windows), windows, &mut text);
     text
 }
 
@@ -168,7 +168,7 @@ fn plain_line(
     query: Option<&Query>,
     prompt: &Prompt,
 ) -> String {
-    let hole = HoleView::of(task, windows, guard);
+    let hole = HoleView::for_task(task, windows, guard);
     let shape = windows.cut.windows().unwrap();
     let hit = |hit| records::hit(windows, hit, &hole, true);
     let mut metadata = task.metadata.clone();
@@ -267,11 +267,11 @@ proptest! {
         let p50k = P50k;
         let (counts, mut scratch) = (BlockCounts::new(&windows, &p50k), CountScratch::default());
         let task = Task::new("r/0".into(), "r/a.py", 0, 0, "", &prompt);
-        let hole = HoleView::of(&Task { path: "r/none.py".into(), ..task.clone() }, &windows, guard);
+        let hole = HoleView::for_task(&Task { path: "r/none.py".into(), ..task.clone() }, &windows, guard);
         for window in 0..windows.len() as u32 {
             for align in [Align::None, Align::Extend] {
                 let texts = FragmentText::new(&windows, shown(align, guard), |_| true);
-                let block = Block::of(&hit(window), &texts, &hole);
+                let block = Block::new(&hit(window), &texts, &hole);
                 let text = rendered(&block, &windows);
                 let count = p50k.count(&text);
                 let below = counts.tokens_below(limit, &windows, &p50k, &block, &mut scratch);

@@ -17,7 +17,7 @@ impl Shard {
     pub const WHOLE: Self = Self { index: 0, count: 1 };
 
     /// The part of `count` to which a repository belongs.
-    pub fn of(repository: &str, count: u64) -> Self {
+    pub fn containing(repository: &str, count: u64) -> Self {
         let digest = blake3::hash(repository.as_bytes());
         let number = digest.as_bytes().first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes));
         Self { index: number % count, count }
@@ -25,7 +25,7 @@ impl Shard {
 
     /// Whether a repository belongs to this part.
     pub fn holds(self, repository: &str) -> bool {
-        Self::of(repository, self.count) == self
+        Self::containing(repository, self.count) == self
     }
 
     /// All parts of so many, in order.

@@ -72,7 +72,7 @@ pub struct FileLines {
 impl FileLines {
     /// Lines shown for a fragment at one of its places. They never leave the place's file, nor reach behind the start of the
     /// prompt in the hole's own file.
-    pub fn of(
+    pub fn from_place(
         place: FragmentPlace,
         align: Align,
         hole: &HoleView<'_>,

@@ -84,7 +84,7 @@ impl<'a> FileNames<'a> {
     /// Parses all files but those that are known; their texts have to be there.
     pub fn read(fragments: &'a RepoFragments, known: &KnownNames) -> Self {
         let files = &fragments.files;
-        let work = Work::of(format!("parse {}", fragments.repository), "files", files.len());
+        let work = Work::new(format!("parse {}", fragments.repository), "files", files.len());
         let names = parallel::map(files.iter().enumerate(), |(number, file)| {
             work.done(1);
             // A link to a file that was read has nothing of its own.
@@ -265,7 +265,7 @@ impl Places {
 }
 
 fn parse<'l>(file: &FragmentFile, lines: &'l Lines, language: Language) -> Option<Syntax<'l>> {
-    Syntax::of_lines(lines, Grammar::of(language, &file.path))
+    Syntax::of_lines(lines, Grammar::for_path(language, &file.path))
 }
 
 /// The files of definitions, by number, each with how often it is among them.

@@ -119,8 +119,9 @@ impl<'a> FragmentText<'a> {
             Align::Enclosing => self.body(definition),
             _ => None,
         });
-        of_definition
-            .unwrap_or_else(|| FileLines::of(place, align, hole, |piece| self.enclosing(piece)))
+        of_definition.unwrap_or_else(|| {
+            FileLines::from_place(place, align, hole, |piece| self.enclosing(piece))
+        })
     }
 
     /// Whether functions and classes are shown for fragments that hold them or parts of them.
@@ -166,10 +167,10 @@ impl<'a> FragmentText<'a> {
     /// Functions and classes of a file.
     fn scopes_of(&self, file: u32) -> &[Scope] {
         let FragmentFile { path, lines, .. } = &self.fragments.files[file as usize];
-        let grammar = Grammar::of(self.fragments.language, path);
+        let grammar = Grammar::for_path(self.fragments.language, path);
         self.scopes[file as usize].get_or_init(|| {
             let syntax = Syntax::parse(lines.text(), grammar);
-            unparsed::remember(self.fragments.language, path, Parsed::of(syntax.as_ref()));
+            unparsed::remember(self.fragments.language, path, Parsed::from_syntax(syntax.as_ref()));
             syntax.map_or(Vec::new(), |syntax| scopes(&syntax))
         })
     }

@@ -253,7 +253,7 @@ impl<'a> RepositoryIndex<'a> {
         }
         let mut groups: Vec<((&str, u32), Vec<usize>)> = of_key.into_iter().collect();
         groups.sort_unstable();
-        let work = Work::of("search", "queries", queries.queries.len());
+        let work = Work::new("search", "queries", queries.queries.len());
         let of_group = |scratch: &mut RankScratch, (_, numbers): &((&str, u32), Vec<usize>)| {
             let seen = self.view.of_query(&queries.queries[numbers[0]]);
             let of_each = numbers.iter().map(|&number| {

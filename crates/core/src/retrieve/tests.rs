@@ -341,9 +341,9 @@ fn alignment_stays_in_the_file() {
     let chunks = cut(vec![file("r/a.py", "a\nb\nc\nd\ne\n", 0), file("r/b.py", "x\n", 1)], 2, 2);
     // Chunks of a.py: ab, cd, e; of b.py: x.
     let task = Task::new("r/0".into(), "r/none.py", 0, 0, "", "");
-    let hole = HoleView::of(&task, &chunks, HoleGuard::Strict);
+    let hole = HoleView::for_task(&task, &chunks, HoleGuard::Strict);
     let shown = |chunk, align| {
-        FileLines::of(chunks.first_place(chunk), align, &hole, |_| None).text(&chunks)
+        FileLines::from_place(chunks.first_place(chunk), align, &hole, |_| None).text(&chunks)
     };
     assert_eq!(shown(0, Align::Next), "c\nd");
     assert_eq!(shown(2, Align::Next), "e", "the last is shown itself, not the next file");

@@ -87,7 +87,7 @@ impl TokenSets {
         let threads = rayon::current_num_threads();
         let jobs = if threads == 1 { 1 } else { 8 * threads };
         let longest = runs.len().div_ceil(jobs).max(1);
-        let work = Work::of(format!("vectorize {}", fragments.repository), "files", runs.len());
+        let work = Work::new(format!("vectorize {}", fragments.repository), "files", runs.len());
         let parts: Vec<Part> = runs
             .par_chunks(longest)
             .map_init(<(PieceCache, IdSet)>::default, |state, runs| {

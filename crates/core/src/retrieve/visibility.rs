@@ -87,7 +87,7 @@ pub struct HoleView<'a> {
 
 impl<'a> HoleView<'a> {
     /// The hole of a task.
-    pub fn of(task: &Task, fragments: &'a RepoFragments, guard: HoleGuard) -> Self {
+    pub fn for_task(task: &Task, fragments: &'a RepoFragments, guard: HoleGuard) -> Self {
         Self::new(&task.path, task.context_start, fragments, guard)
     }
 

@@ -31,7 +31,7 @@ pub struct CrossFile {
 
 impl CrossFile {
     /// Shows the fragments, best first, in the text that Repoformer's and CrossCodeEval's programs write.
-    pub fn of(fragments: Vec<CrossFileFragment>, language: Language) -> Self {
+    pub fn new(fragments: Vec<CrossFileFragment>, language: Language) -> Self {
         Self { text: text(&fragments, language), fragments }
     }
 

@@ -101,12 +101,12 @@ impl RecordKind {
     /// ```
     /// use repoformer_core::task::kind::RecordKind;
     /// use repoformer_core::task::Format;
-    /// let kind = |json: &str| RecordKind::of(&serde_json::from_str(json).unwrap());
+    /// let kind = |json: &str| RecordKind::from_record(&serde_json::from_str(json).unwrap());
     /// assert_eq!(kind(r#"{"task_id": "a", "pred": "x"}"#), Some(RecordKind::CrossCodeEvalPrediction));
     /// assert_eq!(kind(r#"{"pkg": "a", "fpath": "a/b.py", "input": "", "gt": ""}"#), Some(RecordKind::Task(Format::ReccEval)));
     /// assert_eq!(kind(r#"{"colour": "red"}"#), None);
     /// ```
-    pub fn of(record: &Object) -> Option<Self> {
+    pub fn from_record(record: &Object) -> Option<Self> {
         let has = |name: &str| record.contains_key(name);
         let metadata = record.get("metadata");
         if has("custom_id") {
@@ -390,7 +390,7 @@ mod tests {
             ("?", r#"{"text": "", "metadata": {}}"#),
             ("?", r#"{}"#),
         ] {
-            let kind = RecordKind::of(&serde_json::from_str(record).unwrap());
+            let kind = RecordKind::from_record(&serde_json::from_str(record).unwrap());
             assert_eq!(kind.map_or("?", RecordKind::name), wanted, "{record}");
         }
         for kind in RecordKind::ALL {

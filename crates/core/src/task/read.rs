@@ -63,7 +63,7 @@ impl Task {
     /// A field is missing, of another type or leads out of the repository, its target is empty, or the record is no task; the error says
     /// what it is then.
     pub fn from_record(path: &Path, at: At, object: Object) -> Result<Self> {
-        let kind = RecordKind::of(&object);
+        let kind = RecordKind::from_record(&object);
         if let Some(kind @ (RecordKind::Task(_) | RecordKind::Label)) = kind {
             kind.check(path, at.line, &object)?;
         }
@@ -317,7 +317,7 @@ impl Record<'_> {
             prompt: format!("{imports}\n{cropped}\n"),
             ..Task::default()
         };
-        task.cross_file = Some(CrossFile::of(fragments, task.language()));
+        task.cross_file = Some(CrossFile::new(fragments, task.language()));
         self.object.shift_remove("context");
         task.full_left_context =
             whole.and_then(|all| before_hole(&all, &cropped, &task.ground_truth));
@@ -423,7 +423,7 @@ pub fn read_cross_file(value: &Value, language: Language) -> Result<Option<Cross
     };
     match object.get("text") {
         Some(Value::String(text)) => Ok(Some(CrossFile { text: text.clone(), fragments })),
-        None | Some(Value::Null) => Ok(Some(CrossFile::of(fragments, language))),
+        None | Some(Value::Null) => Ok(Some(CrossFile::new(fragments, language))),
         Some(other) => Err(wrong("text".into(), "a string", other)),
     }
 }

@@ -55,7 +55,7 @@ pub(super) struct Column {
 
 impl Column {
     /// Collects the values of a measure, or says why it cannot be compared.
-    pub(super) fn of(
+    pub(super) fn new(
         a: &PerTask,
         b: &PerTask,
         pairs: &[TaskPair],
@@ -133,8 +133,8 @@ pub(super) fn differences(
             difference: estimates[3 * place + 2],
             by_task: test(&Groups::tasks(gains.len())),
             by_repository: repositories.map(test),
-            changes: Changes::of(known()),
-            buckets: (!column.binary).then(|| Buckets::of(known())),
+            changes: Changes::new(known()),
+            buckets: (!column.binary).then(|| Buckets::new(known())),
         }
     };
     columns.iter().enumerate().map(difference).collect()

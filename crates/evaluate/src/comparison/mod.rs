@@ -1,6 +1,6 @@
 //! Comparison of two systems on the same tasks: the gain of the second over the first, and whether it may be chance.
 //!
-//! [`read`](read()) reads the scores of a system from a file, [`PerTask::add`] takes them from records; [`Comparison::of`] joins them
+//! [`read`](read()) reads the scores of a system from a file, [`PerTask::add`] takes them from records; [`Comparison::new`] joins them
 //! task by task. Every difference is B − A: A is the baseline, B the system. Every metric with numbers between 0 and 1 can be
 //! compared.
 //!
@@ -16,7 +16,7 @@
 //!     scores
 //! };
 //! let (none, rg1) = (scores("none", [0.25, 0.5, 0.5, 0.5]), scores("rg1", [0.5, 1.0, 0.5, 0.25]));
-//! let comparison = Comparison::of(&none, &rg1, &ComparisonSettings::default())?;
+//! let comparison = Comparison::new(&none, &rg1, &ComparisonSettings::default())?;
 //! let es = &comparison.all[0];
 //! assert_eq!((es.measure.as_str(), es.n, es.difference.mean), ("repocoder.es", 4, 0.125));
 //! assert_eq!((es.changes.better, es.changes.same, es.changes.worse), (2, 1, 1));
@@ -110,7 +110,7 @@ impl Comparison {
     /// # Errors
     /// The systems have no task or no measure in common, a requested measure is missing or not between 0 and 1, or repositories
     /// are to be resampled and there are fewer than two.
-    pub fn of(a: &PerTask, b: &PerTask, settings: &ComparisonSettings) -> Result<Self> {
+    pub fn new(a: &PerTask, b: &PerTask, settings: &ComparisonSettings) -> Result<Self> {
         let mut problems = Vec::new();
         let mut joined = join::join(a, b, &mut problems);
         joined.pairs.retain(|pair| agree(a, b, *pair, &mut problems));
@@ -267,7 +267,7 @@ fn columns(
     }
     let mut columns = Vec::new();
     for name in names {
-        match Column::of(a, b, pairs, name) {
+        match Column::new(a, b, pairs, name) {
             Ok(column) => columns.push(column),
             Err(reason) if asked.is_empty() => left_out.push((name.clone(), reason)),
             Err(reason) => return Err(no_measure(a, b, &format!("{name} {reason}"))),

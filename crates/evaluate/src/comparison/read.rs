@@ -250,7 +250,7 @@ fn refused(object: &Object) -> Option<(String, &'static str)> {
     if object.get("all").is_some_and(|all| all.get("n").is_some()) {
         return Some(("holds means, and not each task's scores".into(), NEEDED));
     }
-    let kind = RecordKind::of(object).filter(|kind| *kind != RecordKind::Score)?;
+    let kind = RecordKind::from_record(object).filter(|kind| *kind != RecordKind::Score)?;
     let hint = match kind {
         RecordKind::RepoCoderPrediction
         | RecordKind::CrossCodeEvalPrediction

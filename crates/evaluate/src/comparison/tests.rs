@@ -21,7 +21,7 @@ fn compare(a: &[Value], b: &[Value]) -> Result<Comparison> {
 }
 
 fn compare_with(a: &[Value], b: &[Value], settings: ComparisonSettings) -> Result<Comparison> {
-    Comparison::of(&scores("A", a), &scores("B", b), &settings)
+    Comparison::new(&scores("A", a), &scores("B", b), &settings)
 }
 
 fn ids(comparison: &Comparison) -> Vec<&str> {

@@ -52,7 +52,7 @@ pub fn judge(judging: &JudgeSettings<'_>, emit: &mut EmitLabel<'_>) -> Result<Ju
     let mut judged = JudgeSummary::default();
     let known = JudgeInputs::read(judging, &mut judged)?;
     judged.metric = known.metric_name().to_owned();
-    let work = Work::of("label judge", "instances", known.tasks.tasks().len());
+    let work = Work::new("label judge", "instances", known.tasks.tasks().len());
     let mut reader = Reader::open(judging.instances)?;
     let mut first = 0;
     while let Some(batch) = known.batch(&mut reader, first)? {
@@ -178,7 +178,7 @@ impl<'a> JudgeInputs<'a> {
             are_bodies: are_function_bodies(&whole),
             metric: match judging.by {
                 LabelCriterion::Similarity(metric) => metric,
-                _ => Scoring::of(&whole, &[]).first(),
+                _ => Scoring::new(&whole, &[]).first(),
             },
             passed: passed(judging, &tasks, warnings)?,
             likely,
@@ -239,7 +239,7 @@ impl<'a> JudgeInputs<'a> {
             for (task, label) in batch.tasks.iter().zip(&mut batch.labels) {
                 let found = shown.get(&task.row).cloned().unwrap_or_default();
                 let fragments = found.fragments.iter().map(ShownFragment::to_cross_file).collect();
-                let cross_file = CrossFile::of(fragments, task.language());
+                let cross_file = CrossFile::new(fragments, task.language());
                 label.show(cross_file, found.right);
                 if self.asks_anew {
                     label.forget_query();
@@ -264,7 +264,7 @@ impl<'a> JudgeInputs<'a> {
                         }
                     }
                     (without, with) => {
-                        let lacking = MissingCompletion::of(without.is_some(), with.is_some());
+                        let lacking = MissingCompletion::new(without.is_some(), with.is_some());
                         *judged.lacking.entry(lacking).or_default() += 1;
                         continue;
                     }
@@ -297,7 +297,7 @@ impl<'a> JudgeInputs<'a> {
                     judged.take(&tasks, &tasks.tasks()[number], labelled, emit)?;
                     continue;
                 }
-                (without, with) => MissingCompletion::of(without.is_some(), with.is_some()),
+                (without, with) => MissingCompletion::new(without.is_some(), with.is_some()),
             };
             *judged.lacking.entry(lacking).or_default() += 1;
         }
@@ -361,7 +361,7 @@ pub fn judge_one(
 ) -> Result<Label> {
     let (mut label, path) = (Label::of_task(&task), task.path.clone().into());
     let tasks = TaskSet::new(path, vec![task]);
-    let metric = Scoring::of(tasks.tasks(), &[]).first();
+    let metric = Scoring::new(tasks.tasks(), &[]).first();
     let own = Postprocess::own(false);
     let score = |completion: String| {
         let scores = score(&tasks, &[&[completion]], metric, false, &own)?;
@@ -492,7 +492,7 @@ fn shown(
 
 /// Reads a record as a task and as a label without judgement.
 fn instance(path: &Path, at: At, object: Object) -> Result<(Task, Label)> {
-    let label = match RecordKind::of(&object) {
+    let label = match RecordKind::from_record(&object) {
         Some(RecordKind::Label) => Some(Label::read(path, at.line, object.clone())?),
         _ => None,
     };

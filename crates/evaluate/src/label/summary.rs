@@ -28,7 +28,7 @@ pub enum MissingCompletion {
 
 impl MissingCompletion {
     /// The lack of an instance that has one of the two completions, or none.
-    pub(super) fn of(has_base: bool, has_augmented: bool) -> Self {
+    pub(super) fn new(has_base: bool, has_augmented: bool) -> Self {
         match (has_base, has_augmented) {
             (true, _) => Self::Augmented,
             (false, true) => Self::Base,
@@ -116,6 +116,6 @@ impl JudgeSummary {
 
     /// Returns the gains by size, as in the paper's figure 10.
     pub fn buckets(&self) -> Buckets {
-        Buckets::of(self.gains.iter().copied())
+        Buckets::new(self.gains.iter().copied())
     }
 }

@@ -36,7 +36,7 @@ impl<'a, F: Fn(&str) -> Vec<&str>> RetrievalTarget<'a, F> {
     /// them are not *new*.
     pub fn new(target: &'a str, in_file: &[&str], identifiers: F) -> Self {
         Self {
-            names: Names::of(target, in_file, &identifiers),
+            names: Names::from_target(target, in_file, &identifiers),
             lines: Stripped::new(target),
             identifiers,
         }

@@ -17,7 +17,7 @@ struct Name {
 }
 
 impl<'a> Names<'a> {
-    pub(super) fn of(
+    pub(super) fn from_target(
         target: &'a str,
         in_file: &[&str],
         identifiers: &impl Fn(&str) -> Vec<&str>,

@@ -54,7 +54,7 @@ pub struct QualityMeans {
 }
 
 impl QualityMeans {
-    fn of(tasks: &[&TaskQuality]) -> Self {
+    fn new(tasks: &[&TaskQuality]) -> Self {
         let mut sums = Measures::default().values().map(|(measure, _)| (measure, 0, 0.0));
         for task in tasks {
             for ((_, n, sum), (_, value)) in sums.iter_mut().zip(task.measures.values()) {
@@ -107,21 +107,21 @@ impl RetrievalQuality {
     ///     measures: Measures { identifiers: Share { found, of }, ..Measures::default() },
     /// };
     /// // 1 of 2, nothing wanted, 1 of 1.
-    /// let quality = RetrievalQuality::of(vec![task(0, 1, 2), task(1, 0, 0), task(2, 1, 1)]);
+    /// let quality = RetrievalQuality::new(vec![task(0, 1, 2), task(1, 0, 0), task(2, 1, 1)]);
     /// let mean = quality.all.get("id_recall").unwrap();
     /// assert_eq!((quality.all.n, mean.n, mean.mean), (3, 2, Some(0.75)));
     /// ```
-    pub fn of(tasks: Vec<TaskQuality>) -> Self {
+    pub fn new(tasks: Vec<TaskQuality>) -> Self {
         let mut by_name: BTreeMap<&str, Vec<&TaskQuality>> = BTreeMap::new();
         for task in &tasks {
             if let Some(name) = &task.repository {
                 by_name.entry(name).or_default().push(task);
             }
         }
-        let summary = |(name, tasks): (&str, Vec<_>)| (name.to_owned(), QualityMeans::of(&tasks));
+        let summary = |(name, tasks): (&str, Vec<_>)| (name.to_owned(), QualityMeans::new(&tasks));
         Self {
             repositories: by_name.into_iter().map(summary).collect(),
-            all: QualityMeans::of(&tasks.iter().collect::<Vec<_>>()),
+            all: QualityMeans::new(&tasks.iter().collect::<Vec<_>>()),
             tasks,
         }
     }

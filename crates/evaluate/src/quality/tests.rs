@@ -80,7 +80,7 @@ fn means_are_over_the_tasks_that_have_a_value() {
             ..Measures::default()
         },
     };
-    let quality = RetrievalQuality::of(vec![
+    let quality = RetrievalQuality::new(vec![
         task(0, Some("b"), 1, 2, Some(2)),
         task(1, Some("a"), 3, 3, None),
         task(2, None, 0, 1, Some(1)),
@@ -102,7 +102,7 @@ fn means_are_over_the_tasks_that_have_a_value() {
         r#"{"row":0,"task_id":"repo/idx","repository":"b","id_recall":0.5,"id_containment":0.0,"new_id_recall":null,"new_id_containment":null,"api_recall":null,"api_containment":null,"new_api_recall":null,"new_api_containment":null,"line_recall":0.0,"verbatim":1.0,"rr":0.5,"es":null,"definition_recall":null,"gt_recall@1":null,"gt_recall@5":null,"gt_recall@10":null}"#
     );
     assert_eq!(quality.to_record("rg1 jaccard", false).get("tasks"), None);
-    assert_eq!(RetrievalQuality::of(Vec::new()).all.n, 0);
+    assert_eq!(RetrievalQuality::new(Vec::new()).all.n, 0);
 }
 
 /// The definitions of names and lines with sets, one by one.

@@ -9,7 +9,7 @@ impl ReportContents {
     pub fn gain(&self, system: usize, task: usize) -> Option<f64> {
         let baseline = self.value(self.baseline?, task, self.main)?;
         let gain = self.value(system, task, self.main)? - baseline;
-        Some(match GainSign::of(gain) {
+        Some(match GainSign::from_gain(gain) {
             GainSign::Same => 0.0,
             GainSign::Better | GainSign::Worse => gain,
         })
@@ -17,12 +17,12 @@ impl ReportContents {
 
     /// Counts the tasks on which a system is better than, equal to and worse than the baseline.
     pub fn changes(&self, system: usize) -> Changes {
-        Changes::of(self.gains(system))
+        Changes::new(self.gains(system))
     }
 
     /// Counts the tasks in each bucket of gains.
     pub fn histogram(&self, system: usize) -> Buckets {
-        Buckets::of(self.gains(system))
+        Buckets::new(self.gains(system))
     }
 
     /// Returns the gains of the tasks that have one.

@@ -52,7 +52,7 @@ pub(super) struct Lengths {
 impl Lengths {
     /// Counts lines if at least a quarter of the targets have several, and tokens otherwise. Bounds are powers of two times 1
     /// (lines) or 4 (tokens); a group at either end with at most a fiftieth of the tasks is merged with its neighbour.
-    pub(super) fn of(report: &ReportContents) -> Self {
+    pub(super) fn new(report: &ReportContents) -> Self {
         let targets = || report.tasks.iter().map(|task| task.target.as_str());
         let several = targets().filter(|target| LengthUnit::Lines.count(target) > 1);
         let (unit, first) = if several.count() * 4 >= report.tasks.len().max(1) {
@@ -119,7 +119,7 @@ impl Found {
     /// Groups shown in figures.
     pub(super) const SHOWN: [Self; 4] = [Self::None, Self::Some, Self::All, Self::Nameless];
 
-    pub(super) fn of(report: &ReportContents, system: usize, task: usize) -> Self {
+    pub(super) fn from_report(report: &ReportContents, system: usize, task: usize) -> Self {
         let Some(outcome) = report.outcome(system, task) else {
             return Self::Unknown;
         };
@@ -200,9 +200,9 @@ mod tests {
 
     #[test]
     fn lines_are_counted_where_targets_have_several() {
-        let one = Lengths::of(&report(&["a", "b", "c", "d", "e\nf"]));
+        let one = Lengths::new(&report(&["a", "b", "c", "d", "e\nf"]));
         assert_eq!((one.unit, one.lengths[4]), (LengthUnit::Tokens, 2));
-        let several = Lengths::of(&report(&["a", "b", "c", "d\n\ne\n"]));
+        let several = Lengths::new(&report(&["a", "b", "c", "d\n\ne\n"]));
         assert_eq!((several.unit, several.lengths[3]), (LengthUnit::Lines, 2));
         // Bounds 1, 2, 4, …: nothing is longer than 2, so that 2 is no bound and the last group is what is longer than 1.
         assert_eq!(several.groups(), 2);
@@ -218,7 +218,7 @@ mod tests {
         assert_eq!(labels, ["≤ 4", "5–8", "≥ 9"]);
         let groups: Vec<usize> = (0..4).map(|task| lengths.group(task)).collect();
         assert_eq!(groups, [0, 1, 1, 2]);
-        assert_eq!(Lengths::of(&report(&[])).label(0), "all");
+        assert_eq!(Lengths::new(&report(&[])).label(0), "all");
     }
 
     /// From a table of Student's t.

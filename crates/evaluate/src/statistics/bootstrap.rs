@@ -47,7 +47,7 @@ impl Resampling {
     /// ```
     /// use repoformer_evaluate::statistics::{Groups, Interval, Resampling};
     /// // Two repositories: a quarter of the resamples are twice the first, a quarter twice the second.
-    /// let groups = Groups::of(["a", "a", "b", "b"].map(Some));
+    /// let groups = Groups::new(["a", "a", "b", "b"].map(Some));
     /// let interval = Resampling::default().interval(&groups, &[0.0, 0.5, 1.0, 1.0]);
     /// assert_eq!(interval, Some(Interval { low: 0.25, high: 1.0 }));
     /// assert_eq!(Resampling::default().interval(&Groups::tasks(1), &[0.5]), None);

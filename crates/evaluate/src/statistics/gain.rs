@@ -19,10 +19,10 @@ impl GainSign {
     ///
     /// ```
     /// use repoformer_evaluate::statistics::GainSign;
-    /// assert_eq!(GainSign::of(0.25), GainSign::Better);
-    /// assert_eq!(GainSign::of(0.1 + 0.2 - 0.3), GainSign::Same); // 5.6e-17
+    /// assert_eq!(GainSign::from_gain(0.25), GainSign::Better);
+    /// assert_eq!(GainSign::from_gain(0.1 + 0.2 - 0.3), GainSign::Same); // 5.6e-17
     /// ```
-    pub fn of(gain: f64) -> Self {
+    pub fn from_gain(gain: f64) -> Self {
         if gain >= SAME {
             Self::Better
         } else if gain <= -SAME {
@@ -37,7 +37,7 @@ impl GainSign {
 ///
 /// ```
 /// use repoformer_evaluate::statistics::Changes;
-/// let changes = Changes::of([0.5, 0.3 - (0.1 + 0.2), -0.01]);
+/// let changes = Changes::new([0.5, 0.3 - (0.1 + 0.2), -0.01]);
 /// assert_eq!(changes, Changes { better: 1, same: 1, worse: 1 });
 /// assert_eq!(changes.total(), 3);
 /// ```
@@ -53,10 +53,10 @@ pub struct Changes {
 
 impl Changes {
     /// Counts gains.
-    pub fn of(gains: impl IntoIterator<Item = f64>) -> Self {
+    pub fn new(gains: impl IntoIterator<Item = f64>) -> Self {
         let mut changes = Self::default();
         for gain in gains {
-            *match GainSign::of(gain) {
+            *match GainSign::from_gain(gain) {
                 GainSign::Worse => &mut changes.worse,
                 GainSign::Same => &mut changes.same,
                 GainSign::Better => &mut changes.better,
@@ -90,13 +90,13 @@ impl Bucket {
     ///
     /// ```
     /// use repoformer_evaluate::statistics::Bucket;
-    /// let label = |gain| Bucket::of(gain).label();
+    /// let label = |gain| Bucket::new(gain).label();
     /// assert_eq!([label(-0.9), label(-0.05), label(0.0), label(0.2), label(0.21)], [-90, -10, 0, 10, 30]);
     /// ```
-    pub fn of(gain: f64) -> Self {
+    pub fn new(gain: f64) -> Self {
         // 0.9 − 0.7 is a little more than 0.2 and must count as 0.2.
         let steps = ((gain.abs() - SAME) / 0.2).ceil().clamp(1.0, 5.0) as i8;
-        match GainSign::of(gain) {
+        match GainSign::from_gain(gain) {
             GainSign::Worse => Self(-steps),
             GainSign::Same => Self(0),
             GainSign::Better => Self(steps),
@@ -127,7 +127,7 @@ impl Bucket {
 ///
 /// ```
 /// use repoformer_evaluate::statistics::Buckets;
-/// let buckets = Buckets::of([0.0, 0.2, 0.21, -0.0001, 1.0]);
+/// let buckets = Buckets::new([0.0, 0.2, 0.21, -0.0001, 1.0]);
 /// let filled: Vec<_> = buckets.iter().filter(|(_, count)| *count > 0).collect();
 /// let labelled: Vec<_> = filled.iter().map(|(bucket, count)| (bucket.label(), *count)).collect();
 /// assert_eq!(labelled, [(-10, 1), (0, 1), (10, 1), (30, 1), (90, 1)]);
@@ -140,10 +140,10 @@ pub struct Buckets {
 
 impl Buckets {
     /// Counts gains between −1 and 1.
-    pub fn of(gains: impl IntoIterator<Item = f64>) -> Self {
+    pub fn new(gains: impl IntoIterator<Item = f64>) -> Self {
         let mut buckets = Self::default();
         for gain in gains {
-            buckets.counts[Bucket::of(gain).index()] += 1;
+            buckets.counts[Bucket::new(gain).index()] += 1;
         }
         buckets
     }
@@ -196,8 +196,8 @@ mod tests {
             (70, [0.6001, 0.7, 0.8]),
             (90, [0.8001, 0.9, 1.0]),
         ] {
-            assert_eq!(gains.map(|gain| Bucket::of(gain).label()), [label; 3]);
-            assert_eq!(gains.map(|gain| Bucket::of(-gain).label()), [-label; 3]);
+            assert_eq!(gains.map(|gain| Bucket::new(gain).label()), [label; 3]);
+            assert_eq!(gains.map(|gain| Bucket::new(-gain).label()), [-label; 3]);
         }
     }
 
@@ -205,13 +205,13 @@ mod tests {
     #[test]
     fn bars_are_as_long_as_counts() {
         let gains = [vec![0.0; 80], vec![0.1; 8], vec![-0.1]].concat();
-        let text = Buckets::of(gains).histogram();
+        let text = Buckets::new(gains).histogram();
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines[0], "  -90       0    0.0 %");
         assert_eq!(lines[4], "  -10       1    1.1 %  █");
         assert_eq!(lines[5], format!("    0      80   89.9 %  {}", "█".repeat(40)));
         assert_eq!(lines[6], "  +10       8    9.0 %  ████");
         let gains = [vec![0.0; 800], vec![0.1]].concat();
-        assert!(Buckets::of(gains).histogram().contains("  +10       1    0.1 %  ▏\n"));
+        assert!(Buckets::new(gains).histogram().contains("  +10       1    0.1 %  ▏\n"));
     }
 }

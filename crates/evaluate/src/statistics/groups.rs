@@ -50,11 +50,11 @@ impl fmt::Display for ResamplingUnit {
 ///
 /// ```
 /// use repoformer_evaluate::statistics::{Groups, ResamplingUnit};
-/// let by_repository = Groups::of([Some("b"), Some("a"), Some("b")]);
+/// let by_repository = Groups::new([Some("b"), Some("a"), Some("b")]);
 /// assert_eq!((by_repository.unit(), by_repository.len()), (ResamplingUnit::Repositories, 2));
 /// // Groups need two repositories at least, and a repository for every task.
-/// assert_eq!(Groups::of([Some("a"), Some("a")]).unit(), ResamplingUnit::Tasks);
-/// assert_eq!(Groups::of([Some("a"), Some("b"), None]).unit(), ResamplingUnit::Tasks);
+/// assert_eq!(Groups::new([Some("a"), Some("a")]).unit(), ResamplingUnit::Tasks);
+/// assert_eq!(Groups::new([Some("a"), Some("b"), None]).unit(), ResamplingUnit::Tasks);
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Groups {
@@ -88,7 +88,7 @@ impl Groups {
     }
 
     /// Groups tasks by repository if possible, else each task by itself; [`unit`](Self::unit) says which.
-    pub fn of<'a>(repositories: impl IntoIterator<Item = Option<&'a str>>) -> Self {
+    pub fn new<'a>(repositories: impl IntoIterator<Item = Option<&'a str>>) -> Self {
         let repositories: Vec<Option<&str>> = repositories.into_iter().collect();
         let number = repositories.len();
         Self::repositories(repositories).unwrap_or_else(|| Self::tasks(number))

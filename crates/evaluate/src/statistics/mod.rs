@@ -9,7 +9,7 @@
 //! ```
 //! use repoformer_evaluate::statistics::{Groups, Resampling, SignFlips, ResamplingUnit};
 //! let repositories = ["a", "a", "b", "b", "c"].map(Some);
-//! let groups = Groups::of(repositories);
+//! let groups = Groups::new(repositories);
 //! assert_eq!((groups.unit(), groups.len()), (ResamplingUnit::Repositories, 3));
 //!
 //! let gains = [0.5, 0.0, 0.25, 0.25, 1.0];

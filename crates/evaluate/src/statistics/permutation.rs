@@ -65,7 +65,7 @@ impl SignFlips {
     /// let by_task = SignFlips::default().test(&Groups::tasks(5), &differences);
     /// assert_eq!((by_task.p, by_task.units), (10.0 / 16.0, 4));
     /// // Of the sums of ±2 ±0, all are as far from 0.
-    /// let repositories = Groups::of(["a", "a", "b", "b", "b"].map(Some));
+    /// let repositories = Groups::new(["a", "a", "b", "b", "b"].map(Some));
     /// assert_eq!(SignFlips::default().test(&repositories, &differences).p, 1.0);
     /// ```
     pub fn test(&self, groups: &Groups, differences: &[f64]) -> PermutationTest {

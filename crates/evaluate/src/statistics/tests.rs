@@ -31,7 +31,7 @@ fn repositories(groups: &Value) -> (Vec<f64>, Groups) {
 }
 
 fn named(repositories: &[String]) -> Groups {
-    Groups::of(repositories.iter().map(|name| Some(&**name)))
+    Groups::new(repositories.iter().map(|name| Some(&**name)))
 }
 
 mod bootstrap {
@@ -137,7 +137,7 @@ mod bootstrap {
 
     #[test]
     fn what_cannot_be_drawn_has_no_interval() {
-        let two = Groups::of([Some("a"), Some("b")]);
+        let two = Groups::new([Some("a"), Some("b")]);
         let intervals = Resampling::default()
             .intervals(&two, [[Some(0.5), None], [Some(0.5), Some(0.5)], [None, None]]);
         let point = Interval { low: 0.5, high: 0.5 };
@@ -152,7 +152,7 @@ mod bootstrap {
     /// A task without a value counts in no mean: by hand, {a: 1, b: (0)} is 1 or 0, b's second task unseen.
     #[test]
     fn a_task_without_value_is_passed_over() {
-        let groups = Groups::of(["a", "b", "b"].map(Some));
+        let groups = Groups::new(["a", "b", "b"].map(Some));
         let lacking = [Some(1.0), Some(0.0), None];
         let intervals = Resampling::default().intervals(&groups, [lacking]);
         assert_eq!(intervals[0], Some(Interval { low: 0.0, high: 1.0 }));
@@ -327,10 +327,10 @@ fn results_depend_on_values_alone() {
 
 #[test]
 fn groups_are_ordered_by_value() {
-    let one = Groups::of([Some("b"), Some("a"), Some("b")]);
-    let other = Groups::of([Some("a"), Some("b"), Some("b")]);
+    let one = Groups::new([Some("b"), Some("a"), Some("b")]);
+    let other = Groups::new([Some("a"), Some("b"), Some("b")]);
     assert_ne!(one, other);
     let totals = one.totals([Some(1.0), Some(2.0), None].into_iter());
     assert_eq!((totals.sums, totals.counts), (vec![1.0, 2.0], vec![1.0, 1.0]));
-    assert!(Groups::of([]).is_empty());
+    assert!(Groups::new([]).is_empty());
 }

@@ -104,7 +104,7 @@ impl Sweep {
     ) -> Result<Vec<PolicyScores>> {
         let are_chosen = !self.policies.is_empty();
         let mut scored = Vec::new();
-        let work = Work::of("policy sweep", "policies", policies.len());
+        let work = Work::new("policy sweep", "policies", policies.len());
         for &policy in policies {
             work.done(1);
             let found =
@@ -249,7 +249,7 @@ fn curves(
             let note = at_threshold(scored.policy, scores, asked);
             note.into_iter().for_each(|note| tell(Remark::Note(note)));
         }
-        SweepCurve::of(scored.policy, &examples.all, scores, probabilities, thresholds, times)
+        SweepCurve::new(scored.policy, &examples.all, scores, probabilities, thresholds, times)
     };
     Ok(scored.iter().map(curve).collect())
 }

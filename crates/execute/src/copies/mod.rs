@@ -268,7 +268,7 @@ impl<'a> Copies<'a> {
                 if !self.is_shared() {
                     files::create_dir_all(&pristine).map_err(|e| at(&pristine, e))?;
                     copy_folder(&folder, &pristine, &[]).map_err(|e| at(&pristine, e))?;
-                    snapshot = Snapshot::of(&folder).map_err(|e| at(&folder, e))?;
+                    snapshot = Snapshot::from_folder(&folder).map_err(|e| at(&folder, e))?;
                 }
                 let of = |folder: &Path| digest_with_modes(folder).map_err(|e| at(folder, e));
                 let files = of(&folder)?;

@@ -28,7 +28,7 @@ struct Entry {
 }
 
 impl Entry {
-    fn of(metadata: &files::Metadata) -> Self {
+    fn from_metadata(metadata: &files::Metadata) -> Self {
         let is_folder = metadata.is_dir();
         // The size and times of a folder reflect its entries, which have their own.
         let unless_folder = |pair| if is_folder { (0, 0) } else { pair };
@@ -43,12 +43,12 @@ impl Entry {
 }
 
 impl Snapshot {
-    pub(super) fn of(folder: &Path) -> io::Result<Self> {
+    pub(super) fn from_folder(folder: &Path) -> io::Result<Self> {
         let mut entries = BTreeMap::new();
         for entry in WalkDir::new(folder).min_depth(1) {
             let entry = entry?;
             let path = entry.path().strip_prefix(folder).unwrap_or(entry.path());
-            entries.insert(path.to_owned(), Entry::of(&entry.metadata()?));
+            entries.insert(path.to_owned(), Entry::from_metadata(&entry.metadata()?));
         }
         Ok(Self { entries })
     }
@@ -83,7 +83,7 @@ pub(super) fn restore(folder: &Path, pristine: &Path, snapshot: &mut Snapshot) -
             };
             let path = entry.path().strip_prefix(folder).unwrap_or(entry.path()).to_owned();
             let is_folder = entry.file_type().is_dir();
-            let now = Entry::of(&entry.metadata()?);
+            let now = Entry::from_metadata(&entry.metadata()?);
             match snapshot.entries.get(&path) {
                 Some(before) if *before == now => {
                     seen.insert(path);
@@ -107,7 +107,7 @@ pub(super) fn restore(folder: &Path, pristine: &Path, snapshot: &mut Snapshot) -
     for path in lost {
         let to = folder.join(&path);
         copy_entry(&pristine.join(&path), &to, pristine, folder)?;
-        snapshot.entries.insert(path, Entry::of(&files::symlink_metadata(&to)?));
+        snapshot.entries.insert(path, Entry::from_metadata(&files::symlink_metadata(&to)?));
     }
     Ok(())
 }
@@ -143,7 +143,7 @@ mod tests {
         let modified = |path: &Path| fs::metadata(path).unwrap().modified().unwrap();
         assert_eq!(modified(&copy.join("x.py")), modified(&from.join("x.py")));
 
-        let mut snapshot = Snapshot::of(&copy).unwrap();
+        let mut snapshot = Snapshot::from_folder(&copy).unwrap();
         let before = digest(&copy, &[]).unwrap();
         for _ in 0..2 {
             let old = modified(&copy.join("x.py"));
@@ -166,7 +166,7 @@ mod tests {
             assert_eq!(fs::read_to_string(copy.join("x.py")).unwrap(), "x");
             let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode();
             assert_eq!(mode(&copy.join("out.py")), mode(&pristine.join("out.py")));
-            assert_eq!(snapshot, Snapshot::of(&copy).unwrap());
+            assert_eq!(snapshot, Snapshot::from_folder(&copy).unwrap());
         }
         fs::remove_dir_all(&copy).unwrap();
         restore(&copy, &pristine, &mut snapshot).unwrap();
@@ -182,7 +182,7 @@ mod tests {
             fs::create_dir_all(folder).unwrap();
             fs::write(folder.join("x"), "x").unwrap();
         }
-        let mut snapshot = Snapshot::of(&copy).unwrap();
+        let mut snapshot = Snapshot::from_folder(&copy).unwrap();
         for (from, to) in
             [(copy.clone(), other.join("c")), (dir.path().join("place"), other.clone())]
         {

@@ -48,7 +48,7 @@ pub(super) struct Launch {
 
 impl Launch {
     /// Describes the start of an order's command. `alone` says that no other process of the user is counted with the command's.
-    pub(super) fn of(order: &RunOrder, alone: bool, guarded: Option<Guarded>) -> Self {
+    pub(super) fn new(order: &RunOrder, alone: bool, guarded: Option<Guarded>) -> Self {
         let has_files = matches!(order.files, Files::Open { .. });
         Self {
             command: order.command.clone(),

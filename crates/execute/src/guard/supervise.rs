@@ -125,7 +125,7 @@ fn start(order: &RunOrder, view: View, alone: bool) -> Result<Started, String> {
     let listen = |listener: Listener| thread().spawn(move || listener.listen());
     let report = listener.map(listen).transpose().map_err(failed("start a thread"))?;
     let guarded = order.filtered.then(|| Guarded::this(alone, view.group.is_some()));
-    let child = Launch::of(order, alone, guarded).start(command, &view)?;
+    let child = Launch::new(order, alone, guarded).start(command, &view)?;
     drop(commands);
     let begin = Instant::now();
     Ok(Started {

@@ -25,7 +25,7 @@ use super::stream::{Conversion, Emit, TargetFormat, each, other_kind};
 pub fn requests(path: &Path, sampling: &BatchSettings, emit: &mut Emit<'_>) -> Result<Conversion> {
     let mut seen = FxHashSet::default();
     each(path, emit, |at, object| {
-        let (id, prompt, stop) = match RecordKind::of(&object) {
+        let (id, prompt, stop) = match RecordKind::from_record(&object) {
             Some(RecordKind::Prompt | RecordKind::Task(Format::RepoEval)) => {
                 prompt(path, at, &object)?
             }

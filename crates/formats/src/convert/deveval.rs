@@ -156,7 +156,7 @@ fn check(
             lines.count()
         ));
     }
-    let syntax = Syntax::of_lines(lines, Grammar::of(Language::Python, path));
+    let syntax = Syntax::of_lines(lines, Grammar::for_path(Language::Python, path));
     let functions = syntax.as_ref().map(Syntax::functions).unwrap_or_default();
     let head = lines.line(signature.start);
     let begins = |function: &&Function<'_>| {

@@ -67,7 +67,7 @@ fn definition(
             let mut place = Task::new(name.to_owned(), &path, 0, 0, "", "");
             let Ok(text) = files.text(&mut place) else { continue };
             let lines = Lines::new(text);
-            let grammar = Grammar::of(Language::Python, &path);
+            let grammar = Grammar::for_path(Language::Python, &path);
             let names = Names::read(&path, &Syntax::of_lines(&lines, grammar)?);
             let Some(line) = names.row_of(&parts[length..]) else { continue };
             return Some(TargetDefinition {

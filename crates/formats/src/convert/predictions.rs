@@ -54,7 +54,7 @@ pub fn predictions(
             };
             Ok(Some(&set.tasks()[place]))
         };
-        let record = match (RecordKind::of(&object), to) {
+        let record = match (RecordKind::from_record(&object), to) {
             (Some(RecordKind::BatchResponse), _) => {
                 let tasks = tasks.ok_or_else(|| Error::record(path, line, no_tasks()))?;
                 let answers = answers.get_or_insert_with(|| Answers::new(tasks));

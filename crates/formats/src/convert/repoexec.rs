@@ -62,7 +62,7 @@ pub(super) fn task(
         read(files, &package).map_err(|other| refused(none(other).into()))
     })?;
     let lines = Lines::new(&text);
-    let syntax = Syntax::of_lines(&lines, Grammar::of(Language::Python, &place.path))
+    let syntax = Syntax::of_lines(&lines, Grammar::for_path(Language::Python, &place.path))
         .ok_or_else(|| refused(format!("{}: it cannot be parsed", place.path).into()))?;
     let body = body(&lines, &syntax, name, function)
         .map_err(|what| refused(format!("{}: {what}", place.path).into()))?;

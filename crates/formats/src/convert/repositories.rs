@@ -33,7 +33,7 @@ pub fn to_folders(path: &Path, dir: &Path) -> Result<Conversion> {
     let mut folders = Folders::create(dir)?;
     let mut conversion = Conversion::default();
     let mut owners = Owners::default();
-    let mut reader = Reader::of(path, input);
+    let mut reader = Reader::with_input(path, input);
     while let Some((At { line, .. }, bytes)) = reader.next_record()? {
         let files = jsonl::parse(path, line, bytes)
             .and_then(|object| files(path, line, object, &mut owners));
@@ -89,7 +89,7 @@ fn files(
     object: Object,
     owners: &mut Owners,
 ) -> Result<(String, Vec<FileText>, Vec<Error>)> {
-    match RecordKind::of(&object) {
+    match RecordKind::from_record(&object) {
         Some(RecordKind::Package) => {
             let package = Package::read(path, line, object)?;
             let (folder, file) = package.place();
@@ -119,7 +119,7 @@ pub fn from_folders(
     emit: &mut Emit<'_>,
 ) -> Result<Conversion> {
     let mut conversion = Conversion::default();
-    let work = Work::of(format!("reading {}", repos_dir.display()), "repositories", names.len());
+    let work = Work::new(format!("reading {}", repos_dir.display()), "repositories", names.len());
     for name in names {
         work.done(1);
         let contents = match read_folder(repos_dir, name, language, walk) {
@@ -153,7 +153,7 @@ pub fn from_folders(
             contents.iter().try_for_each(|content| emit(&record(content)))?;
             conversion.records += contents.len();
         } else {
-            emit(&RawRepository::of(name, contents).to_record())?;
+            emit(&RawRepository::new(name, contents).to_record())?;
             conversion.records += 1;
         }
     }
@@ -173,8 +173,8 @@ pub fn records(path: &Path, to: RecordKind, emit: &mut Emit<'_>) -> Result<Conve
     let mut left_out: BTreeMap<String, usize> = BTreeMap::new();
     let mut leave_out = |name: String| *left_out.entry(name).or_default() += 1;
     let mut files_left_out = Vec::new();
-    let mut conversion =
-        each(path, emit, |At { line, .. }, object: Object| match (RecordKind::of(&object), to) {
+    let mut conversion = each(path, emit, |At { line, .. }, object: Object| {
+        match (RecordKind::from_record(&object), to) {
             (Some(RecordKind::Package), RecordKind::Package) => {
                 let package = Package::read(path, line, object)?;
                 Ok(vec![Value::Object(package.record)])
@@ -198,14 +198,15 @@ pub fn records(path: &Path, to: RecordKind, emit: &mut Emit<'_>) -> Result<Conve
                 let (folder, file) = package.place();
                 let place = *places.entry(folder.to_owned()).or_insert(gathered.len());
                 if place == gathered.len() {
-                    gathered.push(RawRepository::of(package.name(), Vec::new()));
+                    gathered.push(RawRepository::new(package.name(), Vec::new()));
                 }
                 let content = FileText { path: file.to_owned(), text: package.text.clone() };
                 gathered[place].files.push(RawFile { content, metadata: package.kept() });
                 Ok(Vec::new())
             }
             _ => Err(other_kind(path, line, &object, TargetFormat::Records(to))),
-        })?;
+        }
+    })?;
     conversion.problems.extend(files_left_out);
     for raw in gathered {
         emit(&raw.to_record())?;

@@ -127,7 +127,7 @@ pub(super) fn each<Records: IntoIterator<Item = Value>>(
 
 /// Error for a record of a kind that cannot be converted to the target format.
 pub(super) fn other_kind(path: &Path, line: usize, object: &Object, to: TargetFormat) -> Error {
-    let reason = match RecordKind::of(object) {
+    let reason = match RecordKind::from_record(object) {
         Some(kind) => format!("this is {}, which cannot become {to}", kind.record()),
         None => RecordKind::unknown(),
     };
@@ -151,7 +151,7 @@ pub(super) fn dropped<N: fmt::Display>(
 /// # Errors
 /// The file cannot be read, or an error of `emit`.
 pub fn labels(path: &Path, emit: &mut Emit<'_>) -> Result<Conversion> {
-    each(path, emit, |at, object| match RecordKind::of(&object) {
+    each(path, emit, |at, object| match RecordKind::from_record(&object) {
         Some(RecordKind::Label) => {
             Label::read(path, at.line, object).map(|label| Some(label.to_record()))
         }

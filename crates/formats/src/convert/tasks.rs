@@ -28,7 +28,7 @@ pub fn tasks(
     let (mut left_out, mut lacking) = (BTreeMap::<_, usize>::new(), BTreeMap::<_, usize>::new());
     let mut gold = Gold::default();
     let mut conversion = each(path, emit, |at, object| {
-        let mut task = match RecordKind::of(&object) {
+        let mut task = match RecordKind::from_record(&object) {
             Some(RecordKind::DevEval) => {
                 deveval::task(&mut gold, path, at, object, files.as_mut())?
             }

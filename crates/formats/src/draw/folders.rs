@@ -58,7 +58,7 @@ impl FolderSampling<'_> {
         let Self { dir, walk, sampling, shard, .. } = *self;
         let is_held = |(_, name): &(u64, &String)| shard.is_none_or(|shard| shard.holds(name));
         let names: Vec<(u64, &String)> = (0..).zip(self.names).filter(is_held).collect();
-        let work = Work::of("sample", "repositories", names.len());
+        let work = Work::new("sample", "repositories", names.len());
         let drawn = parallel::map(&names, |(_, name)| {
             let reading = Repository::read_with(dir, name, sampling.language, walk)?;
             let drawn = sample(&reading.repository, sampling, &|text| P50k.count(text));

@@ -42,7 +42,7 @@ pub fn files(
     let recipe = postprocess.recipe(Metric::CrossCodeEval);
     let mut lines = Vec::new();
     for (task, samples) in tasks.tasks().iter().zip(samples) {
-        let hole = HoleContext::of(task);
+        let hole = HoleContext::new(task);
         let detail = match samples.first() {
             Some(sample) => {
                 let cut = recipe.apply(hole, sample);

@@ -34,7 +34,7 @@ const COMMIT: std::ops::RangeInclusive<usize> = 7..=40;
 ///
 /// let target = "    left, right = self.split(values, at=middle)\n    return self.merge(self.sort(left), self.sort(right))";
 /// let task = Task::new("o_r/0".into(), "o_r/a.py", 0, 1, target, "def sort(self, values):\n");
-/// let found = Contamination::of(&[TaskSet::new("tasks.jsonl".into(), vec![task])]);
+/// let found = Contamination::new(&[TaskSet::new("tasks.jsonl".into(), vec![task])]);
 /// assert_eq!(found.repository("O/r").unwrap().to_string(), "task o_r/0 of tasks.jsonl");
 /// assert!(found.file(&target.replace("    ", "\t")).is_some());
 /// assert!(found.file("return self.merge(left, right)").is_none());
@@ -71,7 +71,7 @@ impl fmt::Display for Leak<'_> {
 
 impl Contamination {
     /// Reads repositories and targets of these tasks.
-    pub fn of(sets: &[TaskSet]) -> Self {
+    pub fn new(sets: &[TaskSet]) -> Self {
         let mut found = Self::default();
         for set in sets {
             for task in set.tasks() {
@@ -267,7 +267,7 @@ mod tests {
         for set in &sets {
             for (task, number) in set.tasks().iter().zip(0..) {
                 let found =
-                    Contamination::of(&[TaskSet::new(set.path.clone(), vec![task.clone()])]);
+                    Contamination::new(&[TaskSet::new(set.path.clone(), vec![task.clone()])]);
                 if found.unchecked().next().is_some() {
                     unchecked += 1;
                     continue;
@@ -305,7 +305,7 @@ mod tests {
             for set in &mut sets {
                 set.tasks_mut().retain(|task| task.repository == repository);
             }
-            let found = Contamination::of(&sets);
+            let found = Contamination::new(&sets);
             for (_, text) in sample_files().iter().filter(|(name, _)| name != repository) {
                 wrong.extend(found.file(text).map(|leak| leak.by));
             }
@@ -318,7 +318,7 @@ mod tests {
     fn repositories_are_found_by_every_form_of_their_name() {
         let named = |folder: &str| {
             let task = Task { id: folder.into(), repository: folder.into(), ..Task::default() };
-            Contamination::of(&[TaskSet::new("t".into(), vec![task])])
+            Contamination::new(&[TaskSet::new("t".into(), vec![task])])
         };
         for (folder, name) in [
             ("huggingface_diffusers", "huggingface/diffusers"),
@@ -350,7 +350,7 @@ mod tests {
     fn target(format: Format, left: &str, target: &str, right: &str) -> Contamination {
         let mut task = Task::new("r/0".into(), "r/a.py", 0, 0, target, left);
         (task.format, task.right_context) = (format, Some(right.into()));
-        Contamination::of(&[TaskSet::new("t".into(), vec![task])])
+        Contamination::new(&[TaskSet::new("t".into(), vec![task])])
     }
 
     /// By hand.

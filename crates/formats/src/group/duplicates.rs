@@ -40,7 +40,7 @@ pub(super) struct Facts {
 }
 
 impl Facts {
-    pub(super) fn of(repository: &Grouped, dedup: Dedup) -> Self {
+    pub(super) fn new(repository: &Grouped, dedup: Dedup) -> Self {
         let sign = || {
             let mut signer = Signer::default();
             repository.files.iter().for_each(|(_, text)| signer.add(text));
@@ -166,7 +166,7 @@ mod tests {
                 files: vec![("a.py".into(), text.into())],
                 ..Grouped::default()
             };
-            Facts::of(&grouped, Dedup::Near)
+            Facts::new(&grouped, Dedup::Near)
         };
         let text: String = (0..300).map(|n| format!("{:x} ", n * n * 7919)).collect();
         let all = vec![

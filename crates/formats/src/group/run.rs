@@ -90,7 +90,7 @@ pub fn group(grouping: &Grouping) -> Result<GroupSummary> {
     let output = &grouping.output;
     let listed = inputs::list(&grouping.inputs, output)?;
     let work = WorkFolder::open(output)?;
-    let contamination = Contamination::of(&grouping.benchmarks);
+    let contamination = Contamination::new(&grouping.benchmarks);
     let mut unchecked = contamination.unchecked();
     let first = unchecked.next();
     let mut summary = GroupSummary {
@@ -227,7 +227,7 @@ fn read_inputs(
     work: &WorkFolder,
     summary: &mut GroupSummary,
 ) -> Result<Vec<(PathBuf, UnitDone)>> {
-    let progress = Work::of("group: reading", "inputs", plan.inputs.len());
+    let progress = Work::new("group: reading", "inputs", plan.inputs.len());
     let has_failed = AtomicBool::new(false);
     let units = units(&plan.inputs);
     let all = parallel::map(units.into_iter().enumerate(), |(number, inputs)| {
@@ -354,7 +354,7 @@ impl Shards<'_> {
 
     /// Works on each shard, until one fails.
     fn each<T: Send>(&self, label: &str, of: impl Fn(u64) -> Result<T> + Sync) -> Result<Vec<T>> {
-        let progress = Work::of(label, "shards", self.grouping.shards as usize);
+        let progress = Work::new(label, "shards", self.grouping.shards as usize);
         let has_failed = AtomicBool::new(false);
         let done = parallel::map(0..self.grouping.shards, |index| {
             if has_failed.load(Relaxed) {
@@ -419,7 +419,7 @@ impl Shards<'_> {
         while let Some(mut repository) = stream.next()? {
             self.decontaminate(&mut repository, &mut described.dropped);
             if !repository.files.is_empty() {
-                described.repositories.push(Facts::of(&repository, self.grouping.dedup));
+                described.repositories.push(Facts::new(&repository, self.grouping.dedup));
             }
         }
         self.remove_folder(index);
@@ -429,7 +429,7 @@ impl Shards<'_> {
 
     /// Writes all shards.
     fn write(&self, dropped: &[Dropped]) -> Result<Vec<ShardDone>> {
-        let leaving = Leaving::of(dropped);
+        let leaving = Leaving::new(dropped);
         let output = &self.grouping.output;
         self.each("group: writing", |index| {
             let document = format!("{}.json", Self::name(index));

@@ -79,7 +79,7 @@ impl Spill {
         let parts = [file.repository, file.path, file.text].map(str::as_bytes);
         let begin = self.bytes.len();
         parts.iter().for_each(|part| self.bytes.extend_from_slice(part));
-        let shard = Shard::of(&file.repository.replace('/', "_"), self.shards).index;
+        let shard = Shard::containing(&file.repository.replace('/', "_"), self.shards).index;
         // A text has 64 MiB at most.
         let lengths = parts.map(|part| part.len() as u32);
         self.waiting.push(Waiting { shard, begin, lengths, stars: file.stars, input, row });
@@ -295,7 +295,7 @@ impl Merge {
             for some in sections.chunks(at_once) {
                 number += 1;
                 let path = folder.join(format!("{number}.rows"));
-                let length = Self::of(some)?.write(&path)?;
+                let length = Self::from_sections(some)?.write(&path)?;
                 // What was merged before is in the new file.
                 for (path, _) in some.iter().filter(|(path, _)| path.starts_with(folder)) {
                     let _ = files::remove_file(path);
@@ -304,10 +304,10 @@ impl Merge {
             }
             sections = fewer;
         }
-        Self::of(&sections)
+        Self::from_sections(&sections)
     }
 
-    fn of(sections: &[(PathBuf, Section)]) -> Result<Self> {
+    fn from_sections(sections: &[(PathBuf, Section)]) -> Result<Self> {
         let mut sources = BinaryHeap::new();
         for (path, section) in sections {
             sources.extend(Source::open(path, section)?.map(Reverse));
@@ -407,7 +407,7 @@ mod tests {
                 let mut merge = Merge::open(of, at_once, &folder).unwrap();
                 let mut wanted: Vec<_> = rows
                     .iter()
-                    .filter(|row| Shard::of(&row.0.replace('/', "_"), 4).index == shard)
+                    .filter(|row| Shard::containing(&row.0.replace('/', "_"), 4).index == shard)
                     .collect();
                 wanted.sort_by_key(|row| (&row.0, &row.1, row.3, row.4));
                 for (repository, path, text, _, row) in wanted {

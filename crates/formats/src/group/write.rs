@@ -110,7 +110,7 @@ pub(super) struct Leaving<'a> {
 
 impl<'a> Leaving<'a> {
     /// Repositories that are left out whole, and those of which files are.
-    pub(super) fn of(dropped: &'a [Dropped]) -> Self {
+    pub(super) fn new(dropped: &'a [Dropped]) -> Self {
         let mut leaving = Self::default();
         for one in dropped {
             match &one.filepath {

@@ -39,7 +39,7 @@ impl<'a> InstanceJudgement<'a> {
     /// # Errors
     /// The instances are those of another shard, or the manifest beside them is damaged.
     pub fn new(settings: JudgeSettings<'a>, asked: Option<Shard>) -> Result<Self> {
-        let part = ShardFile::of(settings.instances)?;
+        let part = ShardFile::find(settings.instances)?;
         if let (Some(part), Some(asked)) = (&part, asked)
             && part.shard != asked
         {

@@ -45,7 +45,7 @@ fn check_own_folder(folder: &Path, shard: Shard) -> Result<()> {
             return refused("all shards".to_owned());
         }
         // A damaged manifest is replaced.
-        let there = ShardFile::of(&lines_of(folder, split)).ok().flatten();
+        let there = ShardFile::find(&lines_of(folder, split)).ok().flatten();
         if let Some(other) = there.filter(|other| other.shard != shard) {
             return refused(format!("shard {}", other.shard));
         }

@@ -91,7 +91,7 @@ impl ShardFile {
     ///
     /// # Errors
     /// The manifest is damaged.
-    pub fn of(path: &Path) -> Result<Option<Self>> {
+    pub fn find(path: &Path) -> Result<Option<Self>> {
         match read_beside(path)?.contains_key(SHARD) {
             true => Self::read(path).map(Some),
             false => Ok(None),

@@ -182,7 +182,7 @@ impl Validator<'_> {
             Ok(object) => object,
             Err(error) => return self.find(at.line, None, Severity::Error, reason(error)),
         };
-        let Some(kind) = RecordKind::of(&object) else {
+        let Some(kind) = RecordKind::from_record(&object) else {
             return self.find(at.line, None, Severity::Error, RecordKind::unknown());
         };
         match self.kinds.iter_mut().find(|(known, ..)| *known == kind) {

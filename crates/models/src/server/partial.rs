@@ -109,7 +109,7 @@ impl PartialAnswer {
         let exact = exact.map(|text| PieceEvent::texts(text, self.api)).unwrap_or_default();
         let choices = choices(event, TextPlace::Event(self.api))?;
         for (choice, exact) in choices.iter().zip(exact.iter().chain(std::iter::repeat(&None))) {
-            let empty = || PartialSample::new(Sample::of("", None), false, mask());
+            let empty = || PartialSample::new(Sample::new("", None), false, mask());
             let partial = self.found.entry(choice.index).or_insert_with(empty);
             let sample = &mut partial.sample;
             if let Some(text) = choice.text {

@@ -37,7 +37,7 @@ enum Fault {
 }
 
 impl Fault {
-    fn of(error: &Error) -> Self {
+    fn from_error(error: &Error) -> Self {
         let (status, reason) = match error {
             Error::FailedAnswer { .. } => return Self::Answer,
             Error::Endpoint { status, reason, .. } => (status, reason),
@@ -191,7 +191,7 @@ impl State<'_> {
 
     /// Handles a failure.
     fn failed(&mut self, key: &str, error: Error) -> Result<()> {
-        let fault = Fault::of(&error);
+        let fault = Fault::from_error(&error);
         let mut why = Message::from(reason(&error));
         if let Some(hint) = error.hint() {
             why = message![why, "; ", hint];
@@ -256,7 +256,7 @@ pub(super) fn is_refused(error: &Error) -> bool {
         return false;
     };
     matches!(status, Some(400 | 404 | 405 | 413 | 415 | 422 | 501))
-        && Fault::of(error) != Fault::Length
+        && Fault::from_error(error) != Fault::Length
 }
 
 /// Whether a rejection mentions a prompt's length, in the words of llama.cpp, vLLM, OpenAI and TGI.

@@ -77,7 +77,7 @@ struct BatchQuestion<'a> {
 }
 
 impl<'a> BatchQuestion<'a> {
-    fn of(completion: &'a Completion, of: BatchOf<'a>) -> Result<Self> {
+    fn new(completion: &'a Completion, of: BatchOf<'a>) -> Result<Self> {
         completion.check()?;
         let server = completion.server.as_ref().ok_or_else(|| Error::Parameter {
             name: "model",
@@ -187,7 +187,7 @@ pub fn write_batch(
     of: BatchOf<'_>,
     emit: &mut EmitLine<'_>,
 ) -> Result<BatchWritten> {
-    let question = BatchQuestion::of(completion, of)?;
+    let question = BatchQuestion::new(completion, of)?;
     let mut written = BatchWritten::default();
     let journal = Journal::open(&question.server.journal)?;
     let mut keys = FxHashSet::default();
@@ -230,7 +230,7 @@ pub fn read_batch(
     completion: &Completion,
     of: BatchOf<'_>,
 ) -> Result<BatchRead> {
-    let question = BatchQuestion::of(completion, of)?;
+    let question = BatchQuestion::new(completion, of)?;
     let mut read = BatchRead::default();
     let mut keys = FxHashMap::default();
     for prompts in prompts {

@@ -276,7 +276,7 @@ impl Server {
         };
         let open = unanswered(keys, Some(&journal), sending.retry_failed);
         let label = format!("{verb} {}", prompts.file_name().unwrap_or_default().display());
-        let work = Work::of(label, "prompts", keys.len());
+        let work = Work::new(label, "prompts", keys.len());
         work.kept(keys.len() - open.len());
         if open.is_empty() {
             return Ok((journal, Failures::default()));

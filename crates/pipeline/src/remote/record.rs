@@ -295,7 +295,7 @@ impl Record {
             }
             // How sure the model is of the completion, whatever else it wrote; not said where that is not known.
             let logprobs = sample.logprobs(span);
-            if let Some(sure) = Confidence::of(&logprobs) {
+            if let Some(sure) = Confidence::from_logprobs(&logprobs) {
                 choice["mean_logprob"] = sure.mean_logprob.into();
                 choice["min_logprob"] = sure.min_logprob.into();
             }

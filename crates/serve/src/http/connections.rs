@@ -54,7 +54,7 @@ pub(crate) async fn serve(listener: TcpListener, routes: Router, bounds: Bounds)
         let _ = stream.set_nodelay(true);
         let mut stream = TimeoutStream::new(stream);
         stream.set_write_timeout(Some(bounds.answer));
-        let turn = Arc::new(Turn::of(&waiting));
+        let turn = Arc::new(Turn::new(&waiting));
         turn.wait(place(&room, &waiting).await);
         let (routes, is_over) =
             (TowerToHyperService::new(routes.clone()), Arc::clone(&turn.is_over));
@@ -138,7 +138,7 @@ enum Stand {
 }
 
 impl Turn {
-    fn of(waiting: &Arc<Waiting>) -> Self {
+    fn new(waiting: &Arc<Waiting>) -> Self {
         let (is_over, stand) = (Arc::default(), Mutex::default());
         Self { waiting: Arc::clone(waiting), is_over, stand }
     }

@@ -46,7 +46,7 @@ struct Drawing {
 
 impl Figure {
     /// The figure of a name; none if it is not a figure's.
-    pub fn of(name: &str) -> Result<Option<Self>> {
+    pub fn find(name: &str) -> Result<Option<Self>> {
         let found = FIGURES.iter().find(|(number, _)| name == format!("figure-{number}"));
         let Some((number, title)) = found else { return Ok(None) };
         Ok(Some(Self { number: *number, title, facts: facts(*number)? }))
@@ -214,12 +214,12 @@ impl Figure {
         drawing.columns = ["n", "worse %", "same %", "better %"].map(String::from).to_vec();
         drawing.columns.extend(bucket_names());
         for (panel, name, by, gained) in &of_tasks {
-            let changes = Changes::of(gained.iter().copied());
+            let changes = Changes::new(gained.iter().copied());
             let all = changes.total();
             let share = |count: usize| Some(100.0 * count as f64 / all as f64).filter(|_| all > 0);
             let mut values = vec![Some(all as f64)];
             values.extend([changes.worse, changes.same, changes.better].map(share));
-            let buckets = Buckets::of(gained.iter().copied());
+            let buckets = Buckets::new(gained.iter().copied());
             values.extend(buckets.counts.map(|count| Some(count as f64)));
             drawing.rows.push((panel.head(), format!("{name}{by}"), values));
         }
@@ -256,7 +256,7 @@ impl Figure {
             points.sort_by(|a, b| a.threshold.total_cmp(&b.threshold));
             let ends = [Policy::Always, Policy::Never].map(|policy| {
                 let flat = vec![0.0; panel.judged.examples.len()];
-                SweepCurve::of(
+                SweepCurve::new(
                     policy,
                     &panel.judged.examples,
                     &flat,

@@ -69,7 +69,7 @@ impl PaperResult {
                 ),
             };
         };
-        if let Some(figure) = Figure::of(name)? {
+        if let Some(figure) = Figure::find(name)? {
             return figure.checked(settings).map(|figure| Some(Self::Figure(figure)));
         }
         if !beside.is_empty() {

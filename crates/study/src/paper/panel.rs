@@ -125,7 +125,7 @@ impl Panel {
             _ => &policy.ordered,
         };
         let clocks: &[LatencyModel] = self.judged.clock.as_slice();
-        SweepCurve::of(
+        SweepCurve::new(
             policy.policy,
             &self.judged.examples,
             scores,

@@ -61,7 +61,7 @@ pub fn sizes(settings: &Settings) -> Result<Sizes> {
             found = lengths(file, None, &tokenizer)?;
         }
         settings.messages.problems(found.problems);
-        let tasks = Tasks::of(file, Language::default(), settings.paper_dataset.as_deref(), None);
+        let tasks = Tasks::new(file, Language::default(), settings.paper_dataset.as_deref(), None);
         measured.extend(found.kinds.iter().map(|kind| (tasks.clone(), values(kind))));
     }
     if measured.is_empty() {

@@ -453,7 +453,7 @@ mod tests {
         let table = PaperTable::open("table-2", Some("Repoformer-3B")).unwrap();
         let measured = vec![MeasuredRow {
             benchmark: "line".into(),
-            tasks: Tasks::of("line.jsonl".as_ref(), Language::Python, None, None),
+            tasks: Tasks::new("line.jsonl".as_ref(), Language::Python, None, None),
             model: "mine".into(),
             mode: "self@0.2".into(),
             metric: "repoformer".into(),

@@ -22,7 +22,7 @@ pub struct Tasks {
 impl Tasks {
     /// The tasks of a file: its name tells chunks, functions and calls, else the kind that the tasks have, and lines otherwise; the
     /// data set is the one that was named, or that the path names, or RepoEval, which has no chunks.
-    pub fn of(file: &Path, language: Language, dataset: Option<&str>, kind: Option<&str>) -> Self {
+    pub fn new(file: &Path, language: Language, dataset: Option<&str>, kind: Option<&str>) -> Self {
         let name = file.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
         let path = file.to_string_lossy().to_lowercase();
         let words =
@@ -60,7 +60,7 @@ pub fn tasks_of(experiment: &Experiment, settings: &Settings) -> Result<Tasks> {
         false => set.tasks().first().and_then(Task::kind),
     };
     let (language, dataset) = (experiment.layout.language, settings.paper_dataset.as_deref());
-    Ok(Tasks::of(&set.path, language, dataset, kind))
+    Ok(Tasks::new(&set.path, language, dataset, kind))
 }
 
 #[cfg(test)]
@@ -69,7 +69,7 @@ mod tests {
 
     #[test]
     fn tasks_tell_their_kind_where_the_name_does_not() {
-        let of = |kind| Tasks::of("x.jsonl".as_ref(), Language::Python, None, kind).head();
+        let of = |kind| Tasks::new("x.jsonl".as_ref(), Language::Python, None, kind).head();
         assert_eq!(of(Some("function")), "RepoEval function");
         assert_eq!(of(Some("chunk")), "CrossCodeLongEval chunk");
     }
@@ -94,7 +94,7 @@ mod tests {
             ),
         ] {
             assert_eq!(
-                Tasks::of(Path::new(path), Language::Python, dataset, None).head(),
+                Tasks::new(Path::new(path), Language::Python, dataset, None).head(),
                 head,
                 "{path}"
             );

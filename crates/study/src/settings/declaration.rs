@@ -132,7 +132,7 @@ pub enum Effect {
 
 impl Effect {
     /// The effect of a group's settings that declare no other.
-    const fn of(group: Group) -> Self {
+    const fn from_group(group: Group) -> Self {
         match group {
             Group::Fragments | Group::Search | Group::Prompts => Self::Always,
             Group::Model | Group::Server => Self::IfInProfile,
@@ -246,7 +246,7 @@ impl Setting {
             alias: None,
             other_names: (&[], |name| name),
             group,
-            effect: Effect::of(group),
+            effect: Effect::from_group(group),
             value_name,
             help,
             default_text: None,

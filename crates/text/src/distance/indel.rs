@@ -32,7 +32,7 @@ pub fn similarity(a: &str, b: &str) -> f64 {
         0 => 1.0,
         total => 1.0 - distance(a, b) as f64 / total as f64,
     };
-    RECENT.with(|recent| Recent::of(recent, a, b, compare))
+    RECENT.with(|recent| Recent::compare(recent, a, b, compare))
 }
 
 /// `fuzz.ratio` as the reference programs print it if `python-Levenshtein` is installed: [`similarity`] in whole percent,

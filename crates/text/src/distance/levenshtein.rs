@@ -42,7 +42,7 @@ pub fn similarity(a: &str, b: &str) -> f64 {
         0 => 1.0,
         longest => 1.0 - distance(a, b) as f64 / longest as f64,
     };
-    RECENT.with(|recent| Recent::of(recent, a, b, compare))
+    RECENT.with(|recent| Recent::compare(recent, a, b, compare))
 }
 
 /// Returns, for each number of the text's characters from 0 to all, the distance of the pattern to the nearest run of

@@ -17,7 +17,7 @@ pub(super) struct Recent {
 
 impl Recent {
     /// Returns the value of `compare` for these texts.
-    pub(super) fn of(
+    pub(super) fn compare(
         this: &RefCell<Self>,
         a: &str,
         b: &str,
@@ -50,7 +50,7 @@ mod tests {
         let recent = RefCell::default();
         let calls = RefCell::new(0);
         let of = |a: &str, b: &str| {
-            Recent::of(&recent, a, b, |a, b| {
+            Recent::compare(&recent, a, b, |a, b| {
                 *calls.borrow_mut() += 1;
                 (a.len() * 10 + b.len()) as f64
             })

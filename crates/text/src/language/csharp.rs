@@ -45,28 +45,28 @@ pub(crate) static CSHARP: LanguageSpec = LanguageSpec {
         matches!(kind, "throw_statement" | "throw_expression") && errors.contains(&thrown(text))
     },
     definitions: &[
-        Definition::of(ScopeKind::Namespace, "namespace_declaration"),
+        Definition::with_scope(ScopeKind::Namespace, "namespace_declaration"),
         Definition {
             to_end: true,
-            ..Definition::of(ScopeKind::Namespace, "file_scoped_namespace_declaration")
+            ..Definition::with_scope(ScopeKind::Namespace, "file_scoped_namespace_declaration")
         },
-        Definition::of(ScopeKind::Class, "class_declaration"),
-        Definition::of(ScopeKind::Class, "struct_declaration"),
-        Definition::of(ScopeKind::Class, "record_declaration"),
-        Definition::of(ScopeKind::Interface, "interface_declaration"),
-        Definition::of(ScopeKind::Enum, "enum_declaration"),
-        Definition::of(ScopeKind::Property, "property_declaration"),
-        Definition::of(ScopeKind::Property, "indexer_declaration")
+        Definition::with_scope(ScopeKind::Class, "class_declaration"),
+        Definition::with_scope(ScopeKind::Class, "struct_declaration"),
+        Definition::with_scope(ScopeKind::Class, "record_declaration"),
+        Definition::with_scope(ScopeKind::Interface, "interface_declaration"),
+        Definition::with_scope(ScopeKind::Enum, "enum_declaration"),
+        Definition::with_scope(ScopeKind::Property, "property_declaration"),
+        Definition::with_scope(ScopeKind::Property, "indexer_declaration")
             .named(DefinitionName::Word("this")),
-        Definition::of(ScopeKind::Property, "event_declaration"),
-        Definition::of(ScopeKind::Function, "method_declaration"),
-        Definition::of(ScopeKind::Function, "constructor_declaration"),
-        Definition::of(ScopeKind::Function, "destructor_declaration"),
-        Definition::of(ScopeKind::Function, "operator_declaration")
+        Definition::with_scope(ScopeKind::Property, "event_declaration"),
+        Definition::with_scope(ScopeKind::Function, "method_declaration"),
+        Definition::with_scope(ScopeKind::Function, "constructor_declaration"),
+        Definition::with_scope(ScopeKind::Function, "destructor_declaration"),
+        Definition::with_scope(ScopeKind::Function, "operator_declaration")
             .named(DefinitionName::Field("operator")),
-        Definition::of(ScopeKind::Function, "conversion_operator_declaration")
+        Definition::with_scope(ScopeKind::Function, "conversion_operator_declaration")
             .named(DefinitionName::Field("type")),
-        Definition::of(ScopeKind::Function, "local_function_statement"),
+        Definition::with_scope(ScopeKind::Function, "local_function_statement"),
     ],
     bound_name: |_, _| None,
     is_part: |_, _, _| false,
@@ -181,9 +181,9 @@ static TYPES: TypeRules = TypeRules {
         Variable::typed("property_declaration", NAME),
         Variable::typed("event_declaration", NAME),
         Variable::typed("foreach_statement", &[Steps::One(NodeStep::Field("left"))]),
-        Variable { declared: Declares::Around, ..Variable::of("enum_member_declaration", NAME) },
-        Variable::of("var_pattern", NAME),
-        Variable::of("lambda_expression", &[Steps::One(NodeStep::Field("parameters"))]),
+        Variable { declared: Declares::Around, ..Variable::new("enum_member_declaration", NAME) },
+        Variable::new("var_pattern", NAME),
+        Variable::new("lambda_expression", &[Steps::One(NodeStep::Field("parameters"))]),
     ],
     function_values: &[],
     exports: |_, _| Vec::new(),

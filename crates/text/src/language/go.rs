@@ -43,12 +43,12 @@ pub(crate) static GO: LanguageSpec = LanguageSpec {
         kind == "expression_statement" && words.iter().any(|word| message.contains(word))
     },
     definitions: &[
-        Definition::of(ScopeKind::Class, "struct_type").named(DefinitionName::Bound),
-        Definition::of(ScopeKind::Interface, "interface_type").named(DefinitionName::Bound),
-        Definition::of(ScopeKind::Function, "function_declaration"),
-        Definition::of(ScopeKind::Function, "method_declaration"),
-        Definition::of(ScopeKind::Function, "method_elem"),
-        Definition::of(ScopeKind::Function, "func_literal").named(DefinitionName::Bound),
+        Definition::with_scope(ScopeKind::Class, "struct_type").named(DefinitionName::Bound),
+        Definition::with_scope(ScopeKind::Interface, "interface_type").named(DefinitionName::Bound),
+        Definition::with_scope(ScopeKind::Function, "function_declaration"),
+        Definition::with_scope(ScopeKind::Function, "method_declaration"),
+        Definition::with_scope(ScopeKind::Function, "method_elem"),
+        Definition::with_scope(ScopeKind::Function, "func_literal").named(DefinitionName::Bound),
     ],
     bound_name,
     is_part,
@@ -114,18 +114,18 @@ static TYPES: TypeRules = TypeRules {
         Variable { values: VALUES, ..Variable::typed("const_spec", NAMES) },
         Variable {
             values: &[Steps::One(NodeStep::Field("right")), Steps::Named],
-            ..Variable::of("short_var_declaration", LEFT)
+            ..Variable::new("short_var_declaration", LEFT)
         },
-        Variable::of("range_clause", LEFT),
-        Variable::of("receive_statement", LEFT),
-        Variable::of(
+        Variable::new("range_clause", LEFT),
+        Variable::new("receive_statement", LEFT),
+        Variable::new(
             "type_switch_statement",
             &[Steps::One(NodeStep::Field("alias")), Steps::Named],
         ),
         Variable::typed("parameter_declaration", NAMES),
         Variable {
             declared: Declares::Array,
-            ..Variable::of("variadic_parameter_declaration", NAMES)
+            ..Variable::new("variadic_parameter_declaration", NAMES)
         },
         Variable {
             values: &[Steps::One(NodeStep::Field("type"))],

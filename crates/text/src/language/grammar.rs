@@ -16,11 +16,11 @@ impl Grammar {
     ///
     /// ```
     /// use repoformer_text::language::{Grammar, Language};
-    /// let of = |path| Grammar::of(Language::TypeScript, path);
+    /// let of = |path| Grammar::for_path(Language::TypeScript, path);
     /// assert_ne!(of("src/app.tsx"), of("src/app.ts"));
     /// assert_eq!(of("src/app.d.ts"), Grammar::from(Language::TypeScript));
     /// ```
-    pub fn of(language: Language, path: &str) -> Self {
+    pub fn for_path(language: Language, path: &str) -> Self {
         let mut endings = language.extensions().iter();
         let ending = endings.position(|end| path.ends_with(end)).unwrap_or(0);
         Self { language, ending }
@@ -39,6 +39,6 @@ impl Grammar {
 impl From<Language> for Grammar {
     /// The first grammar of a language.
     fn from(language: Language) -> Self {
-        Self::of(language, "")
+        Self::for_path(language, "")
     }
 }

@@ -42,14 +42,14 @@ pub(crate) static JAVA: LanguageSpec = LanguageSpec {
         kind == "throw_statement" && errors.contains(&thrown(text))
     },
     definitions: &[
-        Definition::of(ScopeKind::Class, "class_declaration"),
-        Definition::of(ScopeKind::Class, "record_declaration"),
-        Definition::of(ScopeKind::Interface, "interface_declaration"),
-        Definition::of(ScopeKind::Interface, "annotation_type_declaration"),
-        Definition::of(ScopeKind::Enum, "enum_declaration"),
-        Definition::of(ScopeKind::Function, "method_declaration"),
-        Definition::of(ScopeKind::Function, "constructor_declaration"),
-        Definition::of(ScopeKind::Function, "compact_constructor_declaration"),
+        Definition::with_scope(ScopeKind::Class, "class_declaration"),
+        Definition::with_scope(ScopeKind::Class, "record_declaration"),
+        Definition::with_scope(ScopeKind::Interface, "interface_declaration"),
+        Definition::with_scope(ScopeKind::Interface, "annotation_type_declaration"),
+        Definition::with_scope(ScopeKind::Enum, "enum_declaration"),
+        Definition::with_scope(ScopeKind::Function, "method_declaration"),
+        Definition::with_scope(ScopeKind::Function, "constructor_declaration"),
+        Definition::with_scope(ScopeKind::Function, "compact_constructor_declaration"),
     ],
     bound_name: |_, _| None,
     is_part: |_, _, _| false,
@@ -129,26 +129,26 @@ static TYPES: TypeRules = TypeRules {
         Variable {
             each: &[Steps::One(NodeStep::Child("variable_declarator"))],
             declared: Declares::Array,
-            ..Variable::of("spread_parameter", NAME)
+            ..Variable::new("spread_parameter", NAME)
         },
         Variable::typed("enhanced_for_statement", NAME),
         Variable::typed("resource", NAME),
         Variable::typed("record_pattern_component", NAME),
         Variable {
             declared: Declares::Type(&[NodeStep::Child("catch_type")]),
-            ..Variable::of("catch_formal_parameter", NAME)
+            ..Variable::new("catch_formal_parameter", NAME)
         },
         Variable {
             declared: Declares::Type(&[NodeStep::Field("right")]),
-            ..Variable::of("instanceof_expression", NAME)
+            ..Variable::new("instanceof_expression", NAME)
         },
         Variable {
             declared: Declares::Type(&[NodeStep::Nth(0)]),
-            ..Variable::of("type_pattern", &[Steps::One(NodeStep::Child("identifier"))])
+            ..Variable::new("type_pattern", &[Steps::One(NodeStep::Child("identifier"))])
         },
-        Variable { declared: Declares::Around, ..Variable::of("enum_constant", NAME) },
-        Variable::of("lambda_expression", &[Steps::One(NodeStep::Field("parameters"))]),
-        Variable::of("inferred_parameters", &[Steps::Named]),
+        Variable { declared: Declares::Around, ..Variable::new("enum_constant", NAME) },
+        Variable::new("lambda_expression", &[Steps::One(NodeStep::Field("parameters"))]),
+        Variable::new("inferred_parameters", &[Steps::Named]),
     ],
     function_values: &[],
     exports: |_, _| Vec::new(),

@@ -29,8 +29,8 @@ pub(crate) static PYTHON: LanguageSpec = LanguageSpec {
     literals: &["integer", "float", "string", "true", "false", "none"],
     is_placeholder,
     definitions: &[
-        Definition::of(ScopeKind::Function, "function_definition"),
-        Definition::of(ScopeKind::Class, "class_definition"),
+        Definition::with_scope(ScopeKind::Function, "function_definition"),
+        Definition::with_scope(ScopeKind::Class, "class_definition"),
     ],
     bound_name: |_, _| None,
     is_part: |around, _, _| around.kind() == "decorated_definition",

@@ -204,7 +204,7 @@ pub(crate) struct Definition {
 
 impl Definition {
     /// A definition whose name is in the field `name`.
-    pub(crate) const fn of(scope: ScopeKind, kind: &'static str) -> Self {
+    pub(crate) const fn with_scope(scope: ScopeKind, kind: &'static str) -> Self {
         Self { kind, scope, name: DefinitionName::Field("name"), to_end: false }
     }
 
@@ -404,7 +404,7 @@ pub struct Variable {
 
 impl Variable {
     /// A variable without a type.
-    pub(crate) const fn of(kind: &'static str, names: &'static [Steps]) -> Self {
+    pub(crate) const fn new(kind: &'static str, names: &'static [Steps]) -> Self {
         Self {
             kind,
             each: &[],
@@ -418,7 +418,7 @@ impl Variable {
 
     /// One whose type stands in the field `type`.
     pub(crate) const fn typed(kind: &'static str, names: &'static [Steps]) -> Self {
-        Self { declared: Declares::Type(&[NodeStep::Field("type")]), ..Self::of(kind, names) }
+        Self { declared: Declares::Type(&[NodeStep::Field("type")]), ..Self::new(kind, names) }
     }
 }
 

@@ -66,7 +66,7 @@ impl PieceCache {
     /// The ids of the piece `bytes[start..end]`, which is not empty.
     #[inline(always)]
     pub(super) fn ids_of(&mut self, bytes: &[u8], start: usize, end: usize) -> Ids<'_> {
-        let key = Key::of(bytes, start, end);
+        let key = Key::from_bytes(bytes, start, end);
         if end - start <= HEAD {
             let hash = vocabulary::hash(key);
             match vocabulary::of_key(key, hash) {

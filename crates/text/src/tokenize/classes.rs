@@ -20,7 +20,7 @@ pub(super) enum Class {
 
 impl Class {
     /// The class of a character.
-    pub(super) fn of(character: char) -> Self {
+    pub(super) fn from_character(character: char) -> Self {
         match number(character) {
             1 => Self::Letter,
             2 | DECIMAL => Self::Number,
@@ -41,7 +41,7 @@ impl Class {
 
     #[inline(never)]
     fn beyond_ascii(text: &str, at: usize) -> Option<Self> {
-        text.get(at..)?.chars().next().map(Self::of)
+        text.get(at..)?.chars().next().map(Self::from_character)
     }
 }
 
@@ -68,7 +68,7 @@ pub fn is_nonspacing_mark(character: char) -> bool {
 
 /// Python's `\w`: what `str.isalnum` accepts, which is `[\p{L}\p{N}]`, and the underscore.
 pub fn is_word(character: char) -> bool {
-    character == '_' || matches!(Class::of(character), Class::Letter | Class::Number)
+    character == '_' || matches!(Class::from_character(character), Class::Letter | Class::Number)
 }
 
 /// The classes of the 128 ASCII characters.
@@ -95,7 +95,10 @@ mod tests {
     fn ascii_and_the_unicode_table_agree() {
         for code in 0..128_u8 {
             let character = char::from(code);
-            assert_eq!(Class::at(&character.to_string(), 0), Some(Class::of(character)));
+            assert_eq!(
+                Class::at(&character.to_string(), 0),
+                Some(Class::from_character(character))
+            );
         }
         assert_eq!(Class::at("", 0), None);
     }
@@ -110,8 +113,11 @@ mod tests {
             ('\u{903}', false, false, Class::Other),
             ('a', false, false, Class::Letter),
         ] {
-            let found =
-                (is_decimal_digit(character), is_nonspacing_mark(character), Class::of(character));
+            let found = (
+                is_decimal_digit(character),
+                is_nonspacing_mark(character),
+                Class::from_character(character),
+            );
             assert_eq!(found, (decimal, nonspacing, class), "{character:?}");
         }
     }

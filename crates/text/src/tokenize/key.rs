@@ -28,7 +28,7 @@ const FILL: [u128; HEAD + 1] = {
 impl Key {
     /// The key of `bytes[start..end]`, or of its first [`HEAD`] bytes.
     #[inline(always)]
-    pub(crate) fn of(bytes: &[u8], start: usize, end: usize) -> Self {
+    pub(crate) fn from_bytes(bytes: &[u8], start: usize, end: usize) -> Self {
         Self::cut(sixteen(bytes, start), end - start)
     }
 
@@ -75,7 +75,7 @@ fn sixteen_at_the_end(bytes: &[u8], start: usize) -> u128 {
 
 /// The hash of a piece longer than [`HEAD`]: that of its head, with the rest folded in eight bytes at a time.
 pub(crate) fn hash_long(piece: &[u8], seed: u64) -> u64 {
-    let mut hash = Key::of(piece, 0, piece.len()).hash(seed);
+    let mut hash = Key::from_bytes(piece, 0, piece.len()).hash(seed);
     let mut words = piece.get(HEAD..).unwrap_or_default().chunks_exact(8);
     for word in words.by_ref() {
         let word = word.first_chunk().map_or(0, |word| u64::from_le_bytes(*word));

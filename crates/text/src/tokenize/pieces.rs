@@ -80,7 +80,7 @@ fn after_if(text: &str, at: usize, class: Class) -> Option<usize> {
     let run: usize = text
         .get(at..)?
         .chars()
-        .take_while(|&character| !character.is_ascii() && Class::of(character) == class)
+        .take_while(|&character| !character.is_ascii() && Class::from_character(character) == class)
         .map(char::len_utf8)
         .sum();
     (run > 0).then_some(at + run)
@@ -162,7 +162,7 @@ mod tests {
         for (class, stops) in runs {
             for byte in 0..=u8::MAX {
                 let character = char::from(byte);
-                let goes_on = byte < 0x80 && Class::of(character) == class;
+                let goes_on = byte < 0x80 && Class::from_character(character) == class;
                 for place in 0..8 {
                     for around in [0x00, 0x7F, 0x80, 0xFF, b'a', b'0', b' ', b'!'] {
                         let mut bytes = [around; 8];

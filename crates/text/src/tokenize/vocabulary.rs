@@ -62,7 +62,7 @@ pub(super) fn of_long(piece: &[u8]) -> Option<u16> {
 #[inline]
 pub(super) fn rank(bytes: &[u8], start: usize, end: usize) -> Option<u16> {
     if end - start <= HEAD {
-        let key = Key::of(bytes, start, end);
+        let key = Key::from_bytes(bytes, start, end);
         of_key(key, hash(key))
     } else {
         of_long(bytes.get(start..end)?)

@@ -108,7 +108,7 @@ fn wide(text: &str, at: usize) -> (bool, usize) {
     let Some(character) = character else {
         return (false, text.len());
     };
-    let is_word = matches!(Class::of(character), Class::Letter | Class::Number);
+    let is_word = matches!(Class::from_character(character), Class::Letter | Class::Number);
     (is_word, at + character.len_utf8())
 }
 

@@ -51,7 +51,7 @@ impl SequenceLayout<'_> {
                 "name a tokenizer.json, as models on the Hugging Face hub have it",
             ));
         }
-        let frame = DecisionFrame::of(style, self.eof, self.cc)?;
+        let frame = DecisionFrame::new(style, self.eof, self.cc)?;
         let mut specials = frame.specials();
         if let Some(end) = self.end.filter(|end| specials.contains(end)) {
             return Err(Error::refused(

@@ -197,7 +197,7 @@ fn plan(labels: &[&Path], settings: &VerbalizeSettings) -> Result<Plan> {
         // The second reading reports the problem of each.
         return Ok(Plan::default());
     }
-    Plan::of(found, settings.held_out, settings.seed).map_err(|error| match (error, &unread[..]) {
+    Plan::new(found, settings.held_out, settings.seed).map_err(|error| match (error, &unread[..]) {
         (Error::Refused { reason, hint }, [first, rest @ ..]) => Error::Refused {
             hint,
             reason: match rest.len() {
@@ -271,7 +271,7 @@ fn make(
     let Some(split) = plan.place(digest(&label), repository) else {
         return Ok(Some(Err(LeftOut::HeldOut)));
     };
-    let sequence = match Sequence::of(&label, repository, encoder, settings) {
+    let sequence = match Sequence::new(&label, repository, encoder, settings) {
         Ok(Ok(sequence)) => sequence,
         Ok(Err(reason)) => return Ok(Some(Err(reason))),
         Err(error) => {
@@ -283,7 +283,7 @@ fn make(
             });
         }
     };
-    let row = Row::of(&sequence, settings.lambda);
+    let row = Row::from_sequence(&sequence, settings.lambda);
     Ok(Some(Ok(Made {
         split,
         kind: label.kind(),

@@ -25,7 +25,7 @@ pub(super) struct Row {
 }
 
 impl Row {
-    pub(super) fn of(sequence: &Sequence, lambda: f32) -> Self {
+    pub(super) fn from_sequence(sequence: &Sequence, lambda: f32) -> Self {
         let count = sequence.ids.len();
         let mask = |is: &dyn Fn(usize) -> bool| (0..count).map(|at| u8::from(is(at))).collect();
         let supervised = |at| sequence.is_decision(at) || sequence.is_completion(at);

@@ -105,7 +105,7 @@ impl Sequence {
     ///
     /// # Errors
     /// The tokenizer refuses a text. The inner error says why the instance cannot be a sequence.
-    pub fn of(
+    pub fn new(
         label: &Label,
         repository: &str,
         encoder: &Encoder,

@@ -179,7 +179,7 @@ impl Plan {
     ///
     /// # Errors
     /// There are too few repositories for the requested splits.
-    pub(super) fn of(found: Occurrences, shares: Proportions, seed: u64) -> Result<Self> {
+    pub(super) fn new(found: Occurrences, shares: Proportions, seed: u64) -> Result<Self> {
         let mut names: Vec<(String, LabelledRepository)> = found.repositories.into_iter().collect();
         names.sort_by_cached_key(|(name, LabelledRepository { least, sum, .. })| {
             let seeded = [&seed.to_le_bytes()[..], least].concat();

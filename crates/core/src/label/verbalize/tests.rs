@@ -18,7 +18,7 @@ fn tokenizer(name: &str) -> PathBuf {
 fn settings(style: &str, max_tokens: usize, max_cross_file_tokens: usize) -> VerbalizeSettings {
     let style: Style = style.parse().unwrap();
     VerbalizeSettings {
-        frame: DecisionFrame::of(&style, None, None).unwrap(),
+        frame: DecisionFrame::new(&style, None, None).unwrap(),
         max_tokens,
         max_cross_file_tokens,
         end: None,
@@ -45,7 +45,7 @@ fn label(left: &str, target: &str, right: &str, cross_file: &str, positive: bool
 }
 
 fn sequence(label: &Label, encoder: &Encoder, settings: &VerbalizeSettings) -> Sequence {
-    Sequence::of(label, "r", encoder, settings).unwrap().unwrap()
+    Sequence::new(label, "r", encoder, settings).unwrap().unwrap()
 }
 
 /// The two forms of section 3.3, token by token: what is supervised is the token after `<eof>` and the target.
@@ -145,7 +145,7 @@ fn the_style_beside_the_sequences_gives_their_prompts() {
         let path = folder.path().join("prompt-style.toml");
         std::fs::write(&path, settings.frame.to_style_file()).unwrap();
         let style = Style::open(&path).unwrap();
-        assert_eq!(DecisionFrame::of(&style, None, None).unwrap(), settings.frame);
+        assert_eq!(DecisionFrame::new(&style, None, None).unwrap(), settings.frame);
         for positive in [false, true] {
             let label = label("x = {1}\n", "y", "\nz", "# b = 2\n", positive);
             let none = CrossFile::default();
@@ -166,11 +166,11 @@ fn the_style_beside_the_sequences_gives_their_prompts() {
     }
     for name in ["plain", "codegen", "codestral"] {
         let style: Style = name.parse().unwrap();
-        assert!(DecisionFrame::of(&style, None, None).is_err(), "{name}");
+        assert!(DecisionFrame::new(&style, None, None).is_err(), "{name}");
     }
     let style: Style = "starcoder".parse().unwrap();
-    assert!(DecisionFrame::of(&style, Some("<cc>"), None).is_err());
-    let renamed = DecisionFrame::of(&style, Some("<end_rc>"), Some("<cfc_info>")).unwrap();
+    assert!(DecisionFrame::new(&style, Some("<cc>"), None).is_err());
+    let renamed = DecisionFrame::new(&style, Some("<end_rc>"), Some("<cfc_info>")).unwrap();
     assert_eq!((renamed.eof(), renamed.cc()), ("<end_rc>", "<cfc_info>"));
 }
 
@@ -191,7 +191,7 @@ fn a_template_may_decide_after_the_middle() {
     let head = "<fim_prefix>{left}<fim_suffix>{right}<fim_middle>";
     let style =
         write(&format!("{head}{{#cross_file}}<cc>{{cross_file}}<cc_end>{{/cross_file}}")).unwrap();
-    let frame = DecisionFrame::of(&style, None, None).unwrap();
+    let frame = DecisionFrame::new(&style, None, None).unwrap();
     let settings = VerbalizeSettings { frame, ..settings("starcoder", 2048, 512) };
     let encoder = encoder("starcoder", &settings);
     for (positive, shown) in [(true, "<cc># b = 2\n<cc_end>"), (false, "")] {
@@ -207,10 +207,10 @@ fn a_template_may_decide_after_the_middle() {
         assert!((weights - 3.0).abs() < 1e-6, "both losses count: {weights}");
     }
     std::fs::write(&path, settings.frame.to_style_file()).unwrap();
-    let again = DecisionFrame::of(&Style::open(&path).unwrap(), None, None).unwrap();
+    let again = DecisionFrame::new(&Style::open(&path).unwrap(), None, None).unwrap();
     assert_eq!(again, settings.frame);
     let style = write(&format!("{head}{{#cross_file}}{{cross_file}}{{/cross_file}}")).unwrap();
-    let error = DecisionFrame::of(&style, None, None).unwrap_err().to_string();
+    let error = DecisionFrame::new(&style, None, None).unwrap_err().to_string();
     assert!(error.contains("shows cross-file context after the token that begins"), "{error}");
 }
 
@@ -238,7 +238,7 @@ proptest! {
         let encoder = encoder("starcoder", &settings);
         let made = [false, true].map(|positive| {
             let label = label(&left, &target, &right, &cross_file, positive);
-            Sequence::of(&label, "r", &encoder, &settings).unwrap()
+            Sequence::new(&label, "r", &encoder, &settings).unwrap()
         });
         for sequence in made.iter().flatten() {
             prop_assert_eq!(encoder.decode(&sequence.ids).unwrap(), &*sequence.text);
@@ -291,7 +291,7 @@ fn no_repository_and_no_instance_is_for_two() {
                 found.note(occurrence, &format!("r{name}"));
             }
         }
-        let plan = Plan::of(found, shares, 7).unwrap();
+        let plan = Plan::new(found, shares, 7).unwrap();
         let places = |name| [name, 255].map(|of| plan.place([of; 16], &format!("r{name}")));
         (0..20).map(places).collect::<Vec<_>>()
     };

@@ -13,7 +13,7 @@ pub struct Hashed([u64; BUCKETS / 64]);
 
 impl Hashed {
     /// Computes the buckets.
-    pub fn of(context: &Context<'_>) -> Self {
+    pub fn new(context: &Context<'_>) -> Self {
         let mut hashed = Self::default();
         let (left, right) = (&context.left, &context.right);
         let lines = left.lines.iter().rev().take(6).enumerate();
@@ -27,7 +27,7 @@ impl Hashed {
             hashed.insert_line(line, 3, if number == 0 { 11 } else { 3 });
         }
         let path = context.request.path.split_once('/').map_or("", |(_, path)| path);
-        for token in Tokens::of(path).all {
+        for token in Tokens::from_text(path).all {
             hashed.insert(token, 4);
         }
         hashed

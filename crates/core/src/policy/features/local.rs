@@ -79,7 +79,7 @@ features! {
 
 impl Local {
     /// Computes the features.
-    pub fn of(context: &Context<'_>) -> Self {
+    pub fn from_context(context: &Context<'_>) -> Self {
         let (left, right) = (&context.left, &context.right);
         let text = super::tail(context.request.left, super::LEFT_BYTES);
         let behind = super::head(context.request.right, super::RIGHT_BYTES);
@@ -112,7 +112,7 @@ impl Local {
             indent: last.indent as f32,
             indent_step: next_line.indent as f32 - last.indent as f32,
             begun: log(last.begun.trim().len()),
-            begun_tokens: log(super::Tokens::of(last.begun).all.len()),
+            begun_tokens: log(super::Tokens::from_text(last.begun).all.len()),
             open_brackets: open_brackets(text) as f32,
             opens: flag(code.ends_with([':', '{', '(', '['])),
             after_def: flag(is_definition(code) && !is_one_of(CLASSES)),

@@ -106,9 +106,9 @@ pub struct Context<'a> {
 
 impl<'a> Context<'a> {
     /// Parses the text near the hole.
-    pub fn of(request: Request<'a>) -> Self {
-        let left = Tokens::of(tail(request.left, LEFT_BYTES));
-        let right = Tokens::of(head(request.right, RIGHT_BYTES));
+    pub fn new(request: Request<'a>) -> Self {
+        let left = Tokens::from_text(tail(request.left, LEFT_BYTES));
+        let right = Tokens::from_text(head(request.right, RIGHT_BYTES));
         let mut near = WordSet::with_room(NEAR_NAMES);
         let start = left.start_of_last(NEAR_LINES);
         let behind = right.first_lines(NEAR_LINES_BEHIND);
@@ -150,11 +150,11 @@ impl<'a> Context<'a> {
         let held = |lines: &[u64]| lines.iter().fold(0, |names, line| names | line);
         let first = &near_by_line[1][..NEAR_LINES_BEHIND.min(right.lines.len())];
         let new_behind = (held(first) & !held(&near_by_line[0])).count_ones() as usize;
-        let mut last = Triples::of(&left.all[left.start_of_last(FAMILIAR_LINES)..]);
+        let mut last = Triples::new(&left.all[left.start_of_last(FAMILIAR_LINES)..]);
         last.find_in(&left.all[..left.start_of_last(FAMILIAR_LINES)]);
         let next = right.first_lines(FAMILIAR_LINES);
         last.find_in(&right.all[next.len()..]);
-        let mut following = Triples::of(next);
+        let mut following = Triples::new(next);
         following.find_in(&left.all);
         following.find_in(&right.all[next.len()..]);
         let repeat = find_end(&left.all, &left.all[..left.all.len().saturating_sub(1)]);

@@ -54,13 +54,13 @@ features! {
 
 impl Retrieved {
     /// Computes the features; all 0 if nothing was retrieved.
-    pub fn of(context: &Context<'_>) -> Self {
+    pub fn new(context: &Context<'_>) -> Self {
         let fragments = context.request.fragments;
         let Some(best) = fragments.first() else {
             return Self::default();
         };
         let read = |fragment: &crate::task::cross_file::CrossFileFragment| {
-            Tokens::of(super::head(&fragment.text, super::FRAGMENT_BYTES))
+            Tokens::from_text(super::head(&fragment.text, super::FRAGMENT_BYTES))
         };
         let texts: Vec<Tokens> = fragments.iter().map(read).collect();
         // Scores of rankers have no fixed range; extreme ones are clamped.
@@ -90,7 +90,7 @@ impl Retrieved {
             .max_by_key(|found| found.length)
             .unwrap_or_default();
         let triples = |tokens: &[u32]| {
-            let mut triples = super::Triples::of(tokens);
+            let mut triples = super::Triples::new(tokens);
             texts.iter().for_each(|text| triples.find_in(&text.all));
             triples.share()
         };

@@ -21,7 +21,7 @@ pub(super) struct Tokens {
 
 impl Tokens {
     /// Parses a text.
-    pub(super) fn of(text: &str) -> Self {
+    pub(super) fn from_text(text: &str) -> Self {
         let bytes = text.as_bytes();
         let mut tokens = Self {
             all: Vec::with_capacity(bytes.len() / 3 + 8),
@@ -281,7 +281,7 @@ pub(super) struct Triples {
 
 impl Triples {
     /// Collects the triples of tokens.
-    pub(super) fn of(tokens: &[u32]) -> Self {
+    pub(super) fn new(tokens: &[u32]) -> Self {
         let mut triples = Self {
             set: WordSet::with_room(tokens.len()),
             sieve: Sieve::default(),

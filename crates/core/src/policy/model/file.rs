@@ -99,14 +99,14 @@ impl PolicyModel {
         if !self.policy.has_signals(&signals) {
             return None;
         }
-        let context = Context::of(request);
+        let context = Context::new(request);
         let words =
-            if self.model.words.is_empty() { Hashed::default() } else { Hashed::of(&context) };
+            if self.model.words.is_empty() { Hashed::default() } else { Hashed::new(&context) };
         let retrieved = match self.policy.looks_at_fragments() {
-            true => Retrieved::of(&context),
+            true => Retrieved::new(&context),
             false => Retrieved::default(),
         };
-        let local = Local::of(&context);
+        let local = Local::from_context(&context);
         let values = self.policy.values(&local, &retrieved, &signals);
         Some(self.calibration.probability(self.model.log_odds(values, &words)))
     }

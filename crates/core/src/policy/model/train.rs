@@ -71,7 +71,7 @@ pub fn hold_out(
     let folds = folds(&all);
     let count = folds.iter().max().map_or(0, |last| last + 1);
     let teaches = |example: &Example| !kind.looks_at_fragments() || !example.query_has_target;
-    let work = Work::of(format!("train policy {}", kind.name()), "folds", count);
+    let work = Work::new(format!("train policy {}", kind.name()), "folds", count);
     let models = parallel::map(0..count, |part| {
         let others = all.iter().zip(&folds).filter(|(one, of)| **of != part && teaches(one));
         let others: Vec<&Example> = others.map(|(example, _)| *example).collect();

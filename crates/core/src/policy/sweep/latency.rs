@@ -108,7 +108,7 @@ struct ByTask<T> {
 }
 
 impl<T: Clone> ByTask<T> {
-    fn of(all: impl IntoIterator<Item = (String, Option<usize>, T)>) -> Self {
+    fn new(all: impl IntoIterator<Item = (String, Option<usize>, T)>) -> Self {
         let (mut rows, mut ids) = (BTreeMap::new(), BTreeMap::new());
         for (id, row, value) in all {
             let of_id = ids.entry(id.clone()).and_modify(|one| *one = None);
@@ -187,11 +187,11 @@ impl LatencyModel {
         };
         let known = |all: &Measured, is_known: fn(&Took) -> bool| {
             let known = all.times.iter().filter(|(.., time)| is_known(time));
-            ByTask::of(known.map(|(id, row, _)| (id.clone(), *row, ())))
+            ByTask::new(known.map(|(id, row, _)| (id.clone(), *row, ())))
         };
         let is_whole = |time: &Took| time.retrieval.is_some() && time.generation.is_some();
         Ok(Self {
-            times: Some(ByTask::of(found.times.iter().map(of_task))),
+            times: Some(ByTask::new(found.times.iter().map(of_task))),
             mean,
             clock: Clock::default(),
             without_embedding: found.without_embedding,
@@ -207,7 +207,7 @@ impl LatencyModel {
     ) -> Self {
         let each =
             each.into_iter().map(|(example, times)| (example.id.clone(), example.row, times));
-        let times = Some(ByTask::of(each));
+        let times = Some(ByTask::new(each));
         Self { times, without_embedding, ..Self::given(RequestTimes::default()) }
     }
 

@@ -76,7 +76,7 @@ impl SweepCurve {
     /// Sweeps a policy's scores over judged instances: a point at every fortieth of the retrieval rate or the nearest below that
     /// whole instances and equal scores allow, both ends, and the point with the best score; or points at the given thresholds
     /// alone. The calibration of `probabilities` is measured.
-    pub fn of(
+    pub fn new(
         policy: Policy,
         examples: &[Example],
         scores: &[f64],
@@ -87,7 +87,7 @@ impl SweepCurve {
         let labels: Vec<bool> = examples.iter().map(|example| example.label).collect();
         let mut order: Vec<usize> = (0..examples.len()).collect();
         order.sort_by(|&a, &b| scores[b].total_cmp(&scores[a]));
-        let sums = Sums::of(policy, examples, &order, clocks);
+        let sums = Sums::new(policy, examples, &order, clocks);
         let count = examples.len();
         // Number of instances with retrieval at a threshold.
         let above = |threshold: f64| order.partition_point(|&place| scores[place] > threshold);
@@ -199,7 +199,7 @@ fn elsewhere(
     let mut order: Vec<usize> = (0..examples.len()).collect();
     order.sort_by_key(|&place| !retrieves[place]);
     let cut = retrieves.iter().filter(|retrieves| **retrieves).count();
-    let sums = Sums::of(policy, examples, &order, clocks);
+    let sums = Sums::new(policy, examples, &order, clocks);
     Some(sums.point(f64::NAN, cut, clocks.len()))
 }
 
@@ -232,7 +232,7 @@ struct Sums {
 }
 
 impl Sums {
-    fn of(policy: Policy, examples: &[Example], order: &[usize], clocks: &[LatencyModel]) -> Self {
+    fn new(policy: Policy, examples: &[Example], order: &[usize], clocks: &[LatencyModel]) -> Self {
         let running = |start: f64, step: &dyn Fn(&Example) -> f64| {
             let mut sum = start;
             let mut sums = vec![sum];

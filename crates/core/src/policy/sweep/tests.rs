@@ -29,7 +29,7 @@ const FOUR: [[f64; 2]; 4] = [[0.2, 1.0], [0.5, 0.5], [0.9, 0.1], [0.4, 0.6]];
 
 fn sweep(policy: Policy, scores: &[f64], thresholds: &[Threshold]) -> SweepCurve {
     let clock = LatencyModel::given(RequestTimes::new(300.0, 700.0));
-    SweepCurve::of(policy, &examples(&FOUR), scores, None, thresholds, &[clock])
+    SweepCurve::new(policy, &examples(&FOUR), scores, None, thresholds, &[clock])
 }
 
 #[test]
@@ -81,7 +81,7 @@ fn thresholds_of_the_others_are_applied() {
         example.repository = ["a", "a", "b", "b"][place].into();
     }
     let scores = [0.9, 0.3, 0.1, 0.6];
-    let curve = SweepCurve::of(Policy::Learned, &examples, &scores, None, &[], &[]);
+    let curve = SweepCurve::new(Policy::Learned, &examples, &scores, None, &[], &[]);
     // For b the best is above 0.1, so both of a are retrieved for; for a it is above 0.3, so one of b is.
     let point = curve.elsewhere.unwrap();
     assert_eq!((point.rag_rate, point.em), (0.75, Some(0.25)));
@@ -180,7 +180,7 @@ fn tasks_of_one_id_have_each_their_own_times() {
 fn a_rate_that_no_whole_number_has_is_the_nearest_below() {
     let all = examples(&[[0.0, 1.0]; 164]);
     let scores: Vec<f64> = (0..164).map(f64::from).collect();
-    let curve = SweepCurve::of(Policy::Random, &all, &scores, None, &[], &[]);
+    let curve = SweepCurve::new(Policy::Random, &all, &scores, None, &[], &[]);
     let at = |rate: f64| (curve.at_rate(rate).unwrap().rag_rate * 164.0).round();
     assert_eq!((at(0.2), at(0.5)), (32.0, 82.0), "of 164");
 }
@@ -191,7 +191,7 @@ fn where_never_is_best_nothing_is_retrieved() {
     let places = all.iter_mut().enumerate();
     places.for_each(|(place, example)| example.repository = format!("r{}", place % 3));
     let scores: Vec<f64> = (0..90).map(|place| f64::from(place) / 90.0).collect();
-    let curve = SweepCurve::of(Policy::Random, &all, &scores, None, &[], &[]);
+    let curve = SweepCurve::new(Policy::Random, &all, &scores, None, &[], &[]);
     assert_eq!(curve.elsewhere.unwrap().rag_rate, 0.0);
 }
 

@@ -161,7 +161,7 @@ pub(in super::super) fn marked_code<'a>(
         // Code begins with no fence: a block that does, or that is a document, holds the answer's.
         let first = inner.content.lines().find(|line| !strip(line).is_empty());
         let is_outer = DOCUMENTS.contains(&&*inner.name)
-            || first.and_then(Fence::of).is_some_and(|fence| fence.opens());
+            || first.and_then(Fence::from_line).is_some_and(|fence| fence.opens());
         marked = Some(inner);
         if !is_outer {
             break;
@@ -227,7 +227,7 @@ struct Fence<'a> {
 
 impl<'a> Fence<'a> {
     /// The fence that begins a line, behind its indentation.
-    fn of(line: &'a str) -> Option<Self> {
+    fn from_line(line: &'a str) -> Option<Self> {
         let text = line.trim_start();
         Self::at(text, line.len() - text.len())
     }
@@ -345,10 +345,10 @@ fn blocks<'a>(hole: &HoleContext<'_>, text: &'a str) -> (&'a str, Vec<Block>) {
         return (text, Vec::new());
     }
     let held = string_at_end(hole.known_left(), language);
-    let mut strings = Strings::of(text, language);
+    let mut strings = Strings::new(text, language);
     // Sentences of an answer are not indented; a string's may be.
     let first = text.lines().find(|line| !strip(line).is_empty()).unwrap_or_default();
-    if first.starts_with([' ', '\t']) && Fence::of(first).is_none() {
+    if first.starts_with([' ', '\t']) && Fence::from_line(first).is_none() {
         strings.restart(0, held);
     }
     let (mut blocks, mut open): (Vec<Block>, Option<Open<'_>>) = (Vec::new(), None);
@@ -356,7 +356,7 @@ fn blocks<'a>(hole: &HoleContext<'_>, text: &'a str) -> (&'a str, Vec<Block>) {
     for line in line_ranges(text) {
         let content = &text[line.clone()];
         let bare = content.trim_end_matches(['\n', '\r']);
-        let fence = Fence::of(bare);
+        let fence = Fence::from_line(bare);
         let Some(mut current) = open.take() else {
             let fence =
                 fence.or_else(|| Fence::of_item(bare)).or_else(|| behind_sentence(bare, language));
@@ -373,7 +373,7 @@ fn blocks<'a>(hole: &HoleContext<'_>, text: &'a str) -> (&'a str, Vec<Block>) {
                 blocks.push(Block {
                     name: String::new(),
                     content,
-                    caption: Caption::of(above),
+                    caption: Caption::new(above),
                     is_closed: true,
                 });
             } else if std::mem::take(&mut is_first) && closes_prompt(text, &line, &fence, language)
@@ -383,7 +383,7 @@ fn blocks<'a>(hole: &HoleContext<'_>, text: &'a str) -> (&'a str, Vec<Block>) {
                 let (name, caption) = (String::new(), Caption::default());
                 blocks.push(Block { name, content, caption, is_closed: true });
             } else if fence.opens() {
-                open = Some(Open::new(fence, Caption::of(above)));
+                open = Some(Open::new(fence, Caption::new(above)));
             } else {
                 above = bare;
                 continue;
@@ -470,7 +470,7 @@ fn closes_prompt(
     if !fence.info.is_empty() || last.is_none_or(|last| is_sentence(last, language)) {
         return false;
     }
-    let mut others = text[line.end..].lines().filter_map(Fence::of).filter(Fence::opens);
+    let mut others = text[line.end..].lines().filter_map(Fence::from_line).filter(Fence::opens);
     match others.next() {
         None => true,
         Some(next) => !next.info.is_empty() || others.count() % 2 == 1,
@@ -478,7 +478,7 @@ fn closes_prompt(
 }
 
 impl Caption {
-    fn of(above: &str) -> Self {
+    fn new(above: &str) -> Self {
         let words = || above.split(|c: char| !c.is_alphanumeric()).map(str::to_lowercase);
         let has = |listed: &[&str]| words().any(|word| listed.contains(&&*word));
         let above_lower = above.to_lowercase();

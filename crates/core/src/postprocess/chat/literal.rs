@@ -34,7 +34,7 @@ pub(super) struct Literals {
 }
 
 impl Literals {
-    pub(super) fn of(line: &str, language: Language) -> Self {
+    pub(super) fn new(line: &str, language: Language) -> Self {
         let is_braces = language.spec().layout == BlockMarks::Braces;
         // A line of a comment of several lines.
         if is_braces && line.trim_start().starts_with(['*', '/']) && line.contains('*') {
@@ -112,7 +112,7 @@ pub(super) struct Strings<'a> {
 }
 
 impl<'a> Strings<'a> {
-    pub(super) fn of(text: &'a str, language: Language) -> Self {
+    pub(super) fn new(text: &'a str, language: Language) -> Self {
         Self::with_marks(text, language, triple_quotes(language))
     }
 
@@ -164,7 +164,7 @@ impl<'a> Strings<'a> {
 pub(super) struct Templates(Vec<Range<usize>>);
 
 impl Templates {
-    pub(super) fn of(text: &str, language: Language) -> Self {
+    pub(super) fn new(text: &str, language: Language) -> Self {
         let (mut ranges, mut open) = (Vec::new(), None);
         let has_templates = triple_quotes(language).is_empty();
         for line in line_ranges(text).filter(|_| has_templates) {
@@ -231,7 +231,7 @@ pub(super) fn template_at_end(left: &str, language: Language) -> Option<&'static
 /// True if the hole is within a string or a comment, so that its text may be sentences.
 pub(super) fn is_text_hole(hole: &HoleContext<'_>) -> bool {
     let left = hole.known_left();
-    is_text(left, hole.language) || Literals::of(unfinished_line(left), hole.language).is_open
+    is_text(left, hole.language) || Literals::new(unfinished_line(left), hole.language).is_open
 }
 
 /// True if code ends in a string or a comment of several lines.

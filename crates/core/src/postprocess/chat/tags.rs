@@ -135,7 +135,7 @@ pub(in super::super) fn without_thoughts<'a>(hole: &HoleContext<'_>, text: &'a s
     // Behind an open quotation mark, a token may be part of the string.
     let left = hole.known_left();
     let template = template_at_end(left, language);
-    let is_in_string = template.is_some() || Literals::of(unfinished_line(left), language).is_open;
+    let is_in_string = template.is_some() || Literals::new(unfinished_line(left), language).is_open;
     let mut text = text;
     if template.is_some() {
         text = behind_own_thoughts(text, language);
@@ -178,7 +178,7 @@ fn places<'t>(
     language: Language,
     is_sought: impl Fn(&'t str) -> bool + 't,
 ) -> impl Iterator<Item = usize> + 't {
-    places_beside(text, move |line| Literals::of(line, language), is_sought)
+    places_beside(text, move |line| Literals::new(line, language), is_sought)
 }
 
 /// Places of a text at which `is_sought` finds something outside of the literals of its line.
@@ -286,7 +286,7 @@ fn behind_thoughts(text: &str, language: Language) -> &str {
     let behind = |place: usize, tag: &Tag| behind_blank_lines(&text[place + tag.length..]);
     if tag.closes {
         // The prompt opened them, unless the end is in a string of several lines.
-        let is_code = Strings::of(text, language).hold(first);
+        let is_code = Strings::new(text, language).hold(first);
         return if is_code { text } else { behind(first, &tag) };
     }
     let is_first = line_ranges(&text[..first])
@@ -358,9 +358,9 @@ fn before_end<'a>(
         end = start;
     }
     let kept = if end < text.len() { text[..end].trim_end() } else { text };
-    let mut strings = Strings::of(kept, language);
+    let mut strings = Strings::new(kept, language);
     strings.restart(0, open);
-    let templates = Templates::of(kept, language);
+    let templates = Templates::new(kept, language);
     let is_end = |rest: &str| end_token(rest).is_some() && !rest.starts_with('[');
     let mut ends = places(kept, language, is_end);
     let end = ends.find(|&at| {

@@ -23,7 +23,7 @@ const USUAL: [&str; 2] = ["<eof>", "<cc>"];
 ///
 /// ```
 /// use repoformer_core::prompt::style::{DecisionFrame, Style};
-/// let frame = DecisionFrame::of(&"deepseek-coder".parse::<Style>()?, None, None)?;
+/// let frame = DecisionFrame::new(&"deepseek-coder".parse::<Style>()?, None, None)?;
 /// assert_eq!(
 ///     frame.template(),
 ///     "<｜fim▁begin｜>{left}<｜fim▁hole｜>{right}<eof>{#cross_file}<cc>{cross_file}{/cross_file}<｜fim▁end｜>",
@@ -59,7 +59,7 @@ impl DecisionFrame {
     /// # Errors
     /// The style has no left or right context, no token that begins the completion, or shows cross-file context as files at its
     /// own place for it; or two of the tokens are the same.
-    pub fn of(style: &Style, eof: Option<&str>, cc: Option<&str>) -> Result<Self> {
+    pub fn new(style: &Style, eof: Option<&str>, cc: Option<&str>) -> Result<Self> {
         let with =
             |cross_file| Presence { right: true, cross_file, repository: false, path: false };
         let wrong = |reason: &str| Error::Parameter {

@@ -48,7 +48,7 @@ fn fragment(path: &str, text: &str) -> CrossFileFragment {
 
 fn two_files() -> CrossFile {
     let fragments = vec![fragment("b.py", "b = 2\n\nbb = 3"), fragment("c/d.py", "d = 4")];
-    CrossFile::of(fragments, Language::Python)
+    CrossFile::new(fragments, Language::Python)
 }
 
 fn parts(cross_file: &CrossFile) -> Parts<'_> {
@@ -366,7 +366,7 @@ fn context() -> impl Strategy<Value = CrossFile> {
     let files = prop::collection::vec(("[a-z]{1,8}/[a-z]{1,8}\\.py", code(0..20)), 0..4);
     files.prop_map(|files| {
         let files = files.iter().map(|(path, text)| fragment(path, text));
-        CrossFile::of(files.collect(), Language::Python)
+        CrossFile::new(files.collect(), Language::Python)
     })
 }
 

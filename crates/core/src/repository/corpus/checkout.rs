@@ -35,7 +35,7 @@ pub struct Checkout {
 
 impl Checkout {
     /// Recognises a repository by what lies directly in it.
-    pub fn of(folder: &Path) -> Option<Self> {
+    pub fn find(folder: &Path) -> Option<Self> {
         let signs = signs(folder, &BTreeSet::new());
         if signs.is_empty() {
             return None;
@@ -108,7 +108,7 @@ mod tests {
         for path in ["one/pyproject.toml", "one/src/a.py", "two/setup.py", "two/.git/HEAD"] {
             write(path);
         }
-        let of = |path: &str| Checkout::of(&dir.join(path));
+        let of = |path: &str| Checkout::find(&dir.join(path));
         assert_eq!(of("."), None);
         let one = of("one").unwrap();
         assert_eq!((&*one.name, &one.signs[..]), ("one", &["pyproject.toml".to_owned()][..]));
@@ -119,15 +119,15 @@ mod tests {
         // Under version control or with a script, and still a folder of repositories; with one that has no mark, no longer.
         write("two/b.py");
         write(".git/HEAD");
-        assert_eq!(Checkout::of(&dir), None);
+        assert_eq!(Checkout::find(&dir), None);
         fs::remove_dir_all(dir.join(".git")).unwrap();
         write("download.py");
         write("notes/index.md");
-        assert_eq!(Checkout::of(&dir), None);
+        assert_eq!(Checkout::find(&dir), None);
         write("three/a.py");
-        assert_eq!(Checkout::of(&dir).unwrap().signs, ["download.py"]);
+        assert_eq!(Checkout::find(&dir).unwrap().signs, ["download.py"]);
         write(".git/HEAD");
-        assert_eq!(Checkout::of(&dir).unwrap().signs, [".git"]);
+        assert_eq!(Checkout::find(&dir).unwrap().signs, [".git"]);
     }
 
     #[test]
@@ -140,7 +140,7 @@ mod tests {
                 fs::create_dir_all(path.parent().unwrap()).unwrap();
                 fs::write(path, "").unwrap();
             }
-            Checkout::of(&dir).map(|one| one.signs.join(" ")).unwrap_or_default()
+            Checkout::find(&dir).map(|one| one.signs.join(" ")).unwrap_or_default()
         };
         assert_eq!(signs_of("z.py __init__.py sub/a.py"), "__init__.py");
         assert_eq!(signs_of("Main.java com/A.java"), "Main.java");

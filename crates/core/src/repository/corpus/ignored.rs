@@ -35,7 +35,7 @@ pub(super) struct GitRules {
 
 impl GitRules {
     /// Reads the rules of a repository's folder, but for those of the folders in it, which are read when they are entered.
-    pub(super) fn of(root: &Path) -> Self {
+    pub(super) fn new(root: &Path) -> Self {
         let mut problems = Vec::new();
         let lists = outer_lists(root).into_iter();
         let mut outer: Vec<_> =

@@ -41,7 +41,7 @@ impl Repository {
         walk: Walk,
     ) -> Result<RepositoryReading> {
         let (found, mut skipped) = source_files(repos_dir, name, language, walk)?;
-        let work = Work::of(format!("reading {name}"), "files", found.len());
+        let work = Work::new(format!("reading {name}"), "files", found.len());
         let read = |file: &SourcePath| {
             work.done(1);
             let bytes = read_bytes(&file.on_disk)?;
@@ -70,7 +70,8 @@ impl Repository {
 
 /// Number of source files of each language in repositories, the most first; languages without any are left out.
 pub fn languages(repos_dir: &Path, names: &[String], walk: Walk) -> Vec<(Language, usize)> {
-    let listings = names.iter().map(|name| Listing::of(repos_dir, name, &Language::ALL, walk));
+    let listings =
+        names.iter().map(|name| Listing::from_repos_dir(repos_dir, name, &Language::ALL, walk));
     let listed = listings.filter_map(|listing| Some(listing.ok()?.all().ok()?.0));
     let files: Vec<SourcePath> = listed.flatten().collect();
     let count = |language: Language| files.iter().filter(|file| language.holds(&file.path)).count();
@@ -121,10 +122,10 @@ impl<'a> Listing<'a> {
     /// # Errors
     /// As [`Repository::read`].
     pub fn new(repos_dir: &'a Path, name: &'a str, language: Language, walk: Walk) -> Result<Self> {
-        Self::of(repos_dir, name, vec![language], walk)
+        Self::from_repos_dir(repos_dir, name, vec![language], walk)
     }
 
-    fn of(
+    fn from_repos_dir(
         repos_dir: &'a Path,
         name: &'a str,
         languages: impl Into<Cow<'a, [Language]>>,
@@ -149,7 +150,7 @@ impl<'a> Listing<'a> {
 
     /// Git's rules, by a walk that asks them.
     fn rules(&self) -> Option<&GitRules> {
-        (self.walk == Walk::Git).then(|| self.rules.get_or_init(|| GitRules::of(&self.root)))
+        (self.walk == Walk::Git).then(|| self.rules.get_or_init(|| GitRules::new(&self.root)))
     }
 
     /// Lists all files in the code-point order of their paths, and the files and folders that cannot be listed.

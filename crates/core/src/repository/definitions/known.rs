@@ -43,7 +43,7 @@ impl KnownNames {
         lines: &Lines,
         digest: [u8; 32],
     ) -> (Names, Parsed) {
-        let grammar = Grammar::of(language, path);
+        let grammar = Grammar::for_path(language, path);
         let in_folder = match language.spec().resolution {
             Resolution::Types(rules) if matches!(rules.visibility, NameVisibility::Folders) => {
                 folder(path)
@@ -55,7 +55,7 @@ impl KnownNames {
             return names;
         }
         let syntax = Syntax::of_lines(lines, grammar);
-        let parsed = Parsed::of(syntax.as_ref());
+        let parsed = Parsed::from_syntax(syntax.as_ref());
         let names = syntax.map_or(Names::Unread, |syntax| Names::read(path, &syntax));
         self.with(|known| known.keep(key, (names.clone(), parsed), bytes));
         (names, parsed)

@@ -17,14 +17,14 @@ pub struct Rows {
 
 impl Rows {
     /// The rows that a node touches.
-    pub(super) fn of(node: Node<'_>) -> Self {
+    pub(super) fn from_node(node: Node<'_>) -> Self {
         let rows = rows(node);
         Self { start: rows.start as u32, end: rows.end as u32 }
     }
 
     /// The rows from a definition's name, if it has one, to its end.
     pub(super) fn named(node: Node<'_>, name: Option<Node<'_>>) -> Self {
-        let rows = Self::of(node);
+        let rows = Self::from_node(node);
         let start = name.map_or(rows.start, |name| name.start_position().row as u32);
         Self { start: start.min(rows.end), ..rows }
     }

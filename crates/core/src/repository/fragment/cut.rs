@@ -27,7 +27,7 @@ pub struct FragmentPlace {
 
 impl FragmentPlace {
     #[inline]
-    fn of(numbers: &[u32]) -> Self {
+    fn new(numbers: &[u32]) -> Self {
         Self { file: numbers[0], number: numbers[1], start: numbers[2], end: numbers[3] }
     }
 }
@@ -50,7 +50,7 @@ pub struct FragmentFile {
 impl FragmentFile {
     /// Files of the lines that a cut keeps.
     pub fn of_files(files: Vec<SourceFile>, cut: Cut) -> Vec<Self> {
-        let work = Work::of("cut", "files", files.len());
+        let work = Work::new("cut", "files", files.len());
         parallel::map(files, |file| {
             work.done(1);
             Self::new(file, cut)
@@ -60,7 +60,7 @@ impl FragmentFile {
     /// A file of the lines that a cut keeps.
     pub fn new(file: SourceFile, cut: Cut) -> Self {
         let lines = match cut {
-            Cut::Windows(_) => Lines::of(file.text),
+            Cut::Windows(_) => Lines::from_text(file.text),
             // Lines end at `\n` alone, as in the reference: a form feed is a character like any other.
             Cut::Chunks(_) => {
                 let lines = file.text.split('\n');
@@ -174,13 +174,13 @@ impl RepoFragments {
     pub fn places(&self, fragment: usize) -> impl ExactSizeIterator<Item = FragmentPlace> + '_ {
         let (from, to) =
             (self.first_place[fragment] as usize, self.first_place[fragment + 1] as usize);
-        self.places[4 * from..4 * to].chunks_exact(4).map(FragmentPlace::of)
+        self.places[4 * from..4 * to].chunks_exact(4).map(FragmentPlace::new)
     }
 
     /// Where a fragment occurs first.
     #[inline]
     pub fn first_place(&self, fragment: usize) -> FragmentPlace {
-        FragmentPlace::of(&self.places[4 * self.first_place[fragment] as usize..])
+        FragmentPlace::new(&self.places[4 * self.first_place[fragment] as usize..])
     }
 
     /// Number of places before merging.
@@ -337,7 +337,7 @@ pub(crate) struct WindowTexts(Seen);
 
 impl WindowTexts {
     /// Windows of these fragments, which have different texts.
-    pub(crate) fn of(fragments: &RepoFragments) -> Self {
+    pub(crate) fn new(fragments: &RepoFragments) -> Self {
         let hashes = parallel::map(0..fragments.len(), |window| text_hash(fragments.text(window)));
         let mut seen = Seen::default();
         seen.last.reserve(hashes.len());

@@ -122,7 +122,7 @@ impl RawRepository {
     }
 
     /// The record of a repository's files, with everything that can be computed; see [`RawRepository::to_record`].
-    pub fn of(name: &str, contents: Vec<FileText>) -> Self {
+    pub fn new(name: &str, contents: Vec<FileText>) -> Self {
         let file = |content| RawFile { content, metadata: Object::new() };
         Self {
             name: name.to_owned(),
@@ -214,7 +214,7 @@ mod tests {
     #[test]
     fn what_is_not_said_is_computed_and_what_is_said_is_kept() {
         let content = |path: &str, text: &str| FileText { path: path.into(), text: text.into() };
-        let mut raw = RawRepository::of(
+        let mut raw = RawRepository::new(
             "o/r",
             vec![
                 content("a/b.py", "import os\nfrom a import c\n\n\u{e9} = 1\n"),

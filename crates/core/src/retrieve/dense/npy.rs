@@ -46,7 +46,7 @@ pub(super) fn read(path: &Path, reader: &mut dyn Read) -> Result<Array> {
         let reason = "not an NPY file, or one with a damaged header".to_owned();
         return Err(wrong(reason, "save the array with numpy.save"));
     };
-    let Some(float) = Float::of(&header.descr) else {
+    let Some(float) = Float::from_descr(&header.descr) else {
         let reason = format!(
             "an array of {}; floating-point numbers of 16, 32 or 64 bits are needed",
             header.descr
@@ -143,7 +143,7 @@ impl Header {
 }
 
 impl Float {
-    fn of(descr: &str) -> Option<Self> {
+    fn from_descr(descr: &str) -> Option<Self> {
         match descr.as_bytes() {
             [b'\'', order @ (b'<' | b'>'), b'f', size @ (b'2' | b'4' | b'8'), b'\''] => {
                 Some(Self { bytes: usize::from(size - b'0'), big_endian: *order == b'>' })

@@ -144,7 +144,7 @@ impl TokenSetIndex {
         let share = queries.len().div_ceil(threads).max(1);
         let length = if threads == 1 { share } else { share.div_ceil(4).max(PART.min(share)) };
         let parts = queries.len().div_ceil(length);
-        let work = Work::of("search", "blocks of windows", parts * self.blocks.len());
+        let work = Work::new("search", "blocks of windows", parts * self.blocks.len());
         let part = |start: usize| self.search_part(queries, start, length, k, &allowed, &work);
         parallel::map((0..queries.len()).step_by(length), part).into_iter().flatten().collect()
     }

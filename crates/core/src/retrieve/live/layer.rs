@@ -102,7 +102,7 @@ impl Layer {
 
     /// The fragment with a text.
     pub(super) fn find(&self, text: &str) -> Option<u32> {
-        let texts = self.texts.get_or_init(|| WindowTexts::of(&self.fragments));
+        let texts = self.texts.get_or_init(|| WindowTexts::new(&self.fragments));
         texts.find(&self.fragments, text)
     }
 
@@ -114,7 +114,7 @@ impl Layer {
     /// Makes the table of its texts that the layers above it need, where these share windows.
     pub fn prepare(&self) {
         if self.fragments.cut.is_windows() {
-            self.texts.get_or_init(|| WindowTexts::of(&self.fragments));
+            self.texts.get_or_init(|| WindowTexts::new(&self.fragments));
         }
     }
 

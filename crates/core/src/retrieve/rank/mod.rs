@@ -10,7 +10,7 @@
 //! use repoformer_core::retrieve::rank::{DocumentIndex, RankQuery, Ranker, RankScratch, Vocabulary, Words};
 //!
 //! let documents = ["def area(w, h):\n    return w * h", "def side(area):\n    return area ** 0.5", "import math"];
-//! let (words, rankers) = (Words::of(&documents), [Ranker::Jaccard]);
+//! let (words, rankers) = (Words::new(&documents), [Ranker::Jaccard]);
 //! let index = DocumentIndex::new(words, &documents, &rankers, Language::Python, Vocabulary::Words);
 //! let query = RankQuery { lines: vec!["side = area(2, 3)"], hole: 1, ..RankQuery::default() };
 //! let hits = index.rank(&Ranker::Jaccard, &query, &[0, 1, 2], 2, &mut RankScratch::default());
@@ -272,7 +272,7 @@ impl DocumentIndex {
     /// Statistics that BM25 needs of the candidates, from the query before where they are the same.
     fn okapi(&self, scratch: &mut RankScratch) -> Okapi {
         scratch.okapi.take().unwrap_or_else(|| {
-            let statistics = Statistics::of(&self.words, &scratch.is_candidate);
+            let statistics = Statistics::new(&self.words, &scratch.is_candidate);
             Okapi::new(&self.words, statistics, &self.logs[0])
         })
     }
@@ -306,7 +306,7 @@ impl DocumentIndex {
         let lowered = self.lowered.as_ref();
         let lowered = lowered.expect("an index that was made for TF-IDF");
         let tf_idf = scratch.tf_idf.take().unwrap_or_else(|| {
-            let statistics = Statistics::of(lowered, &scratch.is_candidate);
+            let statistics = Statistics::new(lowered, &scratch.is_candidate);
             TfIdf::new(lowered, statistics, &self.logs[1])
         });
         self.known_words(lowered, &query.text().to_lowercase(), &mut scratch.words);

@@ -16,7 +16,7 @@ pub(super) struct Statistics {
 impl Statistics {
     /// Statistics of the documents that `is_candidate` marks. Mostly that is all but one file's, so that those left out are
     /// subtracted; where they are more than half, the candidates are counted.
-    pub(super) fn of(inverted: &Inverted, is_candidate: &[bool]) -> Self {
+    pub(super) fn new(inverted: &Inverted, is_candidate: &[bool]) -> Self {
         let mut candidates = 0;
         for is in is_candidate {
             candidates += usize::from(*is);
@@ -56,10 +56,10 @@ mod tests {
         #[test]
         fn subtracting_is_counting(documents in prop::collection::vec(("[abc ]{0,9}", any::<bool>()), 0..12)) {
             let (texts, is_candidate): (Vec<_>, Vec<_>) = documents.into_iter().unzip();
-            let inverted = Inverted::new(Words::of(&texts));
-            let found = Statistics::of(&inverted, &is_candidate);
+            let inverted = Inverted::new(Words::new(&texts));
+            let found = Statistics::new(&inverted, &is_candidate);
             let kept: Vec<_> = texts.iter().zip(&is_candidate).filter(|(_, is)| **is).map(|(text, _)| text).collect();
-            let alone = Words::of(&kept);
+            let alone = Words::new(&kept);
             prop_assert_eq!(found.candidates, kept.len());
             prop_assert_eq!(found.length, (0..kept.len()).map(|d| u64::from(alone.length(d))).sum::<u64>());
             for (number, word) in (0..).zip(inverted.words.dictionary().iter()) {

@@ -176,7 +176,7 @@ fn index<T: AsRef<str> + Sync>(
     rankers: &[Ranker],
     language: Language,
 ) -> DocumentIndex {
-    DocumentIndex::new(Words::of(texts), texts, rankers, language, Vocabulary::Words)
+    DocumentIndex::new(Words::new(texts), texts, rankers, language, Vocabulary::Words)
 }
 
 /// Each candidate's score, by document.

@@ -52,7 +52,7 @@ impl Vocabulary {
 ///
 /// ```
 /// use repoformer_core::retrieve::rank::Words;
-/// let words = Words::of(&["b = a + a", "c(a)"]);
+/// let words = Words::new(&["b = a + a", "c(a)"]);
 /// let numbers = ["b", "a", "c"].map(|word| words.dictionary().get(word));
 /// assert_eq!(numbers, [Some(0), Some(1), Some(2)]);
 /// assert_eq!(words.row(0).collect::<Vec<_>>(), [(0, 1), (1, 2)]);
@@ -92,19 +92,19 @@ impl Words {
     ///
     /// # Panics
     /// Where all documents together have more than 4,294,967,295 distinct words of a document.
-    pub fn of<T: AsRef<str> + Sync>(texts: &[T]) -> Self {
+    pub fn new<T: AsRef<str> + Sync>(texts: &[T]) -> Self {
         Self::of_terms(texts, &Vocabulary::Words)
     }
 
     /// The terms of documents, in their order.
     ///
     /// # Panics
-    /// As [`of`](Self::of).
+    /// As [`of`](Self::new).
     pub fn of_terms<T: AsRef<str> + Sync>(texts: &[T], vocabulary: &Vocabulary) -> Self {
         if texts.len() <= BATCH || rayon::current_num_threads() == 1 {
             return Self::of_batch(texts, vocabulary);
         }
-        let work = Work::of("vectorize", "texts", texts.len());
+        let work = Work::new("vectorize", "texts", texts.len());
         let of_batch = |part: &[T]| {
             let words = Self::of_batch(part, vocabulary);
             work.done(part.len());
@@ -378,7 +378,7 @@ mod tests {
     proptest! {
         #[test]
         fn rows_count_the_words_of_each_text(texts in prop::collection::vec("([aAbBÉİΣ '_]|n't|N't){0,20}", 0..9)) {
-            let words = Words::of(&texts);
+            let words = Words::new(&texts);
             let lowered = words.lowered(&texts, &Vocabulary::Words);
             prop_assert_eq!(words.documents(), texts.len());
             for (document, text) in texts.iter().enumerate() {
@@ -397,7 +397,7 @@ mod tests {
         let texts: Vec<String> = (0..3 * BATCH as u64 + 5).map(text).collect();
         let of = |threads| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-            pool.install(|| Words::of(&texts))
+            pool.install(|| Words::new(&texts))
         };
         assert_eq!(of(1), of(4));
         assert_eq!(of(1), Words::of_batch(&texts, &Vocabulary::Words));
@@ -417,7 +417,7 @@ mod tests {
             |words| words.counts.push(1),
         ];
         for (number, damage) in damages.into_iter().enumerate() {
-            let mut words = Words::of(&["a b", "b"]);
+            let mut words = Words::new(&["a b", "b"]);
             assert!(words.check().is_ok());
             damage(&mut words);
             assert!(words.check().is_err(), "damage {number}");

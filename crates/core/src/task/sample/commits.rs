@@ -84,7 +84,8 @@ pub fn sample_commits(
     let mut commits = history.commits(since)?;
     let stream = Stream::for_commits(sampling.seed, sampling.kind, &commits);
     let draw = Draw::new(sampling, count_tokens);
-    let work = Work::of(format!("commits of {}", history.name()), "tasks", sampling.per_repository);
+    let work =
+        Work::new(format!("commits of {}", history.name()), "tasks", sampling.per_repository);
     let known = KnownNames::default();
     let (unparsed, oversize) = (Vec::new(), Vec::new());
     let mut drawing =
@@ -261,7 +262,7 @@ impl Drawing<'_> {
         task.name_by_hole(self.sampling.kind);
         let repository = with_file(parent, &task.path, text);
         let names =
-            SourcesOfNames::of(&repository, &task, rows, self.sampling.language, &self.known);
+            SourcesOfNames::new(&repository, &task, rows, self.sampling.language, &self.known);
         let note = json!({
             "id": commit.id, "parent": commit.parent, "date": commit.date,
             "stratum": names.farthest().name(), "names": names.counts(),

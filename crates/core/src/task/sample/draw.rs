@@ -26,26 +26,26 @@ pub(crate) struct Stream(ChaCha8Rng);
 impl Stream {
     /// Creates the stream of a seed, a kind and a repository's content.
     pub(super) fn new(seed: u64, kind: Kind, repository: ContentDigest) -> Self {
-        Self::of(b"repoformer sample 2\0", seed, kind.name(), repository)
+        Self::from_what(b"repoformer sample 2\0", seed, kind.name(), repository)
     }
 
     /// Creates the stream for tasks from these commits.
     pub(super) fn for_commits(seed: u64, kind: Kind, commits: &[Commit]) -> Self {
         let ids = ContentDigest::from_texts(commits.iter().map(|commit| &*commit.id));
-        Self::of(b"repoformer commits 2\0", seed, kind.name(), ids)
+        Self::from_what(b"repoformer commits 2\0", seed, kind.name(), ids)
     }
 
     /// Creates the stream for the cursor in a hole.
     pub(super) fn for_cursor(seed: u64, kind: Kind, hole: ContentDigest) -> Self {
-        Self::of(b"repoformer cursor 2\0", seed, kind.name(), hole)
+        Self::from_what(b"repoformer cursor 2\0", seed, kind.name(), hole)
     }
 
     /// A stream for labelled data.
     pub(crate) fn for_labels(seed: u64, kind: &str, repository: ContentDigest) -> Self {
-        Self::of(b"repoformer label 2\0", seed, kind, repository)
+        Self::from_what(b"repoformer label 2\0", seed, kind, repository)
     }
 
-    fn of(what: &[u8], seed: u64, kind: &str, content: ContentDigest) -> Self {
+    fn from_what(what: &[u8], seed: u64, kind: &str, content: ContentDigest) -> Self {
         let mut hasher = blake3::Hasher::new();
         hasher.update(what);
         hasher.update(&seed.to_le_bytes());

@@ -40,7 +40,7 @@ pub struct SourcesOfNames([usize; NameSource::ALL.len()]);
 
 impl SourcesOfNames {
     /// Looks for the names of a task's target in the repository, whose file has the hole's lines in these rows.
-    pub(super) fn of(
+    pub(super) fn new(
         repository: &Repository,
         task: &Task,
         rows: Range<usize>,
@@ -108,7 +108,7 @@ fn imported_files(
     let definitions = Definitions::new(language, &paths, &names);
     let file = &repository.files[own];
     let lines = file.lines();
-    let grammar = Grammar::of(language, &file.path);
+    let grammar = Grammar::for_path(language, &file.path);
     let Some(syntax) = Syntax::of_lines(&lines, grammar) else { return BTreeSet::new() };
     let own_names = Names::read(&file.path, &syntax);
     let look_up = definitions.within(own, &own_names, row as u32);

@@ -78,14 +78,14 @@ pub(super) fn read_all<T: Send + Default>(
         if canonical(index, file) != index {
             return None;
         }
-        let grammar = Grammar::of(language, &file.path);
+        let grammar = Grammar::for_path(language, &file.path);
         let (source, tree) = read(file, grammar)?;
         let syntax = Syntax::of_tree(source.lines.text(), grammar, tree);
         let extracted = extract(file, &source, &syntax);
         Some((Some(source), extracted))
     };
     let files = repository.files.iter().enumerate();
-    let work = Work::of(format!("parse {}", repository.name), "files", repository.files.len());
+    let work = Work::new(format!("parse {}", repository.name), "files", repository.files.len());
     let read = parallel::map(files, |file| {
         work.done(1);
         read(file).unwrap_or_default()
@@ -308,7 +308,7 @@ mod tests {
         let go = "/* a\n b */\nvar a = 1 // c\nvar b = `d\n// e\n`\nf( /* g */\n/* h */ 1)\n";
         assert_eq!(classes_of(Language::Go, go), "##cc\"\"cc");
         let tsx = "const a = (\n <p>\n  some words\n  {b} and\n  {/* c */}\n </p>\n);\n";
-        assert_eq!(classes_of(Grammar::of(Language::TypeScript, "a.tsx"), tsx), "cc\"cccc");
+        assert_eq!(classes_of(Grammar::for_path(Language::TypeScript, "a.tsx"), tsx), "cc\"cccc");
     }
 
     #[test]

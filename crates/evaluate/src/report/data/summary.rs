@@ -132,7 +132,7 @@ fn system_columns<'a>(
         gains: gains().map(|gain| gain.map(ten_thousandths)).collect(),
         verdicts: tasks().map(|task| verdict_letter(report, at, task)).collect(),
         buckets: gains().map(|gain| gain.map_or('-', bucket_letter)).collect(),
-        found: tasks().map(|task| Found::of(report, at, task).letter()).collect(),
+        found: tasks().map(|task| Found::from_report(report, at, task).letter()).collect(),
         statuses: if numbers.iter().any(|&number| number >= 0) { numbers } else { Vec::new() },
     }
 }
@@ -144,7 +144,7 @@ fn ten_thousandths(value: f64) -> i32 {
 /// Letter of a task's verdict; for the baseline, whether it has a prediction.
 fn verdict_letter(report: &ReportContents, system: usize, task: usize) -> char {
     let alone = report.baseline().is_none_or(|(baseline, _)| baseline == system);
-    match report.gain(system, task).map(GainSign::of) {
+    match report.gain(system, task).map(GainSign::from_gain) {
         _ if alone => match report.value(system, task, report.main) {
             Some(_) => '-',
             None => 'm',
@@ -157,7 +157,7 @@ fn verdict_letter(report: &ReportContents, system: usize, task: usize) -> char {
 }
 
 fn bucket_letter(gain: f64) -> char {
-    char::from(b'a' + Bucket::of(gain).index() as u8)
+    char::from(b'a' + Bucket::new(gain).index() as u8)
 }
 
 fn task_columns<'a>(

@@ -13,7 +13,7 @@ use super::*;
 
 /// Every block by its name.
 fn read(report: &ReportContents) -> Vec<(String, Vec<u8>)> {
-    let elements = blocks(report, &Lengths::of(report));
+    let elements = blocks(report, &Lengths::new(report));
     let read = |line: &str| {
         let inner =
             line.strip_prefix("<script type=\"text/plain\" id=\"")?.strip_suffix("</script>")?;

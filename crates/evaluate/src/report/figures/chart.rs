@@ -56,7 +56,7 @@ pub struct Line {
 pub(crate) fn draw(chart: &Chart, medium: Medium) -> Option<Figure> {
     let points = || chart.lines.iter().flat_map(|line| &line.points);
     points().next()?;
-    let legend = Legend::of(chart.lines.iter().map(|line| line.name.as_str()), 200.0);
+    let legend = Legend::new(chart.lines.iter().map(|line| line.name.as_str()), 200.0);
     let top = legend.height + 22.0;
     let bottom = top + PLOT;
     let (right, mut svg) = (Svg::WIDTH - RIGHT, Svg::new(medium, bottom + 34.0));

@@ -21,7 +21,7 @@ pub(super) fn draw(report: &ReportContents, system: usize, medium: Medium, name:
     let changes = report.changes(system);
     let (who, than) = names(report, system);
     let measure = report.main_label();
-    let columns = Columns::of(&counts);
+    let columns = Columns::from_counts(&counts);
     let mut svg = Svg::new(medium, HEIGHT);
     heads(&mut svg, changes);
     columns.grid(&mut svg);
@@ -63,7 +63,7 @@ struct Columns<'a> {
 }
 
 impl<'a> Columns<'a> {
-    fn of(counts: &'a [usize; Bucket::COUNT]) -> Self {
+    fn from_counts(counts: &'a [usize; Bucket::COUNT]) -> Self {
         let zero = counts[Bucket::COUNT / 2];
         let others = counts.iter().enumerate().filter(|(at, _)| *at != Bucket::COUNT / 2);
         let most = others.map(|(_, &count)| count).max().unwrap_or(0);

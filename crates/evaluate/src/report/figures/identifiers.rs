@@ -60,7 +60,7 @@ pub(in crate::report) fn draw(report: &ReportContents, medium: Medium) -> Option
 fn rows(report: &ReportContents, system: usize) -> Vec<Row> {
     let row = |found: Found| {
         let tasks: Vec<usize> = (0..report.tasks.len())
-            .filter(|&task| Found::of(report, system, task) == found)
+            .filter(|&task| Found::from_report(report, system, task) == found)
             .collect();
         let values = |of: usize| -> Vec<f64> {
             let values = tasks.iter().filter_map(|&task| report.value(of, task, report.main));

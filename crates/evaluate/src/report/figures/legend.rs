@@ -18,7 +18,7 @@ pub(super) struct Legend {
 
 impl Legend {
     /// Places names, each cut to `room` pixels.
-    pub(super) fn of<'a>(names: impl Iterator<Item = &'a str>, room: f64) -> Self {
+    pub(super) fn new<'a>(names: impl Iterator<Item = &'a str>, room: f64) -> Self {
         let (mut x, mut y, mut entries) = (0.0, 12.0, Vec::new());
         for name in names {
             let name = fit(name, room, Type::Plain);

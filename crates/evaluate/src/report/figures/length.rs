@@ -23,7 +23,7 @@ pub(in crate::report) fn draw(
         return None;
     }
     let names = report.systems.iter().map(|system| system.name.as_str());
-    let legend = Legend::of(names, 140.0);
+    let legend = Legend::new(names, 140.0);
     let top = legend.height + 22.0;
     let bottom = top + PLOT;
     let groups = lengths.groups();

@@ -30,7 +30,7 @@ pub(super) fn files(report: &ReportContents) -> Vec<Figure> {
     let mut figures = Vec::from_iter(means::draw(report, Medium::File));
     figures.extend(gains(report, Medium::File).into_iter().map(|(_, figure)| figure));
     figures.extend(outcomes::draw(report, Medium::File));
-    figures.extend(length::draw(report, &Lengths::of(report), Medium::File));
+    figures.extend(length::draw(report, &Lengths::new(report), Medium::File));
     figures.extend(identifiers::draw(report, Medium::File));
     figures
 }

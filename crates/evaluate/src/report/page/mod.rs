@@ -21,7 +21,7 @@ pub(super) fn finding(report: &ReportContents) -> String {
 
 /// Renders the whole page.
 pub(super) fn page(report: &ReportContents) -> String {
-    let lengths = Lengths::of(report);
+    let lengths = Lengths::new(report);
     let data = data::blocks(report, &lengths);
     let mut page = String::with_capacity(SKELETON.len() + data.len() + (256 << 10));
     // Each piece of the skeleton begins with a slot's name; the content of slots is not searched for slots.

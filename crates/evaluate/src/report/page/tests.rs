@@ -13,12 +13,12 @@ fn every_slot_of_the_skeleton_is_filled() {
         let (slot, _) = piece.split_once("}}").unwrap();
         assert!(
             slot == "data"
-                || !fill(slot, &report(), &Lengths::of(&report())).is_empty()
+                || !fill(slot, &report(), &Lengths::new(&report())).is_empty()
                 || ["notes", "version", "provenance"].contains(&slot),
             "{slot}"
         );
     }
-    assert_eq!(fill("unknown", &report(), &Lengths::of(&report())), "");
+    assert_eq!(fill("unknown", &report(), &Lengths::new(&report())), "");
 }
 
 /// Nothing in a script or style sheet ends the element that holds it.

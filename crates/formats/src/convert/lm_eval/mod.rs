@@ -223,7 +223,7 @@ impl<'a> Documents<'a> {
         'a: 'o,
     {
         let fields = Fields::new(self.path, line, "", object);
-        if RecordKind::of(object) != Some(RecordKind::Prompt) {
+        if RecordKind::from_record(object) != Some(RecordKind::Prompt) {
             return Err(other_kind(self.path, line, object, TargetFormat::LmEval));
         }
         RecordKind::Prompt.check(self.path, line, object)?;

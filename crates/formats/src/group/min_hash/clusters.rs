@@ -11,7 +11,7 @@ use super::signature::{BUCKETS, Signature};
 /// use repoformer_formats::group::min_hash::{Signature, clusters};
 ///
 /// let texts = ["def f(x): return x + 1", "class C: number = 1, 2, 3", "def f(x):\n    return x + 2\n"];
-/// let signatures: Vec<Signature> = texts.into_iter().filter_map(Signature::of).collect();
+/// let signatures: Vec<Signature> = texts.into_iter().filter_map(Signature::from_text).collect();
 /// assert_eq!(clusters(&signatures), [[0, 2]]);
 /// ```
 pub fn clusters(signatures: &[Signature]) -> Vec<Vec<usize>> {

@@ -17,7 +17,7 @@ const KEPT: usize = 1 << 14;
 
 impl Signature {
     /// The signature of a text; `None` if it has fewer than five words, which is no duplicate of anything.
-    pub fn of(text: &str) -> Option<Self> {
+    pub fn from_text(text: &str) -> Option<Self> {
         let mut signer = Signer::default();
         signer.add(text);
         signer.finish()
@@ -32,7 +32,7 @@ impl Signature {
 ///
 /// let mut signer = Signer::default();
 /// ["def f(x):", "    return x + 1"].into_iter().for_each(|text| signer.add(text));
-/// assert_eq!(signer.finish(), Signature::of("def f(x):\n    return x + 1"));
+/// assert_eq!(signer.finish(), Signature::from_text("def f(x):\n    return x + 1"));
 /// ```
 #[derive(Debug)]
 pub struct Signer {

@@ -75,7 +75,7 @@ impl Problem {
         Self { path: path.to_owned(), line: None, reason: reason.into(), hint: None }
     }
 
-    fn of(path: &Path, error: Error) -> Self {
+    fn from_error(path: &Path, error: Error) -> Self {
         let hint = error.hint().map(|hint| hint.to_string());
         match error {
             Error::Record { path, line, reason } => {
@@ -197,7 +197,7 @@ impl<'a> Rows<'a> {
         match &error {
             Error::Io { reason, .. } if reason.raw_os_error().is_some() => Err(error),
             _ => {
-                self.tally.problem(Problem::of(self.input, error));
+                self.tally.problem(Problem::from_error(self.input, error));
                 Ok(())
             }
         }

@@ -42,7 +42,7 @@ struct Columns {
 }
 
 impl Columns {
-    fn of(schema: &SchemaDescriptor) -> Result<Self, (String, Option<&'static str>)> {
+    fn from_schema(schema: &SchemaDescriptor) -> Result<Self, (String, Option<&'static str>)> {
         let lists = |names: &[&str]| {
             names.iter().find_map(|name| {
                 schema.columns().iter().position(|column| {
@@ -94,7 +94,7 @@ impl Columns {
             }
         }
         if let Some(column) = columns.stars.map(|number| schema.column(number))
-            && Stars::of(&column, Box::new(NoPages)).is_none()
+            && Stars::from_column(&column, Box::new(NoPages)).is_none()
         {
             return Err((format!("column {} is not a number", column.path()), None));
         }
@@ -117,7 +117,7 @@ impl Rows<'_> {
         };
         let metadata = table.metadata();
         let schema = metadata.file_metadata().schema_descr();
-        let columns = match Columns::of(schema) {
+        let columns = match Columns::from_schema(schema) {
             Ok(columns) => columns,
             Err((reason, hint)) => {
                 let hint = hint.map(str::to_owned);
@@ -252,7 +252,7 @@ impl Group<'_> {
         let stars = match self.columns.stars {
             Some(number) => {
                 let (descriptor, pages) = self.pages(number)?;
-                Stars::of(&descriptor, pages)
+                Stars::from_column(&descriptor, pages)
             }
             None => None,
         };
@@ -416,7 +416,7 @@ enum Stars {
 
 impl Stars {
     /// The reader of a column; `None` where it is none of numbers.
-    fn of(column: &ColumnDescPtr, pages: Box<dyn PageReader>) -> Option<Self> {
+    fn from_column(column: &ColumnDescPtr, pages: Box<dyn PageReader>) -> Option<Self> {
         let descriptor = Arc::clone(column);
         Some(match column.physical_type() {
             PhysicalType::INT32 => Self::Int(ColumnReaderImpl::new(descriptor, pages)),

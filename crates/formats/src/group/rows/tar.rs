@@ -25,7 +25,7 @@ impl Rows<'_> {
         match archive_to_folders(self.input, input, folder) {
             Ok(conversion) => {
                 for error in conversion.problems {
-                    self.tally.problem(Problem::of(self.input, error));
+                    self.tally.problem(Problem::from_error(self.input, error));
                 }
                 let remarks = conversion.warnings.iter().map(ToString::to_string);
                 let remarks = conversion.notes.iter().map(ToString::to_string).chain(remarks);
@@ -48,7 +48,7 @@ impl Rows<'_> {
             for language in Language::ALL {
                 let (found, skipped) = source_files(folder, &name, language, Walk::Glob)?;
                 for error in skipped {
-                    self.tally.problem(Problem::of(self.input, error));
+                    self.tally.problem(Problem::from_error(self.input, error));
                 }
                 for file in found {
                     let bytes = read_bytes(&file.on_disk)?;

@@ -44,7 +44,7 @@ pub enum Parsed {
 
 impl Parsed {
     /// Returns how much of a file its tree is of.
-    pub fn of(syntax: Option<&Syntax<'_>>) -> Self {
+    pub fn from_syntax(syntax: Option<&Syntax<'_>>) -> Self {
         let Some(syntax) = syntax else { return Self::Not };
         if !syntax.has_error() {
             return Self::Whole;

@@ -11,7 +11,7 @@ macro_rules! fixture {
 }
 
 fn parse<'a>(text: &'a str, path: &str) -> Syntax<'a> {
-    Syntax::parse(text, Grammar::of(Language::of_path(path).unwrap(), path)).unwrap()
+    Syntax::parse(text, Grammar::for_path(Language::of_path(path).unwrap(), path)).unwrap()
 }
 
 fn lines(range: &Range<usize>) -> String {
@@ -309,7 +309,7 @@ fn deep_nesting_and_odd_texts_break_nothing() {
     ];
     for text in &deep {
         for ending in Language::ALL.into_iter().flat_map(Language::extensions) {
-            let grammar = Grammar::of(Language::of_path(ending).unwrap(), ending);
+            let grammar = Grammar::for_path(Language::of_path(ending).unwrap(), ending);
             let Some(syntax) = Syntax::parse(text, grammar) else {
                 assert!(text.len() > 5_500, "{ending} {text}");
                 continue;

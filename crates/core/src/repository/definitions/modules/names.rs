@@ -119,7 +119,7 @@ impl ModuleNames {
         let is_class = node.kind() == "class_definition";
         let name = node.child_by_field_name("name");
         let name = name.map_or("", |name| &text[name.byte_range()]).to_owned();
-        let rows = Rows::of(node);
+        let rows = Rows::from_node(node);
         if let (Some(Scope::Class(class)), false) = (within, is_class) {
             if let Some(Defined::Class(_, methods)) =
                 class.as_ref().and_then(|class| self.defined.get_mut(class))
@@ -150,7 +150,7 @@ impl ModuleNames {
         let left = assignment.child_by_field_name("left");
         if let Some(name) = left.filter(|left| left.kind() == "identifier") {
             let name = text[name.byte_range()].to_owned();
-            self.values.entry(name).or_insert(Rows::of(assignment));
+            self.values.entry(name).or_insert(Rows::from_node(assignment));
         }
     }
 
@@ -198,7 +198,7 @@ impl ModuleNames {
             self.callees.push(name.clone());
             self.callees.len() - 1
         });
-        self.calls.push(Call { callee, rows: Rows::of(node) });
+        self.calls.push(Call { callee, rows: Rows::from_node(node) });
     }
 }
 

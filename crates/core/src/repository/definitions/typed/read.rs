@@ -21,7 +21,7 @@ impl Unit {
             unit: Unit {
                 imports: imports.map(import).collect(),
                 scopes: vec![Scope {
-                    rows: Rows::of(syntax.tree().root_node()),
+                    rows: Rows::from_node(syntax.tree().root_node()),
                     ..Scope::default()
                 }],
                 ..Unit::default()
@@ -116,7 +116,7 @@ impl Reader<'_, '_> {
     }
 
     fn open(&mut self, node: Node<'_>, depth: usize, of_type: Option<usize>) {
-        let (parent, rows) = (Some(self.scope()), Rows::of(node));
+        let (parent, rows) = (Some(self.scope()), Rows::from_node(node));
         let scope = Scope { parent, of_type, rows, variables: FxHashMap::default() };
         self.unit.scopes.push(scope);
         self.open.push((depth, self.unit.scopes.len() - 1));
@@ -134,7 +134,7 @@ impl Reader<'_, '_> {
         }
         for export in (rules.exports)(node, self.syntax.text()) {
             if export.is_function {
-                self.add_outer(export.local.clone(), Rows::of(node));
+                self.add_outer(export.local.clone(), Rows::from_node(node));
             }
             self.unit.exports.insert(export.name, export.local);
         }
@@ -261,7 +261,7 @@ impl Reader<'_, '_> {
 
     fn call(&mut self, node: Node<'_>) {
         if let Some(callee) = self.syntax.callee(node).filter(|_| !node.has_error()) {
-            let (rows, scope) = (Rows::of(node), self.scope());
+            let (rows, scope) = (Rows::from_node(node), self.scope());
             self.unit.calls.push(Call { rows, scope, callee });
         }
     }

@@ -80,7 +80,7 @@ const GO: Rules = Rules {
 };
 
 impl Rules {
-    pub(super) fn of(language: Language) -> Option<Self> {
+    pub(super) fn from_language(language: Language) -> Option<Self> {
         [PYTHON, JAVA, CSHARP, GO].into_iter().find(|rules| rules.language == language)
     }
 }

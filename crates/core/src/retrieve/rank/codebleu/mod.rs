@@ -27,7 +27,7 @@ use crate::repository::parallel;
 
 /// Whether data flow is defined for a language. That of JavaScript knows no types, so TypeScript has none.
 pub(super) fn is_defined_for(language: Language) -> bool {
-    Rules::of(language).is_some()
+    Rules::from_language(language).is_some()
 }
 
 /// Subtrees and data flow of documents, turned around.
@@ -88,7 +88,7 @@ pub(super) struct Common {
 fn parse(text: &str, language: Language) -> (Vec<u64>, Vec<Flow>) {
     let text = source::bare(text, language);
     let tree = Parser::new(language).and_then(|mut parser| parser.parse(&text, "", None));
-    let (Some(tree), Some(rules)) = (tree, Rules::of(language)) else {
+    let (Some(tree), Some(rules)) = (tree, Rules::from_language(language)) else {
         return Default::default();
     };
     (syntax::subtrees(&tree), data_flow::data_flow(&tree, &text, rules))

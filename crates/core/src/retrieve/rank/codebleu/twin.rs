@@ -17,7 +17,7 @@ pub(in crate::retrieve::rank) fn shares(
             let children = node.children(&mut node.walk()).collect::<Vec<_>>();
             next.extend(children.into_iter().filter(|child| child.child_count() > 0));
         }
-        (found, data_flow::data_flow(&tree, &text, Rules::of(language).unwrap()))
+        (found, data_flow::data_flow(&tree, &text, Rules::from_language(language).unwrap()))
     });
     let common = query.0.iter().filter(|subtree| document.0.contains(subtree)).count();
     let syntax = common as f64 / query.0.len() as f64;
