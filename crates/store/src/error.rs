@@ -536,7 +536,7 @@ impl From<TokenizerError> for Error {
     fn from(TokenizerError { path, fault }: TokenizerError) -> Self {
         match fault {
             TokenizerFault::NotRead(reason) => Self::reading(&path, "read this tokenizer", reason),
-            TokenizerFault::Unusable(reason) => Self::Tokenizer { path, reason },
+            fault => Self::Tokenizer { path, reason: fault.to_string() },
         }
     }
 }

@@ -6,8 +6,10 @@ use std::{fmt, fs};
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde_json::{Value, json};
-use tokenizers::{AddedToken, ModelWrapper, PostProcessorWrapper, Tokenizer};
+use tokenizers::{AddedToken, Encoding, ModelWrapper, PostProcessorWrapper, Tokenizer};
 
+use super::caught::caught;
+use super::checked::Parts;
 use super::parts::{Encoded, Result, TextPart, TokenizerError, not_read, tokenizer_error};
 
 /// A tokenizer that was read from a file.
@@ -46,12 +48,15 @@ impl File {
 
     /// Reads the content of a file.
     pub(super) fn of_bytes(path: &Path, bytes: &[u8]) -> Result<Self> {
-        let mut special = parse(path, bytes)?;
-        let unlimited = special.with_truncation(None).map(|_| ());
-        unlimited.map_err(|e| not_a_tokenizer(path, bytes, &*e))?;
+        let file = loaded(path, bytes, |tokenizer| Self::of_tokenizer(path, bytes, tokenizer))?;
+        file.try_out()?;
+        Ok(file)
+    }
+
+    fn of_tokenizer(path: &Path, bytes: &[u8], mut special: Tokenizer) -> Self {
         let around = tokens_around(&special);
         let before = ids_before(&special);
-        special.with_padding(None).with_post_processor(None::<PostProcessorWrapper>);
+        special.with_post_processor(None::<PostProcessorWrapper>);
         forget_dropout(&mut special);
 
         let added = special.get_added_tokens_decoder();
@@ -63,7 +68,7 @@ impl File {
         let tokens: Vec<AddedToken> = tokens.collect();
         plain.add_special_tokens(&tokens);
         plain.set_encode_special_tokens(true);
-        let file = Self {
+        Self {
             path: path.to_owned(),
             digest: blake3::hash(bytes).to_hex().to_string(),
             around,
@@ -72,15 +77,13 @@ impl File {
             special: (!parts_stand_alone(&special, &markers)).then_some(special),
             markers: markers.into_iter().map(|(id, t)| (t.content, id)).collect(),
             plain,
-        };
-        file.try_out()?;
-        Ok(file)
+        }
     }
 
     /// Encodes a sample: some tokenizers cannot take every character, and report it only when they encounter one.
     fn try_out(&self) -> Result<()> {
         let probe = "def f(x):\n\treturn \"\\u{e9}é漢😀\" + 1  # <&%$|^~`?>\r\n";
-        match self.plain.encode_fast(probe, false) {
+        match encode(&self.plain, probe, false) {
             Ok(encoding) if encoding.is_empty() => {
                 let reason = "its vocabulary contains none of the characters of code";
                 Err(tokenizer_error(&self.path, reason.to_owned()))
@@ -116,8 +119,7 @@ impl File {
 
     fn push_plain(&self, run: &mut String, ids: &mut Vec<u32>) -> Result<()> {
         if !run.is_empty() {
-            let encoding = self.plain.encode_fast(run.as_str(), false);
-            let encoding = encoding
+            let encoding = encode(&self.plain, run, false)
                 .map_err(|e| tokenizer_error(&self.path, format!("it rejects a text: {e}")))?;
             ids.extend_from_slice(encoding.get_ids());
             run.clear();
@@ -129,7 +131,7 @@ impl File {
     fn ids_of_whole(&self, parts: &[TextPart<'_>]) -> Option<Encoded> {
         let special = self.special.as_ref()?;
         let text: String = parts.iter().map(TextPart::text).collect();
-        let encoding = special.encode_fast(text, false).ok()?;
+        let encoding = encode(special, &text, false).ok()?;
         let meant = parts.iter().filter_map(|part| match part {
             TextPart::Special(marker) => self.markers.get(*marker),
             TextPart::Plain(_) => None,
@@ -143,7 +145,8 @@ impl File {
 
     /// Decodes ids, with special tokens as they are spelled.
     pub(super) fn decode(&self, ids: &[u32]) -> Result<String> {
-        let decoded = self.plain.decode(ids, false);
+        let decoded = caught(|| self.plain.decode(ids, false));
+        let decoded = decoded.unwrap_or_else(|| Err(DAMAGED.into()));
         decoded.map_err(|e| tokenizer_error(&self.path, format!("it cannot decode: {e}")))
     }
 
@@ -154,7 +157,7 @@ impl File {
     /// Number of tokens of a text without special ones. A rejected text counts as the most tokens it could have, its bytes and
     /// one, so that no budget is exceeded.
     pub(super) fn count(&self, text: &str) -> usize {
-        let encoding = self.plain.encode_fast(text, false);
+        let encoding = encode(&self.plain, text, false);
         encoding.map_or(text.len() + 1, |encoding| encoding.len())
     }
 
@@ -173,20 +176,20 @@ impl File {
                 TextPart::Plain(plain) => text.push_str(plain),
             }
         }
-        let encoding = special.encode_fast(text, false).ok()?;
+        let encoding = encode(special, &text, false).ok()?;
         let ids = encoding.get_ids().iter();
         let found = ids.filter(|&id| self.marker_ids.contains(id)).count();
         (found == meant).then(|| encoding.len())
     }
 
     pub(super) fn spans(&self, text: &str) -> Vec<Range<usize>> {
-        match self.plain.encode(text, false) {
-            Ok(encoding) => {
+        match caught(|| self.plain.encode(text, false)) {
+            Some(Ok(encoding)) => {
                 let offsets = encoding.get_offsets().iter();
                 offsets.map(|&(start, end)| start..end).collect()
             }
             // As many as `count` returns.
-            Err(_) => (0..=text.len()).map(|at| at..at).collect(),
+            Some(Err(_)) | None => (0..=text.len()).map(|at| at..at).collect(),
         }
     }
 }
@@ -235,14 +238,14 @@ fn as_special(mut token: AddedToken) -> AddedToken {
 
 /// Number of tokens that an unmodified tokenizer adds to a text.
 fn tokens_around(tokenizer: &Tokenizer) -> usize {
-    let count = |added| tokenizer.encode_fast("x", added).map_or(0, |e| e.len());
+    let count = |added| encode(tokenizer, "x", added).map_or(0, |e| e.len());
     count(true).saturating_sub(count(false))
 }
 
 /// Ids of the tokens that it adds before a text.
 fn ids_before(tokenizer: &Tokenizer) -> Vec<u32> {
     let ids = |added| {
-        let encoding = tokenizer.encode_fast("x", added);
+        let encoding = encode(tokenizer, "x", added);
         encoding.map_or(Vec::new(), |e| e.get_ids().to_vec())
     };
     let (with, without) = (ids(true), ids(false));
@@ -251,16 +254,28 @@ fn ids_before(tokenizer: &Tokenizer) -> Vec<u32> {
     with[..at].to_vec()
 }
 
-/// Parses the content of a file.
-fn parse(path: &Path, bytes: &[u8]) -> Result<Tokenizer> {
-    // The crate panics on a decoder that is not JSON, and on a normalizer's damaged table of characters.
+/// What is said of a file at which the library panics.
+const DAMAGED: &str = "a part of it is damaged; download it again";
+
+/// Encodes a text as a whole, without the places of its tokens.
+fn encode(tokenizer: &Tokenizer, text: &str, added: bool) -> tokenizers::Result<Encoding> {
+    let encoded = caught(|| tokenizer.encode_fast(text, added));
+    encoded.unwrap_or_else(|| Err(DAMAGED.into()))
+}
+
+/// Checks and parses the content of a file, and returns what `work` makes of it.
+fn loaded<T>(path: &Path, bytes: &[u8], work: impl FnOnce(Tokenizer) -> T) -> Result<T> {
+    // The crate panics on a decoder that is not JSON.
     serde_json::from_slice::<serde::de::IgnoredAny>(bytes)
         .map_err(|e| not_a_tokenizer(path, bytes, &e))?;
+    let text = str::from_utf8(bytes).map_err(|e| not_a_tokenizer(path, bytes, &e))?;
+    let parts: Parts<'_> =
+        serde_json::from_str(text).map_err(|e| not_a_tokenizer(path, bytes, &e))?;
+    parts.check(path)?;
+    let used = serde_json::to_string(&parts).map_err(|e| not_a_tokenizer(path, bytes, &e))?;
     // The crate's `from_bytes` is generic: its whole parser would be compiled again here.
-    let read = || str::from_utf8(bytes).map_err(tokenizers::Error::from).and_then(str::parse);
-    let read = std::panic::catch_unwind(read)
-        .unwrap_or_else(|_| Err("a part of it is damaged; download it again".into()));
-    read.map_err(|e| not_a_tokenizer(path, bytes, &*e))
+    let read = caught(|| used.parse().map(work)).unwrap_or_else(|| Err(DAMAGED.into()));
+    read.map_err(|e: tokenizers::Error| not_a_tokenizer(path, bytes, &*e))
 }
 
 /// Error for a file that is not a tokenizer.
@@ -292,10 +307,12 @@ pub(super) type TokenIds = Vec<(String, u32)>;
 
 /// Adds special tokens to a `tokenizer.json`, leaving everything else unchanged; returns it with the tokens' ids.
 pub(super) fn extend(path: &Path, bytes: &[u8], tokens: &[&str]) -> Result<(Vec<u8>, TokenIds)> {
-    let mut tokenizer = parse(path, bytes)?;
     let special = |token: &&str| AddedToken::from(*token, true).normalized(false);
     let new: Vec<AddedToken> = tokens.iter().map(special).collect();
-    tokenizer.add_special_tokens(&new);
+    let tokenizer = loaded(path, bytes, |mut tokenizer| {
+        tokenizer.add_special_tokens(&new);
+        tokenizer
+    })?;
     let mut json: Value = serde_json::from_slice(bytes)
         .map_err(|e| tokenizer_error(path, format!("it is not JSON: {e}")))?;
     let list = json["added_tokens"].as_array_mut();

@@ -7,6 +7,12 @@
 //!
 //! Without the feature `tokenizers` a `tokenizer.json` cannot be read: [`Tokenizer::open`] and [`Encoder::open`] say so.
 
+#[cfg(feature = "tokenizers")]
+mod caught;
+#[cfg(feature = "tokenizers")]
+mod charsmap;
+#[cfg(feature = "tokenizers")]
+mod checked;
 mod cut;
 mod encoder;
 #[cfg(feature = "tokenizers")]
@@ -15,6 +21,8 @@ mod file;
 #[path = "absent.rs"]
 mod file;
 mod parts;
+#[cfg(feature = "tokenizers")]
+mod pattern;
 
 use std::cell::RefCell;
 use std::fmt;

@@ -47,6 +47,13 @@ pub struct TokenizerError {
 pub enum TokenizerFault {
     /// Its file cannot be read.
     NotRead(io::Error),
+    /// A part of the file would crash the program, or have it take time or memory without measure.
+    Refused {
+        /// The part's name in the file.
+        part: &'static str,
+        /// Why it would.
+        reason: String,
+    },
     /// What the file holds, or what it does with a text.
     Unusable(String),
 }
@@ -64,12 +71,22 @@ impl fmt::Display for TokenizerError {
             TokenizerFault::NotRead(reason) => {
                 write!(f, "{}: cannot read this tokenizer: {reason}", self.path.display())
             }
-            TokenizerFault::Unusable(reason) => write!(f, "{}: {reason}", self.path.display()),
+            fault => write!(f, "{}: {fault}", self.path.display()),
         }
     }
 }
 
 impl std::error::Error for TokenizerError {}
+
+impl fmt::Display for TokenizerFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotRead(reason) => reason.fmt(f),
+            Self::Refused { part, reason } => write!(f, "its {part} cannot be used: {reason}"),
+            Self::Unusable(reason) => f.write_str(reason),
+        }
+    }
+}
 
 /// Result of a tokenizer's functions.
 pub(super) type Result<T> = std::result::Result<T, TokenizerError>;

@@ -1,0 +1,343 @@
+//! What a `tokenizer.json` may ask of the library that reads it. The file is a stranger's: a part that would crash the library,
+//! or have it take time or memory out of proportion to the file and to texts, is refused by name.
+
+use std::path::Path;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use tokenizers::NormalizedString;
+use tokenizers::utils::SysRegex;
+
+use super::charsmap;
+use super::parts::{Result, TokenizerError, TokenizerFault};
+use super::pattern::is_slow;
+
+/// Characters that one of a text may become by normalizer and pre-tokenizer together. SentencePiece's tables of characters have a
+/// character that becomes 18; most other tokenizers stay below 10.
+const GROWTH: u64 = 64;
+/// Steps of a part, those within a step among them.
+const STEPS: usize = 100;
+/// Bytes of a pattern.
+const PATTERN: usize = 16 << 10;
+/// Characters of a piece of a Unigram model, which is looked for at each character; SentencePiece's default is 16.
+const PIECE: usize = 256;
+/// Nodes of the trie of a Unigram model's pieces; a vocabulary of 250,000 has a million.
+const NODES: usize = 4 << 20;
+/// Characters of an added token.
+const ADDED: usize = 256;
+/// Characters of what may stand in the place of any character: the unknown token, what marks parts of words, and tokens with the
+/// id of another one.
+const MARK: usize = 64;
+/// Characters of a word that a WordPiece model cuts; others are unknown.
+const WORD: u64 = 1000;
+/// Tokens that may stand around a text.
+const AROUND: u64 = 1024;
+
+/// The parts of a file, but for `truncation` and `padding`: no text is cut or filled up.
+#[derive(Serialize, Deserialize)]
+pub(super) struct Parts<'f> {
+    #[serde(borrow, skip_serializing_if = "Option::is_none")]
+    version: Option<&'f RawValue>,
+    #[serde(borrow, skip_serializing_if = "Option::is_none")]
+    added_tokens: Option<&'f RawValue>,
+    #[serde(borrow, skip_serializing_if = "Option::is_none")]
+    normalizer: Option<&'f RawValue>,
+    #[serde(borrow, skip_serializing_if = "Option::is_none")]
+    pre_tokenizer: Option<&'f RawValue>,
+    #[serde(borrow, skip_serializing_if = "Option::is_none")]
+    post_processor: Option<&'f RawValue>,
+    #[serde(borrow, skip_serializing_if = "Option::is_none")]
+    decoder: Option<&'f RawValue>,
+    #[serde(borrow, skip_serializing_if = "Option::is_none")]
+    model: Option<&'f RawValue>,
+}
+
+/// What is wrong with a part.
+type Checked<T> = std::result::Result<T, String>;
+
+impl Parts<'_> {
+    /// Fails with the first part that is refused.
+    pub(super) fn check(&self, path: &Path) -> Result<()> {
+        let refused = |part| {
+            move |reason| TokenizerError {
+                path: path.to_owned(),
+                fault: TokenizerFault::Refused { part, reason },
+            }
+        };
+        let growth = check(self.normalizer, |step| growth_of(step, NORMALIZERS, 1));
+        let growth = growth.map_err(refused("normalizer"))?.unwrap_or(1);
+        check(self.pre_tokenizer, |step| growth_of(step, PRE_TOKENIZERS, growth))
+            .map_err(refused("pre_tokenizer"))?;
+        check(self.decoder, |step| growth_of(step, DECODERS, 1)).map_err(refused("decoder"))?;
+        check(self.post_processor, |around| tokens_around(&around, 1, &mut 0))
+            .map_err(refused("post_processor"))?;
+        check(self.added_tokens, check_added).map_err(refused("added_tokens"))?;
+        check(self.model, check_model).map_err(refused("model"))?;
+        Ok(())
+    }
+}
+
+/// Reads a part and checks it.
+fn check<'f, P: Deserialize<'f>, T>(
+    part: Option<&'f RawValue>,
+    check: impl FnOnce(P) -> Checked<T>,
+) -> Checked<Option<T>> {
+    part.map(|part| read(part).and_then(check)).transpose()
+}
+
+fn read<'f, P: Deserialize<'f>>(part: &'f RawValue) -> Checked<P> {
+    serde_json::from_str(part.get()).map_err(|e| e.to_string())
+}
+
+/// A step of a normalizer, a pre-tokenizer or a decoder.
+#[derive(Deserialize)]
+struct Step {
+    #[serde(rename = "type")]
+    kind: String,
+    /// The steps of a sequence.
+    #[serde(alias = "pretokenizers", alias = "decoders")]
+    normalizers: Option<Vec<Step>>,
+    pattern: Option<Pattern>,
+    content: Option<String>,
+    prepend: Option<String>,
+    precompiled_charsmap: Option<String>,
+    length: Option<u64>,
+}
+
+/// What a step looks for.
+#[derive(Deserialize)]
+enum Pattern {
+    String(String),
+    Regex(String),
+}
+
+/// The library takes a step of another kind for any that has its fields.
+const NORMALIZERS: &[&str] = &[
+    "Bert", "Strip", "StripAccents", "NFC", "NFD", "NFKC", "NFKD", "Sequence", "Lowercase", "Nmt",
+    "Precompiled", "Replace", "Prepend", "ByteLevel",
+];
+const PRE_TOKENIZERS: &[&str] = &[
+    "BertPreTokenizer", "ByteLevel", "Delimiter", "Metaspace", "Whitespace", "Sequence", "Split",
+    "Punctuation", "WhitespaceSplit", "Digits", "UnicodeScripts", "FixedLength",
+];
+const DECODERS: &[&str] = &[
+    "BPEDecoder", "ByteLevel", "WordPiece", "Metaspace", "CTC", "Sequence", "Replace", "Fuse",
+    "Strip", "ByteFallback",
+];
+
+/// Returns the number of characters that one becomes at most: `before` a step, times what it and the steps within it add. What
+/// Unicode's normal forms add to a text as it is does not count.
+fn growth_of(step: Step, kinds: &[&str], before: u64) -> Checked<u64> {
+    let (mut growth, mut steps, mut rest) = (before, 0, vec![step]);
+    while let Some(step) = rest.pop() {
+        steps += 1;
+        if steps > STEPS {
+            return Err(format!("it has more than {STEPS} steps"));
+        }
+        if !kinds.contains(&step.kind.as_str()) {
+            return Err(format!("{} is none of its types", step.kind));
+        }
+        growth = growth.saturating_mul(times(&step)?);
+        if growth > GROWTH {
+            return Err(format!(
+                "{} makes texts more than {GROWTH} times as long, by what stands before it or alone",
+                step.kind
+            ));
+        }
+        rest.extend(step.normalizers.into_iter().flatten().rev());
+    }
+    Ok(growth)
+}
+
+/// Number of characters that one becomes by a step alone.
+fn times(step: &Step) -> Checked<u64> {
+    let kind = step.kind.as_str();
+    let may_be_empty = step.pattern.as_ref().map(may_be_empty).transpose()?;
+    Ok(match kind {
+        "FixedLength" if step.length == Some(0) => return Err("FixedLength has length 0".into()),
+        // Blanks around a character.
+        "Bert" => 3,
+        // A blank, and the bytes of a character.
+        "ByteLevel" => 5,
+        "Metaspace" => 2,
+        "Precompiled" => step.precompiled_charsmap.as_deref().map_or(Ok(1), charsmap::growth)?,
+        "Prepend" => 1 + step.prepend.as_deref().map_or(0, widest),
+        "Replace" => {
+            let content = step.content.as_deref().map_or(0, widest);
+            match &step.pattern {
+                _ if may_be_empty == Some(true) => 1 + content,
+                Some(Pattern::String(found)) => content.div_ceil(length(found)).max(1),
+                _ => content.max(1),
+            }
+        }
+        _ => 1,
+    })
+}
+
+/// Whether a pattern finds places between characters. One without assertions that finds nothing in an empty text does not.
+fn may_be_empty(pattern: &Pattern) -> Checked<bool> {
+    const ASSERTIONS: [&str; 14] = [
+        "(?=", "(?!", "(?<", "(?(", "\\b", "\\B", "\\K", "\\G", "\\A", "\\z", "\\Z", "^", "$",
+        "\\<",
+    ];
+    let (Pattern::String(text) | Pattern::Regex(text)) = pattern;
+    if text.len() > PATTERN {
+        return Err(format!("it has a pattern of more than {PATTERN} bytes"));
+    }
+    let Pattern::Regex(regex) = pattern else { return Ok(text.is_empty()) };
+    if is_slow(regex) {
+        return Err("its pattern has too many ways to match at one place".into());
+    }
+    let asserts = ASSERTIONS.iter().any(|sign| regex.contains(sign));
+    let compiled = SysRegex::new(regex).map_err(|e| format!("a pattern is not valid: {e}"))?;
+    Ok(asserts || compiled.find_iter("").next().is_some())
+}
+
+/// Characters of a text once Unicode's normal forms have taken its characters apart.
+pub(super) fn widest(text: &str) -> u64 {
+    let plain = length(text);
+    if plain > 1000 * GROWTH {
+        return plain;
+    }
+    plain.max(length(NormalizedString::from(text).lowercase().nfkd().get()))
+}
+
+fn length(text: &str) -> u64 {
+    text.chars().count() as u64
+}
+
+/// What stands around a text: a template, or steps.
+#[derive(Deserialize)]
+struct Around {
+    processors: Option<Vec<Around>>,
+    single: Option<Vec<Place>>,
+    special_tokens: Option<FxHashMap<String, Special>>,
+}
+
+/// A place of a template: the text, or special tokens.
+#[derive(Deserialize)]
+enum Place {
+    Sequence { id: String },
+    SpecialToken { id: String },
+}
+
+/// Special tokens that have a name in a template.
+#[derive(Deserialize)]
+struct Special {
+    ids: Vec<u32>,
+}
+
+/// Number of tokens of a text that had `tokens`.
+fn tokens_around(around: &Around, mut tokens: u64, steps: &mut usize) -> Checked<u64> {
+    *steps += 1;
+    if *steps > STEPS {
+        return Err(format!("it has more than {STEPS} steps"));
+    }
+    for step in around.processors.iter().flatten() {
+        tokens = tokens_around(step, tokens, steps)?;
+    }
+    if let Some(places) = &around.single {
+        let mut sum: u64 = 0;
+        for place in places {
+            sum += match place {
+                Place::Sequence { id } if id == "A" => tokens,
+                Place::Sequence { .. } => return Err("one text has no second one".into()),
+                Place::SpecialToken { id } => {
+                    let special = around.special_tokens.as_ref().and_then(|known| known.get(id));
+                    special.ok_or_else(|| format!("it has no special token {id}"))?.ids.len() as u64
+                }
+            };
+            if sum > AROUND {
+                return Err(format!("it puts more than {AROUND} tokens around a text"));
+            }
+        }
+        tokens = sum;
+    }
+    Ok(tokens)
+}
+
+/// An added token.
+#[derive(Deserialize)]
+struct Added {
+    content: String,
+}
+
+fn check_added(tokens: Vec<Added>) -> Checked<()> {
+    let long = |token: &Added| token.content.chars().count() > ADDED;
+    match tokens.iter().any(long) {
+        true => Err(format!("a token has more than {ADDED} characters")),
+        false => Ok(()),
+    }
+}
+
+/// A model: its vocabulary and what stands in the place of characters.
+#[derive(Deserialize)]
+struct Model<'f> {
+    unk_token: Option<String>,
+    continuing_subword_prefix: Option<String>,
+    end_of_word_suffix: Option<String>,
+    max_input_chars_per_word: Option<u64>,
+    #[serde(borrow)]
+    vocab: Option<&'f RawValue>,
+}
+
+fn check_model(model: Model<'_>) -> Checked<()> {
+    let marks = [
+        ("unk_token", &model.unk_token),
+        ("continuing_subword_prefix", &model.continuing_subword_prefix),
+        ("end_of_word_suffix", &model.end_of_word_suffix),
+    ];
+    for (name, mark) in marks {
+        if mark.as_deref().is_some_and(is_long_mark) {
+            return Err(format!("its {name} has more than {MARK} characters"));
+        }
+    }
+    if model.max_input_chars_per_word.is_some_and(|most| most > WORD) {
+        return Err(format!("max_input_chars_per_word is above {WORD}"));
+    }
+    match model.vocab {
+        // A Unigram model has a list of pieces and scores, any other the ids of tokens.
+        Some(vocab) if vocab.get().starts_with('[') => check_pieces(read(vocab)?),
+        Some(vocab) => check_ids(&read(vocab)?),
+        None => Ok(()),
+    }
+}
+
+fn is_long_mark(text: &str) -> bool {
+    text.chars().count() > MARK
+}
+
+fn check_pieces(mut pieces: Vec<(String, f64)>) -> Checked<()> {
+    if pieces.iter().any(|(piece, _)| piece.chars().count() > PIECE) {
+        return Err(format!("a piece has more than {PIECE} characters"));
+    }
+    if pieces.iter().map(|(piece, _)| piece.len()).sum::<usize>() <= NODES {
+        return Ok(());
+    }
+    pieces.sort_unstable_by(|a, b| a.0.cmp(&b.0));
+    let (mut nodes, mut last) = (0, "");
+    for (piece, _) in &pieces {
+        nodes += piece.len() - piece.bytes().zip(last.bytes()).take_while(|(a, b)| a == b).count();
+        last = piece;
+    }
+    match nodes > NODES {
+        true => Err(format!("its pieces have more than {NODES} different beginnings")),
+        false => Ok(()),
+    }
+}
+
+/// The library may name a token by the other of two with one id.
+fn check_ids(ids: &FxHashMap<String, u32>) -> Checked<()> {
+    let long: Vec<u32> =
+        ids.iter().filter(|(token, _)| is_long_mark(token)).map(|(_, id)| *id).collect();
+    let of_long: FxHashSet<u32> = long.iter().copied().collect();
+    let all = ids.values().filter(|id| of_long.contains(id)).count();
+    match all > of_long.len() {
+        true => Err(format!("a token of more than {MARK} characters has the id of another one")),
+        false => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests;

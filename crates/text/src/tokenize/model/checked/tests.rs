@@ -1,0 +1,229 @@
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use tokenizers::normalizers::Precompiled;
+
+use super::super::{Encoder, TextPart, Tokenizer};
+
+/// A file of a byte-level BPE of single characters, with another value for a part.
+fn file(part: &str, value: Value) -> Value {
+    let mut ids: serde_json::Map<String, Value> =
+        (33..127_u8).map(|byte| (char::from(byte).to_string(), Value::from(byte))).collect();
+    ids.extend([("Ġ".to_owned(), 200.into()), ("Ċ".to_owned(), 201.into())]);
+    let mut file = json!({
+        "version": "1.0", "added_tokens": [], "pre_tokenizer": byte_level(),
+        "model": {"type": "BPE", "vocab": ids, "merges": []},
+    });
+    file[part] = value;
+    file
+}
+
+fn byte_level() -> Value {
+    json!({"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true, "use_regex": true})
+}
+
+fn replace(found: &str, content: &str) -> Value {
+    json!({"type": "Replace", "pattern": {"String": found}, "content": content})
+}
+
+fn replace_each(found: &str, content: &str) -> Value {
+    json!({"type": "Replace", "pattern": {"Regex": found}, "content": content})
+}
+
+fn in_turn(steps: Vec<Value>) -> Value {
+    json!({"type": "Sequence", "normalizers": steps})
+}
+
+fn cut_in_turn(steps: Vec<Value>) -> Value {
+    json!({"type": "Sequence", "pretokenizers": steps})
+}
+
+/// A table in which `a` becomes `text`, in Base64; `wrong` changes its bytes.
+fn table(text: &str, wrong: impl Fn(&mut Vec<u8>)) -> Value {
+    let mut units = vec![0_u32; 768];
+    units[0] = 256 << 10;
+    units[256 ^ 97] = 97 | 1 << 8 | (512 ^ 256 ^ 97) << 10;
+    units[512] = 1 << 31;
+    let mut bytes = (units.len() as u32 * 4).to_le_bytes().to_vec();
+    bytes.extend(units.iter().flat_map(|unit| unit.to_le_bytes()));
+    bytes.extend(text.bytes());
+    bytes.push(0);
+    let whole = serde_json::to_value(Precompiled::from(&bytes).unwrap()).unwrap();
+    wrong(&mut bytes);
+    match Precompiled::from(&bytes) {
+        Ok(table) => serde_json::to_value(table).unwrap(),
+        Err(_) => whole,
+    }
+}
+
+fn template(place: Value) -> Value {
+    let special = json!({"<s>": {"id": "<s>", "ids": [33], "tokens": ["!"]}});
+    let twice = json!({"Sequence": {"id": "A", "type_id": 0}});
+    let single = json!([place, twice]);
+    json!({"type": "TemplateProcessing", "single": single, "pair": [], "special_tokens": special})
+}
+
+fn model(field: &str, value: Value) -> Value {
+    let mut model = json!({
+        "type": "WordPiece", "unk_token": "!", "continuing_subword_prefix": "##",
+        "max_input_chars_per_word": 100, "vocab": {"!": 0, "x": 1},
+    });
+    model[field] = value;
+    model
+}
+
+fn pieces(pieces: impl Iterator<Item = String>) -> Value {
+    let pieces = pieces.map(|piece| json!([piece, -1.0]));
+    let vocab: Vec<Value> = std::iter::once(json!(["<u>", 0.0])).chain(pieces).collect();
+    json!({"type": "Unigram", "unk_id": 0, "vocab": vocab, "byte_fallback": false})
+}
+
+/// Opens a file as the program does, for counts and for training.
+fn opened(content: &str) -> Result<Tokenizer, String> {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("tokenizer.json");
+    std::fs::write(&path, content).unwrap();
+    let tokenizer = Tokenizer::open(&path).map_err(|e| e.to_string());
+    let encoder = Encoder::open(&path, &["<cc>"]).map_err(|e| e.to_string());
+    assert_eq!(tokenizer.as_ref().err(), encoder.as_ref().err());
+    let name = format!("{}: ", path.display());
+    tokenizer.map_err(|e| e.strip_prefix(&name).unwrap().to_owned())
+}
+
+#[test]
+fn parts_that_would_crash_or_grow_are_refused_by_name() {
+    let long = "a".repeat(100_000);
+    let beyond = |bytes: &mut Vec<u8>| bytes[4..8].copy_from_slice(&(768_u32 << 10).to_le_bytes());
+    let no_text = |bytes: &mut Vec<u8>| bytes[2052..2056].copy_from_slice(&[9, 0, 0, 128]);
+    let metaspace = json!({"type": "Metaspace", "replacement": "▁", "prepend_scheme": "always"});
+    let pad = json!({"SpecialToken": {"id": "zz", "type_id": 0}});
+    let again = json!({"Sequence": {"id": "A", "type_id": 0}});
+    let second = json!({"Sequence": {"id": "B", "type_id": 0}});
+    let text = |text: &str| json!({"type": "Precompiled", "precompiled_charsmap": text});
+    for (part, value, reason) in [
+        ("normalizer", text("/////w=="), "shorter than it says"),
+        ("normalizer", text("AAAA"), "shorter than it says"),
+        ("normalizer", text("AAAAAA=="), "is empty"),
+        ("normalizer", text("?"), "not Base64"),
+        ("normalizer", table("b", beyond), "leads out of itself"),
+        ("normalizer", table("b", no_text), "leads to no text"),
+        ("normalizer", table(&"b".repeat(65), |_| ()), "Precompiled makes texts more than 64"),
+        ("normalizer", table(&"b".repeat(300), |_| ()), "leads to no text"),
+        ("normalizer", replace("a", &long), "Replace makes texts more than 64 times as long"),
+        ("normalizer", in_turn(vec![replace("a", "aa"); 40]), "Replace makes texts more than 64"),
+        ("normalizer", in_turn(vec![replace("a", "\u{fdfa}"); 2]), "Replace makes texts more"),
+        ("normalizer", in_turn(vec![replace_each("(?=a)", "a"); 7]), "Replace makes texts more"),
+        ("normalizer", in_turn(vec![replace_each("x*", "a"); 7]), "Replace makes texts more"),
+        ("normalizer", in_turn(vec![replace("", "a"); 7]), "Replace makes texts more"),
+        ("normalizer", json!({"type": "Prepend", "prepend": long}), "Prepend makes texts more"),
+        ("normalizer", in_turn(vec![json!({"type": "NFC"}); 100]), "more than 100 steps"),
+        ("normalizer", in_turn(vec![json!({"type": "ByteLevel"}); 3]), "ByteLevel makes texts"),
+        ("normalizer", json!({"type": "Other", "content": "a"}), "Other is none of its types"),
+        ("normalizer", json!({"prepend": "a"}), "missing field `type`"),
+        ("normalizer", replace_each(&long, "a"), "pattern of more than 16384 bytes"),
+        ("normalizer", replace_each("(", "a"), "a pattern is not valid"),
+        ("normalizer", replace_each(".{0,600}.{0,600}(?=x)|.", "a"), "too many ways to match"),
+        ("pre_tokenizer", json!({"type": "FixedLength", "length": 0}), "FixedLength has length 0"),
+        ("pre_tokenizer", cut_in_turn(vec![metaspace; 7]), "Metaspace makes texts more than 64"),
+        ("pre_tokenizer", cut_in_turn(vec![byte_level(); 7]), "ByteLevel makes texts more than"),
+        (
+            "decoder",
+            json!({"type": "Sequence", "decoders": vec![replace("a", "aa"); 7]}),
+            "Replace",
+        ),
+        ("post_processor", template(pad), "it has no special token zz"),
+        ("post_processor", template(second), "one text has no second one"),
+        (
+            "post_processor",
+            json!({"type": "Sequence", "processors": vec![template(again); 11]}),
+            "more than 1024 tokens around a text",
+        ),
+        (
+            "added_tokens",
+            json!([{
+                "id": 300, "content": long, "single_word": false, "lstrip": false, "rstrip": false,
+                "normalized": false, "special": true,
+            }]),
+            "a token has more than 256 characters",
+        ),
+        ("model", model("unk_token", json!(long)), "its unk_token has more than 64 characters"),
+        ("model", model("continuing_subword_prefix", json!(long)), "its continuing_subword_prefix"),
+        ("model", model("max_input_chars_per_word", json!(1 << 30)), "max_input_chars_per_word"),
+        ("model", model("vocab", json!({"!": 0, "x": 1, "aa".repeat(40): 1})), "the id of another"),
+        ("model", pieces((1..3000).map(|n| "a".repeat(n))), "a piece has more than 256 characters"),
+        (
+            "model",
+            pieces((0..20_000).map(|n| format!("{n}{}", "a".repeat(240)))),
+            "its pieces have more than 4194304 different beginnings",
+        ),
+    ] {
+        let shown = value.to_string().chars().take(80).collect::<String>();
+        let error = opened(&file(part, value).to_string()).unwrap_err();
+        let wanted = format!("its {part} cannot be used: ");
+        assert!(error.starts_with(&wanted) && error.contains(reason), "{shown}: {error}");
+    }
+}
+
+/// 80 characters `a`, a blank and three of one byte each.
+const TEXT: &str = concat!(
+    "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
+    "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa = 1"
+);
+
+#[test]
+fn parts_that_real_tokenizers_have_are_taken() {
+    let cls = json!({"SpecialToken": {"id": "<s>", "type_id": 0}});
+    let metaspace = json!({"type": "Metaspace", "replacement": "▁", "prepend_scheme": "always"});
+    let like_albert = vec![
+        replace("``", "\""),
+        json!({"type": "NFKD"}),
+        json!({"type": "StripAccents"}),
+        json!({"type": "Lowercase"}),
+        table("b", |_| ()),
+        replace_each(" {2,}", "▁"),
+    ];
+    let like_llama = vec![json!({"type": "Prepend", "prepend": "▁"}), replace(" ", "▁")];
+    let split = json!({
+        "type": "Split", "pattern": {"Regex": "(\\d{3})+(?!\\d)|\\s+(?!\\S)|\\s+"}, "behavior": "Isolated",
+        "invert": false,
+    });
+    for (part, value, count, around) in [
+        ("normalizer", Value::Null, 84, 0),
+        ("normalizer", table("bb", |_| ()), 164, 0),
+        ("normalizer", in_turn(like_albert), 84, 0),
+        // What is put before the text, and each blank, has no token.
+        ("normalizer", in_turn(like_llama), 82, 0),
+        ("pre_tokenizer", cut_in_turn(vec![split, byte_level()]), 84, 0),
+        ("pre_tokenizer", metaspace, 82, 0),
+        ("post_processor", template(cls), 84, 1),
+        ("model", pieces((1..257).map(|n| "a".repeat(n))), 3, 0),
+    ] {
+        let shown = value.to_string().chars().take(80).collect::<String>();
+        let tokenizer = opened(&file(part, value).to_string()).expect(&shown);
+        assert_eq!((tokenizer.count(TEXT), tokenizer.around()), (count, around), "{shown}");
+    }
+}
+
+/// What a file asks for beside tokens is left out before it is read.
+#[test]
+fn padding_and_truncation_are_never_read() {
+    let padding = json!({
+        "strategy": {"Fixed": 1_000_000_000}, "direction": "Right", "pad_to_multiple_of": null,
+        "pad_id": 0, "pad_type_id": 0, "pad_token": "a",
+    });
+    for (part, value) in [("padding", padding), ("truncation", json!({"max_length": 0}))] {
+        let tokenizer = opened(&file(part, value).to_string()).unwrap();
+        assert_eq!((tokenizer.count(TEXT), tokenizer.around()), (84, 0), "{part}");
+    }
+}
+
+/// The longest pieces that are taken are looked for at each character.
+#[test]
+fn long_pieces_take_time_in_proportion_to_the_text() {
+    let mut content = file("model", pieces((1..257).map(|n| "a".repeat(n))));
+    content["pre_tokenizer"] = Value::Null;
+    let tokenizer = opened(&content.to_string()).unwrap();
+    let start = Instant::now();
+    assert_eq!(tokenizer.count_parts(&[TextPart::Plain(&"a".repeat(20_000))]), 79);
+    assert!(start.elapsed() < Duration::from_secs(20));
+}
