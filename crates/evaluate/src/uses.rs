@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use repoformer_core::repository::corpus::Repository;
 use repoformer_core::repository::definitions::{
-    Definitions, KnownNames, Names, RepositoryNames, SourcePaths,
+    Definition, Definitions, Found, KnownNames, Names, RepositoryNames, SourcePaths,
 };
 use repoformer_core::task::Task;
 use repoformer_text::language::syntax::Syntax;
@@ -136,9 +136,11 @@ impl UsedDefinitions<'_> {
         let lines = lines.iter().skip(rows.start).take(rows.len());
         let chains = lines.flat_map(|line| chains(line, self.language));
         let found = chains.flat_map(|chain| {
-            (1..=chain.len()).flat_map(|length| look_up(&chain[..length])).collect::<Vec<_>>()
+            (1..=chain.len()).map(|length| (look_up(&chain[..length]), ())).collect::<Vec<_>>()
         });
-        found.map(|one| (one.file as usize, one.rows.start as usize)).collect()
+        let place = |one: &Definition| (one.file as usize, one.rows.start as usize);
+        let found = Found::distinct(found, |(), ()| ());
+        found.flat_map(|(found, ())| found.iter().map(place).collect::<Vec<_>>()).collect()
     }
 }
 

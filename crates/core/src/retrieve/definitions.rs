@@ -22,7 +22,7 @@ use repoformer_text::language::{BlockMarks, Grammar, Language, chains, identifie
 use repoformer_text::lines::{Lines, strip};
 
 use crate::repository::definitions::{
-    Definition, Definitions, LookUp, Names, RepositoryNames, Rows, SourcePaths,
+    Definition, Definitions, Found, LookUp, Names, RepositoryNames, Rows, SourcePaths,
 };
 use crate::repository::fragment::{Cut, FragmentFile, RepoFragments};
 use crate::repository::{parallel, unparsed};
@@ -133,10 +133,14 @@ impl DefinitionIndex<'_> {
     /// Returns the fragments that show definitions of what is mentioned near a task's hole, by number.
     pub fn search(&self, query: &Query, task: &Task) -> Vec<Defining> {
         let weights = self.looked_up(task, |own, look_up| {
+            let mentions = mentions(query, own).into_iter();
+            let found = mentions.map(|(chain, weight)| (look_up(&chain), weight));
             let mut weights: FxHashMap<Definition, f64> = FxHashMap::default();
-            for (chain, weight) in mentions(query, own) {
-                for definition in look_up(&chain) {
-                    let known = weights.entry(definition).or_default();
+            for (found, weight) in
+                Found::distinct(found, |known, weight| *known = known.max(weight))
+            {
+                for definition in found.iter() {
+                    let known = weights.entry(*definition).or_default();
                     *known = known.max(weight);
                 }
             }
@@ -154,7 +158,7 @@ impl DefinitionIndex<'_> {
     /// Other files that a file calls, by number, with the number of calls.
     pub(super) fn called_files(&self, file: usize) -> Vec<(u32, u32)> {
         let calls = self.definitions.calls(file).into_iter();
-        counted(calls.flat_map(|(_, definitions)| definitions))
+        counted(calls.map(|(_, definitions)| definitions))
     }
 
     /// Other files that define what is named in a task's file without its target, by number, with how often that is. Lines
@@ -163,7 +167,7 @@ impl DefinitionIndex<'_> {
         let is_behind = query.lines().count() > query.hole as usize;
         let named = self.looked_up(task, |own, look_up| {
             let language = self.fragments.language;
-            let mut known: FxHashMap<Vec<&str>, Vec<Definition>> = FxHashMap::default();
+            let mut known: FxHashMap<Vec<&str>, Found> = FxHashMap::default();
             let mut found = Vec::new();
             let end = if is_behind { own.lines.count() } else { own.row };
             let lines = own.lines.iter().take(end);
@@ -172,7 +176,7 @@ impl DefinitionIndex<'_> {
                     let parts = (1..=chain.len()).rev().map(|length| look_up(&chain[..length]));
                     parts.into_iter().find(|found| !found.is_empty()).unwrap_or_default()
                 });
-                found.extend(definitions.iter().copied());
+                found.push(definitions.clone());
             }
             counted(found.into_iter())
         });
@@ -269,10 +273,12 @@ fn parse<'l>(file: &FragmentFile, lines: &'l Lines, language: Language) -> Optio
 }
 
 /// The files of definitions, by number, each with how often it is among them.
-fn counted(definitions: impl Iterator<Item = Definition>) -> Vec<(u32, u32)> {
+fn counted(found: impl Iterator<Item = Found>) -> Vec<(u32, u32)> {
     let mut counts: BTreeMap<u32, u32> = BTreeMap::new();
-    for definition in definitions {
-        *counts.entry(definition.file).or_default() += 1;
+    for (found, times) in Found::distinct(found.map(|found| (found, 1)), |all, one| *all += one) {
+        for definition in found.iter() {
+            *counts.entry(definition.file).or_default() += times;
+        }
     }
     counts.into_iter().collect()
 }

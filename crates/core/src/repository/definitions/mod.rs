@@ -3,11 +3,13 @@
 //! [`Names`] are what one file defines, imports and calls, read off its tree; [`Definitions`] looks names up through all files.
 //! Python's names go by imports (`modules`), those of the other languages by declared types (`typed`).
 
+mod found;
 mod known;
 mod modules;
 mod rows;
 mod typed;
 
+pub use found::Found;
 pub use known::KnownNames;
 pub use rows::{Definition, Rows, SourcePaths};
 
@@ -103,7 +105,7 @@ impl RepositoryNames {
 }
 
 /// A function that gives the definitions of a chain of names.
-pub(crate) type LookUp<'n> = dyn Fn(&[&str]) -> Vec<Definition> + 'n;
+pub(crate) type LookUp<'n> = dyn Fn(&[&str]) -> Found + 'n;
 
 /// A repository, ready for look-ups.
 pub struct Definitions<'a>(Rules<'a>);
@@ -135,7 +137,7 @@ impl<'a> Definitions<'a> {
     }
 
     /// Calls of one file that other files define, ordered by their first row, each with its definitions.
-    pub(crate) fn calls(&self, file: usize) -> Vec<(Rows, Vec<Definition>)> {
+    pub(crate) fn calls(&self, file: usize) -> Vec<(Rows, Found)> {
         match &self.0 {
             Rules::Imports(imports) => imports.calls(file),
             Rules::Types(types) => types.calls(file),
@@ -150,7 +152,7 @@ impl<'a> Definitions<'a> {
                 Box::new(move |chain| imports.named(file, names, chain).into_iter().collect())
             }
             (Rules::Types(types), Names::Unit(unit)) => Box::new(types.within(file, unit, row)),
-            _ => Box::new(|_| Vec::new()),
+            _ => Box::new(|_| Found::default()),
         }
     }
 }

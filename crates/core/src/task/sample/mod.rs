@@ -40,7 +40,7 @@ use repoformer_text::language::syntax::Syntax;
 use repoformer_text::lines::strip;
 
 use crate::repository::corpus::{Repository, SourceFile};
-use crate::repository::definitions::Definition;
+use crate::repository::definitions::{Definition, Found};
 use crate::repository::parallel;
 use crate::task::{TargetDefinition, Task};
 pub use commits::{CommitTask, Drawn, sample_commits};
@@ -131,21 +131,32 @@ impl Task {
     }
 }
 
-/// Notes the definitions of what a task's target calls.
+/// Notes the definitions of what a task's target calls, each once.
 fn set_definitions(
     task: &mut Task,
-    called: &[Definition],
+    called: &[Found],
     repository: &Repository,
     sources: &[Option<Source>],
 ) {
+    let mut called: Vec<Definition> =
+        called.iter().flat_map(|found| found.iter().copied()).collect();
+    called.sort_unstable();
+    called.dedup();
+    // Definitions of a file are ordered by line, so that its lines are counted once.
+    let (mut counted, mut code_line) = ((0, 0), 0);
     task.set_definitions(called.iter().filter_map(|definition| {
         let (file, line) = (definition.file as usize, definition.rows.start as usize);
         let lines = &sources[file].as_ref()?.lines;
+        if counted.0 != file {
+            (counted, code_line) = ((file, 0), 0);
+        }
         let is_code = |row: &usize| !strip(lines.line(*row)).is_empty();
+        code_line += (counted.1..line).filter(is_code).count();
+        counted.1 = line;
         Some(TargetDefinition {
             path: repository.files[file].path.clone(),
             line,
-            code_line: (0..line).filter(is_code).count(),
+            code_line,
             text: lines.line(line).to_owned(),
         })
     }));

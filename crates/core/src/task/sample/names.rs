@@ -10,7 +10,7 @@ use rustc_hash::FxHashSet;
 use serde_json::{Value, json};
 
 use crate::repository::corpus::Repository;
-use crate::repository::definitions::{Definitions, KnownNames, Names};
+use crate::repository::definitions::{Definitions, Found, KnownNames, Names};
 use crate::task::Task;
 
 /// Nearest place that has a name, from near to far.
@@ -114,9 +114,8 @@ fn imported_files(
     let look_up = definitions.within(own, &own_names, row as u32);
     let chains: FxHashSet<Vec<&str>> =
         lines.iter().flat_map(|line| chains(line, language)).collect();
-    let parts = |chain: &Vec<&str>| {
-        (1..=chain.len()).flat_map(|length| look_up(&chain[..length])).collect::<Vec<_>>()
-    };
-    let found = chains.iter().flat_map(parts).map(|definition| definition.file as usize);
-    found.filter(|found| *found != own).collect()
+    let parts = chains.iter().flat_map(|chain| (1..=chain.len()).map(|length| &chain[..length]));
+    let found = Found::distinct(parts.map(|chain| (look_up(chain), ())), |(), ()| ());
+    let files = found.flat_map(|(found, ())| found.files());
+    files.filter(|found| *found != own).collect()
 }

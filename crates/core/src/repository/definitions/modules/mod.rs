@@ -11,6 +11,7 @@ pub(crate) use names::ModuleNames;
 use repoformer_text::language::LanguageSpec;
 use resolve::Modules;
 
+use super::found::Found;
 use super::rows::{Definition, Kind, Rows, SourcePaths};
 
 /// The files of a repository, ready for look-ups.
@@ -30,16 +31,18 @@ impl<'a> Imports<'a> {
     }
 
     /// Calls of one file, with the definitions in other files.
-    pub(super) fn calls(&self, file: usize) -> Vec<(Rows, Vec<Definition>)> {
+    pub(super) fn calls(&self, file: usize) -> Vec<(Rows, Found)> {
         let names = &self.names[file];
         let definition = |callee: &String| {
             let chain: Vec<&str> = callee.split('.').collect();
             let found = self.modules.in_another_file(file, names, &chain);
-            found.filter(|found| found.kind != Kind::Value)
+            let found = found.filter(|found| found.kind != Kind::Value);
+            found.into_iter().collect()
         };
-        let definitions: Vec<_> = names.callees.iter().map(definition).collect();
+        let definitions: Vec<Found> = names.callees.iter().map(definition).collect();
         let calls = names.calls.iter();
-        calls.filter_map(|call| Some((call.rows, vec![definitions[call.callee]?]))).collect()
+        let calls = calls.map(|call| (call.rows, definitions[call.callee].clone()));
+        calls.filter(|(_, found)| !found.is_empty()).collect()
     }
 
     /// Classes of one file, with their methods.

@@ -50,6 +50,11 @@ impl Unit {
         });
         let types = reader.unit.types.iter();
         reader.unit.methods = types.flat_map(|t| t.methods.keys().cloned()).collect();
+        for (number, outer) in reader.unit.types.iter().enumerate() {
+            if outer.outer.is_none() && !reader.unit.outer_types.contains_key(&outer.name) {
+                reader.unit.outer_types.insert(outer.name.clone(), number);
+            }
+        }
         reader.unit
     }
 }

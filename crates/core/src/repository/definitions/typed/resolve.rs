@@ -7,14 +7,16 @@ use rustc_hash::FxHashMap;
 
 use super::exports::{Export, Modules};
 use super::folders::Folders;
+use super::sets::TypeSet;
 use super::unit::{Callee, Declared, Import, Imports, Receiver, Type, Unit};
+use crate::repository::definitions::found::Found;
 use crate::repository::definitions::rows::{Definition, Kind, SourcePaths};
 
 /// How many types one method is looked for in: they extend each other in circles where code is broken.
 const MOST_TYPES: usize = 64;
 
 /// A type of the repository.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct TypeId {
     pub(super) file: usize,
     /// Its number in the file.
@@ -27,18 +29,28 @@ pub(super) struct Program<'a> {
     pub(super) rules: &'a TypeRules,
     spec: &'static LanguageSpec,
     units: &'a [Arc<Unit>],
-    /// Number of a file, and what is looked at in its place.
-    own: Option<(usize, &'a Unit)>,
+    own: Option<Own<'a>>,
     pub(super) modules: Arc<Modules<'a>>,
     pub(super) folders: Arc<Folders<'a>>,
     pub(super) maps: Arc<Maps<'a>>,
 }
 
+/// A unit that stands in place of a file.
+#[derive(Clone)]
+struct Own<'a> {
+    file: usize,
+    unit: &'a Unit,
+    /// Types of the paths of which the unit or the file has any.
+    types: Arc<FxHashMap<TypePath<'a>, Option<Arc<TypeSet<'a>>>>>,
+}
+
+/// `org.example.Outer.Inner`, and the file that alone knows of its types in TypeScript.
+type TypePath<'a> = (Option<usize>, &'a str);
+
 /// Types, methods and imports of a repository by their names.
 #[derive(Default)]
 pub(super) struct Maps<'a> {
-    /// `org.example.Outer.Inner` → the types of that name.
-    by_path: FxHashMap<&'a str, Vec<TypeId>>,
+    by_path: FxHashMap<TypePath<'a>, Arc<TypeSet<'a>>>,
     /// C#'s `global using`s of all files.
     pub(super) global_imports: Imports,
     /// Method → its definition in the one file with a type that has any; none where there are several files.
@@ -58,14 +70,21 @@ pub(super) struct Place {
 }
 
 /// Knowledge about an object.
-enum Object {
+enum Object<'a> {
     /// It is of these types; none where the repository does not define its type.
-    Of(Vec<TypeId>),
+    Of(Vec<Arc<TypeSet<'a>>>),
     /// TypeScript's `import * as m`.
     Module(usize),
     /// A package that is this folder.
     Folder(String),
     Unknown,
+}
+
+impl<'a> Object<'a> {
+    /// It is of the types of one path.
+    fn of(types: Option<Arc<TypeSet<'a>>>) -> Self {
+        Self::Of(types.into_iter().collect())
+    }
 }
 
 impl<'a> Program<'a> {
@@ -81,9 +100,11 @@ impl<'a> Program<'a> {
             let imports = units.iter().flat_map(|unit| unit.imports.iter());
             maps.global_imports = imports.filter(|import| import.is_passed_on).cloned().collect();
         }
+        let mut by_path: FxHashMap<_, Vec<_>> = FxHashMap::default();
         for (file, unit) in units.iter().enumerate() {
             for (number, declared) in unit.types.iter().enumerate() {
-                maps.by_path.entry(&declared.path).or_default().push(TypeId { file, number });
+                let path = type_path(rules, file, &declared.path);
+                by_path.entry(path).or_default().push((TypeId { file, number }, declared));
                 for (name, rows) in &declared.methods {
                     let here = Definition::new(file, *rows, Kind::Function);
                     enter(&mut maps.methods, name, here);
@@ -93,20 +114,40 @@ impl<'a> Program<'a> {
                 }
             }
         }
+        let sets = by_path.into_iter();
+        maps.by_path =
+            sets.filter_map(|(path, types)| Some((path, TypeSet::new(types)?))).collect();
         Self {
             rules,
             spec: language.spec(),
             units,
             own: None,
             modules: Arc::new(Modules::new(files, rules, units)),
-            folders: Arc::new(Folders::new(files, units)),
+            folders: Arc::new(Folders::new(files, rules, units)),
             maps: Arc::new(maps),
         }
     }
 
     /// This program with a unit in place of a file; places in the unit have the file number [`Self::own_file`].
     pub(super) fn with(&self, file: usize, unit: &'a Unit) -> Self {
-        Self { own: Some((file, unit)), ..self.clone() }
+        let own_file = self.own_file();
+        let mut types: FxHashMap<_, Vec<_>> = FxHashMap::default();
+        let others = |path: &TypePath<'_>| {
+            let known = self.maps.by_path.get(path).map_or(&[][..], |known| known.types());
+            known.iter().copied().filter(|(id, _)| id.file != file).collect()
+        };
+        for declared in self.units.get(file).into_iter().flat_map(|replaced| &replaced.types) {
+            let path = type_path(self.rules, file, &declared.path);
+            types.entry(path).or_insert_with_key(others);
+        }
+        for (number, declared) in unit.types.iter().enumerate() {
+            let path = type_path(self.rules, own_file, &declared.path);
+            let id = TypeId { file: own_file, number };
+            types.entry(path).or_insert_with_key(others).push((id, declared));
+        }
+        let types = types.into_iter().map(|(path, types)| (path, TypeSet::new(types)));
+        let own = Own { file, unit, types: Arc::new(types.collect()) };
+        Self { own: Some(own), ..self.clone() }
     }
 
     /// Number of the file that stands in place of another.
@@ -115,25 +156,26 @@ impl<'a> Program<'a> {
     }
 
     pub(super) fn unit(&self, file: usize) -> &'a Unit {
-        match (self.units.get(file).map(Arc::as_ref), self.own) {
-            (Some(unit), _) | (None, Some((_, unit))) => unit,
+        match (self.units.get(file).map(Arc::as_ref), &self.own) {
+            (Some(unit), _) => unit,
+            (None, Some(own)) => own.unit,
             (None, None) => unreachable!("a file of the repository"),
         }
     }
 
     /// Number of a file in the repository.
     fn original(&self, file: usize) -> usize {
-        self.own.filter(|_| file == self.own_file()).map_or(file, |(original, _)| original)
+        let own = self.own.as_ref().filter(|_| file == self.own_file());
+        own.map_or(file, |own| own.file)
     }
 
-    /// The types of this path.
-    pub(super) fn with_path(&self, path: &str) -> Vec<TypeId> {
-        let known = self.maps.by_path.get(path).map_or(&[][..], Vec::as_slice);
-        let Some((replaced, unit)) = self.own else { return known.to_vec() };
-        let file = self.own_file();
-        let types = unit.types.iter().enumerate();
-        let own = types.filter(|(_, t)| t.path == path).map(|(number, _)| TypeId { file, number });
-        known.iter().copied().filter(|id| id.file != replaced).chain(own).collect()
+    /// The types of this path that a file knows of.
+    pub(super) fn with_path(&self, file: usize, path: &str) -> Option<Arc<TypeSet<'a>>> {
+        let path = type_path(self.rules, file, path);
+        match self.own.as_ref().and_then(|own| own.types.get(&path)) {
+            Some(types) => types.clone(),
+            None => self.maps.by_path.get(&path).cloned(),
+        }
     }
 
     /// Target of a name that a TypeScript file imports.
@@ -142,16 +184,19 @@ impl<'a> Program<'a> {
     }
 
     /// Definitions of what is called, if they are in other files of the repository and not in its own.
-    pub(super) fn called(&self, place: Place, callee: &Callee) -> Vec<Definition> {
+    pub(super) fn called(&self, place: Place, callee: &Callee) -> Found {
         let found = match callee {
-            Callee::New(name) => self.heads(&self.types_named(place, name)),
+            Callee::New(name) => {
+                let types = self.types_named(place, name);
+                types.map(|types| types.heads()).unwrap_or_default()
+            }
             Callee::Bare(name) => self.bare(place, name),
             Callee::Member(receiver, name) => match self.object(place, receiver) {
                 Object::Of(types) => {
                     self.method(&types, name).unwrap_or_else(|| self.extension(name))
                 }
                 Object::Module(module) => self.callable(self.modules.exported(module, name)),
-                Object::Folder(folder) => self.in_folder(&folder, name),
+                Object::Folder(folder) => self.folders.called(&folder, name),
                 Object::Unknown => return self.method_of_another_file(place.file, name),
             },
         };
@@ -160,12 +205,10 @@ impl<'a> Program<'a> {
 
     /// Definitions of what a chain of names means, if they are in other files of the repository and not in its own: types,
     /// functions, methods, and variables outside them.
-    pub(super) fn named(&self, place: Place, chain: &[&str]) -> Vec<Definition> {
-        let Some((name, receiver)) = chain.split_last() else { return Vec::new() };
-        let types = self.types_named(place, &chain.join("."));
-        if !types.is_empty() {
-            let types = self.heads(&types);
-            return self.of_others(place.file, types);
+    pub(super) fn named(&self, place: Place, chain: &[&str]) -> Found {
+        let Some((name, receiver)) = chain.split_last() else { return Found::default() };
+        if let Some(types) = self.types_named(place, &chain.join(".")) {
+            return self.of_others(place.file, types.heads());
         }
         let name = (*name).to_owned();
         let callee = match receiver {
@@ -198,16 +241,9 @@ impl<'a> Program<'a> {
     }
 
     /// These definitions, unless one is in the file itself.
-    fn of_others(&self, file: usize, found: Vec<Definition>) -> Vec<Definition> {
-        let own = self.original(file);
-        let is_own = |found: &Definition| [own, file].contains(&(found.file as usize));
-        if found.iter().any(is_own) { Vec::new() } else { found }
-    }
-
-    /// Definitions of types.
-    fn heads(&self, types: &[TypeId]) -> Vec<Definition> {
-        let head = |id: &TypeId| Definition::new(id.file, self.type_of(*id).rows, Kind::Type);
-        types.iter().map(head).collect()
+    fn of_others(&self, file: usize, found: Found) -> Found {
+        let is_own = found.is_in(file) || found.is_in(self.original(file));
+        if is_own { Found::default() } else { found }
     }
 
     fn exported_value(&self, export: Option<Export>) -> Option<Definition> {
@@ -216,7 +252,7 @@ impl<'a> Program<'a> {
         Some(Definition::new(file, *rows, Kind::Value))
     }
 
-    fn method_of_another_file(&self, file: usize, name: &str) -> Vec<Definition> {
+    fn method_of_another_file(&self, file: usize, name: &str) -> Found {
         let home = self.maps.methods.get(name).copied().flatten();
         let home = home.filter(|home| {
             home.file as usize != self.original(file)
@@ -227,25 +263,26 @@ impl<'a> Program<'a> {
     }
 
     /// Definitions of `m` of `m()`.
-    fn bare(&self, place: Place, name: &str) -> Vec<Definition> {
+    fn bare(&self, place: Place, name: &str) -> Found {
         let unit = self.unit(place.file);
         let is_own = match self.rules.visibility {
             NameVisibility::FullNames(_) => unit.defines(name),
             _ => unit.functions.contains_key(name),
         };
         if is_own || unit.outwards(place.scope).any(|scope| scope.variables.contains_key(name)) {
-            return Vec::new();
+            return Found::default();
         }
         match self.rules.visibility {
             NameVisibility::FullNames(_) => {}
             NameVisibility::Exports => return self.callable(self.brought_in(place.file, name)),
             NameVisibility::Folders => {
                 let folder = unit.namespaces.first();
-                return folder.map_or(Vec::new(), |folder| self.in_folder(folder, name));
+                return folder.map_or(Found::default(), |folder| self.folders.called(folder, name));
             }
         }
         let mut around = unit.types_around(place.scope);
-        let inherited = around.find_map(|t| self.method(&self.parts(place.file, t), name));
+        let of_types = |types: Option<_>| self.method(types.as_slice(), name);
+        let inherited = around.find_map(|number| of_types(self.parts(place.file, number)));
         let brought_in = || {
             let all = [&unit.imports, &self.maps.global_imports];
             let members = all.into_iter().flat_map(|imports| {
@@ -253,78 +290,70 @@ impl<'a> Program<'a> {
                 imports.named(name).filter(is_of_name).chain(imports.stars())
             });
             let mut members = members.filter(|import| import.is_static);
-            members.find_map(|import| self.method(&self.with_path(&import.from), name))
+            members.find_map(|import| of_types(self.with_path(place.file, &import.from)))
         };
         inherited.or_else(brought_in).unwrap_or_default()
     }
 
     /// Definition of what a TypeScript file exports, if it can be called.
-    fn callable(&self, export: Option<Export>) -> Vec<Definition> {
-        let Some(Export::Declared { file, name }) = export else { return Vec::new() };
+    fn callable(&self, export: Option<Export>) -> Found {
+        let Some(Export::Declared { file, name }) = export else { return Found::default() };
         let unit = self.unit(file);
         let of_type = || Some((unit.outer_type(&name)?.rows, Kind::Type));
         let found = unit.called(&name).or_else(of_type);
         found.map(|(rows, kind)| Definition::new(file, rows, kind)).into_iter().collect()
     }
 
-    /// Definitions of a function in the files of a folder.
-    fn in_folder(&self, folder: &str, name: &str) -> Vec<Definition> {
-        let files = self.folders.files(folder).iter().copied();
-        let found = files.filter_map(|file| {
-            let (rows, kind) = self.unit(file).called(name)?;
-            Some(Definition::new(file, rows, kind))
-        });
-        found.collect()
-    }
-
     /// The object that a folder's files declare outside functions.
-    fn variable_of_folder(&self, folder: &str, name: &str) -> Option<Object> {
-        self.folders.files(folder).iter().find_map(|&file| {
-            let declared = self.unit(file).variable(name)?;
-            Some(self.of_declared(Place { file, scope: 0 }, declared))
-        })
+    fn variable_of_folder(&self, folder: &str, name: &str) -> Option<Object<'a>> {
+        let file = self.folders.with_variable(folder, name)?;
+        let declared = self.unit(file).variable(name)?;
+        Some(self.of_declared(Place { file, scope: 0 }, declared))
     }
 
     /// Definitions of a method in some types, or else in those that they extend.
-    fn method(&self, types: &[TypeId], name: &str) -> Option<Vec<Definition>> {
+    fn method(&self, types: &[Arc<TypeSet<'a>>], name: &str) -> Option<Found> {
         self.upwards(types, |level| {
-            let defining = level.iter().filter_map(|id| {
-                let rows = self.type_of(*id).methods.get(name)?;
-                Some(Definition::new(id.file, *rows, Kind::Function))
-            });
-            let found: Vec<Definition> = defining.collect();
+            let found = Found::joined(level.iter().map(|types| types.methods(name)));
             (!found.is_empty()).then_some(found)
         })
     }
 
     /// The object in a field of some types, or of those that they extend.
-    fn field(&self, types: &[TypeId], name: &str) -> Option<Object> {
+    fn field(&self, types: &[Arc<TypeSet<'a>>], name: &str) -> Option<Object<'a>> {
         self.upwards(types, |level| {
-            level.iter().find_map(|&id| {
-                let found = self.type_of(id);
-                let declared = found.fields.get(name)?;
-                Some(self.of_declared(Place { file: id.file, scope: found.inside }, declared))
-            })
+            let id = level.iter().find_map(|types| types.with_field(name))?;
+            let found = self.type_of(id);
+            let declared = found.fields.get(name)?;
+            Some(self.of_declared(Place { file: id.file, scope: found.inside }, declared))
         })
     }
 
     /// The first thing that is found in some types, or else in those that they extend, and so on.
-    fn upwards<T>(&self, types: &[TypeId], find: impl Fn(&[TypeId]) -> Option<T>) -> Option<T> {
+    fn upwards<T>(
+        &self,
+        types: &[Arc<TypeSet<'a>>],
+        find: impl Fn(&[Arc<TypeSet<'a>>]) -> Option<T>,
+    ) -> Option<T> {
         let (mut level, mut visited) = (types.to_vec(), Vec::new());
-        while !level.is_empty() && visited.len() < MOST_TYPES {
+        while !level.is_empty() {
             if let Some(found) = find(&level) {
                 return Some(found);
             }
-            visited.extend_from_slice(&level);
-            level = self.supers(&level);
-            level.retain(|id| !visited.contains(id));
+            let count: usize = level.iter().map(|types| types.len()).sum();
+            if visited.len() + count >= MOST_TYPES {
+                break;
+            }
+            visited.extend(level.iter().flat_map(|types| types.types()).map(|(id, _)| *id));
+            let supers = self.supers(&level);
+            level = supers.iter().filter_map(|types| types.without(&visited)).collect();
         }
         None
     }
 
     /// Definition of an extension method that C# calls on an object whose type has no such method: any that the platform
     /// has by this name comes first.
-    fn extension(&self, name: &str) -> Vec<Definition> {
+    fn extension(&self, name: &str) -> Found {
         let home = self.maps.extensions.get(name).copied().flatten();
         home.filter(|_| !self.spec.is_common_method(name)).into_iter().collect()
     }
@@ -334,22 +363,22 @@ impl<'a> Program<'a> {
     }
 
     /// Types that these extend and implement, as far as the repository has them.
-    fn supers(&self, types: &[TypeId]) -> Vec<TypeId> {
-        let of_one = |&id: &TypeId| {
-            let found = self.type_of(id);
+    fn supers(&self, types: &[Arc<TypeSet<'a>>]) -> Vec<Arc<TypeSet<'a>>> {
+        let of_one = |(id, found): (TypeId, &'a Type)| {
             // Their names are looked up where the type stands, not within it.
             let scope = self.unit(id.file).scopes[found.inside].parent.unwrap_or(0);
             let named = move |name: &String| self.types_named(Place { file: id.file, scope }, name);
-            found.supers.iter().flat_map(named).filter(move |found| *found != id)
+            let others = move |found: Arc<TypeSet<'a>>| found.without(&[id]);
+            found.supers.iter().filter_map(named).filter_map(others)
         };
-        types.iter().flat_map(of_one).collect()
+        types.iter().flat_map(|types| types.heirs()).take(MOST_TYPES).flat_map(of_one).collect()
     }
 
     /// Knowledge about the object that a method is called on.
-    fn object(&self, place: Place, receiver: &Receiver) -> Object {
+    fn object(&self, place: Place, receiver: &Receiver) -> Object<'a> {
         let chain = match receiver {
             Receiver::Unknown => return Object::Unknown,
-            Receiver::Typed(name) => return Object::Of(self.types_named(place, name)),
+            Receiver::Typed(name) => return Object::of(self.types_named(place, name)),
             Receiver::Chain(chain) => chain,
         };
         let around = || {
@@ -357,8 +386,8 @@ impl<'a> Program<'a> {
             Some(self.parts(place.file, number))
         };
         let root = match chain[0].as_str() {
-            "this" => around().map(Object::Of),
-            "super" => around().map(|parts| Object::Of(self.supers(&parts))),
+            "this" => around().map(Object::of),
+            "super" => around().map(|types| Object::Of(self.supers(types.as_slice()))),
             name => self.variable(place, name),
         };
         match root {
@@ -367,27 +396,27 @@ impl<'a> Program<'a> {
         }
     }
 
-    fn of_declared(&self, place: Place, declared: &Declared) -> Object {
+    fn of_declared(&self, place: Place, declared: &Declared) -> Object<'a> {
         match declared {
-            Declared::Type(name) => Object::Of(self.types_named(place, name)),
+            Declared::Type(name) => Object::of(self.types_named(place, name)),
             Declared::Unknown => Object::Unknown,
         }
     }
 
     /// The object that a variable or a field of a type around holds; `None` where there is none of this name.
-    fn variable(&self, place: Place, name: &str) -> Option<Object> {
+    fn variable(&self, place: Place, name: &str) -> Option<Object<'a>> {
         self.unit(place.file).outwards(place.scope).find_map(|outer| {
             if let Some(declared) = outer.variables.get(name) {
                 return Some(self.of_declared(place, declared));
             }
             // TypeScript's fields are reached through `this` alone.
             let number = outer.of_type.filter(|_| !self.rules.fields_need_this)?;
-            self.field(&self.parts(place.file, number), name)
+            self.field(self.parts(place.file, number).as_slice(), name)
         })
     }
 
     /// The object at the end of a chain of fields.
-    fn fields(&self, mut object: Object, chain: &[String]) -> Object {
+    fn fields(&self, mut object: Object<'a>, chain: &[String]) -> Object<'a> {
         for name in chain {
             let field = match object {
                 Object::Of(types) if !types.is_empty() => self.field(&types, name),
@@ -403,11 +432,10 @@ impl<'a> Program<'a> {
     }
 
     /// A chain that begins with no variable: a type with static members, or a module.
-    fn type_or_module(&self, place: Place, chain: &[String]) -> Object {
+    fn type_or_module(&self, place: Place, chain: &[String]) -> Object<'a> {
         for length in (1..=chain.len()).rev() {
-            let types = self.types_named(place, &chain[..length].join("."));
-            if !types.is_empty() {
-                return self.fields(Object::Of(types), &chain[length..]);
+            if let Some(types) = self.types_named(place, &chain[..length].join(".")) {
+                return self.fields(Object::Of(vec![types]), &chain[length..]);
             }
         }
         match self.rules.visibility {
@@ -424,7 +452,7 @@ impl<'a> Program<'a> {
     }
 
     /// A chain that begins with an imported package, or with a variable of another file of its own.
-    fn in_package(&self, unit: &Unit, chain: &[String]) -> Object {
+    fn in_package(&self, unit: &Unit, chain: &[String]) -> Object<'a> {
         let mut imports = unit.imports.named(&chain[0]);
         let root = match imports.find(|import| import.local == chain[0]) {
             Some(import) => {
@@ -442,7 +470,7 @@ impl<'a> Program<'a> {
         root.map_or(Object::Unknown, |root| self.fields(root, &chain[1..]))
     }
 
-    fn exported_object(&self, export: Option<Export>) -> Object {
+    fn exported_object(&self, export: Option<Export>) -> Object<'a> {
         let (file, name) = match export {
             None => return Object::Of(Vec::new()),
             Some(Export::Module(module)) => return Object::Module(module),
@@ -451,10 +479,15 @@ impl<'a> Program<'a> {
         let place = Place { file, scope: 0 };
         let types = self.types_named(place, &name);
         match self.unit(file).variable(&name) {
-            Some(declared) if types.is_empty() => self.of_declared(place, declared),
-            _ => Object::Of(types),
+            Some(declared) if types.is_none() => self.of_declared(place, declared),
+            _ => Object::of(types),
         }
     }
+}
+
+/// Path of a type as a file knows it: TypeScript's files know nothing of each other's.
+fn type_path<'p>(rules: &TypeRules, file: usize, path: &'p str) -> TypePath<'p> {
+    (matches!(rules.visibility, NameVisibility::Exports).then_some(file), path)
 }
 
 /// Enters the home of a name, or none where several files have it; of definitions in one file the first.

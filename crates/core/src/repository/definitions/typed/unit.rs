@@ -13,6 +13,8 @@ pub struct Unit {
     /// Name of the package in Go, as importers write it.
     pub(super) package: String,
     pub(super) types: Vec<Type>,
+    /// Numbers of the types outside all others, the first of each name.
+    pub(super) outer_types: FxHashMap<String, usize>,
     /// Names of the methods of all types.
     pub(super) methods: FxHashSet<String>,
     /// Functions outside types, C#'s local ones included.
@@ -164,14 +166,24 @@ impl Unit {
         function.or_else(|| Some((*self.values.get(name)?, Kind::Value)))
     }
 
+    /// All that can be called outside types, with its name.
+    pub(super) fn all_called(&self) -> impl Iterator<Item = (&str, Rows, Kind)> {
+        let functions = self.functions.keys();
+        let values = self.values.keys().filter(|name| !self.functions.contains_key(*name));
+        functions.chain(values).filter_map(|name| {
+            let (rows, kind) = self.called(name)?;
+            Some((name.as_str(), rows, kind))
+        })
+    }
+
     /// Whether it has a type of this name outside all others.
     pub(super) fn has_outer_type(&self, name: &str) -> bool {
-        self.outer_type(name).is_some()
+        self.outer_types.contains_key(name)
     }
 
     /// The type of this name outside all others.
     pub(super) fn outer_type(&self, name: &str) -> Option<&Type> {
-        self.types.iter().find(|t| t.outer.is_none() && t.name == name)
+        self.outer_types.get(name).map(|number| &self.types[*number])
     }
 
     /// The innermost scope that holds what stands between a row and the one before it.
@@ -179,6 +191,11 @@ impl Unit {
         let around = |scope: &Scope| scope.rows.start < row && row < scope.rows.end;
         // Inner scopes stand behind those around them.
         self.scopes.iter().rposition(around).unwrap_or(0)
+    }
+
+    /// Names of the variables outside functions and types.
+    pub(super) fn variables(&self) -> impl Iterator<Item = &str> {
+        self.scopes.first().into_iter().flat_map(|scope| scope.variables.keys().map(String::as_str))
     }
 
     /// A variable outside functions and types.

@@ -1,33 +1,36 @@
 //! Which type a name means where it stands.
 
+use std::sync::Arc;
+
 use repoformer_text::language::{NameScope, NameVisibility};
 
 use super::exports::Export;
 use super::resolve::{Place, Program, TypeId};
-use super::unit::{Import, Unit};
+use super::sets::TypeSet;
+use super::unit::Import;
 
-impl Program<'_> {
+impl<'a> Program<'a> {
     /// The types that a dotted name means within a scope of a file; several for the parts of a partial class.
-    pub(super) fn types_named(&self, place: Place, name: &str) -> Vec<TypeId> {
-        let unit = self.unit(place.file);
+    pub(super) fn types_named(&self, place: Place, name: &str) -> Option<Arc<TypeSet<'a>>> {
         let own = self.nested_or_around(place, name);
-        if !own.is_empty() {
+        if own.is_some() {
             return own;
         }
         match self.rules.visibility {
-            NameVisibility::FullNames(order) => self.first_seen(unit, place.scope, name, order),
+            NameVisibility::FullNames(order) => self.first_seen(place, name, order),
             NameVisibility::Exports => self.typescript_type(place.file, name),
-            NameVisibility::Folders => self.first_seen(
-                unit,
-                place.scope,
-                name,
-                &[NameScope::Namespace, NameScope::Imported],
-            ),
+            NameVisibility::Folders => {
+                self.first_seen(place, name, &[NameScope::Namespace, NameScope::Imported])
+            }
         }
     }
 
     /// A type around the scope, or one within a type around it.
-    fn nested_or_around(&self, Place { file, scope }: Place, name: &str) -> Vec<TypeId> {
+    fn nested_or_around(
+        &self,
+        Place { file, scope }: Place,
+        name: &str,
+    ) -> Option<Arc<TypeSet<'a>>> {
         let unit = self.unit(file);
         let (first, rest) =
             name.split_once('.').map_or((name, None), |(first, rest)| (first, Some(rest)));
@@ -38,39 +41,31 @@ impl Program<'_> {
                 (true, Some(rest)) => format!("{}.{rest}", around.path),
                 (false, _) => format!("{}.{name}", around.path),
             };
-            let found = self.at_path(file, &path);
-            if !found.is_empty() {
+            let found = self.with_path(file, &path);
+            if found.is_some() {
                 return found;
             }
         }
-        Vec::new()
-    }
-
-    /// The types with this path; TypeScript's files know nothing of each other's.
-    fn at_path(&self, file: usize, path: &str) -> Vec<TypeId> {
-        let mut known = self.with_path(path);
-        if matches!(self.rules.visibility, NameVisibility::Exports) {
-            known.retain(|id| id.file == file);
-        }
-        known
+        None
     }
 
     /// A type and, where it is partial, its other parts.
-    pub(super) fn parts(&self, file: usize, number: usize) -> Vec<TypeId> {
+    pub(super) fn parts(&self, file: usize, number: usize) -> Option<Arc<TypeSet<'a>>> {
+        let found = &self.unit(file).types[number];
         if self.rules.has_parts {
-            return self.at_path(file, &self.unit(file).types[number].path);
+            return self.with_path(file, &found.path);
         }
-        vec![TypeId { file, number }]
+        TypeSet::new(vec![(TypeId { file, number }, found)])
     }
 
-    fn typescript_type(&self, file: usize, name: &str) -> Vec<TypeId> {
-        let own = self.at_path(file, name);
-        if !own.is_empty() {
+    fn typescript_type(&self, file: usize, name: &str) -> Option<Arc<TypeSet<'a>>> {
+        let own = self.with_path(file, name);
+        if own.is_some() {
             return own;
         }
         let (first, rest) = name.split_once('.').unwrap_or((name, ""));
         if self.unit(file).variable(first).is_some() {
-            return Vec::new();
+            return None;
         }
         let export = match self.brought_in(file, first) {
             Some(Export::Module(module)) if !rest.is_empty() => {
@@ -84,21 +79,21 @@ impl Program<'_> {
         self.exported_types(export, rest)
     }
 
-    fn exported_types(&self, export: Option<Export>, rest: &str) -> Vec<TypeId> {
+    fn exported_types(&self, export: Option<Export>, rest: &str) -> Option<Arc<TypeSet<'a>>> {
         match export {
-            Some(Export::Declared { file, name }) => self.at_path(file, &format!("{name}{rest}")),
-            _ => Vec::new(),
+            Some(Export::Declared { file, name }) => self.with_path(file, &format!("{name}{rest}")),
+            _ => None,
         }
     }
 
     /// The first type among the full names that a name may be short for.
     fn first_seen(
         &self,
-        unit: &Unit,
-        scope: usize,
+        Place { file, scope }: Place,
         name: &str,
         order: &[NameScope],
-    ) -> Vec<TypeId> {
+    ) -> Option<Arc<TypeSet<'a>>> {
+        let unit = self.unit(file);
         let (first, _) = name.split_once('.').unwrap_or((name, ""));
         let around = unit.types_around(scope).next();
         let namespaces: Vec<&str> = match around {
@@ -108,10 +103,9 @@ impl Program<'_> {
         let global = &self.maps.global_imports;
         let below = |outer: &str, name: &str| {
             let separator = if outer.is_empty() { "" } else { "." };
-            let types = self.with_path(&format!("{outer}{separator}{name}"));
-            (!types.is_empty()).then_some(types)
+            self.with_path(file, &format!("{outer}{separator}{name}"))
         };
-        let found = order.iter().find_map(|seen| match seen {
+        order.iter().find_map(|seen| match seen {
             NameScope::Imported => {
                 unit.imports.named(first).chain(global.named(first)).find_map(|import| {
                     let from = self.home(import)?;
@@ -119,8 +113,7 @@ impl Program<'_> {
                         Some(member) if member == first => below(from, name),
                         None if import.local == first => {
                             let rest = name.strip_prefix(first)?;
-                            let types = self.with_path(&format!("{from}{rest}"));
-                            (!types.is_empty()).then_some(types)
+                            self.with_path(file, &format!("{from}{rest}"))
                         }
                         _ => None,
                     }
@@ -140,8 +133,7 @@ impl Program<'_> {
                 all.find_map(|import| below(self.home(import)?, name))
             }
             NameScope::Full => below("", name),
-        });
-        found.unwrap_or_default()
+        })
     }
 
     /// The namespace, or the package's folder, that an import brings something in from.

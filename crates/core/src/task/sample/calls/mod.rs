@@ -8,13 +8,11 @@ use rustc_hash::FxHashMap;
 
 use super::source::{self, Source};
 use crate::repository::corpus::Repository;
-use crate::repository::definitions::{
-    Definition, Definitions, Names, RepositoryNames, SourcePaths,
-};
+use crate::repository::definitions::{Definitions, Found, Names, RepositoryNames, SourcePaths};
 use crate::repository::parallel;
 
-/// Definitions of what the calls in a hole call, by its file and first line.
-pub(super) type Defined = FxHashMap<(usize, usize), Vec<Definition>>;
+/// Definitions of what the calls in a hole call, by its file and first line; calls of one thing share theirs.
+pub(super) type Defined = FxHashMap<(usize, usize), Vec<Found>>;
 
 /// Lines of each file.
 type Lines = Vec<Vec<Range<usize>>>;
@@ -50,15 +48,13 @@ fn names(
     (sources, SourcePaths::new(&repository.name, files), RepositoryNames::new(language, names))
 }
 
-/// Definitions of all calls within a hole, each once.
-fn called(hole: &Range<usize>, calls: &[(Range<usize>, Vec<Definition>)]) -> Vec<Definition> {
+/// Definitions of all calls within a hole.
+fn called(hole: &Range<usize>, calls: &[(Range<usize>, Found)]) -> Vec<Found> {
     let first = calls.partition_point(|(lines, _)| lines.start < hole.start);
     let within = calls[first..].iter().take_while(|(lines, _)| lines.start < hole.end);
     let within = within.filter(|(lines, _)| lines.end <= hole.end);
-    let mut called: Vec<Definition> = within.flat_map(|(_, found)| found).copied().collect();
-    called.sort_unstable();
-    called.dedup();
-    called
+    let lists = within.map(|(_, found)| (found.clone(), ()));
+    Found::distinct(lists, |(), ()| ()).map(|(found, ())| found).collect()
 }
 
 /// The lines of calls that are ordered by their first line.
