@@ -413,6 +413,57 @@ def repository_of_imports_of_modules(n, folder):
     return retrieved(folder, [imports + calls, "def a():\n    return 1\n"], "--unit", "chunks", "--ranker", "graph:bm25")
 
 
+def called(folder, language, files):
+    """`sample` of few tasks from the calls in some files."""
+    for path, text in files.items():
+        write(folder, f"repos/r/{path}", text)
+    return run(folder, "sample", "--kind", "api", "--per-repo", "2", "--repos-dir", "repos", "--language", language, "-o", "o.jsonl")
+
+
+@case(400)
+def calls_of_methods_of_one_type(n, folder):
+    methods = "".join(f"func (t T) m{number}() {{ t.m{number}() }}\n" for number in range(n))
+    calls = "".join(f"func f{number}(t T) {{\n\tt.m{number}()\n}}\n" for number in range(n))
+    return called(folder, "go", {"a.go": "package p\n" + methods, "b.go": "package p\n" + calls})
+
+
+@case(400)
+def calls_of_methods_of_one_name(n, folder):
+    methods = "func (t T) m() { t.m() }\n" * n
+    calls = "".join(f"func f{number}(t T) {{\n\tt.m()\n}}\n" for number in range(n))
+    return called(folder, "go", {"a.go": "package p\n" + methods, "b.go": "package p\n" + calls})
+
+
+def go_package(n):
+    return [f"package p\nfunc f{number}() {{\n\tf{number + 1}()\n}}\n" for number in range(n)]
+
+
+@case(200)
+def calls_of_a_package_of_many_files(n, folder):
+    return called(folder, "go", {f"p/{number}.go": text for number, text in enumerate(go_package(n))})
+
+
+@case(200)
+def repository_of_a_package_of_many_files(n, folder):
+    return retrieved(folder, go_package(n), "--ranker", "graph:bm25", "--language", "go", end="go")
+
+
+@case(1000)
+def calls_of_one_line(n, folder):
+    defined = "".join(f"def f{number}():\n    pass\n" for number in range(n))
+    calls = ", ".join(f"f{number}()" for number in range(n))
+    return called(folder, "python", {"a.py": defined, "b.py": f"from a import *\nx = [{calls}]\n"})
+
+
+@case(400)
+def calls_of_classes_of_one_file(n, folder):
+    defined = "".join(f"export class C{number} {{\n  m() {{}}\n}}\n" for number in range(n))
+    calls = "".join(f"C{number}.m();\n" for number in range(n))
+    names = ", ".join(f"C{number}" for number in range(n))
+    files = {"a.ts": defined, "b.ts": f"import {{ {names} }} from './a';\n{calls}"}
+    return called(folder, "typescript", files)
+
+
 @case(100)
 def corpus_of_equal_repositories(n, folder):
     content = "".join(f"value_{number} = compute({number})\n" for number in range(60))
