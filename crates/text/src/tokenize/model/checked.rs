@@ -114,17 +114,32 @@ enum Pattern {
 
 /// The library takes a step of another kind for any that has its fields.
 const NORMALIZERS: &[&str] = &[
-    "Bert", "Strip", "StripAccents", "NFC", "NFD", "NFKC", "NFKD", "Sequence", "Lowercase", "Nmt",
-    "Precompiled", "Replace", "Prepend", "ByteLevel",
+    "Bert", "BertNormalizer", "Strip", "StripAccents", "NFC", "NFD", "NFKC", "NFKD", "Sequence",
+    "Lowercase", "Nmt", "Precompiled", "Replace", "Prepend", "ByteLevel",
 ];
 const PRE_TOKENIZERS: &[&str] = &[
-    "BertPreTokenizer", "ByteLevel", "Delimiter", "Metaspace", "Whitespace", "Sequence", "Split",
-    "Punctuation", "WhitespaceSplit", "Digits", "UnicodeScripts", "FixedLength",
+    "BertPreTokenizer", "ByteLevel", "Delimiter", "CharDelimiterSplit", "Metaspace", "Whitespace",
+    "Sequence", "Split", "Punctuation", "WhitespaceSplit", "Digits", "UnicodeScripts",
+    "FixedLength",
 ];
 const DECODERS: &[&str] = &[
     "BPEDecoder", "ByteLevel", "WordPiece", "Metaspace", "CTC", "Sequence", "Replace", "Fuse",
     "Strip", "ByteFallback",
 ];
+
+/// Kinds by the names that the library writes and takes by their fields alone.
+const BY_FIELDS: [&str; 2] = ["BertNormalizer", "CharDelimiterSplit"];
+
+impl Step {
+    /// Whether it has a field of another kind than those.
+    fn is_mixed(&self) -> bool {
+        let texts = [&self.content, &self.prepend, &self.precompiled_charsmap];
+        self.normalizers.is_some()
+            || self.pattern.is_some()
+            || self.length.is_some()
+            || texts.iter().any(|text| text.is_some())
+    }
+}
 
 /// Returns the number of characters that one becomes at most: `before` a step, times what it and the steps within it add. What
 /// Unicode's normal forms add to a text as it is does not count.
@@ -137,6 +152,9 @@ fn growth_of(step: Step, kinds: &[&str], before: u64) -> Checked<u64> {
         }
         if !kinds.contains(&step.kind.as_str()) {
             return Err(format!("{} is none of its types", step.kind));
+        }
+        if BY_FIELDS.contains(&step.kind.as_str()) && step.is_mixed() {
+            return Err(format!("{} has fields of another type", step.kind));
         }
         growth = growth.saturating_mul(times(&step)?);
         if growth > GROWTH {
@@ -157,7 +175,7 @@ fn times(step: &Step) -> Checked<u64> {
     Ok(match kind {
         "FixedLength" if step.length == Some(0) => return Err("FixedLength has length 0".into()),
         // Blanks around a character.
-        "Bert" => 3,
+        "Bert" | "BertNormalizer" => 3,
         // A blank, and the bytes of a character.
         "ByteLevel" => 5,
         "Metaspace" => 2,

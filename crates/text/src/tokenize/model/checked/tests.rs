@@ -187,13 +187,23 @@ fn parts_that_real_tokenizers_have_are_taken() {
         "type": "Split", "pattern": {"Regex": "(\\d{3})+(?!\\d)|\\s+(?!\\S)|\\s+"}, "behavior": "Isolated",
         "invert": false,
     });
+    // As the library writes its own type.
+    let like_bert = json!({
+        "type": "BertNormalizer", "clean_text": true, "handle_chinese_chars": true, "strip_accents": null,
+        "lowercase": true,
+    });
+    let mut mixed = like_bert.clone();
+    mixed["content"] = "a".into();
+    assert!(opened(&file("normalizer", mixed).to_string()).is_err());
     for (part, value, count, around) in [
         ("normalizer", Value::Null, 84, 0),
         ("normalizer", table("bb", |_| ()), 164, 0),
         ("normalizer", in_turn(like_albert), 84, 0),
         // What is put before the text, and each blank, has no token.
         ("normalizer", in_turn(like_llama), 82, 0),
+        ("normalizer", like_bert.clone(), 84, 0),
         ("pre_tokenizer", cut_in_turn(vec![split, byte_level()]), 84, 0),
+        ("pre_tokenizer", json!({"type": "CharDelimiterSplit", "delimiter": " "}), 82, 0),
         ("pre_tokenizer", metaspace, 82, 0),
         ("post_processor", template(cls), 84, 1),
         ("model", pieces((1..257).map(|n| "a".repeat(n))), 3, 0),
