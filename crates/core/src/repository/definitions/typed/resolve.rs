@@ -82,7 +82,7 @@ enum Object<'a> {
 
 impl<'a> Object<'a> {
     /// It is of the types of one path.
-    fn of(types: Option<Arc<TypeSet<'a>>>) -> Self {
+    fn from_types(types: Option<Arc<TypeSet<'a>>>) -> Self {
         Self::Of(types.into_iter().collect())
     }
 }
@@ -378,7 +378,7 @@ impl<'a> Program<'a> {
     fn object(&self, place: Place, receiver: &Receiver) -> Object<'a> {
         let chain = match receiver {
             Receiver::Unknown => return Object::Unknown,
-            Receiver::Typed(name) => return Object::of(self.types_named(place, name)),
+            Receiver::Typed(name) => return Object::from_types(self.types_named(place, name)),
             Receiver::Chain(chain) => chain,
         };
         let around = || {
@@ -386,7 +386,7 @@ impl<'a> Program<'a> {
             Some(self.parts(place.file, number))
         };
         let root = match chain[0].as_str() {
-            "this" => around().map(Object::of),
+            "this" => around().map(Object::from_types),
             "super" => around().map(|types| Object::Of(self.supers(types.as_slice()))),
             name => self.variable(place, name),
         };
@@ -398,7 +398,7 @@ impl<'a> Program<'a> {
 
     fn of_declared(&self, place: Place, declared: &Declared) -> Object<'a> {
         match declared {
-            Declared::Type(name) => Object::of(self.types_named(place, name)),
+            Declared::Type(name) => Object::from_types(self.types_named(place, name)),
             Declared::Unknown => Object::Unknown,
         }
     }
@@ -480,7 +480,7 @@ impl<'a> Program<'a> {
         let types = self.types_named(place, &name);
         match self.unit(file).variable(&name) {
             Some(declared) if types.is_none() => self.of_declared(place, declared),
-            _ => Object::of(types),
+            _ => Object::from_types(types),
         }
     }
 }
