@@ -471,7 +471,7 @@ pub fn stem(file: &Path) -> String {
     let name = file.file_name().unwrap_or_default().to_string_lossy();
     let ends = [".jsonl.gz", ".jsonl.zst", ".jsonl", ".json"];
     let stem = ends.iter().find_map(|end| name.strip_suffix(end));
-    stem.unwrap_or(if name == "-" { "stdin" } else { &name }).to_owned()
+    stem.unwrap_or(&name).to_owned()
 }
 
 /// Name of the benchmark's cache folders: as the settings have it, or as the task file is named.
@@ -500,6 +500,7 @@ pub fn benchmark(settings: &Settings, file: Option<&Path>) -> Result<String> {
                 Some(folder) if settings.tasks.iter().filter(is_twin).count() > 1 => {
                     format!("{folder}_{}", stem(file))
                 }
+                _ if file == Path::new("-") => "stdin".into(),
                 _ => stem(file),
             }
         }
