@@ -422,12 +422,12 @@ fn layers(order: &RunOrder, mounts: &[Mount], view: &mut View) -> Result<(), Ref
             && mount.path != Path::new("/sys")
     });
     let of_system = of_system.map(|mount| whole(mount.path.clone()));
-    let mut all: Vec<Hidden> =
-        order.hidden.iter().cloned().chain(secrets).chain(of_system).collect();
+    let mut all: Vec<Hidden> = order.hidden.iter().cloned().chain(secrets).collect();
     let others = all.iter().filter(|hidden| hidden.kept.is_empty());
     let others = others.flat_map(|hidden| other_paths(mounts, &hidden.path));
     let others = others.filter(|path| !order.folder.starts_with(path)).map(whole);
     all.extend(others.collect::<Vec<_>>());
+    all.extend(of_system);
     for (number, hidden) in all.iter().enumerate() {
         let place = format!("/dev/hidden/{number}");
         hide(hidden, &stage.join("null"), &place)
