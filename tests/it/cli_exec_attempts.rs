@@ -301,7 +301,7 @@ def elsewhere(name, namespaces):
         ctypes.CDLL(None).prctl(1, 9)
         time.sleep(600)
 os.makedirs('line\\n/feed\\n')
-assert len(base) < 80, 'the folder of temporary files has too long a name for sockets: ' + base
+assert len(base) < 88, 'the folder of temporary files has too long a name for sockets: ' + base
 listen(os.path.join(base, 'line\\n/feed\\n/socket'))
 elsewhere('network', 0x50000000)
 elsewhere('root', 0x10000000)
