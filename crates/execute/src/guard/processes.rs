@@ -40,7 +40,7 @@ pub(super) struct Usage {
 /// Memory of several processes, in bytes.
 #[derive(Debug, Default, Clone, Copy)]
 pub(super) struct Memory {
-    /// What no file backs and is in memory; a part of their own.
+    /// Their anonymous memory; a part of their own.
     pub(super) anonymous: u64,
     /// Their own, the kernel's for them, and that of their sockets.
     own: u64,
@@ -362,7 +362,7 @@ fn files_in(list: &str, pipes: &mut FxHashSet<(u64, u64)>) -> Option<u64> {
 pub(super) struct SystemMemory {
     /// The kernel's own.
     pub(super) kernel: u64,
-    /// That of processes which no file backs.
+    /// The anonymous memory of all processes.
     pub(super) anonymous: u64,
 }
 

@@ -63,7 +63,7 @@ fn label(unit: u32) -> usize {
     (unit & (1 << 31 | 0xFF)) as usize
 }
 
-/// What leads from a unit to those below it.
+/// Offset from a unit to its children.
 fn offset(unit: u32) -> usize {
     ((unit >> 10) as usize) << ((unit & (1 << 9)) >> 6)
 }

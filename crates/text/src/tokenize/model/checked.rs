@@ -1,4 +1,4 @@
-//! What a `tokenizer.json` may ask of the library that reads it. The file is a stranger's: a part that would crash the library,
+//! Checks of a `tokenizer.json` before the library reads it. The file is a stranger's: a part that would crash the library,
 //! or have it take time or memory out of proportion to the file and to texts, is refused by name.
 
 use std::path::Path;
@@ -53,7 +53,7 @@ pub(super) struct Parts<'f> {
     model: Option<&'f RawValue>,
 }
 
-/// What is wrong with a part.
+/// A value, or the reason why a part is refused.
 type Checked<T> = std::result::Result<T, String>;
 
 impl Parts<'_> {
@@ -105,7 +105,7 @@ struct Step {
     length: Option<u64>,
 }
 
-/// What a step looks for.
+/// Text or regular expression that a step replaces or splits at.
 #[derive(Deserialize)]
 enum Pattern {
     String(String),
@@ -225,7 +225,7 @@ fn length(text: &str) -> u64 {
     text.chars().count() as u64
 }
 
-/// What stands around a text: a template, or steps.
+/// Post-processor: a template of special tokens around a text, or a sequence of processors.
 #[derive(Deserialize)]
 struct Around {
     processors: Option<Vec<Around>>,

@@ -254,7 +254,7 @@ fn ids_before(tokenizer: &Tokenizer) -> Vec<u32> {
     with[..at].to_vec()
 }
 
-/// What is said of a file at which the library panics.
+/// Message about a file at which the library panics.
 const DAMAGED: &str = "a part of it is damaged; download it again";
 
 /// Encodes a text as a whole, without the places of its tokens.

@@ -27,7 +27,7 @@ struct Ways {
     is_hard: bool,
 }
 
-/// What is left to read.
+/// Rest of a pattern.
 struct Rest<'p> {
     text: &'p [u8],
     depth: usize,
@@ -46,7 +46,7 @@ impl Rest<'_> {
         sum
     }
 
-    /// What follows one another.
+    /// Reads a sequence.
     fn sequence(&mut self) -> Ways {
         let (mut all, mut is_hard, mut parts, mut tried) = (1_u64, false, 0, 1);
         while let Some(part) = self.repeated() {

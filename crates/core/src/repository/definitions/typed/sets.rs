@@ -16,7 +16,7 @@ const FEW: usize = 8;
 #[derive(Debug)]
 pub(super) struct TypeSet<'a> {
     types: Vec<(TypeId, &'a Type)>,
-    /// What is in them, where they are more than a few.
+    /// Their contents, if they are more than a few.
     index: Option<Index<'a>>,
 }
 

@@ -214,7 +214,7 @@ fn parts_that_real_tokenizers_have_are_taken() {
     }
 }
 
-/// What a file asks for beside tokens is left out before it is read.
+/// Padding and truncation are dropped before the library reads the file.
 #[test]
 fn padding_and_truncation_are_never_read() {
     let padding = json!({
