@@ -54,7 +54,7 @@ pub(super) struct Parts<'f> {
 }
 
 /// A value, or the reason why a part is refused.
-type Checked<T> = std::result::Result<T, String>;
+type PartResult<T> = std::result::Result<T, String>;
 
 impl Parts<'_> {
     /// Fails with the first part that is refused.
@@ -81,12 +81,12 @@ impl Parts<'_> {
 /// Reads a part and checks it.
 fn check<'f, P: Deserialize<'f>, T>(
     part: Option<&'f RawValue>,
-    check: impl FnOnce(P) -> Checked<T>,
-) -> Checked<Option<T>> {
+    check: impl FnOnce(P) -> PartResult<T>,
+) -> PartResult<Option<T>> {
     part.map(|part| read(part).and_then(check)).transpose()
 }
 
-fn read<'f, P: Deserialize<'f>>(part: &'f RawValue) -> Checked<P> {
+fn read<'f, P: Deserialize<'f>>(part: &'f RawValue) -> PartResult<P> {
     serde_json::from_str(part.get()).map_err(|e| e.to_string())
 }
 
@@ -143,7 +143,7 @@ impl Step {
 
 /// Returns the number of characters that one becomes at most: `before` a step, times what it and the steps within it add. What
 /// Unicode's normal forms add to a text as it is does not count.
-fn growth_of(step: Step, kinds: &[&str], before: u64) -> Checked<u64> {
+fn growth_of(step: Step, kinds: &[&str], before: u64) -> PartResult<u64> {
     let (mut growth, mut steps, mut rest) = (before, 0, vec![step]);
     while let Some(step) = rest.pop() {
         steps += 1;
@@ -169,7 +169,7 @@ fn growth_of(step: Step, kinds: &[&str], before: u64) -> Checked<u64> {
 }
 
 /// Number of characters that one becomes by a step alone.
-fn times(step: &Step) -> Checked<u64> {
+fn times(step: &Step) -> PartResult<u64> {
     let kind = step.kind.as_str();
     let may_be_empty = step.pattern.as_ref().map(may_be_empty).transpose()?;
     Ok(match kind {
@@ -194,7 +194,7 @@ fn times(step: &Step) -> Checked<u64> {
 }
 
 /// Whether a pattern finds places between characters. One without assertions that finds nothing in an empty text does not.
-fn may_be_empty(pattern: &Pattern) -> Checked<bool> {
+fn may_be_empty(pattern: &Pattern) -> PartResult<bool> {
     const ASSERTIONS: [&str; 14] = [
         "(?=", "(?!", "(?<", "(?(", "\\b", "\\B", "\\K", "\\G", "\\A", "\\z", "\\Z", "^", "$",
         "\\<",
@@ -247,7 +247,7 @@ struct Special {
 }
 
 /// Number of tokens of a text that had `tokens`.
-fn tokens_around(around: &Around, mut tokens: u64, steps: &mut usize) -> Checked<u64> {
+fn tokens_around(around: &Around, mut tokens: u64, steps: &mut usize) -> PartResult<u64> {
     *steps += 1;
     if *steps > STEPS {
         return Err(format!("it has more than {STEPS} steps"));
@@ -281,7 +281,7 @@ struct Added {
     content: String,
 }
 
-fn check_added(tokens: Vec<Added>) -> Checked<()> {
+fn check_added(tokens: Vec<Added>) -> PartResult<()> {
     let long = |token: &Added| token.content.chars().count() > ADDED;
     match tokens.iter().any(long) {
         true => Err(format!("a token has more than {ADDED} characters")),
@@ -300,7 +300,7 @@ struct Model<'f> {
     vocab: Option<&'f RawValue>,
 }
 
-fn check_model(model: Model<'_>) -> Checked<()> {
+fn check_model(model: Model<'_>) -> PartResult<()> {
     let marks = [
         ("unk_token", &model.unk_token),
         ("continuing_subword_prefix", &model.continuing_subword_prefix),
@@ -326,7 +326,7 @@ fn is_long_mark(text: &str) -> bool {
     text.chars().count() > MARK
 }
 
-fn check_pieces(mut pieces: Vec<(String, f64)>) -> Checked<()> {
+fn check_pieces(mut pieces: Vec<(String, f64)>) -> PartResult<()> {
     if pieces.iter().any(|(piece, _)| piece.chars().count() > PIECE) {
         return Err(format!("a piece has more than {PIECE} characters"));
     }
@@ -346,7 +346,7 @@ fn check_pieces(mut pieces: Vec<(String, f64)>) -> Checked<()> {
 }
 
 /// The library may name a token by the other of two with one id.
-fn check_ids(ids: &FxHashMap<String, u32>) -> Checked<()> {
+fn check_ids(ids: &FxHashMap<String, u32>) -> PartResult<()> {
     let long: Vec<u32> =
         ids.iter().filter(|(token, _)| is_long_mark(token)).map(|(_, id)| *id).collect();
     let of_long: FxHashSet<u32> = long.iter().copied().collect();
