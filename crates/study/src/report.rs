@@ -142,7 +142,7 @@ impl ReportSettings {
 }
 
 /// Name and path of `NAME=FILE`; `None` for a path alone, which may contain the sign as well.
-fn named(given: &str) -> Option<(&str, &str)> {
+pub fn named(given: &str) -> Option<(&str, &str)> {
     given.split_once('=').filter(|_| !Path::new(given).exists())
 }
 

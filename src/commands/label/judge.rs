@@ -16,6 +16,7 @@ use repoformer_evaluate::score::Scoring;
 use repoformer_evaluate::table::Printable;
 use repoformer_formats::label::InstanceJudgement;
 use repoformer_study::choices::warn_of_some_departures;
+use repoformer_study::report;
 use repoformer_study::scoring::warn_of_ends;
 
 use crate::output::{
@@ -209,6 +210,6 @@ impl LabelJudgeArgs {
 
 /// Path and name of `NAME=FILE`, or of a path alone.
 fn named<'a>(given: &'a str, name: &'a str) -> (&'a Path, &'a str) {
-    let parts = given.split_once('=').filter(|_| !Path::new(given).exists());
+    let parts = report::named(given);
     parts.map_or((Path::new(given), name), |(name, path)| (Path::new(path), name))
 }
