@@ -1,8 +1,7 @@
 //! Lays out the tokenizer's tables, so that the program starts with them ready: the vocabulary as a perfect hash and the
 //! Unicode classes of its pattern.
 //!
-//! The ranks are those of `data/p50k_base.tiktoken` and the classes those of `regex-syntax`, which is where tiktoken's own
-//! pattern takes them from. All numbers are written little-endian, whatever machine builds.
+//! The ranks are those of `data/p50k_base.tiktoken` and the classes those of `data/classes.txt`. All numbers are written little-endian, whatever machine builds.
 
 #![forbid(unsafe_code)]
 
@@ -30,11 +29,16 @@ const BLOCK: usize = 256;
 /// The ranks of p50k_base: a line a token, its bytes in base64 and its id.
 const RANKS: &str = "data/p50k_base.tiktoken";
 
+/// The classes of code points: a line a range, its first and last code point in hexadecimal digits and the number of its class.
+/// A test compares them with those of `regex-syntax`, where tiktoken's own pattern takes them from.
+const CLASSES: &str = "data/classes.txt";
+
 type Outcome<T> = Result<T, Box<dyn Error>>;
 
 fn main() -> Outcome<()> {
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rerun-if-changed={RANKS}");
+    println!("cargo::rerun-if-changed={CLASSES}");
     println!("cargo::rerun-if-changed=src/tokenize/key.rs");
     let folder = PathBuf::from(env::var_os("OUT_DIR").ok_or("OUT_DIR is not set")?);
     let write = |name: &str, content: &[u8]| fs::write(folder.join(name), content);
@@ -175,17 +179,12 @@ fn place_long(tokens: &[Vec<u8>], seed: u64) -> Vec<u16> {
 /// 3 whitespace; 4 a number that is a decimal digit, 5 a nonspacing mark, which is other).
 fn classes() -> Outcome<(Vec<u8>, Vec<u8>)> {
     let mut class = vec![0_u8; 0x11_0000];
-    let patterns = [(1, r"\p{L}"), (2, r"\p{N}"), (3, r"\s"), (4, r"\p{Nd}"), (5, r"\p{Mn}")];
-    for (value, pattern) in patterns {
-        let parsed = regex_syntax::parse(pattern)?;
-        let regex_syntax::hir::HirKind::Class(regex_syntax::hir::Class::Unicode(set)) =
-            parsed.kind()
-        else {
-            return Err(format!("{pattern} is no class of characters").into());
+    for line in fs::read_to_string(CLASSES)?.lines() {
+        let [first, last, value] = line.split(' ').collect::<Vec<_>>()[..] else {
+            return Err(format!("{CLASSES}: not a range and its class: {line}").into());
         };
-        for range in set.iter() {
-            class[range.start() as usize..=range.end() as usize].fill(value);
-        }
+        let code = |text| usize::from_str_radix(text, 16);
+        class[code(first)?..=code(last)?].fill(value.parse()?);
     }
     let mut blocks: Vec<&[u8]> = Vec::new();
     let mut index = Vec::new();
