@@ -4,7 +4,9 @@ use std::path::Path;
 
 use repoformer_core::metrics::Metric;
 use repoformer_core::prompt::style::{DecisionFrame, Style};
-use repoformer_core::repository::corpus::Repository;
+use repoformer_core::repository::corpus::{Listing, Repository, Walk};
+use repoformer_core::store::artifact::OutputFile;
+use repoformer_core::store::jsonl;
 use repoformer_text::language::Language;
 use repoformer_text::tokenize::model::{Encoder, Tokenizer};
 
@@ -44,6 +46,16 @@ fn what_needs_a_feature_says_so() {
     let file = project("tests/fixtures/tokenizers/starcoder.json");
     needs("tokenizers", tokenizers, file.to_str().unwrap().parse::<Tokenizer>());
     needs("tokenizers", tokenizers, Encoder::open(&file, &["<cc>"]));
+    let repos = project("data/repos");
+    let listing = Listing::new(&repos, "tidewatch", Language::Python, Walk::Git);
+    needs("gitignore", cfg!(feature = "gitignore"), listing);
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("records.zst");
+    needs("zstd", cfg!(feature = "zstd"), OutputFile::create(&file));
+    // The frame of an empty file.
+    std::fs::write(&file, [0x28, 0xb5, 0x2f, 0xfd, 0x24, 0, 1, 0, 0, 0x99, 0xe9, 0xd8, 0x51])
+        .unwrap();
+    needs("zstd", cfg!(feature = "zstd"), jsonl::read(&file));
 }
 
 /// Parquet is written from sequences, which need a model's tokenizer.

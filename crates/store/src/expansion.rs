@@ -60,7 +60,7 @@ impl<R: Read> Read for Expanding<R> {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "zstd"))]
 mod tests {
     use std::io::Write;
     use std::path::Path;

@@ -19,6 +19,7 @@ use super::progress::{Counted, Work};
 use super::readings;
 use crate::error::{Error, Result, keep};
 use crate::files::{File, FileState};
+use crate::zstandard;
 
 /// A JSON object with its fields in the order of the file.
 pub type Object = Map<String, Value>;
@@ -56,8 +57,7 @@ fn opened(path: &Path) -> Result<(Box<dyn BufRead + Send>, Arc<AtomicU64>)> {
         return Ok((Box::new(BufReader::new(decoder)), compressed));
     }
     if start.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]) {
-        let decoder = zstd::stream::read::Decoder::with_buffer(buffered)
-            .map_err(|e| Error::reading(path, "read this zstd file", e))?;
+        let decoder = zstandard::decoder(path, buffered)?;
         let decoder = Expanding::new(decoder, Arc::clone(&compressed));
         return Ok((Box::new(BufReader::new(decoder)), compressed));
     }
@@ -590,6 +590,7 @@ impl<'a> Fields<'a> {
 mod tests {
     use super::*;
     use crate::error::{KEPT, count as count_of};
+    #[cfg(feature = "zstd")]
     use std::io::Write;
 
     #[test]
@@ -645,6 +646,7 @@ mod tests {
     }
 
     /// A line of 80 MB in a file of half a megabyte.
+    #[cfg(feature = "zstd")]
     #[test]
     fn a_long_line_of_a_compressed_file_is_named_and_the_others_are_read() {
         let dir = tempfile::tempdir().unwrap();
@@ -669,6 +671,7 @@ mod tests {
         assert_eq!(lines, [(1, digits.len() + 10), (3, TOO_LONG.len()), (4, 10)]);
     }
 
+    #[cfg(feature = "zstd")]
     #[test]
     fn compressed_files_are_known_by_their_content() {
         let dir = tempfile::tempdir().unwrap();

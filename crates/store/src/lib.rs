@@ -44,3 +44,8 @@ pub mod readings;
 pub mod remark;
 pub mod schema;
 pub mod seal;
+#[cfg(feature = "zstd")]
+mod zstandard;
+#[cfg(not(feature = "zstd"))]
+#[path = "absent.rs"]
+mod zstandard;

@@ -14,6 +14,7 @@ pub use header::{ColumnHeader, Difference, Header, HeaderVersion, Identity, Line
 pub use output::OutputFile;
 pub use payload::Payload;
 pub use payload::check_offsets;
+pub(crate) use replace::Replacement;
 pub use replace::{TemporaryFolder, create_folder, folder_of, remove_abandoned};
 pub use replace::{is_held, is_temporary, write_file};
 pub use store::{

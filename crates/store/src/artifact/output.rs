@@ -5,9 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::replace::Replacement;
 use crate::error::{Error, Result};
-
-/// Compression level of zstd; its own default.
-const ZSTD_LEVEL: i32 = 3;
+use crate::zstandard;
 
 /// A temporary file until it is [finished](Self::finish); dropped before, it leaves nothing behind. A name that ends in `.gz`
 /// or `.zst` selects compression; the same content gives the same bytes.
@@ -19,24 +17,21 @@ pub struct OutputFile {
 enum Encoder {
     Plain(BufWriter<Replacement>),
     Gzip(flate2::write::GzEncoder<BufWriter<Replacement>>),
-    Zstd(zstd::stream::write::Encoder<'static, BufWriter<Replacement>>),
+    Zstd(zstandard::Encoder),
 }
 
 impl OutputFile {
     /// Creates the temporary file, and its folder if necessary.
     ///
     /// # Errors
-    /// The folder cannot be created or written.
+    /// The folder cannot be created or written; `.zst` in a build that lacks the feature `zstd`.
     pub fn create(path: &Path) -> Result<Self> {
         let file = BufWriter::with_capacity(1 << 16, Replacement::new(path)?);
         let encoder = match path.extension().and_then(|end| end.to_str()) {
             Some("gz") => {
                 Encoder::Gzip(flate2::write::GzEncoder::new(file, flate2::Compression::default()))
             }
-            Some("zst") => {
-                let encoder = zstd::stream::write::Encoder::new(file, ZSTD_LEVEL);
-                Encoder::Zstd(encoder.map_err(|e| Error::writing(path, "write this zstd file", e))?)
-            }
+            Some("zst") => Encoder::Zstd(zstandard::encoder(path, file)?),
             _ => Encoder::Plain(file),
         };
         Ok(Self { path: path.to_owned(), encoder })
@@ -71,7 +66,7 @@ impl OutputFile {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "zstd"))]
 mod tests {
     use super::*;
 

@@ -143,7 +143,7 @@ impl Drop for TemporaryFolder {
 
 /// A temporary file beside the one that it will replace. Dropped, it leaves nothing behind.
 #[derive(Debug)]
-pub(super) struct Replacement {
+pub(crate) struct Replacement {
     path: PathBuf,
     file: Target,
 }

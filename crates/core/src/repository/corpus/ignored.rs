@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use ignore::Match;
 use ignore::gitignore::{Gitignore, GitignoreBuilder, gitconfig_excludes_path};
-use repoformer_store::error::Error;
+use repoformer_store::error::{Error, Result};
 use repoformer_store::files;
 use rustc_hash::FxHashMap;
 
@@ -35,14 +35,14 @@ pub(super) struct GitRules {
 
 impl GitRules {
     /// Reads the rules of a repository's folder, but for those of the folders in it, which are read when they are entered.
-    pub(super) fn new(root: &Path) -> Self {
+    pub(super) fn new(root: &Path) -> Result<Self> {
         let mut problems = Vec::new();
         let lists = outer_lists(root).into_iter();
         let mut outer: Vec<_> =
             lists.map(|list| (read(&list.path, list.follows, &mut problems), list.way)).collect();
         outer.retain(|(rules, _)| !rules.is_empty());
         let problems = Mutex::new(problems);
-        Self { root: root.to_owned(), outer, folders: Mutex::default(), problems }
+        Ok(Self { root: root.to_owned(), outer, folders: Mutex::default(), problems })
     }
 
     /// Whether a file or folder in the repository, in a folder that is not ignored, is ignored.

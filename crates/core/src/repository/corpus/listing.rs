@@ -2,7 +2,6 @@
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
 
 use repoformer_store::error::{Error, Result};
 use repoformer_store::files;
@@ -112,8 +111,8 @@ pub struct Listing<'a> {
     root: PathBuf,
     languages: Cow<'a, [Language]>,
     walk: Walk,
-    /// Git's rules, once they were asked.
-    rules: OnceLock<GitRules>,
+    /// Git's rules, of a walk that asks them.
+    rules: Option<GitRules>,
 }
 
 impl<'a> Listing<'a> {
@@ -138,19 +137,8 @@ impl<'a> Listing<'a> {
         if !metadata.is_dir() {
             return Err(Error::Repository { path: root, reason: "is not a folder".into() });
         }
-        Ok(Self {
-            repos_dir,
-            name,
-            root,
-            languages: languages.into(),
-            walk,
-            rules: OnceLock::new(),
-        })
-    }
-
-    /// Git's rules, by a walk that asks them.
-    fn rules(&self) -> Option<&GitRules> {
-        (self.walk == Walk::Git).then(|| self.rules.get_or_init(|| GitRules::new(&self.root)))
+        let rules = (walk == Walk::Git).then(|| GitRules::new(&root)).transpose()?;
+        Ok(Self { repos_dir, name, root, languages: languages.into(), walk, rules })
     }
 
     /// Lists all files in the code-point order of their paths, and the files and folders that cannot be listed.
@@ -166,7 +154,7 @@ impl<'a> Listing<'a> {
             None => self.find()?,
         };
         found.sort_unstable_by(|a, b| a.path.cmp(&b.path));
-        skipped.extend(self.rules().into_iter().flat_map(GitRules::take_problems));
+        skipped.extend(self.rules.iter().flat_map(GitRules::take_problems));
         Ok((found, skipped))
     }
 
@@ -240,7 +228,7 @@ impl<'a> Listing<'a> {
 
     /// Whether git ignores a path, by a walk that asks its rules.
     fn is_ignored(&self, below: &str, is_folder: bool) -> bool {
-        self.rules().is_some_and(|rules| rules.ignore_within(below.as_ref(), is_folder))
+        self.rules.as_ref().is_some_and(|rules| rules.ignore_within(below.as_ref(), is_folder))
     }
 
     /// Whether a file of this name is one of the languages'.
@@ -258,7 +246,7 @@ impl<'a> Listing<'a> {
             return false;
         }
         !(self.follows_links() && is_hidden(entry))
-            && self.rules().is_none_or(|rules| {
+            && self.rules.as_ref().is_none_or(|rules| {
                 let leads_to_folder = entry.file_type().is_dir();
                 // To git, a link is a file.
                 let is_folder = leads_to_folder && !entry.path_is_symlink();

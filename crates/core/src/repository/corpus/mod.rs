@@ -14,6 +14,10 @@
 
 mod checkout;
 mod folders;
+#[cfg(feature = "gitignore")]
+mod ignored;
+#[cfg(not(feature = "gitignore"))]
+#[path = "absent.rs"]
 mod ignored;
 mod listing;
 mod names;
@@ -23,6 +27,7 @@ mod reading;
 pub use checkout::Checkout;
 pub use checkout::signs;
 pub use folders::{RepositoryFolders, folder_names};
+#[cfg(feature = "gitignore")]
 pub use ignored::{GIT_EXCLUDE, GIT_IGNORE, lists_outside};
 pub use listing::languages;
 pub use listing::{Listing, source_files};
@@ -90,7 +95,7 @@ pub enum Walk {
     /// Repoformer's (`Path.rglob("*.py")`): hidden ones count, links to files within the repository too, links to folders
     /// are not followed.
     Rglob,
-    /// As RepoCoder's, without the files that git ignores.
+    /// As RepoCoder's, without the files that git ignores. Needs the feature `gitignore`.
     Git,
 }
 
