@@ -68,7 +68,7 @@ fn files_are_read_and_written_in_one_place() {
 
 /// Files of libraries that may hold flags as text, and why.
 const OWN_FLAGS: [(&str, &str); 6] = [
-    ("crates/core/src/repository/history/", "runs git, and says how to run it"),
+    ("crates/repository/src/history/", "runs git, and says how to run it"),
     ("crates/execute/src/guard/scope.rs", "runs systemd-run"),
     ("crates/study/src/settings/declared.rs", "help texts of the flags that follow from settings"),
     ("crates/study/src/settings/declaration.rs", "headings in that help"),

@@ -69,9 +69,9 @@ pub mod metrics;
 pub mod policy;
 pub mod postprocess;
 pub mod prompt;
-pub mod repository;
 pub mod retrieve;
 pub mod task;
 
+pub use repoformer_repository as repository;
 pub use repoformer_store as store;
 pub use repoformer_text as text;

@@ -1,0 +1,397 @@
+//! Files that git ignores: by `.gitignore` in the repository's folders and in those above it up to the work tree's, by
+//! `.git/info/exclude`, and by the user's own list (`core.excludesFile`).
+//!
+//! The index of git is not read: a file that a pattern names is left out although it is tracked.
+
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use ignore::Match;
+use ignore::gitignore::{Gitignore, GitignoreBuilder, gitconfig_excludes_path};
+use repoformer_store::error::{Error, Result};
+use repoformer_store::files;
+use rustc_hash::FxHashMap;
+
+/// Name of a folder's list of patterns.
+pub const GIT_IGNORE: &str = ".gitignore";
+/// Path of a clone's own list.
+pub const GIT_EXCLUDE: &str = ".git/info/exclude";
+
+/// Bytes of the longest list that is read. Its patterns become an automaton of up to 600 bytes for each of them.
+const LONGEST: u64 = 1 << 18;
+
+/// Git's rules for the files of one repository.
+#[derive(Debug)]
+pub(super) struct GitRules {
+    root: PathBuf,
+    /// Lists of the folders above, of the clone and of the user, the first that names a path deciding; with the way from where
+    /// their patterns begin to the repository.
+    outer: Vec<(Gitignore, PathBuf)>,
+    /// Lists in the repository's folders, by the path below its root.
+    folders: Mutex<FxHashMap<PathBuf, Arc<Gitignore>>>,
+    problems: Mutex<Vec<Error>>,
+}
+
+impl GitRules {
+    /// Reads the rules of a repository's folder, but for those of the folders in it, which are read when they are entered.
+    pub(super) fn new(root: &Path) -> Result<Self> {
+        let mut problems = Vec::new();
+        let lists = outer_lists(root).into_iter();
+        let mut outer: Vec<_> =
+            lists.map(|list| (read(&list.path, list.follows, &mut problems), list.way)).collect();
+        outer.retain(|(rules, _)| !rules.is_empty());
+        let problems = Mutex::new(problems);
+        Ok(Self { root: root.to_owned(), outer, folders: Mutex::default(), problems })
+    }
+
+    /// Whether a file or folder in the repository, in a folder that is not ignored, is ignored.
+    pub(super) fn ignore(&self, below: &Path, is_folder: bool) -> bool {
+        let folders = below.ancestors().skip(1);
+        let own = folders.map(|folder| {
+            let path = below.strip_prefix(folder).unwrap_or(below);
+            decided(&self.folder(folder), path, is_folder)
+        });
+        let outer =
+            self.outer.iter().map(|(rules, way)| decided(rules, &way.join(below), is_folder));
+        own.chain(outer).flatten().next().unwrap_or(false)
+    }
+
+    /// Whether a file in the repository is ignored, or a folder that it lies in.
+    pub(super) fn ignore_within(&self, below: &Path, is_folder: bool) -> bool {
+        let mut names: Vec<&Path> = below.ancestors().collect();
+        names.pop(); // The repository itself.
+        // To git, a link is a file, whatever it leads to.
+        let is_link = |name: &Path| {
+            let found = files::symlink_metadata(self.root.join(name));
+            found.is_ok_and(|found| found.file_type().is_symlink())
+        };
+        let is_folder = |name: &Path| if name == below { is_folder } else { !is_link(name) };
+        names.iter().rev().any(|name| self.ignore(name, is_folder(name)))
+    }
+
+    /// Lines that cannot be understood, and lists that cannot be read.
+    pub(super) fn take_problems(&self) -> Vec<Error> {
+        std::mem::take(&mut *self.problems.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn folder(&self, folder: &Path) -> Arc<Gitignore> {
+        let mut folders = self.folders.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = folders.get(folder) {
+            return Arc::clone(known);
+        }
+        let mut problems = self.problems.lock().unwrap_or_else(PoisonError::into_inner);
+        let rules = read(&self.root.join(folder).join(GIT_IGNORE), false, &mut problems);
+        let rules = Arc::new(rules);
+        folders.insert(folder.to_owned(), Arc::clone(&rules));
+        rules
+    }
+}
+
+/// A list of patterns beside those in a repository's folders.
+#[derive(Debug)]
+struct OuterList {
+    path: PathBuf,
+    /// Whether it is read where it is a link.
+    follows: bool,
+    /// Way from where its patterns begin to the repository.
+    way: PathBuf,
+}
+
+/// Lists of the folders above a repository, of the clone and of the user, there or not; the first that names a path decides.
+fn outer_lists(root: &Path) -> Vec<OuterList> {
+    let real = files::canonicalize(root).unwrap_or_else(|_| root.to_owned());
+    let tree = real.ancestors().find(|folder| folder.join(".git").exists());
+    let way = |folder| real.strip_prefix(folder).unwrap_or(Path::new("")).to_owned();
+    let mut lists = Vec::new();
+    if let Some(tree) = tree {
+        let above = real.ancestors().skip(1).take_while(|folder| folder.starts_with(tree));
+        lists.extend(above.map(|folder| OuterList {
+            path: folder.join(GIT_IGNORE),
+            follows: false,
+            way: way(folder),
+        }));
+        lists.push(OuterList { path: exclude_of(tree), follows: true, way: way(tree) });
+    }
+    let of_user = gitconfig_excludes_path();
+    lists.extend(of_user.map(|path| OuterList {
+        path,
+        follows: true,
+        way: way(tree.unwrap_or(&real)),
+    }));
+    lists
+}
+
+/// Paths of the lists of ignored files that lie outside of a repository's folder, there or not: those of folders above it, of its
+/// clone and of the user. Of a link, what it leads to comes, too.
+pub fn lists_outside(root: &Path) -> Vec<PathBuf> {
+    let real = files::canonicalize(root).unwrap_or_else(|_| root.to_owned());
+    let mut paths = Vec::new();
+    for OuterList { path, follows, .. } in outer_lists(root) {
+        // The folder is named as its events will name it.
+        let folder = path.parent().and_then(|folder| files::canonicalize(folder).ok());
+        let named = folder.zip(path.file_name()).map(|(folder, name)| folder.join(name));
+        let led = files::canonicalize(&path).ok().filter(|_| follows);
+        paths.extend(named.into_iter().chain(led).filter(|path| !path.starts_with(&real)));
+    }
+    paths.sort_unstable();
+    paths.dedup();
+    paths
+}
+
+/// Whether the last pattern that names a path ignores it.
+fn decided(rules: &Gitignore, path: &Path, is_folder: bool) -> Option<bool> {
+    match rules.matched(path, is_folder) {
+        Match::None => None,
+        Match::Ignore(_) => Some(true),
+        Match::Whitelist(_) => Some(false),
+    }
+}
+
+/// Path of a clone's own list: where `.git` is a file, as in a linked work tree or a submodule, it names the clone's folder.
+fn exclude_of(tree: &Path) -> PathBuf {
+    let line = |path: PathBuf| {
+        let text = files::read_to_string(path).ok()?;
+        Some(text.lines().next()?.trim_end().to_owned())
+    };
+    let named = line(tree.join(".git"));
+    let Some(folder) = named.as_ref().and_then(|text| text.strip_prefix("gitdir:")) else {
+        return tree.join(GIT_EXCLUDE);
+    };
+    let folder = tree.join(folder.trim_start());
+    let common = line(folder.join("commondir")).map(|common| folder.join(common));
+    common.unwrap_or(folder).join("info/exclude")
+}
+
+/// A pattern in which braces are characters, as they are to git.
+fn with_literal_braces(line: &str) -> String {
+    let mut literal = String::new();
+    let mut rest = line.chars();
+    while let Some(c) = rest.next() {
+        match c {
+            '{' | '}' => literal.extend(['[', c, ']']),
+            '\\' => literal.extend([Some(c), rest.next()].into_iter().flatten()),
+            '[' => {
+                // The first character of a class may be its bracket.
+                let class = rest.as_str();
+                let begin = class.find(|c| c != '!' && c != '^').unwrap_or(class.len());
+                let first = class[begin..].chars().next().map_or(0, char::len_utf8);
+                let end = class[begin + first..].find(']').map(|end| begin + first + end + 1);
+                let (class, behind) = class.split_at(end.unwrap_or(0));
+                literal.push(c);
+                literal.push_str(class);
+                rest = behind.chars();
+            }
+            _ => literal.push(c),
+        }
+    }
+    literal
+}
+
+/// Reads a list of patterns. In the work tree, what is not a regular file is left out, as by git: a link could lead anywhere. The
+/// user's own lists may be links.
+fn read(path: &Path, follows: bool, problems: &mut Vec<Error>) -> Gitignore {
+    let mut problem = |reason: String| {
+        problems.push(Error::SourceFile { path: path.to_owned(), reason: reason.into() });
+    };
+    let found = if follows { files::metadata(path) } else { files::symlink_metadata(path) };
+    if !found.is_ok_and(|metadata| metadata.is_file()) {
+        return Gitignore::empty();
+    }
+    let mut bytes = Vec::new();
+    let read =
+        files::File::open(path).and_then(|file| file.take(LONGEST + 1).read_to_end(&mut bytes));
+    if let Err(error) = read {
+        problem(format!("cannot be read, so that its patterns are not used: {error}"));
+        return Gitignore::empty();
+    }
+    if bytes.len() as u64 > LONGEST {
+        problem("longer than 256 KiB, so that its patterns are not used".into());
+        return Gitignore::empty();
+    }
+    let text = String::from_utf8_lossy(&bytes);
+    let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
+    let mut builder = GitignoreBuilder::new("");
+    for (number, line) in text.lines().enumerate() {
+        if let Err(error) = builder.add_line(None, &with_literal_braces(line)) {
+            problem(format!("line {}: {error}; this pattern is not used", number + 1));
+        }
+    }
+    builder.build().unwrap_or_else(|error| {
+        problem(format!("{error}; its patterns are not used"));
+        Gitignore::empty()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use repoformer_text::language::Language;
+
+    use super::*;
+    use crate::corpus::{Listing, Repository, Walk};
+
+    /// Files and what is in them; an empty one where none is named.
+    const FILES: [(&str, &str); 22] = [
+        (".gitignore", "/r/local.py\n# comment\n/a.py\n"),
+        (
+            "r/.gitignore",
+            "\u{feff}build/\n*_pb2.py\n!kept_pb2.py\n/only_here.py\npages/**/made.py\nodd\\ name.py\nlinked\n",
+        ),
+        ("r/a.py", ""),
+        ("r/local.py", ""),
+        ("local.py", ""),
+        ("r/build/b.py", ""),
+        ("r/build/.gitignore", "!b.py\n"),
+        ("r/d/build/c.py", ""),
+        ("r/build.py", ""),
+        ("r/x_pb2.py", ""),
+        ("r/d/kept_pb2.py", ""),
+        ("r/d/.gitignore", "kept_pb2.py\n!y_pb2.py\nown.py\n"),
+        ("r/d/y_pb2.py", ""),
+        ("r/d/own.py", ""),
+        ("r/e/own.py", ""),
+        ("r/only_here.py", ""),
+        ("r/d/only_here.py", ""),
+        ("r/pages/v/w/made.py", ""),
+        ("r/odd name.py", ""),
+        ("r/excluded.py", ""),
+        ("r/f/excluded.py", ""),
+        (".git/info/exclude", "/r/excluded.py\n"),
+    ];
+
+    fn listed(dir: &Path) -> Vec<String> {
+        let listing = Listing::new(dir, "r", Language::Python, Walk::Git).unwrap();
+        let (found, problems) = listing.all().unwrap();
+        assert!(problems.is_empty(), "{problems:?}");
+        let paths: Vec<String> = found.into_iter().map(|file| file.path).collect();
+        for (file, _) in
+            FILES.iter().filter(|(file, _)| file.starts_with("r/") && file.ends_with(".py"))
+        {
+            let is_read = listing.read(file).unwrap().is_some();
+            assert_eq!(is_read, paths.iter().any(|path| path == file), "{file}");
+        }
+        for folder in ["d", "build", "pages/v"] {
+            let within = format!("r/{folder}/");
+            let below = listing.below(folder).unwrap().into_iter().map(|file| file.path);
+            let wanted: Vec<&String> =
+                paths.iter().filter(|path| path.starts_with(&within)).collect();
+            let mut below: Vec<String> = below.collect();
+            below.sort_unstable();
+            assert_eq!(below.iter().collect::<Vec<_>>(), wanted, "{folder}");
+        }
+        paths
+    }
+
+    #[test]
+    fn files_that_git_ignores_are_left_out() {
+        let dir = tempfile::tempdir().unwrap();
+        for (path, text) in FILES {
+            let path = dir.path().join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        }
+        let found = listed(dir.path());
+        let wanted = "r/a.py r/build.py r/d/only_here.py r/d/y_pb2.py r/e/own.py r/f/excluded.py";
+        assert_eq!(found.join(" "), wanted);
+        // Git itself says so.
+        std::fs::remove_dir_all(dir.path().join(".git")).unwrap();
+        let git = |args: &[&str]| {
+            let mut command = std::process::Command::new("git");
+            command.arg("-C").arg(dir.path()).args(args).env("GIT_CONFIG_GLOBAL", "/dev/null");
+            command.output().ok().map(|output| String::from_utf8(output.stdout).unwrap())
+        };
+        if git(&["init", "-q"]).is_some() {
+            std::fs::create_dir_all(dir.path().join(".git/info")).unwrap();
+            std::fs::write(dir.path().join(".git/info/exclude"), "/r/excluded.py\n").unwrap();
+            let said = git(&["ls-files", "-co", "--exclude-standard", "r/*.py"]).unwrap();
+            let mut said: Vec<&str> = said.lines().collect();
+            said.sort_unstable();
+            assert_eq!(said, found);
+        }
+        // Other walks have them.
+        let all = Repository::read(dir.path(), "r", Language::Python).unwrap();
+        assert_eq!(all.repository.files.len(), 16);
+    }
+
+    #[test]
+    fn braces_are_characters() {
+        for (line, wanted) in [
+            ("*.{py,js}", "*.[{]py,js[}]"),
+            (r"\{a[{]}", r"\{a[{][}]"),
+            ("[]{]{[!]}]}", "[]{][{][!]}][}]"),
+            ("[{", "[[{]"),
+            ("é\\", "é\\"),
+        ] {
+            assert_eq!(with_literal_braces(line), wanted, "{line}");
+        }
+    }
+
+    /// In a linked work tree, whose `.git` is a file, with the user's lists behind links, and a link to a folder.
+    #[cfg(unix)]
+    #[test]
+    fn lists_of_a_clone_elsewhere_and_links_are_those_of_git() {
+        use std::os::unix::fs::symlink;
+
+        let dir = tempfile::tempdir().unwrap();
+        let tree = dir.path().join("tree/r");
+        let write = |path: &Path, text: &str| {
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        };
+        write(&tree.join(".gitignore"), "build/\nlatest\n*.{py,pyi}\n");
+        for file in ["a.py", "b.py", "build/c.py", "other/d.py", "x.{py,pyi}/e.py"] {
+            write(&tree.join(file), "");
+        }
+        symlink("build", tree.join("latest")).unwrap();
+        symlink("other", tree.join("build2")).unwrap();
+        write(&dir.path().join("main/.git/worktrees/w/commondir"), "../..\n");
+        write(&dir.path().join("dotfiles/exclude"), "b.py\n");
+        std::fs::create_dir_all(dir.path().join("main/.git/info")).unwrap();
+        symlink("../../../dotfiles/exclude", dir.path().join("main/.git/info/exclude")).unwrap();
+        write(&tree.join(".git"), "gitdir: ../../main/.git/worktrees/w\n");
+        let root = dir.path().join("tree");
+        let listing = Listing::new(&root, "r", Language::Python, Walk::Git).unwrap();
+        let (found, problems) = listing.all().unwrap();
+        assert!(problems.is_empty(), "{problems:?}");
+        let found: Vec<&str> = found.iter().map(|file| &*file.path).collect();
+        assert_eq!(found, ["r/a.py", "r/build2/d.py", "r/other/d.py"]);
+        let real = dir.path().canonicalize().unwrap();
+        let outside = lists_outside(&tree);
+        let of_clone: Vec<_> = outside.iter().filter(|path| path.starts_with(&real)).collect();
+        assert_eq!(
+            of_clone,
+            [&real.join("dotfiles/exclude"), &real.join("main/.git/info/exclude")]
+        );
+        for file in ["a.py", "b.py", "build/c.py", "latest/c.py", "build2/d.py", "other/d.py"] {
+            let path = format!("r/{file}");
+            let is_read = listing.read(&path).unwrap().is_some();
+            assert_eq!(is_read, found.contains(&&*path), "{file}");
+        }
+    }
+
+    #[test]
+    fn patterns_that_are_not_used_are_reported_and_links_are_not_read() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().join("r");
+        std::fs::create_dir_all(root.join("d")).unwrap();
+        for file in ["a.py", "b.py", "d/c.py"] {
+            std::fs::write(root.join(file), "").unwrap();
+        }
+        std::fs::write(root.join(".gitignore"), "a.py\n[z-b].py\n").unwrap();
+        #[cfg(unix)]
+        {
+            std::fs::write(dir.path().join("outside"), "c.py\nb[\n").unwrap();
+            std::os::unix::fs::symlink("../../outside", root.join("d/.gitignore")).unwrap();
+        }
+        let listing = Listing::new(dir.path(), "r", Language::Python, Walk::Git).unwrap();
+        let (found, problems) = listing.all().unwrap();
+        let found: Vec<&str> = found.iter().map(|file| &*file.path).collect();
+        assert_eq!(found, ["r/b.py", "r/d/c.py"]);
+        let [problem] = &problems[..] else { panic!("{problems:?}") };
+        let problem = problem.to_string();
+        assert!(problem.contains("r/.gitignore") && problem.contains("line 2"), "{problem}");
+        std::fs::write(root.join(".gitignore"), vec![b'a'; 2 << 20]).unwrap();
+        let listing = Listing::new(dir.path(), "r", Language::Python, Walk::Git).unwrap();
+        assert!(listing.all().unwrap().1[0].to_string().contains("longer than 256 KiB"));
+    }
+}

@@ -1,0 +1,363 @@
+//! Finding a repository's files: a walk over the folder, then each file.
+
+use std::borrow::Cow;
+use std::path::{Path, PathBuf};
+
+use repoformer_store::error::{Error, Result};
+use repoformer_store::files;
+use repoformer_store::progress::Work;
+use repoformer_text::language::Language;
+use repoformer_text::lines::universal_newlines;
+use repoformer_text::message;
+use repoformer_text::message::UserChoice;
+use rustc_hash::FxHashMap;
+use walkdir::{DirEntry, WalkDir};
+
+use super::ignored::GitRules;
+use super::part::{cache_around, is_cache, is_hidden, leads_out};
+use super::reading::{FileId, decode, digest_of_id, read_bytes, unreadable};
+use super::{Repository, RepositoryReading, SourceFile, Walk, check_name, is_folder_name};
+use crate::parallel;
+
+impl Repository {
+    /// Reads the files of one language in `<repos_dir>/<name>`. Files that are not UTF-8, vanish or cannot be opened are
+    /// stepped over and reported.
+    ///
+    /// # Errors
+    /// The folder does not exist, is no folder, or `name` is not a single folder name.
+    pub fn read(repos_dir: &Path, name: &str, language: Language) -> Result<RepositoryReading> {
+        Self::read_with(repos_dir, name, language, Walk::Glob)
+    }
+
+    /// Reads the files of one language that a walk finds.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    pub fn read_with(
+        repos_dir: &Path,
+        name: &str,
+        language: Language,
+        walk: Walk,
+    ) -> Result<RepositoryReading> {
+        let (found, mut skipped) = source_files(repos_dir, name, language, walk)?;
+        let work = Work::new(format!("reading {name}"), "files", found.len());
+        let read = |file: &SourcePath| {
+            work.done(1);
+            let bytes = read_bytes(&file.on_disk)?;
+            let text = decode(&file.on_disk, bytes.content)?;
+            Ok((bytes.id, universal_newlines(text)))
+        };
+        let read: Vec<Result<(FileId, String)>> = parallel::map(&found, read);
+        let mut first_name: FxHashMap<FileId, u32> = FxHashMap::default();
+        let mut files: Vec<SourceFile> = Vec::with_capacity(found.len());
+        for (found, read) in found.into_iter().zip(read) {
+            match read {
+                Ok((id, text)) => {
+                    let index = files.len() as u32;
+                    files.push(SourceFile {
+                        path: found.path,
+                        text,
+                        same_as: *first_name.entry(id).or_insert(index),
+                    });
+                }
+                Err(error) => skipped.push(error),
+            }
+        }
+        Ok(RepositoryReading { repository: Repository { name: name.to_owned(), files }, skipped })
+    }
+}
+
+/// Number of source files of each language in repositories, the most first; languages without any are left out.
+pub fn languages(repos_dir: &Path, names: &[String], walk: Walk) -> Vec<(Language, usize)> {
+    let listings =
+        names.iter().map(|name| Listing::from_repos_dir(repos_dir, name, &Language::ALL, walk));
+    let listed = listings.filter_map(|listing| Some(listing.ok()?.all().ok()?.0));
+    let files: Vec<SourcePath> = listed.flatten().collect();
+    let count = |language: Language| files.iter().filter(|file| language.holds(&file.path)).count();
+    let counts = Language::ALL.into_iter().map(|language| (language, count(language)));
+    let mut found: Vec<(Language, usize)> = counts.filter(|(_, files)| *files > 0).collect();
+    found.sort_by_key(|(_, files)| std::cmp::Reverse(*files));
+    found
+}
+
+/// A source file that was found.
+#[derive(Debug)]
+pub struct SourcePath {
+    /// `repository/folder/…/file.py`, with the ending of its language.
+    pub path: String,
+    /// Where it lies.
+    pub on_disk: PathBuf,
+}
+
+/// Lists the files of one language in `<repos_dir>/<name>` in the code-point order of their paths, and the files and
+/// folders that cannot be listed.
+///
+/// # Errors
+/// As [`Repository::read`].
+pub fn source_files(
+    repos_dir: &Path,
+    name: &str,
+    language: Language,
+    walk: Walk,
+) -> Result<(Vec<SourcePath>, Vec<Error>)> {
+    Listing::new(repos_dir, name, language, walk)?.all()
+}
+
+/// Files of some languages in a repository's folder, as a walk finds them.
+#[derive(Debug)]
+pub struct Listing<'a> {
+    repos_dir: &'a Path,
+    name: &'a str,
+    root: PathBuf,
+    languages: Cow<'a, [Language]>,
+    walk: Walk,
+    /// Git's rules, of a walk that asks them.
+    rules: Option<GitRules>,
+}
+
+impl<'a> Listing<'a> {
+    /// Opens the folder `<repos_dir>/<name>` for files of one language.
+    ///
+    /// # Errors
+    /// As [`Repository::read`].
+    pub fn new(repos_dir: &'a Path, name: &'a str, language: Language, walk: Walk) -> Result<Self> {
+        Self::from_repos_dir(repos_dir, name, vec![language], walk)
+    }
+
+    fn from_repos_dir(
+        repos_dir: &'a Path,
+        name: &'a str,
+        languages: impl Into<Cow<'a, [Language]>>,
+        walk: Walk,
+    ) -> Result<Self> {
+        check_name(repos_dir, name)?;
+        let root = repos_dir.join(name);
+        let metadata = files::metadata(&root)
+            .map_err(|e| Error::reading(&root, "open this repository folder", e))?;
+        if !metadata.is_dir() {
+            return Err(Error::Repository { path: root, reason: "is not a folder".into() });
+        }
+        let rules = (walk == Walk::Git).then(|| GitRules::new(&root)).transpose()?;
+        Ok(Self { repos_dir, name, root, languages: languages.into(), walk, rules })
+    }
+
+    /// Lists all files in the code-point order of their paths, and the files and folders that cannot be listed.
+    ///
+    /// # Errors
+    /// The folder cannot be opened.
+    pub fn all(&self) -> Result<(Vec<SourcePath>, Vec<Error>)> {
+        // Following links asks the system about every entry, so it is done where there are links.
+        let without_links =
+            self.follows_links().then(|| self.find_without_links(&self.root)).flatten();
+        let (mut found, mut skipped) = match without_links {
+            Some(found) => (found, Vec::new()),
+            None => self.find()?,
+        };
+        found.sort_unstable_by(|a, b| a.path.cmp(&b.path));
+        skipped.extend(self.rules.iter().flat_map(GitRules::take_problems));
+        Ok((found, skipped))
+    }
+
+    /// Lists the files in a folder of the repository, named from the repository on; `None` where links may lead from or to
+    /// it, or it cannot be listed: then [`all`](Self::all) tells.
+    pub fn below(&self, folder: &str) -> Option<Vec<SourcePath>> {
+        let on_disk = self.root.join(folder);
+        let real = files::canonicalize(&self.root).ok()?;
+        if files::canonicalize(&on_disk).ok()? != real.join(folder) {
+            return None;
+        }
+        let mut way = Path::new(folder).ancestors().filter(|folder| *folder != Path::new(""));
+        let is_left_out = self.is_hidden(folder) || self.is_ignored(folder, true);
+        if is_left_out || way.any(|folder| is_cache(&self.root.join(folder))) {
+            return Some(Vec::new());
+        }
+        self.find_without_links(&on_disk)
+    }
+
+    /// Reads a file, and its identity on disk; `None` where it is no file of the repository: it is not there, has another
+    /// language's ending, or is left out by the walk.
+    ///
+    /// # Errors
+    /// It cannot be read or is not UTF-8, or a link leads out of the repository.
+    pub fn read(&self, path: &str) -> Result<Option<(SourceFile, u64)>> {
+        let below = path.strip_prefix(self.name).and_then(|path| path.strip_prefix('/'));
+        match below.is_some_and(|below| self.is_ignored(below, false)) {
+            true => Ok(None),
+            false => self.read_saved(path),
+        }
+    }
+
+    /// Reads a file as [`read`](Self::read) does, whether git ignores it or not.
+    ///
+    /// # Errors
+    /// As for [`read`](Self::read).
+    pub fn read_saved(&self, path: &str) -> Result<Option<(SourceFile, u64)>> {
+        let on_disk = self.repos_dir.join(path);
+        let Some(below) = path.strip_prefix(self.name).and_then(|path| path.strip_prefix('/'))
+        else {
+            return Ok(None);
+        };
+        if !below.split('/').all(is_folder_name)
+            || !self.is_source_name(&on_disk)
+            || self.is_hidden(below)
+            || files::metadata(&on_disk).is_err()
+        {
+            return Ok(None);
+        }
+        if self.walk != Walk::GlobAnywhere {
+            let real = files::canonicalize(&self.root)
+                .map_err(|e| Error::reading(&self.root, "open this repository folder", e))?;
+            if let Some(reason) = leads_out(&real, &on_disk) {
+                return Err(Error::SourceFile { path: on_disk, reason: reason.into() });
+            }
+        }
+        let bytes = read_bytes(&on_disk)?;
+        let text = universal_newlines(decode(&on_disk, bytes.content)?);
+        let file = SourceFile { path: path.to_owned(), text, same_as: 0 };
+        Ok(Some((file, digest_of_id(&bytes.id))))
+    }
+
+    fn follows_links(&self) -> bool {
+        self.walk != Walk::Rglob
+    }
+
+    /// Whether the walk leaves out a path for one of its names.
+    fn is_hidden(&self, below: &str) -> bool {
+        self.walk != Walk::Rglob && below.split('/').any(|name| name.starts_with('.'))
+    }
+
+    /// Whether git ignores a path, by a walk that asks its rules.
+    fn is_ignored(&self, below: &str, is_folder: bool) -> bool {
+        self.rules.as_ref().is_some_and(|rules| rules.ignore_within(below.as_ref(), is_folder))
+    }
+
+    /// Whether a file of this name is one of the languages'.
+    fn is_source_name(&self, path: &Path) -> bool {
+        let mut endings = self.languages.iter().flat_map(|language| language.extensions());
+        path.file_name().is_some_and(|name| {
+            endings.any(|end| name.as_encoded_bytes().ends_with(end.as_bytes()))
+        })
+    }
+
+    /// Whether an entry of a folder that is a part of the repository is one too; a cache that it shows is none.
+    fn is_part(&self, entry: &DirEntry, caches: &mut Vec<PathBuf>) -> bool {
+        if let Some(cache) = cache_around(entry) {
+            caches.push(cache.to_owned());
+            return false;
+        }
+        !(self.follows_links() && is_hidden(entry))
+            && self.rules.as_ref().is_none_or(|rules| {
+                let leads_to_folder = entry.file_type().is_dir();
+                // To git, a link is a file.
+                let is_folder = leads_to_folder && !entry.path_is_symlink();
+                let below = entry.path().strip_prefix(&self.root).unwrap_or(entry.path());
+                let is_listed = leads_to_folder || self.is_source_name(below);
+                entry.depth() == 0 || !is_listed || !rules.ignore(below, is_folder)
+            })
+    }
+
+    fn found(&self, entry: DirEntry) -> std::result::Result<SourcePath, PathBuf> {
+        let relative = entry.path().strip_prefix(&self.root).unwrap_or(entry.path());
+        match slashed(self.name, relative) {
+            Some(path) => Ok(SourcePath { path, on_disk: entry.into_path() }),
+            None => Err(entry.into_path()),
+        }
+    }
+
+    fn find(&self) -> Result<(Vec<SourcePath>, Vec<Error>)> {
+        let (root, follows) = (&self.root, self.follows_links());
+        let (mut found, mut skipped) = (Vec::new(), Vec::new());
+        let real = files::canonicalize(root)
+            .map_err(|e| Error::reading(root, "open this repository folder", e))?;
+        let (mut led_out, mut caches) = (Vec::new(), Vec::new());
+        let entries = WalkDir::new(root).follow_links(follows).into_iter();
+        let mut is_taken = |entry: &DirEntry| {
+            if !self.is_part(entry, &mut caches) {
+                return false;
+            }
+            let is_read = self.is_source_name(entry.path()) || entry.file_type().is_dir();
+            let is_link = entry.depth() > 0 && entry.path_is_symlink() && is_read;
+            match is_link.then(|| leads_out(&real, entry.path())).flatten() {
+                Some(_) if self.walk == Walk::GlobAnywhere => true,
+                Some(reason) => {
+                    let reason = message![
+                        reason,
+                        ", or read such links with ",
+                        UserChoice::Walk,
+                        format!(" {}", Walk::GlobAnywhere)
+                    ];
+                    led_out.push(Error::SourceFile { path: entry.path().to_owned(), reason });
+                    false
+                }
+                None => true,
+            }
+        };
+        for entry in entries.filter_entry(&mut is_taken) {
+            let entry = match entry {
+                Ok(entry) => entry,
+                Err(error) => {
+                    let path = error.path().unwrap_or(root);
+                    // Python's glob never sees a link that leads nowhere unless it looks like a source file.
+                    if path.is_symlink() && !self.is_source_name(path) {
+                        continue;
+                    }
+                    skipped.push(not_walked(path, &error));
+                    continue;
+                }
+            };
+            if entry.depth() == 0
+                || !self.is_source_name(entry.path())
+                || entry.file_type().is_dir()
+                || (!follows && entry.path().is_dir())
+            {
+                continue;
+            }
+            match self.found(entry) {
+                Ok(file) => found.push(file),
+                Err(path) => skipped.push(Error::SourceFile {
+                    path,
+                    reason: "its name is not UTF-8; rename it".into(),
+                }),
+            }
+        }
+        skipped.extend(led_out);
+        let is_own = |path: &Path| caches.iter().any(|cache| path.starts_with(cache));
+        found.retain(|file| !is_own(&file.on_disk));
+        skipped.retain(|error| !matches!(error, Error::SourceFile { path, .. } if is_own(path)));
+        Ok((found, skipped))
+    }
+
+    /// Finds the files of a folder without links, where every name is UTF-8 and every folder can be listed; `None` elsewhere.
+    fn find_without_links(&self, folder: &Path) -> Option<Vec<SourcePath>> {
+        let (mut found, mut caches) = (Vec::new(), Vec::new());
+        let entries = WalkDir::new(folder).into_iter();
+        for entry in entries.filter_entry(|entry| self.is_part(entry, &mut caches)) {
+            let entry = entry.ok()?;
+            let kind = entry.file_type();
+            if kind.is_symlink() && entry.depth() > 0 {
+                return None;
+            }
+            if !kind.is_dir() && entry.depth() > 0 && self.is_source_name(entry.path()) {
+                found.push(self.found(entry).ok()?);
+            }
+        }
+        found.retain(|file| !caches.iter().any(|cache| file.on_disk.starts_with(cache)));
+        Some(found)
+    }
+}
+
+fn not_walked(path: &Path, error: &walkdir::Error) -> Error {
+    if let Some(io) = error.io_error() {
+        return unreadable(path, io);
+    }
+    Error::SourceFile { path: path.to_owned(), reason: "a link to a folder that it lies in".into() }
+}
+
+fn slashed(name: &str, relative: &Path) -> Option<String> {
+    let mut path = name.to_owned();
+    for component in relative.components() {
+        path.push('/');
+        path.push_str(component.as_os_str().to_str()?);
+    }
+    Some(path)
+}

@@ -1,0 +1,251 @@
+//! Names of folders and files, and paths in records.
+
+use std::borrow::Cow;
+use std::path::{Component, Path};
+
+use unicode_normalization::UnicodeNormalization as _;
+
+/// Reason why a path cannot name a file in a repository. Completes a sentence that begins with the path's field.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum PathError {
+    /// It is absolute, or a `..` in it leaves the repository's folder.
+    #[error("leads out of the repository: {0:?}")]
+    LeadsOut(String),
+    /// It has a backslash, which separates folders on Windows and can be part of a name on other systems.
+    #[error("contains a backslash: {0:?}; separate its folders with '/'")]
+    Backslash(String),
+    /// No file system has such a name.
+    #[error("contains a NUL character: {0:?}")]
+    Nul(String),
+    /// It is empty, or `.`.
+    #[error("is not the name of a file or folder: {0:?}")]
+    NoName(String),
+    /// Each name is a folder to be made and to be gone through, for every file below it.
+    #[error("has more than {MOST_NAMES} names or {MOST_BYTES} bytes: {:?}", abbreviated(.0))]
+    TooLong(String),
+}
+
+/// Most names on a path below a repository; those of dependencies within dependencies have fewer than forty.
+const MOST_NAMES: usize = 64;
+/// Most bytes of a path: Linux opens none that is longer.
+const MOST_BYTES: usize = 4096;
+
+impl PathError {
+    /// Checks one name of a path.
+    ///
+    /// # Errors
+    /// It is no name of a file or folder, or leads elsewhere.
+    pub fn check(name: &str) -> Result<(), Self> {
+        let error = |variant: fn(String) -> Self| Err(variant(name.to_owned()));
+        match name {
+            "" | "." => error(Self::NoName),
+            _ if name.contains('\0') => error(Self::Nul),
+            _ if name.contains('\\') => error(Self::Backslash),
+            _ if is_component(name) => Ok(()),
+            _ => error(Self::LeadsOut),
+        }
+    }
+}
+
+/// True if the system reads a name as one component of a path that leads nowhere else.
+fn is_component(name: &str) -> bool {
+    let mut components = Path::new(name).components();
+    matches!((components.next(), components.next()), (Some(Component::Normal(only)), None) if only == name)
+}
+
+/// True if `name` can be a repository's folder: one path component that leads nowhere else.
+pub fn is_folder_name(name: &str) -> bool {
+    PathError::check(name).is_ok()
+}
+
+/// Returns the names on the path of a file below its repository's folder, which leads nowhere else: `./a//b/../c.py` is `a/c.py`.
+pub fn path_names(path: &str) -> Result<Vec<&str>, PathError> {
+    names_behind(path, 0)
+}
+
+/// Returns the names on a path whose first name is the repository's folder.
+pub fn path_names_with_repository(path: &str) -> Result<Vec<&str>, PathError> {
+    names_behind(path, 1)
+}
+
+/// Returns the names on a path; `..` removes the name before it, but for the first `kept` names.
+fn names_behind(path: &str, kept: usize) -> Result<Vec<&str>, PathError> {
+    if path.starts_with('/') {
+        return Err(PathError::LeadsOut(path.to_owned()));
+    }
+    let mut names = Vec::new();
+    for name in path.split('/') {
+        match name {
+            "" | "." => {}
+            ".." if names.len() > kept => drop(names.pop()),
+            name => {
+                PathError::check(name)?;
+                names.push(name);
+                if path.len() > MOST_BYTES || names.len() > MOST_NAMES + kept {
+                    return Err(PathError::TooLong(path.to_owned()));
+                }
+            }
+        }
+    }
+    if names.is_empty() {
+        return Err(PathError::NoName(path.to_owned()));
+    }
+    Ok(names)
+}
+
+/// Folders of version control. Programs run commands of what lies in them: hooks, and programs that settings name.
+const VERSION_CONTROL: [&str; 11] = [
+    ".git", ".hg", ".svn", ".bzr", ".jj", ".sl", ".pijul", "_darcs", "_fossil_", ".fslckout",
+    ".repo",
+];
+/// Beginnings of the short names that Windows gives `.git` and `.hg`; a number follows.
+const SHORT: [&str; 3] = ["git~", "hg~", "hg8b6c~"];
+
+/// A name as the file systems know it that tell the fewest names apart; equal for two names that one of them takes for the same.
+///
+/// NTFS, APFS, HFS+ and folders of ext4 with `casefold` ignore case; the last three also how characters are composed; the last
+/// two also characters that nobody sees. Windows drops blanks and dots at the end.
+pub fn folded(name: &str) -> String {
+    // Full case folding: ẞ, ß and SS become ss.
+    let lower = |c: char| c.to_lowercase();
+    let folded = name.nfd().filter(|c| !is_unseen(*c)).flat_map(lower).flat_map(char::to_uppercase);
+    let mut folded: String = folded.flat_map(lower).nfd().collect();
+    folded.truncate(folded.trim_end_matches([' ', '.']).len());
+    folded
+}
+
+/// Whether a character takes no place in a text (Unicode's `Default_Ignorable_Code_Point`).
+const fn is_unseen(c: char) -> bool {
+    matches!(c, '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}'..='\u{1160}' | '\u{17b4}'..='\u{17b5}' | '\u{180b}'..='\u{180f}'
+        | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}'
+        | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fff8}' | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}'
+        | '\u{e0000}'..='\u{e0fff}')
+}
+
+/// A name without what NTFS takes for the name of a stream in the file: what follows a colon.
+fn file_of(name: &str) -> String {
+    folded(name.split(':').next().unwrap_or_default())
+}
+
+/// Whether a program of version control takes a folder or file of this name for its own, on any file system.
+pub fn is_version_control(name: &str) -> bool {
+    let name = file_of(name);
+    let is_short = |begin: &&str| {
+        let number = name.strip_prefix(*begin);
+        number.is_some_and(|n| !n.is_empty() && n.bytes().all(|byte| byte.is_ascii_digit()))
+    };
+    VERSION_CONTROL.contains(&&*name) || SHORT.iter().any(is_short)
+}
+
+/// Whether git takes the folder of a file for a repository of its own, whose settings name programs: there, `HEAD` names a
+/// branch or a commit.
+pub fn is_git_head(name: &str, content: &[u8]) -> bool {
+    let is_commit = |text: &[u8]| text.len() >= 40 && text[..40].iter().all(u8::is_ascii_hexdigit);
+    file_of(name) == "head" && (content.starts_with(b"ref:") || is_commit(content))
+}
+
+/// A name for messages, without the middle if it is long.
+pub fn abbreviated(name: &str) -> Cow<'_, str> {
+    const SHOWN: usize = 40;
+    let ends = name.char_indices().nth(SHOWN).zip(name.char_indices().rev().nth(SHOWN - 1));
+    match ends {
+        Some(((head, _), (tail, _))) if head < tail => {
+            format!("{}…{}", &name[..head], &name[tail..]).into()
+        }
+        _ => name.into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_names_are_shown_by_their_ends() {
+        let [short, long] = [80, 81].map(|length| "é".repeat(length));
+        assert_eq!(abbreviated(&short), short);
+        assert_eq!(abbreviated(&long), format!("{}…{}", "é".repeat(40), "é".repeat(40)));
+    }
+
+    #[test]
+    fn folders_of_version_control_are_known_by_each_of_their_names() {
+        for name in [
+            ".git",
+            ".GIT",
+            ".Git",
+            ".git.",
+            ".git . .",
+            ".git::$INDEX_ALLOCATION",
+            ".git:x",
+            "git~1",
+            "GIT~12",
+            "GIT~1 .",
+            ".g\u{200c}it",
+            "\u{feff}.gi\u{206f}T",
+            ".hg",
+            ".HG ",
+            "HG~1",
+            "hg8B6C~2",
+            ".svn",
+            "_darcs",
+            "_FOSSIL_",
+            ".fslckout",
+            ".jj",
+            ".sl",
+            ".bzr",
+            ".repo",
+        ] {
+            assert!(is_version_control(name), "{name:?}");
+        }
+        for name in [
+            "", "git", ".gitmodules", ".gitignore", ".github", ".gitx", "x.git", ". git", "git~",
+            "git~x", "git1", ".hgignore", ".hgtags", "..git", " .git", "HEAD",
+        ] {
+            assert!(!is_version_control(name), "{name:?}");
+        }
+        let is_head = |text: &str| is_git_head("head", text.as_bytes());
+        assert!(is_head("ref: refs/heads/main\n") && is_head(&"0a".repeat(20)));
+        assert!(!is_head("# Heading\n") && !is_git_head("HEAD.md", b"ref: x"));
+    }
+
+    #[test]
+    fn paths_are_normalised_or_say_why_not() {
+        for (path, names) in [
+            ("a.py", "a.py"),
+            ("./dot.py", "dot.py"),
+            ("a//b.py", "a/b.py"),
+            ("a/./b.py/", "a/b.py"),
+            ("a/../c.py", "c.py"),
+            ("a/b/../../c/./d/../e.py", "c/e.py"),
+            (".hidden/..a/x y.py.", ".hidden/..a/x y.py."),
+        ] {
+            assert_eq!(path_names(path).unwrap().join("/"), names, "{path}");
+        }
+        for (path, reason) in [
+            ("../x.py", "leads out of the repository: \"..\""),
+            ("a/../../x.py", "leads out of the repository: \"..\""),
+            ("a/..", "is not the name of a file or folder: \"a/..\""),
+            ("/etc/x.py", "leads out of the repository: \"/etc/x.py\""),
+            (
+                "pkg\\win.py",
+                "contains a backslash: \"pkg\\\\win.py\"; separate its folders with '/'",
+            ),
+            ("a\0.py", "contains a NUL character: \"a\\0.py\""),
+            ("./", "is not the name of a file or folder: \"./\""),
+            ("", "is not the name of a file or folder: \"\""),
+        ] {
+            assert_eq!(path_names(path).unwrap_err().to_string(), reason, "{path}");
+        }
+        let joined = |path| path_names_with_repository(path).map(|names| names.join("/"));
+        assert_eq!(joined("r/a/../c.py").unwrap(), "r/c.py");
+        assert_eq!(joined("r/../other/c.py"), Err(PathError::LeadsOut("..".into())));
+        let deep = |names: usize| vec!["d"; names].join("/");
+        assert_eq!(path_names(&deep(MOST_NAMES)).unwrap().len(), MOST_NAMES);
+        assert_eq!(joined(&deep(MOST_NAMES + 1)).unwrap(), deep(MOST_NAMES + 1));
+        for path in [deep(MOST_NAMES + 1), "d".repeat(MOST_BYTES + 1)] {
+            let reason = path_names(&path).unwrap_err().to_string();
+            assert!(reason.starts_with("has more than 64 names or 4096 bytes: \"d"), "{reason}");
+            assert!(reason.len() < 200, "{reason}");
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! Definitions that a look-up found.
+
+use std::ops::Deref;
+use std::sync::Arc;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::rows::Definition;
+
+/// Definitions that a look-up found. Cheap to clone: calls of one thing share one list, however many they are and however long it is.
+#[derive(Debug, Clone, Default)]
+pub struct Found {
+    list: Arc<[Definition]>,
+    /// Whether they are ordered by file.
+    is_ordered: bool,
+}
+
+impl FromIterator<Definition> for Found {
+    fn from_iter<I: IntoIterator<Item = Definition>>(definitions: I) -> Self {
+        let list: Arc<[Definition]> = definitions.into_iter().collect();
+        Self { is_ordered: list.is_sorted_by_key(|found| found.file), list }
+    }
+}
+
+impl Deref for Found {
+    type Target = [Definition];
+
+    fn deref(&self) -> &[Definition] {
+        &self.list
+    }
+}
+
+impl Found {
+    /// Definitions of several lists, one behind the other.
+    pub(super) fn joined(lists: impl Iterator<Item = Self>) -> Self {
+        let mut lists = lists.filter(|list| !list.is_empty());
+        let first = lists.next().unwrap_or_default();
+        match lists.next() {
+            None => first,
+            Some(second) => {
+                let lists: Vec<Self> = [first, second].into_iter().chain(lists).collect();
+                lists.iter().flat_map(|list| list.iter().copied()).collect()
+            }
+        }
+    }
+
+    /// Whether one of them is in a file.
+    pub(super) fn is_in(&self, file: usize) -> bool {
+        if !self.is_ordered {
+            return self.iter().any(|found| found.file as usize == file);
+        }
+        self.binary_search_by_key(&file, |found| found.file as usize).is_ok()
+    }
+
+    /// Numbers of their files.
+    pub fn files(&self) -> FxHashSet<usize> {
+        self.iter().map(|found| found.file as usize).collect()
+    }
+
+    /// Lists that are not empty, each once, with what is said of it, merged; in no order.
+    pub fn distinct<T>(
+        lists: impl IntoIterator<Item = (Self, T)>,
+        merge: impl Fn(&mut T, T),
+    ) -> impl Iterator<Item = (Self, T)> {
+        let mut known: FxHashMap<*const Definition, (Self, T)> = FxHashMap::default();
+        for (list, said) in lists.into_iter().filter(|(list, _)| !list.is_empty()) {
+            match known.entry(list.as_ptr()) {
+                std::collections::hash_map::Entry::Occupied(mut entry) => {
+                    merge(&mut entry.get_mut().1, said);
+                }
+                std::collections::hash_map::Entry::Vacant(entry) => {
+                    entry.insert((list, said));
+                }
+            }
+        }
+        known.into_values()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::definitions::rows::{Kind, Rows};
+
+    fn found(files: &[usize]) -> Found {
+        let one = |file: &usize| Definition::new(*file, Rows::default(), Kind::Function);
+        files.iter().map(one).collect()
+    }
+
+    #[test]
+    fn files_are_found_in_any_order() {
+        for (files, is_ordered) in [(&[][..], true), (&[1, 3, 3, 7], true), (&[3, 1, 7, 3], false)]
+        {
+            let found = found(files);
+            assert_eq!(found.is_ordered, is_ordered);
+            let of: Vec<usize> = (0..9).filter(|file| found.is_in(*file)).collect();
+            assert_eq!(of, (0..9).filter(|file| files.contains(file)).collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
+    fn lists_are_shared() {
+        let (one, other) = (found(&[1, 2]), found(&[1, 2]));
+        let alone = Found::joined([found(&[]), one.clone()].into_iter());
+        assert!(std::ptr::eq(&*alone, &*one));
+        let joined = Found::joined([one.clone(), found(&[]), other.clone()].into_iter());
+        assert_eq!(joined.iter().map(|one| one.file).collect::<Vec<_>>(), [1, 2, 1, 2]);
+        let lists = [(one.clone(), 1), (other, 10), (found(&[]), 100), (one, 1000)];
+        let mut said: Vec<i32> =
+            Found::distinct(lists, |all, one| *all += one).map(|it| it.1).collect();
+        said.sort_unstable();
+        assert_eq!(said, [10, 1001]);
+    }
+}

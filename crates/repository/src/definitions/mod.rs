@@ -1,0 +1,158 @@
+//! Definitions: where a repository defines what the names in its files mean.
+//!
+//! [`Names`] are what one file defines, imports and calls, read off its tree; [`Definitions`] looks names up through all files.
+//! Python's names go by imports (`modules`), those of the other languages by declared types (`typed`).
+
+mod found;
+mod known;
+mod modules;
+mod rows;
+mod typed;
+
+pub use found::Found;
+pub use known::KnownNames;
+pub use rows::{Definition, Rows, SourcePaths};
+
+use std::sync::Arc;
+
+use modules::Imports;
+use repoformer_text::language::syntax::Syntax;
+use repoformer_text::language::{Language, Resolution, TypeRules};
+use typed::Types;
+
+/// Definitions, imports and calls of one file; cheap to clone.
+#[derive(Debug, Clone, Default)]
+pub enum Names {
+    /// The file could not be read.
+    #[default]
+    Unread,
+    /// Of a language whose files are modules: Python.
+    Module(Arc<modules::ModuleNames>),
+    /// Of a language of declared types.
+    Unit(Arc<typed::Unit>),
+}
+
+impl Names {
+    /// Reads a file's names off its tree. `path` begins with the name of its repository.
+    pub fn read(path: &str, syntax: &Syntax<'_>) -> Self {
+        Self::read_before(path, syntax, usize::MAX)
+    }
+
+    /// Reads a file's names, of its imports those before a row.
+    pub fn read_before(path: &str, syntax: &Syntax<'_>, row: usize) -> Self {
+        match syntax.spec().resolution {
+            Resolution::Modules => Self::Module(modules::ModuleNames::read(syntax, row).into()),
+            Resolution::Types(rules) => {
+                Self::Unit(typed::Unit::read(rules, path, syntax, row).into())
+            }
+        }
+    }
+
+    /// Row of what a chain of names, such as `["Class", "method"]`, means at the top level of a Python file.
+    pub fn row_of(&self, chain: &[&str]) -> Option<usize> {
+        match self {
+            Self::Module(names) => names.rows_of(chain).map(|rows| rows.start as usize),
+            _ => None,
+        }
+    }
+
+    /// Names that its imports bind, in the order of the alphabet.
+    pub fn imported(&self) -> Vec<&str> {
+        let mut names: Vec<&str> = match self {
+            Self::Unread => Vec::new(),
+            Self::Module(names) => names.imported().collect(),
+            Self::Unit(unit) => unit.imported().collect(),
+        };
+        names.sort_unstable();
+        names.dedup();
+        names
+    }
+}
+
+/// Names of all files of a repository.
+#[derive(Debug)]
+pub enum RepositoryNames {
+    /// Of modules.
+    Modules(Vec<Arc<modules::ModuleNames>>),
+    /// Of files with declared types, and the rules of their language.
+    Units(&'static TypeRules, Vec<Arc<typed::Unit>>),
+}
+
+impl RepositoryNames {
+    /// `files` has an entry for each file of the repository.
+    pub fn new(language: Language, files: Vec<Names>) -> Self {
+        let files = files.into_iter();
+        match language.spec().resolution {
+            Resolution::Modules => Self::Modules(
+                files
+                    .map(|names| match names {
+                        Names::Module(names) => names,
+                        _ => Arc::default(),
+                    })
+                    .collect(),
+            ),
+            Resolution::Types(rules) => Self::Units(
+                rules,
+                files
+                    .map(|names| match names {
+                        Names::Unit(unit) => unit,
+                        _ => Arc::default(),
+                    })
+                    .collect(),
+            ),
+        }
+    }
+}
+
+/// A function that gives the definitions of a chain of names.
+pub type LookUp<'n> = dyn Fn(&[&str]) -> Found + 'n;
+
+/// A repository, ready for look-ups.
+pub struct Definitions<'a>(Rules<'a>);
+
+enum Rules<'a> {
+    Imports(Imports<'a>),
+    Types(Types<'a>),
+}
+
+impl<'a> Definitions<'a> {
+    /// `files` and `names` have an entry for each file of the repository.
+    pub fn new(language: Language, files: &'a SourcePaths<'a>, names: &'a RepositoryNames) -> Self {
+        Self(match names {
+            RepositoryNames::Modules(names) => {
+                Rules::Imports(Imports::new(files, language.spec(), names))
+            }
+            RepositoryNames::Units(rules, units) => {
+                Rules::Types(Types::new(files, language, rules, units))
+            }
+        })
+    }
+
+    /// Types of one file, each with the methods that it defines.
+    pub fn types(&self, file: usize) -> Vec<(Definition, Vec<Rows>)> {
+        match &self.0 {
+            Rules::Imports(imports) => imports.types(file),
+            Rules::Types(types) => types.types(file),
+        }
+    }
+
+    /// Calls of one file that other files define, ordered by their first row, each with its definitions.
+    pub fn calls(&self, file: usize) -> Vec<(Rows, Found)> {
+        match &self.0 {
+            Rules::Imports(imports) => imports.calls(file),
+            Rules::Types(types) => types.calls(file),
+        }
+    }
+
+    /// A function that looks up chains of names, such as `["a", "f"]` of `a.f`, which stand before a row of a file that is
+    /// `names`: their definitions in other files. A chain begins with `""` where something else than a name stands before it.
+    pub fn within<'n>(&'n self, file: usize, names: &'n Names, row: u32) -> Box<LookUp<'n>> {
+        match (&self.0, names) {
+            (Rules::Imports(imports), Names::Module(names)) => {
+                Box::new(move |chain| imports.named(file, names, chain).into_iter().collect())
+            }
+            (Rules::Types(types), Names::Unit(unit)) => Box::new(types.within(file, unit, row)),
+            _ => Box::new(|_| Found::default()),
+        }
+    }
+}

@@ -1,0 +1,208 @@
+//! Definitions, imports and calls of one Python file.
+
+use repoformer_text::language::syntax::{Binding, Callee, Import, Receiver, Syntax, preorder};
+use rustc_hash::{FxHashMap, FxHashSet};
+use tree_sitter::Node;
+
+use crate::definitions::rows::{Named, Rows};
+
+/// A definition at the top level of a file, in an `if` or a `try` too.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Defined {
+    Function(Rows),
+    /// With its methods.
+    Class(Rows, Named),
+}
+
+/// Target of an import: `from ..module import member`, or a module alone.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Target {
+    /// Number of leading dots.
+    pub(super) level: usize,
+    /// `a.b`; empty in `from . import member`.
+    pub(super) module: String,
+    pub(super) member: Option<String>,
+}
+
+/// A call without a syntax error.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Call {
+    /// Index of its callee in [`ModuleNames::callees`].
+    pub(super) callee: usize,
+    pub(super) rows: Rows,
+}
+
+/// Definitions, imports and calls of one file.
+#[derive(Debug, Default)]
+pub struct ModuleNames {
+    /// Whether the file could be read.
+    pub(super) is_read: bool,
+    pub(super) defined: FxHashMap<String, Defined>,
+    /// Variables at the top level, where they are set first.
+    pub(super) values: Named,
+    /// Functions and classes at any level, methods excepted.
+    pub(super) local: FxHashSet<String>,
+    /// Methods of all classes, in the order of the file.
+    pub(super) methods: Vec<(String, Rows)>,
+    /// An import within a function counts for the whole file; a name can be imported twice (`try`, `except ImportError`).
+    pub(super) imports: FxHashMap<String, Vec<Target>>,
+    /// `from module import *`.
+    pub(super) stars: Vec<Target>,
+    /// `a.b.c` for the call `a.b.c()`; `.c` where something else than a name stands before it. Each once.
+    pub(super) callees: Vec<String>,
+    /// Ordered by first line.
+    pub(super) calls: Vec<Call>,
+}
+
+/// Scope of a definition, innermost last.
+enum Scope {
+    /// With its name where it is at the top level.
+    Class(Option<String>),
+    Function,
+}
+
+impl ModuleNames {
+    /// Reads a file's names off its tree, of its imports those before a row.
+    pub(crate) fn read(syntax: &Syntax<'_>, before: usize) -> Self {
+        let text = syntax.text();
+        let mut names = Self { is_read: true, ..Self::default() };
+        let mut scopes: Vec<(usize, Scope)> = Vec::new();
+        let mut known: FxHashMap<String, usize> = FxHashMap::default();
+        preorder(syntax.tree(), |node, depth| {
+            // Of a file that could not be made sense of as a whole, the parts that could be are read.
+            if node.is_error() && depth > 0 {
+                return false;
+            }
+            while scopes.last().is_some_and(|&(outer, _)| outer >= depth) {
+                scopes.pop();
+            }
+            match node.kind() {
+                "function_definition" | "class_definition" => {
+                    let scope = names.define(text, node, scopes.last().map(|(_, scope)| scope));
+                    scopes.push((depth, scope));
+                }
+                "import_statement" | "import_from_statement"
+                    if node.start_position().row < before =>
+                {
+                    syntax.imports_of(node).iter().for_each(|import| names.import(import));
+                }
+                "call" => names.call(syntax, node, &mut known),
+                "assignment" if scopes.is_empty() => names.set(text, node),
+                _ => {}
+            }
+            true
+        });
+        names
+    }
+
+    /// Rows of a function, a class, a method or a variable at the top level.
+    pub(crate) fn rows_of(&self, chain: &[&str]) -> Option<Rows> {
+        match *chain {
+            [name] => match self.defined.get(name) {
+                Some(Defined::Function(rows) | Defined::Class(rows, _)) => Some(*rows),
+                None => self.values.get(name).copied(),
+            },
+            [class, method] => match self.defined.get(class)? {
+                Defined::Class(_, methods) => methods.get(method).copied(),
+                Defined::Function(_) => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// Names that its imports bind.
+    pub(crate) fn imported(&self) -> impl Iterator<Item = &str> {
+        self.imports.keys().map(String::as_str)
+    }
+
+    fn define(&mut self, text: &str, node: Node<'_>, within: Option<&Scope>) -> Scope {
+        let is_class = node.kind() == "class_definition";
+        let name = node.child_by_field_name("name");
+        let name = name.map_or("", |name| &text[name.byte_range()]).to_owned();
+        let rows = Rows::from_node(node);
+        if let (Some(Scope::Class(class)), false) = (within, is_class) {
+            if let Some(Defined::Class(_, methods)) =
+                class.as_ref().and_then(|class| self.defined.get_mut(class))
+            {
+                // Behind overloads stands the one that is called.
+                methods.insert(name.clone(), rows);
+            }
+            self.methods.push((name, rows));
+            return Scope::Function;
+        }
+        self.local.insert(name.clone());
+        let at_top = within.is_none().then_some(name);
+        if is_class {
+            if let Some(name) = &at_top {
+                let empty = || Defined::Class(rows, Named::default());
+                self.defined.entry(name.clone()).or_insert_with(empty);
+            }
+            return Scope::Class(at_top);
+        }
+        if let Some(name) = at_top {
+            self.defined.insert(name, Defined::Function(rows));
+        }
+        Scope::Function
+    }
+
+    /// Enters the variable that an assignment sets.
+    fn set(&mut self, text: &str, assignment: Node<'_>) {
+        let left = assignment.child_by_field_name("left");
+        if let Some(name) = left.filter(|left| left.kind() == "identifier") {
+            let name = text[name.byte_range()].to_owned();
+            self.values.entry(name).or_insert(Rows::from_node(assignment));
+        }
+    }
+
+    fn import(&mut self, import: &Import<'_>) {
+        let from = without_space(import.from);
+        let level = from.len() - from.trim_start_matches('.').len();
+        let target = |module: &str, member| Target { level, module: module.to_owned(), member };
+        match import.binding {
+            // `import a.b` binds `a`; the `.b` stands at the place of use again.
+            Binding::Whole { local } if local == import.from => {
+                let first = from.split('.').next().unwrap_or_default();
+                self.bind(first, target(first, None));
+            }
+            Binding::Whole { local } => self.bind(local, target(&from, None)),
+            Binding::Member { member, local } => {
+                let target = target(&from[level..], Some(without_space(member)));
+                self.bind(&without_space(local), target);
+            }
+            Binding::All => self.stars.push(target(&from[level..], None)),
+            Binding::Nothing => {}
+        }
+    }
+
+    /// A name that many functions import means the same in all of them, as a rule.
+    fn bind(&mut self, name: &str, target: Target) {
+        let targets = self.imports.entry(name.to_owned()).or_default();
+        if !targets.contains(&target) {
+            targets.push(target);
+        }
+    }
+
+    fn call(&mut self, syntax: &Syntax<'_>, node: Node<'_>, known: &mut FxHashMap<String, usize>) {
+        if node.has_error() {
+            return;
+        }
+        let name = match syntax.callee(node) {
+            Some(Callee::Bare(name)) => name,
+            Some(Callee::Member(Receiver::Chain(object), name)) => {
+                format!("{}.{name}", object.join("."))
+            }
+            Some(Callee::Member(_, name)) => format!(".{name}"),
+            Some(Callee::New(_)) | None => return,
+        };
+        let callee = *known.entry(name).or_insert_with_key(|name| {
+            self.callees.push(name.clone());
+            self.callees.len() - 1
+        });
+        self.calls.push(Call { callee, rows: Rows::from_node(node) });
+    }
+}
+
+/// Python allows `a . b` and `. . a`.
+fn without_space(text: &str) -> String {
+    text.split(|c: char| c.is_whitespace() || c == '\\').collect()
+}

@@ -1,0 +1,271 @@
+//! Which file a callee is defined in: imports followed through the repository as Python follows them.
+
+use std::sync::Arc;
+
+use repoformer_text::language::LanguageSpec;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::names::{Defined, ModuleNames, Target};
+use crate::definitions::rows::{Definition, Kind, Rows, SourcePaths};
+
+/// How many modules one look-up may look into, and through how many imports in a row: stars upon stars come to an end.
+const MOST_VISITS: usize = 512;
+const MOST_IMPORTS: usize = 64;
+
+/// The modules of a repository and what they define.
+pub(super) struct Modules<'a> {
+    names: &'a [Arc<ModuleNames>],
+    spec: &'static LanguageSpec,
+    /// Folder and module of each file: `repo/a/b` of `repo/a/b.py` and of `repo/a/b/__init__.py`.
+    paths: Vec<ModulePath<'a>>,
+    by_path: FxHashMap<&'a str, usize>,
+    /// Folders with an `__init__.py`. Modules in them are not imported by their own name, or each `logging.py` would pass for
+    /// Python's.
+    packages: FxHashSet<&'a str>,
+    /// Absolute dotted name → the module that it means seen from most places: the nearest to the repository's folder.
+    absolute: FxHashMap<String, Nearest>,
+    /// Names that some file defines or imports; a star can lead to no other.
+    bound: FxHashSet<&'a str>,
+    /// Method → its last definition in the one file that has any; none where there are several files.
+    methods: FxHashMap<&'a str, Option<Definition>>,
+}
+
+#[derive(Clone, Copy)]
+struct ModulePath<'a> {
+    /// The folder that the file stands in, which relative imports start from.
+    folder: &'a str,
+    module: &'a str,
+}
+
+struct Nearest {
+    /// Number of folders above the one that the import starts from.
+    depth: usize,
+    file: usize,
+}
+
+/// Target of a chain of attributes.
+enum Found {
+    /// A function, a class or a class's method.
+    Definition(Definition),
+    /// A variable of a module.
+    Value(Definition),
+    /// An attribute of something that the repository has, though it's not known what.
+    Attribute,
+    Nothing,
+}
+
+/// Modules that one look-up has visited. Modules import each other in circles, and stars lead to one module on many ways.
+#[derive(Default)]
+struct Search {
+    /// Module and what was looked for in it.
+    visited: FxHashSet<(usize, String)>,
+    imports: usize,
+}
+
+impl<'a> Modules<'a> {
+    /// `names` has an entry for each file of the repository.
+    pub(super) fn new(
+        files: &SourcePaths<'a>,
+        spec: &'static LanguageSpec,
+        names: &'a [Arc<ModuleNames>],
+    ) -> Self {
+        let paths: Vec<_> = files.files.iter().map(|file| module_path(file.path)).collect();
+        let is_package = |path: &&ModulePath<'a>| path.folder == path.module;
+        let mut modules = Self {
+            names,
+            spec,
+            by_path: FxHashMap::default(),
+            packages: paths.iter().filter(is_package).map(|path| path.module).collect(),
+            absolute: FxHashMap::default(),
+            bound: FxHashSet::default(),
+            methods: FxHashMap::default(),
+            paths,
+        };
+        for (index, path) in files.files.iter().enumerate() {
+            modules.add(index, path.file);
+        }
+        modules
+    }
+
+    /// Enters what file `file` has under the name that path `index` gives it.
+    fn add(&mut self, index: usize, file: usize) {
+        let ModulePath { folder, module } = self.paths[index];
+        // A package hides a module of the same name.
+        if folder == module || !self.by_path.contains_key(module) {
+            self.by_path.insert(module, file);
+        }
+        for (depth, (at, _)) in module.match_indices('/').enumerate() {
+            if depth > 0 && self.packages.contains(&module[..at]) {
+                continue;
+            }
+            let name = module[at + 1..].replace('/', ".");
+            let nearest = self.absolute.entry(name).or_insert(Nearest { depth, file });
+            if depth < nearest.depth {
+                *nearest = Nearest { depth, file };
+            }
+        }
+        let names = &self.names[file];
+        self.bound.extend(names.defined.keys().map(String::as_str));
+        self.bound.extend(names.imports.keys().map(String::as_str));
+        for (method, rows) in &names.methods {
+            let here = Definition::new(file, *rows, Kind::Function);
+            let home = self.methods.entry(method).or_insert(Some(here));
+            *home = home.filter(|home| home.file == here.file).map(|_| here);
+        }
+    }
+
+    /// The definition that a chain of names, such as `["a", "f"]` of `a.f`, means in `file`, if it lies in another file. `names`
+    /// is what the file has.
+    ///
+    /// Names go by the imports. A method of an object of unknown class counts where a single file defines
+    /// a method of that name, and where the name is none that other libraries' objects have too.
+    pub(super) fn in_another_file(
+        &self,
+        file: usize,
+        names: &ModuleNames,
+        chain: &[&str],
+    ) -> Option<Definition> {
+        let (first, rest) = chain.split_first()?;
+        let search = &mut Search::default();
+        let found = if names.local.contains(*first) {
+            Found::Attribute
+        } else if let Some(targets) = names.imports.get(*first) {
+            self.any(file, targets, rest, search)
+        } else {
+            match self.starred(file, names, chain, search) {
+                Found::Nothing => Found::Attribute,
+                found => found,
+            }
+        };
+        match (found, rest.last()) {
+            (Found::Definition(found) | Found::Value(found), _) => {
+                (found.file as usize != file).then_some(found)
+            }
+            (Found::Attribute, Some(method)) => self.method_of_another_file(file, names, method),
+            _ => None,
+        }
+    }
+
+    fn method_of_another_file(
+        &self,
+        file: usize,
+        names: &ModuleNames,
+        method: &str,
+    ) -> Option<Definition> {
+        let home = self.methods.get(method).copied().flatten();
+        home.filter(|home| {
+            home.file as usize != file
+                && !names.local.contains(method)
+                && !method.starts_with("__")
+                && !self.spec.is_common_method(method)
+        })
+    }
+
+    /// Target of a name that only `from module import *` can have brought into file `from`.
+    fn starred(
+        &self,
+        from: usize,
+        names: &ModuleNames,
+        chain: &[&str],
+        search: &mut Search,
+    ) -> Found {
+        let stars = if self.bound.contains(chain[0]) { &names.stars[..] } else { &[] };
+        self.any(from, stars, chain, search)
+    }
+
+    /// The first of the targets that leads to a definition.
+    fn any(&self, from: usize, targets: &[Target], rest: &[&str], search: &mut Search) -> Found {
+        first_definition(targets.iter().map_while(|target| {
+            let goes_on = search.visited.len() < MOST_VISITS;
+            goes_on.then(|| self.follow(from, target, rest, search))
+        }))
+    }
+
+    /// `rest` of what an import in file `from` binds. How much of the dotted name is the module shows in the files alone.
+    fn follow(&self, from: usize, target: &Target, rest: &[&str], search: &mut Search) -> Found {
+        let module = target.module.split('.').filter(|part| !part.is_empty());
+        let mut chain: Vec<&str> = module.collect();
+        // What stands behind `from` is a module as a whole, or the import fails: such as a compiled one.
+        let shortest = chain.len();
+        chain.extend(target.member.as_deref());
+        chain.extend_from_slice(rest);
+        first_definition((shortest..=chain.len()).rev().filter_map(|cut| {
+            let file = self.module(from, target.level, &chain[..cut])?;
+            search.imports += 1;
+            let found = self.within(file, &chain[cut..], search);
+            search.imports -= 1;
+            Some(found)
+        }))
+    }
+
+    /// Target of a chain of names inside a module.
+    fn within(&self, file: usize, chain: &[&str], search: &mut Search) -> Found {
+        let ([first, rest @ ..], names) = (chain, &self.names[file]) else {
+            return Found::Nothing;
+        };
+        if !names.is_read
+            || search.imports > MOST_IMPORTS
+            || search.visited.len() >= MOST_VISITS
+            || !search.visited.insert((file, chain.join(".")))
+        {
+            return Found::Nothing;
+        }
+        let found = |rows: &Rows, kind| Found::Definition(Definition::new(file, *rows, kind));
+        match (names.defined.get(*first), rest) {
+            (Some(Defined::Function(rows)), []) => return found(rows, Kind::Function),
+            (Some(Defined::Class(rows, _)), []) => return found(rows, Kind::Type),
+            (Some(Defined::Class(_, methods)), [method]) => {
+                let rows = methods.get(*method);
+                return rows.map_or(Found::Attribute, |rows| found(rows, Kind::Function));
+            }
+            (Some(_), _) => return Found::Nothing,
+            (None, _) => {}
+        }
+        if let Some(targets) = names.imports.get(*first) {
+            return self.any(file, targets, rest, search);
+        }
+        match (self.starred(file, names, chain, search), names.values.get(*first)) {
+            // An object at the top level of the module, of a class that isn't known.
+            (Found::Nothing, _) if !rest.is_empty() => Found::Attribute,
+            (Found::Nothing, Some(rows)) => Found::Value(Definition::new(file, *rows, Kind::Value)),
+            (found, _) => found,
+        }
+    }
+
+    /// The file of a module as it is named in file `from`; with level 0 from anywhere, else from that many folders up.
+    fn module(&self, from: usize, level: usize, parts: &[&str]) -> Option<usize> {
+        let mut folder = self.paths[from].folder;
+        for _ in 1..level {
+            folder = folder.rsplit_once('/')?.0;
+        }
+        // A script finds its neighbours before all else.
+        if level > 0 || !self.packages.contains(folder) {
+            let path = [&[folder], parts].concat().join("/");
+            if let Some(&file) = self.by_path.get(path.as_str()) {
+                return Some(file);
+            }
+        }
+        let nearest = (level == 0).then(|| self.absolute.get(&parts.join(".")))?;
+        nearest.map(|nearest| nearest.file)
+    }
+}
+
+/// The first definition, or else whether there is an attribute of something, or else the first value.
+fn first_definition(all: impl Iterator<Item = Found>) -> Found {
+    let mut best = Found::Nothing;
+    for found in all {
+        match (&found, &best) {
+            (Found::Definition(_), _) => return found,
+            (Found::Attribute, _) | (Found::Value(_), Found::Nothing) => best = found,
+            _ => {}
+        }
+    }
+    best
+}
+
+fn module_path(path: &str) -> ModulePath<'_> {
+    let module = path.strip_suffix(".py").unwrap_or(path);
+    let folder = module.rsplit_once('/').map_or("", |(folder, _)| folder);
+    let module = module.strip_suffix("/__init__").unwrap_or(module);
+    ModulePath { folder, module }
+}

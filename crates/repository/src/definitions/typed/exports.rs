@@ -1,0 +1,198 @@
+//! Modules of TypeScript and JavaScript: the file that a path means, and the file that declares what a module exports.
+
+use std::sync::Arc;
+
+use repoformer_text::language::{NameVisibility, TypeRules, WHOLE};
+use rustc_hash::FxHashMap;
+
+use super::unit::{Import, Unit};
+use crate::definitions::rows::SourcePaths;
+
+/// How many files a name is followed through: modules export each other's names in circles.
+const MOST_FILES: usize = 64;
+
+/// Endings of imports that name a module's kind, and of the files that TypeScript reads for them.
+const MODULE_SOURCES: [(&str, [&str; 2]); 2] =
+    [(".mjs", [".mts", ".d.mts"]), (".cjs", [".cts", ".d.cts"])];
+
+/// The modules of a repository by their paths.
+pub(super) struct Modules<'a> {
+    files: &'a SourcePaths<'a>,
+    units: &'a [Arc<Unit>],
+    /// `repo/a/b.ts`.
+    by_name: FxHashMap<&'a str, usize>,
+    /// `repo/a/b` of `repo/a/b.ts` and of `repo/a/b/index.ts`, which the former hides.
+    by_path: FxHashMap<&'a str, usize>,
+    imports_from_root: bool,
+}
+
+/// Target of an imported name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Export {
+    /// A declaration of a file.
+    Declared { file: usize, name: String },
+    /// All of a file.
+    Module(usize),
+}
+
+impl<'a> Modules<'a> {
+    /// Without any file where the language has no such modules.
+    pub(super) fn new(
+        files: &'a SourcePaths<'a>,
+        rules: &TypeRules,
+        units: &'a [Arc<Unit>],
+    ) -> Self {
+        let mut by_path = FxHashMap::default();
+        let are_modules = matches!(rules.visibility, NameVisibility::Exports);
+        let modules = || files.files.iter().filter(|_| are_modules);
+        for path in modules() {
+            let (module, rank) = module_path(path.path);
+            let folder = module.strip_suffix("/index").map(|folder| (folder, rank + 3));
+            for (module, rank) in [(module, rank)].into_iter().chain(folder) {
+                let entry = by_path.entry(module).or_insert((rank, path.file));
+                if rank < entry.0 {
+                    *entry = (rank, path.file);
+                }
+            }
+        }
+        let by_path = by_path.into_iter();
+        Self {
+            files,
+            units,
+            by_name: modules().map(|path| (path.path, path.file)).collect(),
+            by_path: by_path.map(|(path, (_, file))| (path, file)).collect(),
+            imports_from_root: rules.imports_from_root,
+        }
+    }
+
+    /// The file that a path in an import of file `from` means.
+    fn module(&self, from: usize, path: &str) -> Option<usize> {
+        let importing = self.files.files[from].path;
+        if path.starts_with('.') {
+            let folder = importing.rsplit_once('/').map_or("", |(folder, _)| folder);
+            return self.at(folder, path);
+        }
+        if !self.imports_from_root {
+            return None;
+        }
+        let name = self.files.repository;
+        self.at(name, path).or_else(|| self.at(&format!("{name}/src"), path))
+    }
+
+    fn at(&self, folder: &str, path: &str) -> Option<usize> {
+        let mut parts: Vec<&str> = folder.split('/').collect();
+        for part in path.split('/') {
+            match part {
+                "" | "." => {}
+                ".." => {
+                    parts.pop()?;
+                }
+                part => parts.push(part),
+            }
+        }
+        // `.` is a folder, and so is `./a/`.
+        let is_folder = path.ends_with(['.', '/']);
+        let path = parts.join("/");
+        let in_folder = || self.by_path.get(format!("{path}/index").as_str());
+        let find = |path: &str| self.by_path.get(path);
+        // `./a.js` is how ECMAScript's modules write `./a`, which `a.ts` becomes.
+        let endings = [".js", ".jsx", ".mjs", ".cjs", ".ts", ".tsx"];
+        let found = is_folder.then(in_folder).flatten().or_else(|| self.by_name.get(path.as_str()));
+        // TypeScript reads `./a.mts` for `./a.mjs`, and nothing else reads it.
+        let source = |(end, sources): &(&str, [&str; 2])| {
+            let module = path.strip_suffix(end)?;
+            sources.iter().find_map(|end| self.by_name.get(format!("{module}{end}").as_str()))
+        };
+        let found = found.or_else(|| MODULE_SOURCES.iter().find_map(source));
+        let found = found.or_else(|| find(&path));
+        found.or_else(|| endings.iter().find_map(|end| find(path.strip_suffix(end)?))).copied()
+    }
+
+    /// Target of an import of file `from`.
+    pub(super) fn imported(&self, from: usize, import: &Import) -> Option<Export> {
+        let file = self.module(from, &import.from)?;
+        match import.member.as_deref() {
+            // `module.exports = f` makes f the module.
+            None if self.has_whole(file) => self.exported(file, WHOLE),
+            None => Some(Export::Module(file)),
+            Some(member) => {
+                // ECMAScript's import of a module of CommonJS has it as its default.
+                let is_whole = member == "default" && self.has_whole(file);
+                let whole = || is_whole.then(|| self.exported(file, WHOLE)).flatten();
+                self.exported(file, member).or_else(whole)
+            }
+        }
+    }
+
+    /// Whether a file exports something as the module itself.
+    fn has_whole(&self, file: usize) -> bool {
+        let unit = &self.units[file];
+        let passes_on = |import: &Import| import.is_passed_on && import.local == WHOLE;
+        unit.exports.contains_key(WHOLE) || unit.imports.named(WHOLE).any(passes_on)
+    }
+
+    /// Target of a name that a file imports; `unit` is what the file has. None where several imports bind the name, as within
+    /// functions: which one counts does not show.
+    pub(super) fn brought_in(&self, file: usize, unit: &Unit, name: &str) -> Option<Export> {
+        let mut imports = unit.imports.named(name);
+        let import = imports.find(|import| import.local == name && !import.is_passed_on)?;
+        let is_other = |other: &Import| {
+            other.local == name
+                && !other.is_passed_on
+                && (&other.from, &other.member) != (&import.from, &import.member)
+        };
+        if imports.any(is_other) { None } else { self.imported(file, import) }
+    }
+
+    /// Target of a name that a file exports, its own or another's.
+    pub(super) fn exported(&self, file: usize, name: &str) -> Option<Export> {
+        let mut open = vec![(file, name.to_owned())];
+        let mut visited = Vec::new();
+        while let Some((file, name)) = open.pop() {
+            let unit = &self.units[file];
+            if visited.len() >= MOST_FILES || visited.contains(&(file, name.clone())) {
+                continue;
+            }
+            visited.push((file, name.clone()));
+            let own = unit.exports.get(&name).unwrap_or(&name);
+            if unit.declares(own) {
+                return Some(Export::Declared { file, name: own.clone() });
+            }
+            // The last to be pushed is looked at first: what is named, before all that a star brings.
+            if name != "default" {
+                let passed_on = unit.imports.stars().filter(|import| import.is_passed_on);
+                let modules = passed_on.rev().filter_map(|import| self.module(file, &import.from));
+                open.splice(0..0, modules.map(|module| (module, name.clone()))).for_each(drop);
+            }
+            let other = Some(&name).filter(|name| *name != own);
+            for name in [Some(own), other].into_iter().flatten() {
+                let bound = unit.imports.named(name).filter(|import| import.local == *name);
+                for import in bound.filter(|import| import.member.as_deref() != Some("*")) {
+                    let Some(module) = self.module(file, &import.from) else {
+                        continue;
+                    };
+                    match &import.member {
+                        None if self.has_whole(module) => open.push((module, WHOLE.to_owned())),
+                        None => return Some(Export::Module(module)),
+                        Some(member) => open.push((module, member.clone())),
+                    }
+                }
+            }
+        }
+        None
+    }
+}
+
+/// The path that imports name, and how other files of that path hide this one: the lowest wins.
+fn module_path(path: &str) -> (&str, usize) {
+    let endings = [".d.ts", ".ts", ".tsx", ".js", ".jsx", ".mjs", ".cjs"];
+    let ending = endings.iter().find(|end| path.ends_with(**end));
+    let module = ending.map_or(path, |end| &path[..path.len() - end.len()]);
+    // `a.ts` before `a.tsx` before `a.d.ts` before `a/index.ts`: TypeScript's order.
+    let rank = match ending {
+        Some(&(".ts" | ".js")) => 0,
+        Some(&(".tsx" | ".jsx")) => 1,
+        _ => 2,
+    };
+    (module, rank)
+}

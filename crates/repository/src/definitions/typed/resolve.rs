@@ -1,0 +1,497 @@
+//! Definitions of what a call calls, and of what a name means.
+
+use std::sync::Arc;
+
+use repoformer_text::language::{Language, LanguageSpec, NameVisibility, TypeRules};
+use rustc_hash::FxHashMap;
+
+use super::exports::{Export, Modules};
+use super::folders::Folders;
+use super::sets::TypeSet;
+use super::unit::{Callee, Declared, Import, Imports, Receiver, Type, Unit};
+use crate::definitions::found::Found;
+use crate::definitions::rows::{Definition, Kind, SourcePaths};
+
+/// How many types one method is looked for in: they extend each other in circles where code is broken.
+const MOST_TYPES: usize = 64;
+
+/// A type of the repository.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct TypeId {
+    pub(super) file: usize,
+    /// Its number in the file.
+    pub(super) number: usize,
+}
+
+/// The files of a repository and what can be looked up in them; cheap to clone.
+#[derive(Clone)]
+pub(super) struct Program<'a> {
+    pub(super) rules: &'a TypeRules,
+    spec: &'static LanguageSpec,
+    units: &'a [Arc<Unit>],
+    own: Option<Own<'a>>,
+    pub(super) modules: Arc<Modules<'a>>,
+    pub(super) folders: Arc<Folders<'a>>,
+    pub(super) maps: Arc<Maps<'a>>,
+}
+
+/// A unit that stands in place of a file.
+#[derive(Clone)]
+struct Own<'a> {
+    file: usize,
+    unit: &'a Unit,
+    /// Types of the paths of which the unit or the file has any.
+    types: Arc<FxHashMap<TypePath<'a>, Option<Arc<TypeSet<'a>>>>>,
+}
+
+/// `org.example.Outer.Inner`, and the file that alone knows of its types in TypeScript.
+type TypePath<'a> = (Option<usize>, &'a str);
+
+/// Types, methods and imports of a repository by their names.
+#[derive(Default)]
+pub(super) struct Maps<'a> {
+    by_path: FxHashMap<TypePath<'a>, Arc<TypeSet<'a>>>,
+    /// C#'s `global using`s of all files.
+    pub(super) global_imports: Imports,
+    /// Method → its definition in the one file with a type that has any; none where there are several files.
+    methods: Homes<'a>,
+    /// Extension method of C# → its definition in the one file that has any; none where there are several files.
+    extensions: Homes<'a>,
+}
+
+type Homes<'a> = FxHashMap<&'a str, Option<Definition>>;
+
+/// A place in a file.
+#[derive(Clone, Copy)]
+pub(super) struct Place {
+    pub(super) file: usize,
+    /// The scope that it stands in.
+    pub(super) scope: usize,
+}
+
+/// Knowledge about an object.
+enum Object<'a> {
+    /// It is of these types; none where the repository does not define its type.
+    Of(Vec<Arc<TypeSet<'a>>>),
+    /// TypeScript's `import * as m`.
+    Module(usize),
+    /// A package that is this folder.
+    Folder(String),
+    Unknown,
+}
+
+impl<'a> Object<'a> {
+    /// It is of the types of one path.
+    fn from_types(types: Option<Arc<TypeSet<'a>>>) -> Self {
+        Self::Of(types.into_iter().collect())
+    }
+}
+
+impl<'a> Program<'a> {
+    /// `units` has an entry for each file of the repository.
+    pub(super) fn new(
+        files: &'a SourcePaths<'a>,
+        language: Language,
+        rules: &'a TypeRules,
+        units: &'a [Arc<Unit>],
+    ) -> Self {
+        let mut maps = Maps::default();
+        if let NameVisibility::FullNames(_) = rules.visibility {
+            let imports = units.iter().flat_map(|unit| unit.imports.iter());
+            maps.global_imports = imports.filter(|import| import.is_passed_on).cloned().collect();
+        }
+        let mut by_path: FxHashMap<_, Vec<_>> = FxHashMap::default();
+        for (file, unit) in units.iter().enumerate() {
+            for (number, declared) in unit.types.iter().enumerate() {
+                let path = type_path(rules, file, &declared.path);
+                by_path.entry(path).or_default().push((TypeId { file, number }, declared));
+                for (name, rows) in &declared.methods {
+                    let here = Definition::new(file, *rows, Kind::Function);
+                    enter(&mut maps.methods, name, here);
+                    if declared.extensions.contains(name) {
+                        enter(&mut maps.extensions, name, here);
+                    }
+                }
+            }
+        }
+        let sets = by_path.into_iter();
+        maps.by_path =
+            sets.filter_map(|(path, types)| Some((path, TypeSet::new(types)?))).collect();
+        Self {
+            rules,
+            spec: language.spec(),
+            units,
+            own: None,
+            modules: Arc::new(Modules::new(files, rules, units)),
+            folders: Arc::new(Folders::new(files, rules, units)),
+            maps: Arc::new(maps),
+        }
+    }
+
+    /// This program with a unit in place of a file; places in the unit have the file number [`Self::own_file`].
+    pub(super) fn with(&self, file: usize, unit: &'a Unit) -> Self {
+        let own_file = self.own_file();
+        let mut types: FxHashMap<_, Vec<_>> = FxHashMap::default();
+        let others = |path: &TypePath<'_>| {
+            let known = self.maps.by_path.get(path).map_or(&[][..], |known| known.types());
+            known.iter().copied().filter(|(id, _)| id.file != file).collect()
+        };
+        for declared in self.units.get(file).into_iter().flat_map(|replaced| &replaced.types) {
+            let path = type_path(self.rules, file, &declared.path);
+            types.entry(path).or_insert_with_key(others);
+        }
+        for (number, declared) in unit.types.iter().enumerate() {
+            let path = type_path(self.rules, own_file, &declared.path);
+            let id = TypeId { file: own_file, number };
+            types.entry(path).or_insert_with_key(others).push((id, declared));
+        }
+        let types = types.into_iter().map(|(path, types)| (path, TypeSet::new(types)));
+        let own = Own { file, unit, types: Arc::new(types.collect()) };
+        Self { own: Some(own), ..self.clone() }
+    }
+
+    /// Number of the file that stands in place of another.
+    pub(super) fn own_file(&self) -> usize {
+        self.units.len()
+    }
+
+    pub(super) fn unit(&self, file: usize) -> &'a Unit {
+        match (self.units.get(file).map(Arc::as_ref), &self.own) {
+            (Some(unit), _) => unit,
+            (None, Some(own)) => own.unit,
+            (None, None) => unreachable!("a file of the repository"),
+        }
+    }
+
+    /// Number of a file in the repository.
+    fn original(&self, file: usize) -> usize {
+        let own = self.own.as_ref().filter(|_| file == self.own_file());
+        own.map_or(file, |own| own.file)
+    }
+
+    /// The types of this path that a file knows of.
+    pub(super) fn with_path(&self, file: usize, path: &str) -> Option<Arc<TypeSet<'a>>> {
+        let path = type_path(self.rules, file, path);
+        match self.own.as_ref().and_then(|own| own.types.get(&path)) {
+            Some(types) => types.clone(),
+            None => self.maps.by_path.get(&path).cloned(),
+        }
+    }
+
+    /// Target of a name that a TypeScript file imports.
+    pub(super) fn brought_in(&self, file: usize, name: &str) -> Option<Export> {
+        self.modules.brought_in(self.original(file), self.unit(file), name)
+    }
+
+    /// Definitions of what is called, if they are in other files of the repository and not in its own.
+    pub(super) fn called(&self, place: Place, callee: &Callee) -> Found {
+        let found = match callee {
+            Callee::New(name) => {
+                let types = self.types_named(place, name);
+                types.map(|types| types.heads()).unwrap_or_default()
+            }
+            Callee::Bare(name) => self.bare(place, name),
+            Callee::Member(receiver, name) => match self.object(place, receiver) {
+                Object::Of(types) => {
+                    self.method(&types, name).unwrap_or_else(|| self.extension(name))
+                }
+                Object::Module(module) => self.callable(self.modules.exported(module, name)),
+                Object::Folder(folder) => self.folders.called(&folder, name),
+                Object::Unknown => return self.method_of_another_file(place.file, name),
+            },
+        };
+        self.of_others(place.file, found)
+    }
+
+    /// Definitions of what a chain of names means, if they are in other files of the repository and not in its own: types,
+    /// functions, methods, and variables outside them.
+    pub(super) fn named(&self, place: Place, chain: &[&str]) -> Found {
+        let Some((name, receiver)) = chain.split_last() else { return Found::default() };
+        if let Some(types) = self.types_named(place, &chain.join(".")) {
+            return self.of_others(place.file, types.heads());
+        }
+        let name = (*name).to_owned();
+        let callee = match receiver {
+            [] => Callee::Bare(name.clone()),
+            [""] => Callee::Member(Receiver::Unknown, name.clone()),
+            chain => {
+                let chain = chain.iter().map(|name| (*name).to_owned()).collect();
+                Callee::Member(Receiver::Chain(chain), name.clone())
+            }
+        };
+        let called = self.called(place, &callee);
+        if !called.is_empty() {
+            return called;
+        }
+        let value = match (self.rules.visibility, receiver) {
+            (NameVisibility::Exports, []) => {
+                let is_own = self.unit(place.file).declares(&name);
+                let export = self.brought_in(place.file, &name).filter(|_| !is_own);
+                self.exported_value(export)
+            }
+            (NameVisibility::Exports, [module]) => match self.brought_in(place.file, module) {
+                Some(Export::Module(module)) => {
+                    self.exported_value(self.modules.exported(module, &name))
+                }
+                _ => None,
+            },
+            _ => None,
+        };
+        self.of_others(place.file, value.into_iter().collect())
+    }
+
+    /// These definitions, unless one is in the file itself.
+    fn of_others(&self, file: usize, found: Found) -> Found {
+        let is_own = found.is_in(file) || found.is_in(self.original(file));
+        if is_own { Found::default() } else { found }
+    }
+
+    fn exported_value(&self, export: Option<Export>) -> Option<Definition> {
+        let Some(Export::Declared { file, name }) = export else { return None };
+        let rows = self.unit(file).values.get(&name)?;
+        Some(Definition::new(file, *rows, Kind::Value))
+    }
+
+    fn method_of_another_file(&self, file: usize, name: &str) -> Found {
+        let home = self.maps.methods.get(name).copied().flatten();
+        let home = home.filter(|home| {
+            home.file as usize != self.original(file)
+                && !self.unit(file).defines(name)
+                && !self.spec.is_common_method(name)
+        });
+        home.into_iter().collect()
+    }
+
+    /// Definitions of `m` of `m()`.
+    fn bare(&self, place: Place, name: &str) -> Found {
+        let unit = self.unit(place.file);
+        let is_own = match self.rules.visibility {
+            NameVisibility::FullNames(_) => unit.defines(name),
+            _ => unit.functions.contains_key(name),
+        };
+        if is_own || unit.outwards(place.scope).any(|scope| scope.variables.contains_key(name)) {
+            return Found::default();
+        }
+        match self.rules.visibility {
+            NameVisibility::FullNames(_) => {}
+            NameVisibility::Exports => return self.callable(self.brought_in(place.file, name)),
+            NameVisibility::Folders => {
+                let folder = unit.namespaces.first();
+                return folder.map_or(Found::default(), |folder| self.folders.called(folder, name));
+            }
+        }
+        let mut around = unit.types_around(place.scope);
+        let of_types = |types: Option<_>| self.method(types.as_slice(), name);
+        let inherited = around.find_map(|number| of_types(self.parts(place.file, number)));
+        let brought_in = || {
+            let all = [&unit.imports, &self.maps.global_imports];
+            let members = all.into_iter().flat_map(|imports| {
+                let is_of_name = |import: &&Import| import.member.as_deref() == Some(name);
+                imports.named(name).filter(is_of_name).chain(imports.stars())
+            });
+            let mut members = members.filter(|import| import.is_static);
+            members.find_map(|import| of_types(self.with_path(place.file, &import.from)))
+        };
+        inherited.or_else(brought_in).unwrap_or_default()
+    }
+
+    /// Definition of what a TypeScript file exports, if it can be called.
+    fn callable(&self, export: Option<Export>) -> Found {
+        let Some(Export::Declared { file, name }) = export else { return Found::default() };
+        let unit = self.unit(file);
+        let of_type = || Some((unit.outer_type(&name)?.rows, Kind::Type));
+        let found = unit.called(&name).or_else(of_type);
+        found.map(|(rows, kind)| Definition::new(file, rows, kind)).into_iter().collect()
+    }
+
+    /// The object that a folder's files declare outside functions.
+    fn variable_of_folder(&self, folder: &str, name: &str) -> Option<Object<'a>> {
+        let file = self.folders.with_variable(folder, name)?;
+        let declared = self.unit(file).variable(name)?;
+        Some(self.of_declared(Place { file, scope: 0 }, declared))
+    }
+
+    /// Definitions of a method in some types, or else in those that they extend.
+    fn method(&self, types: &[Arc<TypeSet<'a>>], name: &str) -> Option<Found> {
+        self.upwards(types, |level| {
+            let found = Found::joined(level.iter().map(|types| types.methods(name)));
+            (!found.is_empty()).then_some(found)
+        })
+    }
+
+    /// The object in a field of some types, or of those that they extend.
+    fn field(&self, types: &[Arc<TypeSet<'a>>], name: &str) -> Option<Object<'a>> {
+        self.upwards(types, |level| {
+            let id = level.iter().find_map(|types| types.with_field(name))?;
+            let found = self.type_of(id);
+            let declared = found.fields.get(name)?;
+            Some(self.of_declared(Place { file: id.file, scope: found.inside }, declared))
+        })
+    }
+
+    /// The first thing that is found in some types, or else in those that they extend, and so on.
+    fn upwards<T>(
+        &self,
+        types: &[Arc<TypeSet<'a>>],
+        find: impl Fn(&[Arc<TypeSet<'a>>]) -> Option<T>,
+    ) -> Option<T> {
+        let (mut level, mut visited) = (types.to_vec(), Vec::new());
+        while !level.is_empty() {
+            if let Some(found) = find(&level) {
+                return Some(found);
+            }
+            let count: usize = level.iter().map(|types| types.len()).sum();
+            if visited.len() + count >= MOST_TYPES {
+                break;
+            }
+            visited.extend(level.iter().flat_map(|types| types.types()).map(|(id, _)| *id));
+            let supers = self.supers(&level);
+            level = supers.iter().filter_map(|types| types.without(&visited)).collect();
+        }
+        None
+    }
+
+    /// Definition of an extension method that C# calls on an object whose type has no such method: any that the platform
+    /// has by this name comes first.
+    fn extension(&self, name: &str) -> Found {
+        let home = self.maps.extensions.get(name).copied().flatten();
+        home.filter(|_| !self.spec.is_common_method(name)).into_iter().collect()
+    }
+
+    fn type_of(&self, id: TypeId) -> &'a Type {
+        &self.unit(id.file).types[id.number]
+    }
+
+    /// Types that these extend and implement, as far as the repository has them.
+    fn supers(&self, types: &[Arc<TypeSet<'a>>]) -> Vec<Arc<TypeSet<'a>>> {
+        let of_one = |(id, found): (TypeId, &'a Type)| {
+            // Their names are looked up where the type stands, not within it.
+            let scope = self.unit(id.file).scopes[found.inside].parent.unwrap_or(0);
+            let named = move |name: &String| self.types_named(Place { file: id.file, scope }, name);
+            let others = move |found: Arc<TypeSet<'a>>| found.without(&[id]);
+            found.supers.iter().filter_map(named).filter_map(others)
+        };
+        types.iter().flat_map(|types| types.heirs()).take(MOST_TYPES).flat_map(of_one).collect()
+    }
+
+    /// Knowledge about the object that a method is called on.
+    fn object(&self, place: Place, receiver: &Receiver) -> Object<'a> {
+        let chain = match receiver {
+            Receiver::Unknown => return Object::Unknown,
+            Receiver::Typed(name) => return Object::from_types(self.types_named(place, name)),
+            Receiver::Chain(chain) => chain,
+        };
+        let around = || {
+            let number = self.unit(place.file).types_around(place.scope).next()?;
+            Some(self.parts(place.file, number))
+        };
+        let root = match chain[0].as_str() {
+            "this" => around().map(Object::from_types),
+            "super" => around().map(|types| Object::Of(self.supers(types.as_slice()))),
+            name => self.variable(place, name),
+        };
+        match root {
+            Some(root) => self.fields(root, &chain[1..]),
+            None => self.type_or_module(place, chain),
+        }
+    }
+
+    fn of_declared(&self, place: Place, declared: &Declared) -> Object<'a> {
+        match declared {
+            Declared::Type(name) => Object::from_types(self.types_named(place, name)),
+            Declared::Unknown => Object::Unknown,
+        }
+    }
+
+    /// The object that a variable or a field of a type around holds; `None` where there is none of this name.
+    fn variable(&self, place: Place, name: &str) -> Option<Object<'a>> {
+        self.unit(place.file).outwards(place.scope).find_map(|outer| {
+            if let Some(declared) = outer.variables.get(name) {
+                return Some(self.of_declared(place, declared));
+            }
+            // TypeScript's fields are reached through `this` alone.
+            let number = outer.of_type.filter(|_| !self.rules.fields_need_this)?;
+            self.field(self.parts(place.file, number).as_slice(), name)
+        })
+    }
+
+    /// The object at the end of a chain of fields.
+    fn fields(&self, mut object: Object<'a>, chain: &[String]) -> Object<'a> {
+        for name in chain {
+            let field = match object {
+                Object::Of(types) if !types.is_empty() => self.field(&types, name),
+                Object::Module(module) => {
+                    Some(self.exported_object(self.modules.exported(module, name)))
+                }
+                Object::Folder(folder) => self.variable_of_folder(&folder, name),
+                other => return other,
+            };
+            object = field.unwrap_or(Object::Unknown);
+        }
+        object
+    }
+
+    /// A chain that begins with no variable: a type with static members, or a module.
+    fn type_or_module(&self, place: Place, chain: &[String]) -> Object<'a> {
+        for length in (1..=chain.len()).rev() {
+            if let Some(types) = self.types_named(place, &chain[..length].join(".")) {
+                return self.fields(Object::Of(vec![types]), &chain[length..]);
+            }
+        }
+        match self.rules.visibility {
+            NameVisibility::FullNames(_) => {}
+            NameVisibility::Exports => {
+                let export = self.brought_in(place.file, &chain[0]);
+                return self.fields(self.exported_object(export), &chain[1..]);
+            }
+            NameVisibility::Folders => return self.in_package(self.unit(place.file), chain),
+        }
+        // By custom, types begin with a capital, and what has a name begins a package otherwise.
+        let is_name_of_type = chain.iter().any(|name| name.starts_with(char::is_uppercase));
+        if is_name_of_type { Object::Of(Vec::new()) } else { Object::Unknown }
+    }
+
+    /// A chain that begins with an imported package, or with a variable of another file of its own.
+    fn in_package(&self, unit: &Unit, chain: &[String]) -> Object<'a> {
+        let mut imports = unit.imports.named(&chain[0]);
+        let root = match imports.find(|import| import.local == chain[0]) {
+            Some(import) => {
+                let folder = self.folders.imported(&import.from);
+                Some(match folder {
+                    Some(folder) => Object::Folder(folder.to_owned()),
+                    None => Object::Of(Vec::new()),
+                })
+            }
+            None => {
+                let folder = unit.namespaces.first();
+                folder.and_then(|folder| self.variable_of_folder(folder, &chain[0]))
+            }
+        };
+        root.map_or(Object::Unknown, |root| self.fields(root, &chain[1..]))
+    }
+
+    fn exported_object(&self, export: Option<Export>) -> Object<'a> {
+        let (file, name) = match export {
+            None => return Object::Of(Vec::new()),
+            Some(Export::Module(module)) => return Object::Module(module),
+            Some(Export::Declared { file, name }) => (file, name),
+        };
+        let place = Place { file, scope: 0 };
+        let types = self.types_named(place, &name);
+        match self.unit(file).variable(&name) {
+            Some(declared) if types.is_none() => self.of_declared(place, declared),
+            _ => Object::from_types(types),
+        }
+    }
+}
+
+/// Path of a type as a file knows it: TypeScript's files know nothing of each other's.
+fn type_path<'p>(rules: &TypeRules, file: usize, path: &'p str) -> TypePath<'p> {
+    (matches!(rules.visibility, NameVisibility::Exports).then_some(file), path)
+}
+
+/// Enters the home of a name, or none where several files have it; of definitions in one file the first.
+fn enter<'a>(homes: &mut Homes<'a>, name: &'a str, here: Definition) {
+    let home = homes.entry(name).or_insert(Some(here));
+    *home = home.filter(|home| home.file == here.file).map(|home| home.min(here));
+}

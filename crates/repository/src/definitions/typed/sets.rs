@@ -1,0 +1,168 @@
+//! Types of one name: the parts of a partial class, or what each method of Go says of the type that it is of.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use super::resolve::TypeId;
+use super::unit::Type;
+use crate::definitions::found::Found;
+use crate::definitions::rows::{Definition, Kind};
+
+/// How many types are looked through one by one.
+const FEW: usize = 8;
+
+/// Types that are looked at together, at least one, ordered by file.
+#[derive(Debug)]
+pub(super) struct TypeSet<'a> {
+    types: Vec<(TypeId, &'a Type)>,
+    /// Their contents, if they are more than a few.
+    index: Option<Index<'a>>,
+}
+
+/// Contents of types.
+#[derive(Debug)]
+struct Index<'a> {
+    heads: Found,
+    methods: FxHashMap<&'a str, Found>,
+    /// The first type with a field of this name.
+    fields: FxHashMap<&'a str, TypeId>,
+    /// Types that extend others.
+    heirs: Vec<(TypeId, &'a Type)>,
+}
+
+impl<'a> TypeSet<'a> {
+    /// `None` without types.
+    pub(super) fn new(types: Vec<(TypeId, &'a Type)>) -> Option<Arc<Self>> {
+        let index = (types.len() > FEW).then(|| Index::new(&types));
+        (!types.is_empty()).then(|| Arc::new(Self { types, index }))
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.types.len()
+    }
+
+    pub(super) fn types(&self) -> &[(TypeId, &'a Type)] {
+        &self.types
+    }
+
+    /// These types but for some; `None` where no other is left.
+    pub(super) fn without(self: &Arc<Self>, others: &[TypeId]) -> Option<Arc<Self>> {
+        let is_among = |other: &TypeId| self.types.binary_search_by_key(other, |t| t.0).is_ok();
+        if !others.iter().any(is_among) {
+            return Some(Arc::clone(self));
+        }
+        let left = self.types.iter().filter(|(id, _)| !others.contains(id));
+        Self::new(left.copied().collect())
+    }
+
+    /// Definitions of the types themselves.
+    pub(super) fn heads(&self) -> Found {
+        self.index.as_ref().map_or_else(|| heads(&self.types), |index| index.heads.clone())
+    }
+
+    /// Definitions of a method.
+    pub(super) fn methods(&self, name: &str) -> Found {
+        if let Some(index) = &self.index {
+            return index.methods.get(name).cloned().unwrap_or_default();
+        }
+        let defining = self.types.iter().filter_map(|(id, found)| {
+            let rows = found.methods.get(name)?;
+            Some(Definition::new(id.file, *rows, Kind::Function))
+        });
+        defining.collect()
+    }
+
+    /// The first type that has a field of this name.
+    pub(super) fn with_field(&self, name: &str) -> Option<TypeId> {
+        if let Some(index) = &self.index {
+            return index.fields.get(name).copied();
+        }
+        let mut types = self.types.iter();
+        types.find(|(_, found)| found.fields.contains_key(name)).map(|(id, _)| *id)
+    }
+
+    /// Types that extend others.
+    pub(super) fn heirs(&self) -> impl Iterator<Item = (TypeId, &'a Type)> {
+        let types = self.index.as_ref().map_or(&self.types, |index| &index.heirs);
+        types.iter().copied().filter(|(_, found)| !found.supers.is_empty())
+    }
+}
+
+impl<'a> Index<'a> {
+    fn new(types: &[(TypeId, &'a Type)]) -> Self {
+        let mut methods: FxHashMap<&str, Vec<Definition>> = FxHashMap::default();
+        let mut fields = FxHashMap::default();
+        for (id, found) in types {
+            for (name, rows) in &found.methods {
+                let here = Definition::new(id.file, *rows, Kind::Function);
+                methods.entry(name).or_default().push(here);
+            }
+            for name in found.fields.keys() {
+                fields.entry(name.as_str()).or_insert(*id);
+            }
+        }
+        let methods = methods.into_iter();
+        let heirs = types.iter().filter(|(_, found)| !found.supers.is_empty());
+        Self {
+            heads: heads(types),
+            methods: methods.map(|(name, found)| (name, found.into_iter().collect())).collect(),
+            fields,
+            heirs: heirs.copied().collect(),
+        }
+    }
+}
+
+fn heads(types: &[(TypeId, &Type)]) -> Found {
+    let head = |(id, found): &(TypeId, &Type)| Definition::new(id.file, found.rows, Kind::Type);
+    types.iter().map(head).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::definitions::rows::Rows;
+    use repoformer_text::language::syntax::Declared;
+
+    /// Types in three files: method `m` and field `f` of every third, one method of its own, a type that every fifth extends.
+    fn types(count: usize) -> Vec<Type> {
+        let one = |number: usize| {
+            let rows = Rows { start: number as u32, end: number as u32 + 1 };
+            let mut one = Type { rows, ..Type::default() };
+            one.methods.insert(format!("own{number}"), rows);
+            if number % 3 == 1 {
+                one.methods.insert("m".into(), rows);
+                one.fields.insert("f".into(), Declared::Unknown);
+            }
+            if number.is_multiple_of(5) {
+                one.supers.push("S".into());
+            }
+            one
+        };
+        (0..count).map(one).collect()
+    }
+
+    #[test]
+    fn many_types_are_found_as_few_are() {
+        for count in [1, FEW, FEW + 1, 40] {
+            let types = types(count);
+            let id = |number| TypeId { file: number / 14, number };
+            let types: Vec<_> = types.iter().enumerate().map(|(n, one)| (id(n), one)).collect();
+            let set = TypeSet::new(types.clone()).unwrap();
+            let slow = TypeSet { types, index: None };
+            assert_eq!(set.index.is_some(), count > FEW);
+            assert_eq!(set.heads().to_vec(), slow.heads().to_vec());
+            for name in ["m", "own0", "own39", "none"] {
+                assert_eq!(set.methods(name).to_vec(), slow.methods(name).to_vec(), "{name}");
+            }
+            assert_eq!(set.methods("m").len(), (count + 1) / 3);
+            assert_eq!(set.with_field("f"), slow.with_field("f"));
+            let heirs = |set: &TypeSet<'_>| set.heirs().map(|(id, _)| id).collect::<Vec<_>>();
+            assert_eq!(heirs(&set), heirs(&slow));
+            let left = set.without(&[id(0), id(100)]);
+            assert_eq!(left.map_or(0, |left| left.len()), count - 1);
+            assert!(Arc::ptr_eq(&set, &set.without(&[id(100)]).unwrap()));
+        }
+        assert!(TypeSet::new(Vec::new()).is_none());
+    }
+}

@@ -1,0 +1,212 @@
+//! Declarations, imports and calls of one file.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::definitions::rows::{Kind, Named, Rows};
+pub(super) use repoformer_text::language::syntax::{Callee, Declared, Receiver};
+
+/// Declarations, imports and calls of one file.
+#[derive(Debug, Default)]
+pub struct Unit {
+    /// Java's package, C#'s namespaces: where its types are, and what its code sees without an import.
+    pub(super) namespaces: Vec<String>,
+    /// Name of the package in Go, as importers write it.
+    pub(super) package: String,
+    pub(super) types: Vec<Type>,
+    /// Numbers of the types outside all others, the first of each name.
+    pub(super) outer_types: FxHashMap<String, usize>,
+    /// Names of the methods of all types.
+    pub(super) methods: FxHashSet<String>,
+    /// Functions outside types, C#'s local ones included.
+    pub(super) functions: Named,
+    /// Variables outside types and functions, where they are declared first.
+    pub(super) values: Named,
+    /// Names that TypeScript exports under another name: `default`, `a` of `export { b as a }`.
+    pub(super) exports: FxHashMap<String, String>,
+    pub(super) imports: Imports,
+    pub(super) scopes: Vec<Scope>,
+    /// Ordered by first line.
+    pub(super) calls: Vec<Call>,
+}
+
+/// A class, an interface, an enum; a namespace of TypeScript, too.
+#[derive(Debug, Default)]
+pub(super) struct Type {
+    pub(super) name: String,
+    /// With its namespace and the types around it: `org.example.Outer.Inner`.
+    pub(super) path: String,
+    pub(super) namespace: String,
+    pub(super) methods: Named,
+    /// Static methods that C# calls on other types' objects.
+    pub(super) extensions: FxHashSet<String>,
+    pub(super) fields: FxHashMap<String, Declared>,
+    /// Types that it extends and implements, as they are written there.
+    pub(super) supers: Vec<String>,
+    /// Number of the type around it.
+    pub(super) outer: Option<usize>,
+    /// Number of the scope that is its inside.
+    pub(super) inside: usize,
+    pub(super) rows: Rows,
+}
+
+/// A part of a file in which variables are declared: a type, a function, or the file.
+#[derive(Debug, Default)]
+pub(super) struct Scope {
+    pub(super) parent: Option<usize>,
+    /// The type that this is the inside of.
+    pub(super) of_type: Option<usize>,
+    pub(super) rows: Rows,
+    /// Variables of functions and files. One declared with two types has an unknown one.
+    pub(super) variables: FxHashMap<String, Declared>,
+}
+
+/// Different imports in the order of the text, found by name: a file may call as many names as it imports.
+#[derive(Debug, Default)]
+pub(super) struct Imports {
+    all: Vec<Import>,
+    /// Places of the imports that bind a name, or bring in a member of that name.
+    by_name: FxHashMap<String, Vec<u32>>,
+    /// Places of the imports that bring in all of something.
+    stars: Vec<u32>,
+}
+
+/// Most imports of one name, or with `*`, that a lookup considers, so that calls times imports stays bounded.
+const MOST_ALIKE: usize = 256;
+
+impl FromIterator<Import> for Imports {
+    fn from_iter<I: IntoIterator<Item = Import>>(imports: I) -> Self {
+        let (mut found, mut seen) = (Self::default(), FxHashSet::default());
+        for import in imports.into_iter().filter(|import| seen.insert(import.clone())) {
+            let place = found.all.len() as u32;
+            let mut enter = |name: &str| {
+                let places = found.by_name.entry(name.to_owned()).or_default();
+                if places.last() != Some(&place) {
+                    places.push(place);
+                }
+            };
+            enter(&import.local);
+            match import.member.as_deref() {
+                Some("*") => found.stars.push(place),
+                Some(member) => enter(member),
+                None => {}
+            }
+            found.all.push(import);
+        }
+        found
+    }
+}
+
+impl Imports {
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Import> {
+        self.all.iter()
+    }
+
+    /// Imports that bind a name, or bring in a member of that name.
+    pub(super) fn named(&self, name: &str) -> impl DoubleEndedIterator<Item = &Import> {
+        self.at(self.by_name.get(name).map_or(&[], Vec::as_slice))
+    }
+
+    /// Imports that bring in all of something.
+    pub(super) fn stars(&self) -> impl DoubleEndedIterator<Item = &Import> {
+        self.at(&self.stars)
+    }
+
+    fn at<'p>(&'p self, places: &'p [u32]) -> impl DoubleEndedIterator<Item = &'p Import> {
+        places[..places.len().min(MOST_ALIKE)].iter().map(|place| &self.all[*place as usize])
+    }
+}
+
+/// One name that is brought in, or all of a package.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) struct Import {
+    pub(super) from: String,
+    /// `*` for all, none for the thing itself.
+    pub(super) member: Option<String>,
+    /// Empty where no name is bound.
+    pub(super) local: String,
+    pub(super) is_static: bool,
+    pub(super) is_passed_on: bool,
+}
+
+/// A call without a syntax error.
+#[derive(Debug)]
+pub(super) struct Call {
+    pub(super) rows: Rows,
+    /// The scope that it stands in.
+    pub(super) scope: usize,
+    pub(super) callee: Callee,
+}
+
+impl Unit {
+    /// Names that its imports bind.
+    pub(crate) fn imported(&self) -> impl Iterator<Item = &str> {
+        let named = self.imports.iter().filter(|import| !import.is_passed_on);
+        named.map(|import| import.local.as_str()).filter(|local| !local.is_empty())
+    }
+
+    /// The scopes from one outwards.
+    pub(super) fn outwards(&self, scope: usize) -> impl Iterator<Item = &Scope> {
+        let parent = |scope: &&Scope| scope.parent.and_then(|parent| self.scopes.get(parent));
+        std::iter::successors(self.scopes.get(scope), parent)
+    }
+
+    /// Numbers of the types around a scope, innermost first.
+    pub(super) fn types_around(&self, scope: usize) -> impl Iterator<Item = usize> {
+        self.outwards(scope).filter_map(|scope| scope.of_type)
+    }
+
+    /// Whether this file itself defines a function or method of this name.
+    pub(super) fn defines(&self, name: &str) -> bool {
+        self.functions.contains_key(name) || self.methods.contains(name)
+    }
+
+    /// The function or the variable that a call of this name calls, outside types.
+    pub(super) fn called(&self, name: &str) -> Option<(Rows, Kind)> {
+        let function = self.functions.get(name).map(|rows| (*rows, Kind::Function));
+        function.or_else(|| Some((*self.values.get(name)?, Kind::Value)))
+    }
+
+    /// All that can be called outside types, with its name.
+    pub(super) fn all_called(&self) -> impl Iterator<Item = (&str, Rows, Kind)> {
+        let functions = self.functions.keys();
+        let values = self.values.keys().filter(|name| !self.functions.contains_key(*name));
+        functions.chain(values).filter_map(|name| {
+            let (rows, kind) = self.called(name)?;
+            Some((name.as_str(), rows, kind))
+        })
+    }
+
+    /// Whether it has a type of this name outside all others.
+    pub(super) fn has_outer_type(&self, name: &str) -> bool {
+        self.outer_types.contains_key(name)
+    }
+
+    /// The type of this name outside all others.
+    pub(super) fn outer_type(&self, name: &str) -> Option<&Type> {
+        self.outer_types.get(name).map(|number| &self.types[*number])
+    }
+
+    /// The innermost scope that holds what stands between a row and the one before it.
+    pub(super) fn scope_before(&self, row: u32) -> usize {
+        let around = |scope: &Scope| scope.rows.start < row && row < scope.rows.end;
+        // Inner scopes stand behind those around them.
+        self.scopes.iter().rposition(around).unwrap_or(0)
+    }
+
+    /// Names of the variables outside functions and types.
+    pub(super) fn variables(&self) -> impl Iterator<Item = &str> {
+        self.scopes.first().into_iter().flat_map(|scope| scope.variables.keys().map(String::as_str))
+    }
+
+    /// A variable outside functions and types.
+    pub(super) fn variable(&self, name: &str) -> Option<&Declared> {
+        self.scopes.first()?.variables.get(name)
+    }
+
+    /// Whether it has a type, a function or a constant of this name outside all others.
+    pub(super) fn declares(&self, name: &str) -> bool {
+        self.functions.contains_key(name)
+            || self.variable(name).is_some()
+            || self.has_outer_type(name)
+    }
+}

@@ -1,0 +1,35 @@
+//! Fragments: ranges of lines that the files of a repository are cut into, the corpus that retrieval searches.
+//!
+//! Files are [cut](Cut) into windows or chunks. A file's text is stored once; a fragment is a range of its lines. Windows
+//! with equal text are one fragment with several places; every chunk is a fragment of its own.
+
+mod cut;
+mod payload;
+mod shape;
+
+pub use cut::WindowTexts;
+pub use cut::{FragmentFile, FragmentPlace, RepoFragments};
+pub use payload::TextRanges;
+pub use shape::{Center, ChunkShape, Cut, WindowShape};
+
+/// Digest of what fragments are cut from: the files' names and lines, and which are the same on disk.
+pub fn digest_of_files(files: &[FragmentFile]) -> String {
+    let mut hasher = blake3::Hasher::new();
+    for file in files {
+        hasher.update(&(file.path.len() as u64).to_le_bytes());
+        hasher.update(file.path.as_bytes());
+        hasher.update(&file.same_as.to_le_bytes());
+        hasher.update(&(file.lines.count() as u64).to_le_bytes());
+        hasher.update(&file.digest);
+    }
+    hasher.finalize().to_hex().to_string()
+}
+
+/// A file's path as prompts name it: within its repository.
+///
+/// ```
+/// assert_eq!(repoformer_repository::fragment::path_in_repository("r/a/b.py"), "a/b.py");
+/// ```
+pub fn path_in_repository(path: &str) -> &str {
+    path.split_once('/').map_or(path, |(_, rest)| rest)
+}

@@ -1,0 +1,34 @@
+//! Repositories: which files they have, what those define, and the fragments that each file is cut into.
+//!
+//! - [`corpus`]: a folder → its source files of one language, in one fixed order; what is left out, with the reason.
+//! - [`fragment`]: a file → overlapping windows or chunks.
+//! - [`definitions`]: where the names in a file are defined.
+//! - [`history`]: a Git repository's commits and the lines that they add.
+//! - [`record`]: a repository's files as lines of JSON, and back.
+//! - [`parallel`]: many files, repositories or tasks at once. [`Shard`]: a part of them, for one of several machines.
+//!
+//! ```
+//! use repoformer_repository::corpus::{Repository, SourceFile};
+//! use repoformer_repository::fragment::{Cut, RepoFragments, WindowShape};
+//! use repoformer_text::language::Language;
+//!
+//! let text = "x = 1\n".repeat(40);
+//! let file = SourceFile { path: "demo/a.py".into(), text, same_as: 0 };
+//! let repository = Repository { name: "demo".into(), files: vec![file] };
+//! let shape = WindowShape { length: 20, slice: 2 };
+//! let windows = RepoFragments::cut(repository, Language::Python, Cut::Windows(shape));
+//! assert!(!windows.texts().is_empty());
+//! ```
+
+#![forbid(unsafe_code)]
+
+pub mod corpus;
+pub mod definitions;
+pub mod fragment;
+pub mod history;
+pub mod parallel;
+pub mod record;
+mod shard;
+pub mod unparsed;
+
+pub use shard::Shard;

@@ -1,0 +1,500 @@
+//! Folders of repositories, written from records.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use repoformer_store::artifact::{TemporaryFolder, folder_of};
+use repoformer_store::error::{Error, Result};
+use repoformer_store::files;
+use rustc_hash::FxHashMap;
+use walkdir::WalkDir;
+
+use crate::corpus::{
+    PathError, abbreviated, folded, is_git_head, is_version_control, path_names,
+};
+
+/// Names of folders and files that there may be in any case, and for each file: a folder takes a block of the disk, and a path of
+/// some hundred bytes makes dozens.
+const NAMES: usize = 10_000;
+const NAMES_OF_EACH: usize = 16;
+/// Folder of what was unpacked, beside the repositories.
+const UNPACKED: &str = ".unpacked";
+
+/// Repositories while they are written: beside their places until all of them are there. Dropped before, they leave nothing
+/// behind.
+///
+/// Where nothing lies at their place yet, all appear at once. Among other repositories each is whole or not there; if the program
+/// is killed between two of them, the next one takes those that are there already, which have the same files.
+#[derive(Debug)]
+pub struct Folders {
+    dir: PathBuf,
+    temporary: TemporaryFolder,
+    /// Whether the temporary folder lies beside `dir`, which is not there, and can become it.
+    is_beside: bool,
+    /// Repositories that are in their places already, by an earlier program.
+    there: BTreeSet<String>,
+    /// How many files each repository's folder has so far.
+    files: FxHashMap<String, usize>,
+    /// Names of files and folders so far.
+    names: Names,
+    /// How many files are written.
+    written: usize,
+    /// Files that are left out by their names: how many, and the first.
+    left_out: BTreeMap<Unwanted, (usize, String)>,
+    /// Paths of `.git` and other folders of version control that are left out.
+    controls: BTreeSet<PathBuf>,
+}
+
+/// Outcome of writing a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[must_use]
+pub enum WriteOutcome {
+    /// It is written.
+    Whole,
+    /// It is left out, and counted among [`Folders::left_out`].
+    LeftOut,
+    /// It cannot be written, in words.
+    Refused(String),
+}
+
+/// Why a file is left out that could be written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Unwanted {
+    Control,
+    Alike,
+}
+
+impl Unwanted {
+    const fn reason(self) -> &'static str {
+        match self {
+            Self::Control => "in folders of version control, of which programs run commands",
+            Self::Alike => "whose names some file systems take for those of others",
+        }
+    }
+}
+
+/// Names in folders, as every file system knows them: the number of the folder and the name, to the name as it was first written and its number.
+#[derive(Debug, Default)]
+struct Names(HashMap<(usize, String), (String, usize)>);
+
+impl Names {
+    /// Notes the names on a path; false if a file system takes one for another name that is there.
+    fn add<'n>(&mut self, names: impl IntoIterator<Item = &'n str>) -> bool {
+        let mut folder = 0;
+        for name in names {
+            let number = self.0.len() + 1;
+            let key = (folder, folded(name));
+            let (there, number) = self.0.entry(key).or_insert_with(|| (name.to_owned(), number));
+            if there != name {
+                return false;
+            }
+            folder = *number;
+        }
+        true
+    }
+}
+
+impl Folders {
+    /// Begins below a folder, which is created with them.
+    ///
+    /// # Errors
+    /// It cannot be created or written.
+    pub fn create(dir: &Path) -> Result<Self> {
+        let cannot_write = |e| Error::writing(dir, "write into this folder", e);
+        let is_beside = dir.symlink_metadata().is_err();
+        let folder = if is_beside { folder_of(dir) } else { dir };
+        files::create_dir_all(folder)
+            .map_err(|e| Error::writing(folder, "create this folder", e))?;
+        // Its name hides it from whoever lists the repositories meanwhile.
+        let temporary = TemporaryFolder::create(folder).map_err(cannot_write)?;
+        Ok(Self {
+            dir: dir.to_owned(),
+            temporary,
+            is_beside,
+            there: BTreeSet::new(),
+            files: FxHashMap::default(),
+            names: Names::default(),
+            written: 0,
+            left_out: BTreeMap::new(),
+            controls: BTreeSet::new(),
+        })
+    }
+
+    /// Writes a file of a repository. Refuses paths that lead out of the repository, to an existing file, or through another file,
+    /// and names that the file system refuses. Leaves out what programs of version control would run, and names that
+    /// some file systems take for others.
+    ///
+    /// # Errors
+    /// Writing failed.
+    pub fn write(&mut self, repository: &str, path: &str, content: &[u8]) -> Result<WriteOutcome> {
+        if let Err(reason) = self.check(repository) {
+            return Ok(WriteOutcome::Refused(reason));
+        }
+        let written = self.write_below(repository, path, content)?;
+        if written == WriteOutcome::Whole {
+            *self.files.entry(repository.to_owned()).or_default() += 1;
+        }
+        Ok(written)
+    }
+
+    /// Writes a file of an archive, whose repositories are known at its end, to be [adopted](Self::adopt).
+    ///
+    /// # Errors
+    /// As [`write`](Self::write).
+    pub fn unpack(&mut self, path: &str, content: &[u8]) -> Result<WriteOutcome> {
+        self.write_below(UNPACKED, path, content)
+    }
+
+    /// Description of the files that are left out.
+    pub fn left_out(&self) -> impl Iterator<Item = String> {
+        self.left_out.iter().map(|(why, (count, first))| {
+            let (files, reason) = (if *count == 1 { "file" } else { "files" }, why.reason());
+            format!("left out: {count} {files} {reason}; the first is '{first}'")
+        })
+    }
+
+    /// Paths of folders of version control that are left out, as if they were there.
+    pub fn controls(&self) -> &BTreeSet<PathBuf> {
+        &self.controls
+    }
+
+    /// Folder of what was unpacked.
+    pub fn unpacked(&self) -> PathBuf {
+        self.temporary.path().join(UNPACKED)
+    }
+
+    /// Makes a repository of a folder that was unpacked, or of all (""), and returns the number of its files.
+    ///
+    /// # Errors
+    /// The name cannot be used, in words (`Ok(Err)`); or moving failed.
+    pub fn adopt(&mut self, repository: &str, within: &str) -> Result<Result<usize, String>> {
+        if let Err(reason) = self.check(repository) {
+            return Ok(Err(reason));
+        }
+        let folder = self.unpacked().join(within);
+        let files = count_files(&folder)?;
+        files::rename(&folder, self.temporary.path().join(repository))
+            .map_err(|e| Error::writing(&folder, "move this folder", e))?;
+        self.files.insert(repository.to_owned(), files);
+        Ok(Ok(files))
+    }
+
+    /// Number of files that were unpacked and not adopted.
+    ///
+    /// # Errors
+    /// They cannot be listed.
+    pub fn left(&self) -> Result<usize> {
+        count_files(&self.unpacked())
+    }
+
+    /// Checks that a repository can have this name; in words why not.
+    fn check(&mut self, repository: &str) -> Result<(), String> {
+        path_names(repository).map_err(|error| error.to_string())?;
+        let is_hidden = repository.starts_with('.') || is_version_control(repository);
+        if repository.contains('/') || is_hidden {
+            return Err(format!("'{repository}' cannot name a repository's folder"));
+        }
+        let place = self.dir.join(repository);
+        match place.symlink_metadata() {
+            _ if self.files.contains_key(repository) => {}
+            Err(_) => {}
+            // Its files are compared once all are known.
+            Ok(metadata) if metadata.is_dir() => {
+                self.there.insert(repository.to_owned());
+            }
+            Ok(_) => {
+                let place = place.display();
+                return Err(format!("{place} is there already; remove it or choose another -o"));
+            }
+        }
+        Ok(())
+    }
+
+    fn leave_out(&mut self, why: Unwanted, of: &str, path: &str) -> WriteOutcome {
+        let first = || format!("{}{of}", abbreviated(path));
+        self.left_out.entry(why).or_insert_with(|| (0, first())).0 += 1;
+        WriteOutcome::LeftOut
+    }
+
+    fn write_below(&mut self, folder: &str, path: &str, content: &[u8]) -> Result<WriteOutcome> {
+        let shown = abbreviated(path);
+        let of = if folder == UNPACKED { "" } else { &format!(" in {}", abbreviated(folder)) };
+        let names = match path_names(path) {
+            Ok(names) => names,
+            Err(error @ PathError::TooLong(_)) => {
+                return Ok(WriteOutcome::Refused(format!(
+                    "a path{of} {error}; its file is left out"
+                )));
+            }
+            Err(error) => return Ok(WriteOutcome::Refused(error.to_string())),
+        };
+        if self.names.0.len() > NAMES + NAMES_OF_EACH * self.written {
+            let many = format!("there are more than {NAMES_OF_EACH} folders for each file");
+            return Ok(WriteOutcome::Refused(format!("'{shown}'{of} is left out: {many}")));
+        }
+        // Nothing but what was written here is below the temporary folder: no link leads anywhere.
+        let below = self.temporary.path().join(folder);
+        if let Some(at) = names.iter().position(|name| is_version_control(name)) {
+            self.controls.insert(below.join(names[..=at].join("/")));
+            return Ok(self.leave_out(Unwanted::Control, of, path));
+        }
+        if names.last().is_some_and(|name| is_git_head(name, content)) {
+            return Ok(self.leave_out(Unwanted::Control, of, path));
+        }
+        if !self.names.add(std::iter::once(folder).chain(names.iter().copied())) {
+            return Ok(self.leave_out(Unwanted::Alike, of, path));
+        }
+        let place = below.join(names.join("/"));
+        let parent = place.parent().unwrap_or(self.temporary.path());
+        let refused = |error: std::io::Error| {
+            self.remove_empty(parent);
+            Ok(WriteOutcome::Refused(format!(
+                "'{shown}'{of} is left out, as the file system refuses its name: {error}"
+            )))
+        };
+        match files::create_dir_all(parent) {
+            Err(error) if is_taken(&error) => {
+                return Ok(WriteOutcome::Refused(format!("'{shown}' lies below a file")));
+            }
+            Err(error) if is_refused_name(&error) => return refused(error),
+            _ => {}
+        }
+        let file =
+            files::File::open_with(std::fs::File::options().write(true).create_new(true), &place);
+        let mut file = match file {
+            Err(error) if is_taken(&error) => {
+                return Ok(WriteOutcome::Refused(format!("'{shown}' is there twice{of}")));
+            }
+            Err(error) if is_refused_name(&error) => return refused(error),
+            other => other.map_err(|e| Error::writing(&place, "write this file", e))?,
+        };
+        file.write_all(content).map_err(|e| Error::writing(&place, "write this file", e))?;
+        self.written += 1;
+        Ok(WriteOutcome::Whole)
+    }
+
+    /// Removes a folder and the folders above it, as far as they are empty.
+    fn remove_empty(&self, folder: &Path) {
+        let folders = folder.ancestors().take_while(|above| *above != self.temporary.path());
+        for folder in folders {
+            // Nothing was created below the name that was refused.
+            let is_absent = |error: &std::io::Error| {
+                is_refused_name(error) || error.kind() == std::io::ErrorKind::NotFound
+            };
+            if files::remove_dir(folder).is_err_and(|error| !is_absent(&error)) {
+                break;
+            }
+        }
+    }
+
+    /// Puts all folders in their places.
+    ///
+    /// # Errors
+    /// A folder cannot be put there.
+    pub fn finish(self) -> Result<Placed> {
+        let mut placed = Placed::default();
+        for name in &self.there {
+            let place = self.dir.join(name);
+            let is_same = have_same_files(&self.temporary.path().join(name), &place);
+            match is_same.map_err(|e| Error::reading(&place, "compare this folder", e))? {
+                true => placed.same.push(name.clone()),
+                false => placed.refused.push(name.clone()),
+            }
+        }
+        let mut folders: Vec<(String, usize)> = self.files.into_iter().collect();
+        folders.sort_unstable();
+        folders.retain(|(name, _)| !placed.refused.contains(name));
+        placed.files = folders.iter().map(|(_, files)| files).sum();
+        folders.retain(|(name, _)| !placed.same.contains(name));
+        if self.is_beside {
+            // Whatever was unpacked and is no repository's.
+            let _ = files::remove_dir_all(self.temporary.path().join(UNPACKED));
+            if files::rename(self.temporary.path(), &self.dir).is_ok() {
+                return Ok(placed);
+            }
+            // Somebody made the folder meanwhile.
+        }
+        for (number, (name, _)) in folders.iter().enumerate() {
+            let place = self.dir.join(name);
+            if let Err(e) = files::rename(self.temporary.path().join(name), &place) {
+                // All or none: what is in its place would refuse the next attempt.
+                for (name, _) in &folders[..number] {
+                    let _ = files::rename(self.dir.join(name), self.temporary.path().join(name));
+                }
+                return Err(Error::writing(&place, "put this folder in its place", e));
+            }
+        }
+        Ok(placed)
+    }
+}
+
+/// How repositories came into their places.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Placed {
+    /// Number of files that are there now, as they were written.
+    pub files: usize,
+    /// Names of those that were there before, with the same files.
+    pub same: Vec<String>,
+    /// Names of those that were there before, with other files; they stay as they are.
+    pub refused: Vec<String>,
+}
+
+/// Whether two folders have the same files.
+fn have_same_files(one: &Path, other: &Path) -> std::io::Result<bool> {
+    let list = |root: &Path| -> std::io::Result<Vec<(PathBuf, [bool; 2])>> {
+        let entries = WalkDir::new(root).min_depth(1).sort_by_file_name().into_iter();
+        let listed = entries.map(|entry| {
+            let entry = entry?;
+            let path = entry.path().strip_prefix(root).unwrap_or(entry.path());
+            let kind = entry.file_type();
+            Ok((path.to_owned(), [kind.is_file(), kind.is_dir()]))
+        });
+        listed.collect()
+    };
+    let (entries, others) = (list(one)?, list(other)?);
+    if entries != others {
+        return Ok(false);
+    }
+    for (path, [is_file, _]) in entries {
+        if is_file && files::read(one.join(&path))? != files::read(other.join(&path))? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+fn count_files(folder: &Path) -> Result<usize> {
+    let mut files = 0;
+    for entry in WalkDir::new(folder) {
+        let entry = entry.map_err(|e| Error::reading(folder, "list this folder", e.into()))?;
+        files += usize::from(entry.file_type().is_file());
+    }
+    Ok(files)
+}
+
+fn is_taken(error: &std::io::Error) -> bool {
+    use std::io::ErrorKind as Kind;
+    matches!(error.kind(), Kind::AlreadyExists | Kind::NotADirectory | Kind::IsADirectory)
+}
+
+/// True if the file system cannot store the name: it is too long, or has unsupported characters.
+fn is_refused_name(error: &std::io::Error) -> bool {
+    use std::io::ErrorKind as Kind;
+    /// Linux: a name that is not in the file system's encoding.
+    const EILSEQ: i32 = 84;
+    matches!(error.kind(), Kind::InvalidFilename | Kind::InvalidInput)
+        || (cfg!(target_os = "linux") && error.raw_os_error() == Some(EILSEQ))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    fn write(folders: &mut Folders, repository: &str, path: &str) {
+        assert_eq!(folders.write(repository, path, b"x").unwrap(), WriteOutcome::Whole);
+    }
+
+    fn reason_of(written: Result<WriteOutcome>) -> String {
+        let WriteOutcome::Refused(reason) = written.unwrap() else { panic!("it is not refused") };
+        reason
+    }
+
+    /// Linux has names of 255 bytes at most.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn names_that_the_file_system_refuses_are_left_out_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        let repos = dir.path().join("repos");
+        let mut folders = Folders::create(&repos).unwrap();
+        write(&mut folders, "r", "a.py");
+        let [fits, long] =
+            [255, 256].map(|length| "é".repeat(length / 2) + &"n".repeat(length % 2));
+        write(&mut folders, "r", &format!("only/{fits}"));
+        for path in [&long, &format!("in/{long}"), &format!("{long}/a.py")] {
+            let reason = reason_of(folders.write("r", path, b"x"));
+            assert!(reason.contains("' in r is left out, as the file system refuses"), "{reason}");
+            assert!(reason.contains("File name too long") && reason.len() < 300, "{reason}");
+        }
+        let reason = reason_of(folders.write(&long, "a.py", b"x"));
+        assert!(reason.contains("File name too long"), "{reason}");
+        assert_eq!(folders.finish().unwrap().files, 2);
+        let mut names: Vec<_> = fs::read_dir(repos.join("r"))
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name())
+            .collect();
+        names.sort_unstable();
+        assert_eq!(names, ["a.py", "only"], "no folder is left empty");
+        assert_eq!(fs::read_dir(&repos).unwrap().count(), 1);
+    }
+
+    /// Each file has 40 folders of its own.
+    #[test]
+    fn folders_do_not_grow_out_of_proportion_to_files() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut folders = Folders::create(&dir.path().join("repos")).unwrap();
+        let path = |number: usize, depth: usize| format!("{number}/{}a.py", "d/".repeat(depth));
+        let reason = reason_of(folders.write("r", &path(0, 100), b"x"));
+        assert!(reason.starts_with("a path in r has more than 64 names"), "{reason}");
+        let written = |number| folders.write("r", &path(number, 39), b"x").unwrap();
+        let written: Vec<WriteOutcome> = (0..500).map(written).collect();
+        let whole = written.iter().take_while(|written| **written == WriteOutcome::Whole).count();
+        // Of 41 names each, where 16 each are allowed beside the 10,000.
+        assert_eq!(whole, 400);
+        for refused in &written[whole..] {
+            let WriteOutcome::Refused(reason) = refused else { panic!("{refused:?}") };
+            assert!(reason.contains("more than 16 folders for each file"), "{reason}");
+        }
+        assert_eq!(folders.finish().unwrap().files, 400);
+    }
+
+    #[test]
+    fn folders_are_whole_or_not_there_and_nothing_escapes() {
+        let dir = tempfile::tempdir().unwrap();
+        let outside = dir.path().join("outside");
+        let repos = dir.path().join("repos");
+        fs::create_dir(&outside).unwrap();
+        let mut folders = Folders::create(&repos).unwrap();
+        assert_eq!(folders.write("r", "a/b.py", b"x\r\n").unwrap(), WriteOutcome::Whole);
+        for (repository, path, wanted) in [
+            ("r", "../x.py", "leads out"),
+            ("r", "/etc/x.py", "leads out"),
+            ("r", "a\\x.py", "contains a backslash"),
+            ("r", "a//b.py", "is there twice"),
+            ("..", "x.py", "leads out"),
+            ("a/b", "x.py", "cannot name"),
+            (".git", "x.py", "cannot name"),
+            ("GIT~1", "config", "cannot name"),
+            ("r", "a/b.py", "is there twice"),
+            ("r", "a", "is there twice"),
+            ("r", "a/b.py/c.py", "lies below a file"),
+        ] {
+            let reason = reason_of(folders.write(repository, path, b"bad"));
+            assert!(reason.contains(wanted), "{repository} {path}: {reason}");
+        }
+        assert!(!repos.join("r").exists(), "not before the end");
+        assert_eq!(folders.finish().unwrap(), Placed { files: 1, ..Placed::default() });
+        assert_eq!(fs::read(repos.join("r/a/b.py")).unwrap(), b"x\r\n");
+        assert_eq!(fs::read_dir(&repos).unwrap().count(), 1);
+
+        #[cfg(unix)]
+        std::os::unix::fs::symlink(&outside, repos.join("link")).unwrap();
+        // Among others: those with the same files are taken, those with other ones stay.
+        for (text, same, others) in
+            [("x\r\n", vec!["r".to_owned()], vec![]), ("y", vec![], vec!["r".to_owned()])]
+        {
+            let mut folders = Folders::create(&repos).unwrap();
+            #[cfg(unix)]
+            assert!(reason_of(folders.write("link", "c.py", b"")).contains("is there already"));
+            assert_eq!(folders.write("r", "a/b.py", text.as_bytes()).unwrap(), WriteOutcome::Whole);
+            write(&mut folders, &format!("new{}", same.len()), "c.py");
+            let placed = folders.finish().unwrap();
+            assert_eq!(placed, Placed { files: 1 + same.len(), same, refused: others });
+        }
+        assert_eq!(fs::read(repos.join("r/a/b.py")).unwrap(), b"x\r\n");
+        assert!(repos.join("new0/c.py").exists() && repos.join("new1/c.py").exists());
+        assert!(fs::read_dir(&outside).unwrap().next().is_none());
+    }
+}

@@ -1,0 +1,58 @@
+//! Repositories as files of records: Repoformer's packages file (a source file a record) and its raw file (a
+//! repository a record), into folders and back.
+
+mod folders;
+mod git;
+mod package;
+mod python;
+mod raw;
+mod statements;
+
+pub use folders::{Folders, Placed, WriteOutcome};
+pub use git::blob_sha1;
+pub use package::Package;
+pub use package::{OF_REPOSITORY, PACKAGE};
+pub use python::{Imports, Modules, Point, PythonFile};
+pub use raw::RAW;
+pub use raw::{RawFile, RawRepository};
+
+use std::path::Path;
+
+use repoformer_store::error::{Error, Result};
+use repoformer_text::language::Language;
+
+use crate::corpus::{Walk, decode, read_bytes, source_files};
+use crate::fragment::path_in_repository;
+
+/// One file of a repository: where it is in it, and what it holds, newlines as they are on disk.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileText {
+    /// `folder/…/file.py`
+    pub path: String,
+    /// The text as it is on disk.
+    pub text: String,
+}
+
+/// The source files of a language in `<repos_dir>/<name>` in the order of their paths, and those that cannot be read.
+///
+/// # Errors
+/// As [`Repository::read_with`](crate::corpus::Repository::read_with).
+pub fn read_folder(
+    repos_dir: &Path,
+    name: &str,
+    language: Language,
+    walk: Walk,
+) -> Result<(Vec<FileText>, Vec<Error>)> {
+    let (found, mut skipped) = source_files(repos_dir, name, language, walk)?;
+    let mut contents = Vec::new();
+    for file in found {
+        let read = read_bytes(&file.on_disk);
+        match read.and_then(|bytes| decode(&file.on_disk, bytes.content)) {
+            Ok(text) => {
+                contents.push(FileText { path: path_in_repository(&file.path).to_owned(), text })
+            }
+            Err(error) => skipped.push(error),
+        }
+    }
+    Ok((contents, skipped))
+}
