@@ -4,8 +4,8 @@ use std::sync::LazyLock;
 
 use divan::Bencher;
 use divan::counter::ItemsCount;
-use rand_chacha::ChaCha8Rng;
-use rand_chacha::rand_core::{Rng, SeedableRng};
+use chacha20::ChaCha8Rng;
+use chacha20::rand_core::{Rng, SeedableRng};
 use repoformer_evaluate::statistics::{Groups, Resampling, SignFlips};
 
 const TASKS: usize = 5_000;

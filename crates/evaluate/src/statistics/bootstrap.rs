@@ -12,7 +12,7 @@
 //! intervals held the true mean of 200 tasks in 80 % of simulations with 4 repositories, 88 % with 8, 90 % with 10, 93 %
 //! with 20 and 94 % with 40 (`tests/fixtures/statistics/record.py coverage`).
 
-use rand_chacha::ChaCha8Rng;
+use chacha20::ChaCha8Rng;
 use rayon::prelude::*;
 
 use super::groups::{Groups, ResamplingUnit, Totals};

@@ -8,8 +8,8 @@
 //!
 //! For differences of −1, 0 or 1, as of exact match, the exact test by task is McNemar's exact test.
 
-use rand_chacha::ChaCha8Rng;
-use rand_chacha::rand_core::Rng;
+use chacha20::ChaCha8Rng;
+use chacha20::rand_core::Rng;
 use rayon::prelude::*;
 
 use super::gain::SAME;

@@ -1,26 +1,26 @@
 //! Random streams that depend on a purpose, a seed and a number alone, on every platform and in any order of use.
 
-use rand_chacha::ChaCha8Rng;
-use rand_chacha::rand_core::{Rng, SeedableRng};
+use chacha20::ChaCha8Rng;
+use chacha20::rand_core::{Rng, SeedableRng};
 
 /// Purposes of random numbers; each has streams of its own.
 pub(super) const RESAMPLES: &[u8] = b"repoformer bootstrap 1\0";
 pub(super) const SIGN_FLIPS: &[u8] = b"repoformer sign flips 1\0";
 
-/// Source of the streams of one purpose and seed: their digest is computed once.
-pub(super) struct Streams(ChaCha8Rng);
+/// Source of the streams of one purpose and seed: their digest, which is computed once.
+pub(super) struct Streams([u8; 32]);
 
 impl Streams {
     pub(super) fn new(purpose: &[u8], seed: u64) -> Self {
         let mut hasher = blake3::Hasher::new();
         hasher.update(purpose);
         hasher.update(&seed.to_le_bytes());
-        Self(ChaCha8Rng::from_seed(*hasher.finalize().as_bytes()))
+        Self(*hasher.finalize().as_bytes())
     }
 
     /// Returns stream `number`, from its beginning.
     pub(super) fn get(&self, number: usize) -> ChaCha8Rng {
-        let mut stream = self.0.clone();
+        let mut stream = ChaCha8Rng::from_seed(self.0);
         stream.set_stream(number as u64);
         stream
     }

@@ -1,5 +1,5 @@
 use proptest::prelude::*;
-use rand_chacha::rand_core::Rng;
+use chacha20::rand_core::Rng;
 use serde_json::Value;
 
 use super::stream::{RESAMPLES, SIGN_FLIPS, Streams};
