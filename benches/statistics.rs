@@ -2,10 +2,10 @@
 
 use std::sync::LazyLock;
 
-use divan::Bencher;
-use divan::counter::ItemsCount;
 use chacha20::ChaCha8Rng;
 use chacha20::rand_core::{Rng, SeedableRng};
+use divan::Bencher;
+use divan::counter::ItemsCount;
 use repoformer_evaluate::statistics::{Groups, Resampling, SignFlips};
 
 const TASKS: usize = 5_000;

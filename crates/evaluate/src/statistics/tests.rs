@@ -1,5 +1,5 @@
-use proptest::prelude::*;
 use chacha20::rand_core::Rng;
+use proptest::prelude::*;
 use serde_json::Value;
 
 use super::stream::{RESAMPLES, SIGN_FLIPS, Streams};

@@ -10,9 +10,7 @@ use repoformer_store::files;
 use rustc_hash::FxHashMap;
 use walkdir::WalkDir;
 
-use crate::corpus::{
-    PathError, abbreviated, folded, is_git_head, is_version_control, path_names,
-};
+use crate::corpus::{PathError, abbreviated, folded, is_git_head, is_version_control, path_names};
 
 /// Names of folders and files that there may be in any case, and for each file: a folder takes a block of the disk, and a path of
 /// some hundred bytes makes dozens.

@@ -5,8 +5,8 @@ use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
+use bytemuck::Pod;
 use serde::{Serialize, de::DeserializeOwned};
-use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes};
 
 use super::header::{ColumnHeader, hex};
 use crate::error::{Error, Result};
@@ -55,7 +55,7 @@ pub struct Piece {
 }
 
 /// A number that a column can hold.
-pub trait Number: Copy + FromBytes + FromZeros + IntoBytes + Immutable {
+pub trait Number: Pod {
     /// Converts to the byte order on disk, or back.
     fn little_endian(self) -> Self;
 }
@@ -82,10 +82,10 @@ impl<'a> Column<'a> {
     /// A column of numbers in little-endian order.
     pub fn numbers<N: Number>(name: &'static str, numbers: &'a [N]) -> Self {
         let bytes = if cfg!(target_endian = "little") {
-            Cow::Borrowed(numbers.as_bytes())
+            Cow::Borrowed(bytemuck::cast_slice(numbers))
         } else {
             let turned: Vec<N> = numbers.iter().map(|n| n.little_endian()).collect();
-            Cow::Owned(turned.as_bytes().to_vec())
+            Cow::Owned(bytemuck::cast_slice(&turned).to_vec())
         };
         Self { name, parts: vec![bytes], checksum: None }
     }
@@ -262,8 +262,8 @@ impl Columns {
         if !column.bytes.is_multiple_of(width) {
             return Err(self.damaged(format!("its column '{name}' ends within a number")));
         }
-        let mut numbers = vec![N::new_zeroed(); (column.bytes / width) as usize];
-        let bytes = numbers.as_mut_bytes();
+        let mut numbers = vec![N::zeroed(); (column.bytes / width) as usize];
+        let bytes = bytemuck::cast_slice_mut(&mut numbers);
         self.read_exact(begin, bytes)?;
         self.check(column, blake3::hash(bytes))?;
         for number in &mut numbers {

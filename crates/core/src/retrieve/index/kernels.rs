@@ -277,8 +277,8 @@ pub(super) mod portable {
 macro_rules! vectors {
     ($features:literal, $V:ident, $words:literal, $splat:ident, $and:ident, $or:ident, $xor:ident, $double:ident, $half:ident) => {
         use super::{Candidate, LANES, Line, Sweep};
+        use bytemuck::must_cast;
         use std::arch::x86_64::*;
-        use zerocopy::transmute;
 
         const WORDS: usize = $words;
         type V = $V;
@@ -301,17 +301,17 @@ macro_rules! vectors {
         #[inline]
         #[target_feature(enable = $features)]
         fn load(line: &Line, part: usize) -> V {
-            transmute!(line.0.as_chunks::<WORDS>().0[part])
+            must_cast(line.0.as_chunks::<WORDS>().0[part])
         }
         #[inline]
         #[target_feature(enable = $features)]
         fn load_bytes(bytes: &[u8; 64], part: usize) -> V {
-            transmute!(bytes.as_chunks::<{ 8 * WORDS }>().0[part])
+            must_cast(bytes.as_chunks::<{ 8 * WORDS }>().0[part])
         }
         #[inline]
         #[target_feature(enable = $features)]
         fn store(line: &mut Line, part: usize, v: V) {
-            line.0.as_chunks_mut::<WORDS>().0[part] = transmute!(v);
+            line.0.as_chunks_mut::<WORDS>().0[part] = must_cast(v);
         }
         #[inline]
         #[target_feature(enable = $features)]
