@@ -10,7 +10,6 @@ use std::time::Duration;
 
 use repoformer_core::completion::{Api, CompletionRequest, Ending, samples};
 use repoformer_core::label;
-use repoformer_core::label::verbalize::{Proportions, VerbalizeSettings, verbalize};
 use repoformer_core::label::{
     CollectSettings, Drawing, Filter, InstanceKind, RecordFormat, Repositories, Shard, Signals,
     draw,
@@ -46,6 +45,7 @@ use repoformer_execute::{Log, Runner, TestMap, default_test_command, judge};
 use repoformer_formats::convert::lm_eval::{LmEvalSettings, lm_eval};
 use repoformer_formats::convert::{self, TargetFormat};
 use repoformer_formats::group::{Dedup, Grouping, group};
+use repoformer_formats::label::sequences::{Proportions, VerbalizeSettings, verbalize};
 use repoformer_formats::{lengths, validate};
 use repoformer_models::batch::BatchSettings as Requested;
 use repoformer_models::embed::Embedder;

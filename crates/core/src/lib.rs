@@ -10,7 +10,7 @@
 //! 6. [`postprocess`], [`metrics`]: the part of a prediction that counts; exact match and edit similarity.
 //! 7. [`label`], [`cluster`], [`policy`]: whether retrieval helped, and policies that decide when to retrieve.
 //!
-//! Nothing here uses the network, and nothing is written unless a path is given. [`text`] and [`store`] are the crates below.
+//! Nothing here uses the network, and nothing is written unless a path is given. [`text`], [`store`] and [`repository`] are the crates below.
 //!
 //! From source text to a score:
 //!

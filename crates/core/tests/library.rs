@@ -57,33 +57,3 @@ fn what_needs_a_feature_says_so() {
         .unwrap();
     needs("zstd", cfg!(feature = "zstd"), jsonl::read(&file));
 }
-
-/// Parquet is written from sequences, which need a model's tokenizer.
-#[cfg(feature = "tokenizers")]
-#[test]
-fn training_sequences_need_parquet() {
-    use repoformer_core::label::verbalize::{Proportions, VerbalizeSettings, verbalize};
-    let folder = tempfile::tempdir().unwrap();
-    let labels = folder.path().join("labels.jsonl");
-    let label = r#"{"metadata": {"task_id": "r/a.py/3_5", "filename": "r/a.py", "start_i": 3, "end_i": 5}, "prompt": "x = ", "groundtruth": "1", "right_context": "", "crossfile_context": "", "label": false}"#;
-    std::fs::write(&labels, format!("{label}\n")).unwrap();
-    let frame = DecisionFrame::new(&"starcoder".parse().unwrap(), None, None).unwrap();
-    let specials = frame.specials();
-    let tokenizer = project("tests/fixtures/tokenizers/starcoder.json");
-    let encoder = Encoder::open(&tokenizer, &specials).unwrap();
-    let settings = VerbalizeSettings {
-        max_tokens: 2048,
-        max_cross_file_tokens: 512,
-        end: None,
-        lambda: 1.0,
-        held_out: Proportions { validation: 0.0, test: 0.0 },
-        seed: 0,
-        shard: None,
-        frame: frame.clone(),
-    };
-    let into = folder.path().join("into");
-    let written = verbalize(&[&labels], &encoder, &settings, &into);
-    needs("parquet", cfg!(feature = "parquet"), written);
-    assert_eq!(into.join("train.parquet").exists(), cfg!(feature = "parquet"));
-    assert_eq!(into.join("train.jsonl").exists(), cfg!(feature = "parquet"), "both, or none");
-}

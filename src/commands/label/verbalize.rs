@@ -5,10 +5,10 @@ use std::str::FromStr;
 
 use anyhow::Result;
 use clap::Args;
-use repoformer_core::label::verbalize::{
+use repoformer_core::prompt::style::{DecisionFrame, Style};
+use repoformer_formats::label::sequences::{
     Proportions, SequenceLayout, VerbalizeSettings, VerbalizeSummary, added_tokens, outputs,
 };
-use repoformer_core::prompt::style::{DecisionFrame, Style};
 use repoformer_formats::label::verbalize_into;
 use repoformer_study::choices::seed;
 use repoformer_text::tokenize::model::Encoder;

@@ -4,7 +4,6 @@
 //! - [`Filter`]: selects repositories.
 //! - [`draw`]: holes of varied code, each with its contexts and three fragments of other files.
 //! - [`collect`]: instances of many repositories, in shards that can be drawn separately.
-//! - [`verbalize`]: labels as training sequences.
 //! - [`Label`]: an instance as it is exchanged, judged or not.
 
 mod code;
@@ -17,7 +16,6 @@ mod record;
 mod settings;
 #[cfg(test)]
 mod tests;
-pub mod verbalize;
 mod written;
 
 pub use collect::{

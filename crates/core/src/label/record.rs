@@ -188,7 +188,7 @@ impl Label {
     }
 
     /// Returns the kind of hole that the record names.
-    pub(super) fn kind(&self) -> Option<InstanceKind> {
+    pub fn kind(&self) -> Option<InstanceKind> {
         self.record.get("metadata")?.get("kind")?.as_str()?.parse().ok()
     }
 

@@ -2,10 +2,11 @@
 //!
 //! - [`InstanceRequest`]: instances drawn from repositories. [`InstanceFile`]: whether a file still has those.
 //! - [`InstanceJudgement`]: labels of a file of instances.
-//! - [`verbalize_into`]: labels as training sequences in a folder.
+//! - [`sequences`]: labels as training sequences. [`verbalize_into`]: these in a folder, whole or of a shard.
 
 mod judge;
 mod sample;
+pub mod sequences;
 mod verbalize;
 
 pub use judge::{InstanceJudgement, InstanceLabels};

@@ -2,9 +2,7 @@
 
 use std::path::Path;
 
-use repoformer_core::label::verbalize::{
-    Split, VerbalizeSettings, VerbalizeSummary, lines_of, verbalize,
-};
+use crate::label::sequences::{Split, VerbalizeSettings, VerbalizeSummary, lines_of, verbalize};
 use repoformer_core::repository::Shard;
 use repoformer_store::error::{Error, Result};
 use repoformer_store::manifest::Manifest;
@@ -89,7 +87,7 @@ fn write_manifests(
 mod tests {
     use std::path::PathBuf;
 
-    use repoformer_core::label::verbalize::{Proportions, SequenceLayout, outputs};
+    use crate::label::sequences::{Proportions, SequenceLayout, outputs};
     use serde_json::json;
 
     use super::*;

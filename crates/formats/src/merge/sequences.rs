@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use repoformer_core::label::verbalize::{SequenceFiles, Split, lines_of};
+use crate::label::sequences::{SequenceFiles, Split, lines_of};
 use repoformer_store::artifact::{digest, write_file};
 use repoformer_store::error::{Error, Result};
 use repoformer_store::files;

@@ -5,9 +5,9 @@ use repoformer_text::language::Language;
 use repoformer_text::tokenize::model::{Encoded, Encoder, TextPart};
 
 use super::split::Proportions;
-use crate::label::Label;
-use crate::prompt::style::DecisionFrame;
-use crate::repository::Shard;
+use repoformer_core::label::Label;
+use repoformer_core::prompt::style::DecisionFrame;
+use repoformer_core::repository::Shard;
 
 /// Settings of verbalizing.
 #[derive(Debug, Clone, PartialEq)]

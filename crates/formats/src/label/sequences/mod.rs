@@ -6,16 +6,11 @@
 //! - [`verbalize`]: files of labels → JSON lines and Parquet.
 
 mod layout;
-#[cfg(feature = "parquet")]
-mod parquet;
-#[cfg(not(feature = "parquet"))]
-#[path = "absent.rs"]
 mod parquet;
 mod row;
 mod sequence;
 mod split;
 mod summary;
-#[cfg(feature = "tokenizers")]
 #[cfg(test)]
 mod tests;
 mod write;
@@ -37,8 +32,8 @@ pub use self::split::{Proportions, Split};
 use self::summary::nothing;
 pub use self::summary::{KindCounts, SplitSummary, VerbalizeSummary};
 pub use self::write::{SequenceFiles, lines_of, outputs};
-use super::{InstanceKind, Label};
-use crate::repository::{Shard, parallel};
+use repoformer_core::label::{InstanceKind, Label};
+use repoformer_core::repository::{Shard, parallel};
 
 /// Size in bytes of the records processed at once.
 const BATCH: usize = 8 << 20;

@@ -6,8 +6,8 @@ use repoformer_text::message;
 use repoformer_text::message::UserChoice;
 use rustc_hash::FxHashMap;
 
-use crate::label::{InstanceKind, Label};
-use crate::repository::Shard;
+use repoformer_core::label::{InstanceKind, Label};
+use repoformer_core::repository::Shard;
 
 /// Split of the training data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -5,9 +5,9 @@ use repoformer_text::language::Language;
 use serde_json::json;
 
 use super::*;
-use crate::prompt::style::DecisionFrame;
-use crate::prompt::style::{Budget, Parts, Style};
-use crate::task::cross_file::CrossFile;
+use repoformer_core::prompt::style::DecisionFrame;
+use repoformer_core::prompt::style::{Budget, Parts, Style};
+use repoformer_core::task::cross_file::CrossFile;
 
 fn tokenizer(name: &str) -> PathBuf {
     let folder =

@@ -9,7 +9,7 @@ use repoformer_text::tokenize::model::Encoder;
 
 use super::sequence::VerbalizeSettings;
 use super::split::Proportions;
-use crate::prompt::style::{DecisionFrame, Style};
+use repoformer_core::prompt::style::{DecisionFrame, Style};
 
 /// Layout of training sequences, with tokens as they are spelled.
 #[derive(Debug, Clone, Copy)]
@@ -206,7 +206,6 @@ mod tests {
         assert_eq!(tokens.map(could_be_code), [false, false, false, true, true, true, true, true]);
     }
 
-    #[cfg(feature = "tokenizers")]
     #[test]
     fn missing_tokens_are_added_and_named() {
         let style: Style = "starcoder".parse().unwrap();

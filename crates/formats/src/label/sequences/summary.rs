@@ -8,7 +8,7 @@ use repoformer_text::counts::{counted, group};
 
 use super::sequence::{LeftOut, Sequence};
 use super::split::{Proportions, Split};
-use crate::label::InstanceKind;
+use repoformer_core::label::InstanceKind;
 
 /// Counts of a kind's sequences.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
