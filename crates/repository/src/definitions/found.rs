@@ -80,10 +80,10 @@ impl Found {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::definitions::rows::{Kind, Rows};
+    use crate::definitions::rows::{DefinitionKind, Rows};
 
     fn found(files: &[usize]) -> Found {
-        let one = |file: &usize| Definition::new(*file, Rows::default(), Kind::Function);
+        let one = |file: &usize| Definition::new(*file, Rows::default(), DefinitionKind::Function);
         files.iter().map(one).collect()
     }
 

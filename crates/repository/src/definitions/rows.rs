@@ -38,9 +38,9 @@ impl Rows {
 /// Names, and where they are defined.
 pub(super) type Named = FxHashMap<String, Rows>;
 
-/// Kind of a definition.
+/// DefinitionKind of a definition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Kind {
+pub enum DefinitionKind {
     /// A function or a method.
     Function,
     /// A class, an interface and the like.
@@ -57,11 +57,11 @@ pub struct Definition {
     /// Its rows, from the one with its name.
     pub rows: Rows,
     /// What it defines.
-    pub kind: Kind,
+    pub kind: DefinitionKind,
 }
 
 impl Definition {
-    pub(super) fn new(file: usize, rows: Rows, kind: Kind) -> Self {
+    pub(super) fn new(file: usize, rows: Rows, kind: DefinitionKind) -> Self {
         Self { file: file as u32, rows, kind }
     }
 }

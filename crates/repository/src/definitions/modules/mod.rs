@@ -12,7 +12,7 @@ use repoformer_text::language::LanguageSpec;
 use resolve::Modules;
 
 use super::found::Found;
-use super::rows::{Definition, Kind, Rows, SourcePaths};
+use super::rows::{Definition, DefinitionKind, Rows, SourcePaths};
 
 /// The files of a repository, ready for look-ups.
 pub(super) struct Imports<'a> {
@@ -36,7 +36,7 @@ impl<'a> Imports<'a> {
         let definition = |callee: &String| {
             let chain: Vec<&str> = callee.split('.').collect();
             let found = self.modules.in_another_file(file, names, &chain);
-            let found = found.filter(|found| found.kind != Kind::Value);
+            let found = found.filter(|found| found.kind != DefinitionKind::Value);
             found.into_iter().collect()
         };
         let definitions: Vec<Found> = names.callees.iter().map(definition).collect();
@@ -50,7 +50,7 @@ impl<'a> Imports<'a> {
         let defined = self.names[file].defined.values();
         let classes = defined.filter_map(|defined| match defined {
             Defined::Class(rows, methods) => {
-                let class = Definition::new(file, *rows, Kind::Type);
+                let class = Definition::new(file, *rows, DefinitionKind::Type);
                 Some((class, methods.values().copied().collect()))
             }
             Defined::Function(_) => None,

@@ -6,7 +6,7 @@ use repoformer_text::language::LanguageSpec;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::names::{Defined, ModuleNames, Target};
-use crate::definitions::rows::{Definition, Kind, Rows, SourcePaths};
+use crate::definitions::rows::{Definition, DefinitionKind, Rows, SourcePaths};
 
 /// How many modules one look-up may look into, and through how many imports in a row: stars upon stars come to an end.
 const MOST_VISITS: usize = 512;
@@ -108,7 +108,7 @@ impl<'a> Modules<'a> {
         self.bound.extend(names.defined.keys().map(String::as_str));
         self.bound.extend(names.imports.keys().map(String::as_str));
         for (method, rows) in &names.methods {
-            let here = Definition::new(file, *rows, Kind::Function);
+            let here = Definition::new(file, *rows, DefinitionKind::Function);
             let home = self.methods.entry(method).or_insert(Some(here));
             *home = home.filter(|home| home.file == here.file).map(|_| here);
         }
@@ -212,11 +212,11 @@ impl<'a> Modules<'a> {
         }
         let found = |rows: &Rows, kind| Found::Definition(Definition::new(file, *rows, kind));
         match (names.defined.get(*first), rest) {
-            (Some(Defined::Function(rows)), []) => return found(rows, Kind::Function),
-            (Some(Defined::Class(rows, _)), []) => return found(rows, Kind::Type),
+            (Some(Defined::Function(rows)), []) => return found(rows, DefinitionKind::Function),
+            (Some(Defined::Class(rows, _)), []) => return found(rows, DefinitionKind::Type),
             (Some(Defined::Class(_, methods)), [method]) => {
                 let rows = methods.get(*method);
-                return rows.map_or(Found::Attribute, |rows| found(rows, Kind::Function));
+                return rows.map_or(Found::Attribute, |rows| found(rows, DefinitionKind::Function));
             }
             (Some(_), _) => return Found::Nothing,
             (None, _) => {}
@@ -227,7 +227,9 @@ impl<'a> Modules<'a> {
         match (self.starred(file, names, chain, search), names.values.get(*first)) {
             // An object at the top level of the module, of a class that isn't known.
             (Found::Nothing, _) if !rest.is_empty() => Found::Attribute,
-            (Found::Nothing, Some(rows)) => Found::Value(Definition::new(file, *rows, Kind::Value)),
+            (Found::Nothing, Some(rows)) => {
+                Found::Value(Definition::new(file, *rows, DefinitionKind::Value))
+            }
             (found, _) => found,
         }
     }

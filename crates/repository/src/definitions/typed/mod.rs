@@ -35,7 +35,7 @@ use repoformer_text::language::{Language, TypeRules};
 use resolve::{Place, Program};
 
 use super::found::Found;
-use super::rows::{Definition, Kind, Rows, SourcePaths};
+use super::rows::{Definition, DefinitionKind, Rows, SourcePaths};
 
 /// The files of a repository, ready for look-ups.
 pub(super) struct Types<'a> {
@@ -68,7 +68,7 @@ impl<'a> Types<'a> {
     pub(super) fn types(&self, file: usize) -> Vec<(Definition, Vec<Rows>)> {
         let types = self.units[file].types.iter();
         let of_type = |found: &unit::Type| {
-            let definition = Definition::new(file, found.rows, Kind::Type);
+            let definition = Definition::new(file, found.rows, DefinitionKind::Type);
             (definition, found.methods.values().copied().collect())
         };
         types.map(of_type).collect()

@@ -10,7 +10,7 @@ use super::folders::Folders;
 use super::sets::TypeSet;
 use super::unit::{Callee, Declared, Import, Imports, Receiver, Type, Unit};
 use crate::definitions::found::Found;
-use crate::definitions::rows::{Definition, Kind, SourcePaths};
+use crate::definitions::rows::{Definition, DefinitionKind, SourcePaths};
 
 /// How many types one method is looked for in: they extend each other in circles where code is broken.
 const MOST_TYPES: usize = 64;
@@ -106,7 +106,7 @@ impl<'a> Program<'a> {
                 let path = type_path(rules, file, &declared.path);
                 by_path.entry(path).or_default().push((TypeId { file, number }, declared));
                 for (name, rows) in &declared.methods {
-                    let here = Definition::new(file, *rows, Kind::Function);
+                    let here = Definition::new(file, *rows, DefinitionKind::Function);
                     enter(&mut maps.methods, name, here);
                     if declared.extensions.contains(name) {
                         enter(&mut maps.extensions, name, here);
@@ -249,7 +249,7 @@ impl<'a> Program<'a> {
     fn exported_value(&self, export: Option<Export>) -> Option<Definition> {
         let Some(Export::Declared { file, name }) = export else { return None };
         let rows = self.unit(file).values.get(&name)?;
-        Some(Definition::new(file, *rows, Kind::Value))
+        Some(Definition::new(file, *rows, DefinitionKind::Value))
     }
 
     fn method_of_another_file(&self, file: usize, name: &str) -> Found {
@@ -299,7 +299,7 @@ impl<'a> Program<'a> {
     fn callable(&self, export: Option<Export>) -> Found {
         let Some(Export::Declared { file, name }) = export else { return Found::default() };
         let unit = self.unit(file);
-        let of_type = || Some((unit.outer_type(&name)?.rows, Kind::Type));
+        let of_type = || Some((unit.outer_type(&name)?.rows, DefinitionKind::Type));
         let found = unit.called(&name).or_else(of_type);
         found.map(|(rows, kind)| Definition::new(file, rows, kind)).into_iter().collect()
     }

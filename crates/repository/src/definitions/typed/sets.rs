@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 use super::resolve::TypeId;
 use super::unit::Type;
 use crate::definitions::found::Found;
-use crate::definitions::rows::{Definition, Kind};
+use crate::definitions::rows::{Definition, DefinitionKind};
 
 /// How many types are looked through one by one.
 const FEW: usize = 8;
@@ -68,7 +68,7 @@ impl<'a> TypeSet<'a> {
         }
         let defining = self.types.iter().filter_map(|(id, found)| {
             let rows = found.methods.get(name)?;
-            Some(Definition::new(id.file, *rows, Kind::Function))
+            Some(Definition::new(id.file, *rows, DefinitionKind::Function))
         });
         defining.collect()
     }
@@ -95,7 +95,7 @@ impl<'a> Index<'a> {
         let mut fields = FxHashMap::default();
         for (id, found) in types {
             for (name, rows) in &found.methods {
-                let here = Definition::new(id.file, *rows, Kind::Function);
+                let here = Definition::new(id.file, *rows, DefinitionKind::Function);
                 methods.entry(name).or_default().push(here);
             }
             for name in found.fields.keys() {
@@ -114,7 +114,8 @@ impl<'a> Index<'a> {
 }
 
 fn heads(types: &[(TypeId, &Type)]) -> Found {
-    let head = |(id, found): &(TypeId, &Type)| Definition::new(id.file, found.rows, Kind::Type);
+    let head =
+        |(id, found): &(TypeId, &Type)| Definition::new(id.file, found.rows, DefinitionKind::Type);
     types.iter().map(head).collect()
 }
 

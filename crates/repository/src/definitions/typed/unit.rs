@@ -2,7 +2,7 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::definitions::rows::{Kind, Named, Rows};
+use crate::definitions::rows::{DefinitionKind, Named, Rows};
 pub(super) use repoformer_text::language::syntax::{Callee, Declared, Receiver};
 
 /// Declarations, imports and calls of one file.
@@ -161,13 +161,13 @@ impl Unit {
     }
 
     /// The function or the variable that a call of this name calls, outside types.
-    pub(super) fn called(&self, name: &str) -> Option<(Rows, Kind)> {
-        let function = self.functions.get(name).map(|rows| (*rows, Kind::Function));
-        function.or_else(|| Some((*self.values.get(name)?, Kind::Value)))
+    pub(super) fn called(&self, name: &str) -> Option<(Rows, DefinitionKind)> {
+        let function = self.functions.get(name).map(|rows| (*rows, DefinitionKind::Function));
+        function.or_else(|| Some((*self.values.get(name)?, DefinitionKind::Value)))
     }
 
     /// All that can be called outside types, with its name.
-    pub(super) fn all_called(&self) -> impl Iterator<Item = (&str, Rows, Kind)> {
+    pub(super) fn all_called(&self) -> impl Iterator<Item = (&str, Rows, DefinitionKind)> {
         let functions = self.functions.keys();
         let values = self.values.keys().filter(|name| !self.functions.contains_key(*name));
         functions.chain(values).filter_map(|name| {
