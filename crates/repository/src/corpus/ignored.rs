@@ -18,8 +18,8 @@ pub const GIT_IGNORE: &str = ".gitignore";
 /// Path of a clone's own list.
 pub const GIT_EXCLUDE: &str = ".git/info/exclude";
 
-/// Bytes of the longest list that is read. Its patterns become an automaton of up to 600 bytes for each of them.
-const LONGEST: u64 = 1 << 18;
+/// Bytes of all lists that are read for a repository. Patterns become an automaton of up to 1200 bytes for each of them.
+const MOST: u64 = 1 << 18;
 
 /// Git's rules for the files of one repository.
 #[derive(Debug)]
@@ -30,19 +30,27 @@ pub(super) struct GitRules {
     outer: Vec<(Gitignore, PathBuf)>,
     /// Lists in the repository's folders, by the path below its root.
     folders: Mutex<FxHashMap<PathBuf, Arc<Gitignore>>>,
-    problems: Mutex<Vec<Error>>,
+    reading: Mutex<Reading>,
+}
+
+/// What reading the lists leaves.
+#[derive(Debug)]
+struct Reading {
+    problems: Vec<Error>,
+    /// Bytes that further lists may have.
+    left: u64,
 }
 
 impl GitRules {
     /// Reads the rules of a repository's folder, but for those of the folders in it, which are read when they are entered.
     pub(super) fn new(root: &Path) -> Result<Self> {
-        let mut problems = Vec::new();
+        let mut reading = Reading { problems: Vec::new(), left: MOST };
         let lists = outer_lists(root).into_iter();
         let mut outer: Vec<_> =
-            lists.map(|list| (read(&list.path, list.follows, &mut problems), list.way)).collect();
+            lists.map(|list| (reading.read(&list.path, list.follows), list.way)).collect();
         outer.retain(|(rules, _)| !rules.is_empty());
-        let problems = Mutex::new(problems);
-        Ok(Self { root: root.to_owned(), outer, folders: Mutex::default(), problems })
+        let reading = Mutex::new(reading);
+        Ok(Self { root: root.to_owned(), outer, folders: Mutex::default(), reading })
     }
 
     /// Whether a file or folder in the repository, in a folder that is not ignored, is ignored.
@@ -72,7 +80,7 @@ impl GitRules {
 
     /// Lines that cannot be understood, and lists that cannot be read.
     pub(super) fn take_problems(&self) -> Vec<Error> {
-        std::mem::take(&mut *self.problems.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut self.reading.lock().unwrap_or_else(PoisonError::into_inner).problems)
     }
 
     fn folder(&self, folder: &Path) -> Arc<Gitignore> {
@@ -80,9 +88,8 @@ impl GitRules {
         if let Some(known) = folders.get(folder) {
             return Arc::clone(known);
         }
-        let mut problems = self.problems.lock().unwrap_or_else(PoisonError::into_inner);
-        let rules = read(&self.root.join(folder).join(GIT_IGNORE), false, &mut problems);
-        let rules = Arc::new(rules);
+        let mut reading = self.reading.lock().unwrap_or_else(PoisonError::into_inner);
+        let rules = Arc::new(reading.read(&self.root.join(folder).join(GIT_IGNORE), false));
         folders.insert(folder.to_owned(), Arc::clone(&rules));
         rules
     }
@@ -188,39 +195,46 @@ fn with_literal_braces(line: &str) -> String {
     literal
 }
 
-/// Reads a list of patterns. In the work tree, what is not a regular file is left out, as by git: a link could lead anywhere. The
-/// user's own lists may be links.
-fn read(path: &Path, follows: bool, problems: &mut Vec<Error>) -> Gitignore {
-    let mut problem = |reason: String| {
-        problems.push(Error::SourceFile { path: path.to_owned(), reason: reason.into() });
-    };
-    let found = if follows { files::metadata(path) } else { files::symlink_metadata(path) };
-    if !found.is_ok_and(|metadata| metadata.is_file()) {
-        return Gitignore::empty();
-    }
-    let mut bytes = Vec::new();
-    let read =
-        files::File::open(path).and_then(|file| file.take(LONGEST + 1).read_to_end(&mut bytes));
-    if let Err(error) = read {
-        problem(format!("cannot be read, so that its patterns are not used: {error}"));
-        return Gitignore::empty();
-    }
-    if bytes.len() as u64 > LONGEST {
-        problem("longer than 256 KiB, so that its patterns are not used".into());
-        return Gitignore::empty();
-    }
-    let text = String::from_utf8_lossy(&bytes);
-    let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
-    let mut builder = GitignoreBuilder::new("");
-    for (number, line) in text.lines().enumerate() {
-        if let Err(error) = builder.add_line(None, &with_literal_braces(line)) {
-            problem(format!("line {}: {error}; this pattern is not used", number + 1));
+impl Reading {
+    /// Reads a list of patterns. In the work tree, git leaves out what is not a regular file, since a link could lead anywhere. The
+    /// user's own lists may be links.
+    fn read(&mut self, path: &Path, follows: bool) -> Gitignore {
+        let Self { problems, left } = self;
+        let mut problem = |reason: String| {
+            problems.push(Error::SourceFile { path: path.to_owned(), reason: reason.into() });
+        };
+        let found = if follows { files::metadata(path) } else { files::symlink_metadata(path) };
+        if !found.is_ok_and(|metadata| metadata.is_file()) {
+            return Gitignore::empty();
         }
+        let mut bytes = Vec::new();
+        let read =
+            files::File::open(path).and_then(|file| file.take(*left + 1).read_to_end(&mut bytes));
+        if let Err(error) = read {
+            problem(format!("cannot be read, so that its patterns are not used: {error}"));
+            return Gitignore::empty();
+        }
+        let Some(less) = left.checked_sub(bytes.len() as u64) else {
+            problem(
+                "the repository's lists of ignored files are longer than 256 KiB with this one, so that its patterns are not used"
+                    .into(),
+            );
+            return Gitignore::empty();
+        };
+        *left = less;
+        let text = String::from_utf8_lossy(&bytes);
+        let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
+        let mut builder = GitignoreBuilder::new("");
+        for (number, line) in text.lines().enumerate() {
+            if let Err(error) = builder.add_line(None, &with_literal_braces(line)) {
+                problem(format!("line {}: {error}; this pattern is not used", number + 1));
+            }
+        }
+        builder.build().unwrap_or_else(|error| {
+            problem(format!("{error}; its patterns are not used"));
+            Gitignore::empty()
+        })
     }
-    builder.build().unwrap_or_else(|error| {
-        problem(format!("{error}; its patterns are not used"));
-        Gitignore::empty()
-    })
 }
 
 #[cfg(test)]
@@ -390,8 +404,22 @@ mod tests {
         let [problem] = &problems[..] else { panic!("{problems:?}") };
         let problem = problem.to_string();
         assert!(problem.contains("r/.gitignore") && problem.contains("line 2"), "{problem}");
+        // One list that is too long, and three that are so together.
+        let too_long = || {
+            let listing = Listing::new(dir.path(), "r", Language::Python, Walk::Git).unwrap();
+            let (found, problems) = listing.all().unwrap();
+            assert!(problems.iter().all(|one| one.to_string().contains("longer than 256 KiB")));
+            (found.len(), problems.len())
+        };
         std::fs::write(root.join(".gitignore"), vec![b'a'; 2 << 20]).unwrap();
-        let listing = Listing::new(dir.path(), "r", Language::Python, Walk::Git).unwrap();
-        assert!(listing.all().unwrap().1[0].to_string().contains("longer than 256 KiB"));
+        assert_eq!(too_long(), (3, 1));
+        std::fs::write(root.join(".gitignore"), "a.py\n".repeat(20_000)).unwrap();
+        for folder in ["x", "y"] {
+            std::fs::create_dir(root.join(folder)).unwrap();
+            std::fs::write(root.join(folder).join("e.py"), "").unwrap();
+            std::fs::write(root.join(folder).join(".gitignore"), "e.py\n".repeat(20_000)).unwrap();
+        }
+        let (found, problems) = too_long();
+        assert_eq!((found, problems), (3, 1), "the list of one of the folders is not used");
     }
 }
