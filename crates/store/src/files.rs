@@ -472,6 +472,14 @@ pub fn read(path: impl AsRef<Path>) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
+/// Name and path of a file that the user gives as `NAME=FILE`, or as a path alone. A path that exists is no name and file.
+pub fn split_name(given: &str) -> (Option<&str>, &str) {
+    match given.split_once('=') {
+        Some((name, file)) if !name.is_empty() && !Path::new(given).exists() => (Some(name), file),
+        _ => (None, given),
+    }
+}
+
 /// Reads a whole file; `None` where there is none.
 pub fn read_if_there(path: impl AsRef<Path>) -> io::Result<Option<Vec<u8>>> {
     match read(path) {

@@ -141,9 +141,10 @@ impl ReportSettings {
     }
 }
 
-/// Name and path of `NAME=FILE`; `None` for a path alone, which may contain the sign as well.
+/// Name and path of `NAME=FILE`; `None` for a path alone, as [`files::split_name`] tells them apart.
 pub fn named(given: &str) -> Option<(&str, &str)> {
-    given.split_once('=').filter(|_| !Path::new(given).exists())
+    let (name, path) = files::split_name(given);
+    Some((name?, path))
 }
 
 /// Predictions given as `NAME=FILE`, or as a file whose stem is the name.

@@ -8,6 +8,7 @@ use repoformer_core::policy::sweep::{Clock, RequestTimes};
 use repoformer_core::policy::{Measure, Policy, Threshold};
 use repoformer_evaluate::policy_scores::TrainedPolicies;
 use repoformer_evaluate::sweep::{LabelSet, RetrieverTimes, Sweep, TimeSources};
+use repoformer_store::files;
 use repoformer_study::choices::{page_in, seed, warn_of_some_departures, write_page};
 
 use super::labels::LabelFlags;
@@ -134,9 +135,12 @@ impl PolicySweepArgs {
         for time in self.generation_ms.into_iter().chain(self.decision_ms) {
             milliseconds("a time", &time.to_string())?;
         }
-        let measured = self.latency.iter().map(|text| named(text, "measured"));
+        let measured = self.latency.iter().map(|text| {
+            let (name, file) = files::split_name(text);
+            (name.unwrap_or("measured").to_owned(), file)
+        });
         let given = |text: &String| {
-            let (name, number) = named(text, "retrieval");
+            let (name, number) = text.split_once('=').unwrap_or(("retrieval", text));
             let retrieval = milliseconds("--retrieval-ms", number)?;
             let Some(generation) = self.generation_ms else {
                 return fail(
@@ -144,7 +148,7 @@ impl PolicySweepArgs {
                     "add --generation-ms MS",
                 );
             };
-            Ok((name, RequestTimes::new(retrieval, generation)))
+            Ok((name.to_owned(), RequestTimes::new(retrieval, generation)))
         };
         Ok(TimeSources {
             measured: measured.map(|(name, file)| (name, file.into())).collect(),
@@ -157,14 +161,6 @@ impl PolicySweepArgs {
                 None => *settings.clock,
             },
         })
-    }
-}
-
-/// `NAME=VALUE`, or a value alone.
-fn named<'a>(text: &'a str, otherwise: &str) -> (String, &'a str) {
-    match text.split_once('=') {
-        Some((name, value)) if !name.is_empty() && !name.contains('/') => (name.into(), value),
-        _ => (otherwise.into(), text),
     }
 }
 

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use repoformer_core::policy::model::{CalibrationMethod, LearnedPolicy, PolicyModel, train};
 use repoformer_core::policy::{Examples, Measure, Policy};
 use repoformer_store::error::{Error, Result};
+use repoformer_store::files;
 use repoformer_store::remark::Remark;
 use repoformer_text::counts::group;
 use repoformer_text::message;
@@ -35,10 +36,9 @@ impl LabelSet {
     }
 
     fn parse(path: &Path) -> (Option<String>, PathBuf) {
-        let text = path.to_string_lossy();
-        match text.split_once('=').filter(|(name, _)| !path.exists() && !name.is_empty()) {
-            Some((name, file)) => (Some(name.to_owned()), file.into()),
-            None => (None, path.to_owned()),
+        match path.to_str().map(files::split_name) {
+            Some((Some(name), file)) => (Some(name.to_owned()), file.into()),
+            _ => (None, path.to_owned()),
         }
     }
 }
