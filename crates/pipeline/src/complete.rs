@@ -16,6 +16,7 @@ use super::completion::{Completion, EmitLine, Predictions, Server};
 use super::embedded::Local;
 use super::engine::{Artifact, Cost, Engine, Flaw, Lines, Outcome, Times};
 use super::experiment::Experiment;
+use super::plan::Requests;
 use super::prompt::{SHARD, for_each_prompts, require_prompts};
 use super::prompt_warnings::warn_of_begun_lines;
 use super::remote::{self, PromptText};
@@ -133,12 +134,15 @@ impl Artifact for ModePredictions<'_> {
     fn cost(&self, experiment: &Experiment) -> Result<Cost> {
         let Self { mode, completion, prompts } = *self;
         let requests = match &completion.server {
-            Some(server) => server.requests(experiment, mode, prompts, completion)?,
-            None => None,
+            Some(server) => match server.requests(experiment, mode, prompts, completion)? {
+                Some(number) => Requests::Known(number),
+                None => Requests::Open,
+            },
+            None => Requests::None,
         };
         // Answers of a batch have no times, and those that were kept may have none.
         let asks = |server: &Server| {
-            server.asked.is_some() && requests.is_some_and(|requests| requests > 0)
+            server.asked.is_some() && requests.known().is_some_and(|requests| requests > 0)
         };
         let are_certain = completion.server.as_ref().is_none_or(asks);
         let path = experiment.paths().latency(mode, &completion.model);

@@ -16,7 +16,7 @@ use repoformer_text::message::StageRun;
 use rustc_hash::FxHashMap;
 
 use super::experiment::Experiment;
-use super::plan::{Plan, PlanVerdict, Planned, is_planned};
+use super::plan::{Plan, PlanVerdict, Planned, Requests, is_planned};
 use super::stage::{Rebuilt, StageReport, made_again, missing, remove, stale};
 
 /// An artifact of the cache.
@@ -56,8 +56,8 @@ pub(super) trait Artifact {
 /// Cost of making an artifact: requests, and a file of measured times.
 #[derive(Debug, Default)]
 pub(super) struct Cost {
-    /// Number of requests to a server; `None` if it is not known.
-    pub(super) requests: Option<usize>,
+    /// Requests to a server.
+    pub(super) requests: Requests,
     /// A file of times that is written beside the artifact.
     pub(super) times: Option<Times>,
 }
@@ -259,7 +259,10 @@ impl<'e> Engine<'e> {
             (verdict, header) = (flaw.verdict(), plan.add(path, identity));
         }
         let Cost { requests, times } = artifact.cost(self.experiment)?;
-        let requests = requests.filter(|_| verdict != PlanVerdict::Current);
+        let requests = match verdict {
+            PlanVerdict::Current => Requests::None,
+            _ => requests,
+        };
         let kind = header.identity.kind.clone();
         let times = times.and_then(|times| times.planned(&verdict, &kind, path));
         let planned = Planned { path: path.to_owned(), kind, verdict, requests };

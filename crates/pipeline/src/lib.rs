@@ -70,7 +70,7 @@ pub use layout::{Layout, Paths, file_name};
 pub use likelihood::likelihoods;
 pub use merge::merge;
 pub use messages::{Messages, Silent};
-pub use plan::{Plan, PlanVerdict, Planned};
+pub use plan::{Plan, PlanVerdict, Planned, Requests};
 pub use prompt::{PromptTotals, prompt, prompt_totals};
 pub use prompt_lines::TaskPrompt;
 pub use quality::retrieval_quality;

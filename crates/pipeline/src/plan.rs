@@ -24,8 +24,30 @@ pub struct Planned {
     pub kind: String,
     /// Whether it would be made, and why.
     pub verdict: PlanVerdict,
-    /// Number of requests that a server would get, where it is known.
-    pub requests: Option<usize>,
+    /// Requests that a server would get.
+    pub requests: Requests,
+}
+
+/// Requests that a server gets for an artifact.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Requests {
+    /// None, or their number is not stated.
+    #[default]
+    None,
+    /// So many.
+    Known(usize),
+    /// Their number depends on prompts that are not made yet.
+    Open,
+}
+
+impl Requests {
+    /// Their number, if it is known.
+    pub fn known(self) -> Option<usize> {
+        match self {
+            Self::Known(number) => Some(number),
+            Self::None | Self::Open => None,
+        }
+    }
 }
 
 /// Whether an artifact would be made, and why.
@@ -97,7 +119,7 @@ impl PlanVerdict {
 impl Planned {
     /// A file that is no artifact.
     pub fn file(path: PathBuf, kind: &str, verdict: PlanVerdict) -> Self {
-        Self { path, kind: kind.to_owned(), verdict, requests: None }
+        Self { path, kind: kind.to_owned(), verdict, requests: Requests::None }
     }
 
     /// Returns `artifact, kind, state, reason[, differences][, upstream][, requests]`.
@@ -115,7 +137,7 @@ impl Planned {
             let of_input = |(name, path): &(String, PathBuf)| json!({"input": name, "artifact": path.display().to_string()});
             record["upstream"] = inputs.iter().map(of_input).collect();
         }
-        if let Some(requests) = self.requests {
+        if let Some(requests) = self.requests.known() {
             record["requests"] = requests.into();
         }
         record

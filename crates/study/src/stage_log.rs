@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use repoformer_evaluate::table::{NamedColumn, Printable, Table, columns, or_dash};
-use repoformer_pipeline::{Experiment, Plan, PlanVerdict, Planned, StageReport};
+use repoformer_pipeline::{Experiment, Plan, PlanVerdict, Planned, Requests, StageReport};
 use repoformer_store::frame::ColumnType::{Integer, Text};
 use repoformer_text::counts::{group, plural};
 use serde_json::{Value, json};
@@ -160,7 +160,7 @@ impl Printable for StageLog {
                 kind.clone(),
                 verdict.name().to_owned(),
                 or_dash(verdict.reason()),
-                or_dash(requests.map(|requests| requests.to_string())),
+                or_dash(requests.known().map(|requests| requests.to_string())),
             ]);
         }
         table
@@ -171,15 +171,11 @@ impl Printable for StageLog {
         let mut text = String::new();
         for Stage { label, artifacts, .. } in &self.planned {
             text += &format!("{label}: {}\n", counts(artifacts.iter()));
-            let requests: Option<usize> =
-                artifacts.iter().filter_map(|one| one.requests).reduce(|sum, one| sum + one);
+            let known = artifacts.iter().filter_map(|one| one.requests.known());
+            let requests: Option<usize> = known.reduce(|sum, one| sum + one);
             if let Some(requests) = requests {
                 let noun = plural(requests, "request");
-                let is_open = |one: &&Planned| {
-                    one.kind == "predictions"
-                        && one.requests.is_none()
-                        && one.verdict != PlanVerdict::Current
-                };
+                let is_open = |one: &&Planned| one.requests == Requests::Open;
                 text += &match artifacts.iter().filter(is_open).count() {
                     0 => format!("  {} {noun} to the server\n", group(requests)),
                     open => format!(

@@ -218,7 +218,7 @@ impl Artifact for ModeProbabilities<'_> {
     fn cost(&self, experiment: &Experiment) -> Result<Cost> {
         let times =
             Times { path: self.times(experiment), kind: "times of decisions", are_certain: true };
-        Ok(Cost { requests: None, times: Some(times) })
+        Ok(Cost { times: Some(times), ..Cost::default() })
     }
 }
 
