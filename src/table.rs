@@ -10,6 +10,7 @@ use repoformer_store::frame::Frame;
 use repoformer_text::visible::visible;
 use serde_json::Value;
 
+use crate::choices::in_flags;
 use crate::output::fail;
 
 /// Format of tables of scores.
@@ -96,7 +97,12 @@ pub(crate) fn written(results: &dyn Printable, format: ScoreFormat) -> Result<Ve
         frame
     };
     Ok(match format {
-        ScoreFormat::Text => visible(&results.text()).into_owned().into_bytes(),
+        ScoreFormat::Text => {
+            let notes = results.notes();
+            let notes: String =
+                notes.iter().map(|note| format!("\n{}\n", in_flags(note))).collect();
+            visible(&(results.text() + &notes)).into_owned().into_bytes()
+        }
         ScoreFormat::Tsv => results.table().tsv().into_bytes(),
         ScoreFormat::Csv => frame().csv().into_bytes(),
         ScoreFormat::Json => json_text(&results.json()).into_bytes(),

@@ -1,6 +1,7 @@
 //! Results as tables, records and columns, and the numbers in them.
 
 use repoformer_store::frame::ColumnType;
+use repoformer_text::message::Message;
 use repoformer_text::visible::visible_in_line;
 use serde_json::{Value, json};
 
@@ -14,6 +15,11 @@ pub trait Printable {
     /// The text: the table, and what is said around it.
     fn text(&self) -> String {
         self.table().text()
+    }
+
+    /// What the reader can do about gaps in the results; it follows the text.
+    fn notes(&self) -> Vec<Message> {
+        Vec::new()
     }
 
     /// The lines of JSON.

@@ -155,17 +155,25 @@ impl Figure {
     }
 
     /// The paper's curve that these panels lack, and how to draw it.
-    fn missing_curve(&self, panels: &[Panel]) -> Option<&'static str> {
+    fn missing_curve(&self, panels: &[Panel]) -> Option<Message> {
         let has_policy = |policy: Policy| {
             panels.iter().any(|panel| panel.judged.policies.iter().any(|one| one.policy == policy))
         };
         match self.number {
-            8 if !panels.iter().any(|panel| panel.ranker == Ranker::Dense.to_string()) => Some(
-                "The paper's curve of UniXcoder is missing: --ranker dense draws it, with --vectors FILE or an embedding server.",
-            ),
-            9 if !has_policy(Policy::Entropy) => Some(
-                "The paper's curve of the entropy is missing: --samples-from FILE draws it, of a model on a server.",
-            ),
+            8 if !panels.iter().any(|panel| panel.ranker == Ranker::Dense.to_string()) => {
+                Some(message![
+                    "The paper's curve of UniXcoder is missing: ",
+                    &DECLARED.ranker,
+                    " dense draws it, with ",
+                    &DECLARED.vectors,
+                    " FILE or an embedding server."
+                ])
+            }
+            9 if !has_policy(Policy::Entropy) => Some(message![
+                "The paper's curve of the entropy is missing: it needs a ",
+                UserChoice::SamplesFile,
+                " of a model on a server."
+            ]),
             _ => None,
         }
     }
@@ -543,7 +551,7 @@ pub struct FigureNumbers {
     /// Settings that differ from the paper's.
     departures: Vec<Departure>,
     /// Note about a curve that is missing.
-    missing: Option<&'static str>,
+    missing: Option<Message>,
     /// The paper's numbers in words.
     facts: String,
 }
@@ -554,9 +562,8 @@ impl Printable for FigureNumbers {
     }
 
     fn text(&self) -> String {
-        let Self { figure: Figure { title, number, .. }, facts, departures, missing, .. } = self;
+        let Self { figure: Figure { title, number, .. }, facts, departures, .. } = self;
         let mut text = self.table().text();
-        text += &missing.map_or_else(String::new, |missing| format!("\n{missing}\n"));
         if !departures.is_empty() {
             text += &format!("\n{}\n", Departure::line("in the paper", departures));
         }
@@ -564,6 +571,10 @@ impl Printable for FigureNumbers {
         format!(
             "{title} (Repoformer (Wu et al., ICML 2024), Figure {number}); edit similarity by {metrics}\n\n{text}\n{facts}\n"
         )
+    }
+
+    fn notes(&self) -> Vec<Message> {
+        self.missing.clone().into_iter().collect()
     }
 
     fn lines(&self) -> Box<dyn Iterator<Item = Value> + '_> {

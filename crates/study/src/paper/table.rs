@@ -7,6 +7,7 @@ use repoformer_core::retrieve::rank::Ranker;
 use repoformer_evaluate::table::{NamedColumn, Printable, Table, beside, columns, distinct};
 use repoformer_store::frame::ColumnType::{Number, Text};
 use repoformer_text::message;
+use repoformer_text::message::{Message, UserChoice};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -164,7 +165,7 @@ impl PaperTable {
 
     /// Refuses lexical retrieval for a table of dense retrieval.
     pub fn check_retrieval(&self, settings: &Settings) -> Result<()> {
-        let wanted = self.settings.get("ranker").map(String::as_str);
+        let wanted = self.settings.get(DECLARED.ranker.key).map(String::as_str);
         let ranker = ranker(settings)?;
         if wanted != Some("dense") || ranker == Ranker::Dense {
             return Ok(());
@@ -386,15 +387,7 @@ impl Printable for FilledTable {
     fn text(&self) -> String {
         let Self { table: paper_table, measured, departures, vectors } = self;
         let PaperTable { title, paper, model, .. } = paper_table;
-        let has = |key: &str| measured.iter().any(|one| one.values.contains_key(key));
         let wants = |key: &str| paper_table.columns.iter().any(|known| known == key);
-        let note = match wants("ut") && !has("ut") {
-            true if wants("increased") => {
-                "\nNo unit tests were given (--exec MODE=FILE): the changes are those of edit similarity.\n"
-            }
-            true => "\nNo unit tests were given (--exec MODE=FILE), so UT is not known.\n",
-            false => "",
-        };
         let metrics = distinct(measured.iter().map(|one| one.metric.as_str()));
         let lacks = match wants("speedup") && measured.iter().any(|one| one.lacks) {
             true => {
@@ -413,8 +406,21 @@ impl Printable for FilledTable {
             rest += &format!("\n{}\n", Departure::line("in the paper", departures));
         }
         format!(
-            "{title} ({paper}); scores by {metrics}; in brackets the paper's {model}\n\n{text}{note}{lacks}{rest}"
+            "{title} ({paper}); scores by {metrics}; in brackets the paper's {model}\n\n{text}{lacks}{rest}"
         )
+    }
+
+    fn notes(&self) -> Vec<Message> {
+        let has = |key: &str| self.measured.iter().any(|one| one.values.contains_key(key));
+        let wants = |key: &str| self.table.columns.iter().any(|known| known == key);
+        if !wants("ut") || has("ut") {
+            return Vec::new();
+        }
+        let without = match wants("increased") {
+            true => ": the changes are those of edit similarity.",
+            false => ", so UT is not known.",
+        };
+        vec![message!["No ", UserChoice::TestResultsFile, " was given", without]]
     }
 
     fn lines(&self) -> Box<dyn Iterator<Item = Value> + '_> {
