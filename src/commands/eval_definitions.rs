@@ -7,11 +7,12 @@ use repoformer_evaluate::table::percent;
 use repoformer_pipeline::{cached_predictions, definition_uses};
 use repoformer_study::choices::{completed_modes, completion, warn_of_departures};
 use repoformer_study::experiments::{cut_answers, single};
+use repoformer_text::counts::subject;
 
 use super::eval_score::{Judging, score, with_missing};
 use super::stages::check_one_mode;
 use crate::commands::eval_args::EvalArgs;
-use crate::output::{self, fail, group};
+use crate::output::{self, counted, fail};
 use crate::records_output::RecordsOutput;
 use crate::settings::Settings;
 
@@ -58,14 +59,14 @@ pub(super) fn run(args: &EvalArgs, settings: &Settings) -> Result<()> {
     let left_out = match found.left_out {
         0 => String::new(),
         n => format!(
-            "; {} tasks are left out, since their targets are not seen to use any",
-            group(n)
+            "; {} left out, not seen to use any in the target",
+            subject(n, "task", ["is", "are"])
         ),
     };
     output::note(format!(
-        "{name}: {} % of the definitions that the targets of {} tasks use{left_out}",
+        "{name}: {} % of the definitions that the targets of {} use{left_out}",
         percent(recall),
-        group(found.tasks.len())
+        counted(found.tasks.len() as u64, "task")
     ));
     Ok(())
 }

@@ -14,7 +14,7 @@ use repoformer_study::experiments::{check_completable, completion_of, experiment
 
 use super::dry_run::stage_log;
 use crate::commands::session::{check_not_tasks, open};
-use crate::output::{self, check_folder, check_output, fail, group};
+use crate::output::{self, check_folder, check_output, counted, fail, group};
 use crate::settings::{SettingFlags, Settings};
 
 #[derive(Debug, Args)]
@@ -80,9 +80,9 @@ fn of_files(parts: &[PathBuf], output: &Path, settings: &Settings) -> Result<()>
     };
     for (part, lacking) in &merged.lacking {
         output::failed(format!(
-            "{}: lacks {} records: what they are made of was missing, as the command that wrote it said",
+            "{}: lacks {}: what they are made of was missing, as the command that wrote it said",
             part.display(),
-            group(*lacking as usize)
+            counted(*lacking, "record")
         ));
     }
     let (records, parts) = (group(merged.records as usize), group(merged.parts));

@@ -5,6 +5,7 @@ use std::path::Path;
 use repoformer_core::task::TaskSet;
 use repoformer_evaluate::score::Missing;
 use repoformer_store::remark::{LeftOutTasks, Remark};
+use repoformer_text::counts::subject;
 use repoformer_text::message;
 use repoformer_text::message::UserChoice;
 
@@ -80,8 +81,14 @@ impl Summaries {
     pub fn remarks(&self, name: &str, missing: Missing, is_part: bool) -> Vec<Remark> {
         let (all, mut remarks) = (&self.all, Vec::new());
         if all.missing > 0 {
-            let count = if missing == Missing::Skip { "are left out" } else { "count as failed" };
-            let warning = format!("{name}: {} tasks have no prediction; they {count}", all.missing);
+            let count = match (missing, all.missing) {
+                (Missing::Skip, 1) => "it is left out",
+                (Missing::Skip, _) => "they are left out",
+                (_, 1) => "it counts as failed",
+                (_, _) => "they count as failed",
+            };
+            let tasks = subject(all.missing, "task", ["has", "have"]);
+            let warning = format!("{name}: {tasks} no prediction; {count}");
             remarks.push(Remark::Warning(warning.into()));
         }
         let least = all.samples.0;

@@ -23,6 +23,12 @@ pub fn counted(count: u64, noun: &str) -> String {
     format!("{} {}", group(count), plural(count, noun))
 }
 
+/// A number, its noun and the verb of one or of several: `1 task is`, `2 tasks are`.
+pub fn subject(count: usize, noun: &str, [of_one, of_several]: [&str; 2]) -> String {
+    let verb = if count == 1 { of_one } else { of_several };
+    format!("{} {} {verb}", group(count), plural(count, noun))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -18,6 +18,7 @@ use repoformer_formats::label::InstanceJudgement;
 use repoformer_study::choices::warn_of_some_departures;
 use repoformer_study::report;
 use repoformer_study::scoring::warn_of_ends;
+use repoformer_text::counts::subject;
 
 use crate::output::{
     self, Screen, check_output, check_rereadable, fail, group, screen, write_data,
@@ -148,7 +149,10 @@ fn report(args: &LabelJudgeArgs, judged: &JudgeSummary) -> Result<()> {
     output::warn_of_numbers(judged.warnings.first());
     for (reason, count) in &judged.lacking {
         let reason = reason.words(&judged.metric);
-        output::failed(format!("{} instances are left out: {reason}", group(*count)));
+        output::failed(format!(
+            "{} left out: {reason}",
+            subject(*count, "instance", ["is", "are"])
+        ));
     }
     if args.probabilities.is_some() && judged.probable < judged.gains.len() {
         output::warning(format!(

@@ -11,6 +11,7 @@ use repoformer_formats::label::sequences::{
 };
 use repoformer_formats::label::verbalize_into;
 use repoformer_study::choices::seed;
+use repoformer_text::counts::subject;
 use repoformer_text::tokenize::model::Encoder;
 
 use crate::commands::session::use_threads;
@@ -114,12 +115,15 @@ pub(super) fn verbalize_labels(
     let verbalized = verbalize_into(folder, labels, encoder, settings)?;
     output::problems(&verbalized.problems);
     for (reason, count) in &verbalized.left_out {
-        output::failed(format!("{} instances are left out: {reason}", group(*count)));
+        output::failed(format!(
+            "{} left out: {reason}",
+            subject(*count, "instance", ["is", "are"])
+        ));
     }
     if verbalized.repeated > 0 {
         output::warning(format!(
-            "{} instances are there again, with the same target and contexts; each counts",
-            group(verbalized.repeated)
+            "{} there again, with the same target and contexts; each counts",
+            subject(verbalized.repeated, "instance", ["is", "are"])
         ));
     }
     report(&verbalized, settings, encoder);

@@ -19,7 +19,7 @@ use super::explain;
 use super::policy::{check_fragments, chosen_policy};
 use crate::commands::serve_args::ServiceFlags;
 use crate::commands::session::begin;
-use crate::output::{self, Screen, announce, fail, group, note, screen};
+use crate::output::{self, Screen, announce, counted, fail, note, screen};
 use crate::settings::Settings;
 
 /// Tokens of a completion where neither the editor nor the settings say.
@@ -99,10 +99,10 @@ pub(super) fn open(flags: &ServiceFlags, settings: Settings) -> Result<(Service,
     let (live, watch) = LiveRepository::open(experiment, watch, remarks)?;
     let (live, watch) = (Arc::new(live), watch.map_err(explain)?);
     announce(&format!(
-        "{}: {} fragments of {} files, ready in {:.2} s",
+        "{}: {} of {}, ready in {:.2} s",
         live.name(),
-        group(live.snapshot().fragments()),
-        group(live.snapshot().files().count()),
+        counted(live.snapshot().fragments() as u64, "fragment"),
+        counted(live.snapshot().files().count() as u64, "file"),
         begun.elapsed().as_secs_f64()
     ));
     let watcher = watch.map(|watch| watch.follow(Arc::clone(&live))).transpose();

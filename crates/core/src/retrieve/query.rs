@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use repoformer_store::artifact::{Column, Columns, Payload};
 use repoformer_store::error::{Error, Result};
+use repoformer_text::counts::counted;
 use repoformer_text::language::Language;
 use repoformer_text::lines::{Lines, strip};
 use serde::{Deserialize, Serialize};
@@ -223,10 +224,10 @@ pub fn hole_lines<'a>(task: &Task, fragments: &'a RepoFragments) -> Result<&'a L
     let lines = file_lines(task, fragments)?;
     if task.line_no >= lines.count() {
         return Err(format!(
-            "its hole is at line {} (from 0) of {}, which has {} lines{OTHER_VERSION}",
+            "its hole is at line {} (from 0) of {}, which has {}{OTHER_VERSION}",
             task.line_no,
             task.path,
-            lines.count()
+            counted(lines.count() as u64, "line")
         ));
     }
     Ok(lines)

@@ -1,5 +1,6 @@
 //! Where a task's hole is in the text of its file, and what the file has around it.
 
+use repoformer_text::counts::counted;
 use repoformer_text::lines::{Lines, is_separator, is_space, line_starts, strip, unfinished_line};
 
 use super::Task;
@@ -73,10 +74,10 @@ impl Task {
 
     fn beyond(&self, text: &str) -> String {
         format!(
-            "its hole is at line {} (from 0) of {}, which has {} lines; {OTHER_VERSION}",
+            "its hole is at line {} (from 0) of {}, which has {}; {OTHER_VERSION}",
             self.line_no,
             self.path,
-            Lines::new(text).count()
+            counted(Lines::new(text).count() as u64, "line")
         )
     }
 

@@ -1,7 +1,7 @@
 //! Labels and gains as a table, in all and by the length of the targets.
 
 use repoformer_store::frame::ColumnType::{Integer, Number};
-use repoformer_text::counts::group;
+use repoformer_text::counts::counted;
 use serde_json::{Map, Value, json};
 
 use super::summary::{JudgeSummary, LengthCounts};
@@ -79,8 +79,8 @@ impl Printable for JudgeTable<'_> {
             return "label judge: 0 instances".into();
         }
         format!(
-            "label judge: {} instances by {}, {:.2} % positive; gain × 100:\n{}\n\n{}",
-            group(count),
+            "label judge: {} by {}, {:.2} % positive; gain × 100:\n{}\n\n{}",
+            counted(count as u64, "instance"),
             summary.metric,
             100.0 * summary.positive as f64 / count as f64,
             summary.buckets().histogram().trim_end(),

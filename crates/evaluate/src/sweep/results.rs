@@ -4,7 +4,7 @@ use repoformer_core::label::{LIKELIHOOD, PASS};
 use repoformer_core::policy::sweep::{SweepCurve, SweepPoint};
 use repoformer_core::policy::{Example, Examples, Measure, Policy};
 use repoformer_store::frame::ColumnType::{Integer, Number, Text};
-use repoformer_text::counts::group;
+use repoformer_text::counts::counted;
 use repoformer_text::message;
 use repoformer_text::message::{Message, UserChoice};
 use serde_json::{Value, json};
@@ -282,9 +282,9 @@ fn threshold(threshold: f64) -> Option<f64> {
 pub(super) fn finding(examples: &Examples) -> String {
     let metric = examples.metric.as_deref().unwrap_or("a metric that the labels do not name");
     format!(
-        "{} instances of {} repositories, {} x 100{}: never {}, always {}, oracle {}",
-        group(examples.all.len()),
-        examples.repositories().len(),
+        "{} of {}, {} x 100{}: never {}, always {}, oracle {}",
+        counted(examples.all.len() as u64, "instance"),
+        counted(examples.repositories().len() as u64, "repository"),
         examples.measure.name(),
         match examples.measure {
             Measure::Similarity if ![PASS, LIKELIHOOD].contains(&metric) => format!(" by {metric}"),

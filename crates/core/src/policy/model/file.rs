@@ -6,7 +6,7 @@ use repoformer_store::artifact::write_file;
 use repoformer_store::error::{Error, Result};
 use repoformer_store::jsonl;
 use repoformer_store::seal::{self, Seal};
-use repoformer_text::counts::group;
+use repoformer_text::counts::counted;
 use repoformer_text::message::UserChoice;
 use serde::{Deserialize, Serialize};
 
@@ -50,9 +50,9 @@ impl Training {
     /// Returns the data and the quality as a sentence's end: `90 instances of 3 repositories, 33.33 % positive, by model m, …`.
     pub fn summary(&self) -> String {
         format!(
-            "{} instances of {} repositories, {:.2} % positive, by model {}{}; held out: AUC {:.3}, calibration error {:.3}",
-            group(self.instances),
-            self.repositories.len(),
+            "{} of {}, {:.2} % positive, by model {}{}; held out: AUC {:.3}, calibration error {:.3}",
+            counted(self.instances as u64, "instance"),
+            counted(self.repositories.len() as u64, "repository"),
             100.0 * self.positive as f64 / self.instances.max(1) as f64,
             self.generation_model.as_deref().unwrap_or("(not named)"),
             self.fragments.as_ref().map_or(String::new(), |fragments| format!(", {fragments}")),
