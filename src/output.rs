@@ -25,6 +25,7 @@ use repoformer_text::visible::visible;
 
 use crate::bars;
 use crate::choices::in_flags;
+use crate::commands::unparsed::keep_gaps;
 use crate::interruption::set_interruption_message;
 use crate::near_files::near_file;
 
@@ -417,6 +418,7 @@ pub(crate) fn tell(remark: Remark) {
         Remark::LeftOut(tasks) => left_out(tasks),
         Remark::Problems(all) => problems(&all),
         Remark::Unproven(text) => warn_of_numbers(Some(text)),
+        Remark::Gaps(gaps) => keep_gaps(gaps),
     }
 }
 

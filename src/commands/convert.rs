@@ -21,6 +21,7 @@ use repoformer_study::choices::repositories_in;
 use repoformer_study::experiments::read_tasks;
 use repoformer_text::language::Language;
 
+use super::unparsed::keep_gaps;
 use crate::choices::in_flags;
 use crate::output::{self, Screen, check_output, fail, group, hinted, plural};
 use crate::records_output::RecordsOutput;
@@ -128,6 +129,7 @@ pub(crate) fn run(args: &ConvertArgs) -> Result<()> {
         output::warning(warning);
     }
     output::problems(&outcome.problems);
+    keep_gaps(outcome.gaps);
     let noun = match to {
         TargetFormat::Folders => "file",
         TargetFormat::LmEval => "document",

@@ -1,9 +1,11 @@
 //! Files that a grammar could not parse.
 
-use repoformer_core::repository::unparsed::take_unparsed;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Mutex, PoisonError};
+
 use repoformer_core::task::sample::{Kind, UnparsedFile};
 use repoformer_text::language::Language;
-use repoformer_text::language::syntax::Parsed;
+use repoformer_text::language::syntax::{ParseGap, Parsed};
 
 use crate::output::{self, counted};
 
@@ -73,9 +75,22 @@ pub(super) fn tell_unparsed(
     }
 }
 
-/// Warns of files in which names, functions and classes were looked for, and may not be found since they cannot be parsed.
+/// Files in which names, functions and classes may not be found, by the title of their language; each once, however often it is
+/// parsed.
+static GAPS: Mutex<BTreeMap<&str, BTreeSet<(String, Parsed)>>> = Mutex::new(BTreeMap::new());
+
+/// Keeps files for [`tell_unfound`].
+pub(crate) fn keep_gaps(gaps: Vec<ParseGap>) {
+    let mut kept = GAPS.lock().unwrap_or_else(PoisonError::into_inner);
+    for ParseGap { language, path, parsed } in gaps {
+        kept.entry(language.title()).or_default().insert((path, parsed));
+    }
+}
+
+/// Warns of the files that [`keep_gaps`] was given.
 pub(crate) fn tell_unfound() {
-    for (language, files) in take_unparsed() {
+    let kept = std::mem::take(&mut *GAPS.lock().unwrap_or_else(PoisonError::into_inner));
+    for (title, files) in kept {
         let (mut places, mut unread) = (Vec::new(), Vec::new());
         for (path, parsed) in files {
             match parsed {
@@ -83,7 +98,6 @@ pub(crate) fn tell_unfound() {
                 Parsed::Whole | Parsed::Not => unread.push(path),
             }
         }
-        let title = language.title();
         let reasons = [
             (format!("the {title} grammar cannot parse all of"), places),
             (

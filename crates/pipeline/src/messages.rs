@@ -4,6 +4,7 @@ use std::fmt;
 
 use repoformer_store::error::Error;
 use repoformer_store::remark::Remark;
+use repoformer_text::language::syntax::ParseGap;
 use repoformer_text::message::Message;
 
 use super::stage::StageReport;
@@ -52,6 +53,13 @@ pub trait Messages: Send + Sync {
     /// Shows files, lines and tasks that are left out, and counts them.
     fn problems(&self, problems: Vec<Error>) {
         self.tell(Remark::Problems(problems));
+    }
+
+    /// Shows files in which functions, classes and names may not be found.
+    fn gaps(&self, gaps: Vec<ParseGap>) {
+        if !gaps.is_empty() {
+            self.tell(Remark::Gaps(gaps));
+        }
     }
 
     /// Shows that records which may be of other tasks were used.

@@ -13,6 +13,7 @@ use repoformer_store::error::Result;
 use repoformer_store::jsonl::Object;
 use repoformer_store::literal;
 use repoformer_text::language::Language;
+use repoformer_text::language::syntax::ParseGap;
 use rustc_hash::FxHashMap;
 use serde_json::{Value, json};
 
@@ -56,6 +57,12 @@ pub(super) struct Maker<'a> {
 }
 
 impl Maker<'_> {
+    /// The files whose functions and classes prompts would show whole, and that could not be parsed.
+    pub(super) fn gaps(&self) -> Vec<ParseGap> {
+        let texts = self.texts.iter().flat_map(FragmentText::gaps);
+        texts.chain(self.builder.iter().flat_map(Builder::gaps)).collect()
+    }
+
     /// The line of a task, with its query and what it found. `own_tokens` keeps from mode to mode what the task's own part of
     /// its prompts takes in RepoCoder's style.
     pub(super) fn line(

@@ -291,6 +291,7 @@ impl Sources {
             work.done(lines.len());
             lines.into_iter().try_for_each(&mut *emit)?;
         }
+        experiment.messages.gaps(makers.iter().flat_map(Maker::gaps).collect());
         Ok(())
     }
 }

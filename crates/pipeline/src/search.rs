@@ -62,6 +62,7 @@ fn search_repository(
         let vectors = vectors.read(fragments.len())?;
         let begin = Instant::now();
         names = experiment.reads_names().then(|| FileNames::read(fragments, known));
+        experiment.messages.gaps(names.iter().flat_map(FileNames::gaps).cloned().collect());
         let built = Indexes::new(experiment, fragments, vectors, names.as_ref())?;
         index = Some((built, begin.elapsed()));
     }

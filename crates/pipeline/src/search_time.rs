@@ -82,6 +82,7 @@ pub(super) fn time_each(
         let fragments = fragments.searched(experiment)?;
         let vectors = vectors.read(fragments.len())?;
         let names = experiment.reads_names().then(|| FileNames::read(fragments, &known));
+        experiment.messages.gaps(names.iter().flat_map(FileNames::gaps).cloned().collect());
         let index = Indexes::new(experiment, fragments, vectors, names.as_ref())?;
         let all = std::mem::take(&mut queries.queries);
         let embedding = dense.as_ref().and_then(|_| embedding_times(experiment, &all));

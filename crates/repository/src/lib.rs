@@ -29,6 +29,5 @@ pub mod history;
 pub mod parallel;
 pub mod record;
 mod shard;
-pub mod unparsed;
 
 pub use shard::Shard;

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use repoformer_text::language::syntax::ParseGap;
 use repoformer_text::message::Message;
 
 use crate::error::Error;
@@ -30,6 +31,8 @@ pub enum Remark {
     LeftOut(LeftOutTasks),
     /// Records that may be of other tasks were used.
     Unproven(String),
+    /// Files in which functions, classes and names may not be found.
+    Gaps(Vec<ParseGap>),
 }
 
 /// Its words, a line for each problem.
@@ -44,6 +47,9 @@ impl fmt::Display for Remark {
             | Self::Hint(text)
             | Self::Failed(text) => text.fmt(f),
             Self::Unproven(text) => f.write_str(text),
+            Self::Gaps(gaps) => {
+                f.write_str(&gaps.iter().map(|gap| &*gap.path).collect::<Vec<_>>().join("\n"))
+            }
             Self::LeftOut(tasks) => tasks.warning.fmt(f),
             Self::Problems(all) => {
                 f.write_str(&all.iter().map(Error::to_string).collect::<Vec<_>>().join("\n"))

@@ -17,7 +17,7 @@ use repoformer_text::message;
 
 use crate::commands::exclusions::{ExclusionFlags, warn_of_unmatched};
 use crate::commands::session::{DrawnFrom, check_drawing, open};
-use crate::commands::unparsed::{DrawnCode, tell_unparsed};
+use crate::commands::unparsed::{DrawnCode, keep_gaps, tell_unparsed};
 use crate::output::{self, Screen, check_output, counted, fail, group};
 use crate::records_output::RecordsOutput;
 use crate::settings::{Departure, Listed, Paper, SettingFlags, Settings};
@@ -235,6 +235,7 @@ pub(super) fn draw_instances(args: &LabelSampleArgs, settings: &Settings) -> Res
 
 /// Prints what was left out, and why.
 fn report(request: &InstanceRequest, summary: &CollectSummary, journal: Option<&Path>) {
+    keep_gaps(summary.gaps.clone());
     output::problems(&summary.problems);
     let repositories = |count: usize| counted(count as u64, "repository");
     if let (Some(journal), 1..) = (journal, summary.known) {

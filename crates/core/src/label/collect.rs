@@ -9,6 +9,7 @@ use repoformer_store::jsonl::Reader;
 use repoformer_store::progress::Work;
 use repoformer_store::{files, readings};
 use repoformer_text::language::Language;
+use repoformer_text::language::syntax::ParseGap;
 use repoformer_text::message;
 use repoformer_text::message::UserChoice;
 use serde::Deserialize;
@@ -59,6 +60,8 @@ pub struct CollectSummary {
     pub matched: Vec<bool>,
     /// Files of the used repositories that could not be parsed completely.
     pub unparsed: Vec<UnparsedFile>,
+    /// Files whose imports the filter could not read.
+    pub gaps: Vec<ParseGap>,
     /// Number of instances.
     pub instances: usize,
     /// Number of lines of their targets.
@@ -92,12 +95,14 @@ pub fn collect(
             let read = read?;
             let (name, position) = (read.repository.name.clone(), read.position);
             let matched = collecting.drawing.exclusions.matched(&read.repository);
-            let (key, draw) = collecting.draw(read.repository, read.said, journal.as_ref());
+            let mut gaps = Vec::new();
+            let (key, draw) =
+                collecting.draw(read.repository, read.said, journal.as_ref(), &mut gaps);
             work.done(1);
-            Ok(Drawn { name, position, key, draw, matched, skipped: read.skipped })
+            Ok(Drawn { name, position, key, draw, matched, skipped: read.skipped, gaps })
         });
         for drawn in drawn {
-            let Drawn { name, position, key, draw, matched, skipped } = match drawn {
+            let Drawn { name, position, key, draw, matched, skipped, gaps } = match drawn {
                 Ok(drawn) => drawn,
                 Err(error) => {
                     hasher.update(error.to_string().as_bytes());
@@ -107,6 +112,7 @@ pub fn collect(
             };
             hasher.update(key.as_bytes());
             collected.problems.extend(skipped);
+            collected.gaps.extend(gaps);
             Exclusions::also_matched(&mut collected.matched, &matched);
             let emit = &mut |record: &str| emit(position, record);
             let result = match (draw, &journal) {
@@ -267,6 +273,8 @@ struct Drawn {
     /// Whether each pattern of excluded paths matches a file.
     matched: Vec<bool>,
     skipped: Vec<Error>,
+    /// Files whose imports the filter could not read.
+    gaps: Vec<ParseGap>,
 }
 
 struct Read {
@@ -378,10 +386,11 @@ impl CollectSettings<'_> {
         repository: Repository,
         said: Option<Facts>,
         journal: Option<&Journal>,
+        gaps: &mut Vec<ParseGap>,
     ) -> (String, Option<Result<Draw, Rejection>>) {
         let key = self.key(&repository, said.as_ref());
         let is_known = journal.is_some_and(|journal| journal.knows(&key));
-        let draw = (!is_known).then(|| self.instances(repository, said));
+        let draw = (!is_known).then(|| self.instances(repository, said, gaps));
         (key, draw)
     }
 
@@ -416,10 +425,15 @@ impl CollectSettings<'_> {
         Ok(result)
     }
 
-    fn instances(&self, repository: Repository, said: Option<Facts>) -> Result<Draw, Rejection> {
+    fn instances(
+        &self,
+        repository: Repository,
+        said: Option<Facts>,
+        gaps: &mut Vec<ParseGap>,
+    ) -> Result<Draw, Rejection> {
         match said {
             Some(facts) => facts.pass(self.filter)?,
-            None => self.filter.check(&repository, self.drawing.language)?,
+            None => self.filter.check(&repository, self.drawing.language, gaps)?,
         }
         match draw(repository, self.drawing) {
             drawn if drawn.is_empty() => Err(Rejection::NoInstance),

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::ops::Range;
 
-use repoformer_text::language::syntax::Parsed;
+use repoformer_text::language::syntax::{ParseGap, Parsed};
 use repoformer_text::language::{Language, Resolution};
 use repoformer_text::lines::Lines;
 use serde::{Deserialize, Serialize};
@@ -14,7 +14,6 @@ use crate::repository::corpus::Repository;
 use crate::repository::fragment::path_in_repository;
 use crate::repository::parallel;
 use crate::repository::record::{PythonFile, RawRepository};
-use crate::repository::unparsed;
 
 /// The least that a repository must have.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -45,11 +44,17 @@ impl Filter {
         Self { files: 0, lines: 0, imports: 0.0, local_imports: 0.0 }
     }
 
-    /// Whether it lets a repository through, or why not; no more files are parsed than it takes to know.
+    /// Whether it lets a repository through, or why not; no more files are parsed than it takes to know. Files whose imports are
+    /// not known, since they cannot be parsed, go to `gaps`.
     ///
     /// # Errors
     /// As [`Facts::pass`].
-    pub fn check(&self, repository: &Repository, language: Language) -> Result<(), Rejection> {
+    pub fn check(
+        &self,
+        repository: &Repository,
+        language: Language,
+        gaps: &mut Vec<ParseGap>,
+    ) -> Result<(), Rejection> {
         if *self == Self::none() {
             return Ok(());
         }
@@ -60,7 +65,9 @@ impl Filter {
         }
         let (facts, mut known) = (facts_of_part(repository, language), Facts::default());
         for start in (0..all).step_by(AT_ONCE) {
-            known = known.and(facts(start..all.min(start + AT_ONCE)));
+            let (some, unread) = facts(start..all.min(start + AT_ONCE));
+            known = known.and(some);
+            gaps.extend(unread);
             // What is not looked at yet can only add.
             let least = Facts { files: all, ..known };
             if least.pass(self).is_ok() {
@@ -115,7 +122,7 @@ pub struct Facts {
 impl Facts {
     /// Facts of a repository; imports are read from Python files only.
     pub fn new(repository: &Repository, language: Language) -> Self {
-        facts_of_part(repository, language)(0..repository.files.len())
+        facts_of_part(repository, language)(0..repository.files.len()).0
     }
 
     /// Facts that a raw record states about its repository's files, as whoever made it counted: `imports` and `local_imports` (each
@@ -170,28 +177,36 @@ impl Facts {
 /// Files that are parsed before it is asked whether that suffices.
 const AT_ONCE: usize = 32;
 
-/// Returns a function that computes the facts of a part of a repository's files.
-fn facts_of_part(repository: &Repository, language: Language) -> impl Fn(Range<usize>) -> Facts {
+/// Returns a function that computes the facts of a part of a repository's files, and names those that cannot be parsed.
+fn facts_of_part(
+    repository: &Repository,
+    language: Language,
+) -> impl Fn(Range<usize>) -> (Facts, Vec<ParseGap>) {
     let files = repository.files.iter();
     let paths: Vec<&str> = files.map(|file| path_in_repository(&file.path)).collect();
     let modules = PythonFile::modules(paths.iter().copied());
     move |part| {
         let of_each = parallel::map(part, |number| {
             let file = &repository.files[number];
-            let python = match language.spec().resolution {
-                Resolution::Modules => PythonFile::read_imports(&file.text).unwrap_or_else(|| {
-                    unparsed::remember(language, &file.path, Parsed::Not);
-                    PythonFile::default()
-                }),
-                Resolution::Types(_) => PythonFile::default(),
+            let (python, gap) = match language.spec().resolution {
+                Resolution::Modules => match PythonFile::read_imports(&file.text) {
+                    Some(python) => (python, None),
+                    None => {
+                        (PythonFile::default(), ParseGap::find(language, &file.path, Parsed::Not))
+                    }
+                },
+                Resolution::Types(_) => (PythonFile::default(), None),
             };
-            Facts {
+            let facts = Facts {
                 files: 1,
                 lines: file.lines().count(),
                 imports: python.imports.len(),
                 local_imports: python.local_imports(paths[number], &modules).len(),
-            }
+            };
+            (facts, gap)
         });
-        of_each.into_iter().fold(Facts::default(), Facts::and)
+        let (of_each, gaps): (Vec<Facts>, Vec<Option<ParseGap>>) = of_each.into_iter().unzip();
+        let facts = of_each.into_iter().fold(Facts::default(), Facts::and);
+        (facts, gaps.into_iter().flatten().collect())
     }
 }

@@ -245,7 +245,7 @@ fn repositories_are_filtered_by_what_they_import() {
         let repository = repository(&names[..files]);
         let facts = Facts::new(&repository, Language::Python);
         assert_eq!(
-            (facts.pass(&filter), filter.check(&repository, Language::Python)),
+            (facts.pass(&filter), filter.check(&repository, Language::Python, &mut Vec::new())),
             (wanted, wanted)
         );
         assert_eq!(facts.pass(&Filter::paper(Language::Java)), Err(Rejection::FewFiles));
@@ -263,7 +263,7 @@ fn raw_records_say_what_they_import() {
     });
     let silent = RawRepository::new("quillpad", contents.collect());
     assert_eq!(Facts::said(&silent, Language::Python), None);
-    let serde_json::Value::Object(mut record) = silent.to_record() else { panic!() };
+    let serde_json::Value::Object(mut record) = silent.to_record(&mut Vec::new()) else { panic!() };
     let read = |record: &repoformer_store::jsonl::Object| {
         RawRepository::read(Path::new("raw.jsonl"), 1, record.clone()).unwrap().0
     };

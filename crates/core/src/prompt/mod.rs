@@ -17,6 +17,7 @@ pub use counts::{BlockCounts, CountScratch};
 use std::sync::{Arc, OnceLock};
 
 use record::{Record, Retrieved};
+use repoformer_text::language::syntax::ParseGap;
 use repoformer_text::tokenize::P50k;
 
 use crate::repository::fragment::{RepoFragments, path_in_repository};
@@ -114,6 +115,11 @@ impl<'a> Builder<'a> {
     /// The counts, for another builder.
     pub fn counts(&self) -> Arc<BlockCounts> {
         Arc::clone(&self.counts)
+    }
+
+    /// The files whose functions and classes prompts would show whole, and that could not be parsed.
+    pub fn gaps(&self) -> Vec<ParseGap> {
+        self.texts.gaps()
     }
 
     /// The prompt of a task with what was found for it; the task's own prompt where nothing was searched.

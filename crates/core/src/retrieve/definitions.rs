@@ -17,7 +17,7 @@ use super::query::Query;
 use super::rank::distance;
 pub use crate::repository::definitions::KnownNames;
 use repoformer_store::progress::Work;
-use repoformer_text::language::syntax::Syntax;
+use repoformer_text::language::syntax::{ParseGap, Syntax};
 use repoformer_text::language::{BlockMarks, Grammar, Language, chains, identifiers};
 use repoformer_text::lines::{Lines, strip};
 
@@ -25,7 +25,7 @@ use crate::repository::definitions::{
     Definition, Definitions, Found, LookUp, Names, RepositoryNames, Rows, SourcePaths,
 };
 use crate::repository::fragment::{Cut, FragmentFile, RepoFragments};
-use crate::repository::{parallel, unparsed};
+use crate::repository::parallel;
 use crate::task::Task;
 
 /// Lines of a definition that count: its signature, and the head of its documentation or body.
@@ -59,6 +59,7 @@ pub struct FileNames<'a> {
     fragments: &'a RepoFragments,
     paths: SourcePaths<'a>,
     names: RepositoryNames,
+    gaps: Vec<ParseGap>,
 }
 
 /// Definitions of a repository, and the fragments that show them.
@@ -85,23 +86,29 @@ impl<'a> FileNames<'a> {
     pub fn read(fragments: &'a RepoFragments, known: &KnownNames) -> Self {
         let files = &fragments.files;
         let work = Work::new(format!("parse {}", fragments.repository), "files", files.len());
-        let names = parallel::map(files.iter().enumerate(), |(number, file)| {
+        let read = parallel::map(files.iter().enumerate(), |(number, file)| {
             work.done(1);
             // A link to a file that was read has nothing of its own.
             if (file.same_as as usize) < number {
-                return Names::Unread;
+                return (Names::Unread, None);
             }
             let language = fragments.language;
             let (names, parsed) = known.read(language, &file.path, &file.lines, file.digest);
-            unparsed::remember(language, &file.path, parsed);
-            names
+            (names, ParseGap::find(language, &file.path, parsed))
         });
+        let (names, gaps): (Vec<Names>, Vec<Option<ParseGap>>) = read.into_iter().unzip();
         let paths = files.iter().map(|file| (file.path.as_str(), file.same_as));
         Self {
             fragments,
             paths: SourcePaths::new(&fragments.repository, paths),
             names: RepositoryNames::new(fragments.language, names),
+            gaps: gaps.into_iter().flatten().collect(),
         }
+    }
+
+    /// The files that could not be parsed whole.
+    pub fn gaps(&self) -> &[ParseGap] {
+        &self.gaps
     }
 
     /// Indexes their definitions.

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::OnceLock;
 
 use repoformer_text::language::Grammar;
-use repoformer_text::language::syntax::{self, Parsed, ScopeKind, Syntax};
+use repoformer_text::language::syntax::{self, ParseGap, Parsed, ScopeKind, Syntax};
 use rustc_hash::FxHashSet;
 
 use super::align::{Align, FileLines};
@@ -13,7 +13,6 @@ use super::query::Query;
 use super::search::{Hit, RankedFragments};
 use super::visibility::{HoleView, Visibility};
 use crate::repository::fragment::{FragmentFile, RepoFragments, path_in_repository};
-use crate::repository::unparsed;
 use crate::task::cross_file::CrossFileFragment;
 
 /// Turns ranked fragments into the paths and texts that prompts show.
@@ -24,7 +23,14 @@ pub struct FragmentText<'a> {
     /// Whether a text is small enough to be shown whole; asked of functions and classes.
     fits: Fits<'a>,
     /// The lines of each file's functions and classes, each before those within it, found when they are first asked for.
-    scopes: Vec<OnceLock<Vec<Scope>>>,
+    scopes: Vec<OnceLock<FileScopes>>,
+}
+
+/// Functions and classes of a file, and how much of the file was parsed.
+#[derive(Debug)]
+struct FileScopes {
+    scopes: Vec<Scope>,
+    parsed: Parsed,
 }
 
 /// How fragments are shown.
@@ -168,11 +174,21 @@ impl<'a> FragmentText<'a> {
     fn scopes_of(&self, file: u32) -> &[Scope] {
         let FragmentFile { path, lines, .. } = &self.fragments.files[file as usize];
         let grammar = Grammar::for_path(self.fragments.language, path);
-        self.scopes[file as usize].get_or_init(|| {
+        let of_file = self.scopes[file as usize].get_or_init(|| {
             let syntax = Syntax::parse(lines.text(), grammar);
-            unparsed::remember(self.fragments.language, path, Parsed::from_syntax(syntax.as_ref()));
-            syntax.map_or(Vec::new(), |syntax| scopes(&syntax))
-        })
+            let parsed = Parsed::from_syntax(syntax.as_ref());
+            FileScopes { scopes: syntax.map_or(Vec::new(), |syntax| scopes(&syntax)), parsed }
+        });
+        &of_file.scopes
+    }
+
+    /// The files whose functions and classes were asked for, and that could not be parsed whole.
+    pub fn gaps(&self) -> Vec<ParseGap> {
+        let read = self.fragments.files.iter().zip(&self.scopes);
+        let gap = |(file, scopes): (&FragmentFile, &OnceLock<FileScopes>)| {
+            ParseGap::find(self.fragments.language, &file.path, scopes.get()?.parsed)
+        };
+        read.filter_map(gap).collect()
     }
 
     /// The function or class that a definition is, which begins with the line of its name.

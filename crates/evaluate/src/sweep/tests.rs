@@ -66,6 +66,7 @@ impl Heard {
             }
             Remark::Failed(text) => format!("failed: {text}"),
             Remark::Unproven(text) => format!("unproven: {text}"),
+            Remark::Gaps(gaps) => format!("gaps: {}", gaps.len()),
             Remark::Problems(all) if all.is_empty() => return,
             Remark::Problems(all) => format!("problems: {}", all.len()),
         };

@@ -153,7 +153,7 @@ pub fn from_folders(
             contents.iter().try_for_each(|content| emit(&record(content)))?;
             conversion.records += contents.len();
         } else {
-            emit(&RawRepository::new(name, contents).to_record())?;
+            emit(&RawRepository::new(name, contents).to_record(&mut conversion.gaps))?;
             conversion.records += 1;
         }
     }
@@ -172,7 +172,7 @@ pub fn records(path: &Path, to: RecordKind, emit: &mut Emit<'_>) -> Result<Conve
     let mut owners = Owners::default();
     let mut left_out: BTreeMap<String, usize> = BTreeMap::new();
     let mut leave_out = |name: String| *left_out.entry(name).or_default() += 1;
-    let mut files_left_out = Vec::new();
+    let (mut files_left_out, mut gaps) = (Vec::new(), Vec::new());
     let mut conversion = each(path, emit, |At { line, .. }, object: Object| {
         match (RecordKind::from_record(&object), to) {
             (Some(RecordKind::Package), RecordKind::Package) => {
@@ -182,7 +182,7 @@ pub fn records(path: &Path, to: RecordKind, emit: &mut Emit<'_>) -> Result<Conve
             (Some(RecordKind::RawRepository), RecordKind::RawRepository) => {
                 let (raw, left_out) = RawRepository::read(path, line, object)?;
                 left_out.into_iter().for_each(|one| keep(&mut files_left_out, path, one));
-                Ok(vec![raw.to_record()])
+                Ok(vec![raw.to_record(&mut gaps)])
             }
             (Some(RecordKind::RawRepository), _) => {
                 let (raw, left_out) = owners.read(path, line, object)?;
@@ -209,9 +209,10 @@ pub fn records(path: &Path, to: RecordKind, emit: &mut Emit<'_>) -> Result<Conve
     })?;
     conversion.problems.extend(files_left_out);
     for raw in gathered {
-        emit(&raw.to_record())?;
+        emit(&raw.to_record(&mut gaps))?;
         conversion.records += 1;
     }
+    conversion.gaps = gaps;
     conversion.warnings = dropped(left_out, "record", to.name()).map(Into::into).collect();
     Ok(conversion)
 }

@@ -10,6 +10,7 @@ use repoformer_core::task::Format;
 use repoformer_core::task::kind::RecordKind;
 use repoformer_store::error::{Error, Result, keep};
 use repoformer_store::jsonl::{self, At, Object, Reader};
+use repoformer_text::language::syntax::ParseGap;
 use repoformer_text::message::Message;
 use repoformer_text::parse_by_name;
 use serde_json::Value;
@@ -71,6 +72,8 @@ pub struct Conversion {
     pub warnings: Vec<Message>,
     /// Notes on what was decided.
     pub notes: Vec<Message>,
+    /// Files whose imports and functions are missing.
+    pub gaps: Vec<ParseGap>,
 }
 
 /// Puts the folders of a file's repositories in their places, unless no file was written.

@@ -5,7 +5,7 @@ use std::path::Path;
 use repoformer_store::error::{Error, Result};
 use repoformer_store::jsonl::{Fields, Object};
 use repoformer_store::schema::{Field, Type, may, must, require};
-use repoformer_text::language::syntax::Parsed;
+use repoformer_text::language::syntax::{ParseGap, Parsed};
 use repoformer_text::language::{Language, Resolution};
 use repoformer_text::lines::{Lines, strip, universal_newlines};
 use serde_json::{Value, json};
@@ -13,7 +13,6 @@ use serde_json::{Value, json};
 use super::python::{Modules, PythonFile};
 use super::{FileText, blob_sha1};
 use crate::corpus::{Repository, SourceFile, path_names};
-use crate::unparsed;
 
 /// Fields of a record of a raw file.
 pub const RAW: &[Field] = &[
@@ -140,12 +139,14 @@ impl RawRepository {
     ///   of the repository; `functions` where each function definition begins and ends, `[[row, column], [row, column]]`
     ///   from 0, columns in bytes (tree-sitter's). For Python; empty for other languages.
     /// - `stars_count` 0 where it is not known; `repo_size` the number of files and the sum of their `line_count`
-    pub fn to_record(&self) -> Value {
+    ///
+    /// Files whose imports and functions are missing, since they cannot be parsed, go to `gaps`.
+    pub fn to_record(&self, gaps: &mut Vec<ParseGap>) -> Value {
         let paths = self.files.iter().map(|file| file.content.path.as_str());
         let modules = PythonFile::modules(paths);
         let (mut files, mut lines) = (Vec::with_capacity(self.files.len()), 0);
         for RawFile { content, metadata } in &self.files {
-            let Value::Object(mut computed) = describe(&self.name, content, &modules) else {
+            let Value::Object(mut computed) = describe(&self.name, content, &modules, gaps) else {
                 continue;
             };
             lines += computed["line_count"].as_u64().unwrap_or(0);
@@ -178,7 +179,12 @@ fn read_file(fields: &Fields<'_>, file: &Object, path: String) -> Result<RawFile
 }
 
 /// Fields of a file that can be computed.
-fn describe(repository: &str, content: &FileText, modules: &Modules) -> Value {
+fn describe(
+    repository: &str,
+    content: &FileText,
+    modules: &Modules,
+    gaps: &mut Vec<ParseGap>,
+) -> Value {
     let language = Language::of_path(&content.path);
     let lang = language.map_or("", Language::title);
     let file_name = content.path.rsplit('/').next().unwrap_or("");
@@ -190,7 +196,7 @@ fn describe(repository: &str, content: &FileText, modules: &Modules) -> Value {
     let python = match language.filter(|of| matches!(of.spec().resolution, Resolution::Modules)) {
         Some(language) => PythonFile::read(&content.text).unwrap_or_else(|| {
             let path = format!("{repository}/{}", content.path);
-            unparsed::remember(language, &path, Parsed::Not);
+            gaps.extend(ParseGap::find(language, &path, Parsed::Not));
             PythonFile::default()
         }),
         None => PythonFile::default(),
@@ -225,7 +231,7 @@ mod tests {
         raw.files[1].metadata.insert("size".into(), 7.into());
         raw.extra.insert("mine".into(), "kept".into());
         assert_eq!(raw.folder(), "o_r");
-        let record = raw.to_record();
+        let record = raw.to_record(&mut Vec::new());
         let computed = record["files"][0]["metadata"].as_object().unwrap();
         assert!(computed.keys().eq(RawFile::COMPUTED));
         assert_eq!(record["repo_size"], json!({"number_of_files": 3, "lines_of_code": 6}));
@@ -247,7 +253,7 @@ mod tests {
         let Value::Object(object) = record.clone() else { unreachable!() };
         let read = |object| RawRepository::read(Path::new("raw.jsonl"), 4, object);
         let (again, left_out) = read(object).unwrap();
-        assert_eq!((again.to_record(), left_out.len()), (record.clone(), 0));
+        assert_eq!((again.to_record(&mut Vec::new()), left_out.len()), (record.clone(), 0));
         // A path out of the repository costs only its file.
         let Value::Object(mut object) = record.clone() else { unreachable!() };
         for (place, bad) in [(0, "/etc/x"), (2, "pkg\\win.py")] {

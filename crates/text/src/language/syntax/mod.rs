@@ -42,6 +42,24 @@ pub enum Parsed {
     Not,
 }
 
+/// A file that its grammar cannot parse whole: functions, classes and names in it may not be found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ParseGap {
+    /// The language that was asked for.
+    pub language: Language,
+    /// Path, which begins with the name of the repository.
+    pub path: String,
+    /// How much was parsed: not the whole file.
+    pub parsed: Parsed,
+}
+
+impl ParseGap {
+    /// Returns the gap of a file of which so much was parsed, if there is one.
+    pub fn find(language: Language, path: &str, parsed: Parsed) -> Option<Self> {
+        (parsed != Parsed::Whole).then(|| Self { language, path: path.to_owned(), parsed })
+    }
+}
+
 impl Parsed {
     /// Returns how much of a file its tree is of.
     pub fn from_syntax(syntax: Option<&Syntax<'_>>) -> Self {
