@@ -1,7 +1,7 @@
-//! Files of records that shards wrote → the file that one process writes.
+//! Merges the files of records that shards wrote into the file that one process would write.
 //!
-//! Beside each file of a shard lies a manifest with its part and where its records stand among those of all: runs of
-//! `[position, records]`. Positions are those of repositories or tasks in their input; no two shards have one in common.
+//! Next to each file of a shard is a manifest that names the shard and the positions of its records among all records: runs of
+//! `[position, records]`. A position is that of a repository or task in its input; no two shards share one.
 
 mod sequences;
 
@@ -22,18 +22,18 @@ use serde_json::Value;
 
 pub use self::sequences::merge_sequences;
 
-/// Name of the count of records that a part lacks because what they are made of was missing.
+/// Name of the count of records that a shard lacks because their inputs were missing.
 pub const LACKING: &str = "lacking";
 
-/// Parameters of predictions that differ between shards.
+/// Parameters that differ between the predictions of shards.
 pub const SHARD_PARAMETERS: [&str; 3] = ["shard", "repositories", "journal"];
 
-/// Where the records of a shard's file stand among those of all shards.
+/// Positions of a shard's records among those of all shards: runs of a position and its number of records.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Positions(Vec<(u64, u64)>);
 
 impl Positions {
-    /// Adds a record at a position, at or after the ones before.
+    /// Adds a record at a position, which is the last one or after it.
     pub fn add(&mut self, position: u64) {
         match self.0.last_mut() {
             Some((last, records)) if *last == position => *records += 1,
@@ -41,7 +41,7 @@ impl Positions {
         }
     }
 
-    /// Position of each record.
+    /// Returns the position of each record.
     pub fn of_each(&self) -> impl Iterator<Item = u64> {
         self.0.iter().flat_map(|&(position, records)| (0..records).map(move |_| position))
     }
@@ -51,15 +51,15 @@ impl Positions {
     }
 }
 
-/// Adds to a file's manifest which part it is, and where its records stand.
+/// Adds to a file's manifest which shard the file is, and the positions of its records.
 #[must_use]
 pub fn with_shard(mut manifest: Value, shard: Shard, positions: &Positions) -> Value {
     manifest[SHARD] = serde_json::json!({"part": shard.to_string(), "records": positions});
     manifest
 }
 
-/// Writes beside a shard's file which part it is, and where its records stand, as [`merge`] reads it. Standard output (`-`) has
-/// nothing beside it.
+/// Writes the manifest that [`merge`] reads next to a shard's file: which shard the file is, and the positions of its records.
+/// Standard output (`-`) gets no manifest.
 ///
 /// # Errors
 /// The file cannot be read, or the manifest cannot be written.
@@ -72,22 +72,22 @@ pub fn write_shard_beside(
     write_beside(path, &with_shard(manifest.to_record(), shard, positions))
 }
 
-/// A shard's file.
+/// File of a shard.
 #[derive(Debug)]
 pub struct ShardFile {
     path: PathBuf,
-    /// Which part it is.
+    /// Which shard it is.
     pub shard: Shard,
-    /// Where its records stand.
+    /// Positions of its records.
     pub positions: Positions,
-    /// Its manifest without what differs between shards.
+    /// Its manifest, without the fields that differ between shards.
     alike: Object,
     /// Number of records that it lacks.
     lacking: u64,
 }
 
 impl ShardFile {
-    /// The part that a file is, where the manifest beside it says so.
+    /// Reads the file of a shard; `None` if no manifest next to the file says that it is one.
     ///
     /// # Errors
     /// The manifest is damaged.
@@ -98,7 +98,7 @@ impl ShardFile {
         }
     }
 
-    /// Digest of what is the same for all shards, for what is made of one.
+    /// Returns a digest of the fields that all shards share, for files that are made from one of the shards.
     pub fn digest(&self) -> String {
         digest(Value::Object(self.alike.clone()).to_string().as_bytes())
     }
@@ -140,7 +140,7 @@ impl ShardFile {
         for field in ["output", "counts"] {
             manifest.remove(field);
         }
-        // By name. Another machine may have them elsewhere.
+        // Inputs are compared by name: on another machine, their paths may differ.
         let inputs = manifest.get("inputs").and_then(Value::as_array).cloned().unwrap_or_default();
         let by_name = inputs.into_iter().map(|mut input| {
             if let Some(fields) = input.as_object_mut().filter(|all| all.contains_key("blake3")) {
@@ -152,7 +152,7 @@ impl ShardFile {
         Ok(Self { path: path.to_owned(), shard, positions: records, alike: manifest, lacking })
     }
 
-    /// Checks that two files are parts of one whole.
+    /// Checks that two files belong to the same whole.
     fn check_alike(&self, other: &Self) -> Result<()> {
         let refused = |what: String| {
             let reason =
@@ -165,7 +165,7 @@ impl ShardFile {
                 other.shard, self.shard.count
             ));
         }
-        // What only records tell, nothing can say of a part without any.
+        // A shard without records lacks the fields that only records provide.
         let is_empty = other.positions.0.is_empty();
         match difference(&self.alike, &other.alike, is_empty) {
             Some(name) => refused(format!("{name} differs")),
@@ -174,7 +174,8 @@ impl ShardFile {
     }
 }
 
-/// Name of the first field in which two objects differ, within objects too; a field that the other lacks may be `left_out`.
+/// Returns the name of the first field in which two objects differ, nested ones included. With `left_out`, `other` may lack
+/// fields.
 fn difference(one: &Object, other: &Object, left_out: bool) -> Option<String> {
     one.keys().chain(other.keys()).find_map(|name| match (one.get(name), other.get(name)) {
         (Some(Value::Object(one)), Some(Value::Object(other))) => {
@@ -186,22 +187,22 @@ fn difference(one: &Object, other: &Object, left_out: bool) -> Option<String> {
     })
 }
 
-/// Counts of [`merge`].
+/// Counts from [`merge`].
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Merged {
     /// Number of parts.
     pub parts: usize,
     /// Number of records.
     pub records: u64,
-    /// Parts that lack records because what these are made of was missing, and how many.
+    /// Files that lack records because the inputs of these records were missing, and the number of records that they lack.
     pub lacking: Vec<(PathBuf, u64)>,
 }
 
-/// Merges the files of all shards of one command, in any order, into the file that it writes without shards.
+/// Merges the files that one command wrote for all shards, in any order, into the file that it writes without shards.
 ///
 /// # Errors
-/// A part is missing, is there twice, is damaged, or was made otherwise than the others; or the output cannot be written. Then
-/// there is no new output.
+/// A part is missing, occurs twice, is damaged, or was made with other settings; or the output cannot be written. No new output
+/// exists then.
 pub fn merge(paths: &[PathBuf], output: &Path) -> Result<Merged> {
     let parts = parts_of_one_whole(paths, output)?;
     let mut file = OutputFile::create(output)?;
@@ -211,7 +212,7 @@ pub fn merge(paths: &[PathBuf], output: &Path) -> Result<Merged> {
     Ok(merged)
 }
 
-/// The parts, in order, once they are known to be those of one whole.
+/// Returns the parts in order, after checking that they make up one whole.
 fn parts_of_one_whole(paths: &[PathBuf], output: &Path) -> Result<Vec<ShardFile>> {
     let mut parts: Vec<ShardFile> =
         paths.iter().map(|path| ShardFile::read(path)).collect::<Result<_>>()?;
@@ -235,7 +236,7 @@ fn parts_of_one_whole(paths: &[PathBuf], output: &Path) -> Result<Vec<ShardFile>
     Ok(parts)
 }
 
-/// Calls `take` with the lines of all parts, in their order.
+/// Calls `take` with the lines of all parts, in the order of their positions.
 fn interleave(parts: Vec<ShardFile>, take: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<Merged> {
     let lacking = parts.iter().filter(|part| part.lacking > 0);
     let lacking = lacking.map(|part| (part.path.clone(), part.lacking)).collect();

@@ -1,4 +1,4 @@
-//! Folders of training sequences that shards wrote → the folder that one process writes.
+//! Merges the folders of training sequences that shards wrote into the folder that one process would write.
 
 use std::path::{Path, PathBuf};
 
@@ -11,7 +11,7 @@ use repoformer_text::message::UserChoice;
 
 use super::{Merged, ShardFile, interleave, parts_of_one_whole};
 
-/// Files beside the sequences, and the names of their digests among the inputs of the manifests.
+/// Files next to the sequences, and the names of their digests among the inputs in manifests.
 const BESIDE: [(&str, &str); 2] =
     [("tokenizer.json", "tokenizer"), ("prompt-style.toml", "prompt style")];
 
@@ -19,8 +19,8 @@ const BESIDE: [(&str, &str); 2] =
 /// the JSON lines and Parquet tables of each split, the tokenizer and the prompt style.
 ///
 /// # Errors
-/// A part is missing, is there twice, is damaged, or was made otherwise than the others; the output cannot be written; or this
-/// build lacks the feature `parquet`. Then the output is as it was.
+/// A part is missing, occurs twice, is damaged, or was made with other settings; the output cannot be written; or this build
+/// lacks the feature `parquet`. The output is then unchanged.
 pub fn merge_sequences(folders: &[PathBuf], output: &Path) -> Result<Merged> {
     let has = |split: &Split| folders.iter().any(|folder| lines_of(folder, *split).exists());
     let splits: Vec<Split> = Split::ALL.into_iter().filter(has).collect();
@@ -50,7 +50,7 @@ pub fn merge_sequences(folders: &[PathBuf], output: &Path) -> Result<Merged> {
     Ok(merged)
 }
 
-/// Content of a file beside a part, which the part was made with.
+/// Reads a file next to a part, and checks that the part was made with this content.
 fn beside(part: &ShardFile, name: &str, input: &str) -> Result<Vec<u8>> {
     let path = part.path.with_file_name(name);
     let bytes = files::read(&path).map_err(|e| Error::reading(&path, "read this file", e))?;
