@@ -1,4 +1,4 @@
-//! Visibility: which fragments a query may see, and which of them comes first where scores are equal.
+//! Visibility: which fragments a query may see, and which of them comes first if scores are equal.
 
 use std::collections::HashMap;
 
@@ -15,11 +15,11 @@ const UNSEEN: u32 = u32::MAX;
 /// Which fragments a query may see.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Visibility {
-    /// All but those that lie in the hole's file behind the prompt's start (RepoCoder). The later fragment wins ties.
+    /// All fragments except those in the hole's file after the prompt's start (RepoCoder). The later fragment wins ties.
     Guarded(HoleGuard),
-    /// Those of other files, the nearest files first (Repoformer).
+    /// The fragments of other files, the nearest files first (Repoformer).
     OtherFiles {
-        /// Bounds on what is seen.
+        /// Bounds on the visible fragments.
         limits: RankLimits,
         /// Order of equal scores.
         ties: Ties,
@@ -27,7 +27,7 @@ pub enum Visibility {
 }
 
 impl Visibility {
-    /// Names and values of what it consists of.
+    /// Returns the names and values of its parameters.
     pub fn parameters(self) -> Vec<(&'static str, String)> {
         match self {
             Self::Guarded(guard) => vec![("hole-guard", guard.to_string())],
@@ -39,7 +39,7 @@ impl Visibility {
         }
     }
 
-    /// Guard of the hole, the strict one where other files alone are seen.
+    /// Returns the guard of the hole: the strict one if only other files are visible.
     pub fn guard(self) -> HoleGuard {
         match self {
             Self::Guarded(guard) => guard,
@@ -47,7 +47,7 @@ impl Visibility {
         }
     }
 
-    /// Whether texts are sorted apart from names.
+    /// True if texts are sorted separately from names.
     pub fn sorts_texts_apart(self) -> bool {
         matches!(self, Self::OtherFiles { ties: Ties::Reference, .. })
     }
@@ -56,14 +56,13 @@ impl Visibility {
 /// How far a hole is kept out of its own prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub enum HoleGuard {
-    /// No line at or after the hole, and no line that the prompt already shows, is ever used: places are judged one
-    /// by one, only the allowed ones are named and extended, extension stops at the prompt's start, and another
-    /// name (a link) of the hole's file is the hole's file. A copy with the same content is another file: duplicated
-    /// code is part of what retrieval finds.
+    /// No line at or after the hole, and no line that the prompt already shows, is ever used. Places are judged one by one:
+    /// only allowed places are named and extended, and extension stops at the prompt's start. Another name (a link) of the
+    /// hole's file is the hole's file. A copy with the same content is another file: retrieval may find duplicated code.
     #[default]
     Strict,
-    /// As the reference program: a window with one allowed place is used with all its places, and extended from the
-    /// first, allowed or not — which prints the hole itself in a few tasks of a hundred.
+    /// As in the reference program: a window with one allowed place is used with all its places, and extended from the first,
+    /// allowed or not. This prints the hole itself in a few percent of the tasks.
     Reference,
 }
 
@@ -76,22 +75,22 @@ named! {
 /// A task's hole among the fragments of its repository.
 #[derive(Debug, Clone, Copy)]
 pub struct HoleView<'a> {
-    /// The fragments that it is a hole among.
+    /// Fragments of the hole's repository.
     pub(super) fragments: &'a RepoFragments,
     guard: HoleGuard,
-    /// The hole's file; `None` where the repository does not hold it.
+    /// The hole's file; `None` if the repository does not contain it.
     file: Option<u32>,
     /// First line that the prompt shows.
     context_start: u32,
 }
 
 impl<'a> HoleView<'a> {
-    /// The hole of a task.
+    /// Returns the view of a task's hole.
     pub fn for_task(task: &Task, fragments: &'a RepoFragments, guard: HoleGuard) -> Self {
         Self::new(&task.path, task.context_start, fragments, guard)
     }
 
-    /// The hole that a query was cut for.
+    /// Returns the view of the hole that a query was made for.
     pub fn of_query(query: &Query, fragments: &'a RepoFragments, guard: HoleGuard) -> Self {
         Self::new(&query.path, query.context_start as usize, fragments, guard)
     }
@@ -107,7 +106,7 @@ impl<'a> HoleView<'a> {
         Self { fragments, guard, file, context_start }
     }
 
-    /// Whether a place lies in the hole's own file.
+    /// True if a place is in the hole's own file.
     #[inline]
     pub fn is_own_file(&self, place: FragmentPlace) -> bool {
         let Some(file) = self.file else { return false };
@@ -120,19 +119,19 @@ impl<'a> HoleView<'a> {
         }
     }
 
-    /// Whether a place is in another file, or ends where the prompt starts or before.
+    /// True if a place is in another file, or ends at or before the prompt's start.
     #[inline]
     pub fn allows_place(&self, place: FragmentPlace) -> bool {
         place.end <= self.context_start || !self.is_own_file(place)
     }
 
-    /// Whether a fragment may be retrieved: one of its places is allowed.
+    /// True if a fragment may be retrieved: one of its places is allowed.
     #[inline]
     pub fn allows(&self, fragment: u32) -> bool {
         self.fragments.places(fragment as usize).any(|place| self.allows_place(place))
     }
 
-    /// The places of a fragment that a prompt names, the first of which it extends.
+    /// Returns the places of a fragment that a prompt names; the prompt extends the first.
     pub fn named_places(&self, fragment: u32) -> Vec<FragmentPlace> {
         let places = self.fragments.places(fragment as usize);
         match self.guard {
@@ -141,7 +140,7 @@ impl<'a> HoleView<'a> {
         }
     }
 
-    /// The first of a fragment's named places, its lines' source.
+    /// Returns the first of a fragment's named places, from which its lines are taken.
     #[inline]
     pub fn first_named_place(&self, fragment: u32) -> FragmentPlace {
         for place in self.fragments.places(fragment as usize) {
@@ -152,7 +151,7 @@ impl<'a> HoleView<'a> {
         self.fragments.first_place(fragment as usize)
     }
 
-    /// The line of a place's file at which extension stops.
+    /// Returns the line of a place's file at which extension stops.
     pub fn last_line(&self, place: FragmentPlace) -> u32 {
         let count = self.fragments.files[place.file as usize].lines.count() as u32;
         if self.guard == HoleGuard::Strict && self.is_own_file(place) {
@@ -163,7 +162,7 @@ impl<'a> HoleView<'a> {
     }
 }
 
-/// How far apart two files are: the separators in both paths, once their common folders are taken off.
+/// Returns how far apart two files are: the number of separators in both paths after their common folders.
 ///
 /// ```
 /// use repoformer_core::retrieve::distance;
@@ -176,17 +175,17 @@ pub fn distance(one: &str, other: &str) -> usize {
     let folders = |path: &str| path.matches('/').count();
     let common = one.split('/').zip(other.split('/'));
     let shared = common.take_while(|(a, b)| a == b).count();
-    // A file is no folder of another.
+    // A file name is never a common folder.
     let shared = shared.min(folders(one)).min(folders(other));
     folders(one) + folders(other) - 2 * shared
 }
 
-/// Bounds on what is ranked, which the released program has and the default has not.
+/// Bounds on what is ranked. The released program has bounds; by default there are none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RankLimits {
-    /// Files, the nearest first.
+    /// Number of files, the nearest first.
     pub files: usize,
-    /// Chunks of them, in their order.
+    /// Number of chunks in these files, in their order.
     pub chunks: usize,
 }
 
@@ -202,8 +201,8 @@ pub enum Ties {
     /// The nearer file first, then the file's path, then the earlier chunk.
     #[default]
     Nearest,
-    /// As the released program, which sorts scores with names and scores with texts, each on its own: the greater name
-    /// (`p|9` before `p|10`), and beside it whatever text comes at that place by the greater text.
+    /// As in the released program, which sorts names and texts separately by score. Of equal scores, the greater name comes
+    /// first (`p|9` before `p|10`), together with whichever text has the same rank, the greater text first.
     Reference,
 }
 
@@ -213,30 +212,30 @@ named! {
     Reference = "reference",
 }
 
-/// Works out what the queries of a repository see.
+/// Determines what the queries of a repository see.
 #[derive(Debug)]
 pub struct View<'a> {
     fragments: &'a RepoFragments,
     visibility: Visibility,
-    /// `first[f]..first[f + 1]` are the fragments that occur first in file f.
+    /// `first[f]..first[f + 1]` are the fragments whose first place is in file f.
     first: Vec<u32>,
-    /// Rank of each chunk by its name and by its text, the greater first, where ties follow the reference.
+    /// Rank of each chunk by its name and by its text, the greater first, if ties follow the reference.
     reference: Option<(Vec<u32>, Vec<u32>)>,
 }
 
-/// Fragments that a query sees: for each its place among equals, or [`u32::MAX`] where it is not seen.
+/// Fragments that a query sees, with the rank of each among equal scores; [`u32::MAX`] if the query does not see the fragment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VisibleFragments {
-    /// The place of its name.
+    /// Rank of each fragment, or of its name if texts are sorted separately.
     pub priority: Vec<u32>,
-    /// The place of its text, where that is sorted on its own.
+    /// Rank of each fragment's text, if texts are sorted separately.
     pub text_priority: Option<Vec<u32>>,
-    /// Number of fragments seen.
+    /// Number of visible fragments.
     pub count: usize,
 }
 
 impl<'a> View<'a> {
-    /// View of a repository's fragments.
+    /// Returns the view of a repository's fragments.
     pub fn new(fragments: &'a RepoFragments, visibility: Visibility) -> Self {
         let reference = || {
             let names: Vec<String> =
@@ -260,7 +259,7 @@ impl<'a> View<'a> {
         }
     }
 
-    /// Queries with equal keys see the same fragments.
+    /// Returns a key: queries with equal keys see the same fragments.
     pub fn key<'q>(&self, query: &'q Query) -> (&'q str, u32) {
         match self.visibility {
             Visibility::Guarded(_) => (&query.path, query.context_start),
@@ -268,7 +267,7 @@ impl<'a> View<'a> {
         }
     }
 
-    /// Fragments that a query sees.
+    /// Returns the fragments that a query sees.
     pub fn of_query(&self, query: &Query) -> VisibleFragments {
         match self.visibility {
             Visibility::Guarded(guard) => {
@@ -289,7 +288,7 @@ impl<'a> View<'a> {
         }
     }
 
-    /// Fragments of every file but this one, links to it included.
+    /// Returns the fragments of every file except this one and, unless ties follow the reference, links to it.
     fn other_files(&self, path: &str, limits: RankLimits) -> VisibleFragments {
         let files = &self.fragments.files;
         let own = self.fragments.file_index(path).map(|file| file as u32);
@@ -301,7 +300,7 @@ impl<'a> View<'a> {
         };
         let mut others: Vec<u32> = (0..files.len() as u32).filter(|file| !is_own(*file)).collect();
         let distances = self.distances(path);
-        // Files lie in the order of their paths already, and the sort keeps it.
+        // Files are already in the order of their paths, and the sort is stable.
         others.sort_by_key(|file| distances[*file as usize]);
         others.truncate(limits.files);
         let seen = others.iter().flat_map(|file| {
@@ -321,7 +320,7 @@ impl<'a> View<'a> {
         VisibleFragments { priority, text_priority, count: count as usize }
     }
 
-    /// The distance of every file; those of one folder share it.
+    /// Returns the distance of every file, computed once per folder.
     fn distances(&self, path: &str) -> Vec<usize> {
         let mut of_folder: HashMap<&str, usize> = HashMap::new();
         let files = self.fragments.files.iter();
@@ -334,7 +333,7 @@ impl<'a> View<'a> {
     }
 }
 
-/// The rank of each of so many things, the greatest key first.
+/// Returns the rank of each item by its key, the greatest key first.
 fn descending<'k>(count: usize, key: impl Fn(usize) -> &'k str) -> Vec<u32> {
     let mut order: Vec<u32> = (0..count as u32).collect();
     order.sort_by(|a, b| key(*b as usize).cmp(key(*a as usize)));
@@ -345,7 +344,7 @@ fn descending<'k>(count: usize, key: impl Fn(usize) -> &'k str) -> Vec<u32> {
     ranks
 }
 
-/// The ranks of what is seen.
+/// Returns the ranks of the visible fragments.
 fn masked(ranks: &[u32], seen: &[u32]) -> Vec<u32> {
     let pairs = ranks.iter().zip(seen);
     pairs.map(|(rank, seen)| if *seen == UNSEEN { UNSEEN } else { *rank }).collect()

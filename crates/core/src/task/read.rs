@@ -1,4 +1,4 @@
-//! Records of every task format → tasks.
+//! Reads records of every task format as tasks.
 
 use std::path::Path;
 
@@ -21,10 +21,10 @@ use crate::task::kind::RecordKind;
 pub const NO_TARGET: &str = "its ground truth is empty: there is nothing to predict";
 
 impl TaskSet {
-    /// Reads a task file (`.jsonl`, gzip, zstd, or `-`), each record in the format that its fields tell.
+    /// Reads a task file (`.jsonl`, gzip, zstd, or `-`); the format of each record is recognised by its fields.
     ///
     /// # Errors
-    /// The file cannot be read, or holds no usable task at all and is not a shard's, which may be empty.
+    /// The file cannot be read, or has no usable task; only a shard's file may be empty.
     pub fn read(path: &Path) -> Result<TaskReading> {
         let mut tasks = Vec::new();
         let problems = jsonl::for_each(path, |at, object| {
@@ -57,11 +57,11 @@ impl TaskSet {
 }
 
 impl Task {
-    /// Reads a record of any task format, told by its fields.
+    /// Reads a record of any task format, recognised by its fields.
     ///
     /// # Errors
-    /// A field is missing, of another type or leads out of the repository, its target is empty, or the record is no task; the error says
-    /// what it is then.
+    /// A field is missing, is of another type or leads out of the repository; the target is empty; or the record is no task,
+    /// and the error says what it is.
     pub fn from_record(path: &Path, at: At, object: Object) -> Result<Self> {
         let kind = RecordKind::from_record(&object);
         if let Some(kind @ (RecordKind::Task(_) | RecordKind::Label)) = kind {
@@ -69,7 +69,7 @@ impl Task {
         }
         let record = Record { path, at, object };
         match kind {
-            // Repoformer's program makes tasks with an empty target of its own.
+            // Repoformer's own program makes tasks with an empty target.
             Some(RecordKind::Task(format @ Format::Repoformer)) => record.task(format),
             Some(RecordKind::Task(format)) => with_target(path, at, record.task(format)?),
             Some(RecordKind::Label) => {
@@ -88,7 +88,7 @@ impl Task {
     }
 }
 
-/// Checks that an instance's path is that of a file in a repository, and that its lines are some.
+/// Checks that an instance's path names a file in a repository, and that the instance has at least one line.
 pub fn check_place(metadata: &Fields<'_>) -> Result<()> {
     let names = path_names_with_repository(metadata.string("filename")?);
     source_file(metadata, "filename", names)?;
@@ -106,7 +106,7 @@ fn with_target(path: &Path, at: At, task: Task) -> Result<Task> {
     Err(Error::Task { path, line: at.line, task_id: task.id, reason })
 }
 
-/// A record while it is turned into a task: its fields are taken out one by one, and what is left is kept as it is.
+/// A record while it is turned into a task: its fields are taken out one by one, and the remaining ones are kept as they are.
 struct Record<'a> {
     path: &'a Path,
     at: At,
@@ -153,7 +153,7 @@ impl Record<'_> {
         }
     }
 
-    /// A text that may be missing or `null`.
+    /// Takes a text that may be missing or `null`.
     fn take_optional(&mut self, name: &str) -> Result<Option<String>> {
         match self.object.get(name) {
             None | Some(Value::Null) => Ok(None),
@@ -161,7 +161,7 @@ impl Record<'_> {
         }
     }
 
-    /// The `crossfile_context`. It stays among the unknown fields where it could not be written again as it was.
+    /// Takes the `crossfile_context`, which stays among the unknown fields if it could not be written back unchanged.
     fn take_cross_file(&mut self, language: Language, format: Format) -> Result<Option<CrossFile>> {
         let Some(value) = self.object.get("crossfile_context") else {
             return Ok(None);
@@ -175,7 +175,7 @@ impl Record<'_> {
         Ok(cross_file)
     }
 
-    /// A task without the fields that its format names in its own way.
+    /// Returns the task with its place in the file and the fields that were not taken.
     fn finish(self, task: Task) -> Task {
         Task { row: self.at.row, line: self.at.line, extra: self.object, ..task }
     }
@@ -184,7 +184,7 @@ impl Record<'_> {
         let metadata = self.take_metadata()?;
         let fields = self.fields("metadata.", &metadata);
         let names = fields.strings("fpath_tuple")?;
-        // As Python's `os.path.join` reads them.
+        // Joined as by Python's `os.path.join`.
         let rest = names.get(1..).unwrap_or_default();
         let named: Vec<&str> = rest.iter().copied().filter(|name| !name.is_empty()).collect();
         let absolute = named.iter().find(|name| name.starts_with('/'));
@@ -202,8 +202,8 @@ impl Record<'_> {
         let id = fields.string("task_id")?.to_owned();
         let ground_truth = fields.string("ground_truth")?.to_owned();
         let prompt = self.take_text("prompt")?;
-        // No fields of this format, so that whatever they hold is right and stays where it is; but of use where they are
-        // what other formats mean by them.
+        // This format does not define these fields, so any value is valid and is kept; it is used if it is what other formats
+        // store there.
         let text = |name: &str| self.object.get(name)?.as_str().map(str::to_owned);
         let mut task = Task {
             format: Format::RepoEval,
@@ -232,7 +232,7 @@ impl Record<'_> {
         Ok(Task {
             prompt,
             ground_truth,
-            // Every program writes it; models that do not fill in the middle do without.
+            // Every program writes this field; models that do not fill in the middle do not need it.
             right_context: self.take_optional("right_context")?,
             full_left_context: self.take_optional("full_left_context")?,
             full_right_context: self.take_optional("full_right_context")?,
@@ -241,7 +241,8 @@ impl Record<'_> {
         })
     }
 
-    /// The file's path stands under this name: instances of training data, which are tasks as well, have another.
+    /// Reads a task of Repoformer. `path_field` holds the file's path: it differs for training instances, which are tasks as
+    /// well.
     fn repoformer(mut self, path_field: &str) -> Result<Task> {
         let metadata = self.take_metadata()?;
         let fields = self.fields("metadata.", &metadata);
@@ -249,7 +250,7 @@ impl Record<'_> {
         let file = fields.string(path_field)?;
         let (repository, path) =
             source_file(&fields, path_field, path_names_with_repository(file))?;
-        // Kept by a conversion; of use only where nothing else says how much the prompt leaves out.
+        // Written by a conversion; used only if nothing else says how much the prompt leaves out.
         let kept = fields.optional_count("context_start_lineno")?.unwrap_or(0);
         let format = Format::Repoformer;
         let task = Task { format, id, repository, path, metadata, ..Task::default() };
@@ -297,7 +298,8 @@ impl Record<'_> {
         Ok(self.finish(task))
     }
 
-    /// The left context is the import statement and the cropped code, as RepoBench's own prompt joins them.
+    /// Reads a task of RepoBench: its left context is the import statement and the cropped code, joined as in RepoBench's own
+    /// prompt.
     fn repo_bench(mut self) -> Result<Task> {
         let name = self.take_text("repo_name")?;
         let file = self.take_text("file_path")?;
@@ -326,7 +328,7 @@ impl Record<'_> {
         Ok(self.finish(task))
     }
 
-    /// `fpath` begins with the folder of the package.
+    /// Reads a task of ReccEval, whose `fpath` begins with the folder of the package.
     fn recc_eval(mut self) -> Result<Task> {
         let package = self.take_text("pkg")?;
         let file = self.take_text("fpath")?;
@@ -349,8 +351,8 @@ impl Record<'_> {
 }
 
 impl Task {
-    /// The metadata that CrossCodeEval gives a task, without where its right context starts: that of formats that are only
-    /// read, too.
+    /// Returns the metadata that CrossCodeEval gives a task, without the start of its right context. Formats that are only read
+    /// get the same metadata.
     pub(super) fn adapted_metadata(&self) -> Object {
         object_of(json!({
             "task_id": self.id, "repository": self.repository, "file": self.file_in_repository(),
@@ -368,7 +370,7 @@ fn check_order(fields: &Fields<'_>, context_start: usize, line_no: usize) -> Res
     )))
 }
 
-/// The repository, which is the first name, and the `/`-joined path of a task's file.
+/// Returns the repository, which is the first name, and the `/`-joined path of a task's file.
 fn source_file(
     fields: &Fields<'_>,
     name: &str,
@@ -390,8 +392,7 @@ fn source_file(
     }
 }
 
-/// A `crossfile_context` of any form: a text, an object of text and list, or what stands for none; in words what is
-/// wrong with it.
+/// Reads a `crossfile_context` of any form: a text, an object of text and list, or null. The error says in words what is wrong.
 pub fn read_cross_file(value: &Value, language: Language) -> Result<Option<CrossFile>, String> {
     let object = match value {
         Value::Null => return Ok(None),
@@ -428,7 +429,7 @@ pub fn read_cross_file(value: &Value, language: Language) -> Result<Option<Cross
     }
 }
 
-/// One fragment of the list; the field that is wrong with it, what it should be, and what it is.
+/// Reads one fragment of the list. The error is the wrong field, the expected type, and the value.
 fn read_fragment(item: &Value) -> Result<CrossFileFragment, (&'static str, &'static str, &Value)> {
     let Value::Object(object) = item else {
         return Err(("", "an object", item));
@@ -452,7 +453,7 @@ fn read_fragment(item: &Value) -> Result<CrossFileFragment, (&'static str, &'sta
     })
 }
 
-/// A `crossfile_context` as a format has it.
+/// Returns a `crossfile_context` in the form of a format.
 pub fn write_cross_file(cross_file: &CrossFile, format: Format) -> Value {
     let is_text = match format {
         Format::Repoformer => true,
@@ -471,7 +472,7 @@ pub fn write_cross_file(cross_file: &CrossFile, format: Format) -> Value {
     json!({"text": cross_file.text, "list": list})
 }
 
-/// RepoBench's snippets of other files.
+/// Reads RepoBench's snippets of other files.
 fn snippets(top: &Fields<'_>) -> Result<Vec<cross_file::CrossFileFragment>> {
     let mut fragments = Vec::new();
     for (number, item) in top.list("context")?.iter().enumerate() {
@@ -492,8 +493,8 @@ fn snippets(top: &Fields<'_>) -> Result<Vec<cross_file::CrossFileFragment>> {
     Ok(fragments)
 }
 
-/// Text of a file before the hole that follows some code of it: of several such places, the last at which the
-/// target follows too. `None` where the code is not in the file.
+/// Returns the text of a file up to the end of the cropped code: of its occurrences, the last one that the target follows, or
+/// else the last one. `None` if the file does not contain the code.
 fn before_hole(all: &str, cropped: &str, target: &str) -> Option<String> {
     let line_end = |at: usize| match all[at..].strip_prefix('\n') {
         Some(_) => at + 1,

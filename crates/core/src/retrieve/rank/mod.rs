@@ -1,8 +1,9 @@
-//! Ranking documents by a query: Repoformer's and CrossCodeEval's rankers, each with its reference's formula and constants.
+//! Ranks documents for a query with the rankers of Repoformer and CrossCodeEval, each with its reference's formula and
+//! constants.
 //!
-//! A *document* is a chunk's text, a *candidate* one that may be found for this query (mostly: all that are not of the
-//! query's own file). The references build their statistics anew from the candidates of every query; a [`DocumentIndex`] is built
-//! once a repository, and [`DocumentIndex::rank`] subtracts what is not a candidate. Words are those of
+//! A *document* is a chunk's text, a *candidate* a document that this query may find (usually each one outside the query's own
+//! file). The references recompute their statistics from the candidates of every query; a [`DocumentIndex`] is built once per
+//! repository, and [`DocumentIndex::rank`] subtracts the documents that are no candidates. Words are those of
 //! [`each_word`](repoformer_text::tokenize::each_word), or the tokens of a tokenizer ([`Vocabulary`]).
 //!
 //! ```
@@ -49,15 +50,15 @@ use tf_idf::TfIdf;
 /// Lines to search for.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct RankQuery<'a> {
-    /// Its lines, in order.
+    /// Lines of the query, in order.
     pub lines: Vec<&'a str>,
-    /// How many of them are before the hole: line i below it has the distance `hole` − 1 − i, any other i − `hole`.
+    /// Number of lines before the hole: line i below this number has the distance `hole` − 1 − i, any other i − `hole`.
     pub hole: usize,
-    /// For each document the cosine of its dense vector with the query's; [`Ranker::Dense`] needs them.
+    /// Cosine of each document's dense vector with the query's; needed by [`Ranker::Dense`].
     pub dense: Option<Vec<f64>>,
-    /// A factor for each document, at least 1; [`Ranker::Graph`] needs it.
+    /// Factor for each document, at least 1; needed by [`Ranker::Graph`].
     pub prior: Option<Vec<f64>>,
-    /// Documents that define what its names mean, with their scores, above 0; [`Ranker::Definitions`] needs them.
+    /// Documents that define names in the query, with their scores, above 0; needed by [`Ranker::Definitions`].
     pub definitions: Option<Vec<(u32, f64)>>,
 }
 
@@ -67,24 +68,24 @@ impl RankQuery<'_> {
     }
 }
 
-/// How many lines lie between a line of a query and the hole, before which `hole` of them stand.
+/// Returns the number of lines between a line of a query and the hole, which has `hole` lines before it.
 pub(super) fn distance(line: usize, hole: usize) -> usize {
     line.checked_sub(hole).unwrap_or_else(|| hole - 1 - line)
 }
 
-/// A document that was found.
+/// Document that a search returned.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct DocumentHit {
-    /// Its number.
+    /// Number of the document.
     pub document: u32,
-    /// The ranker's score; 0 where nothing is in common.
+    /// Score from the ranker; 0 if the document has nothing in common with the query.
     pub score: f64,
 }
 
-/// The documents of one repository, ready for some rankers.
+/// Index of the documents of one repository, for some rankers.
 #[derive(Debug)]
 pub struct DocumentIndex {
-    /// Tells indexes apart, for what a [`RankScratch`] keeps.
+    /// Distinguishes indexes, so that a [`RankScratch`] knows whose statistics it holds.
     number: u64,
     vocabulary: Vocabulary,
     words: Inverted,
@@ -95,7 +96,7 @@ pub struct DocumentIndex {
     logs: [Vec<f64>; 2],
 }
 
-/// Buffers that queries of one thread use again, and the statistics of the last query's candidates.
+/// Buffers that the queries of one thread reuse, and the statistics of the last query's candidates.
 #[derive(Debug, Default)]
 pub struct RankScratch {
     index: u64,
@@ -115,18 +116,18 @@ pub struct RankScratch {
 /// The constant of reciprocal rank fusion.
 const FUSION: f64 = 60.0;
 
-/// Part of a fused score that a rank gives, from 1.
+/// Returns what a rank, from 1, adds to a fused score.
 pub(super) fn reciprocal(rank: u32) -> f64 {
     1.0 / (FUSION + f64::from(rank))
 }
 
 impl DocumentIndex {
-    /// An index of documents: their terms, those of this vocabulary, and their texts in the same order. What only other
-    /// rankers than these need is left out; the language says which keywords [`Ranker::WeightedNgram`] counts fully, and how
+    /// Builds an index of documents from their terms in this vocabulary and their texts, in the same order. What only other
+    /// rankers need is left out. The language determines which keywords [`Ranker::WeightedNgram`] counts fully, and how
     /// [`Ranker::CodeBleu`] parses.
     ///
     /// # Panics
-    /// Where there are not as many texts as documents, or a ranker is not defined for the language ([`Ranker::refusal`]).
+    /// The numbers of texts and documents differ, or a ranker is not defined for the language ([`Ranker::refusal`]).
     pub fn new<T: AsRef<str>>(
         words: Words,
         texts: &[T],
@@ -157,19 +158,18 @@ impl DocumentIndex {
         }
     }
 
-    /// The words of the documents.
+    /// Returns the words of the documents.
     pub fn words(&self) -> &Words {
         &self.words.words
     }
 
-    /// The best `top_k` candidates, by falling score, then by rising priority; those without any score are among them, but for
-    /// [`Ranker::Definitions`]. `priority` has a place for each document, distinct among candidates, and `u32::MAX` for what
-    /// is none.
+    /// Returns the best `top_k` candidates, by falling score, then by rising priority. Candidates with score 0 are included,
+    /// except for [`Ranker::Definitions`]. `priority` has a number for each document: distinct ones for candidates, `u32::MAX`
+    /// for the others.
     ///
     /// # Panics
-    /// Where there is not one priority a document, the index was not made for this ranker, there is not one cosine a
-    /// document for [`Ranker::Dense`], or there are no definitions for [`Ranker::Definitions`] or no prior for
-    /// [`Ranker::Graph`].
+    /// `priority` does not have one number per document, the index was not built for this ranker, or the query lacks one cosine
+    /// per document ([`Ranker::Dense`]), definitions ([`Ranker::Definitions`]) or a prior ([`Ranker::Graph`]).
     pub fn rank(
         &self,
         ranker: &Ranker,
@@ -213,7 +213,7 @@ impl DocumentIndex {
         scratch.keys.iter().map(hit).collect()
     }
 
-    /// Leaves the score of every document in the scratch; those of documents that are no candidates mean nothing.
+    /// Leaves the score of every document in the scratch; scores of documents that are no candidates are meaningless.
     fn score(&self, ranker: &Ranker, query: &RankQuery<'_>, scratch: &mut RankScratch) {
         zeros(&mut scratch.scores, self.words().documents());
         match ranker {
@@ -269,7 +269,7 @@ impl DocumentIndex {
         }
     }
 
-    /// Statistics that BM25 needs of the candidates, from the query before where they are the same.
+    /// Returns the candidates' statistics for BM25, those of the query before if its candidates were the same.
     fn okapi(&self, scratch: &mut RankScratch) -> Okapi {
         scratch.okapi.take().unwrap_or_else(|| {
             let statistics = Statistics::new(&self.words, &scratch.is_candidate);
@@ -314,7 +314,8 @@ impl DocumentIndex {
         scratch.tf_idf = Some(tf_idf);
     }
 
-    /// The numbers of the text's words that some document has, in order, repeats included; how many distinct others it has.
+    /// Collects the numbers of the text's words that some document has, in order and with repeats; returns how many other words
+    /// it has.
     fn known_words(&self, inverted: &Inverted, text: &str, known: &mut Vec<u32>) -> u32 {
         let mut unknown = Dictionary::default();
         known.clear();
@@ -328,7 +329,7 @@ impl DocumentIndex {
     }
 }
 
-/// Makes a buffer so many zeros: a loop over what is there is one call to clear memory.
+/// Makes a buffer this many zeros; the loop compiles to one call that clears memory.
 fn zeros<N: Copy + Default>(buffer: &mut Vec<N>, length: usize) {
     buffer.resize(length, N::default());
     for number in buffer.iter_mut() {
@@ -337,7 +338,7 @@ fn zeros<N: Copy + Default>(buffer: &mut Vec<N>, length: usize) {
 }
 
 impl RankScratch {
-    /// Forgets the statistics of other candidates.
+    /// Forgets the statistics if they are those of other candidates.
     fn prepare(&mut self, index: &DocumentIndex, priority: &[u32]) {
         let mut known = self.is_candidate.iter().zip(priority);
         let is_known = self.index == index.number
@@ -351,24 +352,24 @@ impl RankScratch {
         }
     }
 
-    /// Multiplies scores by a prior, at least 1; a score below 0 rises by it, too.
+    /// Multiplies scores by a prior of at least 1, which raises a score below 0, too.
     fn multiply(&mut self, prior: Option<&Vec<f64>>) {
         for (score, factor) in self.scores.iter_mut().zip(prior.into_iter().flatten()) {
             *score = if *score < 0.0 { *score / factor } else { *score * factor };
         }
     }
 
-    /// Drops the documents that a ranker has not found, if it is one that finds some alone.
+    /// Drops the documents without a score, if the ranker finds only some documents.
     fn drop_unfound(&mut self, ranker: &Ranker) {
         if *ranker == Ranker::Definitions {
             self.keys.retain(|key| self.scores[key.document() as usize] > 0.0);
         }
     }
 
-    /// Leaves the keys of the best candidates, in order.
+    /// Leaves the keys of the best candidates in `keys`, in order.
     fn order(&mut self, priority: &[u32], top_k: usize) {
         self.keys.clear();
-        // Once so many are there, all but the best are dropped, and what scores below these is not looked at any more.
+        // Once this many keys are held, only the best `top_k` are kept, and documents that score lower are skipped.
         let full = top_k.saturating_mul(4).max(512);
         let mut worst = f64::NEG_INFINITY;
         let all = (0..).zip(self.scores.iter().zip(priority));
