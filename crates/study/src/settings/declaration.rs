@@ -1,4 +1,4 @@
-//! One setting: its key, values, default and help, from which its flag, its variable and its checks follow.
+//! A setting: its key, values, default and help, which determine its flag, its variable and its checks.
 
 use std::ops::RangeInclusive;
 
@@ -15,7 +15,7 @@ pub fn variable(key: &str) -> String {
     format!("{PREFIX}{}", key.replace('-', "_").to_uppercase())
 }
 
-/// Settings that one source gives, and their values as text.
+/// Settings that one source gives, with their values as text.
 #[derive(Debug, Clone, Default)]
 pub struct SettingTexts(Vec<(&'static Setting, Vec<String>)>);
 
@@ -26,17 +26,17 @@ impl SettingTexts {
         self.0.push((setting, texts));
     }
 
-    /// Whether the source gives the setting.
+    /// True if the source gives the setting.
     pub fn has(&self, setting: &Setting) -> bool {
         self.get(setting).is_some()
     }
 
-    /// The values that the source gives.
+    /// Returns the values that the source gives.
     pub fn get(&self, setting: &Setting) -> Option<&[String]> {
         self.0.iter().find(|(one, _)| *one == setting).map(|(_, texts)| &**texts)
     }
 
-    /// The settings with their values, in the order in which they were given.
+    /// Iterates over the settings and their values, in the order in which they were given.
     pub fn iter(&self) -> impl Iterator<Item = (&'static Setting, &[String])> {
         self.0.iter().map(|(setting, texts)| (*setting, &**texts))
     }
@@ -48,34 +48,34 @@ impl FromIterator<(&'static Setting, Vec<String>)> for SettingTexts {
     }
 }
 
-/// A command as its front end invokes it: the settings that it gives, and what the command does.
+/// Command as its front end invokes it: the settings that it gives, and what the command does.
 #[derive(Debug, Clone, Default)]
 pub struct Invocation {
-    /// The settings that stand on the command line.
+    /// Settings given on the command line.
     pub given: SettingTexts,
-    /// Whether it scores predictions.
+    /// True if the command scores predictions.
     pub scores: bool,
-    /// Whether it completes prompts.
+    /// True if the command completes prompts.
     pub completes: bool,
-    /// Whether it can work on a part of the repositories.
+    /// True if the command can work on a part of the repositories.
     pub has_shards: bool,
-    /// Whether it serves editors, which start it in a folder of anybody's.
+    /// True if the command serves editors, which may start it in a folder that somebody else wrote.
     pub edits: bool,
 }
 
 impl Invocation {
-    /// An invocation that gives settings alone.
+    /// Returns an invocation that only gives settings.
     pub fn giving(given: impl IntoIterator<Item = (&'static Setting, Vec<String>)>) -> Self {
         Self { given: given.into_iter().collect(), ..Self::default() }
     }
 
-    /// Whether it gives the setting.
+    /// True if the invocation gives the setting.
     pub fn has(&self, setting: &Setting) -> bool {
         self.given.has(setting)
     }
 }
 
-/// Heading that a setting's flag stands under in `--help`.
+/// Heading of a setting's flag in `--help`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Group {
     /// Repositories, tasks, cache, modes.
@@ -101,7 +101,7 @@ pub enum Group {
 }
 
 impl Group {
-    /// The heading, as help shows it.
+    /// Returns the heading as help shows it.
     pub fn heading(self) -> &'static str {
         match self {
             Self::DataSet => "Data set",
@@ -121,17 +121,17 @@ impl Group {
 /// Effect of a setting on what an experiment measures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Effect {
-    /// It decides it.
+    /// The setting determines the measurement.
     Always,
-    /// It follows from the data, the model or the machine, and decides it if the profile sets it.
+    /// The setting follows from the data, the model or the machine, and determines the measurement only if the profile sets it.
     IfInProfile,
-    /// It follows from the model, and decides it in papers that have one layout of prompts for all models.
+    /// The setting follows from the model, and determines the measurement in papers with one prompt layout for all models.
     Layout,
     Never,
 }
 
 impl Effect {
-    /// The effect of a group's settings that declare no other.
+    /// Returns the effect of a group's settings that declare no other.
     const fn from_group(group: Group) -> Self {
         match group {
             Group::Fragments | Group::Search | Group::Prompts => Self::Always,
@@ -145,18 +145,18 @@ impl Effect {
     }
 }
 
-/// Values that a setting takes.
+/// Values that a setting accepts.
 #[derive(Debug, Clone)]
 pub enum Allowed {
     /// Any text: a name, a path, a URL.
     Text,
     /// A whole number within bounds.
     Whole(RangeInclusive<u64>),
-    /// A number that a check accepts, and what the check demands.
+    /// A number that a check accepts, and the requirement in words.
     Number(fn(f64) -> bool, &'static str),
     /// One of these names.
     OneOf(fn() -> Vec<String>),
-    /// One of these names, or text of other forms: a check that recognises them, and their description.
+    /// One of these names, or text of another form: a check that recognises such texts, and their description.
     OneOfOr(fn() -> Vec<String>, fn(&str) -> bool, &'static str),
     /// A flag without a value; `yes` or `no` elsewhere.
     Switch,
@@ -185,23 +185,23 @@ pub struct Setting {
     pub key: &'static str,
     /// Default value, as text.
     pub default: Option<&'static str>,
-    /// Values that it takes.
+    /// Values that it accepts.
     pub values: Allowed,
-    /// How many values it has.
+    /// Number of its values.
     pub arity: Arity,
-    /// Whether a file can hold it.
+    /// True if a file can set it.
     pub in_files: bool,
-    /// The only unit that it has a meaning for, if it has not for both.
+    /// The only unit that it applies to; `None` if it applies to both units.
     pub only_for: Option<&'static str>,
-    /// Another name of its flag.
+    /// Alias of its flag.
     pub alias: Option<&'static str>,
     /// Aliases of its values.
     pub other_names: OtherNames,
-    /// Default in words, where it is not a value.
+    /// Default in words, if it is not a value.
     pub default_text: Option<&'static str>,
-    /// Subcommands that have the flag; none means all. The environment and files serve every subcommand.
+    /// Subcommands that have the flag; empty for all. The environment and files apply to every subcommand.
     pub commands: &'static [&'static str],
-    /// Subcommands that lack the flag all the same.
+    /// Subcommands that lack the flag nevertheless.
     pub not_for: &'static [&'static str],
     /// Heading of its flag.
     pub group: Group,
@@ -209,18 +209,18 @@ pub struct Setting {
     pub effect: Effect,
     /// Name of the value in help, such as `DIR`.
     pub value_name: &'static str,
-    /// One sentence; `{names}` stands for the known names.
+    /// Help text, one sentence; `{names}` stands for the known names.
     pub help: &'static str,
 }
 
-/// Keys differ.
+/// Settings are equal if their keys are.
 impl PartialEq for Setting {
     fn eq(&self, other: &Self) -> bool {
         self.key == other.key
     }
 }
 
-/// Front ends write it as their users set it, such as by a flag.
+/// Front ends write a setting the way their users set it, such as a flag.
 impl From<&Setting> for Message {
     fn from(setting: &Setting) -> Self {
         MessagePart::Setting(setting.key).into()
@@ -228,7 +228,7 @@ impl From<&Setting> for Message {
 }
 
 impl Setting {
-    /// A setting of one value that every file can hold and every subcommand has a flag for, without a default.
+    /// Returns a setting of one value without a default, which every file can set and every subcommand has a flag for.
     pub const fn new(
         group: Group,
         key: &'static str,
@@ -255,12 +255,12 @@ impl Setting {
         }
     }
 
-    /// Whether it takes several values.
+    /// True if it accepts several values.
     pub fn is_list(&self) -> bool {
         self.arity != Arity::One
     }
 
-    /// The values that one text gives, as a flag or a variable has it.
+    /// Splits a text, as a flag or a variable gives it, into its values.
     pub fn split(&self, text: &str) -> Vec<String> {
         let is_split = match self.arity {
             Arity::One | Arity::Texts => false,
@@ -280,7 +280,7 @@ impl Setting {
         canonical(value).to_owned()
     }
 
-    /// The names that are known, where values are names.
+    /// Returns the known names, if values are names.
     pub fn names(&self) -> Vec<String> {
         match &self.values {
             Allowed::OneOf(names) | Allowed::OneOfOr(names, ..) => names(),
@@ -289,7 +289,7 @@ impl Setting {
         }
     }
 
-    /// The known names and other forms, in words.
+    /// Returns the known names and other forms, in words.
     pub fn known(&self) -> String {
         let names = self.names().join(", ");
         match self.values {
@@ -298,7 +298,7 @@ impl Setting {
         }
     }
 
-    /// Checks one value; `source` tells the reader of the error where it came from.
+    /// Checks one value; `source` names its origin in the error.
     pub fn check(&self, value: &str, source: &str) -> Result<()> {
         let key = self.key;
         let invalid =
@@ -322,7 +322,7 @@ impl Setting {
                 let error =
                     format!("unknown {key} '{value}' (from {source}); known: {}", self.known());
                 let names = || names.iter().map(String::as_str);
-                // Of several names in one value, the unknown one counts: graph:rrf:jaccard,bm26, lerned@0.2.
+                // If one value has several names, the unknown one is compared: graph:rrf:jaccard,bm26, lerned@0.2.
                 let parts = value.trim_start_matches("graph:").trim_start_matches("rrf:");
                 let parts = parts.split([',', '@']);
                 let unknown = parts.into_iter().find(|part| !names().any(|name| name == *part));
@@ -335,16 +335,16 @@ impl Setting {
     }
 }
 
-/// Values of a flag that its definition does not hold.
+/// Values for completing a flag in a shell, if the flag's definition does not list them.
 #[derive(Debug, Default)]
 pub struct Completable {
     /// Names to complete.
     pub names: Vec<String>,
-    /// Whether commas separate several.
+    /// True if commas separate several names.
     pub is_list: bool,
 }
 
-/// The whole numbers that are accepted, in words.
+/// Returns the accepted whole numbers, in words.
 pub fn expected_whole(bounds: &RangeInclusive<u64>) -> String {
     match (bounds.start(), bounds.end()) {
         (0, &u64::MAX) => "a whole number".into(),

@@ -30,25 +30,25 @@ use super::value::{
 };
 use crate::paper::names as paper;
 
-/// The subcommands that complete prompts (`all`: `label all`).
+/// Subcommands that complete prompts (`all` is `label all`).
 const COMPLETING: &[&str] = &["complete", "rg-rg", "run", "all", "merge"];
-/// The subcommands that ask a server once for each completion.
+/// Subcommands that ask a server once for each completion.
 const ASKING: &[&str] = &["complete", "rg-rg", "run", "all", "merge", "serve", "lsp"];
-/// The subcommands that serve editors, where nobody knows tasks.
+/// Subcommands that serve editors, and so know no tasks.
 const EDITING: &[&str] = &["serve", "lsp"];
-/// The subcommands in which policies choose.
+/// Subcommands in which policies choose.
 const CHOOSING: &[&str] = &["run", "serve", "lsp"];
-/// The subcommands that can work on a part of the repositories (`sample`: `label sample` too).
+/// Subcommands that can work on a part of the repositories (`sample` includes `label sample`).
 const SHARED: &[&str] =
     &["window", "vectorize", "search", "prompt", "rg-rg", "complete", "sample", "eval"];
-/// The subcommands that draw at random.
+/// Subcommands that draw at random.
 const DRAWING: &[&str] =
     &["complete", "rg-rg", "eval", "compare", "report", "run", "sample", "all"];
-/// The subcommands that score predictions.
+/// Subcommands that score predictions.
 const SCORING: &[&str] = &["eval", "compare", "report", "run"];
-/// The subcommands that cut predictions: to score them, or to search with them.
+/// Subcommands that cut predictions: to score them, or to search with them.
 const CUTTING: &[&str] = &["eval", "compare", "report", "run", "rg-rg", "window"];
-/// Larger than any file, and small enough to be added to.
+/// Larger than any file, and small enough that sums do not overflow.
 const MOST: u64 = u32::MAX as u64 / 4;
 const COUNT: super::declaration::Allowed = Whole(1..=MOST);
 const LIMIT: super::declaration::Allowed = Whole(0..=MOST);
@@ -73,12 +73,12 @@ impl Paper {
     }
 }
 
-/// A profile that the program carries.
+/// Profile that is bundled with the program.
 #[derive(Debug)]
 pub struct BundledProfile {
-    /// Its name.
+    /// Name of the profile.
     pub name: &'static str,
-    /// Its file.
+    /// Text of its file.
     pub text: &'static str,
     /// `None` for the demonstration.
     pub paper: Option<Paper>,
@@ -95,7 +95,7 @@ macro_rules! profiles {
     };
 }
 
-/// The profiles that the program carries.
+/// Profiles that are bundled with the program.
 pub static BUNDLED: [BundledProfile; 5] = profiles! {
     "demo" None;
     "repocoder" Some(Paper::RepoCoder);
@@ -104,7 +104,7 @@ pub static BUNDLED: [BundledProfile; 5] = profiles! {
     "crosscodeeval" Some(Paper::CrossCodeEval);
 };
 
-/// The profile of this name that the program carries.
+/// Returns the bundled profile with this name.
 pub(super) fn bundled(name: &str) -> Option<&'static BundledProfile> {
     BUNDLED.iter().find(|profile| profile.name == name)
 }
@@ -138,12 +138,12 @@ macro_rules! settings {
         }
 
         impl SettingValues {
-            /// The defaults.
+            /// Returns the defaults.
             pub fn usual() -> Result<Self> {
                 Ok(Self { $($($field: Sourced::usual(&DECLARED.$field)?,)*)* })
             }
 
-            /// Every setting, in the order of their declarations.
+            /// Returns every setting, in the order of the declarations.
             pub fn entries(&self) -> Vec<&dyn SettingValue> {
                 vec![$($(&self.$field,)*)*]
             }
@@ -372,7 +372,7 @@ settings! {
     Statistics {
         seed: Option<u64>, "seed" "N" Whole(0..=u64::MAX) => "Seed of samples, intervals and tests: the same seed gives the same output",
             default_text: Some("0, or the server's"), commands: DRAWING;
-        // Fewer leave nothing outside of 95 %, and a million already take minutes.
+        // Fewer resamples leave none outside of 95 %, and a million already take minutes.
         resamples: One<usize>, "resamples" "N" Whole(100..=1_000_000) => "Number of resamples of an interval",
             default: Some("10000"), commands: SCORING;
     }
@@ -382,12 +382,12 @@ fn names<T: Display>(values: impl IntoIterator<Item = T>) -> Vec<String> {
     values.into_iter().map(|value| value.to_string()).collect()
 }
 
-/// The setting of a key.
+/// Returns the setting with this key.
 pub(super) fn declared(key: &str) -> Option<&'static Setting> {
     SETTINGS.iter().find(|setting| setting.key == key).copied()
 }
 
-/// The values of a setting's flag, for completions; those that clap lists are not among them.
+/// Returns the values for completing a setting's flag in a shell, except those that clap lists.
 pub fn completable(key: &str) -> Option<Completable> {
     let setting = declared(key)?;
     let names = match &setting.values {
@@ -400,16 +400,16 @@ pub fn completable(key: &str) -> Option<Completable> {
     Some(Completable { names, is_list: matches!(setting.arity, Names | Paths) })
 }
 
-/// Flags of servers, and the variables that hold their keys.
+/// Settings of servers, and the variables that hold their keys.
 pub static KEY_VARIABLES: [(&Setting, &str); 2] =
     [(&DECLARED.endpoint, DEFAULT_KEY_VARIABLE), (&DECLARED.policy_endpoint, POLICY_KEY_VARIABLE)];
 
-/// Environment variable of a setting; `None` where the key is of none.
+/// Returns the environment variable of a setting; `None` if no setting has the key.
 pub fn variable_of(key: &str) -> Option<String> {
     declared(key).map(|setting| variable(setting.key))
 }
 
-/// Names of the bundled profiles, and of those in the working folder.
+/// Returns the names of the bundled profiles, and of those in the working folder.
 pub(super) fn profiles() -> Vec<String> {
     let files = files::read_dir("configs").into_iter().flatten().flatten();
     let name =

@@ -1,4 +1,4 @@
-//! ThresholdPolicy settings that contradict the profile of a paper.
+//! Chosen settings that contradict the profile of a paper.
 
 use std::fmt;
 
@@ -21,7 +21,7 @@ pub struct Departure {
 }
 
 impl Departure {
-    /// Names departures in a line: `not as in profile crosscodeeval: metrics = repocoder instead of crosscodeeval`.
+    /// Names departures in one line: `not as in profile crosscodeeval: metrics = repocoder instead of crosscodeeval`.
     pub fn line(what: &str, departures: &[Self]) -> String {
         let each: Vec<String> = departures.iter().map(Self::to_string).collect();
         format!("not as {what}: {}", each.join(", "))
@@ -55,23 +55,23 @@ impl PaperProfile {
 }
 
 impl Settings {
-    /// Name of the paper's profile in force.
+    /// Returns the name of the paper's profile in force.
     pub fn paper_profile(&self) -> Option<&'static str> {
         self.paper_profile.as_ref().map(|profile| profile.name)
     }
 
-    /// The paper whose profile is in force.
+    /// Returns the paper whose profile is in force.
     pub fn paper(&self) -> Option<Paper> {
         self.paper_profile.as_ref().map(|profile| profile.paper)
     }
 
-    /// ThresholdPolicy settings that contradict the paper's profile in force. Settings whose several values are compared with each other,
-    /// such as rankers, are no contradiction.
+    /// Returns the chosen settings that contradict the paper's profile in force. A setting with several values that are
+    /// compared with each other, such as rankers, is no contradiction.
     pub fn departures(&self) -> Vec<Departure> {
         self.entries().into_iter().filter_map(|entry| self.departure(entry)).collect()
     }
 
-    /// The departure of a setting, if its value was chosen and contradicts the profile in force.
+    /// Returns the departure of a setting, if its value was chosen and contradicts the profile in force.
     fn departure(&self, entry: &dyn SettingValue) -> Option<Departure> {
         // Nobody chose the values that a subcommand sets.
         let is_chosen =
@@ -79,11 +79,11 @@ impl Settings {
         is_chosen.then(|| self.departure_of(entry.setting(), &entry.texts()))?
     }
 
-    /// The departure of these values, if they contradict the profile in force.
+    /// Returns the departure of these values, if they contradict the profile in force.
     fn departure_of(&self, setting: &'static Setting, values: &[String]) -> Option<Departure> {
         let profile = self.paper_profile.as_ref().filter(|profile| profile.fixes(setting))?;
         let is_varied = values.len() > 1 && setting.group != Group::Scores;
-        // Tasks with their contexts, which no model completes, have no layout.
+        // Tasks with their contexts attached are completed by no model here, so they have no layout.
         let is_varied = is_varied
             || setting.effect == Effect::Layout && *self.prompt_style == StyleName::Attach;
         let usual = profile.settings.entry(setting).map_or_else(Vec::new, SettingValue::texts);
@@ -95,13 +95,13 @@ impl Settings {
         (!is_varied && departure.value != departure.usual).then_some(departure)
     }
 
-    /// Departures of a command that uses these settings alone.
+    /// Returns the departures of a command that uses only these settings.
     pub fn departures_among(&self, is_used: impl Fn(&Setting) -> bool) -> Vec<Departure> {
         let used = self.entries().into_iter().filter(|entry| is_used(entry.setting()));
         used.filter_map(|entry| self.departure(entry)).collect()
     }
 
-    /// The departures of these settings, in whose place flags of the command's own may stand.
+    /// Returns the departures of these settings; a flag of the command itself may replace a setting.
     pub fn departures_with(&self, flags: &[(&'static Setting, Option<&str>)]) -> Vec<Departure> {
         let departure = |(setting, flag): &(&'static Setting, Option<&str>)| match flag {
             Some(value) => self.departure_of(setting, &[(*value).to_owned()]),
@@ -110,7 +110,7 @@ impl Settings {
         flags.iter().filter_map(departure).collect()
     }
 
-    /// Departures for tasks of any kind.
+    /// Returns the departures for tasks of any kind.
     pub fn departures_of_kinds(&self) -> Vec<Departure> {
         let mut all = self.departures();
         let of_functions = self.of_functions().departures();
@@ -119,19 +119,19 @@ impl Settings {
         all
     }
 
-    /// The departure from a value that the setting of a key usually has.
+    /// Returns the departure of the setting with this key from its usual value.
     pub fn departure_from(&self, key: &str, usual: &str) -> Option<Departure> {
         let setting = declared(key)?;
         let value = self.entry(setting)?.texts().join(",");
         (value != usual).then(|| Departure { key: setting.key, value, usual: usual.to_owned() })
     }
 
-    /// The line that names the departures from the paper's profile in force, if there are any.
+    /// Returns the line that names the departures from the paper's profile in force, if there are any.
     pub fn departure_line(&self) -> Option<String> {
         self.line_of(&self.departures())
     }
 
-    /// The line that names these departures from the paper's profile in force, if there are any.
+    /// Returns the line that names these departures from the paper's profile in force, if there are any.
     pub fn line_of(&self, departures: &[Departure]) -> Option<String> {
         let profile = self.paper_profile().filter(|_| !departures.is_empty())?;
         Some(Departure::line(&format!("in profile {profile}"), departures))

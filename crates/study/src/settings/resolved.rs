@@ -1,4 +1,4 @@
-//! The settings in force: defaults, then a profile, a file, the environment and flags, each beating the ones before.
+//! The settings in force: defaults, then a profile, a file, the environment and flags, each overriding the ones before.
 
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ use super::value::{FragmentUnit, SettingSource, SettingValue, StyleName, Vectori
 use crate::fail;
 
 impl SettingValues {
-    /// The value of a setting.
+    /// Returns the value of a setting.
     pub fn entry(&self, setting: &Setting) -> Option<&dyn SettingValue> {
         self.entries().into_iter().find(|entry| entry.setting() == setting)
     }
@@ -29,13 +29,13 @@ impl SettingValues {
         entry.map_or(Ok(()), |entry| entry.put(texts, source))
     }
 
-    /// Puts a folder before the relative paths of a configuration, for data that lies in another folder.
+    /// Puts a folder before the relative paths of a configuration, for data in another folder.
     pub fn move_paths(&mut self, root: &Path) {
         self.repos_dir.replace(self.repos_dir.as_ref().map(|dir| root.join(dir)));
         self.tasks.replace(self.tasks.iter().map(|file| root.join(file)).collect());
     }
 
-    /// Sets another folder of repositories, and the repositories in use; both keep the source of the folder.
+    /// Sets another folder of repositories, and the repositories in use; both settings keep the source of the folder.
     pub fn use_repositories(&mut self, dir: &Path, named: &[String]) {
         self.repos_dir.replace(Some(dir.to_owned()));
         if !named.is_empty() {
@@ -43,7 +43,7 @@ impl SettingValues {
         }
     }
 
-    /// Sets what follows from the unit, if nobody chose it: RepoCoder's choices for windows, Repoformer's for chunks.
+    /// Sets what follows from the unit, if nobody chose a value: RepoCoder's choices for windows, Repoformer's for chunks.
     fn follow_unit(&mut self) {
         let is_chunks = *self.unit == FragmentUnit::Chunks;
         let words = is_chunks && self.tokenizer.is_default();
@@ -60,17 +60,17 @@ impl SettingValues {
 #[derive(Debug, Clone)]
 pub struct Settings {
     values: SettingValues,
-    /// The values for tasks whose holes are function bodies.
+    /// Values for tasks whose holes are function bodies.
     of_functions: SettingValues,
-    /// Settings whose values differ for these tasks.
+    /// Settings whose values differ for those tasks.
     differing: Vec<&'static Setting>,
-    /// Whether the subcommand scores predictions.
+    /// True if the subcommand scores predictions.
     scores: bool,
     /// The bundled profile of a paper that is in force.
     pub(super) paper_profile: Option<PaperProfile>,
-    /// Whether the subcommand completes prompts.
+    /// True if the subcommand completes prompts.
     completes: bool,
-    /// Receives what following the settings has to tell.
+    /// Receives messages from the code that uses the settings.
     pub messages: Arc<dyn Messages>,
 }
 
@@ -82,7 +82,7 @@ impl Deref for Settings {
     }
 }
 
-/// A paper's profile alone: the settings of a run that chooses nothing else.
+/// Settings of a paper's profile alone: those of a run that chooses nothing else.
 #[derive(Debug, Clone)]
 pub(super) struct PaperProfile {
     pub(super) name: &'static str,
@@ -91,7 +91,7 @@ pub(super) struct PaperProfile {
 }
 
 impl PaperProfile {
-    /// Returns the bundled profile of a name, if it is a paper's.
+    /// Returns the bundled profile with this name, if it is a paper's.
     fn bundled(name: &str) -> Result<Option<Self>> {
         let profile = bundled(name).and_then(|profile| Some((profile, profile.paper?)));
         let Some((&BundledProfile { name, text, .. }, paper)) = profile else {
@@ -111,20 +111,20 @@ impl Settings {
         Self::with_presets(flags, messages, |_| ())
     }
 
-    /// Resolves the settings of a subcommand that has flags of its own: those of the environment and of files.
+    /// Resolves the settings of a subcommand with flags of its own, from the environment and files.
     pub fn without_flags(messages: Arc<dyn Messages>) -> Result<Self> {
         let settings = Self::resolve(&Invocation::default(), messages)?;
         settings.check_shard(&Invocation::default())?;
         Ok(settings)
     }
 
-    /// Resolves the settings of a subcommand that has flags of its own, `--shard` among them.
+    /// Resolves the settings of a subcommand with flags of its own, `--shard` among them.
     pub fn of_shard(shard: Option<&str>, messages: Arc<dyn Messages>) -> Result<Self> {
         let given = shard.map(|shard| (&DECLARED.shard, vec![shard.to_owned()]));
         Self::resolve(&Invocation::giving(given), messages)
     }
 
-    /// Refuses a shard where the subcommand works on all repositories.
+    /// Refuses a shard if the subcommand works on all repositories.
     pub fn check_shard(&self, flags: &Invocation) -> Result<()> {
         match *self.shard {
             Some(shard) if !flags.has_shards => fail(
@@ -138,7 +138,7 @@ impl Settings {
         }
     }
 
-    /// The defaults, and what the environment and flags set: no file and no profile. Invalid values are left out.
+    /// Returns the defaults, and what the environment and flags set, without files and profiles. Invalid values are left out.
     ///
     /// # Errors
     /// The environment has an unknown variable.
@@ -156,7 +156,7 @@ impl Settings {
         Ok(settings)
     }
 
-    /// The defaults alone.
+    /// Returns the defaults alone.
     pub fn defaults() -> Result<Self> {
         let values = SettingValues::usual()?;
         Ok(Self {
@@ -170,7 +170,7 @@ impl Settings {
         })
     }
 
-    /// Keys that a file, the environment or a flag set.
+    /// Returns the keys that a file, the environment or a flag set.
     pub fn chosen(&self) -> Vec<&'static str> {
         let is_own = |entry: &&dyn SettingValue| {
             matches!(
@@ -193,7 +193,7 @@ impl Settings {
         };
         let config = given(&DECLARED.config).map(PathBuf::from).or_else(|| {
             let found = Path::new(FOUND_BY_ITSELF);
-            // A stranger's file would choose the server that gets the key and the code.
+            // Otherwise a stranger's file could choose the server that receives the key and the code.
             let is_read = found.is_file() && !flags.edits;
             if found.is_file() && !is_read {
                 let name = found.display();
@@ -230,7 +230,7 @@ impl Settings {
         Ok(settings)
     }
 
-    /// Sets a value for all tasks, those of functions included.
+    /// Sets a value for all tasks, including those of functions.
     fn put(&mut self, setting: &Setting, texts: &[String], source: &SettingSource) -> Result<()> {
         self.differing.retain(|one| *one != setting);
         self.values.put(setting, texts, source)?;
@@ -250,20 +250,20 @@ impl Settings {
         })
     }
 
-    /// Changes the values for all tasks, those of functions included.
+    /// Changes the values for all tasks, including those of functions.
     pub fn change(&mut self, change: impl Fn(&mut SettingValues)) {
         change(&mut self.values);
         change(&mut self.of_functions);
     }
 
-    /// These settings with a change for all tasks.
+    /// Returns the settings with a change for all tasks.
     pub fn with(&self, change: impl Fn(&mut SettingValues)) -> Self {
         let mut with = self.clone();
         with.change(change);
         with
     }
 
-    /// The settings for tasks whose holes are function bodies.
+    /// Returns the settings for tasks whose holes are function bodies.
     pub fn of_functions(&self) -> Self {
         let mut settings = self.clone();
         settings.values = settings.of_functions.clone();
@@ -273,40 +273,40 @@ impl Settings {
         settings
     }
 
-    /// Whether the subcommand completes prompts.
+    /// True if the subcommand completes prompts.
     pub fn completes(&self) -> bool {
         self.completes
     }
 
-    /// Whether the subcommand scores predictions.
+    /// True if the subcommand scores predictions.
     pub fn scores(&self) -> bool {
         self.scores
     }
 
-    /// Whether tasks of functions have settings of their own.
+    /// True if tasks of functions have settings of their own.
     pub fn has_functions(&self) -> bool {
         !self.differing.is_empty()
     }
 
-    /// A setting that was chosen for this run and that this way of cutting files does not know.
+    /// Returns a setting that was chosen for this run but does not apply to this way of cutting files.
     pub fn chosen_of_other_unit(&self) -> Option<&'static Setting> {
         let unit = self.unit.name();
         self.first(|one| one.setting().only_for.is_some_and(|only| only != unit) && one.is_chosen())
     }
 
-    /// A setting of servers that was chosen for this run.
+    /// Returns a setting of servers that was chosen for this run.
     pub fn chosen_for_server(&self) -> Option<&'static Setting> {
         self.first(|one| one.setting().group == Group::Server && one.is_chosen())
     }
 
-    /// A setting of completions whose flag was given.
+    /// Returns a setting of completions whose flag was given.
     pub fn completion_flag(&self) -> Option<&'static Setting> {
         let is_one =
             |setting: &Setting| setting.group == Group::Server || *setting == DECLARED.seed;
         self.first(|one| is_one(one.setting()) && one.is_flag())
     }
 
-    /// A given flag that a command does not use.
+    /// Returns a given flag that a command does not use.
     pub fn unused_flag(&self, is_used: impl Fn(&Setting) -> bool) -> Option<&'static Setting> {
         self.first(|one| one.is_flag() && !is_used(one.setting()))
     }
@@ -315,14 +315,14 @@ impl Settings {
         self.entries().into_iter().find(|one| is_it(*one)).map(SettingValue::setting)
     }
 
-    /// The lines of `--show-settings`: TOML, with each value's source as a comment.
+    /// Returns the lines of `--show-settings`: TOML, with each value's source as a comment.
     pub fn lines(&self) -> Vec<String> {
         let line = |entry: &&dyn SettingValue| {
             let (setting, texts) = (entry.setting(), entry.texts());
             let (key, source) = (setting.key, entry.source().of(setting));
             let text = match *entry.source() {
                 SettingSource::Unset => format!("# {key} ="),
-                // Output is kept and passed on: in files, in logs of experiments.
+                // Output is kept and passed on, in files and logs of experiments.
                 _ if may_hold_key(setting, &texts) => {
                     return format!(
                         "{:<48} # {source}, not shown: its URL may hold a key",
@@ -345,7 +345,7 @@ impl Settings {
     }
 }
 
-/// Whether it is a URL with a user name or a query.
+/// True if the setting is a URL with a user name or a query.
 fn may_hold_key(setting: &Setting, values: &[String]) -> bool {
     let is_url = KEY_VARIABLES.iter().any(|(of, _)| *of == setting);
     is_url && values.iter().any(|url| url.contains(['?', '@']))
@@ -360,12 +360,12 @@ fn toml_value(setting: &Setting, values: &[String]) -> String {
         () => toml::Value::from(value.as_str()).to_string(),
     };
     let all = values.iter().map(written).collect::<Vec<_>>().join(", ");
-    // One value of what mostly has one.
+    // A list with a default usually has one value, which needs no brackets.
     let is_one = values.len() == 1 && setting.default.is_some();
     if setting.is_list() && !is_one { format!("[{all}]") } else { all }
 }
 
-/// A string of TOML with hidden characters as escapes, which a file may hold and a terminal may show.
+/// Returns a TOML string with hidden characters as escapes, for files and terminals.
 fn escaped(value: &str) -> String {
     let escape = |c: char| match c {
         '"' | '\\' => format!("\\{c}"),

@@ -13,14 +13,14 @@ use super::declaration::{Allowed, Group, PREFIX, Setting, SettingTexts, variable
 use super::declared::{DECLARED, SETTINGS, bundled, declared, profiles};
 use crate::fail;
 
-/// The file of settings that is read where no other is named.
+/// The file of settings that is read if no other is named.
 pub(super) const FOUND_BY_ITSELF: &str = "repoformer.toml";
 
-/// Variable by which a shell asks for completions.
+/// Variable through which a shell asks for completions.
 pub const COMPLETION: &str = "REPOFORMER_COMPLETE";
 
-/// Variables that are not settings: the server's key, the mark of test runs, that of completions, and what the project's own
-/// tests read.
+/// Variables that are not settings: the server's key, the marks of test runs and of shell completion, and the variables of the
+/// project's own tests.
 const OTHER_VARIABLES: [&str; 13] = [
     "API_KEY", "POLICY_API_KEY", "SERVE_TOKEN", "RUN", "COMPLETE", "CORPORA", "CORPUS",
     "EMBEDDINGS", "EMBEDDINGS_MODEL", "FIXTURES", "LABELS", "NLTK_WORDS", "NLTK_38_WORDS",
@@ -30,16 +30,16 @@ const OTHER_VARIABLES: [&str; 13] = [
 #[derive(Debug, Default)]
 pub(super) struct FileSettings {
     pub(super) all: SettingTexts,
-    /// Its section `[function]`.
+    /// The section `[function]`.
     pub(super) of_functions: SettingTexts,
 }
 
-/// Refuses environment variables that look like settings and are none.
+/// Refuses environment variables that look like settings but are not.
 pub fn check_environment() -> Result<()> {
     environment().map(drop)
 }
 
-/// The settings that the environment holds.
+/// Returns the settings that the environment gives.
 pub(super) fn environment() -> Result<SettingTexts> {
     let mut found = SettingTexts::default();
     for (name, value) in std::env::vars_os() {
@@ -63,7 +63,7 @@ pub(super) fn environment() -> Result<SettingTexts> {
     Ok(found)
 }
 
-/// Hint at the setting that was probably meant; where none is like it, the nearest, and where all are listed.
+/// Returns a hint at the setting that was probably meant; if none is similar, at the nearest one and the list of all.
 fn meant<'n>(
     given: &str,
     known: impl Iterator<Item = &'n str> + Clone,
@@ -99,7 +99,7 @@ pub(super) fn read_profile(name: &str) -> Result<FileSettings> {
     }
 }
 
-/// The values of a setting in the text of a bundled profile.
+/// Returns the values of a setting in the text of a bundled profile.
 pub fn profile_values(text: &str, setting: &Setting) -> Option<Vec<String>> {
     parse(text, "profile").ok()?.all.get(setting).map(<[String]>::to_vec)
 }
@@ -137,10 +137,10 @@ pub(super) fn parse(text: &str, name: &str) -> Result<FileSettings> {
     Ok(FileSettings { all: given(&table, name)?, of_functions })
 }
 
-/// Section of a file with the settings of tasks whose holes are function bodies.
+/// Section of a file for tasks whose holes are function bodies.
 const FUNCTIONS: &str = "function";
 
-/// The settings of a table.
+/// Returns the settings of a table.
 fn given(table: &toml::Table, name: &str) -> Result<SettingTexts> {
     let mut found = SettingTexts::default();
     for (key, value) in table {
@@ -162,7 +162,7 @@ fn given(table: &toml::Table, name: &str) -> Result<SettingTexts> {
     Ok(found)
 }
 
-/// One value of a file as text.
+/// Returns one value of a file as text.
 fn scalar(setting: &Setting, value: &toml::Value, name: &str) -> Result<String> {
     let expected = match (value, &setting.values) {
         (toml::Value::String(text), _) => return Ok(text.clone()),

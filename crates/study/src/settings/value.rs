@@ -28,9 +28,9 @@ use super::declaration::{Setting, variable};
 /// Source of a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SettingSource {
-    /// It has no value.
+    /// The setting has no value.
     Unset,
-    /// Nobody chose it.
+    /// The default, which nobody chose.
     Default,
     /// The default of a subcommand.
     Subcommand(&'static str),
@@ -45,7 +45,7 @@ pub enum SettingSource {
 }
 
 impl SettingSource {
-    /// The source of a setting's value, in words.
+    /// Returns the source of a setting's value, in words.
     pub fn of(&self, setting: &Setting) -> String {
         match self {
             Self::Unset => "not set".into(),
@@ -59,12 +59,12 @@ impl SettingSource {
     }
 }
 
-/// One value of a setting, as text has it.
+/// One value of a setting, which can be written as text.
 pub trait Scalar: Clone + Debug + PartialEq {
     /// Reads a text that the setting's check has accepted.
     fn read(text: &str) -> Result<Self>;
 
-    /// Writes the value, as `read` reads it.
+    /// Writes the value in the form that `read` accepts.
     fn write(&self) -> String;
 }
 
@@ -108,11 +108,11 @@ impl Scalar for bool {
     }
 }
 
-/// How many values a setting has: [`One`] that always stands, an `Option`, or a `Vec`.
+/// How many values a setting has: [`One`], an `Option`, or a `Vec`.
 pub trait ValueCount: Clone + Debug {
     type Value: Clone + Debug + PartialEq;
 
-    /// The value if nothing is set; `None` if a setting cannot lack one.
+    /// Returns the value of an unset setting; `None` if the setting must have a value.
     fn unset() -> Option<Self::Value>;
 
     fn read(texts: &[String]) -> Result<Self::Value>;
@@ -173,7 +173,7 @@ impl<T: Scalar> ValueCount for Vec<T> {
     }
 }
 
-/// A value in force, and its source.
+/// Value in force, and its source.
 #[derive(Debug, Clone)]
 pub struct Sourced<N: ValueCount> {
     setting: &'static Setting,
@@ -182,7 +182,7 @@ pub struct Sourced<N: ValueCount> {
 }
 
 impl<N: ValueCount> Sourced<N> {
-    /// The default of a setting.
+    /// Returns the default of a setting.
     pub fn usual(setting: &'static Setting) -> Result<Self> {
         let (value, source) = match setting.default {
             Some(default) => (N::read(&[default.to_owned()])?, SettingSource::Default),
@@ -194,13 +194,13 @@ impl<N: ValueCount> Sourced<N> {
         Ok(Self { setting, value, source })
     }
 
-    /// Sets what a subcommand demands, or takes for its default.
+    /// Sets a value that a subcommand demands or uses by default.
     pub fn fix(&mut self, value: N::Value, subcommand: &'static str) {
         self.value = value;
         self.source = SettingSource::Subcommand(subcommand);
     }
 
-    /// Sets the default of a subcommand for a setting without a value.
+    /// Sets a subcommand's default for a setting without a value.
     pub fn fix_unset(&mut self, value: N::Value, subcommand: &'static str) {
         if self.source == SettingSource::Unset {
             self.fix(value, subcommand);
@@ -215,23 +215,23 @@ impl<N: ValueCount> Sourced<N> {
         }
     }
 
-    /// The value in force.
+    /// Returns the value in force.
     pub fn get(&self) -> &N::Value {
         &self.value
     }
 
-    /// Puts another value in the place of this one, as from the same source.
+    /// Replaces the value and keeps its source.
     pub fn replace(&mut self, value: N::Value) {
         self.value = value;
     }
 
-    /// Puts another value in the place of this one, from the source of another setting.
+    /// Replaces the value, and its source by that of another setting.
     pub fn replace_from(&mut self, value: N::Value, source: &SettingSource) {
         self.value = value;
         self.source = source.clone();
     }
 
-    /// The value, if the command line, the environment or a file sets it; a profile's does not count.
+    /// Returns the value if the command line, the environment or a file sets it; a value from a profile does not count.
     pub fn own(&self) -> Option<&N::Value> {
         let is_own = matches!(
             self.source,
@@ -243,7 +243,7 @@ impl<N: ValueCount> Sourced<N> {
     /// Opens what the value names.
     ///
     /// # Errors
-    /// It cannot be opened; the error names the setting, its value and its source.
+    /// The value cannot be opened; the error names the setting, the value and its source.
     pub fn open<T, E>(&self, open: impl FnOnce(&N::Value) -> Result<T, E>) -> Result<T>
     where
         Result<T, E>: Context<T, E>,
@@ -265,37 +265,37 @@ impl<N: ValueCount> Deref for Sourced<N> {
 
 /// A setting of any type.
 pub trait SettingValue {
-    /// The declaration.
+    /// Returns the declaration.
     fn setting(&self) -> &'static Setting;
 
-    /// Where the value comes from.
+    /// Returns the source of the value.
     fn source(&self) -> &SettingSource;
 
-    /// The values as text; none if the setting is not set.
+    /// Returns the values as text; none if the setting is not set.
     fn texts(&self) -> Vec<String>;
 
     /// Sets the values that a source gives.
     ///
     /// # Errors
-    /// One is invalid; the error names the setting and the source.
+    /// A value is invalid; the error names the setting and the source.
     fn put(&mut self, texts: &[String], source: &SettingSource) -> Result<()>;
 
-    /// Key of the setting.
+    /// Returns the key of the setting.
     fn key(&self) -> &'static str {
         self.setting().key
     }
 
-    /// Whether the value was chosen for this run, on the command line or in the environment.
+    /// True if the value was chosen for this run, on the command line or in the environment.
     fn is_chosen(&self) -> bool {
         matches!(self.source(), SettingSource::Flag | SettingSource::Environment)
     }
 
-    /// Whether the value stands on the command line.
+    /// True if the value was given on the command line.
     fn is_flag(&self) -> bool {
         *self.source() == SettingSource::Flag
     }
 
-    /// Whether nobody chose the value.
+    /// True if nobody chose the value.
     fn is_default(&self) -> bool {
         matches!(self.source(), SettingSource::Unset | SettingSource::Default)
     }
@@ -350,7 +350,7 @@ pub enum Vectorizer {
     OneGram,
     /// Words of code.
     Words,
-    /// Words as NLTK 3.8 cuts them.
+    /// Words as NLTK 3.8 splits them.
     WordsNltk38,
     /// Vectors of an embedding model.
     Dense,
@@ -391,7 +391,7 @@ pub enum TokenizerName {
 }
 
 impl TokenizerName {
-    /// Path of the tokenizer's file; its name if it has no file.
+    /// Returns the path of the tokenizer's file, or the tokenizer's name if it has no file.
     pub fn path(&self) -> PathBuf {
         self.to_string().into()
     }
@@ -438,12 +438,12 @@ pub enum StyleName {
     RepoCoder,
     /// The tasks with their cross-file context.
     Attach,
-    /// A bundled style, or the path of one's file.
+    /// A bundled style, or the path of a style's file.
     Style(String),
 }
 
 impl StyleName {
-    /// Path of the style's file; its name if it has no file.
+    /// Returns the path of the style's file, or the style's name if it has no file.
     pub fn path(&self) -> PathBuf {
         self.name().into()
     }
@@ -451,7 +451,7 @@ impl StyleName {
     /// Opens a style.
     ///
     /// # Errors
-    /// The file cannot be read; `repocoder` and `attach` are no styles, and so unknown.
+    /// The file cannot be read. `repocoder` and `attach` are not styles, and so unknown.
     pub fn open(&self) -> Result<Style> {
         Ok(self.name().parse()?)
     }
@@ -509,12 +509,12 @@ impl FromStr for MetricName {
     }
 }
 
-/// A policy as it was asked for: `NAME` or `NAME@THRESHOLD`, whose usual threshold depends on the tasks.
+/// Policy as requested: `NAME` or `NAME@THRESHOLD`. The default threshold depends on the tasks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PolicyName {
     /// The policy.
     pub policy: Policy,
-    /// Text behind the at sign.
+    /// Text after the at sign.
     pub threshold: Option<String>,
 }
 
@@ -529,7 +529,7 @@ impl FromStr for PolicyName {
     type Err = <Policy as FromStr>::Err;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        // A name may have an at sign: self@greedy.
+        // A name may contain an at sign: self@greedy.
         if let Ok(policy) = text.parse() {
             return Ok(Self { policy, threshold: None });
         }
@@ -546,7 +546,7 @@ impl FromStr for PolicyName {
 pub struct OtherModel {
     /// Name of the model.
     pub model: String,
-    /// Layout of its prompts, if it is another than the run's.
+    /// Layout of its prompts, if it differs from the run's.
     pub style: Option<StyleName>,
 }
 
