@@ -1,4 +1,4 @@
-//! What stands in the place of Zstandard in a build without it.
+//! Stands in for Zstandard in a build without it.
 
 use std::convert::Infallible;
 use std::io::{self, BufRead, BufWriter, Write};
@@ -7,7 +7,7 @@ use std::path::Path;
 use crate::artifact::Replacement;
 use crate::error::{Error, Result};
 
-/// An output that is compressed. This build lacks the feature `zstd`, so there is none.
+/// Compressed output. This build lacks the feature `zstd`, so no such output exists.
 pub(crate) struct Encoder(Infallible);
 
 impl Encoder {

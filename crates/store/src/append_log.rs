@@ -1,7 +1,7 @@
 //! Append-only files of JSON lines, from which interrupted work resumes.
 //!
 //! Each line is one write: an interruption cuts off at most the last line, which is dropped when the file is opened again.
-//! It ends with its checksum; a line that does not match it is left out and named.
+//! Each line ends with its checksum; a line that does not match its checksum is left out and named.
 //! One process writes at a time.
 
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom, Write};
@@ -35,17 +35,17 @@ impl LinePlace {
 pub struct LogKind {
     /// Beginning of every line: `{"task_id":`.
     pub begin: &'static str,
-    /// One line, in words: `a result of …`.
+    /// What one line is, in words: `a result of …`.
     pub line: &'static str,
-    /// The file that the user can choose.
+    /// Choice with which the user names the file.
     pub file: UserChoice,
-    /// Remark about the file behind its words, or empty.
+    /// Text that follows the name of the file in messages, or empty.
     pub remark: &'static str,
-    /// The process that writes it: `evaluation`.
+    /// Process that writes the log: `evaluation`.
     pub writer: &'static str,
 }
 
-/// Whether another process writes to a file, retried for a second because that process may be about to end. False on file
+/// True if another process writes to a file, checked for a second because that process may be about to end. False on file
 /// systems without locks.
 fn is_locked(file: &File) -> bool {
     const TRIES: usize = 20;
@@ -57,7 +57,7 @@ fn is_locked(file: &File) -> bool {
     })
 }
 
-/// Refuses what is there and cannot be a log.
+/// Refuses an existing path that cannot be a log.
 fn check_file(path: &Path, kind: LogKind) -> Result<()> {
     if !path.exists() || path.is_file() {
         return Ok(());
@@ -75,8 +75,8 @@ pub struct AppendLog {
 }
 
 impl AppendLog {
-    /// Opens or creates a log. `take` is called with every whole line and its place, and returns whether the line is one of
-    /// this log's; other lines are skipped and kept, unless the file contains no line of this log's.
+    /// Opens or creates a log. `take` is called with every whole line and its place, and returns whether the line belongs to
+    /// this log. Other lines are skipped and kept, unless no line of the file belongs to this log.
     ///
     /// # Errors
     /// The file cannot be read or written, contains something else, or another process is writing to it.
@@ -102,7 +102,7 @@ impl AppendLog {
         Ok(log)
     }
 
-    /// Reads a log that may be written to meanwhile; nothing can be appended to it.
+    /// Reads a log that another process may be writing; nothing can be appended to it.
     ///
     /// # Errors
     /// The file cannot be read, or contains something else.
@@ -147,7 +147,7 @@ impl AppendLog {
             if is_whole && format.is_none() && take(&line, LinePlace { begin: end, length }) {
                 taken += 1;
             } else if !line.iter().all(u8::is_ascii_whitespace) {
-                // This log's own, with its checksum, are no sign that the file is something else.
+                // A line of this log with its checksum, even a damaged one, shows that the file is a log.
                 taken += usize::from(seal::is_sealed(&line));
                 first_other.get_or_insert(number);
                 damaged.push((number, format));
@@ -186,10 +186,10 @@ impl AppendLog {
         Ok(line)
     }
 
-    /// Appends a line, an object given without its line end, with its checksum.
+    /// Appends a line with its checksum; `line` is an object without a line end.
     ///
     /// # Errors
-    /// It cannot be written.
+    /// The line cannot be written.
     pub fn append(&mut self, line: Vec<u8>) -> Result<LinePlace> {
         let mut line = seal::seal(line);
         line.push(b'\n');

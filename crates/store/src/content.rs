@@ -7,7 +7,7 @@ use std::fmt;
 pub struct ContentDigest([u8; 32]);
 
 impl ContentDigest {
-    /// Computes the digest of texts. The same characters divided into other texts have another digest.
+    /// Computes the digest of texts. The same characters split into other texts have another digest.
     ///
     /// ```
     /// use repoformer_store::content::ContentDigest;
@@ -22,7 +22,7 @@ impl ContentDigest {
         Self(*hasher.finalize().as_bytes())
     }
 
-    /// Returns its bytes.
+    /// Returns the bytes of the digest.
     pub fn as_bytes(&self) -> &[u8; 32] {
         &self.0
     }

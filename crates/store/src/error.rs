@@ -1,7 +1,8 @@
 //! Typed errors that say what is wrong, where (path, line, task), and the way out.
 //!
-//! A stage that cannot continue returns one as `Err`; a stage that skips a record [keeps](keep) them in a `Vec<Error>`, which is
-//! printed and counted in the exit code. Sentences and hints name settings and commands as [choices](UserChoice); the binary adds the flags.
+//! A stage that cannot continue returns an error as `Err`; a stage that skips records [keeps](keep) their errors in a
+//! `Vec<Error>`, which is printed and counted in the exit code. Messages and hints name settings and commands as
+//! [choices](UserChoice); the binary adds the flags.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -49,18 +50,18 @@ impl RequestPart {
     }
 }
 
-/// Input of a labelling that is missing, or not the one needed.
+/// Input for labels that is missing, or not the one needed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LabelInput {
-    /// Samples of a task, apart from the completion that is judged.
+    /// Samples of a task, in addition to the completion that is judged.
     Samples,
     /// Probabilities of targets.
     Likelihoods,
     /// Results of the tests of these predictions.
     TestResults,
-    /// The name of the predictions whose results are read.
+    /// Name of the predictions whose results are read.
     TestedName,
-    /// One model of both predictions.
+    /// The same model for both predictions.
     Model,
 }
 
@@ -116,7 +117,7 @@ pub enum Error {
         /// Why.
         reason: Message,
     },
-    /// A file in a form that is not read.
+    /// A file in a form that the program does not read.
     Form {
         /// The file.
         path: PathBuf,
@@ -129,7 +130,7 @@ pub enum Error {
     Record {
         /// The JSONL file.
         path: PathBuf,
-        /// 1-based line in it.
+        /// 1-based line in the file.
         line: usize,
         /// The field, and what is wrong with it.
         reason: Message,
@@ -141,7 +142,7 @@ pub enum Error {
         /// Number of these problems.
         count: usize,
     },
-    /// A file whose records belong to other tasks than the task file's.
+    /// A file whose records belong to tasks that are not in the task file.
     OtherTasks {
         /// The file.
         path: PathBuf,
@@ -156,7 +157,7 @@ pub enum Error {
         /// Number of such records.
         count: usize,
     },
-    /// A file without a prediction of any of the tasks.
+    /// A file without a prediction for any of the tasks.
     NoPrediction {
         /// The file.
         path: PathBuf,
@@ -167,14 +168,14 @@ pub enum Error {
     Task {
         /// The task file.
         path: PathBuf,
-        /// 1-based line in it.
+        /// 1-based line in the task file.
         line: usize,
         /// The task's id as the file gives it.
         task_id: String,
         /// The problem.
         reason: Message,
     },
-    /// An artifact that is damaged or is not the one needed.
+    /// An artifact that is damaged, or not the one needed.
     Artifact {
         /// The artifact.
         path: PathBuf,
@@ -183,7 +184,7 @@ pub enum Error {
         /// How to resolve it.
         hint: Message,
     },
-    /// A file that labels cannot be made from.
+    /// A file from which labels cannot be made.
     Labelling {
         /// The file.
         path: PathBuf,
@@ -192,7 +193,7 @@ pub enum Error {
         /// The input that resolves it.
         needed: LabelInput,
     },
-    /// A file of measured times, none of which is of a part of requests.
+    /// A file of measured times without a time for one part of requests.
     NoTime {
         /// The file.
         path: PathBuf,
@@ -210,14 +211,14 @@ pub enum Error {
         /// HTTP status of the response; `None` if there was no response.
         status: Option<u16>,
     },
-    /// A token whose number in the vocabulary the model's server does not give.
+    /// A token for which the model's server gives no number in the vocabulary.
     UnknownToken {
         /// The request's URL; keys in it are masked.
         url: String,
         /// The token, and the server's message.
         reason: String,
     },
-    /// A server's answer that reports a failure, of the server or of the model, instead of a result.
+    /// A server's answer that reports a failure of the server or of the model instead of a result.
     FailedAnswer {
         /// The request's URL; keys in it are masked.
         url: String,
@@ -248,7 +249,7 @@ pub enum Error {
     Style {
         /// Its file.
         path: PathBuf,
-        /// 1-based line in it.
+        /// 1-based line in the style's file.
         line: usize,
         /// The problem.
         reason: String,
@@ -292,7 +293,7 @@ pub enum Error {
     },
 }
 
-/// Number of such records after the first.
+/// Describes how many such records follow the first.
 fn others(count: usize) -> String {
     match count {
         0 | 1 => String::new(),
@@ -301,10 +302,11 @@ fn others(count: usize) -> String {
     }
 }
 
-/// Problems of a file that are kept, each with its words; a file of which every line is wrong takes no more memory.
+/// Number of problems of a file that are kept with their text, so that a file of wrong lines does not fill the memory.
 pub const KEPT: usize = 1000;
 
-/// Adds a problem of a file to a list: itself if there are fewer than [`KEPT`], or to the number of [further ones](Error::Further).
+/// Adds a problem of a file to a list: the problem itself if there are fewer than [`KEPT`], or else to the number of [further
+/// ones](Error::Further).
 pub fn keep(problems: &mut Vec<Error>, path: &Path, problem: Error) {
     let (more, is_full) = (problem.count(), problems.len() >= KEPT);
     match problems.last_mut() {
@@ -314,21 +316,21 @@ pub fn keep(problems: &mut Vec<Error>, path: &Path, problem: Error) {
     }
 }
 
-/// Number of problems in a list, with those that are counted alone.
+/// Returns the number of problems in a list, including those that are only counted.
 pub fn count(problems: &[Error]) -> usize {
     problems.iter().map(Error::count).sum()
 }
 
-/// Result of the core's functions.
+/// Result of a function in these crates.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 impl Error {
-    /// A failed read; `action` is a verb phrase: "open this file".
+    /// Returns the error of a failed read; `action` is a verb phrase: "open this file".
     pub fn reading(path: &Path, action: &'static str, reason: std::io::Error) -> Self {
         Self::Io { path: path.to_owned(), access: Access::Read, action, reason }
     }
 
-    /// A failed write; `action` is a verb phrase.
+    /// Returns the error of a failed write; `action` is a verb phrase.
     pub fn writing(path: &Path, action: &'static str, reason: std::io::Error) -> Self {
         Self::Io { path: path.to_owned(), access: Access::Write, action, reason }
     }
@@ -338,18 +340,18 @@ impl Error {
         Self::Artifact { path: path.to_owned(), reason: reason.into(), hint: hint.into() }
     }
 
-    /// A file that labels cannot be made from.
+    /// A file from which labels cannot be made.
     pub fn labelling(path: &Path, reason: impl Into<String>, needed: LabelInput) -> Self {
         Self::Labelling { path: path.to_owned(), reason: reason.into(), needed }
     }
 
-    /// An artifact whose content is not as it was written.
+    /// An artifact whose content is not as written.
     pub fn damaged(path: &Path, reason: impl Into<String>) -> Self {
         let hint = "run the command that writes it again; it is rebuilt";
         Self::artifact(path, format!("damaged: {}", reason.into()), hint)
     }
 
-    /// Vectors that cannot be used, at a place of their file.
+    /// Vectors that cannot be used, at a place in their file.
     pub fn vectors(
         path: &Path,
         place: &str,
@@ -393,7 +395,7 @@ impl Error {
         Self::Record { path: path.to_owned(), line, reason: reason.into() }
     }
 
-    /// Number of problems that it stands for.
+    /// Returns the number of problems that this error stands for.
     pub fn count(&self) -> usize {
         match self {
             Self::Further { count, .. } => *count,
@@ -401,7 +403,7 @@ impl Error {
         }
     }
 
-    /// Says what is wrong, and where. `Display` prints its words.
+    /// Says what is wrong, and where. `Display` prints this message.
     pub fn message(&self) -> Message {
         match self {
             Self::Io { path, action, reason, .. } => at(path, format!("cannot {action}: {reason}")),

@@ -1,22 +1,22 @@
-//! A bound on what compressed input may expand to: a file of some kilobytes must not fill the memory or the disk.
+//! Limits what compressed input may expand to: a file of a few kilobytes must not fill the memory or the disk.
 
 use std::io::{self, Read};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Times its compressed size that an input may expand to; source text and its records stay below a hundred.
+/// How many times its compressed size an input may expand to; source text and records of it stay below a hundred.
 const MOST_TIMES: u64 = 500;
-/// Bytes that any input may expand to.
+/// Number of bytes that any input may expand to.
 const ALWAYS: u64 = 64 << 20;
 
-/// Input that counts the bytes read of it.
+/// Input that counts the bytes read from it.
 pub(super) struct Metered<R> {
     input: R,
     bytes: Arc<AtomicU64>,
 }
 
 impl<R: Read> Metered<R> {
-    /// The input, and its count.
+    /// Returns the input with its counter.
     pub(super) fn new(input: R) -> (Self, Arc<AtomicU64>) {
         let bytes = Arc::new(AtomicU64::new(0));
         (Self { input, bytes: Arc::clone(&bytes) }, bytes)
@@ -31,7 +31,7 @@ impl<R: Read> Read for Metered<R> {
     }
 }
 
-/// Output of a decoder, which fails where it grows out of all proportion to the bytes read.
+/// Output of a decoder; it fails if it grows out of all proportion to the bytes read.
 pub(super) struct Expanding<R> {
     decoder: R,
     compressed: Arc<AtomicU64>,
@@ -39,7 +39,7 @@ pub(super) struct Expanding<R> {
 }
 
 impl<R: Read> Expanding<R> {
-    /// The output of a decoder whose input has this count.
+    /// Wraps a decoder; `compressed` counts the bytes of its input.
     pub(super) fn new(decoder: R, compressed: Arc<AtomicU64>) -> Self {
         Self { decoder, compressed, bytes: 0 }
     }
@@ -67,7 +67,7 @@ mod tests {
 
     use crate::jsonl;
 
-    /// 80 MiB of spaces: longer than what is always read, and a thousand times longer than the file.
+    /// 80 MiB of spaces: more than is always read, and a thousand times the size of the file.
     #[test]
     fn input_that_expands_without_measure_is_refused() {
         let dir = tempfile::tempdir().unwrap();

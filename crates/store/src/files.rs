@@ -1,9 +1,9 @@
 //! The one place through which files are opened, read, written, synced, renamed and removed.
 //!
-//! Names are those of `std::fs`, and so is their meaning. A debug build lets one call fail, to show that a run says so and
-//! that the next one is whole: `FAULTY_CALL=enospc:17` fails the 17th call that a full disk would fail, `enospc:17+`
-//! that one and all after it; `meanwhile:17` runs the shell command `FAULTY_COMMAND` before the 17th call that reads or looks,
-//! as if somebody changed a file then. A release build has nothing of this.
+//! Functions have the names and meaning of those in `std::fs`. A debug build can let one call fail, to show that a run reports
+//! the failure and that the next run is complete: `FAULTY_CALL=enospc:17` fails the 17th of the calls that a full disk would
+//! fail, `enospc:17+` this call and all later ones; `meanwhile:17` runs the shell command `FAULTY_COMMAND` before the 17th call
+//! that reads or looks, as if somebody changed a file at that moment. A release build has none of this.
 
 use std::fs;
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -12,16 +12,16 @@ use std::sync::{PoisonError, RwLock};
 
 pub use std::fs::{DirEntry, Metadata, Permissions, ReadDir, TryLockError};
 
-/// Kinds of calls, as far as they fail for different reasons.
+/// Kinds of calls, by the reasons for which they fail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Call {
     /// Reads bytes.
     Read,
     /// Writes bytes.
     Write,
-    /// Changes files otherwise: creates, renames, removes, shortens, syncs.
+    /// Changes files in another way: creates, renames, removes, shortens, syncs.
     Change,
-    /// Opens to read, lists, locks, or asks for properties.
+    /// Opens for reading, lists, locks, or asks for properties.
     Look,
 }
 
@@ -47,7 +47,7 @@ mod fault {
         Short,
         /// The program is killed before the call.
         Killed,
-        /// A command of the test's runs before the call.
+        /// A command of the test runs before the call.
         Meanwhile,
     }
 
@@ -89,7 +89,7 @@ mod fault {
         chosen().is_some()
     }
 
-    /// Counts a call, and returns whether it is to be short.
+    /// Counts a call, and returns whether the call must be short.
     #[allow(clippy::print_stderr)] // in debug builds alone
     pub(super) fn before(call: Call, name: &str, path: &Path) -> io::Result<bool> {
         static CALLS: AtomicU64 = AtomicU64::new(0);
@@ -149,8 +149,8 @@ mod fault {
 /// Folders that are confined, as absolute paths.
 static CONFINED: RwLock<Vec<PathBuf>> = RwLock::new(Vec::new());
 
-/// From now on, nothing below a folder is written or removed by way of a link that leads out of it: somebody else may have put it
-/// there. The folder itself may be a link, and need not be there yet.
+/// From now on, nothing below a folder is written or removed through a link that leads out of the folder: somebody else may
+/// have put the link there. The folder itself may be a link, and need not exist yet.
 pub fn confine(folder: &Path) {
     let mut confined = CONFINED.write().unwrap_or_else(PoisonError::into_inner);
     if let Ok(folder) = std::path::absolute(folder)
@@ -160,16 +160,16 @@ pub fn confine(folder: &Path) {
     }
 }
 
-/// Treatment of a link as the last name of a path.
+/// How a call treats a link in the last place of a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Last {
-    /// It works on the link.
+    /// The call works on the link.
     Stays,
-    /// It works on what the link leads to.
+    /// The call works on the target of the link.
     Follows,
 }
 
-/// Whether a path lies below a confined folder.
+/// True if a path is below a confined folder.
 ///
 /// # Errors
 /// A link on the path leads out of that folder.
@@ -186,7 +186,7 @@ fn check_confined(path: &Path, last: Last) -> io::Result<bool> {
     });
     let Some((folder, below, real)) = found else { return Ok(false) };
     let names: Vec<Component<'_>> = below.components().collect();
-    // A path out of the folder is by nobody's link.
+    // The caller itself named a path out of the folder; no link did.
     if names.contains(&Component::ParentDir) {
         return Ok(false);
     }
@@ -205,10 +205,10 @@ fn check_confined(path: &Path, last: Last) -> io::Result<bool> {
     Ok(!names.is_empty())
 }
 
-/// Whether a path lies below a confined folder, so that a link in its place is to be replaced.
+/// True if a path is below a confined folder, so that a link in its place must be replaced.
 ///
 /// # Errors
-/// A link above it leads out of that folder.
+/// A link above the path leads out of that folder.
 pub(super) fn is_confined(path: &Path) -> io::Result<bool> {
     check_confined(path, Last::Stays)
 }
@@ -217,7 +217,7 @@ pub(super) fn is_confined(path: &Path) -> io::Result<bool> {
 #[derive(Debug)]
 pub struct File {
     file: fs::File,
-    /// Its path, for the messages of a debug build.
+    /// Path, for the messages of a debug build.
     #[cfg(debug_assertions)]
     path: PathBuf,
 }
@@ -239,23 +239,23 @@ impl File {
         fault::before(call, name, path)
     }
 
-    /// Opens a file to read it.
+    /// Opens a file for reading.
     ///
     /// # Errors
-    /// As those of `std::fs`, here and in all that follows.
+    /// The same as in `std::fs`, here and for all functions below.
     pub fn open(path: impl AsRef<Path>) -> io::Result<Self> {
         let path = path.as_ref();
         fault::before(Call::Look, "open", path)?;
         Ok(Self::wrap(fs::File::open(path)?, path))
     }
 
-    /// Creates a file to write it, or empties it.
+    /// Creates a file for writing, or empties it.
     pub fn create(path: impl AsRef<Path>) -> io::Result<Self> {
         let mut options = fs::File::options();
         Self::open_with(options.write(true).create(true).truncate(true), path)
     }
 
-    /// Creates a file that is not there yet, to write it.
+    /// Creates a file that does not exist yet, for writing.
     pub fn create_new(path: impl AsRef<Path>) -> io::Result<Self> {
         Self::open_with(fs::File::options().write(true).create_new(true), path)
     }
@@ -265,7 +265,7 @@ impl File {
         Self::open_with(fs::File::options().write(true).create(true).truncate(false), path)
     }
 
-    /// Opens a file to change it.
+    /// Opens a file with options.
     pub fn open_with(options: &fs::OpenOptions, path: impl AsRef<Path>) -> io::Result<Self> {
         let path = path.as_ref();
         fault::before(Call::Change, "open", path)?;
@@ -283,19 +283,19 @@ impl File {
         Ok(Self::wrap(file, path))
     }
 
-    /// Properties of the file.
+    /// Returns the properties of the file.
     pub fn metadata(&self) -> io::Result<Metadata> {
         self.before(Call::Look, "metadata")?;
         self.file.metadata()
     }
 
-    /// Waits until the disk has all of the file.
+    /// Waits until all of the file is on disk.
     pub fn sync_all(&self) -> io::Result<()> {
         self.before(Call::Change, "sync")?;
         self.file.sync_all()
     }
 
-    /// Waits until the disk has the file's content.
+    /// Waits until the content of the file is on disk.
     pub fn sync_data(&self) -> io::Result<()> {
         self.before(Call::Change, "sync")?;
         self.file.sync_data()
@@ -319,13 +319,13 @@ impl File {
         self.file.lock()
     }
 
-    /// Locks the file, which lasts until it is closed.
+    /// Locks the file until it is closed.
     pub fn try_lock(&self) -> Result<(), TryLockError> {
         self.before(Call::Look, "lock").map_err(TryLockError::Error)?;
         self.file.try_lock()
     }
 
-    /// Fills a buffer from an offset; the position stays.
+    /// Fills a buffer from an offset; the position does not change.
     #[cfg(unix)]
     pub fn read_exact_at(&self, mut buffer: &mut [u8], mut offset: u64) -> io::Result<()> {
         use std::os::unix::fs::FileExt;
@@ -347,16 +347,16 @@ impl File {
         Ok(())
     }
 
-    /// Length and time of a regular file, by which a change of its content shows.
+    /// Returns the length and time of a regular file, which show whether its content changed.
     pub(super) fn state(&self) -> FileState {
         let metadata = self.file.metadata().ok().filter(Metadata::is_file);
         FileState(metadata.map(|metadata| (metadata.len(), metadata.modified().ok())))
     }
 
-    /// Checks that the content is still that of a state.
+    /// Checks that the content has not changed since a state.
     ///
     /// # Errors
-    /// It changed.
+    /// The content changed.
     pub(super) fn check_unchanged(&self, before: FileState) -> io::Result<()> {
         match self.state() == before {
             true => Ok(()),
@@ -364,17 +364,17 @@ impl File {
         }
     }
 
-    /// The file alone, for readers that want one of the standard library; their calls are not counted.
+    /// Returns the file of the standard library, for readers that need one; their calls are not counted.
     pub fn into_std(self) -> fs::File {
         self.file
     }
 }
 
-/// Length of a file and time of its last change, as the file system has them; the clock may jump.
+/// Length of a file and time of its last change, as the file system stores them; the clock may jump.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct FileState(Option<(u64, Option<std::time::SystemTime>)>);
 
-/// Length of a buffer for a call.
+/// Returns the length of the buffer for a call.
 fn shortened(length: usize, is_short: bool) -> usize {
     if is_short { length.div_ceil(2) } else { length }
 }
@@ -465,7 +465,7 @@ impl Seek for File {
 /// Reads a whole file.
 ///
 /// # Errors
-/// As those of `std::fs`, here and in all that follows.
+/// The same as in `std::fs`, here and for all functions below.
 pub fn read(path: impl AsRef<Path>) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     File::open(path)?.read_to_end(&mut bytes)?;
@@ -480,7 +480,7 @@ pub fn split_name(given: &str) -> (Option<&str>, &str) {
     }
 }
 
-/// Reads a whole file; `None` where there is none.
+/// Reads a whole file; `None` if the file does not exist.
 pub fn read_if_there(path: impl AsRef<Path>) -> io::Result<Option<Vec<u8>>> {
     match read(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -500,7 +500,7 @@ pub fn write(path: impl AsRef<Path>, bytes: impl AsRef<[u8]>) -> io::Result<()> 
     File::create(path)?.write_all(bytes.as_ref())
 }
 
-/// A function of `std::fs` with one path.
+/// Defines a function of `std::fs` with one path.
 macro_rules! of_path {
     ($($doc:literal $name:ident $call:ident $(@ $last:ident)? $result:ty;)*) => {$(
         #[doc = $doc]
@@ -526,7 +526,7 @@ of_path! {
     "Where a link leads to." read_link Look PathBuf;
 }
 
-/// A function of `std::fs` that makes a second path of a first.
+/// Defines a function of `std::fs` that makes a second path from a first.
 macro_rules! of_paths {
     ($($doc:literal $name:ident ($last:ident) $result:ty;)*) => {$(
         #[doc = $doc]
@@ -603,7 +603,7 @@ mod tests {
         }
         assert_eq!(fs::read(at("outside/mine")).unwrap(), b"mine");
         assert_eq!(fs::read_dir(at("outside")).unwrap().count(), 2);
-        // The links themselves can go.
+        // The links themselves can be removed.
         for link in ["own/file", "own/dangling", "out"] {
             remove_file(at("cache").join(link)).unwrap();
         }

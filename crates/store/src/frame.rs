@@ -1,31 +1,31 @@
-//! Data frames: named and typed columns, as pandas, polars and R read them, made of records as JSON has them.
+//! Data frames: named and typed columns, as pandas, polars and R read them, built from JSON records.
 //!
 //! - Names of nested fields are joined: `{"repocoder": {"es": 0.5}}` is column `repocoder_es`.
-//! - `@` is written out and a minus before a digit too; other characters that cannot stand in a variable's name become `_`:
+//! - `@` is spelled out, and so is a minus before a digit; other characters that a variable's name cannot contain become `_`:
 //!   `gt_recall@1` is `gt_recall_at_1`, and `-90` is `minus_90`.
 //! - `…_interval`, a list `[low, high]`, is two columns: `…_low` and `…_high`.
 //! - Any other list is text: its JSON.
-//! - A value that a record lacks, or has as `null`, is missing: an empty cell of CSV, a null of Parquet. It is never 0.
+//! - A value that a record lacks, or has as `null`, is missing: an empty cell in CSV, a null in Parquet. It is never 0.
 
 use std::fmt::Write;
 
 use serde_json::Value;
 
-/// Type of a column's values; any column can lack some.
+/// Type of a column's values; any column can lack values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ColumnType {
-    /// Text: a string of Parquet.
+    /// Text: a string in Parquet.
     Text,
-    /// A whole number: an int64 of Parquet.
+    /// A whole number: an int64 in Parquet.
     Integer,
-    /// A number: a double of Parquet.
+    /// A number: a double in Parquet.
     Number,
-    /// True or false: a boolean of Parquet.
+    /// True or false: a boolean in Parquet.
     Flag,
 }
 
 impl ColumnType {
-    /// The type of a value; `None` for a missing one.
+    /// Returns the type of a value; `None` for a missing one.
     fn from_value(value: &Value) -> Option<Self> {
         match value {
             Value::Null => None,
@@ -36,7 +36,7 @@ impl ColumnType {
         }
     }
 
-    /// The type that holds the values of both.
+    /// Returns the type that can hold the values of both types.
     fn and(self, other: Self) -> Self {
         match (self, other) {
             _ if self == other => self,
@@ -46,12 +46,12 @@ impl ColumnType {
     }
 }
 
-/// A column with its value of each row.
+/// A column with one value for each row.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Column {
     pub(super) name: String,
     pub(super) of: ColumnType,
-    /// `Null` where a value is missing.
+    /// `Null` for a missing value.
     pub(super) values: Vec<Value>,
 }
 
@@ -72,7 +72,7 @@ pub struct Frame {
 }
 
 impl Frame {
-    /// Starts a frame with columns that it has whatever its records hold: fields, nested ones with dots (`repocoder.es`).
+    /// Starts a frame with columns that exist even if no record has a value: fields, nested ones with dots (`repocoder.es`).
     pub fn new<N: AsRef<str>>(columns: impl IntoIterator<Item = (N, ColumnType)>) -> Self {
         let column = |(field, of): (N, _)| {
             let name = in_column(field.as_ref());
@@ -87,17 +87,17 @@ impl Frame {
         Self { columns, rows: 0 }
     }
 
-    /// Appends a record as a row. A value of another type widens its column, and one without a column gets a new one.
+    /// Appends a record as a row. A value of another type widens its column, and a field without a column gets a new one.
     pub fn push(&mut self, record: Value) {
         let mut cells = Vec::new();
         flatten(String::new(), record, &mut cells);
-        // Fields such as `em` and `EM` would share a column.
+        // Fields such as `em` and `EM` would share a column otherwise.
         for place in 1..cells.len() {
             let (before, rest) = cells.split_at_mut(place);
             let name = &mut rest[0].0;
             number(name, before.iter().filter(|(other, _)| other == name).count());
         }
-        // Records have their fields in one order.
+        // Records usually have their fields in the same order.
         let mut next = 0;
         for (name, value) in cells {
             let Some(of) = ColumnType::from_value(&value) else { continue };
@@ -120,8 +120,8 @@ impl Frame {
         self.columns.iter_mut().for_each(|column| column.values.resize(self.rows, Value::Null));
     }
 
-    /// The frame as CSV (RFC 4180, with lines that end in `\n`), the names first. Numbers have as many digits as reading them
-    /// back exactly takes. A missing value is an empty cell, an empty text is `""`.
+    /// Returns the frame as CSV (RFC 4180, with lines that end in `\n`), the names first. Numbers have as many digits as needed
+    /// to read them back exactly. A missing value is an empty cell, an empty text is `""`.
     pub fn csv(&self) -> String {
         let mut text = String::new();
         for (place, column) in self.columns.iter().enumerate() {
@@ -140,14 +140,14 @@ impl Frame {
     }
 }
 
-/// Numbers a name that so many have before it: `em_2`.
+/// Adds a number to a name that occurs this many times before: `em_2`.
 fn number(name: &mut String, before: usize) {
     if before > 0 {
         *name += &format!("_{}", before + 1);
     }
 }
 
-/// The values of a record with the names of their columns.
+/// Collects the values of a record with the names of their columns.
 fn flatten(name: String, value: Value, cells: &mut Vec<(String, Value)>) {
     if let Value::Object(fields) = value {
         for (key, value) in fields {
@@ -165,7 +165,7 @@ fn flatten(name: String, value: Value, cells: &mut Vec<(String, Value)>) {
     }
 }
 
-/// A field's name as part of a column's.
+/// Returns a field's name as part of a column's name.
 fn in_column(key: &str) -> String {
     let mut name = String::with_capacity(key.len());
     let mut rest = key.chars().peekable();
@@ -191,7 +191,7 @@ fn push_cell(text: &mut String, value: &Value) {
     }
 }
 
-/// Appends a text, in quotes where it would be read otherwise without them.
+/// Appends a text, in quotes if it would be misread without them.
 fn push_text(text: &mut String, value: &str) {
     let is_plain = !value.is_empty() && !value.contains([',', '"', '\n', '\r']);
     if is_plain {
@@ -247,12 +247,12 @@ mod tests {
             "plain", "a b", "\"a,b\"", "\"say \"\"x\"\"\"", "\"two\nlines\"", "\"cr\r\"", "\"\"",
             " edge ", "ä|;'",
         ];
-        // A field that is always null has no column.
+        // A field that is always null gets no column.
         let wanted: String = wanted.map(|cell| format!("{cell},1\n")).concat();
         assert_eq!(text, format!("a,c\n{wanted}"));
     }
 
-    /// Of the numbers by bits, of 0.1 + 0.2 and the least that there are.
+    /// Compares numbers by their bits, among them 0.1 + 0.2 and the smallest ones.
     #[test]
     fn numbers_are_read_back_as_they_were() {
         let numbers = [0.1 + 0.2, f64::MIN_POSITIVE, 5e-324, 1.0 / 3.0, -0.0, 1e300, 17.0];
@@ -262,8 +262,8 @@ mod tests {
         assert_eq!(read, numbers.map(f64::to_bits));
     }
 
-    /// Rows that come later have columns that the first lack; a whole number in a column of numbers is one of them, and text
-    /// makes text of all.
+    /// Later rows add columns that earlier rows lack; a whole number in a column of numbers becomes a number, and text turns
+    /// the whole column into text.
     #[test]
     fn columns_widen_and_missing_values_are_null() {
         let mut frame = Frame::new([("never", ColumnType::Flag), ("n", ColumnType::Integer)]);

@@ -1,12 +1,13 @@
-//! Gzip as gunzip and Python read it.
+//! Reads gzip as gunzip and Python do.
 
 use std::io::{self, BufRead, Read};
 
 use flate2::bufread::GzDecoder;
 
-/// Decoder of a gzip file's members, one after another. Skips zeros between and behind them, which tapes and block devices add.
+/// Decoder of a gzip file's members, one after another. Skips zeros between and after members, which tapes and block devices
+/// add.
 pub(super) struct Gunzip<R> {
-    /// Decoder of the current member; `None` behind the last.
+    /// Decoder of the current member; `None` after the last.
     member: Option<GzDecoder<R>>,
 }
 
@@ -31,7 +32,7 @@ impl<R: BufRead> Read for Gunzip<R> {
     }
 }
 
-/// Decoder of the next member, if another one follows.
+/// Returns the decoder of the next member, if another one follows.
 fn next_member<R: BufRead>(mut input: R) -> io::Result<Option<GzDecoder<R>>> {
     loop {
         let bytes = input.fill_buf()?;
@@ -69,7 +70,7 @@ mod tests {
         gunzip.read_to_string(&mut text).map(|_| text)
     }
 
-    /// As Python's `gzip` module reads them (`_GzipReader._read_gzip_header` and `_read_eof`).
+    /// Compares with Python's `gzip` module (`_GzipReader._read_gzip_header` and `_read_eof`).
     #[test]
     fn zeros_behind_members_are_padding_and_other_bytes_are_named() {
         let (one, two) = (member("one\n"), member("two\n"));

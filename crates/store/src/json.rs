@@ -6,9 +6,8 @@ use serde::de::{Deserialize, Deserializer, Visitor};
 use serde_json::Value;
 use serde_json::de::StrRead;
 
-/// Parses a JSON text. Each half of a surrogate pair that is escaped alone (`"\ud83d"`) becomes U+FFFD: JavaScript writes
-/// such halves for strings that are cut within a character, Python for bytes that are not UTF-8, and no Unicode text can
-/// contain them.
+/// Parses a JSON text. Half a surrogate pair that is escaped alone (`"\ud83d"`) becomes U+FFFD. JavaScript writes such halves
+/// for strings that are cut within a character, Python for bytes that are not UTF-8; no Unicode text can contain them.
 ///
 /// ```
 /// use repoformer_store::json::parse;
@@ -18,17 +17,17 @@ use serde_json::de::StrRead;
 /// # Errors
 /// The text is not JSON. The error has the line and column in `text`.
 pub fn parse(text: &[u8]) -> serde_json::Result<Value> {
-    // Text that is known to be UTF-8 need not be validated string by string.
+    // Text that is known to be UTF-8 need not be validated for each string.
     match std::str::from_utf8(text) {
         Ok(text) => parse_with(text, |json| Value::deserialize(json)),
         Err(_) => serde_json::from_slice(text),
     }
 }
 
-/// Parses a JSON text as [`parse`] does, by a reader that may skip parts of it.
+/// Parses a JSON text as [`parse`] does, with a reader that may skip parts of it.
 ///
 /// # Errors
-/// As for [`parse`], and those of the reader.
+/// The same as for [`parse`], and the errors of the reader.
 pub fn parse_with<T>(
     text: &str,
     read: impl Fn(&mut serde_json::Deserializer<StrRead<'_>>) -> serde_json::Result<T>,
@@ -45,7 +44,8 @@ pub fn parse_with<T>(
     })
 }
 
-/// Number of values in a JSON text, at most: names of fields count too, and texts that are no JSON may count less.
+/// Returns an upper bound for the number of values in a JSON text: names of fields count too. Texts that are not JSON may count
+/// less.
 ///
 /// ```
 /// use repoformer_store::json::count_values;
@@ -65,7 +65,7 @@ pub fn count_values(text: &[u8]) -> u64 {
     count
 }
 
-/// Replaces each escaped lone surrogate by U+FFFD, in as many bytes; `None` if the text has none.
+/// Replaces each escaped lone surrogate with U+FFFD, in as many bytes; `None` if the text has none.
 pub(super) fn without_lone_surrogates(text: &str) -> Option<String> {
     let code = |at: usize| {
         let digits = text.get(at..at + 6)?.strip_prefix("\\u")?;
@@ -99,12 +99,12 @@ pub fn without_byte_order_mark(text: &[u8]) -> &[u8] {
     text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text)
 }
 
-/// Whether a JSON text is UTF-8 and has no half of a surrogate pair, so that [`parse`] changes none of its characters.
+/// True if a JSON text is UTF-8 and has no lone half of a surrogate pair, so that [`parse`] changes none of its characters.
 pub fn is_unicode(text: &[u8]) -> bool {
     std::str::from_utf8(text).is_ok_and(|text| without_lone_surrogates(text).is_none())
 }
 
-/// Bytes of a JSON string, whatever they are; the half of a surrogate pair is three bytes, as WTF-8 writes it.
+/// Bytes of a JSON string of any content; half a surrogate pair is three bytes, as in WTF-8.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StringBytes(pub Vec<u8>);
 
@@ -126,8 +126,8 @@ impl<'de> Deserialize<'de> for StringBytes {
     }
 }
 
-/// Decoder of a text that comes in pieces, between which a character may be divided: between its bytes in UTF-8, or between the
-/// halves of its surrogate pair. What is no character becomes U+FFFD.
+/// Decoder of a text in pieces that may split a character: between its bytes in UTF-8, or between the halves of its surrogate
+/// pair. Bytes that form no character become U+FFFD.
 ///
 /// ```
 /// use repoformer_store::json::PieceDecoder;
@@ -137,7 +137,7 @@ impl<'de> Deserialize<'de> for StringBytes {
 /// ```
 #[derive(Debug, Clone, Default)]
 pub struct PieceDecoder {
-    /// Beginning of a character that the next piece may complete.
+    /// Start of a character that the next piece may complete.
     half: Vec<u8>,
 }
 
@@ -154,7 +154,7 @@ impl PieceDecoder {
             let (valid, behind) = rest.split_at(error.valid_up_to());
             text += &String::from_utf8_lossy(valid);
             let (character, length) = match behind {
-                // A high surrogate, and a low one.
+                // A high surrogate followed by a low one.
                 [0xed, 0xa0..=0xaf, 0x80..=0xbf, 0xed, 0xb0..=0xbf, 0x80..=0xbf, ..] => {
                     let bits = |at: usize| u32::from(behind[at] & 0x3f);
                     let [high, low] = [1, 4].map(|at| (bits(at) << 6 | bits(at + 1)) & 0x3ff);
@@ -226,7 +226,7 @@ mod tests {
         ] {
             assert_eq!(of(pieces), wanted, "{pieces:?}");
         }
-        // The last code point of all, divided everywhere.
+        // The last code point of Unicode, split at every place.
         let last = "\u{10ffff}";
         for at in 0..=4 {
             let (one, other) = last.as_bytes().split_at(at);

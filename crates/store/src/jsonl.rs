@@ -24,16 +24,16 @@ use crate::zstandard;
 /// A JSON object with its fields in the order of the file.
 pub type Object = Map<String, Value>;
 
-/// Opens a file and decompresses it: gzip, zstd or plain, recognised by content; `-` is standard input.
+/// Opens a file and decompresses it: gzip, zstd or plain, recognised by its content; `-` is standard input.
 ///
 /// # Errors
-/// The file cannot be opened, its compressed data cannot be read, it has another form that is known not to be text, or it is
-/// not what the manifest beside it is of.
+/// The file cannot be opened, its compressed data cannot be read, it has a form that is known not to be text, or it does not
+/// match the manifest next to it.
 pub fn open(path: &Path) -> Result<Box<dyn BufRead + Send>> {
     opened(path).map(|(input, _)| input)
 }
 
-/// What [`open()`] returns, and the count of the bytes that were read of the file as it is.
+/// Opens a file as [`open()`] does; also returns the counter of the bytes read from the file before decompression.
 fn opened(path: &Path) -> Result<(Box<dyn BufRead + Send>, Arc<AtomicU64>)> {
     let raw: Box<dyn Read + Send> = if path == Path::new("-") {
         let work = Work::begin("reading standard input", "bytes");
@@ -67,18 +67,18 @@ fn opened(path: &Path) -> Result<(Box<dyn BufRead + Send>, Arc<AtomicU64>)> {
     }
 }
 
-/// Bytes that a line of any file may have.
+/// Number of bytes that a line of any file may have.
 pub const LONGEST_LINE: u64 = 64 << 20;
-/// Times the bytes of a compressed file up to its end that a longer line may have: one that holds a repository.
+/// How many times the size of a compressed file, up to the line's end, a longer line may have: one that holds a repository.
 const LINE_TIMES: u64 = 20;
-/// Bytes of a line that may hold a repository, if how far the file is compressed is not known.
+/// Number of bytes that a line with a repository may have, if the compressed size is not known.
 pub const LONGEST_REPOSITORY: u64 = 9 * LONGEST_LINE;
-/// Stands for a line, or the rest of one, that is too long: no JSON has such a character.
+/// Stands for a line, or the rest of a line, that is too long: no JSON has such a character.
 const TOO_LONG: &[u8] = b"\0too long\n";
 
-/// Appends the next line with its end to `bytes`, and returns how much it appended: nothing at the end of the input. A line of more
-/// than `longest()` bytes is skipped without being held, and a mark is appended in its place, of which [`parse`] says that the line
-/// was too long; `longest` is asked again while the line is read.
+/// Appends the next line with its end to `bytes`, and returns how much it appended: nothing at the end of the input. A line of
+/// more than `longest()` bytes is skipped without being held in memory; the mark appended instead makes [`parse`] report that
+/// the line was too long. `longest` is called again while the line is read.
 ///
 /// # Errors
 /// The input cannot be read.
@@ -115,7 +115,7 @@ pub fn read_line(
     Ok(bytes.len() - start)
 }
 
-/// A file that is read once and whole, and must not change meanwhile. What it was is [remembered](readings).
+/// A file that is read once and whole, and must not change meanwhile. Its digest is [remembered](readings).
 struct Whole {
     path: PathBuf,
     file: File,
@@ -142,11 +142,11 @@ impl Read for Whole {
     }
 }
 
-/// Compressions that are not read: how their files begin, and the program that decompresses.
+/// Compressions that are not supported: how their files begin, and the program that decompresses them.
 const COMPRESSIONS: [(&[u8], &str); 3] =
     [(b"\xfd7zXZ\0", "xz"), (b"BZh", "bzip2"), (b"\x04\x22\x4d\x18", "lz4")];
 
-/// The error for a file that begins as other forms do.
+/// Returns the error for a file that begins like another form.
 fn other_form(path: &Path, start: &[u8]) -> Option<Error> {
     let form = |reason: String, hint: Message| Error::Form { path: path.to_owned(), reason, hint };
     if let Some((_, name)) = COMPRESSIONS.iter().find(|(begin, _)| start.starts_with(begin)) {
@@ -169,7 +169,7 @@ fn other_form(path: &Path, start: &[u8]) -> Option<Error> {
 /// Beginning of a Parquet file.
 pub const PARQUET: &[u8] = b"PAR1";
 
-/// Position of a record in its file.
+/// Position of a record in a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct At {
     /// 1-based line, for messages.
@@ -178,8 +178,8 @@ pub struct At {
     pub row: usize,
 }
 
-/// Calls `record` with each object and its place. Blank lines are skipped; a line that is not a JSON object, or that `record`
-/// rejects, goes into the returned list, which [keeps](keep) the first of them, and reading continues.
+/// Calls `record` with each object and its position. Blank lines are skipped. A line that is not a JSON object, or that
+/// `record` rejects, is added to the returned list, which [keeps](keep) the first problems, and reading continues.
 ///
 /// # Errors
 /// The file cannot be opened or read.
@@ -197,11 +197,11 @@ pub fn for_each(
     Ok(problems)
 }
 
-/// Reader of a file's records one after another, not yet parsed.
+/// Reader of a file's records, one after another, not yet parsed.
 pub struct Reader<'a> {
     path: &'a Path,
     input: Box<dyn BufRead>,
-    /// Bytes that were read of the file as it is, if that is known.
+    /// Counter of the bytes read from the file before decompression, if they are counted.
     of_file: Option<Arc<AtomicU64>>,
     bytes: Vec<u8>,
     next: At,
@@ -222,7 +222,7 @@ impl<'a> Reader<'a> {
         Self { path, input, of_file: None, bytes: Vec::new(), next: At { line: 0, row: 0 } }
     }
 
-    /// Returns the next line that is not blank, with its line end, to be [parsed](parse); `None` at the end. One that is
+    /// Returns the next line that is not blank, with its line end, to be [parsed](parse); `None` at the end. A line that is
     /// [too long](read_line) cannot be parsed.
     ///
     /// # Errors
@@ -252,7 +252,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Whether bytes end with the mark of a line that was [too long](read_line).
+/// True if bytes end with the mark of a line that was [too long](read_line).
 pub fn is_too_long(bytes: &[u8]) -> bool {
     bytes.ends_with(TOO_LONG)
 }
@@ -267,12 +267,12 @@ pub fn read(path: &Path) -> Result<Vec<u8>> {
     Ok(text)
 }
 
-/// Whether bytes begin a tar archive.
+/// True if bytes begin a tar archive.
 pub fn is_tar(start: &[u8]) -> bool {
     start.get(257..262) == Some(b"ustar")
 }
 
-/// Iterates over the records of a text and their places, to be [parsed](parse); blank lines are skipped.
+/// Iterates over the records of a text and their positions, to be [parsed](parse); blank lines are skipped.
 pub fn records(text: &[u8]) -> impl Iterator<Item = (At, &[u8])> {
     let lines = text.split_inclusive(|byte| *byte == b'\n').zip(1..);
     let records = lines.filter(|(line, _)| !line.iter().all(u8::is_ascii_whitespace));
@@ -285,7 +285,7 @@ pub fn records(text: &[u8]) -> impl Iterator<Item = (At, &[u8])> {
 /// # Errors
 /// The text is not JSON.
 pub fn value(path: &Path, line: usize, bytes: &[u8]) -> serde_json::Result<Value> {
-    // Text that is known to be UTF-8 need not be validated string by string.
+    // Text that is known to be UTF-8 need not be validated for each string.
     let Ok(text) = std::str::from_utf8(bytes) else {
         return serde_json::from_slice(bytes);
     };
@@ -313,7 +313,7 @@ pub fn id(value: &Value) -> Option<String> {
     }
 }
 
-/// Whether a value has the type of an [`id`].
+/// True if a value has the type of an [`id`].
 pub(crate) fn is_id(value: &Value) -> bool {
     match value {
         Value::String(_) => true,
@@ -322,7 +322,7 @@ pub(crate) fn is_id(value: &Value) -> bool {
     }
 }
 
-/// Greatest whole number of a record: nothing that is counted there comes near it, and sums of such numbers fit 64 bits.
+/// Largest whole number of a record: no count comes near it, and sums of such numbers fit 64 bits.
 const MOST: u64 = u32::MAX as u64;
 
 /// Returns a whole number from 0 that counts something: lines, places in lists, tokens.
@@ -353,13 +353,13 @@ pub(crate) fn range(least: f64, most: f64) -> String {
 /// Parses the JSON object on a line of a file.
 ///
 /// # Errors
-/// It is not a JSON object.
+/// The line is not a JSON object.
 pub fn parse(path: &Path, line: usize, bytes: &[u8]) -> Result<Object> {
     if is_too_long(bytes) {
         let reason = format!("too long for a record: more than {} MiB", LONGEST_LINE >> 20);
         return Err(Error::record(path, line, reason));
     }
-    // Some editors begin a file with a byte-order mark.
+    // Some editors put a byte-order mark at the start of a file.
     let bytes = if line == 1 { json::without_byte_order_mark(bytes) } else { bytes };
     let bytes = bytes.trim_ascii_end();
     match value(path, line, bytes) {
@@ -373,7 +373,7 @@ pub fn parse(path: &Path, line: usize, bytes: &[u8]) -> Result<Object> {
             let reason = message!["this is a tar archive; ", UserChoice::ConvertToFolders];
             Err(Error::record(path, line, reason))
         }
-        // serde_json counts lines within the text it is given; only its column is meaningful here.
+        // serde_json counts lines within the given text, so only the column is meaningful here.
         Err(e) => {
             let text = e.to_string();
             let what = text.split(" at line ").next().unwrap_or(&text);
@@ -430,7 +430,7 @@ impl<'a> Fields<'a> {
     /// Returns the field `task_id`: a string, or a number as its digits.
     ///
     /// # Errors
-    /// It is missing or of another type.
+    /// The field is missing or of another type.
     pub fn task_id(&self) -> Result<String> {
         self.id("task_id")
     }
@@ -438,12 +438,12 @@ impl<'a> Fields<'a> {
     /// Returns a required id: a string, or a whole number as its digits.
     ///
     /// # Errors
-    /// It is missing or of another type.
+    /// The field is missing or of another type.
     pub fn id(&self, name: &str) -> Result<String> {
         self.required(name, "a string", id)
     }
 
-    /// Whether a field is there, and not `null`.
+    /// True if a field is present and not `null`.
     pub fn has(&self, name: &str) -> bool {
         self.object.get(name).is_some_and(|value| !value.is_null())
     }
@@ -475,7 +475,7 @@ impl<'a> Fields<'a> {
     /// Returns a required string.
     ///
     /// # Errors
-    /// It is missing or of another type.
+    /// The field is missing or of another type.
     pub fn string(&self, name: &str) -> Result<&'a str> {
         self.required(name, "a string", Value::as_str)
     }
@@ -483,7 +483,7 @@ impl<'a> Fields<'a> {
     /// Returns a whole number ≥ 0 under the first of `names` that is present and not `null`.
     ///
     /// # Errors
-    /// None is present, or it is of another type or negative.
+    /// None is present, or the field is of another type or negative.
     pub fn count(&self, names: &[&str]) -> Result<usize> {
         let there = names.iter().filter_map(|name| Some((name, self.object.get(*name)?)));
         let first = there.clone().find(|(_, value)| !value.is_null()).or(there.clone().next());
@@ -510,7 +510,7 @@ impl<'a> Fields<'a> {
     /// Returns a string that may be missing or `null`.
     ///
     /// # Errors
-    /// It is of another type.
+    /// The field is of another type.
     pub fn optional_string(&self, name: &str) -> Result<Option<&'a str>> {
         self.optional(name, "a string", Value::as_str)
     }
@@ -518,7 +518,7 @@ impl<'a> Fields<'a> {
     /// Returns a boolean that may be missing or `null`.
     ///
     /// # Errors
-    /// It is of another type.
+    /// The field is of another type.
     pub fn optional_flag(&self, name: &str) -> Result<Option<bool>> {
         self.optional(name, "a boolean", Value::as_bool)
     }
@@ -526,7 +526,7 @@ impl<'a> Fields<'a> {
     /// Returns a whole number ≥ 0 that may be missing or `null`.
     ///
     /// # Errors
-    /// It is of another type or negative.
+    /// The field is of another type or negative.
     pub fn optional_count(&self, name: &str) -> Result<Option<usize>> {
         match self.object.get(name) {
             None | Some(Value::Null) => Ok(None),
@@ -537,7 +537,7 @@ impl<'a> Fields<'a> {
     /// Returns a number that may be missing or `null`.
     ///
     /// # Errors
-    /// It is of another type.
+    /// The field is of another type.
     pub fn optional_number(&self, name: &str) -> Result<Option<f64>> {
         self.optional(name, "a number", Value::as_f64)
     }
@@ -545,7 +545,7 @@ impl<'a> Fields<'a> {
     /// Returns a number from 0 to `most` that may be missing or `null`.
     ///
     /// # Errors
-    /// It is of another type, or out of this range.
+    /// The field is of another type, or out of this range.
     pub fn optional_within(&self, name: &str, most: f64) -> Result<Option<f64>> {
         let number = self.optional_number(name)?;
         match number.filter(|number| !(0.0..=most).contains(number)) {
@@ -561,7 +561,7 @@ impl<'a> Fields<'a> {
     /// Returns a required object.
     ///
     /// # Errors
-    /// It is missing or of another type.
+    /// The field is missing or of another type.
     pub fn object(&self, name: &str) -> Result<&'a Object> {
         self.required(name, "an object", Value::as_object)
     }
@@ -569,7 +569,7 @@ impl<'a> Fields<'a> {
     /// Returns a required list.
     ///
     /// # Errors
-    /// It is missing or of another type.
+    /// The field is missing or of another type.
     pub fn list(&self, name: &str) -> Result<&'a [Value]> {
         self.required(name, "a list", |value| value.as_array().map(Vec::as_slice))
     }
@@ -577,7 +577,7 @@ impl<'a> Fields<'a> {
     /// Returns a required list of strings.
     ///
     /// # Errors
-    /// It is missing, not a list, or contains something else.
+    /// The field is missing, is not a list, or contains something else.
     pub fn strings(&self, name: &str) -> Result<Vec<&'a str>> {
         let element = |value: &'a Value| {
             value.as_str().ok_or_else(|| self.wrong(name, "a list of strings", value))
@@ -623,7 +623,7 @@ mod tests {
         assert_eq!((problems.len(), count_of(&problems)), (KEPT + 1, KEPT + 5));
         let last = problems[KEPT].to_string();
         assert!(last.ends_with("x.jsonl: 5 more problems, which are counted alone"), "{last}");
-        // A list that has those of several files, and a rest that is added to another one.
+        // A list with problems of several files, and a number of further problems that is added to another list.
         keep(&mut problems, Path::new("y"), Error::record(Path::new("y"), 1, "wrong"));
         assert_eq!((problems.len(), count_of(&problems)), (KEPT + 2, KEPT + 6));
         let rest = problems.remove(KEPT);
@@ -637,7 +637,7 @@ mod tests {
         let mut lines = Vec::new();
         while read_line(&mut text, || 12, &mut lines).unwrap() > 0 {}
         assert_eq!(lines, b"{}\n\0too long\n{\"b\": 1}\n");
-        // Also one without an end, and the rest of one.
+        // Also for a line without an end, and for the rest of a line.
         let mut line = b"{\"a".to_vec();
         assert_eq!(read_line(&mut &[b'x'; 13][..], || 12, &mut line).unwrap(), TOO_LONG.len());
         assert_eq!(line, [b"{\"a", TOO_LONG].concat());
@@ -645,14 +645,14 @@ mod tests {
         assert_eq!(error, "x:7: too long for a record: more than 64 MiB");
     }
 
-    /// A line of 80 MB in a file of half a megabyte.
+    /// Reads a line of 80 MB in a file of half a megabyte.
     #[cfg(feature = "zstd")]
     #[test]
     fn a_long_line_of_a_compressed_file_is_named_and_the_others_are_read() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("x.jsonl.zst");
         let mut zstd = zstd::stream::write::Encoder::new(File::create(&path).unwrap(), 1).unwrap();
-        // Digits without an order, so that the file has some size.
+        // Digits in no order, so that the compressed file is not tiny.
         let mut digits = String::new();
         for number in 0u64..16_000 {
             digits += blake3::hash(&number.to_le_bytes()).to_hex().as_str();
@@ -680,7 +680,7 @@ mod tests {
         let mut encoder = flate2::write::GzEncoder::new(File::create(&path).unwrap(), level);
         encoder.write_all(b"{\"a\": 7}\n").unwrap();
         encoder.finish().unwrap();
-        // Two frames, as a file that was appended to has them.
+        // Two frames, as in a file that was appended to.
         let frame = |text: &str| zstd::stream::encode_all(text.as_bytes(), 1).unwrap();
         let zstd = [frame("{\"a\": 3}\n"), frame("{\"a\": 4}\n")].concat();
         let other = dir.path().join("other");

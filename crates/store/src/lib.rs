@@ -1,12 +1,12 @@
 //! Files of experiments, written whole or not at all, and errors that name the file and the line.
 //!
-//! - [`artifact`]: typed artifacts with a readable header, checksums, and digests of what they were made from.
+//! - [`artifact`]: typed artifacts with a readable header, checksums, and digests of their inputs.
 //! - [`jsonl`], [`schema`]: records as JSON lines, in and out, and the types of their fields.
 //! - [`frame`]: tables of records, as CSV or (feature `parquet`) Parquet. [`append_log`]: logs that survive a kill.
-//! - [`manifest`], [`seal`]: what a file was made from, beside it.
+//! - [`manifest`], [`seal`]: the inputs of a file, recorded next to the file.
 //! - [`files`]: the one place where files are opened, so that tests can let any call fail.
-//! - [`progress`]: long work, for whoever draws bars. [`program`]: starting other programs.
-//! - [`error`]: the errors of all crates. [`remark`]: what work says beside its result.
+//! - [`progress`]: long work, for callers that draw bars. [`program`]: starting other programs.
+//! - [`error`]: the errors of all crates. [`remark`]: messages that work sends besides its result.
 //!
 //! ```
 //! use std::path::Path;

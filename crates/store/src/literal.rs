@@ -1,9 +1,10 @@
-//! Numbers that a JSON value cannot hold: integers and decimals beyond 64 bits, and the `NaN`, `Infinity` and `-Infinity` of Python's
-//! json.
+//! Numbers that a JSON value cannot hold: integers and decimals beyond 64 bits, and `NaN`, `Infinity` and `-Infinity` from
+//! Python's json.
 //!
-//! Such a number is read as a marked object with its text, which has none of the types that readers look for. [`Verbatim`] writes
-//! the number as it was, and null for what JSON lacks. The integer `-0` is read as 0, as Python does, and not as the decimal -0.0.
-//! `serde_json` has a feature for long integers, `arbitrary_precision`; with it the enums in tokenizers' files could not be read.
+//! Such a number is read as a marked object with its text, which has none of the types that readers look for. [`Verbatim`]
+//! writes the number as it was, and null if JSON lacks it. The integer `-0` is read as 0, as in Python, not as the decimal
+//! -0.0. `serde_json` has a feature for long integers, `arbitrary_precision`; with that feature, the enums in tokenizers' files
+//! could not be read.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -13,7 +14,7 @@ use serde::ser::{Serialize, SerializeMap, SerializeSeq, Serializer};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-/// Key of a marked object: a character that stands for nothing in any text.
+/// Key of a marked object: a character that means nothing in any text.
 const MARK: &str = "\u{10fffe}";
 
 /// Digits of the shortest integer that may exceed 64 bits.
@@ -25,24 +26,24 @@ pub fn literal(value: &Value) -> Option<&str> {
     object.get(MARK)?.as_str().filter(|text| is_literal(text))
 }
 
-/// Whether a number is an integer, rather than a decimal, infinite or none at all.
+/// True if a number is an integer, rather than a decimal, infinite or no number.
 pub fn is_integer(literal: &str) -> bool {
     let digits = literal.strip_prefix('-').unwrap_or(literal);
     digits.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// Whether JSON has a number.
+/// True if JSON can express a number.
 fn is_json(literal: &str) -> bool {
     literal.ends_with(|last: char| last.is_ascii_digit())
 }
 
-/// Whether a text may contain integers that are read as other numbers, in strings too. Numbers that are no JSON values are errors
-/// instead.
+/// True if a text may contain integers that are read as other numbers, even within strings. Numbers that are no JSON values are
+/// errors instead.
 pub fn may_change(text: &str) -> bool {
     may_hold_long_integer(text) || may_hold_negative_zero(text)
 }
 
-/// Whether a text may contain the integer `-0`.
+/// True if a text may contain the integer `-0`.
 fn may_hold_negative_zero(text: &str) -> bool {
     memchr::memmem::find_iter(text.as_bytes(), "-0").any(|at| {
         let next = text.as_bytes().get(at + 2);
@@ -50,8 +51,8 @@ fn may_hold_negative_zero(text: &str) -> bool {
     })
 }
 
-/// Whether a text may contain an integer beyond 64 bits: as many digits in a row. Of such a run one digit is at a multiple of its least
-/// length, so most bytes are not looked at.
+/// True if a text may contain an integer beyond 64 bits: at least [`LONG`] digits in a row. One digit of such a run is at a
+/// multiple of [`LONG`], so most bytes are not looked at.
 fn may_hold_long_integer(text: &str) -> bool {
     let bytes = text.as_bytes();
     let is_digit = |at: usize| bytes.get(at).is_some_and(u8::is_ascii_digit);
@@ -90,7 +91,7 @@ pub(super) fn marked(text: &str) -> Option<String> {
     (from > 0).then(|| plain + &text[from..])
 }
 
-/// Position behind a string whose content begins at `at`.
+/// Returns the position after a string whose content begins at `at`.
 fn end_of_string(bytes: &[u8], mut at: usize) -> usize {
     while let Some(found) = memchr::memchr2(b'"', b'\\', bytes.get(at..).unwrap_or_default()) {
         at += found + 1;
@@ -102,7 +103,7 @@ fn end_of_string(bytes: &[u8], mut at: usize) -> usize {
     bytes.len()
 }
 
-/// True for a number that a JSON value cannot hold.
+/// True if a JSON value cannot hold a number.
 fn is_literal(text: &str) -> bool {
     if matches!(text, "NaN" | "Infinity" | "-Infinity") {
         return true;
@@ -115,10 +116,10 @@ fn is_literal(text: &str) -> bool {
     is_beyond && serde_json::from_str::<&RawValue>(text).is_ok()
 }
 
-/// Files and lines with a NaN or an Infinity, each line once however often it is read.
+/// Files and lines with a NaN or an Infinity; each line counts once, no matter how often it is read.
 static NOT_JSON: Mutex<BTreeMap<PathBuf, BTreeSet<usize>>> = Mutex::new(BTreeMap::new());
 
-/// Remembers that a line holds a NaN or an Infinity, if the marked text does.
+/// Remembers a line that contains a NaN or an Infinity, according to its marked text.
 pub(super) fn remember(path: &Path, line: usize, marked: &str) {
     let mark = format!("{{\"{MARK}\":\"");
     let mut numbers = marked.split(&mark).skip(1).filter_map(|rest| rest.split('"').next());
@@ -133,7 +134,7 @@ pub fn take_not_json() -> BTreeMap<PathBuf, BTreeSet<usize>> {
     std::mem::take(&mut NOT_JSON.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
-/// A value whose marked numbers are written as they were read, and as null if JSON lacks them.
+/// A value whose marked numbers are written as they were read, or as null if JSON cannot express them.
 #[derive(Debug, Clone, Copy)]
 pub struct Verbatim<'a>(pub &'a Value);
 
@@ -167,9 +168,9 @@ impl Serialize for Verbatim<'_> {
     }
 }
 
-/// Returns a record as a line with its end.
+/// Returns a record as a line with a line end.
 pub fn line(record: &Value) -> Vec<u8> {
-    // Writing to memory fails for no value of ours: all keys are texts.
+    // Writing our values to memory cannot fail: all keys are texts.
     let mut line = serde_json::to_vec(&Verbatim(record)).unwrap_or_default();
     line.push(b'\n');
     line
@@ -180,7 +181,7 @@ mod tests {
     use super::super::jsonl::{kind, parse};
     use super::*;
 
-    /// 2^64 and beyond, as Python reads and writes them; 2^64 − 1 and −2^63 are integers of 64 bits.
+    /// 2^64 and more, as Python reads and writes them; 2^64 − 1 and −2^63 are integers of 64 bits.
     #[test]
     fn long_integers_keep_their_digits() {
         let text = r#"{"a":[18446744073709551616,-9223372036854775809],"b":{"c":123456789012345678901234567890},"d":18446744073709551615,"e":-9223372036854775808,"f":"18446744073709551616","g":0.125}"#;
@@ -203,7 +204,7 @@ mod tests {
         }
     }
 
-    /// As Python reads them: -0 is 0, 1e400 is infinite. What is in a string stays.
+    /// As in Python, -0 is 0 and 1e400 is infinite. Strings do not change.
     #[test]
     fn negative_zeros_and_huge_decimals_are_read_as_python_reads_them() {
         let text = r#"{"a":[-0,-0.0,1e400,-1E+999],"b":-0,"c":"-0, 1e400","d":-0e1,"e":[ -0 ]}"#;
@@ -222,7 +223,7 @@ mod tests {
         }
     }
 
-    /// Runs of digits at every place, short by one and just long enough.
+    /// Runs of digits at every position, one digit too short and just long enough.
     #[test]
     fn a_long_run_of_digits_is_found_wherever_it_is() {
         for before in 0..60 {

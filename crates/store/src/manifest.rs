@@ -1,4 +1,4 @@
-//! Manifest: the record of settings and inputs that is written in, or beside, every output file.
+//! Manifest: the record of settings and inputs that is written in every output file, or next to it.
 
 use std::path::{Path, PathBuf};
 
@@ -9,8 +9,7 @@ use crate::error::{Error, Result};
 use crate::readings::{self, FileDigest};
 use crate::{files, seal};
 
-/// Tool, settings, inputs and counts of a result. It contains neither time nor machine, so equal results have equal
-/// manifests.
+/// Tool, settings, inputs and counts of a result. It names neither time nor machine, so equal results have equal manifests.
 ///
 /// ```
 /// use repoformer_store::manifest::Manifest;
@@ -45,8 +44,8 @@ impl Manifest {
         self.counts.insert(name.to_owned(), count.into());
     }
 
-    /// Adds an input file with the size and digest of what was read; `-` and pipes can be read only once, so they are recorded
-    /// by name.
+    /// Adds an input file with the size and digest of the content that was read. `-` and pipes can be read only once, so only
+    /// their names are recorded.
     ///
     /// # Errors
     /// The file cannot be read, or changed between two readings.
@@ -54,7 +53,7 @@ impl Manifest {
         let is_file = path.metadata().is_ok_and(|metadata| metadata.is_file());
         let mut input = json!({"name": name, "path": path.display().to_string()});
         if is_file {
-            // Not of what lies there by now.
+            // The file may have changed since it was read.
             let FileDigest { bytes, digest } = match readings::known(path)? {
                 Some(read) => read,
                 None => digest_of(path)?,
@@ -66,7 +65,7 @@ impl Manifest {
         Ok(())
     }
 
-    /// Adds an input of which only the digest is known.
+    /// Adds an input by its digest alone.
     pub fn digest(&mut self, name: &str, digest: &str) {
         self.inputs.push(json!({"name": name, "blake3": digest}));
     }
@@ -84,25 +83,25 @@ impl Manifest {
     }
 }
 
-/// Path of the manifest that lies beside a file: `FILE.manifest.json`.
+/// Returns the path of the manifest next to a file: `FILE.manifest.json`.
 pub fn beside(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(".manifest.json");
     name.into()
 }
 
-/// Name of the record of the file that a manifest lies beside.
+/// Field of a manifest that describes the file next to the manifest.
 const OUTPUT: &str = "output";
 
-/// Name of the field that says which part of a whole the file is.
+/// Field that says which shard the file is.
 pub const SHARD: &str = "shard";
 
-/// Whether a file is a shard's, as the manifest beside it says: it may hold nothing.
+/// True if the manifest next to a file says that the file is a shard's; such a file may be empty.
 pub fn is_part(path: &Path) -> bool {
     read_beside(path).is_ok_and(|manifest| manifest.contains_key(SHARD))
 }
 
-/// Adds size and digest of the file that a manifest is to lie beside.
+/// Adds the size and digest of the file next to which a manifest will be written.
 ///
 /// # Errors
 /// The file cannot be read.
@@ -112,7 +111,7 @@ pub fn with_output(mut manifest: Value, path: &Path) -> Result<Value> {
     Ok(manifest)
 }
 
-/// Writes a manifest beside a file, with the checksum of the file. Standard output (`-`) and pipes have no manifest.
+/// Writes a manifest next to a file, with the checksum of the file. Standard output (`-`) and pipes have no manifest.
 ///
 /// # Errors
 /// The file cannot be read, or the manifest cannot be written.
@@ -131,7 +130,7 @@ pub fn write_document(path: &Path, document: &Value) -> Result<()> {
     write_file(path, &seal::seal(format!("{document:#}\n").into_bytes()))
 }
 
-/// Length and digest of a file.
+/// Returns the length and digest of a file.
 pub fn digest_of(path: &Path) -> Result<FileDigest> {
     let mut hasher = blake3::Hasher::new();
     let hashed = files::File::open(path).and_then(|file| hasher.update_reader(file).map(|_| ()));
@@ -139,18 +138,18 @@ pub fn digest_of(path: &Path) -> Result<FileDigest> {
     Ok(FileDigest { bytes: hasher.count(), digest: hasher.finalize().to_hex().to_string() })
 }
 
-/// Reads the manifest beside a file, as [`read`] does.
+/// Reads the manifest next to a file, as [`read`] does.
 ///
 /// # Errors
-/// It is damaged or cannot be read.
+/// The manifest is damaged or cannot be read.
 pub fn read_beside(path: &Path) -> Result<Map<String, Value>> {
     read(&beside(path))
 }
 
-/// Reads a manifest; it is empty where there is none of this program.
+/// Reads a manifest; it is empty if this program wrote none there.
 ///
 /// # Errors
-/// It is damaged or cannot be read.
+/// The manifest is damaged or cannot be read.
 pub fn read(manifest: &Path) -> Result<Map<String, Value>> {
     let text = files::read_if_there(manifest)
         .map_err(|e| Error::reading(manifest, "read this manifest", e))?;
@@ -171,7 +170,7 @@ pub fn read(manifest: &Path) -> Result<Map<String, Value>> {
     }
 }
 
-/// Checks that a file is the one that the manifest beside it is of, where there is one that says so.
+/// Checks that a file is the one that the manifest next to it describes, if there is such a manifest.
 ///
 /// # Errors
 /// The file or its manifest was changed, or another version wrote it in another format.
@@ -198,10 +197,10 @@ pub fn check_beside(path: &Path) -> Result<()> {
     Err(Error::artifact(path, reason, hint))
 }
 
-/// Removes the manifest beside a file that is written anew.
+/// Removes the manifest next to a file that is being rewritten.
 ///
 /// # Errors
-/// It cannot be removed.
+/// The manifest cannot be removed.
 pub fn forget_beside(path: &Path) -> Result<()> {
     let is_of = |manifest: &Map<String, Value>| manifest.contains_key(OUTPUT);
     let beside_it = beside(path);

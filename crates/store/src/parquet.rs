@@ -1,5 +1,5 @@
-//! Parquet files: data frames, and columns of other tables, compressed with Snappy, which every reader supports; and their
-//! rows as JSON.
+//! Parquet files: writes data frames and the columns of other tables, compressed with Snappy, which every reader supports, and
+//! reads rows as JSON.
 
 mod lists;
 mod rows;
@@ -20,7 +20,7 @@ pub use rows::ParquetRows;
 
 use super::frame::{Column, ColumnType, Frame};
 
-/// Starts a file of this schema.
+/// Starts a file with this schema.
 pub fn writer<W: Write + Send>(
     sink: W,
     schema: TypePtr,
@@ -29,8 +29,8 @@ pub fn writer<W: Write + Send>(
     SerializedFileWriter::new(sink, schema, Arc::new(properties))
 }
 
-/// Writes the next column of a row group: the values that are there, for an optional one the level of each row, and for lists
-/// where each of them begins.
+/// Writes the next column of a row group: the values that are present; for an optional column, the level of each row; for
+/// lists, the repetition levels that show where each list begins.
 pub fn column<D: DataType>(
     writer: &mut SerializedRowGroupWriter<'_, impl Write + Send>,
     values: &[D::T],
@@ -45,7 +45,7 @@ pub fn column<D: DataType>(
 }
 
 impl Frame {
-    /// The frame as a Parquet file, compressed with Snappy; every column is optional.
+    /// Returns the frame as a Parquet file, compressed with Snappy; every column is optional.
     ///
     /// # Errors
     /// The columns cannot be written.
@@ -107,7 +107,7 @@ impl Column {
     }
 }
 
-/// A value as text: a list as JSON.
+/// Returns a value as text, a list as JSON.
 fn text(value: &Value) -> Vec<u8> {
     match value {
         Value::String(text) => text.clone().into_bytes(),

@@ -1,7 +1,7 @@
 //! Progress of long work.
 //!
-//! Work is registered while it lasts and counts its steps, which costs an addition each. Whoever wants to show it asks for
-//! what is [`running`]; the library shows nothing.
+//! Work is registered while it lasts and counts its steps; each count costs an addition. A caller that wants to show progress
+//! asks for the [`running`] work; the library shows nothing.
 
 use std::io::{self, Read};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -14,7 +14,7 @@ fn registered() -> MutexGuard<'static, Vec<Arc<Progress>>> {
     RUNNING.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The work that has begun in this process and not ended, in the order of its beginnings.
+/// Returns the work of this process that has begun and not ended, in the order in which it began.
 pub fn running() -> Vec<Arc<Progress>> {
     registered().clone()
 }
@@ -26,7 +26,7 @@ pub struct Progress {
     pub label: String,
     /// Unit of its steps, in the plural: `queries`; `bytes` of a file.
     pub unit: &'static str,
-    /// Time of its beginning.
+    /// Time when the work began.
     pub begun: Instant,
     total: AtomicU64,
     done: AtomicU64,
@@ -34,30 +34,30 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Number of steps in all, as far as they are known.
+    /// Returns the total number of steps, if it is known.
     pub fn total(&self) -> Option<u64> {
         let total = self.total.load(Relaxed);
         (total > 0).then(|| total.max(self.done()))
     }
 
-    /// Number of steps done, those of an earlier run included.
+    /// Returns the number of steps done, including those of an earlier run.
     pub fn done(&self) -> u64 {
         self.done.load(Relaxed) + self.kept.load(Relaxed)
     }
 
-    /// Steps per second since the beginning; what an earlier run did tells nothing about it.
+    /// Returns the steps per second since the beginning, without those of an earlier run.
     pub fn rate(&self) -> f64 {
         self.done.load(Relaxed) as f64 / self.begun.elapsed().as_secs_f64().max(1e-9)
     }
 
-    /// Seconds until the end at this rate.
+    /// Returns the seconds until the end at this rate.
     pub fn seconds_left(&self) -> Option<f64> {
         let (total, rate) = (self.total()?, self.rate());
         (rate > 0.0).then(|| total.saturating_sub(self.done()) as f64 / rate)
     }
 }
 
-/// Work in progress; it ends where this is dropped.
+/// Work in progress; it ends when this value is dropped.
 ///
 /// ```
 /// use repoformer_store::progress::{Work, running};
@@ -93,7 +93,7 @@ impl Work {
         Self(progress)
     }
 
-    /// Adds steps that are to be done, too.
+    /// Adds steps that also have to be done.
     pub fn more(&self, steps: usize) {
         self.0.total.fetch_add(steps as u64, Relaxed);
     }
@@ -115,7 +115,7 @@ impl Drop for Work {
     }
 }
 
-/// A reader whose bytes are steps of work.
+/// Reader that counts its bytes as steps of work.
 pub(super) struct Counted<R> {
     input: R,
     work: Work,
@@ -129,7 +129,7 @@ impl<R> Counted<R> {
 
 impl<R: Read> Read for Counted<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        // Buffers that are filled, not read from, do not try again by themselves.
+        // Readers of this type may not retry after an interruption, so it is retried here.
         let read = loop {
             match self.input.read(buffer) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -147,7 +147,7 @@ mod tests {
 
     use super::*;
 
-    /// 29 kept answers in no time would be thousands a second.
+    /// If the 29 kept answers counted, the rate would be thousands a second.
     #[test]
     fn kept_answers_do_not_count_for_the_rate() {
         let work = Work::new("complete", "prompts", 60);

@@ -1,4 +1,4 @@
-//! Digests of the files that this program read, so that what it says of its inputs is true of the bytes that it worked on.
+//! Digests of the files that this program read, so that a manifest describes the bytes that were in fact used.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -15,14 +15,14 @@ pub struct FileDigest {
     pub digest: String,
 }
 
-/// Contents by path: more than one where the file changed in between.
+/// Contents by path; more than one if the file changed between readings.
 static READ: Mutex<BTreeMap<PathBuf, Vec<FileDigest>>> = Mutex::new(BTreeMap::new());
 
 fn all() -> MutexGuard<'static, BTreeMap<PathBuf, Vec<FileDigest>>> {
     READ.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Notes what was read.
+/// Remembers the content that was read from a file.
 pub(crate) fn remember(path: &Path, hasher: &blake3::Hasher) {
     let digest = hasher.finalize().to_hex().to_string();
     let content = FileDigest { bytes: hasher.count(), digest };
@@ -33,15 +33,15 @@ pub(crate) fn remember(path: &Path, hasher: &blake3::Hasher) {
     }
 }
 
-/// Forgets a file that this program writes anew.
+/// Forgets a file that this program rewrites.
 pub(crate) fn forget(path: &Path) {
     all().remove(path);
 }
 
-/// Content of a file as it was read; `None` where it was not.
+/// Returns the content of a file as it was read; `None` if the file was not read.
 ///
 /// # Errors
-/// It was read more than once, and changed in between.
+/// The file was read more than once, and changed in between.
 pub fn known(path: &Path) -> Result<Option<FileDigest>> {
     match all().get(path).map(Vec::as_slice) {
         None | Some([]) => Ok(None),
@@ -50,7 +50,7 @@ pub fn known(path: &Path) -> Result<Option<FileDigest>> {
     }
 }
 
-/// Error for a file that changed between two readings.
+/// Returns the error for a file that changed between two readings.
 pub fn changed(path: &Path) -> Error {
     Error::artifact(path, "it changed while this command read it", "run the command again")
 }

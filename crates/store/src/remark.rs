@@ -1,4 +1,4 @@
-//! What work says on its way, beside its result.
+//! Messages that work sends besides its result.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -8,34 +8,34 @@ use repoformer_text::message::Message;
 
 use crate::error::Error;
 
-/// Something that work says on its way. Libraries print nothing: they hand it to a function of the caller, `&dyn Fn(Remark)`.
+/// A message from work in progress. Libraries print nothing: they pass remarks to a function of the caller, `&dyn Fn(Remark)`.
 #[derive(Debug)]
 pub enum Remark {
-    /// A line that nobody turns off, such as a server's address.
+    /// A line that cannot be turned off, such as a server's address.
     Announcement(Message),
     /// A line of progress or of a result.
     Note(Message),
-    /// A line for those who ask for details.
+    /// A line for users who ask for details.
     Detail(Message),
     /// A warning.
     Warning(Message),
-    /// A warning that is shown once, however often it is told.
+    /// A warning that is shown once, however often it is sent.
     WarningOnce(Message),
     /// What can be done about a warning.
     Hint(Message),
-    /// A failed check, or something that is left out; it counts as one problem.
+    /// A failed check, or something that was left out; counts as one problem.
     Failed(Message),
-    /// Files, lines and tasks that are left out; each counts as a problem.
+    /// Files, lines and tasks that were left out; each counts as a problem.
     Problems(Vec<Error>),
-    /// Tasks that are left out; each counts as a problem.
+    /// Tasks that were left out; each counts as a problem.
     LeftOut(LeftOutTasks),
-    /// Records that may be of other tasks were used.
+    /// A warning that records were used which may belong to other tasks.
     Unproven(String),
     /// Files in which functions, classes and names may not be found.
     Gaps(Vec<ParseGap>),
 }
 
-/// Its words, a line for each problem.
+/// Writes the message, one line for each problem.
 impl fmt::Display for Remark {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -58,19 +58,19 @@ impl fmt::Display for Remark {
     }
 }
 
-/// Tasks that are left out, by reason.
+/// Tasks that were left out, by reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LeftOutTasks {
-    /// What this means.
+    /// Consequence for the user.
     pub warning: Message,
     /// The task file.
     pub path: PathBuf,
-    /// Each reason with its tasks, in the order of the first: `demo/0 (line 1)`.
+    /// Each reason with its tasks, in the order of their first tasks: `demo/0 (line 1)`.
     pub reasons: Vec<(Message, Vec<String>)>,
 }
 
 impl LeftOutTasks {
-    /// Groups tasks of a file, each given by its line, its id and its reason.
+    /// Groups tasks of a file by reason; each is given by its line, its id and its reason.
     pub fn new<'t>(
         warning: Message,
         path: &Path,
@@ -87,7 +87,7 @@ impl LeftOutTasks {
         Self { warning, path: path.to_owned(), reasons }
     }
 
-    /// Number of the tasks.
+    /// Returns the number of tasks.
     pub fn count(&self) -> usize {
         self.reasons.iter().map(|(_, names)| names.len()).sum()
     }

@@ -1,4 +1,4 @@
-//! The fields that records have, as tables that both the readers of records and the validation of files go by.
+//! The fields of records, as tables that the readers of records and the validation of files share.
 
 use std::borrow::Cow;
 use std::path::Path;
@@ -21,7 +21,7 @@ pub enum Type {
     Count,
     /// A finite number.
     Number,
-    /// A number from one to another, which may be infinite.
+    /// A number within these bounds, which may be infinite.
     Between(f64, f64),
     /// `true` or `false`.
     Flag,
@@ -29,26 +29,26 @@ pub enum Type {
     Id,
     /// Any value.
     Any,
-    /// A list whose values all have a type.
+    /// A list whose values all have this type.
     List(&'static Type),
-    /// An object whose values all have a type.
+    /// An object whose values all have this type.
     Map(&'static Type),
-    /// An object with these fields; others are reported.
+    /// An object with these fields; unknown fields are reported.
     Object(&'static [Field]),
-    /// An object with these fields among any others.
+    /// An object with these and any other fields.
     Open(&'static [Field]),
-    /// One of several, with a description of all.
+    /// One of several types, with a description of all of them.
     Either(&'static [Type], &'static str),
-    /// An object with these fields, or an empty one, which stands for none.
+    /// An object with these fields, or an empty object, which stands for a missing one.
     MaybeEmpty(&'static [Field]),
     /// A type, or `null`.
     OrNull(&'static Type),
 }
 
-/// Fields of the same type, each needed alike.
+/// Fields of the same type that are needed under the same condition.
 #[derive(Debug, Clone, Copy)]
 pub struct Field {
-    /// Separated by blanks.
+    /// Names, separated by blanks.
     names: &'static str,
     holds: Type,
     needed: Need,
@@ -73,7 +73,7 @@ pub const fn may(names: &'static str, holds: Type) -> Field {
     Field { names, holds, needed: Need::Never }
 }
 
-/// Fields that a record must have unless it has another one.
+/// Fields that a record must have unless it has another field.
 pub const fn unless(names: &'static str, other: &'static str, holds: Type) -> Field {
     Field { names, holds, needed: Need::Unless(other) }
 }
@@ -104,7 +104,7 @@ impl Field {
     }
 }
 
-/// Type of one of the fields.
+/// Returns the type of one of the fields.
 pub fn type_of(fields: &'static [Field], name: &str) -> Option<&'static Type> {
     fields.iter().find(|field| field.has(name)).map(|field| &field.holds)
 }
@@ -120,7 +120,7 @@ pub fn require(path: &Path, line: usize, fields: &'static [Field], record: &Obje
     }
 }
 
-/// The first field of a record that is missing, of another type or out of its range, in words.
+/// Describes the first field of a record that is missing, of another type or out of its range.
 pub fn first_wrong(fields: &[Field], record: &Object) -> Option<String> {
     match has_all(fields, record) {
         true => None,
@@ -128,7 +128,7 @@ pub fn first_wrong(fields: &[Field], record: &Object) -> Option<String> {
     }
 }
 
-/// Whether a record has these fields, each of its type: what [`check`] finds out, without words.
+/// True if a record has these fields, each of its type: the result of [`check`] without messages.
 fn has_all(fields: &[Field], object: &Object) -> bool {
     let is_right = |field: &Field, name: &str| match object.get(name) {
         None => !field.is_needed_in(object),
@@ -138,7 +138,7 @@ fn has_all(fields: &[Field], object: &Object) -> bool {
     fields.iter().all(|field| field.names().all(|name| is_right(field, name)))
 }
 
-/// Whether a value and all its parts have their types.
+/// True if a value and all its parts have their types.
 pub fn has_type(wanted: &Type, value: &Value) -> bool {
     fits(wanted, value)
         && match (wanted, value) {
@@ -169,7 +169,7 @@ pub fn check(fields: &[Field], record: &Object) -> Checked {
 /// Problems of a record.
 #[derive(Default)]
 pub struct Checked {
-    /// Fields that are missing, of a wrong type or out of their range, in words.
+    /// Descriptions of fields that are missing, of a wrong type or out of their range.
     pub wrong: Vec<String>,
     /// Names of unknown fields.
     pub unknown: Vec<String>,
@@ -192,7 +192,7 @@ impl Checked {
         }
         if is_closed {
             let unknown = object.keys().filter(|name| !fields.iter().any(|field| field.has(name)));
-            // Elements of lists are named without their number: one of a kind is enough.
+            // Elements of lists are named without their number, so that each kind is named once.
             self.unknown.extend(unknown.map(|name| without_numbers(&format!("{prefix}{name}"))));
         }
     }
@@ -238,7 +238,7 @@ impl Checked {
     }
 }
 
-/// Whether a value has a type, not looking at its parts.
+/// True if a value has a type, without looking at its parts.
 fn fits(wanted: &Type, value: &Value) -> bool {
     match wanted {
         Any => true,
@@ -287,11 +287,11 @@ fn without_numbers(name: &str) -> String {
     kept.collect()
 }
 
-/// Reads past a JSON value that has a type, or else fails, without words: to make the value would take most of the time.
+/// Skips a JSON value that has a type, or else fails without a message: building the value would take most of the time.
 pub struct Past {
     /// The type.
     pub holds: &'static Type,
-    /// Whether it may be `null`.
+    /// True if the value may be `null`.
     pub or_null: bool,
 }
 
@@ -301,7 +301,7 @@ impl Past {
         is_right.then(|| value.is_null()).ok_or_else(|| E::custom("another type"))
     }
 
-    /// The alternative that `is_it` says a value is of.
+    /// Returns the alternative for which `is_it` returns true.
     fn one_of(&self, is_it: impl Fn(&Type) -> bool) -> Option<&'static Type> {
         match self.holds {
             OrNull(inner) => Self { holds: inner, or_null: true }.one_of(is_it),
@@ -312,7 +312,7 @@ impl Past {
 }
 
 impl<'de> DeserializeSeed<'de> for Past {
-    /// Whether it is null.
+    /// True if the value is null.
     type Value = bool;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<bool, D::Error> {
@@ -351,7 +351,7 @@ impl<'de> Visitor<'de> for Past {
     }
 
     fn visit_str<E: serde::de::Error>(self, _: &str) -> Result<bool, E> {
-        // Of a text nothing but its type is asked for.
+        // Only the type of a text matters here.
         self.is(&Value::String(String::new()))
     }
 

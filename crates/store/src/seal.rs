@@ -1,6 +1,6 @@
-//! Checksums within JSON: the last field of a line or a document, by which a reader sees that it is as it was written.
+//! Checksums within JSON: the last field of a line or a document, which shows that the record is as it was written.
 //!
-//! The field is `record_checksum`. A record without it is taken as it is: an older version wrote it, or somebody else.
+//! The field is `record_checksum`. A record without this field is accepted: an older version wrote it, or another program.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -12,14 +12,14 @@ use crate::error::{Error, Result};
 
 /// Name of the field.
 pub(crate) const FIELD: &str = "record_checksum";
-/// Format of the lines of logs, and of files with a manifest. One of another format says so in a field `format`.
+/// Format of the lines of logs, and of files with a manifest. A line or file in another format says so in a field `format`.
 const FORMAT: u64 = 1;
-/// Hex digits of the checksum: the first of BLAKE3's.
+/// Number of hex digits of the checksum, the first ones of BLAKE3.
 const DIGITS: usize = 16;
-/// Beginning of the field in a record of one line.
+/// Start of the field in a record of one line.
 const MARK: &[u8] = b",\"record_checksum\":\"";
 
-/// Adds the checksum to an object: as one more field of its line, or as one more line of an indented document.
+/// Adds the checksum to an object: as another field of its line, or as another line of an indented document.
 ///
 /// ```
 /// use repoformer_store::seal::{Seal, check, seal};
@@ -54,9 +54,9 @@ pub fn seal(json: Vec<u8>) -> Vec<u8> {
 pub enum Seal {
     /// The record is as it was written.
     Whole,
-    /// It is not.
+    /// The record was changed.
     Broken,
-    /// It has no checksum.
+    /// The record has no checksum.
     Without,
 }
 
@@ -73,7 +73,7 @@ pub fn check(json: &[u8]) -> Seal {
     if again == json.trim_ascii_end() { Seal::Whole } else { Seal::Broken }
 }
 
-/// Whether a line was written with a checksum, whole or not.
+/// True if a line was written with a checksum, valid or not.
 pub(crate) fn is_sealed(line: &[u8]) -> bool {
     memchr::memmem::find(line, MARK).is_some()
 }
@@ -85,16 +85,16 @@ pub(crate) fn other_format(record: &Value) -> Option<String> {
     Some(format!("in format {format}; this is repoformer {version} with format {FORMAT}"))
 }
 
-/// Returns how the format of a line differs from this program's.
+/// Returns how the format of a line differs from this program's, if it does.
 pub(crate) fn other_format_of_line(line: &[u8]) -> Option<String> {
     memchr::memmem::find(line, b"\"format\":")?;
     other_format(&serde_json::from_slice(line).ok()?)
 }
 
-/// Checks a document that is needed whole.
+/// Checks a document that must be whole.
 ///
 /// # Errors
-/// It is not as it was written.
+/// The document is not as it was written.
 pub(crate) fn check_document(path: &Path, json: &[u8]) -> Result<()> {
     match check(json) {
         Seal::Broken => Err(Error::artifact(path, DAMAGED, WAY_OUT)),
@@ -108,10 +108,10 @@ pub(crate) const DAMAGED: &str = "damaged: its checksum does not match";
 const WAY_OUT: &str =
     "make it again; if you edited it, remove its field `record_checksum`, and it is taken as it is";
 
-/// Damage that was found and passed over, since what was there is made again.
+/// Damage that was found and skipped, because the damaged content is made again.
 static FOUND: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
 
-/// Notes a line that is passed over: damaged, or of the other format that is given.
+/// Remembers a line that is skipped: damaged, or written in another `format`.
 pub(crate) fn pass_over(path: &Path, line: usize, format: Option<&str>) {
     let (reason, end) = match format {
         Some(format) => (format!("written {format}"), "use the later version"),
@@ -124,13 +124,13 @@ pub(crate) fn pass_over(path: &Path, line: usize, format: Option<&str>) {
     ));
 }
 
-/// Notes a copy that is made again.
+/// Remembers a copy that is made again.
 pub fn make_again(path: &Path, reason: &str) {
     let mut found = FOUND.lock().unwrap_or_else(PoisonError::into_inner);
     found.insert(format!("{}: made again: {reason}", path.display()));
 }
 
-/// Takes what was noted so far: a sentence for each damaged line or copy.
+/// Takes the sentences remembered so far, one for each damaged line or copy.
 pub fn take_passed_over() -> BTreeSet<String> {
     std::mem::take(&mut FOUND.lock().unwrap_or_else(PoisonError::into_inner))
 }
@@ -152,7 +152,7 @@ mod tests {
                 for bit in 0..8 {
                     let mut flipped = sealed.clone();
                     flipped[at] ^= 1 << bit;
-                    // Without the field's name, the record is one of somebody else's; its own fields are whole.
+                    // Without the field's name, the record looks like another program's; its own fields are whole.
                     let is_name = (field - 1..field + FIELD.len() + 1).contains(&at);
                     let wanted = if is_name { Seal::Without } else { Seal::Broken };
                     assert_eq!(check(&flipped), wanted, "byte {at}, bit {bit}");

@@ -1,4 +1,4 @@
-//! Zstandard, of files that are read and of outputs.
+//! Zstandard, for input files and outputs.
 
 use std::io::{BufRead, BufWriter};
 use std::path::Path;
@@ -9,10 +9,10 @@ use crate::error::{Error, Result};
 /// Compression level; zstd's own default.
 const LEVEL: i32 = 3;
 
-/// An output that is compressed.
+/// Compressed output.
 pub(crate) type Encoder = zstd::stream::write::Encoder<'static, BufWriter<Replacement>>;
 
-/// Begins an output.
+/// Starts a compressed output.
 pub(crate) fn encoder(path: &Path, file: BufWriter<Replacement>) -> Result<Encoder> {
     Encoder::new(file, LEVEL).map_err(|e| Error::writing(path, "write this zstd file", e))
 }
