@@ -129,7 +129,7 @@ impl<R> Counted<R> {
 
 impl<R: Read> Read for Counted<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        // Readers of this type may not retry after an interruption, so it is retried here.
+        // `fill_buf` does not retry after an interruption, so it is done here.
         let read = loop {
             match self.input.read(buffer) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}

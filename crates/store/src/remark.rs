@@ -61,7 +61,7 @@ impl fmt::Display for Remark {
 /// Tasks that were left out, by reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LeftOutTasks {
-    /// Consequence for the user.
+    /// What leaving out these tasks means.
     pub warning: Message,
     /// The task file.
     pub path: PathBuf,

@@ -1,11 +1,11 @@
-//! What stands in the place of git's rules in a build that cannot read them.
+//! Stands in for git's rules in a build that cannot read them.
 
 use std::convert::Infallible;
 use std::path::Path;
 
 use repoformer_store::error::{Error, Result};
 
-/// Git's rules for the files of one repository. This build lacks the feature `gitignore`, so there are none.
+/// Git's rules for the files of one repository. This build lacks the feature `gitignore`, so no such rules exist.
 #[derive(Debug)]
 pub(super) struct GitRules(Infallible);
 

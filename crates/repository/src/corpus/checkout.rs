@@ -1,9 +1,9 @@
-//! Tells one repository from a folder of repositories, by what lies directly in the folder:
+//! Distinguishes one repository from a folder of repositories, by the entries of the folder:
 //!
-//! 1. With a project's file, such as `pyproject.toml`, it is one repository.
-//! 2. With `.git` or `.hg`, a source file, or a folder `src` or `tests`, it is one repository, unless each of its repositories
-//!    has a file or folder of 1 or a `.git` of its own.
-//! 3. Any other is a folder of repositories.
+//! 1. A folder with a project's file, such as `pyproject.toml`, is one repository.
+//! 2. A folder with `.git` or `.hg`, a source file, or a folder `src` or `tests` is one repository, unless each repository in
+//!    it has a project's file or version control of its own.
+//! 3. Any other folder is a folder of repositories.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -12,29 +12,29 @@ use repoformer_store::files;
 
 use super::folders::{RepositoryFolders, is_source};
 
-/// Files that lie in the root of one project.
+/// Files in the root of a project.
 const PROJECT: [&str; 10] = [
     "pyproject.toml", "setup.py", "setup.cfg", "package.json", "Cargo.toml", "go.mod", "pom.xml",
     "build.gradle", "build.gradle.kts", "PKG-INFO",
 ];
 /// Folders of version control.
 const CONTROL: [&str; 2] = [".git", ".hg"];
-/// Folders that repositories have in their root, and that are seldom repositories.
+/// Folders that are often in the root of a repository, and seldom repositories themselves.
 const PARTS: [&str; 2] = ["src", "tests"];
 
-/// Folder that is one repository, and not a folder of several.
+/// Folder that is one repository, not a folder of several.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Checkout {
-    /// Folder that holds it.
+    /// Folder that contains the repository.
     pub parent: PathBuf,
-    /// Its name in that folder.
+    /// Name of the repository in that folder.
     pub name: String,
-    /// Signs that it is one, such as `.git` and `pyproject.toml`.
+    /// Signs that the folder is one repository, such as `.git` and `pyproject.toml`.
     pub signs: Vec<String>,
 }
 
 impl Checkout {
-    /// Recognises a repository by what lies directly in it.
+    /// Recognises a repository by the entries of its folder.
     pub fn find(folder: &Path) -> Option<Self> {
         let signs = signs(folder, &BTreeSet::new());
         if signs.is_empty() {
@@ -42,7 +42,7 @@ impl Checkout {
         }
         let (parent, name) = match (folder.parent(), folder.file_name()) {
             (Some(parent), Some(name)) => (parent.to_owned(), name.to_owned()),
-            // As `.` and `..`.
+            // Such as `.` and `..`.
             _ => {
                 let whole = folder.canonicalize().ok()?;
                 (whole.parent()?.to_owned(), whole.file_name()?.to_owned())
@@ -55,8 +55,8 @@ impl Checkout {
     }
 }
 
-/// Files and folders in a folder that show that it is one repository; none in a folder of repositories. `also` are paths that are
-/// taken to be there.
+/// Returns the files and folders that show that a folder is one repository; none for a folder of repositories. Paths in `also`
+/// are treated as existing.
 pub fn signs(folder: &Path, also: &BTreeSet<PathBuf>) -> Vec<String> {
     let marks = marks(folder, also);
     if marks.iter().any(|mark| !CONTROL.contains(mark)) {
@@ -74,7 +74,7 @@ fn marks(folder: &Path, also: &BTreeSet<PathBuf>) -> Vec<&'static str> {
     CONTROL.into_iter().chain(PROJECT).filter(|mark| is_there(folder.join(mark))).collect()
 }
 
-/// A source file directly in a folder, or a part of a repository.
+/// Returns a source file directly in a folder, or a folder that repositories have in their root.
 fn guess(folder: &Path) -> Option<String> {
     let entries = files::read_dir(folder).into_iter().flatten().flatten();
     let files = entries.filter(|entry| entry.path().is_file());
@@ -84,7 +84,7 @@ fn guess(folder: &Path) -> Option<String> {
     sources.min().or_else(part)
 }
 
-/// Whether each repository in a folder, of which there are some, has a mark of its own.
+/// True if a folder has repositories, and each of them has a mark of its own.
 fn holds_repositories(folder: &Path, also: &BTreeSet<PathBuf>) -> bool {
     let names = RepositoryFolders::below(folder).unwrap_or_default().names;
     !names.is_empty() && names.iter().all(|name| !marks(&folder.join(name), also).is_empty())
@@ -116,7 +116,7 @@ mod tests {
         assert_eq!(of("two").unwrap().signs, [".git", "setup.py"]);
         assert_eq!(of("one/."), of("one"));
         assert_eq!(of("nothing"), None);
-        // Under version control or with a script, and still a folder of repositories; with one that has no mark, no longer.
+        // Despite version control or a script, a folder of repositories; no longer with one repository that has no mark.
         write("two/b.py");
         write(".git/HEAD");
         assert_eq!(Checkout::find(&dir), None);

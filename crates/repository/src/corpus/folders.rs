@@ -1,4 +1,4 @@
-//! Folders of a folder of repositories: which of them are repositories.
+//! Finds out which folders in a folder of repositories are repositories.
 
 use std::path::Path;
 
@@ -16,12 +16,12 @@ use super::part::{is_cache, is_hidden, leads_out};
 pub struct RepositoryFolders {
     /// Names of the repositories, in code-point order.
     pub names: Vec<String>,
-    /// Names of the folders that hold no source file of any language, in code-point order.
+    /// Names of the folders without a source file of any language, in code-point order.
     pub without_source: Vec<String>,
 }
 
 impl RepositoryFolders {
-    /// Lists the folders below `repos_dir`. Hidden ones, `__pycache__`, `*.egg-info` and caches of this program are left out.
+    /// Lists the folders below `repos_dir`, except hidden ones, `__pycache__`, `*.egg-info` and caches of this program.
     ///
     /// # Errors
     /// `repos_dir` cannot be listed, or none of its folders is a repository.
@@ -43,7 +43,7 @@ impl RepositoryFolders {
     }
 }
 
-/// The folders directly below `repos_dir`, hidden ones left out, in code-point order.
+/// Returns the folders directly below `repos_dir`, except hidden ones, in code-point order.
 ///
 /// # Errors
 /// `repos_dir` cannot be listed or holds no folder.
@@ -64,20 +64,20 @@ pub fn folder_names(repos_dir: &Path) -> Result<Vec<String>> {
     Ok(names)
 }
 
-/// The error for a folder without repositories.
+/// Returns the error for a folder without repositories.
 fn not_repositories(path: &Path, reason: &str) -> Error {
     let reason =
         message![reason, "; a ", UserChoice::RepositoriesFolder, " holds one folder for each"];
     Error::Repository { path: path.to_owned(), reason }
 }
 
-/// Whether a folder of this name is a by-product of Python.
+/// True if a folder with this name is a by-product of Python.
 fn is_by_product(name: &str) -> bool {
     name == "__pycache__" || name.ends_with(".egg-info")
 }
 
-/// Whether a folder holds a source file of any language, or something that may be one: a link out of it, which is not followed
-/// here, or what cannot be listed. Hidden files and caches of this program do not count.
+/// True if a folder contains a source file of any language, or something that may be one: a link out of the folder, which is
+/// not followed here, or an entry that cannot be listed. Hidden files and caches of this program do not count.
 fn holds_source(folder: &Path) -> bool {
     let real = files::canonicalize(folder).unwrap_or_else(|_| folder.to_owned());
     let mut entries = WalkDir::new(folder).follow_links(true).into_iter();
@@ -109,7 +109,7 @@ fn holds_source(folder: &Path) -> bool {
     false
 }
 
-/// Whether a file of this name is a source file of any language.
+/// True if a file with this name is a source file of any language.
 pub(super) fn is_source(name: &str) -> bool {
     Language::of_path(name).is_some()
 }

@@ -1,7 +1,7 @@
-//! Files that git ignores: by `.gitignore` in the repository's folders and in those above it up to the work tree's, by
-//! `.git/info/exclude`, and by the user's own list (`core.excludesFile`).
+//! Files that git ignores: according to `.gitignore` in the repository's folders and in the folders above, up to the work
+//! tree's, `.git/info/exclude`, and the user's own list (`core.excludesFile`).
 //!
-//! The index of git is not read: a file that a pattern names is left out although it is tracked.
+//! Git's index is not read: a tracked file is also left out if a pattern names it.
 
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -25,10 +25,10 @@ const MOST: u64 = 1 << 18;
 #[derive(Debug)]
 pub(super) struct GitRules {
     root: PathBuf,
-    /// Lists of the folders above, of the clone and of the user, the first that names a path deciding; with the way from where
-    /// their patterns begin to the repository.
+    /// Lists of the folders above, of the clone and of the user, of which the first that names a path decides; each with the
+    /// path from the root of its patterns to the repository.
     outer: Vec<(Gitignore, PathBuf)>,
-    /// Lists in the repository's folders, by the path below its root.
+    /// Lists in the repository's folders, by the folder's path below the repository's root.
     folders: Mutex<FxHashMap<PathBuf, Arc<Gitignore>>>,
     reading: Mutex<Reading>,
 }
@@ -42,7 +42,7 @@ struct Reading {
 }
 
 impl GitRules {
-    /// Reads the rules of a repository's folder, but for those of the folders in it, which are read when they are entered.
+    /// Reads the rules for a repository's folder, except those of its subfolders, which are read when the walk enters them.
     pub(super) fn new(root: &Path) -> Result<Self> {
         let mut reading = Reading { problems: Vec::new(), left: MOST };
         let lists = outer_lists(root).into_iter();
@@ -53,7 +53,7 @@ impl GitRules {
         Ok(Self { root: root.to_owned(), outer, folders: Mutex::default(), reading })
     }
 
-    /// Whether a file or folder in the repository, in a folder that is not ignored, is ignored.
+    /// True if a file or folder of the repository is ignored, given that the folder around it is not.
     pub(super) fn ignore(&self, below: &Path, is_folder: bool) -> bool {
         let folders = below.ancestors().skip(1);
         let own = folders.map(|folder| {
@@ -65,11 +65,11 @@ impl GitRules {
         own.chain(outer).flatten().next().unwrap_or(false)
     }
 
-    /// Whether a file in the repository is ignored, or a folder that it lies in.
+    /// True if a file of the repository is ignored, or a folder that contains it.
     pub(super) fn ignore_within(&self, below: &Path, is_folder: bool) -> bool {
         let mut names: Vec<&Path> = below.ancestors().collect();
         names.pop(); // The repository itself.
-        // To git, a link is a file, whatever it leads to.
+        // Git treats a link as a file, whatever its target.
         let is_link = |name: &Path| {
             let found = files::symlink_metadata(self.root.join(name));
             found.is_ok_and(|found| found.file_type().is_symlink())
@@ -78,7 +78,7 @@ impl GitRules {
         names.iter().rev().any(|name| self.ignore(name, is_folder(name)))
     }
 
-    /// Lines that cannot be understood, and lists that cannot be read.
+    /// Takes the errors for lines that cannot be understood and lists that cannot be read.
     pub(super) fn take_problems(&self) -> Vec<Error> {
         std::mem::take(&mut self.reading.lock().unwrap_or_else(PoisonError::into_inner).problems)
     }
@@ -95,17 +95,18 @@ impl GitRules {
     }
 }
 
-/// A list of patterns beside those in a repository's folders.
+/// A list of patterns outside of the repository's folders.
 #[derive(Debug)]
 struct OuterList {
     path: PathBuf,
-    /// Whether it is read where it is a link.
+    /// True if the list is read even if it is a link.
     follows: bool,
-    /// Way from where its patterns begin to the repository.
+    /// Path from the root of its patterns to the repository.
     way: PathBuf,
 }
 
-/// Lists of the folders above a repository, of the clone and of the user, there or not; the first that names a path decides.
+/// Returns the lists of the folders above a repository, of the clone and of the user, existing or not; the first that names a
+/// path decides.
 fn outer_lists(root: &Path) -> Vec<OuterList> {
     let real = files::canonicalize(root).unwrap_or_else(|_| root.to_owned());
     let tree = real.ancestors().find(|folder| folder.join(".git").exists());
@@ -129,13 +130,13 @@ fn outer_lists(root: &Path) -> Vec<OuterList> {
     lists
 }
 
-/// Paths of the lists of ignored files that lie outside of a repository's folder, there or not: those of folders above it, of its
-/// clone and of the user. Of a link, what it leads to comes, too.
+/// Returns the paths of the lists of ignored files outside of a repository's folder, existing or not: those of the folders
+/// above, of the clone and of the user. For a link, its target is included, too.
 pub fn lists_outside(root: &Path) -> Vec<PathBuf> {
     let real = files::canonicalize(root).unwrap_or_else(|_| root.to_owned());
     let mut paths = Vec::new();
     for OuterList { path, follows, .. } in outer_lists(root) {
-        // The folder is named as its events will name it.
+        // The folder gets the name that file system events will use.
         let folder = path.parent().and_then(|folder| files::canonicalize(folder).ok());
         let named = folder.zip(path.file_name()).map(|(folder, name)| folder.join(name));
         let led = files::canonicalize(&path).ok().filter(|_| follows);
@@ -146,7 +147,7 @@ pub fn lists_outside(root: &Path) -> Vec<PathBuf> {
     paths
 }
 
-/// Whether the last pattern that names a path ignores it.
+/// Returns whether the last pattern that names a path ignores it; `None` if no pattern names it.
 fn decided(rules: &Gitignore, path: &Path, is_folder: bool) -> Option<bool> {
     match rules.matched(path, is_folder) {
         Match::None => None,
@@ -155,7 +156,8 @@ fn decided(rules: &Gitignore, path: &Path, is_folder: bool) -> Option<bool> {
     }
 }
 
-/// Path of a clone's own list: where `.git` is a file, as in a linked work tree or a submodule, it names the clone's folder.
+/// Returns the path of a clone's own list. If `.git` is a file, as in a linked work tree or a submodule, it names the clone's
+/// folder.
 fn exclude_of(tree: &Path) -> PathBuf {
     let line = |path: PathBuf| {
         let text = files::read_to_string(path).ok()?;
@@ -170,7 +172,7 @@ fn exclude_of(tree: &Path) -> PathBuf {
     common.unwrap_or(folder).join("info/exclude")
 }
 
-/// A pattern in which braces are characters, as they are to git.
+/// Escapes the braces of a pattern, which are ordinary characters to git.
 fn with_literal_braces(line: &str) -> String {
     let mut literal = String::new();
     let mut rest = line.chars();
@@ -179,7 +181,7 @@ fn with_literal_braces(line: &str) -> String {
             '{' | '}' => literal.extend(['[', c, ']']),
             '\\' => literal.extend([Some(c), rest.next()].into_iter().flatten()),
             '[' => {
-                // The first character of a class may be its bracket.
+                // The first character of a class may be a closing bracket.
                 let class = rest.as_str();
                 let begin = class.find(|c| c != '!' && c != '^').unwrap_or(class.len());
                 let first = class[begin..].chars().next().map_or(0, char::len_utf8);
@@ -244,7 +246,7 @@ mod tests {
     use super::*;
     use crate::corpus::{Listing, Repository, Walk};
 
-    /// Files and what is in them; an empty one where none is named.
+    /// Files and their contents.
     const FILES: [(&str, &str); 22] = [
         (".gitignore", "/r/local.py\n# comment\n/a.py\n"),
         (
@@ -307,7 +309,7 @@ mod tests {
         let found = listed(dir.path());
         let wanted = "r/a.py r/build.py r/d/only_here.py r/d/y_pb2.py r/e/own.py r/f/excluded.py";
         assert_eq!(found.join(" "), wanted);
-        // Git itself says so.
+        // Git itself agrees.
         std::fs::remove_dir_all(dir.path().join(".git")).unwrap();
         let git = |args: &[&str]| {
             let mut command = std::process::Command::new("git");
@@ -322,7 +324,7 @@ mod tests {
             said.sort_unstable();
             assert_eq!(said, found);
         }
-        // Other walks have them.
+        // Other walks find all files.
         let all = Repository::read(dir.path(), "r", Language::Python).unwrap();
         assert_eq!(all.repository.files.len(), 16);
     }
@@ -340,7 +342,7 @@ mod tests {
         }
     }
 
-    /// In a linked work tree, whose `.git` is a file, with the user's lists behind links, and a link to a folder.
+    /// In a linked work tree, whose `.git` is a file, with links to the user's lists and a link to a folder.
     #[cfg(unix)]
     #[test]
     fn lists_of_a_clone_elsewhere_and_links_are_those_of_git() {

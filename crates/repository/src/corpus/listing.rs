@@ -1,4 +1,4 @@
-//! Finding a repository's files: a walk over the folder, then each file.
+//! Finds a repository's files: a walk over the folder, then each file.
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
@@ -21,10 +21,10 @@ use crate::parallel;
 
 impl Repository {
     /// Reads the files of one language in `<repos_dir>/<name>`. Files that are not UTF-8, vanish or cannot be opened are
-    /// stepped over and reported.
+    /// skipped and reported.
     ///
     /// # Errors
-    /// The folder does not exist, is no folder, or `name` is not a single folder name.
+    /// The folder does not exist or is not a folder, or `name` is not a single folder name.
     pub fn read(repos_dir: &Path, name: &str, language: Language) -> Result<RepositoryReading> {
         Self::read_with(repos_dir, name, language, Walk::Glob)
     }
@@ -32,7 +32,7 @@ impl Repository {
     /// Reads the files of one language that a walk finds.
     ///
     /// # Errors
-    /// As [`read`](Self::read).
+    /// The same as for [`read`](Self::read).
     pub fn read_with(
         repos_dir: &Path,
         name: &str,
@@ -67,7 +67,8 @@ impl Repository {
     }
 }
 
-/// Number of source files of each language in repositories, the most first; languages without any are left out.
+/// Returns the number of source files of each language in repositories, the most frequent first; languages without files are
+/// left out.
 pub fn languages(repos_dir: &Path, names: &[String], walk: Walk) -> Vec<(Language, usize)> {
     let listings =
         names.iter().map(|name| Listing::from_repos_dir(repos_dir, name, &Language::ALL, walk));
@@ -85,7 +86,7 @@ pub fn languages(repos_dir: &Path, names: &[String], walk: Walk) -> Vec<(Languag
 pub struct SourcePath {
     /// `repository/folder/…/file.py`, with the ending of its language.
     pub path: String,
-    /// Where it lies.
+    /// Path on disk.
     pub on_disk: PathBuf,
 }
 
@@ -93,7 +94,7 @@ pub struct SourcePath {
 /// folders that cannot be listed.
 ///
 /// # Errors
-/// As [`Repository::read`].
+/// The same as for [`Repository::read`].
 pub fn source_files(
     repos_dir: &Path,
     name: &str,
@@ -111,7 +112,7 @@ pub struct Listing<'a> {
     root: PathBuf,
     languages: Cow<'a, [Language]>,
     walk: Walk,
-    /// Git's rules, of a walk that asks them.
+    /// Git's rules, if the walk uses them.
     rules: Option<GitRules>,
 }
 
@@ -119,7 +120,7 @@ impl<'a> Listing<'a> {
     /// Opens the folder `<repos_dir>/<name>` for files of one language.
     ///
     /// # Errors
-    /// As [`Repository::read`].
+    /// The same as for [`Repository::read`].
     pub fn new(repos_dir: &'a Path, name: &'a str, language: Language, walk: Walk) -> Result<Self> {
         Self::from_repos_dir(repos_dir, name, vec![language], walk)
     }
@@ -146,7 +147,7 @@ impl<'a> Listing<'a> {
     /// # Errors
     /// The folder cannot be opened.
     pub fn all(&self) -> Result<(Vec<SourcePath>, Vec<Error>)> {
-        // Following links asks the system about every entry, so it is done where there are links.
+        // Following links asks the system about every entry, so it is done only if there are links.
         let without_links =
             self.follows_links().then(|| self.find_without_links(&self.root)).flatten();
         let (mut found, mut skipped) = match without_links {
@@ -158,8 +159,8 @@ impl<'a> Listing<'a> {
         Ok((found, skipped))
     }
 
-    /// Lists the files in a folder of the repository, named from the repository on; `None` where links may lead from or to
-    /// it, or it cannot be listed: then [`all`](Self::all) tells.
+    /// Lists the files in a folder, named by its path within the repository. `None` if links may lead from or to the folder, or
+    /// if it cannot be listed; [`all`](Self::all) then reports why.
     pub fn below(&self, folder: &str) -> Option<Vec<SourcePath>> {
         let on_disk = self.root.join(folder);
         let real = files::canonicalize(&self.root).ok()?;
@@ -174,11 +175,11 @@ impl<'a> Listing<'a> {
         self.find_without_links(&on_disk)
     }
 
-    /// Reads a file, and its identity on disk; `None` where it is no file of the repository: it is not there, has another
+    /// Reads a file, with its identity on disk; `None` if it is no file of the repository: it does not exist, has another
     /// language's ending, or is left out by the walk.
     ///
     /// # Errors
-    /// It cannot be read or is not UTF-8, or a link leads out of the repository.
+    /// The file cannot be read or is not UTF-8, or a link leads out of the repository.
     pub fn read(&self, path: &str) -> Result<Option<(SourceFile, u64)>> {
         let below = path.strip_prefix(self.name).and_then(|path| path.strip_prefix('/'));
         match below.is_some_and(|below| self.is_ignored(below, false)) {
@@ -187,10 +188,10 @@ impl<'a> Listing<'a> {
         }
     }
 
-    /// Reads a file as [`read`](Self::read) does, whether git ignores it or not.
+    /// Reads a file as [`read`](Self::read) does, even if git ignores it.
     ///
     /// # Errors
-    /// As for [`read`](Self::read).
+    /// The same as for [`read`](Self::read).
     pub fn read_saved(&self, path: &str) -> Result<Option<(SourceFile, u64)>> {
         let on_disk = self.repos_dir.join(path);
         let Some(below) = path.strip_prefix(self.name).and_then(|path| path.strip_prefix('/'))
@@ -221,17 +222,17 @@ impl<'a> Listing<'a> {
         self.walk != Walk::Rglob
     }
 
-    /// Whether the walk leaves out a path for one of its names.
+    /// True if the walk leaves out a path because of one of its names.
     fn is_hidden(&self, below: &str) -> bool {
         self.walk != Walk::Rglob && below.split('/').any(|name| name.starts_with('.'))
     }
 
-    /// Whether git ignores a path, by a walk that asks its rules.
+    /// True if git ignores a path and the walk uses git's rules.
     fn is_ignored(&self, below: &str, is_folder: bool) -> bool {
         self.rules.as_ref().is_some_and(|rules| rules.ignore_within(below.as_ref(), is_folder))
     }
 
-    /// Whether a file of this name is one of the languages'.
+    /// True if a file with this name is in one of the languages.
     fn is_source_name(&self, path: &Path) -> bool {
         let mut endings = self.languages.iter().flat_map(|language| language.extensions());
         path.file_name().is_some_and(|name| {
@@ -239,7 +240,8 @@ impl<'a> Listing<'a> {
         })
     }
 
-    /// Whether an entry of a folder that is a part of the repository is one too; a cache that it shows is none.
+    /// True if an entry of a folder in the repository belongs to the repository, too. A cache that the entry reveals is added
+    /// to `caches`.
     fn is_part(&self, entry: &DirEntry, caches: &mut Vec<PathBuf>) -> bool {
         if let Some(cache) = cache_around(entry) {
             caches.push(cache.to_owned());
@@ -248,7 +250,7 @@ impl<'a> Listing<'a> {
         !(self.follows_links() && is_hidden(entry))
             && self.rules.as_ref().is_none_or(|rules| {
                 let leads_to_folder = entry.file_type().is_dir();
-                // To git, a link is a file.
+                // Git treats a link as a file.
                 let is_folder = leads_to_folder && !entry.path_is_symlink();
                 let below = entry.path().strip_prefix(&self.root).unwrap_or(entry.path());
                 let is_listed = leads_to_folder || self.is_source_name(below);
@@ -297,7 +299,7 @@ impl<'a> Listing<'a> {
                 Ok(entry) => entry,
                 Err(error) => {
                     let path = error.path().unwrap_or(root);
-                    // Python's glob never sees a link that leads nowhere unless it looks like a source file.
+                    // Python's glob skips links that lead nowhere, unless they look like source files.
                     if path.is_symlink() && !self.is_source_name(path) {
                         continue;
                     }
@@ -327,7 +329,8 @@ impl<'a> Listing<'a> {
         Ok((found, skipped))
     }
 
-    /// Finds the files of a folder without links, where every name is UTF-8 and every folder can be listed; `None` elsewhere.
+    /// Finds the files of a folder if it contains no links, every name is UTF-8 and every folder can be listed; otherwise
+    /// `None`.
     fn find_without_links(&self, folder: &Path) -> Option<Vec<SourcePath>> {
         let (mut found, mut caches) = (Vec::new(), Vec::new());
         let entries = WalkDir::new(folder).into_iter();

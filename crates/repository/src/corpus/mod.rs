@@ -1,16 +1,16 @@
-//! Repositories: a folder → its files of one language, decoded and in one fixed order.
+//! Repositories: reads a folder's files of one language, decoded and in a fixed order.
 //!
-//! The rules are RepoCoder's (`glob("**/*.py", recursive=True)`, text mode), for each [`Language`](repoformer_text::language::Language) with its own endings:
-//! hidden files and folders are left out, symbolic links are followed within the repository, endings are case-sensitive
-//! (`.d.ts` ends in `.ts`), files that git ignores count unless [`Walk::Git`] is chosen. Its order is the file system's; ours is the code-point order of
-//! the path.
+//! The rules are RepoCoder's (`glob("**/*.py", recursive=True)`, text mode), applied to each
+//! [`Language`](repoformer_text::language::Language) with its own endings: hidden files and folders are left out, symbolic
+//! links are followed within the repository, endings are case-sensitive (`.d.ts` ends in `.ts`), and files that git ignores
+//! count unless [`Walk::Git`] is chosen. RepoCoder uses the file system's order, this module the code-point order of the paths.
 //!
-//! A link that leads out of its repository is left out and reported: who wrote the repository would choose which of the
-//! user's files a model sees. A cache of this program is no part of a repository.
+//! A link that leads out of its repository is left out and reported; otherwise, the author of the repository could choose which
+//! of the user's files a model sees. A cache of this program is no part of a repository.
 //!
-//! Files are UTF-8. A byte order mark stays, as U+FEFF at the start of the text, as Python's `open` leaves it; many C#
-//! files have one. A file that is not UTF-8 is stepped over and reported, as RepoCoder does;
-//! CrossCodeEval's program would put U+FFFD for what it cannot decode, which no model should learn to write.
+//! Files are UTF-8. A byte-order mark stays as U+FEFF at the start of the text, as with Python's `open`; many C# files have
+//! one. A file that is not UTF-8 is skipped and reported, as in RepoCoder; CrossCodeEval's program would replace undecodable
+//! bytes with U+FFFD, which no model should learn to write.
 
 mod checkout;
 mod folders;
@@ -51,51 +51,51 @@ use repoformer_text::named;
 pub struct SourceFile {
     /// `repository/folder/…/file.py`, with `/` on every system and the ending of its language.
     pub path: String,
-    /// The text with `\r\n` and `\r` turned into `\n`, as Python's text mode reads it.
+    /// The text with `\r\n` and `\r` replaced by `\n`, as in Python's text mode.
     pub text: String,
-    /// Index of the first file in the repository that is the same file on disk, where links give
-    /// one file several names; its own index otherwise.
+    /// Index of the first file in the repository that is the same file on disk, if links give a file several names; otherwise
+    /// the file's own index.
     pub same_as: u32,
 }
 
 /// A repository's files in the code-point order of their paths.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Repository {
-    /// Name of its folder.
+    /// Name of the repository's folder.
     pub name: String,
-    /// Its files of the language that was asked for.
+    /// The files of the requested language.
     pub files: Vec<SourceFile>,
 }
 
-/// A repository as it was read, and what could not be.
+/// A repository as it was read, and the errors.
 #[derive(Debug)]
 pub struct RepositoryReading {
     /// The files that could be read.
     pub repository: Repository,
-    /// The files and folders that could not, each with its reason.
+    /// The files and folders that could not be read, each with its reason.
     pub skipped: Vec<Error>,
 }
 
 impl SourceFile {
-    /// The file's lines as Python's `str.splitlines` gives them.
+    /// Returns the file's lines, as Python's `str.splitlines` does.
     pub fn lines(&self) -> Lines {
         Lines::new(&self.text)
     }
 }
 
-/// Which files of a folder count.
+/// Rule for which files of a folder count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Walk {
-    /// RepoCoder's (`glob("**/*.py", recursive=True)`): hidden files and folders are left out, links within the repository
+    /// RepoCoder's (`glob("**/*.py", recursive=True)`): hidden files and folders are left out, and links within the repository
     /// are followed.
     #[default]
     Glob,
-    /// As RepoCoder's, and links that lead out of the repository are followed too.
+    /// Like RepoCoder's, but links that lead out of the repository are followed, too.
     GlobAnywhere,
-    /// Repoformer's (`Path.rglob("*.py")`): hidden ones count, links to files within the repository too, links to folders
-    /// are not followed.
+    /// Repoformer's (`Path.rglob("*.py")`): hidden files and links to files within the repository count; links to folders are
+    /// not followed.
     Rglob,
-    /// As RepoCoder's, without the files that git ignores. Needs the feature `gitignore`.
+    /// Like RepoCoder's, without the files that git ignores. Needs the feature `gitignore`.
     Git,
 }
 
@@ -108,7 +108,7 @@ named! {
 }
 
 impl Repository {
-    /// Returns the digest of its files: their paths below its folder, and their texts.
+    /// Returns the digest of the repository's files: their paths below its folder, and their texts.
     pub fn content_digest(&self) -> ContentDigest {
         let files = self.files.iter();
         ContentDigest::from_texts(files.flat_map(|file| {
@@ -117,7 +117,7 @@ impl Repository {
         }))
     }
 
-    /// The file with this `repository/…` path, by binary search.
+    /// Returns the file with this `repository/…` path, by binary search.
     pub fn file(&self, path: &str) -> Option<&SourceFile> {
         self.files
             .binary_search_by(|file| file.path.as_str().cmp(path))
@@ -126,8 +126,8 @@ impl Repository {
     }
 }
 
-/// Whether a file looks like test code, by the names that runners look for. A hole in it says little: a test without
-/// assertions passes.
+/// True if a file looks like test code, by the names that test runners look for. A hole in test code says little: a test
+/// without assertions passes.
 ///
 /// ```
 /// use repoformer_repository::corpus::is_test_file;

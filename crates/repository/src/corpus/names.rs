@@ -5,36 +5,36 @@ use std::path::{Component, Path};
 
 use unicode_normalization::UnicodeNormalization as _;
 
-/// Reason why a path cannot name a file in a repository. Completes a sentence that begins with the path's field.
+/// Reason why a path cannot name a file in a repository; it completes a sentence that begins with the path's field.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PathError {
-    /// It is absolute, or a `..` in it leaves the repository's folder.
+    /// The path is absolute, or a `..` in it leaves the repository's folder.
     #[error("leads out of the repository: {0:?}")]
     LeadsOut(String),
-    /// It has a backslash, which separates folders on Windows and can be part of a name on other systems.
+    /// The path has a backslash, which separates folders on Windows and can be part of a name on other systems.
     #[error("contains a backslash: {0:?}; separate its folders with '/'")]
     Backslash(String),
     /// No file system has such a name.
     #[error("contains a NUL character: {0:?}")]
     Nul(String),
-    /// It is empty, or `.`.
+    /// The name is empty, or `.`.
     #[error("is not the name of a file or folder: {0:?}")]
     NoName(String),
-    /// Each name is a folder to be made and to be gone through, for every file below it.
+    /// Each name is a folder that must be created and traversed for every file below it.
     #[error("has more than {MOST_NAMES} names or {MOST_BYTES} bytes: {:?}", abbreviated(.0))]
     TooLong(String),
 }
 
-/// Most names on a path below a repository; those of dependencies within dependencies have fewer than forty.
+/// Largest number of names in a path below a repository; paths of nested dependencies have fewer than forty.
 const MOST_NAMES: usize = 64;
-/// Most bytes of a path: Linux opens none that is longer.
+/// Largest number of bytes in a path: Linux opens no longer one.
 const MOST_BYTES: usize = 4096;
 
 impl PathError {
     /// Checks one name of a path.
     ///
     /// # Errors
-    /// It is no name of a file or folder, or leads elsewhere.
+    /// The name is no name of a file or folder, or leads elsewhere.
     pub fn check(name: &str) -> Result<(), Self> {
         let error = |variant: fn(String) -> Self| Err(variant(name.to_owned()));
         match name {
@@ -47,7 +47,7 @@ impl PathError {
     }
 }
 
-/// True if the system reads a name as one component of a path that leads nowhere else.
+/// True if the system reads a name as one path component that leads nowhere else.
 fn is_component(name: &str) -> bool {
     let mut components = Path::new(name).components();
     matches!((components.next(), components.next()), (Some(Component::Normal(only)), None) if only == name)
@@ -58,17 +58,18 @@ pub fn is_folder_name(name: &str) -> bool {
     PathError::check(name).is_ok()
 }
 
-/// Returns the names on the path of a file below its repository's folder, which leads nowhere else: `./a//b/../c.py` is `a/c.py`.
+/// Returns the names in the path of a file below its repository's folder, with `.` and `..` resolved: `./a//b/../c.py` is
+/// `a/c.py`.
 pub fn path_names(path: &str) -> Result<Vec<&str>, PathError> {
     names_behind(path, 0)
 }
 
-/// Returns the names on a path whose first name is the repository's folder.
+/// Returns the names in a path whose first name is the repository's folder.
 pub fn path_names_with_repository(path: &str) -> Result<Vec<&str>, PathError> {
     names_behind(path, 1)
 }
 
-/// Returns the names on a path; `..` removes the name before it, but for the first `kept` names.
+/// Returns the names in a path; `..` removes the name before it, except the first `kept` names.
 fn names_behind(path: &str, kept: usize) -> Result<Vec<&str>, PathError> {
     if path.starts_with('/') {
         return Err(PathError::LeadsOut(path.to_owned()));
@@ -93,18 +94,18 @@ fn names_behind(path: &str, kept: usize) -> Result<Vec<&str>, PathError> {
     Ok(names)
 }
 
-/// Folders of version control. Programs run commands of what lies in them: hooks, and programs that settings name.
+/// Folders of version control. Programs run commands that these folders contain: hooks, and programs named in settings.
 const VERSION_CONTROL: [&str; 11] = [
     ".git", ".hg", ".svn", ".bzr", ".jj", ".sl", ".pijul", "_darcs", "_fossil_", ".fslckout",
     ".repo",
 ];
-/// Beginnings of the short names that Windows gives `.git` and `.hg`; a number follows.
+/// Starts of the short names that Windows gives `.git` and `.hg`; a number follows.
 const SHORT: [&str; 3] = ["git~", "hg~", "hg8b6c~"];
 
-/// A name as the file systems know it that tell the fewest names apart; equal for two names that one of them takes for the same.
+/// Returns a name as the most tolerant file systems see it: equal for two names that one of them takes for the same name.
 ///
-/// NTFS, APFS, HFS+ and folders of ext4 with `casefold` ignore case; the last three also how characters are composed; the last
-/// two also characters that nobody sees. Windows drops blanks and dots at the end.
+/// NTFS, APFS, HFS+ and ext4 folders with `casefold` ignore case; the last three also ignore how characters are composed; the
+/// last two also ignore invisible characters. Windows drops blanks and dots at the end.
 pub fn folded(name: &str) -> String {
     // Full case folding: ẞ, ß and SS become ss.
     let lower = |c: char| c.to_lowercase();
@@ -114,7 +115,7 @@ pub fn folded(name: &str) -> String {
     folded
 }
 
-/// Whether a character takes no place in a text (Unicode's `Default_Ignorable_Code_Point`).
+/// True if a character is invisible (Unicode's `Default_Ignorable_Code_Point`).
 const fn is_unseen(c: char) -> bool {
     matches!(c, '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}'..='\u{1160}' | '\u{17b4}'..='\u{17b5}' | '\u{180b}'..='\u{180f}'
         | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}'
@@ -122,12 +123,12 @@ const fn is_unseen(c: char) -> bool {
         | '\u{e0000}'..='\u{e0fff}')
 }
 
-/// A name without what NTFS takes for the name of a stream in the file: what follows a colon.
+/// Returns the file's part of a name, without the stream that NTFS reads after a colon.
 fn file_of(name: &str) -> String {
     folded(name.split(':').next().unwrap_or_default())
 }
 
-/// Whether a program of version control takes a folder or file of this name for its own, on any file system.
+/// True if a program of version control uses a folder or file with this name, on any file system.
 pub fn is_version_control(name: &str) -> bool {
     let name = file_of(name);
     let is_short = |begin: &&str| {
@@ -137,14 +138,14 @@ pub fn is_version_control(name: &str) -> bool {
     VERSION_CONTROL.contains(&&*name) || SHORT.iter().any(is_short)
 }
 
-/// Whether git takes the folder of a file for a repository of its own, whose settings name programs: there, `HEAD` names a
+/// True if git takes the folder of a file for a repository, whose settings may name programs: in a repository, `HEAD` names a
 /// branch or a commit.
 pub fn is_git_head(name: &str, content: &[u8]) -> bool {
     let is_commit = |text: &[u8]| text.len() >= 40 && text[..40].iter().all(u8::is_ascii_hexdigit);
     file_of(name) == "head" && (content.starts_with(b"ref:") || is_commit(content))
 }
 
-/// A name for messages, without the middle if it is long.
+/// Returns a name for messages, without the middle if it is long.
 pub fn abbreviated(name: &str) -> Cow<'_, str> {
     const SHOWN: usize = 40;
     let ends = name.char_indices().nth(SHOWN).zip(name.char_indices().rev().nth(SHOWN - 1));

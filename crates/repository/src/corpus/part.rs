@@ -1,5 +1,5 @@
-//! Parts of a repository: of what lies in its folder, all but caches of this program, since these have copies of the repository's
-//! files, and what links out of it lead to.
+//! What belongs to a repository: everything in its folder except caches of this program, which hold copies of the repository's
+//! files, and the targets of links out of it.
 
 use std::path::Path;
 
@@ -7,23 +7,23 @@ use repoformer_store::artifact::is_artifact;
 use repoformer_store::files;
 use walkdir::{DirEntry, WalkDir};
 
-/// Folders of a cache, of which no one removes all.
+/// Folders of a cache; nobody removes all of them and keeps the cache.
 const STAGES: [&str; 5] = ["window", "vector", "retrieval", "prompts", "predictions"];
 
-/// Whether a folder is a cache of this program: artifacts lie where its stages put them.
+/// True if a folder is a cache of this program: it has artifacts where the stages write them.
 pub(super) fn is_cache(folder: &Path) -> bool {
     STAGES.into_iter().any(|stage| holds_artifact(&folder.join(stage)))
 }
 
-/// Whether the folder of a stage has artifacts where they are put.
+/// True if the folder of a stage has artifacts where the stage writes them.
 fn holds_artifact(stage: &Path) -> bool {
     let files = WalkDir::new(stage).min_depth(2).max_depth(3).into_iter();
     let mut files = files.flatten().filter(|entry| entry.file_type().is_file());
     files.any(|entry| is_artifact(entry.path()).unwrap_or(false))
 }
 
-/// The cache of this program that a walk has come into, where an entry is the folder of one of its stages. To ask it of these alone
-/// is cheaper than [`is_cache`] of every folder.
+/// Returns the cache of this program that a walk has entered, if an entry is the folder of one of its stages. Checking only
+/// such folders is cheaper than calling [`is_cache`] for every folder.
 pub(super) fn cache_around(entry: &DirEntry) -> Option<&Path> {
     let is_stage = entry.depth() > 1
         && entry.file_type().is_dir()
@@ -31,7 +31,8 @@ pub(super) fn cache_around(entry: &DirEntry) -> Option<&Path> {
     entry.path().parent().filter(|_| is_stage && holds_artifact(entry.path()))
 }
 
-/// Where a path leads if that is out of the folder `real`, a canonical path; in words. A link that leads nowhere does not.
+/// Describes the target of a path, if it is outside of the folder `real`, a canonical path. A link that leads nowhere does not
+/// lead out.
 pub(super) fn leads_out(real: &Path, path: &Path) -> Option<String> {
     let target = files::canonicalize(path).ok()?;
     (!target.starts_with(real)).then(|| {
@@ -39,7 +40,7 @@ pub(super) fn leads_out(real: &Path, path: &Path) -> Option<String> {
     })
 }
 
-/// Whether an entry of a walk is hidden; the folder where it begins is not.
+/// True if an entry of a walk is hidden; the folder where the walk begins is not.
 pub(super) fn is_hidden(entry: &DirEntry) -> bool {
     entry.depth() > 0 && entry.file_name().as_encoded_bytes().starts_with(b".")
 }

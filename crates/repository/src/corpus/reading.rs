@@ -1,4 +1,4 @@
-//! Reading the files of a repository.
+//! Reads the files of a repository.
 
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
@@ -24,13 +24,13 @@ fn file_id(metadata: &files::Metadata, _path: &Path) -> FileId {
     (metadata.dev(), metadata.ino())
 }
 
-/// Hard links cannot be told here.
+/// Hard links cannot be recognised on this system.
 #[cfg(not(unix))]
 fn file_id(_metadata: &files::Metadata, path: &Path) -> FileId {
     files::canonicalize(path).unwrap_or_else(|_| path.to_owned())
 }
 
-/// Reads a file that a task names by its path from `repos_dir` on, without changing its line ends.
+/// Reads a file that a task names by its path below `repos_dir`, without changing the line ends.
 ///
 /// # Errors
 /// The path leads out of its repository, by its names or by links, or the file cannot be read; the message says why.
@@ -53,7 +53,7 @@ pub fn read_named(repos_dir: &Path, path: &str) -> std::result::Result<String, S
     })
 }
 
-/// Place on disk of a file that is, or may be put, in a repository; in words why it may not.
+/// Returns the place on disk for an existing or new file of a repository, or says why the path must not be used.
 pub fn place_in(
     repos_dir: &Path,
     repository: &str,
@@ -65,7 +65,7 @@ pub fn place_in(
     let place = folder.join(names.join("/"));
     let says = |reason: &str| format!("{}: {reason}", place.display());
     let real = files::canonicalize(&folder).map_err(|e| says(&format!("cannot be read: {e}")))?;
-    // Of a new file, the folders that are there.
+    // For a new file, the folders that exist are checked.
     let there = place.ancestors().find(|part| files::symlink_metadata(part).is_ok());
     let Some(there) = there.filter(|there| files::canonicalize(there).is_ok()) else {
         return Err(says("a link that leads nowhere"));
@@ -76,7 +76,8 @@ pub fn place_in(
     }
 }
 
-/// Identity on disk of a file or folder, the same for all its names; one of its own for what is not there.
+/// Returns the identity on disk of a file or folder, the same for all its names; a path that does not exist has its own
+/// identity.
 pub fn identity(path: &Path) -> u64 {
     match files::metadata(path) {
         Ok(metadata) => digest_of_id(&file_id(&metadata, path)),
@@ -89,7 +90,7 @@ pub(super) fn digest_of_id(id: &impl std::hash::Hash) -> u64 {
     rustc_hash::FxBuildHasher.hash_one(id)
 }
 
-/// The content of a file, and its identity on disk.
+/// Content of a file, and its identity on disk.
 pub struct Bytes {
     pub(super) id: FileId,
     pub content: Vec<u8>,
@@ -112,7 +113,7 @@ pub fn read_bytes(path: &Path) -> Result<Bytes> {
     Ok(Bytes { id: file_id(&metadata, path), content })
 }
 
-/// Decodes UTF-8; the error names the first byte that is not, and its line.
+/// Decodes UTF-8; the error names the first invalid byte and its line.
 pub fn decode(path: &Path, bytes: Vec<u8>) -> Result<String> {
     String::from_utf8(bytes).map_err(|error| {
         let at = error.utf8_error().valid_up_to();
