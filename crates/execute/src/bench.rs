@@ -1,4 +1,4 @@
-//! Where tests are run: folders, limits, isolation and setup, and the manifest that names them.
+//! Sets up where tests run: folders, limits, isolation and setup, and the manifest that names them.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -22,7 +22,7 @@ use super::results::TestedPredictions;
 use super::run::ExecutionSettings;
 use super::subject::Commands;
 
-/// How far runs must be isolated.
+/// Isolation that runs must have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Isolation {
     /// Completely, or nothing is run.
@@ -41,27 +41,27 @@ pub struct BenchSettings {
     pub execution: ExecutionSettings,
     /// Folder of the repositories' copies.
     pub work_dir: PathBuf,
-    /// Command that prepares a copy, in which `{repository}` is filled in.
+    /// Command that prepares a copy; `{repository}` stands for the repository's name.
     pub setup_command: Option<String>,
     /// Time limit of the setup, in seconds.
     pub setup_seconds: f64,
     /// Isolation of runs.
     pub isolation: Isolation,
-    /// Whether tests can use the network.
+    /// True if tests can use the network.
     pub network: bool,
 }
 
-/// A place where tests can be run.
+/// Place where tests can run.
 #[derive(Debug)]
 pub struct Bench {
-    /// Its settings.
+    /// Settings of the bench.
     pub settings: BenchSettings,
-    /// What runs one command.
+    /// Guard that runs one command.
     pub guard: Guard,
 }
 
 impl Bench {
-    /// Creates the folder of copies, and tries out how far runs can be isolated. `program` starts the guard.
+    /// Creates the folder of copies, and tests how far runs can be isolated. `program` starts the guard.
     ///
     /// # Errors
     /// The folder cannot be created, no guard can be started, or runs cannot be isolated as far as they must.
@@ -89,7 +89,7 @@ impl Bench {
     /// Returns the commands that set up the copies of these repositories.
     ///
     /// # Errors
-    /// The setup command has a placeholder that is unknown or stands for something of a task.
+    /// The setup command has an unknown placeholder, or one that stands for a property of a task.
     pub fn setup(&self, repositories: &[String]) -> Result<Setup> {
         let mut commands = vec![None; repositories.len()];
         if let Some(text) = &self.settings.setup_command {
@@ -112,8 +112,8 @@ impl Bench {
         Ok(Setup { commands, seconds: self.settings.setup_seconds })
     }
 
-    /// Returns what is to be said before tests are run or mined: the isolation, the commands that were chosen by default, where the results
-    /// go, and holes in test code.
+    /// Returns the remarks before tests are run or mined: the isolation, the commands that were chosen by default, the file of
+    /// results, and holes in test code.
     pub fn remarks(
         &self,
         tasks: &TaskSet,
@@ -156,7 +156,8 @@ impl Bench {
         remarks
     }
 
-    /// Returns the manifest of all results, independent of time and number of workers. The parts of one whole (`is_part`) have the same.
+    /// Returns the manifest of all results, independent of time and number of workers, and the same for all parts of a whole
+    /// (`is_part`).
     ///
     /// # Errors
     /// An input cannot be read.
@@ -202,10 +203,10 @@ impl Bench {
         Ok(manifest)
     }
 
-    /// Writes the manifest of each set of predictions beside the results, with the number of results.
+    /// Writes the manifest of each set of predictions next to the results, with the number of results.
     ///
     /// # Errors
-    /// It cannot be written. A damaged one that is there is replaced, with a warning.
+    /// The manifest cannot be written. A damaged existing one is replaced, with a warning.
     pub fn write_manifest(
         &self,
         manifest: &Value,
@@ -219,7 +220,7 @@ impl Bench {
         });
         for TestedPredictions { name, execution, .. } in tested {
             let mut record = manifest.clone();
-            // How many were made depends on what was interrupted.
+            // The number of runs made depends on interruptions, so it includes reused results.
             record["runs"] = json!(execution.runs + execution.reused);
             all.insert(name.clone(), record);
         }

@@ -9,7 +9,8 @@ use repoformer_store::files;
 const PLACES: [&str; 4] = ["tests", "repository", "task_id", "path"];
 
 /// A shell command in which `{tests}`, `{repository}`, `{task_id}` and `{path}` are replaced, quoted for the shell. Other
-/// braces stay as they are if they contain no name: `${HOME}` and `{a,b}` belong to the shell; `{{` and `}}` are one brace.
+/// braces stay as they are if they contain no name: `${HOME}` and `{a,b}` belong to the shell; `{{` and `}}` stand for one
+/// brace.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Template {
     parts: Vec<Part>,
@@ -24,24 +25,25 @@ enum Part {
 /// Values of the placeholders.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Values<'a> {
-    /// The task's tests, by the names that the test runner knows.
+    /// Tests of the task, by the names that the test runner knows.
     pub tests: &'a [String],
     /// Name of the repository.
     pub repository: &'a str,
     /// The task's id.
     pub task_id: &'a str,
-    /// The file of its hole, in the repository.
+    /// Path of the hole's file in the repository.
     pub path: &'a str,
 }
 
-/// Absolute paths that a template names. Values are none of the user's words: tests are named by whoever wrote a repository.
+/// Absolute paths that a template names. Values do not count, since the user did not write them: the author of a repository
+/// names its tests.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct NamedPaths {
     /// Paths without a placeholder.
     pub paths: Vec<PathBuf>,
     /// Name of the repository.
     pub repository: String,
-    /// Paths in which `{repository}` stands for this name.
+    /// Paths that contain `{repository}`, filled in with this name.
     pub with_repository: Vec<PathBuf>,
 }
 
@@ -52,11 +54,11 @@ pub(crate) fn paths_in(text: &str) -> Vec<PathBuf> {
     words.filter(|path| path.is_absolute()).collect()
 }
 
-/// Stands for a value that is none of the user's words.
+/// Stands for a value that the user did not write.
 const VALUE: char = '\0';
 
 impl Template {
-    /// Returns the absolute paths that the template itself names, for a repository.
+    /// Returns the absolute paths that the template itself names for a repository.
     pub fn named(&self, repository: &str) -> NamedPaths {
         let words = |repository: Option<&str>| -> String {
             let value = VALUE.to_string();
@@ -87,7 +89,7 @@ impl Template {
     /// ```
     ///
     /// # Errors
-    /// A name in braces is unknown, or there is no command: the shell would take it for one that succeeds.
+    /// A name in braces is unknown, or there is no command: the shell would report success.
     pub fn parse(name: &'static str, text: &str) -> Result<Self> {
         if text.trim().is_empty() {
             return Err(Error::parameter(name, "is empty; name a command, or leave it out"));
@@ -146,7 +148,7 @@ impl Template {
         self.parts.iter().map(fill).collect()
     }
 
-    /// Whether it contains a placeholder.
+    /// True if the template contains a placeholder.
     pub fn names(&self, place: &str) -> bool {
         self.parts.iter().any(|part| matches!(part, Part::Place(name) if *name == place))
     }
@@ -171,7 +173,7 @@ fn quote(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }
 
-/// Default test command of a repository: pytest if it is configured, else Python's own runner; `None` if there is no
+/// Returns the default test command of a repository: pytest if it is configured, otherwise Python's own runner; `None` without
 /// Python code.
 pub fn default_test_command(repository: &Path) -> Option<&'static str> {
     let says = |file: &str, words: &[&str]| {

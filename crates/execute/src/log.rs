@@ -30,23 +30,23 @@ pub struct RunRecord {
     pub task_id: String,
     /// 0-based position of the task in its file.
     pub row: usize,
-    /// Its repository.
+    /// Name of the task's repository.
     pub repository: String,
     /// Text in the hole.
     pub kind: Filling,
     /// 0-based number of the sample, or of the run of the reference text.
     pub sample: usize,
-    /// Result.
+    /// Result of the tests.
     pub status: Status,
     /// Explanation, if the status does not suffice.
     pub reason: String,
-    /// Number of tests that passed, if the runner says so.
+    /// Number of tests that passed, if the runner prints the number.
     #[serde(default)]
     pub passed: Option<u64>,
-    /// Report of the test libraries, if they made one.
+    /// Report of the test libraries, if they wrote one.
     #[serde(default)]
     pub report: Option<Report>,
-    /// Whether the result is final; otherwise the run is repeated the next time.
+    /// True if the result is final; otherwise the run is repeated the next time.
     #[serde(default = "is_lasting")]
     pub is_lasting: bool,
     /// Wall-clock seconds.
@@ -57,7 +57,7 @@ pub struct RunRecord {
     pub peak_memory_mb: f64,
     /// Exit code of the command.
     pub exit_code: Option<i32>,
-    /// The signal that ended it.
+    /// Signal that ended the command.
     pub signal: Option<i32>,
     /// Number of processes that outlived the command and were killed.
     pub left_behind: usize,
@@ -65,7 +65,7 @@ pub struct RunRecord {
     pub output_tail: String,
     /// Length of the output in bytes.
     pub output_bytes: u64,
-    /// Digest of everything the run depends on: equal keys, equal runs.
+    /// Digest of everything that the run depends on: equal keys mean equal runs.
     pub key: String,
 }
 
@@ -74,7 +74,7 @@ fn is_lasting() -> bool {
 }
 
 impl RunRecord {
-    /// Whether the result need not be found again; whatever was missing may have been installed since.
+    /// True if the run need not be repeated. A broken environment is tried again: the user may have installed what was missing.
     fn is_kept(&self) -> bool {
         self.is_lasting && self.status != Status::EnvironmentBroken
     }
@@ -134,7 +134,7 @@ impl Known {
 
 impl Log {
     /// Opens or creates a results file. An incomplete last line is dropped; a line that is not a result is skipped and kept.
-    /// Results whose status is among `forgotten` are repeated.
+    /// Runs whose status is among `forgotten` are repeated.
     ///
     /// # Errors
     /// The file cannot be read or written, contains something else, or another evaluation is writing to it.
@@ -161,7 +161,7 @@ impl Log {
     /// Appends a result, unless it is already recorded.
     ///
     /// # Errors
-    /// It cannot be written.
+    /// The result cannot be written.
     pub fn append(&mut self, record: &RunRecord) -> Result<()> {
         let written = (record.row, record.kind, record.sample, record.key.clone());
         if self.known.written.contains(&written) {
@@ -173,20 +173,21 @@ impl Log {
     }
 }
 
-/// Key of a result: row, text, sample or run, and the digest of everything that the run depends on.
+/// Key of a result: row, text, number of the sample or run, and the digest of everything that the run depends on.
 type ResultOf = (usize, Filling, usize, String);
 
-/// Results of a shard's file.
+/// Recorded results of one run in a shard's file.
 struct Gathered {
-    /// Digests of all that were recorded.
+    /// Digests of all recorded results.
     recorded: FxHashSet<blake3::Hash>,
     last: LinePlace,
-    /// Whether the last one need not be found again.
+    /// True if the run of the last result need not be repeated.
     is_kept: bool,
 }
 
-/// Appends to a results file what other files have recorded, and returns of how many runs they hold results. Of a run that was
-/// repeated the last result counts; one that was repeated in the results file itself stays.
+/// Appends the results that other files have recorded to a results file, and returns for how many runs the other files hold
+/// results. If a run was repeated, the last result counts; a run that was repeated in the results file itself keeps the result
+/// from there.
 ///
 /// # Errors
 /// A file cannot be read or written, contains something else, or another evaluation is writing to it.
@@ -308,7 +309,7 @@ mod tests {
         add(&two, record(1, Status::EnvironmentBroken, "b"), &[]);
         assert_eq!(gather(&whole, &others).unwrap(), 1, "the other must be found again");
         assert_eq!((status("a"), status("b")), (Some(Status::Fail), None));
-        // Repeated in the shards, before and after they are gathered.
+        // Repeated in the shards, before and after gathering.
         add(&one, record(0, Status::Pass, "a"), &[Status::Fail]);
         add(&two, record(1, Status::Fail, "b"), &[]);
         add(&two, record(1, Status::Pass, "b"), &[Status::Fail]);
@@ -321,7 +322,7 @@ mod tests {
         add(&whole, record(0, Status::Timeout, "a"), &[Status::Pass]);
         gather(&whole, &others).unwrap();
         assert_eq!(status("a"), Some(Status::Timeout));
-        // No longer to be relied on.
+        // The result is no longer reliable.
         add(&two, record(1, Status::EnvironmentBroken, "b"), &[Status::Pass]);
         gather(&whole, &others).unwrap();
         assert_eq!(status("b"), None);
@@ -342,7 +343,7 @@ mod tests {
             assert!(error.contains("x.json:1: not a result"), "{error}");
             assert_eq!(fs::read_to_string(&path).unwrap(), text);
         }
-        // Among results it is passed over.
+        // Among results, the line is skipped.
         fs::write(&path, "").unwrap();
         Log::open(&path, &[]).unwrap().append(&record(0, Status::Fail, "a")).unwrap();
         let text = fs::read_to_string(&path).unwrap();

@@ -1,9 +1,9 @@
-//! Mining: which tests detect a failure in which hole.
+//! Mining: finds the tests that detect a failure in a hole.
 //!
-//! For Python, the whole suite runs once with a mark in place of each planted failure, all holes of a repository together;
-//! the marks record which test reaches them. For other languages, or if a command lists the tests, all tests are candidates.
-//! Each candidate is then run alone with the planted failure, those that reach the fewest holes first, until enough tests
-//! have detected it; they must pass with the reference text.
+//! For Python, the whole suite runs once with a mark in place of each planted failure, for all holes of a repository together;
+//! the marks record which tests reach them. For other languages, or if a command lists the tests, all tests are candidates.
+//! Each candidate then runs alone with the planted failure, starting with the tests that reach the fewest holes, until enough
+//! tests have detected the failure; each of them must also pass with the reference text.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -29,33 +29,33 @@ use super::verdict::{Status, judge};
 
 /// Python module imported by a marked run.
 const PROBE: &str = include_str!("probe.py");
-/// Its folder in a copy, also for its output.
+/// Folder of the module in a copy, also for its output.
 const FOLDER: &str = ".repoformer-mining";
 /// Number of candidates tried for each wanted test.
 const TRIES: usize = 5;
-/// Largest number of tests that a list command may print: each may be run for each task.
+/// Largest number of tests that a list command may print: each test may run once per task.
 const MOST_LISTED: usize = 10_000;
 /// Largest number of tests that may reach the holes of a repository.
 const MOST_REACHING: usize = 100_000;
 
-/// Settings of mining.
+/// Settings for mining.
 #[derive(Debug, Clone)]
 pub struct Mining {
     /// Largest number of tests kept per task.
     pub max_tests: usize,
-    /// Test command of each repository, in their order, with a placeholder for the tests.
+    /// Test command of each repository, in the order of the repositories, with a placeholder for the tests.
     pub templates: Vec<Template>,
     /// Command that runs the whole suite of each repository.
     pub suites: Vec<String>,
-    /// Command that prints a repository's tests, one a line; needed for languages other than Python.
+    /// Command that prints a repository's tests, one per line; needed for languages other than Python.
     pub list: Option<Template>,
     /// Time limit of a run of the whole suite, in seconds.
     pub suite_seconds: f64,
 }
 
 impl Mining {
-    /// Mines with the test command of each repository, or with its default. `list` prints a repository's tests, `max_tests` are kept for each
-    /// task, and `suite_seconds` limit a run of the whole suite.
+    /// Mines with the test command of each repository, or with its default. `list` prints a repository's tests, `max_tests` is
+    /// the number of tests kept per task, and `suite_seconds` limits a run of the whole suite.
     ///
     /// # Errors
     /// A repository has no test command, or one that runs the same tests for every task.
@@ -86,7 +86,7 @@ impl Mining {
         }
         let suite = |(name, template): (&String, &Template)| {
             let values = Values { repository: name, ..Values::default() };
-            // The default stops at the first failure; here the whole suite is needed.
+            // The default stops at the first failure, but mining needs the whole suite.
             let command = template.fill(values);
             if commands.test.is_none() { command.replace(" -x ", " ") } else { command }
         };
@@ -102,11 +102,11 @@ pub struct Mined {
     pub row: usize,
     /// 1-based line of the task file, for messages.
     pub line: usize,
-    /// Its id.
+    /// Id of the task.
     pub task_id: String,
     /// Tests that detect a failure in the hole and pass with the reference text.
     pub tests: Vec<String>,
-    /// Why there are none.
+    /// Reason why there are no tests.
     pub reason: Option<Message>,
 }
 
@@ -120,9 +120,9 @@ impl Mined {
 /// Result of mining.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Findings {
-    /// In the order of the task file.
+    /// Results in the order of the task file.
     pub tasks: Vec<Mined>,
-    /// Indices of the repositories whose tests cannot be mined, and the reason.
+    /// Indices of the repositories whose tests cannot be mined, and the reasons.
     pub broken: Vec<(usize, Message)>,
 }
 
@@ -132,8 +132,8 @@ impl Findings {
         self.tasks.iter().filter(|mined| !mined.tests.is_empty())
     }
 
-    /// Returns what is to be said of these tasks, in repositories of these names: whose tests cannot be listed, which tasks have none, and how
-    /// many there are.
+    /// Returns the remarks about these tasks, in repositories with these names: whose tests cannot be listed, which tasks have
+    /// no tests, and how many tests were found.
     pub fn remarks(&self, repositories: &[String], tasks: &TaskSet) -> Vec<Remark> {
         let mut remarks = Vec::new();
         for (place, reason) in &self.broken {
@@ -160,7 +160,7 @@ impl Findings {
     }
 }
 
-/// Mines the tests of all subjects; a task that is not a subject has no tests, for the reason it gives.
+/// Mines the tests of all subjects; a task that is not a subject has no tests, for the reason given there.
 ///
 /// # Errors
 /// Results cannot be read or appended, or no guard can be started.
@@ -227,9 +227,9 @@ type Candidates = BTreeMap<usize, TaskCandidates>;
 /// Tests that may detect a failure in one task's hole.
 #[derive(Debug, Clone)]
 struct TaskCandidates {
-    /// Tests to try, in this order. Tasks share their names.
+    /// Tests to try, in this order. Tasks share the names.
     tests: Arc<[Arc<str>]>,
-    /// Number of candidates, with those that are not tried.
+    /// Number of candidates, including those that are not tried.
     count: usize,
 }
 
@@ -265,7 +265,7 @@ impl Work<'_> {
         }
     }
 
-    /// Returns all tests listed by a command, for each task.
+    /// Returns all tests that a command lists, for each task.
     fn listed(
         &self,
         list: &Template,
@@ -350,7 +350,7 @@ impl Work<'_> {
         }))
     }
 
-    /// Files of tests that the tasks of a repository bring along.
+    /// Returns the test files that the tasks of a repository bring along.
     fn test_files(&self, tasks: &[usize]) -> Result<Vec<(String, String)>, String> {
         let mut files: BTreeMap<&String, &String> = BTreeMap::new();
         for subject in tasks.iter().filter_map(|task| self.subjects[*task].as_ref().ok()) {
@@ -408,7 +408,7 @@ impl Work<'_> {
             }
         }
         let mark = |(path, mut marks): (&str, Vec<(super::Planting, usize, &str)>)| {
-            // From the end backwards, so that earlier offsets stay valid.
+            // From the end to the start, so that the offsets before remain valid.
             marks.sort_by_key(|(planting, task, _)| (std::cmp::Reverse(planting.at), *task));
             let mut text = marks.first().map_or("", |(.., text)| text).to_owned();
             for (planting, task, _) in &marks {
@@ -420,7 +420,7 @@ impl Work<'_> {
         files.into_iter().map(mark).collect()
     }
 
-    /// Returns the candidates that fail with a failure planted before the hole and pass with the reference text.
+    /// Returns the candidates that fail with the planted failure and pass with the reference text.
     fn detecting(
         &self,
         task: usize,
@@ -486,11 +486,11 @@ impl Work<'_> {
     }
 }
 
-/// Orders candidates from lines of `number<TAB>test`: tests that reach few holes are specific to them. A hole that is reached
-/// while its file is loaded has every test as a candidate. The first `most` of each task are kept.
+/// Orders candidates from lines of `number<TAB>test`: tests that reach few holes are specific to them. For a hole that is
+/// reached while its file is loaded, every test is a candidate. The first `most` candidates of each task are kept.
 ///
 /// # Errors
-/// In words: more tests than a suite has.
+/// More tests than a suite has, in words.
 fn in_order(reached: &str, tasks: &[usize], most: usize) -> Result<Candidates, String> {
     let reaching = Reaching::read(reached, tasks)?;
     let names: Vec<Arc<str>> = reaching.tests.iter().map(|(name, _)| Arc::from(*name)).collect();
@@ -518,14 +518,15 @@ fn in_order(reached: &str, tasks: &[usize], most: usize) -> Result<Candidates, S
 
 /// Tests that reach holes of tasks.
 struct Reaching<'a> {
-    /// Name of each test, and the holes that it reaches, sorted; those that reach the fewest first, then by name.
+    /// Name of each test, and the holes that the test reaches, sorted; tests that reach the fewest holes come first, then by
+    /// name.
     tests: Vec<(&'a str, Vec<usize>)>,
-    /// Holes that are reached while their file is loaded, sorted.
+    /// Holes that are reached while their files are loaded, sorted.
     while_loading: Vec<usize>,
 }
 
 impl<'a> Reaching<'a> {
-    /// Reads lines of `number<TAB>test`; `tasks` are sorted.
+    /// Reads lines of `number<TAB>test`; `tasks` must be sorted.
     fn read(reached: &'a str, tasks: &[usize]) -> Result<Self, String> {
         let mut of_test: FxHashMap<&str, Vec<usize>> = FxHashMap::default();
         let mut while_loading: Vec<usize> = Vec::new();
@@ -577,7 +578,7 @@ mod tests {
         };
         assert_eq!(names(9, 0), Some(("t.c t.b t.a".into(), 3)));
         assert_eq!(names(9, 1), Some(("t.b t.a".into(), 2)));
-        assert_eq!(names(9, 2), Some(("t.a t.c t.b".into(), 3))); // passed while loading
+        assert_eq!(names(9, 2), Some(("t.a t.c t.b".into(), 3))); // reached while loading
         assert_eq!(names(2, 2), Some(("t.a t.c".into(), 3)));
         assert_eq!(names(9, 3), None);
     }
@@ -641,7 +642,7 @@ mod tests {
         );
     }
 
-    /// A suite may write the list itself.
+    /// A suite may write the list of tests itself.
     #[test]
     fn more_tests_than_a_suite_has_are_refused() {
         let reached: String = (0..MOST_REACHING + 1).map(|n| format!("0\tt{n}\n")).collect();

@@ -1,7 +1,7 @@
 //! Unbiased pass@k (Chen et al., *Evaluating Large Language Models Trained on Code*, 2021, equation 1).
 
-/// Probability that at least one of `k` samples passes, drawn from `n` of which `passed` pass: 1 − C(n−c, k) / C(n, k).
-/// `None` if there are fewer samples than `k`, or `k` is 0.
+/// Returns the probability that at least one of `k` samples passes, drawn from `n` samples of which `passed` pass: 1 − C(n−c,
+/// k) / C(n, k). `None` if there are fewer samples than `k`, or `k` is 0.
 ///
 /// ```
 /// use repoformer_execute::pass_at_k;
@@ -21,7 +21,7 @@ pub fn pass_at_k(n: usize, passed: usize, k: usize) -> Option<f64> {
     if n - passed < k {
         return Some(1.0);
     }
-    // C(n−c, k) / C(n, k) as a product, whose factors stay near 1 for any number of samples.
+    // C(n−c, k) / C(n, k) as a product with factors near 1, for any number of samples.
     let none = (n - passed + 1..=n).map(|i| 1.0 - k as f64 / i as f64);
     Some(1.0 - none.product::<f64>())
 }
@@ -30,7 +30,7 @@ pub fn pass_at_k(n: usize, passed: usize, k: usize) -> Option<f64> {
 mod tests {
     use super::*;
 
-    /// Every way to draw, counted one by one.
+    /// Counts every way to draw, one by one.
     fn counted(n: usize, passed: usize, k: usize) -> f64 {
         let draws = (0_u32..1 << n).filter(|draw| draw.count_ones() as usize == k);
         let (mut all, mut some) = (0_u32, 0_u32);

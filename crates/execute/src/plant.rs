@@ -1,9 +1,10 @@
-//! A failure planted before a hole: tests that do not detect it cannot distinguish a wrong completion from the true one.
+//! Plants a failure before a hole: tests that do not detect the failure cannot distinguish a wrong completion from the true
+//! one.
 //!
-//! The failure goes directly before the innermost statement that contains the hole's first code, so that both are reached
-//! together. If that is the head of a function, the failure becomes the first statement of the function's body: before the
-//! head it would be reached when the file is loaded, whatever is called. A hole of comments, blanks or a docstring contains
-//! nothing that is executed.
+//! The failure goes directly before the innermost statement that contains the first code of the hole, so that both are reached
+//! together. If this statement is the head of a function, the failure becomes the first statement of the function's body:
+//! before the head, it would be reached whenever the file is loaded. A hole of comments, blanks or a docstring contains nothing
+//! that is executed.
 
 use std::ops::Range;
 
@@ -11,7 +12,7 @@ use repoformer_text::language::syntax::{Syntax, is_bare_string, is_comment, preo
 use repoformer_text::language::{BlockMarks, Grammar, LanguageSpec};
 use tree_sitter::Node;
 
-/// Position for a statement.
+/// Position for a new statement.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Planting {
     /// Offset in the file, in bytes.
@@ -28,7 +29,7 @@ impl Planting {
     }
 }
 
-/// Finds the position for a hole, given as a range of bytes of the file.
+/// Finds the position for a hole, given as a range of bytes in the file.
 pub(super) fn find(text: &str, grammar: Grammar, hole: Range<usize>) -> Result<Planting, String> {
     let spec = grammar.language().spec();
     let syntax = Syntax::parse(text, grammar)
@@ -59,7 +60,7 @@ pub(super) fn find(text: &str, grammar: Grammar, hole: Range<usize>) -> Result<P
     let behind = (spec.is_constructor_call)(statement.kind(), &text[statement.byte_range()]);
     let at = if behind { statement.end_byte() } else { statement.start_byte() };
     let planting = Planting { at, separator: separator(text, spec, at, behind) };
-    // Every test would detect a file that no longer loads, whatever it tests.
+    // Every test, whatever it tests, would detect a file that no longer loads.
     let planted = planting.insert(text, spec.failure);
     let broken = Syntax::parse(&planted, grammar).is_none_or(|planted| planted.has_error());
     if broken && !syntax.has_error() {
@@ -81,7 +82,7 @@ fn first_code<'tree>(syntax: &'tree Syntax<'_>, hole: &Range<usize>) -> Option<N
             return false;
         }
         let is_token = node.child_count() == 0 && node.end_byte() > node.start_byte();
-        // The end of a block is not code of its own.
+        // The end of a block is not code in itself.
         let closes = matches!(node.kind(), "}" | ";" | "{") || node.kind().trim().is_empty();
         if is_token && !closes {
             found = Some(node);
@@ -91,7 +92,7 @@ fn first_code<'tree>(syntax: &'tree Syntax<'_>, hole: &Range<usize>) -> Option<N
     found
 }
 
-/// Whether a node is a statement of its parent; the expression or pattern of a branch of `switch` is not.
+/// True if a node is a statement in its parent; the expression or pattern of a `switch` branch is not.
 fn is_statement(node: Node<'_>, parent: Node<'_>, spec: &LanguageSpec) -> bool {
     let chooses = || {
         parent.child_by_field_name("value") == Some(node)
@@ -103,7 +104,7 @@ fn is_statement(node: Node<'_>, parent: Node<'_>, spec: &LanguageSpec) -> bool {
         && !(parent.kind().starts_with("switch") && chooses())
 }
 
-/// Returns the body of a function whose decorators or head contain the hole's first code.
+/// Returns the body of a function if its decorators or head contain the first code of the hole.
 fn body_of_decorated<'tree>(
     statement: Node<'tree>,
     first: Node<'tree>,
@@ -144,7 +145,7 @@ mod tests {
 
     use super::*;
 
-    /// Plants `%` in files with `⟦` and `⟧` around the hole, and `‹` and `›` around what is planted.
+    /// Plants `%` in files with `⟦` and `⟧` around the hole, and `‹` and `›` around the planted text.
     fn assert_planted(language: Language, marked: &[&str]) {
         for marked in marked {
             let wanted = marked.replace(['⟦', '⟧', '‹', '›'], "");

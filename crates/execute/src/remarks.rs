@@ -1,4 +1,4 @@
-//! What executions say: broken repositories, excluded tasks, missing predictions.
+//! Remarks about executions: broken repositories, excluded tasks, missing predictions.
 
 use std::path::Path;
 
@@ -14,9 +14,9 @@ use super::summary::Summaries;
 use super::verdict::Status;
 
 impl Execution {
-    /// Returns what is to be said of the execution of some predictions: the repositories whose tests cannot be run, the excluded tasks, and
-    /// those that are judged by output alone. With `runs_all`, each task runs all tests of its repository; `results` is the file of
-    /// results.
+    /// Returns the remarks about the execution of some predictions: the repositories whose tests cannot be run, the excluded
+    /// tasks, and the tasks that are judged by output alone. `runs_all` means that each task runs all tests of its repository;
+    /// `results` is the file of results.
     pub fn remarks(
         &self,
         name: &str,
@@ -76,8 +76,8 @@ impl Execution {
 }
 
 impl Summaries {
-    /// Returns what is to be said of the rates of some predictions: tasks without any, rates that need more samples, and that no task can be
-    /// judged. A part of a whole (`is_part`) may have no task.
+    /// Returns the remarks about the pass rates of some predictions: tasks without predictions, rates that need more samples,
+    /// and that no task can be judged. A part of a whole (`is_part`) may have no task.
     pub fn remarks(&self, name: &str, missing: Missing, is_part: bool) -> Vec<Remark> {
         let (all, mut remarks) = (&self.all, Vec::new());
         if all.missing > 0 {

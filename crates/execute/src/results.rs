@@ -12,25 +12,25 @@ use super::run::Execution;
 use super::summary::{Summaries, Summary};
 use super::verdict::Status;
 
-/// Predictions whose tests were run.
+/// Predictions that were tested.
 #[derive(Debug)]
 pub struct TestedPredictions {
-    /// Their name: a mode, a file, or `references`.
+    /// Name of the predictions: a mode, a file, or `references`.
     pub name: String,
     /// Result of each task.
     pub execution: Execution,
-    /// Their pass rates.
+    /// Pass rates of the predictions.
     pub summaries: Summaries,
 }
 
-/// Results of unit tests: rates by repository and overall, or of each task.
+/// Results of unit tests: rates by repository and overall, or for each task.
 #[derive(Debug)]
 pub struct ExecutionResults<'a> {
     /// Each set of predictions.
     pub tested: &'a [TestedPredictions],
-    /// The k of pass@k, as the summaries have them.
+    /// The k values of pass@k, as in the summaries.
     pub ks: &'a [usize],
-    /// Whether the results of each task are written.
+    /// True if the results of each task are written.
     pub per_task: bool,
     /// Resampling of the intervals.
     pub resampling: &'a Resampling,
@@ -77,7 +77,7 @@ impl Printable for ExecutionResults<'_> {
             .collect()
     }
 
-    /// A row per task where these are requested, else one per repository and one for all, whose repository is missing.
+    /// Returns one row per task if requested; otherwise one per repository, and one for all without a repository.
     fn rows(&self) -> Box<dyn Iterator<Item = Value> + '_> {
         if self.per_task {
             return Box::new(self.tasks().map(|(name, record)| of_predictions(record, name, 2)));
@@ -109,7 +109,7 @@ impl Printable for ExecutionResults<'_> {
 }
 
 impl ExecutionResults<'_> {
-    /// A row per task where requested, per repository, and one for all; rates × 100, statuses in samples.
+    /// Returns one row per task if requested, one per repository, and one for all; rates × 100, statuses in samples.
     fn rates(&self, with_intervals: bool) -> Table {
         let ids = if self.per_task { 2 } else { 0 };
         let start = ["predictions", "repository", "tasks", "excluded", "n", "samples"];
@@ -168,7 +168,7 @@ impl ExecutionResults<'_> {
         }
     }
 
-    /// The record of each set of predictions.
+    /// Returns the record of each set of predictions.
     fn records(&self) -> Vec<Value> {
         let record = |TestedPredictions { name, execution, summaries }: &TestedPredictions| {
             let repositories = summaries.repositories.iter();
@@ -191,7 +191,7 @@ impl ExecutionResults<'_> {
         self.tested.iter().map(record).collect()
     }
 
-    /// The record of each task, with the name of its predictions.
+    /// Returns the record of each task, with the name of its predictions.
     fn tasks(&self) -> impl Iterator<Item = (&str, Value)> {
         self.tested.iter().flat_map(|TestedPredictions { name, execution, .. }| {
             let tasks = execution.tasks.iter().map(|task| task.to_record(self.ks));
@@ -232,7 +232,7 @@ mod tests {
         TestedPredictions { name: name.into(), execution, summaries }
     }
 
-    /// By hand: pass@1 is 1/2 and 2/3, pass@2 is 1 of both.
+    /// By hand: pass@1 is 1/2 and 2/3; pass@2 is 1 for both.
     #[test]
     fn rates_are_rows_records_and_columns() {
         let (resampling, manifest) = (Resampling::default(), json!({"kind": "execution"}));

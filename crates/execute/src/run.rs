@@ -1,9 +1,9 @@
-//! Scheduling of test runs on all cores: tasks, their oracle and their predictions.
+//! Schedules test runs on all cores: tasks, their oracle and their predictions.
 //!
-//! Each task goes through steps, one after another: the reference text must pass (as often as requested), the planted
-//! failure must fail, then every prediction is tested. Equal runs — the same text in the same file under the same command —
-//! are one run: a prediction equal to the reference text has passed already, and if all tasks of a repository share its whole
-//! suite, the reference text is run once.
+//! Each task goes through steps, one after another: the reference text must pass (as often as requested), the planted failure
+//! must fail, then every prediction is tested. Equal runs (the same text in the same file under the same command) run once: a
+//! prediction equal to the reference text has already passed, and if all tasks of a repository share its whole suite, the
+//! reference text runs once.
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
@@ -23,7 +23,7 @@ use super::subject::Subject;
 use super::telling::telling_line;
 use super::verdict::{ReachedLimit, Status, Verdict, judge};
 
-/// Number of bytes of a run's output kept in its result.
+/// Number of bytes of a run's output that its result keeps.
 const OUTPUT_TAIL: usize = 4000;
 
 /// Settings of test runs.
@@ -35,7 +35,7 @@ pub struct ExecutionSettings {
     pub oracle_runs: usize,
     /// Path of the results file.
     pub results: PathBuf,
-    /// Statuses whose results are repeated.
+    /// Statuses whose runs are repeated.
     pub forgotten: Vec<Status>,
 }
 
@@ -44,7 +44,7 @@ pub struct ExecutionSettings {
 pub struct Exclusion {
     /// Status that caused it, if something was run.
     pub status: Option<Status>,
-    /// Explanation.
+    /// Explanation of the exclusion.
     pub reason: Message,
 }
 
@@ -55,26 +55,26 @@ pub struct TaskResult {
     pub row: usize,
     /// 1-based line of the task file, for messages.
     pub line: usize,
-    /// Its id.
+    /// Id of the task.
     pub task_id: String,
-    /// Its repository.
+    /// Name of the task's repository.
     pub repository: String,
-    /// Reason for exclusion, if excluded.
+    /// Reason for the exclusion, if the task is excluded.
     pub excluded: Option<Exclusion>,
-    /// Status of each sample, in order; empty if excluded.
+    /// Status of each sample, in order; empty if the task is excluded.
     pub samples: Vec<Status>,
-    /// Explanation for each sample whose status does not suffice; else empty.
+    /// Explanation of each sample whose status does not suffice; otherwise empty.
     pub reasons: Vec<String>,
-    /// Whether the test library reported its results itself; otherwise they were read from the output of the tests.
+    /// True if the test library reported the results; otherwise they were read from the output of the tests.
     pub is_reported: bool,
 }
 
 /// Result of all tasks.
 #[derive(Debug)]
 pub struct Execution {
-    /// In the order of the task file.
+    /// Results in the order of the task file.
     pub tasks: Vec<TaskResult>,
-    /// Repositories whose tests cannot be run, and why.
+    /// Repositories whose tests cannot be run, and the reasons.
     pub broken: Vec<(String, Broken)>,
     /// Number of runs made.
     pub runs: usize,
@@ -135,7 +135,7 @@ pub fn run(
     }
 }
 
-/// A step of a task.
+/// Step of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Step {
     Truth(usize),
@@ -143,26 +143,26 @@ enum Step {
     Sample(usize),
 }
 
-/// State of a task.
+/// Progress of a task.
 #[derive(Debug, Clone, Default)]
 struct State {
     excluded: Option<Exclusion>,
-    /// Result with the reference text.
+    /// Result with the reference text, if it was run.
     reference: Option<Reference>,
     samples: Vec<Option<(Status, String)>>,
 }
 
-/// Results of the runs with the reference text: what each of them reaches.
+/// What every run with the reference text achieved.
 #[derive(Debug, Clone)]
 struct Reference {
-    /// Smallest number of tests that passed, by the output.
+    /// Smallest number of passed tests, according to the output.
     passed: Option<u64>,
-    /// Their reports, if the test libraries made whole ones.
+    /// What all reports agree on, if the test libraries wrote complete reports.
     report: Option<Report>,
 }
 
 impl Reference {
-    /// Adds a run to those before it.
+    /// Adds a run to the ones before.
     fn with(before: Option<Self>, passed: Option<u64>, report: Option<Report>) -> Self {
         let report = report.filter(Report::is_whole);
         match before {
@@ -174,19 +174,19 @@ impl Reference {
         }
     }
 
-    /// Returns why a run of a prediction that passed by its exit code and output is no pass.
+    /// Returns why a prediction has not passed although its exit code and output say so.
     fn missing(&self, passed: Option<u64>, report: Option<&Report>) -> Option<String> {
         if let Some(reference) = &self.report {
-            // A run without any session is one whose sessions are missing.
+            // A run without any session lacks all sessions.
             return report.cloned().unwrap_or_default().missing(reference);
         }
-        // A text that ends the run early, or has tests skipped, passes the remaining ones.
+        // A text that ends the run early, or makes tests be skipped, passes the remaining tests.
         let (passed, truth) = passed.zip(self.passed)?;
         (passed < truth).then(|| format!("{passed} tests passed, {truth} with the reference text"))
     }
 }
 
-/// A run, and the steps that wait for it.
+/// A run, and the steps that wait for its result.
 #[derive(Debug)]
 struct Run {
     key: String,
@@ -195,7 +195,7 @@ struct Run {
     waiting: Vec<(usize, Step)>,
 }
 
-/// State of a repository's only copy, if workers share it.
+/// State of a repository's only copy, if workers share the copy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Making {
     New,
@@ -221,7 +221,7 @@ struct Board<'a> {
     made: usize,
     /// Number of steps done.
     done: usize,
-    /// Of the steps known so far.
+    /// Progress in steps, as far as they are known.
     progress: Work,
     failed: Option<Error>,
 }
@@ -263,7 +263,7 @@ fn work(worker: usize, board: &Mutex<Board<'_>>, changed: &Condvar, copies: &Cop
     }
 }
 
-/// Ends the other workers if one panics; they would wait for its run forever.
+/// Ends the other workers if one panics; otherwise they would wait for its run forever.
 struct Leaving<'w, 'b> {
     board: &'w Mutex<Board<'b>>,
     changed: &'w Condvar,
@@ -283,7 +283,7 @@ impl Drop for Leaving<'_, '_> {
 }
 
 impl Board<'_> {
-    /// Takes a run that can start: while a shared copy is being made, its repository's runs cannot.
+    /// Takes a run that can start: runs of a repository must wait while its shared copy is being made.
     fn take(&mut self, last: usize) -> Option<usize> {
         let count = self.queues.len();
         let mut order: Vec<usize> = (0..count).map(|i| (last + i) % count.max(1)).collect();
@@ -299,7 +299,7 @@ impl Board<'_> {
         Some(number)
     }
 
-    /// Requests a step: its result may be known, its run may be in progress, or it is queued.
+    /// Requests a step: uses the known result, waits for the equal run in progress, or queues a new run.
     fn request(&mut self, task: usize, step: Step) {
         self.progress.more(1);
         let Ok(subject) = &self.subjects[task] else {
@@ -313,7 +313,7 @@ impl Board<'_> {
             Step::Planted => Some(subject.planted.clone()),
             Step::Sample(sample) => Some(subject.site.with(&self.samples[task][sample])),
         };
-        // A prediction equal to the reference text is the first run of that.
+        // A prediction equal to the reference text shares the first run of that text.
         let text = text.filter(|text| text != subject.site.text());
         let turn = if let Step::Truth(turn) = step { turn } else { 0 };
         let limits = &self.settings.limits;
@@ -392,14 +392,14 @@ impl Board<'_> {
         }
     }
 
-    /// Handles the result of a step: logs it and requests the next step.
+    /// Handles the result of a step: logs the result and requests the next step.
     fn deliver(&mut self, task: usize, step: Step, result: RunRecord) {
         self.done += 1;
         let (mut status, mut reason) = (result.status, result.reason.clone());
         let (is_lasting, passed) = (result.is_lasting, result.passed);
         match (step, status) {
             _ if !is_lasting => {}
-            // The tests ran with the reference text, so this text is what keeps them from running.
+            // The tests ran with the reference text, so the other text keeps them from running.
             (Step::Planted | Step::Sample(_), Status::EnvironmentBroken) => {
                 status = Status::Error;
             }
@@ -427,7 +427,7 @@ impl Board<'_> {
             Step::Truth(turn) if status != Status::Pass => {
                 let again = if turn > 0 { " when run again" } else { "" };
                 let what = format!("its reference text does not pass{again}");
-                // What a limit says needs no more.
+                // A reached limit needs no further explanation.
                 let limit: Option<ReachedLimit> = reason.parse().ok();
                 let limit = limit.filter(|limit| *limit != ReachedLimit::FullDisk);
                 let is_own = matches!(status, Status::Fail | Status::Error | Status::NoTests)
@@ -535,7 +535,8 @@ impl Board<'_> {
     }
 }
 
-/// Says what happened, with its reason, in which a limit is a choice, and a telling line of the output; both may be empty.
+/// Describes a failure with its reason and a telling line of the output, both of which may be empty; a reached limit is named
+/// by its setting.
 fn in_words(what: &str, status: Status, reason: &str, line: &str) -> Message {
     let reason = reason.parse().map_or_else(|_| reason.into(), ReachedLimit::message);
     let parts = [reason, line.into()].into_iter().filter(|part| *part != Message::default());
@@ -546,7 +547,7 @@ fn in_words(what: &str, status: Status, reason: &str, line: &str) -> Message {
     }
 }
 
-/// Result of a run, for every step that waits for it.
+/// Returns the result of a run, for every step that waits for the run.
 pub(super) fn record_of(verdict: Verdict, outcome: &RunOutcome, key: String) -> RunRecord {
     let round = |number: f64| (number * 1000.0).round() / 1000.0;
     RunRecord {

@@ -1,4 +1,4 @@
-//! Texts to execute: predictions, cut so that they can stand in their files.
+//! Texts to execute: predictions, cut so that they fit into their files.
 
 use std::path::Path;
 
@@ -11,10 +11,10 @@ use repoformer_store::remark::Remark;
 use repoformer_text::message;
 use repoformer_text::message::UserChoice;
 
-/// Returns how predictions are cut before they are written into their files: as was asked, or as usual.
+/// Returns how predictions are cut before they are written into their files: as requested, or as usual.
 ///
 /// # Errors
-/// What was asked differs by metric or leaves out the beginning of a function.
+/// The requested cut differs by metric, or leaves out the beginning of a function.
 pub fn execution_recipe(asked: Option<&Postprocess>, usual: Recipe) -> Result<Recipe> {
     match asked {
         None => Ok(usual),
@@ -30,11 +30,11 @@ pub fn execution_recipe(asked: Option<&Postprocess>, usual: Recipe) -> Result<Re
     }
 }
 
-/// Reads the named predictions in a file, joined with their tasks and cut, and returns the samples of each task that is tested, in the
-/// order of the tasks.
+/// Reads the predictions in a file, joins them with their tasks and cuts them; returns the samples of each tested task, in the
+/// order of the tasks. `name` names the predictions in warnings.
 ///
 /// # Errors
-/// The file cannot be read, or is of other tasks.
+/// The file cannot be read, or belongs to other tasks.
 pub fn read_samples(
     name: &str,
     path: &Path,
@@ -60,7 +60,7 @@ pub fn read_samples(
     Ok(of_tested.filter(|(task, _)| is_tested(task)).map(cut).collect())
 }
 
-/// Warns of predictions that continue after the hole, if these are many: they pass no test as they are.
+/// Warns if many predictions continue after the hole: uncut, they pass no test.
 fn long_predictions(name: &str, tasks: &TaskSet, predictions: &[Vec<String>]) -> Option<Remark> {
     let lines = |text: &str| text.lines().filter(|line| !line.trim().is_empty()).count();
     let is_long = |(task, samples): &(&Task, &Vec<String>)| {
@@ -80,10 +80,10 @@ fn long_predictions(name: &str, tasks: &TaskSet, predictions: &[Vec<String>]) ->
     })
 }
 
-/// Checks that every task has a sample, if tasks without any are errors.
+/// Checks that every task has a sample, if a missing prediction is an error.
 ///
 /// # Errors
-/// One has none.
+/// A task has no sample.
 pub fn check_missing(tasks: &TaskSet, samples: &[Vec<String>], missing: Missing) -> Result<()> {
     let pairs = tasks.tasks().iter().zip(samples);
     let without: Vec<_> = pairs.filter(|(_, samples)| samples.is_empty()).collect();

@@ -1,4 +1,4 @@
-//! A hole in the file on disk, and the file with another text in it.
+//! The hole in a file on disk, and the file with another text in the hole.
 
 use std::ops::Range;
 
@@ -46,13 +46,12 @@ impl Site {
         })
     }
 
-    /// Content of the file.
+    /// Returns the content of the file.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// Returns the file with a text in the hole, with the file's line ends. The reference text gives back the file to the
-    /// byte.
+    /// Returns the file with a text in the hole, with the file's line ends. The reference text restores the file byte for byte.
     pub fn with(&self, text: &str) -> String {
         let (before, after) = (&self.text[..self.hole.start], &self.text[self.hole.end..]);
         let there = &self.text[self.hole.clone()];
@@ -86,7 +85,7 @@ impl Site {
 
 /// Converts an offset in the text with `\n` line ends to one in the file on disk.
 fn on_disk(text: &str, offset: usize) -> usize {
-    // Every `\r\n` before it is one byte longer on disk; a lone `\r` is not.
+    // Every `\r\n` before the offset is one byte longer on disk; a lone `\r` is not.
     let (mut normal, mut at) = (0, 0);
     let bytes = text.as_bytes();
     while normal < offset && at < bytes.len() {

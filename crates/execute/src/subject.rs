@@ -1,4 +1,4 @@
-//! A task prepared for test runs: its file, its command, its planted failure.
+//! A task prepared for test runs: its file, its command, and its planted failure.
 
 use std::path::Path;
 
@@ -19,19 +19,19 @@ use super::verdict::Runner;
 /// A task whose tests can be run.
 #[derive(Debug)]
 pub struct Subject {
-    /// Index of its repository among those tested.
+    /// Index of the task's repository among the tested ones.
     pub repository: usize,
-    /// Name of its repository.
+    /// Name of the task's repository.
     pub repository_name: String,
-    /// Its file and the hole in it.
+    /// The task's file, with the hole.
     pub site: Site,
     /// The file with a failure before the hole.
     pub planted: String,
-    /// Files of tests that the task brings along, by their path in the repository.
+    /// Test files that the task brings along, by their paths in the repository.
     pub test_files: Vec<(String, String)>,
-    /// Command that runs its tests.
+    /// Command that runs the task's tests.
     pub command: String,
-    /// What its user names in it.
+    /// Paths that the user names in the command.
     pub named: NamedPaths,
     /// How the result of the command is read.
     pub runner: Runner,
@@ -49,10 +49,10 @@ pub struct Commands {
 }
 
 impl Commands {
-    /// Takes a test command, and the tests of each task.
+    /// Combines a test command with the tests of each task.
     ///
     /// # Errors
-    /// The tests of tasks are named, and the command does not use them.
+    /// The tests of tasks are named, but the command does not use them.
     pub fn new(test: Option<Template>, map: Option<TestMap>, runner: Runner) -> Result<Self> {
         match (&test, &map) {
             (Some(template), Some(map)) if !template.names("tests") => Err(Error::refused(
@@ -69,10 +69,10 @@ impl Commands {
         }
     }
 
-    /// Returns the test command for the repository in a folder: the one given, or a default.
+    /// Returns the test command for the repository in a folder: the given one, or a default.
     ///
     /// # Errors
-    /// None is given and there is no default; the message says so.
+    /// No command is given and no default exists; the message says so.
     pub fn template(&self, folder: &Path) -> Result<Template, Message> {
         match (&self.test, default_test_command(folder)) {
             (Some(template), _) => Ok(template.clone()),
@@ -130,7 +130,7 @@ pub fn subjects(
     tasks.tasks().iter().map(of).collect()
 }
 
-/// Files of tests in a task's `metadata.test_files`, `{path in the repository: text}`.
+/// Returns the test files in a task's `metadata.test_files`, `{path in the repository: text}`.
 fn test_files(task: &Task, hole: &str, repos_dir: &Path) -> Result<Vec<(String, String)>, String> {
     let found = task.metadata.get("test_files").filter(|files| !files.is_null());
     let Some(found) = found else { return Ok(Vec::new()) };
@@ -163,7 +163,7 @@ pub fn site(task: &Task, repos_dir: &Path) -> Result<Site, String> {
 }
 
 impl Subject {
-    /// Returns the order of a run. `text` is the file's content if it is changed.
+    /// Returns the order for a run. `text` is the file's content, if the run changes the file.
     pub(super) fn order(&self, command: &str, text: Option<String>, limits: &Limits) -> RunOrder {
         RunOrder {
             command: command.to_owned(),
@@ -179,8 +179,8 @@ impl Subject {
         }
     }
 
-    /// Returns a digest of everything a run depends on. `text` is the file's content if it is changed; `turn` distinguishes
-    /// runs of the same text.
+    /// Returns a digest of everything that a run depends on. `text` is the file's content, if the run changes the file; `turn`
+    /// distinguishes runs of the same text.
     ///
     /// # Errors
     /// The repository cannot be read; the message says why.

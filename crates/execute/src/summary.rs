@@ -1,7 +1,7 @@
 //! Pass rates of a repository and overall, over one denominator.
 //!
-//! The denominator is the number of tasks with a sound oracle. Such a task without a prediction counts with pass rate 0 (or
-//! is excluded on request), and its number is reported.
+//! The denominator is the number of tasks with a sound oracle. A task with a sound oracle but without a prediction counts with
+//! pass rate 0 (or is excluded on request), and the number of such tasks is reported.
 
 use std::collections::BTreeMap;
 
@@ -18,13 +18,13 @@ use super::verdict::Status;
 pub struct Summary {
     /// Number of tasks.
     pub tasks: usize,
-    /// Number of tasks excluded because their oracle is not sound.
+    /// Number of tasks that are excluded because their oracle is not sound.
     pub excluded: usize,
     /// Number of tasks in the denominator of the rates.
     pub n: usize,
-    /// Number of these without a prediction.
+    /// Number of tasks in the denominator without a prediction.
     pub missing: usize,
-    /// Smallest and largest number of samples of a task that has any.
+    /// Smallest and largest number of samples of a task that has samples.
     pub samples: (usize, usize),
     /// Mean pass@k for each k; `None` if a task has fewer samples, or there is no task.
     pub rates: Vec<(usize, Option<f64>)>,
@@ -64,7 +64,7 @@ impl Summaries {
         let groups = Groups::new(counted.iter().map(|task| Some(&*task.repository)));
         let all = Summary::new(execution.tasks.iter(), ks, missing);
         let interval = |(k, mean): &(usize, Option<f64>)| {
-            mean.as_ref()?; // a task has no such rate
+            mean.as_ref()?; // a task has too few samples
             let rates: Option<Vec<f64>> = counted.iter().map(|task| task.rate(*k)).collect();
             resampling.interval(&groups, &rates?)
         };
@@ -76,7 +76,7 @@ impl Summaries {
         }
     }
 
-    /// Kind of the intervals, if there are any.
+    /// Returns the kind of the intervals, if there are any.
     pub fn interval_kind(&self) -> Option<IntervalKind> {
         let (unit, units) = self.drawn;
         self.intervals.iter().any(Option::is_some).then(|| unit.interval_kind(units))
@@ -156,13 +156,13 @@ impl Summary {
 }
 
 impl TaskResult {
-    /// pass@k of this task; `None` if it is excluded or has fewer samples.
+    /// Returns pass@k of this task; `None` if the task is excluded or has fewer samples.
     pub fn pass_at(&self, k: usize) -> Option<f64> {
         let passed = self.samples.iter().filter(|status| **status == Status::Pass);
         pass_at_k(self.samples.len(), passed.count(), k)
     }
 
-    /// pass@k of this task, or 0 if it has no prediction.
+    /// Returns pass@k of this task, or 0 if the task has no prediction.
     fn rate(&self, k: usize) -> Option<f64> {
         if self.samples.is_empty() && self.excluded.is_none() {
             return Some(0.0);
@@ -230,7 +230,7 @@ mod tests {
         };
         let resampling = Resampling::default();
         let zero = Summaries::new(&execution, &[1, 2, 3], Missing::Zero, &resampling);
-        // Repositories a and b, drawn twice: pass@1 is 1/2, (1/2 + 0 + 1/2) / 3 or (0 + 1/2) / 2, of both alike.
+        // Draws of two repositories: pass@1 is 1/2 (b twice), (1/2 + 0 + 1/2) / 3 (a and b) or (0 + 1/2) / 2 (a twice).
         assert_eq!(zero.drawn, (ResamplingUnit::Repositories, 2));
         let ends = zero.intervals[0].map(|interval| (interval.low, interval.high));
         assert_eq!((ends, zero.intervals[2]), (Some((0.25, 0.5)), None));
@@ -242,7 +242,7 @@ mod tests {
         let (all, close) = (&zero.all, |a: Option<f64>, b: f64| (a.unwrap() - b).abs() < 1e-12);
         assert_eq!((all.tasks, all.excluded, all.n, all.missing), (4, 1, 3, 1));
         assert_eq!(all.samples, (2, 4));
-        // By hand: pass@1 = (1/2 + 2/4 + 0) / 3; pass@2 = (1 + (1 − 1/6) + 0) / 3; one task has no three samples.
+        // By hand: pass@1 = (1/2 + 2/4 + 0) / 3; pass@2 = (1 + (1 − 1/6) + 0) / 3; one task has fewer than three samples.
         assert!(close(all.rates[0].1, 1.0 / 3.0) && close(all.rates[1].1, (1.0 + 5.0 / 6.0) / 3.0));
         assert_eq!(all.rates[2], (3, None));
         assert_eq!(all.counts, [3, 2, 0, 1, 0, 0, 0]);

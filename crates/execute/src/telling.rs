@@ -1,14 +1,14 @@
-//! The line of a test run's output that says most about its end.
+//! Finds the line of a test run's output that explains its end best.
 
-/// Most characters of a line that are shown.
+/// Largest number of characters of a line that are shown.
 const SHOWN: usize = 200;
 
-/// Beginnings of lines with which runners name a failure, or a cause that keeps them from running.
+/// Starts of lines in which runners name a failure, or a cause that keeps them from running.
 const BEGINNINGS: [&str; 10] = [
     "FAILED ", "ERROR ", "ERROR:", "E   ", "INTERNALERROR> ", "FAIL:", "[ERROR] ", "not ok ", "✕ ",
     "● ",
 ];
-/// Parts of such lines.
+/// Other parts of such lines.
 const PARTS: [&str; 5] = ["Error: ", "error: ", "Exception: ", "not found", "No such file"];
 
 /// Returns the last line that names a failure, or else the last line with text; `None` if the output has none.

@@ -14,13 +14,13 @@ pub struct TestMap {
     /// Path of the map.
     pub path: PathBuf,
     by_row: FxHashMap<usize, Vec<String>>,
-    /// Records that only numbers assign to their tasks.
+    /// Records that are assigned to their tasks by numbers alone.
     pub numbered: NumberedRecords,
 }
 
 impl TestMap {
-    /// Reads a map: a line `{"task_id": …, "tests": […]}` a task, with `"row"` (the task's 0-based position in its file) if ids
-    /// repeat; or one object `{task_id: [tests], …}`. Records of tasks that are not in the set are skipped. The errors
+    /// Reads a map: one line `{"task_id": …, "tests": […]}` per task, with `"row"` (the task's 0-based position in its file) if
+    /// ids repeat; or one object `{task_id: [tests], …}`. Records of tasks that are not in the set are skipped. The errors
     /// returned with the map name the lines that cannot be used.
     ///
     /// # Errors
@@ -59,10 +59,10 @@ impl TestMap {
         }
     }
 
-    /// Tests that tasks name themselves, in their `metadata.tests`; `None` if none does.
+    /// Returns the tests that tasks name themselves, in their `metadata.tests`; `None` if no task does.
     ///
     /// # Errors
-    /// The tests of a task are no list of names.
+    /// The tests of a task are not a list of names.
     pub fn of_tasks(tasks: &TaskSet) -> Result<Option<Self>> {
         let mut by_row: FxHashMap<usize, Vec<String>> = FxHashMap::default();
         for task in tasks.tasks() {
@@ -113,7 +113,7 @@ impl TestMap {
         Ok(())
     }
 
-    /// Returns the tests of a task; `None` if the map names none.
+    /// Returns the tests of a task; `None` if the map names no tests for the task.
     pub fn of(&self, task: &Task) -> Option<&[String]> {
         let tests = self.by_row.get(&task.row).map(Vec::as_slice);
         tests.filter(|tests| !tests.is_empty())
