@@ -1,4 +1,4 @@
-//! Conditions under which systems answered and were scored: numbers are compared fairly where these are the same.
+//! Conditions under which systems answered and were scored: a comparison of numbers is fair if these are the same.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -9,21 +9,21 @@ use repoformer_store::error::Result;
 
 use super::origin::Origin;
 
-/// Settings of completions that a comparison holds fixed, as headers name them. The model is none of them: models are what is
-/// compared.
+/// Settings of completions that a comparison holds fixed, by their names in headers. The model is not among them, because
+/// models are what is compared.
 const FIXED: [&str; 8] = [
     "instruction", "max-lines", "max-tokens", "prompt-end", "stop", "temperature", "top-p", "until",
 ];
 
-/// Settings that the records of a server's predictions repeat, each as a header has it.
+/// Settings that the records of a server's predictions repeat, each with the value from the header.
 const REPEATED: [&str; 6] =
     ["instruction", "max-tokens", "prompt-end", "temperature", "top-p", "until"];
 
-/// Reads with which parameters predictions were made: from their header, else from what their records say; empty where neither
-/// says.
+/// Reads the parameters that predictions were made with from their header, or else from their records; empty if neither names
+/// them.
 ///
 /// # Errors
-/// They or their header cannot be read.
+/// The predictions or their header cannot be read.
 pub fn made_with(path: &Path) -> Result<BTreeMap<String, String>> {
     let recorded = parameters(path)?;
     if !recorded.is_empty() || !path.is_file() {
@@ -51,10 +51,10 @@ pub fn are_chat_answers(path: &Path) -> Result<bool> {
     }
 }
 
-/// Reads what predictions have in common with those of other shards: [`made_with`], the model, and mode and style of their prompts.
+/// Reads what predictions share with those of other shards: [`made_with`], the model, and the mode and style of their prompts.
 ///
 /// # Errors
-/// They or their header cannot be read.
+/// The predictions or their header cannot be read.
 pub fn common(path: &Path) -> Result<BTreeMap<String, String>> {
     let mut known = made_with(path)?;
     known.extend(Origin::read(path)?.of_prompts());
@@ -66,13 +66,13 @@ pub fn common(path: &Path) -> Result<BTreeMap<String, String>> {
 pub struct Conditions(BTreeMap<String, String>);
 
 impl Conditions {
-    /// Takes the conditions from the parameters that predictions were made with; without any, nothing is known.
+    /// Takes the conditions from the parameters that predictions were made with; without parameters, no condition is known.
     pub fn of_predictions(parameters: &BTreeMap<String, String>) -> Self {
         let mut conditions = Self::default();
         for name in FIXED {
             match parameters.get(name) {
                 Some(value) => conditions.set(name, value),
-                // The embedded model is always greedy, and does not say so.
+                // The embedded model is always greedy, and names no temperature.
                 None if name == "temperature" && !parameters.is_empty() => conditions.set(name, 0),
                 None => {}
             }
@@ -90,7 +90,7 @@ impl Conditions {
         self.set(&format!("cut for {metric}"), recipe);
     }
 
-    /// Adds the greatest number of samples of a task, where it is known.
+    /// Adds the largest number of samples of a task, if it is known.
     pub fn set_samples(&mut self, samples: usize) {
         if samples > 0 {
             self.set("samples", samples);
@@ -98,7 +98,7 @@ impl Conditions {
     }
 }
 
-/// Says in which known conditions systems differ, a text a condition.
+/// Describes the known conditions in which systems differ, one text per condition.
 ///
 /// ```
 /// use repoformer_evaluate::conditions::{Conditions, differences};
@@ -131,7 +131,7 @@ pub fn differences(systems: &[(&str, &Conditions)]) -> Vec<String> {
 mod tests {
     use super::*;
 
-    /// Predictions from other programs have no header, and may be of several settings.
+    /// Predictions from other programs have no header, and may have been made with several settings.
     #[test]
     fn every_record_says_how_it_was_made() {
         let folder = tempfile::tempdir().unwrap();

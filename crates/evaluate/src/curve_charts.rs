@@ -10,19 +10,19 @@ use repoformer_core::policy::sweep::{SweepCurve, SweepPoint};
 pub struct Curves<'a> {
     /// Each curve with its name.
     pub named: Vec<(String, &'a SweepCurve)>,
-    /// What scores measure.
+    /// What the scores measure.
     pub measure: Measure,
 }
 
 /// Name and unit of the budget's axis.
 const BUDGET: &str = "instances retrieved for, %";
 
-/// Parts of the instances that a policy does not retrieve for, as in figure 5.
+/// Kinds of instances for which a policy does not retrieve, as in figure 5.
 pub const ABSTENTIONS: [&str; 3] =
     ["already right", "retrieval does not help", "retrieval would help"];
 
 impl Curves<'_> {
-    /// The measure, at the start of a sentence and within one.
+    /// Returns the measure in words, for the start of a sentence and for the middle.
     fn words(&self) -> [&'static str; 2] {
         match self.measure {
             Measure::Similarity => ["Edit similarity", "edit similarity"],
@@ -31,7 +31,7 @@ impl Curves<'_> {
         }
     }
 
-    /// A line for each curve of several points.
+    /// Returns a line for each curve of several points.
     fn lines(&self, value: impl Fn(&SweepPoint) -> Option<(f64, f64)>) -> Vec<Line> {
         let curves = self.named.iter().filter(|(_, curve)| curve.points.len() > 1);
         let line = |(name, curve): &(String, &SweepCurve)| Line {
@@ -41,7 +41,8 @@ impl Curves<'_> {
         curves.map(line).filter(|line| !line.points.is_empty()).collect()
     }
 
-    /// A line by threshold for each curve of probabilities, which have one scale; other scores have each their own.
+    /// Returns a line by threshold for each curve of probabilities, which share one scale; every other kind of score has its
+    /// own scale.
     fn by_threshold(&self, value: impl Fn(&SweepPoint) -> Option<f64>) -> Vec<Line> {
         let curves = self.named.iter().filter(|(_, curve)| curve.calibration.is_some());
         let line = |(name, curve): &(String, &SweepCurve)| {
@@ -54,7 +55,7 @@ impl Curves<'_> {
         curves.map(line).filter(|line| line.points.len() > 1).collect()
     }
 
-    /// Score by the share of instances that are retrieved for (figures 8 and 9).
+    /// Score by the percentage of instances with retrieval (figures 8 and 9).
     pub fn budget(&self) -> Chart {
         let [title, score] = self.words();
         Chart {
@@ -70,7 +71,7 @@ impl Curves<'_> {
         }
     }
 
-    /// Exact match by the same budgets.
+    /// Exact match by the same percentage.
     pub fn budget_em(&self) -> Chart {
         Chart {
             name: "budget-em".into(),
@@ -83,7 +84,7 @@ impl Curves<'_> {
         }
     }
 
-    /// Precision of abstention by budget.
+    /// Precision of abstention by the same percentage.
     pub fn abstention(&self) -> Chart {
         Chart {
             name: "abstention".into(),
@@ -112,7 +113,7 @@ impl Curves<'_> {
         }
     }
 
-    /// Latency by threshold (figure 4), by one of the latency models.
+    /// Latency by threshold (figure 4), according to one of the latency models.
     pub fn threshold_latency(&self, clock: usize, retriever: &str) -> Chart {
         Chart {
             name: format!("threshold-latency-{}", clock + 1),
@@ -127,7 +128,7 @@ impl Curves<'_> {
         }
     }
 
-    /// Score by latency (figures 12 to 15), by one of the latency models.
+    /// Score by latency (figures 12 to 15), according to one of the latency models.
     pub fn latency(&self, clock: usize, retriever: &str) -> Chart {
         let [title, score] = self.words();
         let value = |point: &SweepPoint| {
@@ -146,7 +147,7 @@ impl Curves<'_> {
         }
     }
 
-    /// Parts of the instances that a policy does not retrieve for (figure 5), at its only threshold or else the best one.
+    /// Kinds of instances for which a policy does not retrieve (figure 5), at its only threshold or else the best one.
     pub fn abstentions(&self) -> Chart {
         let shown = |curve: &SweepCurve| match &curve.points[..] {
             [only] => abstention_parts(only),
@@ -171,7 +172,7 @@ impl Curves<'_> {
         }
     }
 
-    /// Gains where a policy retrieves (figure 6), at its only threshold or else the best one.
+    /// Gains of the instances for which a policy retrieves (figure 6), at its only threshold or else the best one.
     pub fn gains(&self) -> Chart {
         let gained = self.named.iter().filter(|(_, curve)| !curve.gains.is_empty());
         let each = gained.map(|(name, curve)| (name.clone(), &curve.gains[..])).collect::<Vec<_>>();
@@ -197,13 +198,13 @@ impl Curves<'_> {
     }
 }
 
-/// Share of the instances with retrieval, in per cent.
+/// Returns the percentage of instances with retrieval.
 fn rate(point: &SweepPoint) -> f64 {
     100.0 * point.rag_rate
 }
 
-/// Shares of the abstentions in per cent, in the order of [`ABSTENTIONS`]; `None` without abstentions, or where it is not known
-/// which completions are right.
+/// Returns the percentages of the abstentions, in the order of [`ABSTENTIONS`]; `None` without abstentions, or if it is not
+/// known which completions are right.
 pub fn abstention_parts(point: &SweepPoint) -> Option<[f64; 3]> {
     let (right, precision) = (point.abstained_right?, point.abstention_precision?);
     Some([right, precision - right, 1.0 - precision].map(|share| 100.0 * share))
@@ -232,7 +233,7 @@ pub fn gains(each: &[(String, &[f64])], measure: Measure) -> Chart {
     }
 }
 
-/// Labels of the buckets of gains.
+/// Returns the labels of the buckets of gains.
 pub fn bucket_names() -> Vec<String> {
     Bucket::all().map(|bucket| format!("{:+}", bucket.label()).replace("+0", "0")).collect()
 }

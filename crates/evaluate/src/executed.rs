@@ -1,4 +1,4 @@
-//! Outcomes of each task's tests, from the per-task files that test runs write.
+//! Results of each task's tests, from the per-task files that test runs write.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -14,26 +14,26 @@ use repoformer_text::message;
 use repoformer_text::message::UserChoice;
 use serde_json::Value;
 
-/// How one task's tests went.
+/// Result of one task's tests.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Executed {
     /// The task's id.
     pub task_id: String,
     /// The first sample's status, or `excluded`.
     pub status: String,
-    /// pass@1 of all samples; none where the task takes no part.
+    /// pass@1 over all samples; `None` if the task does not take part.
     pub pass_rate: Option<f64>,
 }
 
-/// By row of the task file: of a file on several predictions those called `name`.
+/// Reads the test results by row of the task file; if the file holds several sets of predictions, those of the set `name`.
 ///
 /// # Errors
-/// The file cannot be read, or a record in it is none of an execution's.
+/// The file cannot be read, or a record in it is not an execution's.
 pub fn read_executed(path: &Path, name: &str) -> Result<BTreeMap<usize, Executed>> {
     let text = jsonl::read(path)?;
     let mut found = BTreeMap::new();
     let mut add = |line: usize, object: &Object| -> Result<()> {
-        // Of a record without these it is said what the file is not.
+        // For a record without these fields, the error of `executed` says what the file is not.
         if ["statuses", "excluded"].iter().any(|name| object.contains_key(*name)) {
             RecordKind::Score.check(path, line, object)?;
         }
@@ -46,7 +46,7 @@ pub fn read_executed(path: &Path, name: &str) -> Result<BTreeMap<usize, Executed
         Ok(())
     };
     match jsonl::value(path, 1, &text) {
-        // A JSON document: an object, or a list of one for each set of predictions.
+        // A JSON document: an object, or a list with one object for each set of predictions.
         Ok(whole) if whole.is_array() || whole.get("tasks").is_some() => {
             let several = whole.as_array().map_or(std::slice::from_ref(&whole), Vec::as_slice);
             let is_named = |one: &&Value| several.len() == 1 || one["predictions"] == name;
@@ -67,8 +67,8 @@ pub fn read_executed(path: &Path, name: &str) -> Result<BTreeMap<usize, Executed
     Ok(found)
 }
 
-/// Checks that test results are of these tasks; results at rows of other tasks are not looked at. Returns the results that nothing but
-/// numbers assigns to their tasks.
+/// Checks that test results belong to these tasks; results at other rows are ignored. Returns the results that are assigned to
+/// their tasks by numbers alone.
 ///
 /// # Errors
 /// A result has another id than the task at its row.
@@ -94,8 +94,8 @@ pub fn join(
     Ok(numbered)
 }
 
-/// Whether the results of unit tests are of a file of predictions: by the digests in their manifest, which stands in the document
-/// or beside the file; `None` where there is none.
+/// Returns whether the results of unit tests belong to a file of predictions, according to the digests in their manifest, which
+/// is in the document or next to the file; `None` without digests.
 ///
 /// # Errors
 /// One of the files cannot be read.
@@ -122,7 +122,7 @@ pub fn is_of(results: &Path, predictions: &Path) -> Result<Option<bool>> {
     Ok(Some(digests.iter().any(|digest| digest.as_str() == Some(own.as_str()))))
 }
 
-/// Reads the unit tests of one task.
+/// Reads the test results of one task.
 ///
 /// # Errors
 /// A field is missing, of another type or out of its range.

@@ -1,8 +1,10 @@
-//! Predictions beside their tasks: scores with their statistics, comparisons of systems, labels and reports.
+//! Predictions joined with their tasks: scores with their statistics, comparisons of systems, labels and reports.
 //!
 //! - [`predictions`], [`pairs`], [`executed`], [`lm_eval`]: predictions and results as files have them, each with its task.
-//! - [`score`]: every task by every metric. [`quality`]: retrieval alone. [`uses`]: whether a completion uses what was retrieved.
-//! - [`statistics`]: intervals and tests. [`comparison`]: systems side by side, where their [`conditions`] and [`origin`] are the same.
+//! - [`score`]: every task by every metric. [`quality`]: retrieval alone. [`uses`]: whether a completion uses the retrieved
+//!   definitions.
+//! - [`statistics`]: intervals and tests. [`comparison`]: systems side by side, if their [`conditions`] and [`origin`] are the
+//!   same.
 //! - [`policy_scores`], [`sweep`]: scores of policies for labelled instances, and their curves.
 //! - [`label`]: labels from completions without and with retrieved fragments.
 //! - [`table`]: results as tables, records and columns; [`curve_charts`]: curves of policies as charts.

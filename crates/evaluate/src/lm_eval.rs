@@ -1,7 +1,9 @@
-//! Samples of lm-evaluation-harness as predictions: its log has a line a document, with the document and the model's answers.
+//! Reads samples of lm-evaluation-harness as predictions: its log has one line per document, with the document and the model's
+//! answers.
 //!
-//! The documents are those of `repoformer_formats::convert::lm_eval`. Answers are read as the model gave them, before any filter,
-//! and cut at the stop texts that the record names: some servers keep them, and chat models are told four.
+//! The documents are those of `repoformer_formats::convert::lm_eval`. Answers are read as the model gave them, before any
+//! filter, and cut at the stop texts that the record names: some servers keep stop texts, and chat models receive only four of
+//! them.
 
 use std::path::Path;
 
@@ -11,28 +13,29 @@ use repoformer_store::error::Result;
 use repoformer_store::jsonl::{Fields, Object};
 use serde_json::{Value, json};
 
-/// Instruction in the records of answers to a prompt that is not the document's.
+/// Instruction in the records of answers to a prompt that differs from the document's.
 const CHANGED: &str = "the prompt was changed by lm-evaluation-harness";
 
 /// Filter that keeps answers as they are.
 const NO_FILTER: &str = "none";
 
-/// Whether a record is such a sample.
+/// True if a record is a sample of lm-evaluation-harness.
 pub(crate) fn is_sample(record: &Object) -> bool {
     RecordKind::from_record(record) == Some(RecordKind::LmEvalSample)
 }
 
-/// Whether a prediction answers a prompt that lm-evaluation-harness changed: by a chat template, a system message, examples,
-/// or by taking it from an older cache.
+/// True if a prediction answers a prompt that lm-evaluation-harness changed: with a chat template, a system message or
+/// examples, or by taking the prompt from an older cache.
 pub(crate) fn is_changed(prediction: &Object) -> bool {
     let instruction = prediction.get("asked").and_then(|asked| asked.get("instruction"));
     instruction.is_some_and(|instruction| instruction == CHANGED)
 }
 
-/// Returns a sample as a prediction of RepoCoder's, with how it was asked for; other records as they are.
+/// Returns a sample as a prediction in RepoCoder's format, with the parameters of its request; other records are returned
+/// unchanged.
 ///
 /// # Errors
-/// A field is missing or of another type, or the sample is of a filter.
+/// A field is missing or of another type, or the sample was filtered.
 pub fn as_prediction(path: &Path, line: usize, record: Object) -> Result<Object> {
     if !is_sample(&record) {
         return Ok(record);
@@ -53,7 +56,7 @@ pub fn as_prediction(path: &Path, line: usize, record: Object) -> Result<Object>
         None | Some(Value::Null) => Object::new(),
         Some(_) => of_doc.object("metadata")?.clone(),
     };
-    // Columns of its data sets have a value in every row.
+    // Columns of its data sets have a value in every row, `null` if need be.
     metadata.retain(|_, value| !value.is_null());
     metadata.insert("task_id".into(), of_doc.task_id()?.into());
     if let Some(target) = of_doc.optional_string("target")? {
@@ -88,13 +91,13 @@ pub fn as_prediction(path: &Path, line: usize, record: Object) -> Result<Object>
 
 const ONE_REQUEST: &str = "field 'resps' must be the texts of one request, [[\"…\"]]";
 
-/// How the answers were asked for, in the names of a server's predictions.
+/// Returns how the answers were requested, with the names that a server's predictions use.
 fn asked(record: &Object, sent: &str, ending: Option<Value>) -> Object {
     let arguments = record.get("arguments").and_then(|arguments| arguments.get("gen_args_0"));
     let argument = |name: &str| arguments.and_then(|arguments| arguments.get(name));
     let mut asked = Object::new();
     if let Some(Value::Object(sampling)) = argument("arg_1") {
-        // An option of the command goes before the task's own.
+        // An option of the command takes precedence over the task's own.
         let limit = sampling.get("max_tokens").or_else(|| sampling.get("max_gen_toks"));
         asked.extend(limit.map(|limit| ("max_tokens".to_owned(), limit.clone())));
         let temperature = sampling.get("temperature").cloned().unwrap_or_else(|| json!(0.0));
@@ -125,7 +128,7 @@ mod tests {
         as_prediction(Path::new("s.jsonl"), 3, record).map(Value::Object)
     }
 
-    /// A record as version 0.4.13 writes it, without its hashes.
+    /// A record as version 0.4.13 writes it, without hashes.
     fn sample() -> Value {
         json!({
             "doc_id": 0, "target": "x = 1", "filter": "none", "metrics": ["repocoder.em"], "repocoder.em": 1.0,
@@ -166,7 +169,7 @@ mod tests {
         let cut = json!({"text": "x = 1", "written": kept});
         assert_eq!(of(json!(["<a>", "<b>", "<c>", "<d>", "<|file_sep|>"]), kept), cut);
         assert_eq!(of(json!("<|file_sep|>"), kept), cut);
-        // One that could begin in the withheld white space is looked for behind it.
+        // A stop text that could begin in the withheld white space is looked for after it.
         assert_eq!(of(json!(["\n"]), "\n    x = 1\n    y")["text"], "x = 1");
         assert_eq!(of(json!([""]), "\n    x = 1")["text"], "x = 1");
     }

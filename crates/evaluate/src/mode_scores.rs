@@ -1,4 +1,4 @@
-//! Scores of a mode's predictions, as their artifact keeps them: the values of each task, and their means.
+//! Scores of a mode's predictions, as in their artifact: the values of each task, and their means.
 
 use std::path::Path;
 
@@ -14,7 +14,7 @@ use super::score::{MetricMeans, MetricScore, Scores, TaskScore};
 pub struct ModeScores {
     /// The scored tasks, in the order of their file.
     pub tasks: Vec<ScoredTask>,
-    /// Means over all of them.
+    /// Means over all of these tasks.
     pub all: MetricMeans,
 }
 
@@ -27,7 +27,7 @@ pub struct ScoredTask {
     pub repository: Option<String>,
     /// Number of samples.
     pub samples: usize,
-    /// Values by each metric, in the order that was asked for.
+    /// Values by each metric, in the requested order.
     pub scores: Vec<MetricScore>,
 }
 
@@ -73,13 +73,13 @@ struct Record {
 }
 
 impl ModeScores {
-    /// Scores of these tasks.
+    /// Computes the means of these tasks.
     pub fn new(metrics: &[Metric], tasks: Vec<ScoredTask>) -> Self {
         let all = MetricMeans::new(metrics, tasks.iter().map(|task| task.scores.as_slice()));
         Self { tasks, all }
     }
 
-    /// Reads the text of an artifact.
+    /// Parses the text of an artifact.
     ///
     /// # Errors
     /// A value of one of the metrics is missing.
@@ -106,7 +106,7 @@ impl ModeScores {
         Ok(Self::new(metrics, tasks.collect::<Result<_>>()?))
     }
 
-    /// Returns the greatest number of samples of a task.
+    /// Returns the largest number of samples of a task.
     pub fn samples(&self) -> usize {
         self.tasks.iter().map(|task| task.samples).max().unwrap_or(0)
     }

@@ -1,4 +1,4 @@
-//! How predictions, prompts and probabilities were made, as far as their files say.
+//! How predictions, prompts and probabilities were made, according to their files.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::ErrorKind;
@@ -18,7 +18,7 @@ use serde_json::Value;
 
 use super::lm_eval;
 
-/// Values that a file names for each setting. A file from another program may name none.
+/// Values that a file gives for each setting. A file from another program may give none.
 #[derive(Debug)]
 pub struct Origin {
     path: PathBuf,
@@ -30,20 +30,20 @@ const MODE: &str = "mode";
 const STYLE: &str = "prompt style";
 const STYLE_DIGEST: &str = "prompt style's digest";
 const TOKEN: &str = "token";
-// As `Cut::fields` names them.
+// The same names as in `Cut::fields`.
 const WINDOW_SIZE: &str = "window_size";
 const SLICE_SIZE: &str = "slice_size";
 const CHUNK_SIZE: &str = "chunk_size";
 const CHUNK_STRIDE: &str = "chunk_stride";
 
-/// Settings that are checked apart from the model's settings.
+/// Settings that are checked separately from the model's settings.
 const APART: [&str; 9] =
     [MODEL, MODE, STYLE, STYLE_DIGEST, TOKEN, WINDOW_SIZE, SLICE_SIZE, CHUNK_SIZE, CHUNK_STRIDE];
 
-/// Settings that a header says and a record need not.
+/// Settings that a header names and a record need not name.
 const OF_HEADER: [&str; 5] = ["max-tokens", "max-lines", "model-revision", "until", MODEL];
-/// Values that settings have where a record that names the temperature does not name them. A server's record leaves out what is
-/// not set; where completions end, such records of version 0.1 and of lm-evaluation-harness do not say.
+/// Values of settings that a record leaves out, if the record names the temperature. A server's record leaves out settings that
+/// are not set; records of version 0.1 and of lm-evaluation-harness do not say where completions end.
 const LEFT_OUT: [(&str, &str); 6] = [
     ("instruction", "not set"),
     ("samples", "not set"),
@@ -53,19 +53,19 @@ const LEFT_OUT: [(&str, &str); 6] = [
     ("until", "tokens"),
 ];
 
-/// The part of a record that says how it was made.
+/// Fields of a record that say how it was made.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Record {
     asked: Option<Value>,
     metadata: Metadata,
     next_token: Token,
-    /// Of samples of lm-evaluation-harness, which say it in other places.
+    /// Only in samples of lm-evaluation-harness, which have these values in other fields.
     resps: Option<IgnoredAny>,
 }
 
 impl Record {
-    /// Reads a record. The reader of its contents reports one that cannot be used, which says nothing here.
+    /// Reads a record. A record that cannot be used gives no values here; the reader of its contents reports it.
     fn read(path: &Path, line: usize, bytes: &[u8]) -> Self {
         let record: serde_json::Result<Self> = serde_json::from_slice(bytes);
         if let Ok(record) = record
@@ -74,7 +74,7 @@ impl Record {
         {
             return record;
         }
-        // It holds NaN, or a null, or it is a sample of lm-evaluation-harness.
+        // The record holds NaN or a null, or is a sample of lm-evaluation-harness.
         let read = || {
             let object = lm_eval::as_prediction(path, line, jsonl::parse(path, line, bytes)?)?;
             require(path, line, MADE, &object)?;
@@ -83,7 +83,7 @@ impl Record {
         read().unwrap_or_default()
     }
 
-    /// Reads the fields of a record that have their types.
+    /// Reads the fields of a record that have the right types.
     fn from_object(object: &Object) -> Self {
         let metadata = |name: &str| object.get("metadata")?.get(name);
         let text = |name: &str| metadata(name)?.as_str().map(str::to_owned);
@@ -124,7 +124,7 @@ struct Token {
     text: Option<String>,
 }
 
-/// The values of a setting in a text.
+/// Returns the values of a setting as one text.
 fn joined(values: &BTreeSet<String>) -> String {
     values.iter().map(String::as_str).collect::<Vec<_>>().join(" and ")
 }
@@ -133,7 +133,7 @@ impl Origin {
     /// Reads a file's header and records.
     ///
     /// # Errors
-    /// It cannot be read.
+    /// The file cannot be read.
     pub fn read(path: &Path) -> Result<Self> {
         let mut origin = Self { path: path.to_owned(), said: BTreeMap::new() };
         match artifact::read_jsonl_header(path) {
@@ -144,13 +144,13 @@ impl Origin {
             }
             Err(Error::Io { reason, .. }) if reason.kind() == ErrorKind::NotFound => {}
             Err(error @ Error::Io { .. }) => return Err(error),
-            // Not the artifact of its header.
+            // The header does not belong to this file.
             Err(_) => {}
         }
         let mut reader = jsonl::Reader::open(path)?;
         while let Some((at, bytes)) = reader.next_record()? {
             let Record { asked, metadata, next_token, .. } = Record::read(path, at.line, bytes);
-            // RepoCoder's prompts say their mode, and no style.
+            // RepoCoder's prompts name their mode, but no style.
             let repocoder = metadata.mode.is_some().then(|| "repocoder".to_owned());
             origin.add(STYLE, metadata.prompt_style.or(repocoder));
             origin.add(MODE, metadata.mode.map(|mode| Mode::canonical(&mode).to_owned()));
@@ -196,25 +196,26 @@ impl Origin {
         self.said.get(setting).into_iter().flatten().map(String::as_str)
     }
 
-    /// Settings of the model that the records name, "not set" among their values; several values stand in one text.
+    /// Returns the settings of the model that the records name, including the value "not set"; several values are joined in one
+    /// text.
     pub(crate) fn settings(&self) -> BTreeMap<String, String> {
         let settings = self.said.iter().filter(|(setting, _)| !APART.contains(&setting.as_str()));
         settings.map(|(setting, values)| (setting.clone(), joined(values))).collect()
     }
 
-    /// Model, and mode and style of the prompts, as far as they are known.
+    /// Returns the model, and the mode and style of the prompts, as far as they are known.
     pub(crate) fn of_prompts(&self) -> BTreeMap<String, String> {
         let known = [MODEL, MODE, STYLE, STYLE_DIGEST].map(|name| (name, self.said.get(name)));
         let known = known.into_iter().filter_map(|(name, values)| Some((name, values?)));
         known.map(|(name, values)| (name.to_owned(), joined(values))).collect()
     }
 
-    /// The file.
+    /// Returns the path of the file.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The models.
+    /// Returns the models.
     pub(crate) fn models(&self) -> impl Iterator<Item = &str> {
         self.of(MODEL)
     }
@@ -223,7 +224,7 @@ impl Origin {
         Error::artifact(&self.path, reason, hint)
     }
 
-    /// Checks that its prompts show nothing that was retrieved.
+    /// Checks that the prompts show no retrieved fragments.
     pub fn check_without(&self) -> Result<()> {
         match self.of(MODE).find(|mode| *mode != Mode::Without.name()) {
             None => Ok(()),
@@ -234,7 +235,7 @@ impl Origin {
         }
     }
 
-    /// Checks that its prompts show what was retrieved.
+    /// Checks that the prompts show retrieved fragments.
     pub(crate) fn check_with(&self) -> Result<()> {
         match self.of(MODE).any(|mode| mode == Mode::Without.name()) {
             false => Ok(()),
@@ -245,7 +246,7 @@ impl Origin {
         }
     }
 
-    /// Checks that its prompts show fragments of this cut, as far as the records tell.
+    /// Checks that the prompts show fragments of this cut, according to the records.
     pub fn check_cut(&self, cut: Cut) -> Result<()> {
         let hint = "search again with the settings that it was made with";
         let own = cut.fields();
@@ -268,7 +269,7 @@ impl Origin {
         }
     }
 
-    /// Checks that no query of its prompts contained the target.
+    /// Checks that no query for the prompts contained the target.
     pub fn check_no_target(&self) -> Result<()> {
         match self.of(MODE).find(|mode| *mode == Mode::GroundTruth.name()) {
             None => Ok(()),
@@ -279,35 +280,35 @@ impl Origin {
         }
     }
 
-    /// Whether its fragments are known to be retrieved anew, and not those that tasks carry.
+    /// True if the fragments are known to come from a new search, not from the tasks.
     pub(crate) fn asks_anew(&self) -> bool {
         let mut modes = self.of(MODE).peekable();
         modes.peek().is_some() && modes.all(|mode| mode != Mode::Given.name())
     }
 
-    /// Checks that it was made of another file's mode.
+    /// Checks that the mode is that of another file.
     pub(crate) fn check_mode_of(&self, other: &Self) -> Result<()> {
         self.check(other, MODE)
     }
 
-    /// Checks that it was made by another file's model.
+    /// Checks that the model is that of another file.
     pub fn check_model_of(&self, other: &Self) -> Result<()> {
         self.check(other, MODEL)
     }
 
-    /// Checks that its prompts are of another file's style.
+    /// Checks that the prompts have the style of another file.
     pub fn check_style_of(&self, other: &Self) -> Result<()> {
         let has_digest = |one: &Self| one.said.contains_key(STYLE_DIGEST);
         let by_digest = has_digest(self) && has_digest(other);
         match self.check(other, STYLE) {
-            // A style may be called by several names.
+            // A style may have several names.
             Err(_) if by_digest && self.said[STYLE_DIGEST] == other.said[STYLE_DIGEST] => Ok(()),
             Ok(()) if by_digest => self.check(other, STYLE_DIGEST),
             checked => checked,
         }
     }
 
-    /// Whether its prompts are of this style, as far as they say.
+    /// True if the prompts have this style, according to their records.
     pub fn is_of_style(&self, style: &Style) -> bool {
         match self.of(STYLE_DIGEST).next() {
             Some(_) => self.of(STYLE_DIGEST).all(|digest| digest == style.file_digest()),
@@ -315,7 +316,7 @@ impl Origin {
         }
     }
 
-    /// Checks that it was made with another file's settings; which model, mode and style they were is checked apart.
+    /// Checks that the settings are those of another file, except model, mode and style, which are checked separately.
     pub(crate) fn check_settings_of(&self, other: &Self) -> Result<()> {
         let settings = self.said.keys().filter(|setting| !APART.contains(&setting.as_str()));
         settings.into_iter().try_for_each(|setting| self.check(other, setting))
@@ -339,7 +340,8 @@ impl Origin {
         ))
     }
 
-    /// Checks that probabilities are of one token, and of the one that asks for retrieval in their style, where that is known.
+    /// Checks that all probabilities are of one token, and that this token asks for retrieval in their prompt style, if the
+    /// style is known.
     pub fn check_token(&self) -> Result<()> {
         let tokens: Vec<&str> = self.of(TOKEN).collect();
         if let [one, other, ..] = tokens[..] {

@@ -1,4 +1,4 @@
-//! Reads pairs of target and prediction, which need no task file.
+//! Reads pairs of a target and a prediction, which need no task file.
 
 use std::path::Path;
 
@@ -20,9 +20,9 @@ pub struct Pair {
     pub target: String,
     /// Predicted texts; at least one.
     pub samples: Vec<String>,
-    /// Text before the hole, if the file has it.
+    /// Text before the hole, if the file contains it.
     pub prompt: Option<String>,
-    /// Programming language, if the file has it.
+    /// Programming language, if the file names it.
     pub language: Option<Language>,
 }
 
@@ -55,7 +55,7 @@ pub fn read(path: &Path) -> Result<ReadPairs> {
     Ok(ReadPairs { pairs, problems })
 }
 
-/// Reads the pair of any record.
+/// Reads a pair from a record of any form.
 ///
 /// # Errors
 /// A field is missing or of another type, or the language is unknown.
@@ -77,7 +77,7 @@ pub fn of(path: &Path, At { line, row }: At, object: &Object) -> Result<Pair> {
     })
 }
 
-/// Fields of nearly every record, read without a map: reading is half of the work of scoring lines.
+/// Fields of nearly every record, read without a map, since reading is half of the work of scoring lines.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Plain {

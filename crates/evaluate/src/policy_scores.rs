@@ -1,4 +1,4 @@
-//! The scores that policies give instances, and the trained policies among them.
+//! Scores that policies give instances, and the trained policies among them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -14,10 +14,10 @@ use repoformer_text::message::{Message, UserChoice};
 pub struct TrainedPolicies(BTreeMap<&'static str, PolicyModel>);
 
 impl TrainedPolicies {
-    /// Reads the files of trained policies; `bundled` is the one that comes with the program.
+    /// Reads the files of trained policies; `bundled` is the policy that is bundled with the program.
     ///
     /// # Errors
-    /// A file cannot be read or is no policy, or two are of one kind.
+    /// A file cannot be read or is no policy, or two policies are of the same kind.
     pub fn read<P: AsRef<Path>>(paths: &[P]) -> Result<Self> {
         let mut models = BTreeMap::new();
         for path in paths {
@@ -33,10 +33,10 @@ impl TrainedPolicies {
         Ok(Self(models))
     }
 
-    /// Checks that a learned policy without a file has other repositories to learn from, for each of these.
+    /// Checks that a learned policy without a file has other repositories to learn from, for each of these repositories.
     ///
     /// # Errors
-    /// All are of one repository, or of none.
+    /// All instances are of one repository, or name none.
     pub fn check_others<'r>(
         &self,
         policy: Policy,
@@ -61,8 +61,9 @@ impl TrainedPolicies {
         ))
     }
 
-    /// Returns warnings of policies applied to their training data, to another model's completions, to gains by another metric, or
-    /// to scores of other fragments. `generator`, `metric` and `fragments` name those of the examples, if they are known.
+    /// Returns warnings about policies that are applied to their training data, to another model's completions, to gains by
+    /// another metric, or to scores of other fragments. `generator`, `metric` and `fragments` describe the examples, if they
+    /// are known.
     pub fn warnings(
         &self,
         examples: &[Example],
@@ -121,7 +122,8 @@ impl PolicyScores {
     }
 }
 
-/// Scores instances. Learned policies without a file learn from the other repositories of these instances, and from `more`.
+/// Scores instances by one policy. A learned policy without a file learns from the other repositories of these instances, and
+/// from `more`.
 ///
 /// # Errors
 /// No training data is left.

@@ -1,7 +1,7 @@
 //! Reads predictions and finds the task of each.
 //!
 //! The formats are RepoCoder's (`{"prompt", "metadata": {the task's}, "choices": [{"text"}, …]}`), CrossCodeEval's
-//! (`{"task_id", "pred"}`) and the samples of lm-evaluation-harness, as its log has them.
+//! (`{"task_id", "pred"}`) and the log of samples from lm-evaluation-harness.
 
 use std::cell::{Cell, OnceCell, RefCell};
 use std::path::{Path, PathBuf};
@@ -23,26 +23,26 @@ use super::lm_eval;
 /// Predictions joined with their tasks.
 #[derive(Debug)]
 pub struct JoinedPredictions {
-    /// Samples of each task of the set, in its order; those of several records in the order of their file.
+    /// Samples of each task in the set, in the order of the tasks; samples from several records are in the order of the file.
     pub predictions: Vec<Vec<String>>,
-    /// Records that cannot be used or belong to no task, by line.
+    /// Records that cannot be used or belong to no task, in the order of their lines.
     pub problems: Vec<Error>,
     /// Indices in the task set of the tasks without a sample.
     pub missing: Vec<usize>,
     /// Number of samples that are empty texts; they are kept.
     pub empty: usize,
-    /// Number of records that answer a prompt that lm-evaluation-harness changed.
+    /// Number of records that answer a prompt changed by lm-evaluation-harness.
     pub changed: usize,
-    /// Records that only numbers assign to their tasks.
+    /// Records that are assigned to their tasks by numbers alone.
     pub numbered: NumberedRecords,
-    /// The cache's file that they were taken from; none where somebody named a file.
+    /// File of the cache from which the predictions were taken; `None` if the user named a file.
     pub cached: Option<PathBuf>,
-    /// Steps that cut each sample.
+    /// Steps by which each sample was cut.
     pub cut: Recipe,
 }
 
 impl JoinedPredictions {
-    /// Predictions of an artifact that is not made yet.
+    /// Returns the predictions of an artifact that is not made yet.
     pub fn unread(path: PathBuf) -> Self {
         let (predictions, problems, missing) = Default::default();
         let (empty, changed, numbered) = Default::default();
@@ -97,12 +97,12 @@ impl JoinedPredictions {
 
 /// Reads predictions (`.jsonl`, gzip, zstd, or `-`) and finds the task of each.
 ///
-/// A record belongs to the task with its `task_id` and, where the record's metadata has them, its `fpath_tuple` and
-/// `line_no` (or `lineno`): benchmark ids repeat. Tasks that are equal in all these are told apart by `metadata.row`; without it,
-/// they take their records in the order of the files, if there are as many records as tasks.
+/// A record belongs to the task with the same `task_id`, and with the same `fpath_tuple` and `line_no` (or `lineno`) if the
+/// record's metadata has them, because benchmark ids repeat. Tasks that are equal in all these fields are distinguished by
+/// `metadata.row`; without it, they receive their records in the order of the files, if there are as many records as tasks.
 ///
 /// # Errors
-/// The file cannot be read, or its records show that they are of other tasks.
+/// The file cannot be read, or its records show that they belong to other tasks.
 pub fn read(path: &Path, tasks: &TaskSet) -> Result<JoinedPredictions> {
     let index = TaskIndex::new(tasks);
     let (mut records, mut changed) = (Vec::new(), 0);
@@ -110,7 +110,7 @@ pub fn read(path: &Path, tasks: &TaskSet) -> Result<JoinedPredictions> {
         let object = lm_eval::as_prediction(path, at.line, object)?;
         let target = index.find(path, at.line, &object)?;
         changed += usize::from(lm_eval::is_changed(&object));
-        // Samples are checked later: a record without them still takes its turn among those of equal tasks.
+        // Samples are checked later, because a record without samples still takes its turn among equal tasks.
         records.push((at.line, target, samples(path, at.line, &object)));
         Ok(())
     })?;
@@ -161,13 +161,13 @@ pub fn read(path: &Path, tasks: &TaskSet) -> Result<JoinedPredictions> {
     Ok(joined)
 }
 
-/// Returns a warning about records of predictions, prompts or probabilities that only numbers assign to their tasks; `None` if
-/// there are none.
+/// Returns a warning about records of predictions, prompts or probabilities that are assigned to their tasks by numbers alone;
+/// `None` if there are no such records.
 pub fn warning(path: &Path, numbered: &NumberedRecords) -> Option<String> {
     numbered.warning(path.display(), Some("the task's `prompt` or target"))
 }
 
-/// Returns the samples of one record: `choices[].text`, or `pred` as a text or a list of texts. A record with a choice that failed has none.
+/// Returns the samples of one record: `choices[].text`, or `pred` as a text or a list of texts; none if a choice failed.
 pub fn samples(path: &Path, line: usize, object: &Object) -> Result<Vec<String>> {
     let fields = Fields::new(path, line, "", object);
     check_record(object).map_err(|failed| fields.error(failed.to_string()))?;
@@ -222,8 +222,8 @@ fn check_record(record: &Object) -> std::result::Result<(), AnswerError> {
     }
 }
 
-/// Target in a record of RepoEval, another benchmark or a pair. `None` for the results of CrossCodeEval's program, which have
-/// identifiers (`target_ids`) and a cut target.
+/// Returns the target in a record of RepoEval, another benchmark or a pair; `None` for results of CrossCodeEval's program,
+/// which contain identifiers (`target_ids`) and a cut target.
 fn target_of(record: &Object) -> Option<&str> {
     if record.contains_key("target_ids") || record.contains_key("pred_ids") {
         return None;
@@ -233,47 +233,47 @@ fn target_of(record: &Object) -> Option<&str> {
     of_metadata.into_iter().chain(fields.into_iter().flatten()).find_map(Value::as_str)
 }
 
-/// Task that a record belongs to, by its index in the set.
+/// Task that a record belongs to.
 pub enum TaskMatch {
-    /// This task of the set.
+    /// The task with this index in the set.
     Task(usize),
-    /// One of a group that only the order tells apart.
+    /// One task of the group with this index; only the order of records distinguishes these tasks.
     Alike(usize),
 }
 
-/// Tasks by their names in predictions.
+/// Index of tasks by the names that predictions use.
 pub struct TaskIndex<'a> {
     tasks: &'a TaskSet,
     by_row: FxHashMap<usize, usize>,
-    /// Tasks by their id, and by what a record may name of the place of their hole: file and line.
+    /// Tasks by id, and by the file and line of their hole, if a record names these.
     by_place: FxHashMap<PlaceName<'a>, SameName>,
-    /// Tasks by their id that do not say where their hole is, so that every place fits.
+    /// Tasks by id that do not say where their hole is, so that every place fits.
     unplaced: FxHashMap<&'a str, SameName>,
     /// Indices in the task set of the tasks of each group.
     pub groups: Vec<Vec<usize>>,
-    /// Of each group, tasks whose holes differ, to compare records with.
+    /// Tasks of each group whose holes differ, to compare with records.
     compared: OnceCell<Vec<Vec<usize>>>,
-    /// Whether an unknown id was already compared with the known ones, which takes a while for many.
+    /// True if an unknown id was already compared with the known ones, which takes a while for many tasks.
     is_hinted: Cell<bool>,
-    /// First record of another task than the one that it names: its line, the index of that task, and the difference.
+    /// First record that belongs to another task than it names: its line, the index of the named task, and the difference.
     other: Cell<Option<(usize, usize, OtherHole)>>,
     others: Cell<usize>,
     numbered: RefCell<NumberedRecords>,
 }
 
-/// Tasks of a group that a record is compared with, at most.
+/// Largest number of tasks in a group that a record is compared with.
 const MOST_COMPARED: usize = 16;
 
-/// An id, and the file and line of a hole if the record names them.
+/// An id, with the file and line of a hole if the record names them.
 type PlaceName<'a> = (&'a str, Option<String>, Option<usize>);
 
-/// Tasks that have one name.
+/// Tasks with the same name.
 #[derive(Debug)]
 struct SameName {
-    /// Index of the first one.
+    /// Index of the first task.
     first: usize,
     count: usize,
-    /// Their group, if they are of one: the tasks with an id, file and line.
+    /// Group of the tasks, if all have the same id, file and line.
     group: Option<usize>,
 }
 
@@ -289,7 +289,7 @@ impl SameName {
 }
 
 impl<'a> TaskIndex<'a> {
-    /// The names of a set's tasks.
+    /// Builds the index of a task set.
     pub fn new(tasks: &'a TaskSet) -> Self {
         let mut index = Self {
             tasks,
@@ -344,7 +344,7 @@ impl<'a> TaskIndex<'a> {
         self.compared.get_or_init(|| self.groups.iter().map(different).collect())
     }
 
-    /// Finds the task that a record names, and checks that the record's target or prompt, if any, belongs to that task.
+    /// Finds the task that a record names, and checks that the record's target or prompt, if it has one, belongs to that task.
     ///
     /// # Errors
     /// The record names no task of the set, several tasks, or a task with other texts.
@@ -382,10 +382,10 @@ impl<'a> TaskIndex<'a> {
         }
     }
 
-    /// Returns the records that only numbers assign to their tasks.
+    /// Returns the records that are assigned to their tasks by numbers alone.
     ///
     /// # Errors
-    /// A record belongs to another task than the one that it names.
+    /// A record belongs to another task than it names.
     pub fn finish(&self, path: &Path) -> Result<NumberedRecords> {
         match self.others(path) {
             Some(others) => Err(others),
@@ -393,12 +393,12 @@ impl<'a> TaskIndex<'a> {
         }
     }
 
-    /// Returns the refusal of a file with records of other tasks than they name; `None` if there are no such records.
+    /// Returns the error for a file whose records belong to other tasks than they name; `None` if there are no such records.
     pub(crate) fn others(&self, path: &Path) -> Option<Error> {
         Some(self.other_task(path, self.other.get()?, self.others.get()))
     }
 
-    /// Returns the records that only numbers assign to their tasks.
+    /// Returns the records that are assigned to their tasks by numbers alone.
     pub(crate) fn numbered(&self) -> NumberedRecords {
         self.numbered.borrow().clone()
     }
@@ -466,7 +466,7 @@ impl<'a> TaskIndex<'a> {
         }
     }
 
-    /// The id that the first unknown one was probably meant to be, in words.
+    /// Returns a hint at the id that was probably meant, for the first unknown id only.
     fn meant(&self, id: &str) -> String {
         if self.is_hinted.replace(true) {
             return String::new();
@@ -501,10 +501,10 @@ impl<'a> TaskIndex<'a> {
 /// Problem of a record that names no task.
 const NO_ID: &str = "field 'task_id' or 'metadata.task_id' is missing";
 
-/// Checks that a record names a task, and by fields of their types.
+/// Checks that a record names a task, in fields of the right types.
 ///
 /// # Errors
-/// It names none, or a field is of another type.
+/// The record names no task, or a field is of another type.
 pub fn check_reference(path: &Path, line: usize, object: &Object) -> Result<()> {
     match TaskReference::read(path, line, object)? {
         TaskReference { id: None, row: None, .. } => Err(Error::record(path, line, NO_ID)),
@@ -542,14 +542,14 @@ impl TaskReference {
         })
     }
 
-    /// Whether a task's hole is at the path and line that this record gives, if both give them.
+    /// True if a task's hole is at the path and line that this record gives, as far as both give them.
     fn fits(&self, task: &Task) -> bool {
         let is_at_line = self.line_no.is_none_or(|own| own == task.line_no);
         let is_in_file = self.path.as_ref().is_none_or(|own| *own == as_folder(&task.path));
         !has_place(task) || is_in_file && is_at_line
     }
 
-    /// True if it names the place of the hole.
+    /// True if the record gives the place of the hole.
     fn has_place(&self) -> bool {
         self.path.is_some() && self.line_no.is_some()
     }
@@ -563,13 +563,13 @@ impl TaskReference {
     }
 }
 
-/// Whether a task says where its hole is; those of CrossCodeLongEval do not.
+/// True if a task says where its hole is; tasks of CrossCodeLongEval do not.
 fn has_place(task: &Task) -> bool {
     !task.path.is_empty()
 }
 
-/// Replaces the hub's form of a repository's name, `owner--name`, by the folder's, `owner_name`, for comparison: function files
-/// have either form.
+/// Replaces the hub's form of a repository's name, `owner--name`, with the folder's, `owner_name`, so that they can be
+/// compared: function files have either form.
 fn as_folder(path: &str) -> String {
     match path.split_once('/') {
         Some((repository, rest)) => format!("{}/{rest}", repository.replace("--", "_")),
@@ -599,7 +599,7 @@ mod tests {
         read(&path, tasks).unwrap()
     }
 
-    /// The problems without the folder of their file.
+    /// Returns the problems without the folder of their file.
     fn reasons(problems: &[Error]) -> Vec<String> {
         let reason = |problem: &Error| {
             let text = problem.to_string();
@@ -689,7 +689,7 @@ mod tests {
             ["1: field 'pred' must be a string or a list of strings, not a number"]
         );
 
-        // One record or three for two tasks: their tasks cannot be known.
+        // With one or three records for two tasks, their tasks cannot be determined.
         for lines in [vec![first.as_str()], vec![&first, &second, &first]] {
             let joined = join(&set, &lines);
             assert_eq!(joined.missing, [0, 1, 2]);
@@ -702,7 +702,7 @@ mod tests {
     #[test]
     fn the_row_tells_apart_what_is_alike_and_must_agree() {
         let mut set = tasks(&[("i", "r/x.py", 1), ("i", "r/x.py", 1), ("j", "r/y.py", 1)]);
-        // The record in between could not be used.
+        // The record in between cannot be used.
         set.tasks_mut()[2].row = 3;
         let with_row =
             |row: usize| ALIKE.replace(r#""line_no""#, &format!(r#""row": {row}, "line_no""#));

@@ -1,7 +1,7 @@
 //! Scores: every task by every metric, then means by repository and over all tasks.
 //!
-//! A mean is over tasks, so a repository weighs as much as it has tasks; RepoCoder's `compute_score.py` prints the same means by
-//! repository, rounded to four digits. Sums run in the order of the tasks, whatever the number of threads.
+//! A mean is over tasks, so a repository weighs as much as it has tasks; RepoCoder's `compute_score.py` prints the same means
+//! by repository, rounded to four digits. Sums are computed in the order of the tasks, whatever the number of threads.
 
 use std::collections::BTreeMap;
 
@@ -21,22 +21,22 @@ use serde_json::{Map, Value, json};
 use crate::pairs::Pair;
 use crate::statistics::{Groups, Interval, IntervalKind, Resampling, ResamplingUnit};
 
-/// Metrics, the first of which says what is better, and the post-processing before them.
+/// Metrics, of which the first decides what is better, and the post-processing before them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Scoring {
-    /// At least one metric.
+    /// The metrics, at least one.
     pub metrics: Vec<Metric>,
     /// How predictions are cut.
     pub postprocess: Postprocess,
 }
 
 impl Scoring {
-    /// Scores tasks by these metrics, or without any by the usual one, each after the cut of its own program.
+    /// Scores tasks by these metrics, or by the usual metric if none is given, each after the cut of its own program.
     pub fn new(tasks: &[Task], metrics: &[Metric]) -> Self {
         Self::with_bodies(tasks, metrics, are_function_bodies(tasks))
     }
 
-    /// Scores tasks of which it is known whether their holes are function bodies.
+    /// Scores tasks whose holes are known to be function bodies, or not.
     pub fn with_bodies(tasks: &[Task], metrics: &[Metric], function_bodies: bool) -> Self {
         let is_repoformers = |task: &Task| matches!(task.kind(), Some("chunk" | "function"));
         let are_repoformers =
@@ -48,7 +48,7 @@ impl Scoring {
         }
     }
 
-    /// Returns the metric that says what is better.
+    /// Returns the metric that decides what is better.
     pub fn first(&self) -> Metric {
         self.metrics.first().copied().unwrap_or(Metric::RepoCoder)
     }
@@ -58,7 +58,7 @@ impl Scoring {
         self.metrics.iter().map(|&metric| (metric, self.postprocess.recipe(metric)))
     }
 
-    /// Names a metric in a table, with its cut where that is not the usual one of lines, and with what it makes of several samples
+    /// Names a metric in a table, with its cut if that is not the usual one for lines, and with how it combines several samples
     /// of a task: `repoformer (function-body, mean of 3)`.
     pub fn name(&self, metric: Metric, samples: usize) -> String {
         let recipe = self.postprocess.recipe(metric);
@@ -118,15 +118,15 @@ impl MetricScore {
 /// Scores of one task.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TaskScore {
-    /// 0-based place in the task file, or in the file of pairs.
+    /// 0-based position in the task file, or in the file of pairs.
     pub row: usize,
     /// The task's id, as in its file.
     pub task_id: String,
     /// The task's repository; `None` for a pair.
     pub repository: Option<String>,
-    /// Scores by each requested metric, in that order.
+    /// Scores by each requested metric, in the requested order.
     pub scores: Vec<MetricScore>,
-    /// First 8 bytes of the BLAKE3 of its target, which tell whether others' scores are of the same.
+    /// First 8 bytes of the target's BLAKE3, which show whether scores from elsewhere have the same target.
     pub target: u64,
     /// Number of samples.
     pub samples: usize,
@@ -134,7 +134,7 @@ pub struct TaskScore {
     pub raw: Vec<String>,
     /// Samples as they were compared, in the order of [`Cuts::recipes`].
     pub cut: Vec<Vec<String>>,
-    /// Samples that a recipe could not cut, in the order of [`Cuts::recipes`].
+    /// Numbers of samples that a recipe could not cut, in the order of [`Cuts::recipes`].
     pub uncut: Vec<UncutCounts>,
 }
 
@@ -143,7 +143,7 @@ pub struct TaskScore {
 pub struct UncutCounts([usize; Uncut::ALL.len()]);
 
 impl UncutCounts {
-    /// Returns the number of a reason.
+    /// Returns the number for a reason.
     pub fn get(self, reason: Uncut) -> usize {
         self.0[reason as usize]
     }
@@ -169,14 +169,14 @@ impl FromIterator<Uncut> for UncutCounts {
     }
 }
 
-/// First 8 bytes of a target's BLAKE3.
+/// Returns the first 8 bytes of a target's BLAKE3.
 pub fn target_digest(target: &str) -> u64 {
     let mut first = [0; 8];
     first.copy_from_slice(&blake3::hash(target.as_bytes()).as_bytes()[..8]);
     u64::from_be_bytes(first)
 }
 
-/// Number of samples of a task's record: 0 where it does not show them.
+/// Returns the number of samples in a task's record; 0 if the record does not show them.
 pub fn samples_of(record: &Object) -> usize {
     match record.get("pred_raw") {
         Some(Value::Array(samples)) => samples.len(),
@@ -185,11 +185,11 @@ pub fn samples_of(record: &Object) -> usize {
 }
 
 impl TaskScore {
-    /// Returns `{"task_id": …, "row": …, "repository": …, "repocoder": {"em": …, "es": …}, …, "target_digest": …}`, every value
-    /// between 0 and 1; `uncut` follows if a sample could not be cut.
+    /// Returns `{"task_id": …, "row": …, "repository": …, "repocoder": {"em": …, "es": …}, …, "target_digest": …}`, with all
+    /// values between 0 and 1; `uncut` follows if a sample could not be cut.
     ///
-    /// The texts follow if they are kept: `pred_raw` as predicted, `pred` as the first metric compared it, and under
-    /// `pred_by` the texts that other metrics compared; a list if a task has several samples.
+    /// The texts follow if they are kept: `pred_raw` as predicted, `pred` as compared by the first metric, and in `pred_by` the
+    /// texts that other metrics compared; each is a list if a task has several samples.
     pub fn to_record(&self, cuts: &Cuts) -> Value {
         let mut record = json!({"task_id": self.task_id, "row": self.row});
         if let Some(repository) = &self.repository {
@@ -232,7 +232,7 @@ pub struct Cuts {
     pub recipes: Vec<Recipe>,
     /// Index of each metric's recipe.
     pub of_metric: Vec<usize>,
-    /// Whether task records include the texts.
+    /// True if task records include the texts.
     pub are_shown: bool,
 }
 
@@ -268,7 +268,7 @@ impl Cuts {
         }
     }
 
-    /// Scores the samples of one target. Returns the scores, and the samples after each recipe.
+    /// Scores the samples of one target. Returns the scores, the samples after each recipe, and the numbers of uncut samples.
     fn score(
         &self,
         metrics: &[Metric],
@@ -288,7 +288,7 @@ impl Cuts {
                 let values = metric.score(hole.target, samples, hole.language);
                 return MetricScore { metric, values };
             }
-            // A recipe may cut the target too, and not for every sample alike.
+            // A recipe may cut the target too, and differently for each sample.
             let one =
                 |one: &Processed<'_>| metric.score(&one.target, &[&*one.prediction], hole.language);
             let values = match &cut[recipe][..] {
@@ -376,14 +376,15 @@ pub struct Scores {
     pub repositories: Vec<(String, MetricMeans)>,
     /// Means over all tasks.
     pub all: MetricMeans,
-    /// Number of tasks without a prediction: 0 in the means with [`Missing::Zero`], left out with [`Missing::Skip`].
+    /// Number of tasks without a prediction: they count as 0 with [`Missing::Zero`], and are left out of the means with
+    /// [`Missing::Skip`].
     pub missing: usize,
     /// Post-processing before each metric.
     pub cuts: Cuts,
 }
 
 impl Scores {
-    /// Returns all means as one object, every value between 0 and 1; `name` identifies the predictions.
+    /// Returns all means as one object, with all values between 0 and 1; `name` identifies the predictions.
     pub fn to_record(&self, name: &str, per_task: bool) -> Value {
         let of = |(name, summary): &(String, MetricMeans)| (name.clone(), summary.to_record());
         let repositories: Map<String, Value> = self.repositories.iter().map(of).collect();
@@ -401,7 +402,7 @@ impl Scores {
         record
     }
 
-    /// Returns the samples that a recipe could not cut, in the order of [`Cuts::recipes`].
+    /// Returns the numbers of samples that recipes could not cut, in the order of [`Cuts::recipes`].
     pub fn uncut(&self) -> Vec<UncutCounts> {
         let mut all = vec![UncutCounts::default(); self.cuts.recipes.len()];
         for task in &self.tasks {
@@ -410,7 +411,7 @@ impl Scores {
         all
     }
 
-    /// Counts by metric the samples that could not be cut for this reason, and names some of their tasks.
+    /// Reports for each metric how many samples could not be cut for this reason, and names some of their tasks.
     pub fn tell_uncut(&self, reason: Uncut) -> Vec<String> {
         const SHOWN: usize = 5;
         let why = match reason {
@@ -438,12 +439,12 @@ impl Scores {
         told.map(tell).collect()
     }
 
-    /// Returns the greatest number of samples of a task.
+    /// Returns the largest number of samples of a task.
     pub fn samples(&self) -> usize {
         self.tasks.iter().map(|task| task.samples).max().unwrap_or(0)
     }
 
-    /// Recipes that are not empty, by metric.
+    /// Returns the recipes that are not empty, by metric.
     pub fn cuts_by_metric(&self) -> Vec<(Metric, &Recipe)> {
         let metrics = self.metrics().into_iter().zip(&self.cuts.of_metric);
         let cuts = metrics.map(|(metric, &recipe)| (metric, &self.cuts.recipes[recipe]));
@@ -501,7 +502,7 @@ impl Scores {
 /// Intervals of means.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Intervals {
-    /// Interval of each value of each metric, in the order of [`Scores::all`]; `None` with fewer than two units.
+    /// Interval of each value of each metric, in the order of [`Scores::all`]; `None` if there are fewer than two units.
     pub of_values: Vec<Option<Interval>>,
     /// Resampled unit.
     pub unit: ResamplingUnit,
@@ -510,14 +511,14 @@ pub struct Intervals {
 }
 
 impl Intervals {
-    /// Kind of these intervals, if there are any.
+    /// Returns the kind of these intervals, if there are any.
     pub fn kind(&self) -> Option<IntervalKind> {
         let has_any = self.of_values.iter().any(Option::is_some);
         has_any.then(|| self.unit.interval_kind(self.units))
     }
 
-    /// Returns `{"kind", "unit", "units", "level", "resamples", "seed", "repocoder": {"em": [low, high], …}, …}`; the level of a
-    /// range is null, and so is the kind if nothing has an interval.
+    /// Returns `{"kind", "unit", "units", "level", "resamples", "seed", "repocoder": {"em": [low, high], …}, …}`; the level of
+    /// a range is null, and so is the kind if there are no intervals.
     pub fn to_record(&self, metrics: &[Metric], resampling: &Resampling) -> Value {
         let mut record = json!({
             "kind": self.kind().map(IntervalKind::name),
@@ -539,7 +540,7 @@ impl Intervals {
     }
 }
 
-/// Scores the samples of each task: `samples[i]` belong to the i-th task, and an empty list is a missing prediction.
+/// Scores the samples of each task: `samples[i]` belongs to the i-th task, and an empty list is a missing prediction.
 ///
 /// ```
 /// use repoformer_core::metrics::Metric;
@@ -600,7 +601,7 @@ pub fn score_tasks(
     Ok(Scores::new(metrics, scored, count, cuts))
 }
 
-/// Scores pairs of target and prediction without a task file; `language` applies to pairs that name none.
+/// Scores pairs of a target and a prediction without a task file; `language` applies to pairs that name none.
 pub fn score_pairs(
     pairs: &[Pair],
     metrics: &[Metric],
@@ -679,7 +680,7 @@ mod tests {
 
     #[test]
     fn missing_predictions() {
-        // Those of one task, of none, and an empty one, which is not missing.
+        // Samples of one task, of none, and an empty sample, which is not missing.
         for (given, missing, n, without) in [
             ([&["ab"][..], &[], &[]], Missing::Zero, 3, 2),
             ([&["ab"], &[], &[]], Missing::Skip, 1, 2),

@@ -9,10 +9,10 @@ use crate::statistics::Interval;
 
 /// Results of a command, in the forms that the formats need.
 pub trait Printable {
-    /// The table as people read it.
+    /// Returns the table for people.
     fn table(&self) -> Table;
 
-    /// The text: the table, and what is said around it.
+    /// Returns the text: the table, and any text around it.
     fn text(&self) -> String {
         self.table().text()
     }
@@ -25,15 +25,15 @@ pub trait Printable {
     /// The lines of JSON.
     fn lines(&self) -> Box<dyn Iterator<Item = Value> + '_>;
 
-    /// The JSON value.
+    /// Returns the JSON value.
     fn json(&self) -> Value {
         self.lines().collect()
     }
 
-    /// The columns that a data frame of these results always has, in their order.
+    /// Returns the columns that a data frame of these results always has, in order.
     fn columns(&self) -> Vec<NamedColumn>;
 
-    /// The rows of the data frame: records, whose nested fields become columns.
+    /// Returns the rows of the data frame: records, whose nested fields become columns.
     fn rows(&self) -> Box<dyn Iterator<Item = Value> + '_> {
         self.lines()
     }
@@ -42,7 +42,7 @@ pub trait Printable {
 /// Name and type of a column.
 pub type NamedColumn = (String, ColumnType);
 
-/// Columns of one type.
+/// Returns columns of one type.
 pub fn columns<N: Into<String>>(
     of: ColumnType,
     names: impl IntoIterator<Item = N>,
@@ -50,19 +50,19 @@ pub fn columns<N: Into<String>>(
     names.into_iter().map(move |name| (name.into(), of))
 }
 
-/// The columns that a task's row begins with.
+/// Returns the first columns of a task's row.
 pub fn task_columns() -> impl Iterator<Item = NamedColumn> {
     columns(ColumnType::Text, ["predictions", "task_id"])
         .chain(columns(ColumnType::Integer, ["row"]))
         .chain(columns(ColumnType::Text, ["repository"]))
 }
 
-/// The only record, or a list of them.
+/// Returns the only record, or a list of all records.
 pub fn one_or_all(mut records: Vec<Value>) -> Value {
     if records.len() == 1 { records.remove(0) } else { records.into() }
 }
 
-/// The record of a task, with the name of its predictions if there are several.
+/// Returns the record of a task, with the name of its predictions if there are several.
 pub fn of_predictions(mut task: Value, name: &str, count: usize) -> Value {
     if count > 1 {
         task["predictions"] = name.into();
@@ -70,18 +70,18 @@ pub fn of_predictions(mut task: Value, name: &str, count: usize) -> Value {
     task
 }
 
-/// An interval as JSON has it.
+/// Returns an interval as JSON.
 pub fn ends(of: &Option<Interval>) -> Value {
     of.map_or(Value::Null, |interval| json!([interval.low, interval.high]))
 }
 
-/// The names, each once, sorted and with commas between.
+/// Returns the distinct names, sorted and separated by commas.
 pub fn distinct<'n>(names: impl Iterator<Item = &'n str>) -> String {
     names.collect::<std::collections::BTreeSet<_>>().into_iter().collect::<Vec<_>>().join(", ")
 }
 
-/// A measured number with the one to compare it with in brackets, which keeps its digits: `37.21 (72.30)`; `-` stands for a number
-/// that is not known.
+/// Formats a measured number with the one to compare it with in parentheses, which keeps its digits: `37.21 (72.30)`. An
+/// unknown number is written as `-`.
 pub fn beside(measured: Option<f64>, other: Option<f64>, digits: usize) -> String {
     let other = other.map(|number| {
         let own = number.to_string().split_once('.').map_or(0, |(_, digits)| digits.len());
@@ -90,7 +90,7 @@ pub fn beside(measured: Option<f64>, other: Option<f64>, digits: usize) -> Strin
     or_dash(measured.map(|number| fixed(number, digits))) + &other.unwrap_or_default()
 }
 
-/// A number with so many digits; one that rounds to 0 has no sign.
+/// Formats a number with this many digits; a number that rounds to 0 has no sign.
 pub fn fixed(number: f64, digits: usize) -> String {
     let text = format!("{number:.digits$}");
     match text.strip_prefix('-') {
@@ -99,29 +99,29 @@ pub fn fixed(number: f64, digits: usize) -> String {
     }
 }
 
-/// A number with so many digits and its sign; one that rounds to 0 has a plus.
+/// Formats a number with this many digits and its sign; a number that rounds to 0 has a plus.
 pub fn signed(number: f64, digits: usize) -> String {
     let text = fixed(number, digits);
     if text.starts_with('-') { text } else { format!("+{text}") }
 }
 
-/// × 100, with two digits.
+/// Formats a number × 100, with two digits.
 pub fn percent(value: f64) -> String {
     fixed(100.0 * value, 2)
 }
 
-/// `[34.10, 38.00]`
+/// Formats an interval: `[34.10, 38.00]`.
 pub fn interval(of: &Option<Interval>) -> String {
     let text = |of: &Interval| format!("[{}, {}]", percent(of.low), percent(of.high));
     of.as_ref().map(text).unwrap_or_default()
 }
 
-/// The text, or a dash where there is none.
+/// Returns the text, or a dash if there is none.
 pub fn or_dash(text: Option<String>) -> String {
     text.unwrap_or_else(|| "-".into())
 }
 
-/// A time of retrieval, or the name of such times, which may lack the time for the query's dense vector.
+/// Marks a time of retrieval, or the name of such times, if it may lack the time for the query's dense vector.
 pub fn with_embedding(time: String, is_lacking: bool) -> String {
     if is_lacking { time + " + embedding" } else { time }
 }
@@ -133,12 +133,12 @@ pub struct Table {
 }
 
 impl Table {
-    /// A table with this head.
+    /// Returns a table with this head.
     pub fn new(head: impl IntoIterator<Item = impl Into<String>>) -> Self {
         Self { rows: vec![head.into_iter().map(Into::into).collect()] }
     }
 
-    /// Columns of the same length, each with its head.
+    /// Returns a table of columns of the same length, each with its head.
     pub fn of_columns(columns: &[Vec<String>]) -> Self {
         let count = columns.first().map_or(0, Vec::len);
         let row = |place: usize| columns.iter().map(|column| column[place].clone()).collect();
@@ -150,27 +150,28 @@ impl Table {
         self.rows.push(cells);
     }
 
-    /// The table with tabs between cells.
+    /// Returns the table with tabs between cells.
     pub fn tsv(&self) -> String {
         self.rows.iter().map(|row| row.join("\t") + "\n").collect()
     }
 
-    /// The rows, the head first.
+    /// Returns the rows, the head first.
     pub fn into_rows(self) -> Vec<Vec<String>> {
         self.rows
     }
 
-    /// The table with aligned columns of texts.
+    /// Returns the table with left-aligned columns.
     pub fn text_left(&self) -> String {
         self.aligned(usize::MAX)
     }
 
-    /// The table with aligned columns.
+    /// Returns the table with aligned columns: the first at the left, the others at the right.
     pub fn text(&self) -> String {
         self.aligned(1)
     }
 
-    /// The table with so many columns aligned at the left, the others at the right; hidden characters are written out.
+    /// Returns the table with this many columns aligned at the left and the others at the right; hidden characters are written
+    /// out.
     fn aligned(&self, left: usize) -> String {
         let columns = self.rows.iter().map(Vec::len).max().unwrap_or(0);
         let cells = |row: &Vec<String>| -> Vec<_> {

@@ -1,8 +1,8 @@
-//! Definitions that predictions use, of those that tasks name: what DevEval calls Recall.
+//! Checks which of the definitions that tasks name are used by predictions: what DevEval calls Recall.
 //!
-//! A prediction is put into its file, and the names in its lines are looked up by the rules of their language, as the ranker
-//! `definitions` looks up those near a hole. A definition counts where the target itself is seen to use it, so that the target has a
-//! recall of 1.
+//! A prediction is put into its file, and the names in its lines are looked up by the rules of their language, just as the
+//! ranker `definitions` looks up names near a hole. A definition counts only if the target itself is seen to use it, so that
+//! the target has a recall of 1.
 
 use std::ops::Range;
 
@@ -19,30 +19,30 @@ use serde_json::{Value, json};
 
 use super::score::target_digest;
 
-/// Use of definitions by the predictions for one task.
+/// Definitions that the predictions for one task use.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Uses {
-    /// 0-based place in the task file.
+    /// 0-based position in the task file.
     pub row: usize,
     /// The task's id.
     pub task_id: String,
-    /// Its repository.
+    /// Name of the task's repository.
     pub repository: String,
-    /// Number of the task's definitions that the target is seen to use; above 0.
+    /// Number of the task's definitions that the target is seen to use; greater than 0.
     pub of: usize,
-    /// How many of them each sample uses.
+    /// Number of these definitions that each sample uses.
     pub used: Vec<usize>,
     target: u64,
 }
 
 impl Uses {
-    /// Mean share over the samples.
+    /// Returns the mean proportion of definitions used, over the samples.
     pub fn recall(&self) -> f64 {
         let used = self.used.iter().sum::<usize>() as f64;
         used / (self.of * self.used.len().max(1)) as f64
     }
 
-    /// A line of scores: `{"task_id", "row", "repository", "definitions": {"recall"}, "of", "used", "target_digest"}`.
+    /// Returns a line of scores: `{"task_id", "row", "repository", "definitions": {"recall"}, "of", "used", "target_digest"}`.
     pub fn to_record(&self) -> Value {
         json!({
             "task_id": self.task_id, "row": self.row, "repository": self.repository,
@@ -67,14 +67,14 @@ impl<'a> UsedNames<'a> {
         Self { repository, language, paths, names }
     }
 
-    /// Makes them ready for look-ups.
+    /// Prepares the names for look-ups.
     pub fn index(&'a self) -> UsedDefinitions<'a> {
         let definitions = Definitions::new(self.language, &self.paths, &self.names);
         UsedDefinitions { repository: self.repository, language: self.language, definitions }
     }
 }
 
-/// The definitions of a repository's files.
+/// Definitions in a repository's files.
 pub struct UsedDefinitions<'a> {
     repository: &'a Repository,
     language: Language,
@@ -82,10 +82,11 @@ pub struct UsedDefinitions<'a> {
 }
 
 impl UsedDefinitions<'_> {
-    /// Uses of definitions by the samples for one task; `None` where the task names no definition, or its target is not seen to use any.
+    /// Returns the definitions that the samples for one task use; `None` if the task names no definition, or its target is not
+    /// seen to use any.
     ///
     /// # Errors
-    /// Says in words why the task does not fit its repository, or its definitions cannot be read.
+    /// The task does not fit its repository, or its definitions cannot be read; the message says why.
     pub fn uses(&self, task: &Task, samples: &[&str]) -> Result<Option<Uses>, String> {
         let wanted = task.definitions()?.unwrap_or_default();
         if wanted.is_empty() {
@@ -124,7 +125,7 @@ impl UsedDefinitions<'_> {
         }))
     }
 
-    /// Definitions in other files of what stands in some rows of a file's text, by file and row.
+    /// Returns the definitions in other files that some rows of a file's text use, by file and row.
     fn used(&self, own: usize, text: &str, rows: Range<usize>) -> FxHashSet<(usize, usize)> {
         let lines = Lines::new(text);
         let path = &self.repository.files[own].path;
@@ -182,7 +183,7 @@ mod tests {
             code_line: line,
             text: String::new(),
         };
-        // The target does not use the last one.
+        // The target does not use the last definition.
         task.set_definitions([
             definition("tools.py", 0),
             definition("shapes.py", 0),
