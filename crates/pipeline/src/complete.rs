@@ -1,4 +1,4 @@
-//! `complete`: prompts → predictions (JSONL, in the order of the prompts).
+//! `complete`: turns prompts into predictions (JSONL, in the order of the prompts).
 
 use std::path::{Path, PathBuf};
 
@@ -24,7 +24,7 @@ use super::stage::StageReport;
 /// Completes the cached prompts of each mode.
 ///
 /// # Errors
-/// Prompts are missing, an artifact cannot be written, or a predictions file is in the way that this program did not write.
+/// Prompts are missing, an artifact cannot be written, or a predictions file that this program did not write is in the way.
 pub fn complete(
     experiment: &Experiment,
     modes: &[Mode],
@@ -55,7 +55,7 @@ pub fn complete(
             Ok(LineTotals { records, totals: totals.into_iter().collect() })
         })?;
         match outcome {
-            // Later runs report failures, too.
+            // Failures are reported in later runs, too.
             Outcome::Current(header) if header.records < prompts.records => {
                 let failures = match &completion.server {
                     Some(server) => {
@@ -68,7 +68,7 @@ pub fn complete(
             Outcome::Made(_) => {
                 let times = experiment.paths().latency(mode, &completion.model);
                 remote::keep_latencies(&times, &latencies)?;
-                // A measurement: where what was searched is no longer there, queries have no time.
+                // This is a measurement: if the searched artifacts no longer exist, queries have no time.
                 let _ = remote::latencies(experiment, mode, &completion.model);
             }
             Outcome::Current(_) | Outcome::Decided(_) => {}
@@ -118,7 +118,7 @@ impl Artifact for ModePredictions<'_> {
         Ok(predictions_identity(engine.experiment, mode, completion, prompts, shard))
     }
 
-    /// Damaged times, and predictions that lack some which a server has answered or can be asked for.
+    /// Returns damaged times as a flaw, or that predictions are missing which a server has answered or can be asked for.
     fn flaw(&self, experiment: &Experiment, header: &Header) -> Result<Option<Flaw>> {
         let Self { mode, completion, prompts } = *self;
         let times = experiment.paths().latency(mode, &completion.model);
@@ -140,7 +140,7 @@ impl Artifact for ModePredictions<'_> {
             },
             None => Requests::None,
         };
-        // Answers of a batch have no times, and those that were kept may have none.
+        // Answers of a batch have no times, and neither may kept answers.
         let asks = |server: &Server| {
             server.asked.is_some() && requests.known().is_some_and(|requests| requests > 0)
         };
@@ -150,7 +150,7 @@ impl Artifact for ModePredictions<'_> {
     }
 }
 
-/// Identity of a mode's predictions for these prompts: of all tasks, or of a shard's.
+/// Returns the identity of a mode's predictions for these prompts: of all tasks, or of a shard's.
 pub(super) fn predictions_identity(
     experiment: &Experiment,
     mode: Mode,
@@ -169,7 +169,7 @@ pub(super) fn predictions_identity(
     }
 }
 
-/// Kind of a file of times, in words.
+/// Kind of the files of times, in words.
 const TIMES: &str = "times of tasks";
 
 fn incomplete(path: &Path, predictions: u64, prompts: u64) -> Error {
@@ -182,7 +182,7 @@ fn incomplete(path: &Path, predictions: u64, prompts: u64) -> Error {
     }
 }
 
-/// Somebody's own predictions, put into the cache by hand, must not be lost.
+/// Refuses to overwrite predictions that the user put into the cache.
 fn refuse_foreign(path: &Path) -> Result<()> {
     if path.exists() && !header_path(path).exists() {
         return Err(Error::Artifact {
@@ -199,11 +199,10 @@ fn refuse_foreign(path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Completes every prompt of a JSONL file. Prompts of a style that is not bundled need it to be completed by the embedded
-/// model.
+/// Completes every prompt of a JSONL file. For the embedded model, prompts in a style that is not bundled need their style.
 ///
 /// # Errors
-/// The file cannot be read, or an error of `emit`.
+/// The file cannot be read, or `emit` returns an error.
 pub fn complete_file(
     prompts: &Path,
     completion: &Completion,

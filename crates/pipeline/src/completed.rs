@@ -1,4 +1,4 @@
-//! Predictions that are there: whether they are a mode's, of this model and made with these settings.
+//! Existing predictions: whether they belong to a mode and this model, and were made with these settings.
 
 use std::path::{Path, PathBuf};
 
@@ -16,10 +16,10 @@ use super::experiment::Experiment;
 use super::prompt::require_prompts;
 use super::stage::{PREDICTIONS_FILE, made_again, require_jsonl};
 
-/// Checks that predictions were completed as these would be; those that somebody brought say nothing of that.
+/// Checks that predictions were completed with these settings; predictions that the user brought do not name their settings.
 ///
 /// # Errors
-/// They were not: in which setting they differ.
+/// The settings differ; the error names the first difference.
 pub fn check_completed_alike(
     experiment: &Experiment,
     path: &Path,
@@ -34,19 +34,20 @@ pub fn check_completed_alike(
     check_settings(path, &header, &completion.identity(), &step)
 }
 
-/// Checks, as far as their records tell, that the user's predictions are fit for queries: that their prompts show fragments of
-/// the same cut, and that no query contained the target.
+/// Checks that the user's predictions are fit for queries, as far as their records tell: their prompts must show fragments of
+/// the same cut, and no query may have contained the target.
 ///
 /// # Errors
-/// They are not, or the file cannot be read.
+/// The predictions are not fit for queries, or the file cannot be read.
 pub fn check_searchable(experiment: &Experiment, path: &Path) -> Result<()> {
     let origin = Origin::read(path)?;
     origin.check_cut(experiment.layout.cut)?;
     origin.check_no_target()
 }
 
-/// Checks that the cached predictions which the prompts of rg-rg were searched with are unchanged, and where these prompts
-/// are to be completed, that they are there, of this model and with these settings. Predictions that the user named may be of any.
+/// Checks that the cached predictions with which the prompts of rg-rg were searched are unchanged. If these prompts are to be
+/// completed, the predictions must also exist, and be from this model with these settings. Predictions that the user named may
+/// be from any.
 pub(super) fn check_searched_with(
     experiment: &Experiment,
     completes: Option<&Completion>,
@@ -64,7 +65,7 @@ pub(super) fn check_searched_with(
         };
         let path = experiment.layout.cache.join(file);
         if completes.is_none() && !experiment.has(&path) {
-            continue; // nothing says that they were others
+            continue; // nothing shows that the predictions were others
         }
         let first =
             require_jsonl(experiment, &path, "predictions that rg-rg searched with", &step)?;
@@ -97,10 +98,10 @@ pub(super) fn check_searched_with(
     Ok(())
 }
 
-/// Whether there is any prediction of a mode in the cache, or would be one after a dry run.
+/// Returns whether the cache has any prediction of a mode, or would have one after a dry run.
 ///
 /// # Errors
-/// They are missing or damaged.
+/// The predictions are missing or damaged.
 pub fn has_predictions(
     experiment: &Experiment,
     mode: Mode,
@@ -112,12 +113,12 @@ pub fn has_predictions(
     Ok(header.records > 0 || experiment.is_planned(&path))
 }
 
-/// Where the model's predictions for a mode lie, once they are known to be those of the prompts and settings that are
-/// there now; somebody's own, put there without a header, are taken as they are. Those for rg1 are what `rg-rg` searches
-/// with unless told otherwise.
+/// Returns the path of the model's predictions for a mode, after checking that they were made from the current prompts and
+/// settings; predictions that the user put there without a header are accepted as they are. `rg-rg` searches with the
+/// predictions for rg1 unless told otherwise.
 ///
 /// # Errors
-/// They are missing, damaged, or were made otherwise.
+/// The predictions are missing, damaged, or were made with other prompts or settings.
 pub fn cached_predictions(
     experiment: &Experiment,
     mode: Mode,
@@ -136,7 +137,7 @@ pub fn cached_predictions(
         return Ok(path);
     }
     let header = require_jsonl(experiment, &path, "predictions", &step)?;
-    // Names of models that differ in what paths leave out share a file.
+    // Models share a file if their names differ only in what paths leave out.
     let mut wanted = Identity::new("predictions")
         .parameter("max-tokens", completion.max_tokens)
         .parameter("model", &completion.model);
@@ -153,10 +154,10 @@ pub fn cached_predictions(
     Ok(path)
 }
 
-/// Writes somewhere else than into the cache what a mode's artifact holds.
+/// Returns the content of a mode's artifact, to be written outside of the cache.
 ///
 /// # Errors
-/// It cannot be read.
+/// The artifact cannot be read.
 pub fn artifact_text(path: &Path) -> Result<Vec<u8>> {
     artifact::read_jsonl(path).map(|(_, text)| text)
 }

@@ -1,4 +1,4 @@
-//! How prompts are completed, and what comes of it: by the embedded model or a server's.
+//! How prompts are completed, by the embedded model or a server's, and the results.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -29,24 +29,24 @@ pub const IN_CONTEXT: &str = "in-context";
 /// How prompts are completed.
 #[derive(Debug, Clone)]
 pub struct Completion {
-    /// The model's name, as it stands in paths: `in-context`.
+    /// Name of the model in paths: `in-context`.
     pub model: String,
-    /// Tokens of a completion, at most.
+    /// Largest number of tokens in a completion.
     pub max_tokens: usize,
-    /// Lines of a completion, at most; by default as many as the task's target has non-blank lines. A server's model knows
-    /// no such limit.
+    /// Largest number of lines in a completion; by default, as many as the task's target has non-blank lines. A server's model
+    /// has no such limit.
     pub max_lines: Option<usize>,
-    /// The server that has the model; the embedded one needs none.
+    /// Server that runs the model; the embedded model needs none.
     pub server: Option<Server>,
 }
 
 impl Completion {
-    /// Whether the model is the embedded one.
+    /// True if the model is the embedded one.
     pub fn is_embedded(&self) -> bool {
         self.model == IN_CONTEXT
     }
 
-    /// The settings that completions depend on. One that is not set is a value as well: it differs from one that is.
+    /// Returns the settings that completions depend on. An unset setting is a value, too: it differs from a set one.
     pub fn identity(&self) -> Identity {
         let identity = Identity::new("predictions")
             .parameter("model", &self.model)
@@ -60,7 +60,7 @@ impl Completion {
     }
 
     /// # Errors
-    /// There is no such model.
+    /// No such model exists.
     pub fn check(&self) -> Result<()> {
         if self.is_embedded() != self.server.is_some() && self.max_tokens > 0 {
             return Ok(());
@@ -83,12 +83,12 @@ impl Completion {
     }
 }
 
-/// End of a server's completion, which a stop text may bring about before.
+/// End of a server's completion, unless a stop text ends it before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Until {
-    /// The end of the last of as many non-blank lines as the target has; the server is asked to stream, and stops there.
+    /// The end of the last of as many non-blank lines as the target has; the server is asked to stream, and is stopped there.
     Lines,
-    /// The greatest number of tokens.
+    /// The largest number of tokens.
     #[default]
     Tokens,
 }
@@ -99,26 +99,26 @@ named! {
     Tokens = "tokens",
 }
 
-/// A model on a server, how it is asked, and where its answers come from.
+/// Model on a server, the parameters of requests, and the source of answers.
 #[derive(Debug, Clone)]
 pub struct Server {
-    /// Parameters of every request; a prompt's own style adds the texts that end a completion.
+    /// Parameters of every request; a prompt's own style adds texts that end a completion.
     pub asking: CompletionRequest,
-    /// Where a completion ends.
+    /// End of completions.
     pub until: Until,
-    /// Where answers are kept as they come.
+    /// File that keeps answers as they arrive.
     pub journal: PathBuf,
-    /// Whether somebody chose that place, so that answers in others are another model's.
+    /// True if the user chose this file, so that answers in other files belong to another model.
     pub has_own_journal: bool,
-    /// Server that is asked for answers that are not kept yet; `None`: all that there are have been kept, such as those of a
+    /// Server that is asked for answers that are not kept yet; `None` if all existing answers are kept, such as those of a
     /// batch.
     pub asked: Option<Asked>,
 }
 
-/// A server that is asked.
+/// Server that receives requests.
 #[derive(Debug, Clone)]
 pub struct Asked {
-    /// Where it is.
+    /// Address of the server.
     pub endpoint: Endpoint,
     /// How requests are sent.
     pub sending: Sending,
@@ -152,7 +152,7 @@ impl Server {
             .parameter("journal", self.journal_name())
     }
 
-    /// The journal as identities name it: a path where somebody chose one.
+    /// Returns the journal as identities name it: by its path, if the user chose one.
     pub(super) fn journal_name(&self) -> String {
         match self.has_own_journal {
             true => self.journal.display().to_string(),
@@ -161,7 +161,7 @@ impl Server {
     }
 }
 
-/// The value of a setting in an identity.
+/// Returns the value of a setting in an identity.
 fn or_not_set(value: Option<impl ToString>) -> String {
     value.map_or_else(|| "not set".into(), |value| value.to_string())
 }
@@ -169,7 +169,7 @@ fn or_not_set(value: Option<impl ToString>) -> String {
 /// Takes each record, a line with its end.
 pub type EmitLine<'e> = dyn FnMut(&[u8]) -> Result<()> + 'e;
 
-/// Completions of some prompts, without their records.
+/// Counts and problems of completions, without the records.
 #[derive(Debug, Default)]
 pub struct Predictions {
     /// Number of records.
@@ -178,18 +178,18 @@ pub struct Predictions {
     pub problems: Vec<Error>,
     /// Warnings about the whole file.
     pub warnings: Vec<Message>,
-    /// Time that each took.
+    /// Time of each completion.
     pub latencies: Vec<Latency>,
 }
 
-/// Fields of a prompt's metadata that stay with the prompt: what was retrieved, which is most of a record.
+/// Fields of a prompt's metadata with retrieved data, which stay with the prompt; they are most of a record.
 const RETRIEVED: [&str; 5] =
     ["query_window", "top_k_context", "shown_context", "right_context", "query"];
 
-/// Parses a prompt's record without what was retrieved for it.
+/// Parses a prompt's record without the retrieved data.
 ///
 /// # Errors
-/// It is not JSON, or a field is missing or of another type.
+/// The record is not JSON, or a field is missing or of another type.
 pub(super) fn parse_prompt(path: &Path, line: usize, bytes: &[u8]) -> Result<Object> {
     let text = std::str::from_utf8(bytes).ok().filter(|text| !literal::may_change(text));
     let mut object = match text.and_then(|text| serde_json::from_str::<Lean<false>>(text).ok()) {
@@ -203,8 +203,8 @@ pub(super) fn parse_prompt(path: &Path, line: usize, bytes: &[u8]) -> Result<Obj
     Ok(object)
 }
 
-/// An object in whose metadata (`true`: that is the metadata) the retrieved fields, which have their types, are null; making their values would take most of
-/// the time.
+/// An object in whose metadata the retrieved fields are null, after a check of their types; building their values would take
+/// most of the time. With `IS_METADATA`, the object is the metadata itself.
 struct Lean<const IS_METADATA: bool>(Object);
 
 impl<'de, const IS_METADATA: bool> Deserialize<'de> for Lean<IS_METADATA> {
@@ -242,14 +242,14 @@ impl<'de, const IS_METADATA: bool> Visitor<'de> for LeanFields<IS_METADATA> {
     }
 }
 
-/// The target in a prompt's record, under any name that the field's formats give it.
+/// Returns the target in a prompt's record, under any name that the formats use.
 pub(super) fn target(object: &Object) -> Option<&str> {
     let metadata = object.get("metadata").and_then(Value::as_object);
     let target = metadata.and_then(|m| m.get("ground_truth")).or_else(|| object.get("groundtruth"));
     target.and_then(Value::as_str)
 }
 
-/// Non-blank lines of the target in a prompt's record.
+/// Returns the number of non-blank lines of the target in a prompt's record.
 pub(super) fn target_lines(fields: &Fields<'_>, object: &Object) -> Result<usize> {
     match target(object) {
         Some(target) => {
@@ -263,14 +263,14 @@ pub(super) fn target_lines(fields: &Fields<'_>, object: &Object) -> Result<usize
     }
 }
 
-/// A prompt's record with a model's answers.
+/// Returns a prompt's record with a model's answers.
 pub(super) fn record_line(mut object: Object, choices: Value) -> Vec<u8> {
     let metadata = object.remove("metadata").unwrap_or_else(|| json!({}));
     let mut record = Object::new();
     record.insert("prompt".into(), object.remove("prompt").unwrap_or_default());
     record.insert("metadata".into(), metadata);
     record.insert("choices".into(), choices);
-    // Fields that are not known here go along; answers of another model do not.
+    // Unknown fields are kept; answers of another model are not.
     object.remove("choices");
     record.extend(object);
     literal::line(&record.into())

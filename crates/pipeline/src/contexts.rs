@@ -13,20 +13,20 @@ use serde::{Deserialize, Serialize};
 use super::engine::{Artifact, Engine, Unread};
 use super::experiment::Experiment;
 
-/// The right contexts of a repository's tasks that carry none, by row.
+/// Right contexts taken for a repository's tasks that carry none, by row.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RightContexts {
     of_row: Vec<(u32, String)>,
 }
 
 impl RightContexts {
-    /// Takes them from the tasks' files. A task that does not fit its file has none; the error that comes along names the first
-    /// such.
+    /// Takes the right contexts from the tasks' files. A task that does not match its file has none; the returned error names
+    /// the first such task.
     pub(super) fn new(tasks: &TaskSet, repository: &Repository) -> (Self, Option<Error>) {
         let (mut of_row, mut misfits) = (Vec::new(), Vec::new());
         let of_it = tasks.of_repository(&repository.name);
         for task in of_it.filter(|task| task.right_context.is_none()) {
-            // That its file is missing is told where its query is made.
+            // A missing file is reported when its query is made.
             let Some(file) = repository.file(&task.path) else {
                 continue;
             };
@@ -39,19 +39,20 @@ impl RightContexts {
         (Self { of_row }, misfit(tasks, &repository.name, misfits, harm))
     }
 
-    /// Rows and right contexts, in the order of the tasks.
+    /// Iterates over rows and right contexts, in the order of the tasks.
     pub fn iter(&self) -> impl Iterator<Item = (u32, &str)> {
         self.of_row.iter().map(|(row, text)| (*row, text.as_str()))
     }
 
-    /// By row.
+    /// Returns the right contexts by row.
     pub(super) fn map(&self) -> FxHashMap<u32, &str> {
         let rows = self.of_row.iter();
         rows.map(|(row, text)| (*row, text.as_str())).collect()
     }
 }
 
-/// One error for the tasks of a repository that do not fit their files, each with the reason; `harm` is what comes of it.
+/// Returns one error for the tasks of a repository that do not match their files, with the first reason; `harm` is the
+/// consequence.
 pub(super) fn misfit(
     tasks: &TaskSet,
     repository: &str,
@@ -66,7 +67,7 @@ pub(super) fn misfit(
     Some(tasks.error(task, format!("{reason}{others}; {harm}")))
 }
 
-/// A task's right context: its own, or the one that was taken from its file.
+/// Returns a task's right context: its own, or the one taken from its file.
 pub(super) fn right_context<'t>(
     task: &'t Task,
     taken: &FxHashMap<u32, &'t str>,
@@ -75,7 +76,7 @@ pub(super) fn right_context<'t>(
     own.or_else(|| taken.get(&(task.row as u32)).copied())
 }
 
-/// The right contexts of a repository's tasks.
+/// Right contexts taken for a repository's tasks.
 pub(super) struct TakenContexts<'a> {
     pub(super) repository: &'a str,
     /// Digest of the repository's files; `None` for the right contexts that are in the cache.
@@ -83,7 +84,7 @@ pub(super) struct TakenContexts<'a> {
 }
 
 impl<'a> TakenContexts<'a> {
-    /// Those that are there.
+    /// Returns the right contexts that are in the cache.
     pub(super) fn new(repository: &'a str) -> Self {
         Self { repository, files: None }
     }
@@ -97,7 +98,7 @@ impl Artifact for TakenContexts<'_> {
     }
 
     fn made_by(&self, experiment: &Experiment) -> StageRun {
-        // Windows take none where RepoCoder's prompts, which show none, are asked for.
+        // For RepoCoder's prompts, which show no right context, `window` takes none.
         StageRun::WithStyle("window", experiment.prompts.layout.name().to_owned())
     }
 
@@ -115,7 +116,7 @@ impl Artifact for TakenContexts<'_> {
     }
 }
 
-/// Opens them where any task does not carry its own, and there are repositories that they were taken from.
+/// Opens the right contexts if a task does not carry its own and the repositories are at hand.
 pub(super) fn open_needed_contexts(
     engine: &mut Engine<'_>,
     repository: &str,
@@ -126,7 +127,7 @@ pub(super) fn open_needed_contexts(
     }
 }
 
-/// Whether any task does not carry its own, and there are repositories that they are taken from.
+/// True if a task does not carry its own right context, and the repositories are at hand to take it from.
 pub(super) fn needs_contexts(experiment: &Experiment, repository: &str) -> bool {
     let mut of_it = experiment.tasks.iter().flat_map(|tasks| tasks.of_repository(repository));
     experiment.takes_right_contexts()

@@ -1,4 +1,4 @@
-//! Parts of the stages for a repository that is being edited: cached fragments, and the prompt of one task.
+//! Parts of the stages for a repository that is being edited: cached fragments, and the prompt for one task.
 
 use std::path::PathBuf;
 
@@ -19,10 +19,10 @@ use super::vectorize::UnreadVectors;
 /// Counts tokens of blocks.
 static P50K: P50k = P50k;
 
-/// A repository's fragments and their vectors as the cache has them, whether or not they are current.
+/// Returns a repository's fragments and their vectors from the cache, current or not.
 ///
 /// # Errors
-/// The cache has none, or they are damaged or were made with other settings.
+/// The cache has none, or the fragments or vectors are damaged or were made with other settings.
 pub fn cached_fragments(
     experiment: &Experiment,
     repository: &str,
@@ -35,10 +35,10 @@ pub fn cached_fragments(
     Ok((fragments, vectors))
 }
 
-/// The prompt of one task as stage `prompt` would make it, with what was found for it in these fragments.
+/// Returns the prompt for one task as stage `prompt` would make it, with the results of its search in these fragments.
 ///
 /// # Errors
-/// The style cannot lay it out.
+/// The style cannot lay out the prompt.
 pub fn task_prompt(
     experiment: &Experiment,
     mode: Mode,

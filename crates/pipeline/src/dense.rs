@@ -1,4 +1,4 @@
-//! Where dense vectors come from.
+//! Sources of dense vectors.
 
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -8,35 +8,35 @@ use repoformer_store::artifact::{Identity, digest};
 use repoformer_store::error::{Error, Result};
 use repoformer_store::files;
 
-/// Where dense vectors come from.
+/// Source of dense vectors.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DenseSource {
     /// An OpenAI-compatible server.
     Endpoint {
-        /// Where it answers.
+        /// Address of the server.
         url: String,
-        /// Model that embeds.
+        /// Name of the embedding model.
         model: String,
-        /// Texts a request, at most.
+        /// Largest number of texts per request.
         batch: usize,
-        /// Requests at a time.
+        /// Number of concurrent requests.
         concurrency: usize,
-        /// Time for one request.
+        /// Time limit of one request.
         timeout: Duration,
     },
-    /// A file that the user computed.
+    /// A file of vectors that the user computed.
     File {
         /// The vectors: JSONL or NPY.
         vectors: PathBuf,
-        /// The texts that rows and ids belong to, as [`dense_texts`](super::dense_texts) were written.
+        /// The texts that rows and ids refer to, as written by [`dense_texts`](super::dense_texts).
         texts: Option<PathBuf>,
-        /// Digests of the two files, once they were read.
+        /// Digests of the two files, once the files were read.
         digests: OnceLock<Vec<String>>,
     },
 }
 
 impl DenseSource {
-    /// Adds what tells its vectors from others.
+    /// Adds the parameters that distinguish these vectors from others.
     pub(super) fn identity(&self, identity: Identity) -> Result<Identity> {
         Ok(match self {
             Self::Endpoint { model, .. } => identity.parameter("embedding-model", model),

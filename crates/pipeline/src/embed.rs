@@ -1,4 +1,4 @@
-//! Dense vectors of fragments and queries: made by a server or read from a file, and those that are there.
+//! Dense vectors of fragments and queries: made by a server or read from a file, and existing ones.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use super::fragments::{Fragments, OpenFragments};
 use super::messages::Messages;
 use super::window::ModeQueries;
 
-/// The dense vectors of a repository's fragments, or of its queries in a mode.
+/// Dense vectors of a repository's fragments, or of its queries in a mode.
 pub(super) struct DenseVectors<'a> {
     pub(super) repository: &'a str,
     pub(super) mode: Option<Mode>,
@@ -64,19 +64,19 @@ impl Artifact for DenseVectors<'_> {
     }
 }
 
-/// Where vectors are taken from while a stage runs.
+/// Source of vectors while a stage runs.
 pub(super) struct Source {
     from: DenseSource,
     /// Opened when the first vector is needed.
     store: Option<(Embedder, VectorStore)>,
     file: Option<TextVectors>,
-    /// Whose queries are to have vectors, besides the fragments.
+    /// Modes whose queries need vectors, besides the fragments.
     modes: Vec<Mode>,
     messages: Arc<dyn Messages>,
 }
 
 impl Source {
-    /// `None` where no ranker needs dense vectors.
+    /// Returns the source of vectors; `None` if no ranker needs dense vectors.
     pub(super) fn new(experiment: &Experiment, modes: &[Mode]) -> Result<Option<Self>> {
         if !experiment.ranks_dense() {
             return Ok(None);
@@ -98,7 +98,7 @@ impl Source {
         }))
     }
 
-    /// A row for each text. Where the texts are queries, the server's time for each is kept.
+    /// Returns one row for each text. For queries, the server's time for each text is kept.
     pub(super) fn matrix(
         &mut self,
         engine: &mut Engine<'_>,
@@ -163,7 +163,7 @@ impl Source {
     }
 }
 
-/// The dense vectors of a repository's fragments and of one mode's queries, to be read.
+/// Dense vectors of a repository's fragments and of one mode's queries, not read yet.
 pub(super) struct Dense {
     fragments: Unread<Matrix>,
     queries: Unread<Matrix>,
@@ -171,7 +171,7 @@ pub(super) struct Dense {
 
 impl Dense {
     /// # Errors
-    /// They are missing, or were made of other fragments or queries.
+    /// The vectors are missing, or were made from other fragments or queries.
     pub(super) fn open(engine: &mut Engine<'_>, mode: Mode, repository: &str) -> Result<Self> {
         Ok(Self {
             fragments: engine.need(&DenseVectors { repository, mode: None })?,
@@ -179,10 +179,10 @@ impl Dense {
         })
     }
 
-    /// The identity of what is made with them.
+    /// Adds the vectors to the identity of an artifact that is made with them.
     ///
     /// # Errors
-    /// As for [`open`](Self::open).
+    /// The same as for [`open`](Self::open).
     pub(super) fn inputs(
         engine: &mut Engine<'_>,
         mode: Mode,
@@ -195,10 +195,10 @@ impl Dense {
         Ok(identity.input("dense queries", queries.checksum))
     }
 
-    /// Reads them.
+    /// Reads the vectors.
     ///
     /// # Errors
-    /// They are damaged, or of different sizes.
+    /// The vectors are damaged, or of different sizes.
     pub(super) fn read(&mut self) -> Result<(Matrix, Matrix)> {
         let (fragments, queries) = (self.fragments.read(None)?, self.queries.read(None)?);
         if fragments.dim() == queries.dim() || fragments.is_empty() || queries.is_empty() {
@@ -213,11 +213,11 @@ impl Dense {
     }
 }
 
-/// A cosine for each fragment, by the number of the query.
+/// Returns a function from the number of a query to a cosine for each fragment.
 pub(super) fn cosines(fragments: &Matrix, queries: &Matrix) -> impl Fn(usize) -> Vec<f64> + Sync {
     move |query| {
         let mut out = Vec::new();
-        // Sizes agree, as `Dense::read` saw to; where there is nothing, nothing is alike.
+        // `Dense::read` has checked that sizes agree; without vectors, all cosines are 0.
         if fragments.cosines(queries.row(query), &mut out).is_err() {
             out = vec![0.0; fragments.len()];
         }
@@ -225,7 +225,7 @@ pub(super) fn cosines(fragments: &Matrix, queries: &Matrix) -> impl Fn(usize) ->
     }
 }
 
-/// How long a server took for each query's vector; `None` where a time is not known: of vectors that came from a file.
+/// Returns the time that a server took for each query's vector; `None` if a time is not known, as for vectors from a file.
 pub(super) fn embedding_times(experiment: &Experiment, queries: &[Query]) -> Option<Vec<Duration>> {
     let Some(DenseSource::Endpoint { model, .. }) = &experiment.retrieval.dense else {
         return None;
@@ -238,7 +238,7 @@ pub(super) fn embedding_times(experiment: &Experiment, queries: &[Query]) -> Opt
     queries.iter().map(time).collect()
 }
 
-/// Every different text that dense retrieval needs vectors of, for a user who computes them elsewhere: the fragments of all
+/// Returns the distinct texts that need dense vectors, for users who compute the vectors elsewhere: the fragments of all
 /// repositories, then the queries of these modes.
 ///
 /// # Errors
@@ -269,7 +269,7 @@ pub fn dense_texts(experiment: &Experiment, modes: &[Mode]) -> Result<Vec<Text>>
     Ok(texts)
 }
 
-/// Name of a query's text, for vectors made elsewhere.
+/// Returns the name of a query's text, for vectors made elsewhere.
 pub(super) fn query_name(mode: Mode, query: &Query) -> String {
     format!("{mode}|{}|{}", query.row, query.sample)
 }

@@ -1,4 +1,4 @@
-//! The embedded model at work on prompts.
+//! Completes prompts with the embedded model.
 
 use std::borrow::Cow;
 use std::path::Path;
@@ -17,14 +17,14 @@ use super::completion::{
 };
 use super::remote::Latency;
 
-/// The embedded model at work on the prompts of a file, piece by piece.
+/// Completes the prompts of a file with the embedded model, piece by piece.
 pub(super) struct Local<'a> {
     path: &'a Path,
     completion: &'a Completion,
     style: Option<&'a Style>,
     emit: &'a mut EmitLine<'a>,
     pub(super) work: Work,
-    /// Lines in the pieces before.
+    /// Number of lines in the pieces before.
     lines: usize,
     pub(super) predictions: Predictions,
 }
@@ -41,7 +41,7 @@ impl<'a> Local<'a> {
         Self { path, completion, style, emit, work, lines: 0, predictions: Predictions::default() }
     }
 
-    /// Completes the prompts of whole lines.
+    /// Completes the prompts in a piece of whole lines.
     pub(super) fn complete(&mut self, piece: &[u8]) -> Result<()> {
         let made = parallel::map(jsonl::records(piece), |(at, bytes)| {
             let line = self.lines + at.line;
@@ -90,8 +90,8 @@ fn complete_record(
     Ok(answered(object, &generation))
 }
 
-/// A prompt for a model that knows no special tokens: of one that was made for infilling, the right context, the
-/// cross-file context and the left context in this order, so that what is to be completed stands at the end.
+/// Returns a prompt for a model without special tokens. From a prompt for infilling, it takes the right context, the cross-file
+/// context and the left context in this order, so that the text to complete comes last.
 pub(super) fn left_to_right<'p>(prompt: &'p str, style: Option<&Style>) -> Cow<'p, str> {
     match style.and_then(|style| style.split(prompt)) {
         Some(slots) => Cow::Owned([slots.right, "\n", slots.cross_file, slots.left].concat()),
@@ -99,7 +99,7 @@ pub(super) fn left_to_right<'p>(prompt: &'p str, style: Option<&Style>) -> Cow<'
     }
 }
 
-/// The style that a prompt's record says it is of: `known`, or a bundled one. `None` where it names none.
+/// Returns the style that a prompt's record names: `known`, or a bundled one. `None` if the record names no style.
 pub(super) fn own_style<'s>(
     record: &Object,
     known: Option<&'s Style>,
@@ -112,7 +112,7 @@ pub(super) fn own_style<'s>(
     let digest = said("prompt_style_digest");
     let is_it = |style: &&Style| match digest {
         Some(digest) => style.file_digest() == digest,
-        // The prompt was written by hand.
+        // A prompt without a digest was written by hand.
         None => style.name() == name,
     };
     let bundled = Style::names().filter_map(|name| -> Option<&'s Style> { Style::bundled(name) });
@@ -127,7 +127,7 @@ pub(super) fn own_style<'s>(
     }
 }
 
-/// A prediction in RepoCoder's format.
+/// Returns a prediction in RepoCoder's format.
 fn answered(object: Object, generation: &Generation) -> Vec<u8> {
     let tokens: Vec<&str> = generation.tokens.iter().map(|token| token.text.as_str()).collect();
     let logprobs: Vec<f64> =

@@ -1,8 +1,8 @@
-//! The engine of artifacts: whether one is current, stale or damaged, and why; what is made, and what a dry run would make.
+//! Decides whether artifacts are current, stale or damaged, and why; makes them, or plans them in a dry run.
 //!
-//! A stage describes its [`Artifact`]: the path, the identity, and the stage that makes it. The stage hands the engine the work that
-//! makes the content, and the engine decides whether to do that work. In a dry run, artifacts are decided about as ever and none
-//! is made; those that would be made stand in for those that are there.
+//! A stage describes its [`Artifact`]: the path, the identity, and the stage that makes it. The stage passes a function that
+//! makes the content, and the engine decides whether to call it. A dry run makes the same decisions but no artifacts; artifacts
+//! that would be made replace the existing ones in later decisions.
 
 use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
@@ -21,7 +21,7 @@ use super::stage::{Rebuilt, StageReport, made_again, missing, remove, stale};
 
 /// An artifact of the cache.
 pub(super) trait Artifact {
-    /// Its content.
+    /// Content of the artifact.
     type Content;
 
     /// Path of the artifact.
@@ -33,7 +33,7 @@ pub(super) trait Artifact {
     /// Identity of the artifact, as far as the settings, the tasks and other artifacts determine it.
     ///
     /// # Errors
-    /// One that it is made of is missing or stale.
+    /// An input of the artifact is missing or stale.
     fn identity(&self, engine: &mut Engine<'_>) -> Result<Identity>;
 
     /// A reason to make the artifact again although it is current.
@@ -44,7 +44,7 @@ pub(super) trait Artifact {
         Ok(None)
     }
 
-    /// Cost of making the artifact, as far as it can be known before.
+    /// Returns the cost of making the artifact, as far as it can be known in advance.
     ///
     /// # Errors
     /// Something cannot be read.
@@ -68,22 +68,22 @@ pub(super) struct Times {
     pub(super) path: PathBuf,
     /// Kind of file, in words.
     pub(super) kind: &'static str,
-    /// Whether it is certain that something will be measured.
+    /// True if something will certainly be measured.
     pub(super) are_certain: bool,
 }
 
 /// Outcome of asking the engine for an artifact.
 pub(super) enum Outcome {
-    /// It was current.
+    /// The artifact was current.
     Current(Header),
-    /// It was made.
+    /// The artifact was made.
     Made(Header),
-    /// A dry run decided about it.
+    /// A dry run decided about the artifact.
     Decided(Header),
 }
 
 impl Outcome {
-    /// Header of the artifact that is there, or would be.
+    /// Returns the header of the artifact, existing or planned.
     pub(super) fn header(&self) -> &Header {
         match self {
             Self::Current(header) | Self::Made(header) | Self::Decided(header) => header,
@@ -93,9 +93,9 @@ impl Outcome {
 
 /// A reason to make a current artifact again.
 pub(super) enum Flaw {
-    /// A file beside it is damaged, or belongs to another artifact.
+    /// A file next to the artifact is damaged, or belongs to another artifact.
     Beside { path: PathBuf, reason: String },
-    /// More of it can be had now.
+    /// More of the content is available now.
     Incomplete { there: u64, wanted: u64 },
 }
 
@@ -119,7 +119,7 @@ impl<T: Payload> Form for Binary<T> {
     }
 }
 
-/// Lines of JSON, with a header beside them.
+/// Lines of JSON, with a header file next to them.
 pub(super) struct Lines;
 
 impl Form for Lines {
@@ -132,15 +132,15 @@ impl Form for Lines {
     }
 }
 
-/// The artifacts of an experiment, as one thread of a stage sees them, and what it did about them.
+/// The artifacts of an experiment, as one thread of a stage sees them, and a report of its work on them.
 pub(super) struct Engine<'e> {
     pub(super) experiment: &'e Experiment,
     pub(super) report: StageReport,
-    /// Headers of the artifacts that others are made of.
+    /// Headers of the artifacts that are inputs of others.
     headers: FxHashMap<PathBuf, Header>,
-    /// Whether it waits for artifacts that another process makes.
+    /// True if it waits for artifacts that another process makes.
     waits: bool,
-    /// Whether it met one, and did not wait: the work is to be done again later.
+    /// True if it met such an artifact and did not wait, so that the work must be done again later.
     pub(super) is_postponed: bool,
 }
 
@@ -155,8 +155,8 @@ impl<'e> Engine<'e> {
         }
     }
 
-    /// An engine that never waits for another process, for one of several threads. A thread that waits may hold up the work of
-    /// another one that has a turn, and two processes could wait for each other.
+    /// Returns an engine that never waits for another process, for use in one of several threads. A waiting thread may hold up
+    /// another thread that has a turn, and two processes could wait for each other.
     pub(super) fn without_waiting(experiment: &'e Experiment) -> Self {
         Self { waits: false, ..Self::new(experiment) }
     }
@@ -164,7 +164,7 @@ impl<'e> Engine<'e> {
     /// Makes an artifact, unless it is current.
     ///
     /// # Errors
-    /// One that it is made of is missing or stale, it cannot be written, or an error of `make`.
+    /// An input of the artifact is missing or stale, the artifact cannot be written, or `make` returns an error.
     pub(super) fn make<A: Artifact<Content: Payload>>(
         &mut self,
         artifact: &A,
@@ -176,10 +176,10 @@ impl<'e> Engine<'e> {
         })
     }
 
-    /// Makes an artifact, unless it is current. The content is made in any case, for what is reported meanwhile.
+    /// Makes an artifact, unless it is current. The content is made in any case, for the problems that are reported meanwhile.
     ///
     /// # Errors
-    /// As for [`make`](Self::make).
+    /// The same as for [`make`](Self::make).
     pub(super) fn make_and_report<A: Artifact<Content: Payload>>(
         &mut self,
         artifact: &A,
@@ -199,7 +199,7 @@ impl<'e> Engine<'e> {
     /// Makes an artifact of lines, unless it is current.
     ///
     /// # Errors
-    /// As for [`make`](Self::make).
+    /// The same as for [`make`](Self::make).
     pub(super) fn make_lines<A: Artifact<Content = Lines>>(
         &mut self,
         artifact: &A,
@@ -211,10 +211,10 @@ impl<'e> Engine<'e> {
         })
     }
 
-    /// Whether [`make`](Self::make) would make an artifact now.
+    /// True if [`make`](Self::make) would make an artifact now.
     ///
     /// # Errors
-    /// One that it is made of is missing or stale.
+    /// An input of the artifact is missing or stale.
     pub(super) fn makes<A: Artifact<Content: Payload>>(&mut self, artifact: &A) -> Result<bool> {
         if self.experiment.plan.is_some() {
             return Ok(false);
@@ -242,7 +242,7 @@ impl<'e> Engine<'e> {
         Ok(outcome)
     }
 
-    /// Decides about an artifact in a dry run; returns the header that it has, or would have.
+    /// Decides about an artifact in a dry run; returns its existing or planned header.
     fn decide<F: Form, A: Artifact>(
         &mut self,
         plan: &Plan,
@@ -271,7 +271,7 @@ impl<'e> Engine<'e> {
         Ok(header)
     }
 
-    /// The artifact that is current, or that is made.
+    /// Returns the artifact if it is current; otherwise makes it.
     fn made<F: Form, A: Artifact>(
         &mut self,
         artifact: &A,
@@ -284,7 +284,7 @@ impl<'e> Engine<'e> {
             return Ok(Outcome::Current(*header));
         }
         let _turn = self.turn(path)?;
-        // It may have been made in between.
+        // Another process may have made it in between.
         Ok(match self.state::<F, A>(artifact, path, identity)? {
             State::Current(header) => {
                 self.report.done(path.to_owned(), &header, false);
@@ -299,10 +299,10 @@ impl<'e> Engine<'e> {
         })
     }
 
-    /// The turn to make an artifact, which another process may have.
+    /// Takes the turn to make an artifact, which another process may hold.
     ///
     /// # Errors
-    /// Another process has it, and this engine does not wait.
+    /// Another process holds the turn, and this engine does not wait.
     fn turn(&mut self, path: &Path) -> Result<Turn> {
         if let Some(turn) = Turn::try_take(path) {
             return Ok(turn);
@@ -316,7 +316,7 @@ impl<'e> Engine<'e> {
         Ok(Turn::wait(path))
     }
 
-    /// The state of an artifact; one with a flaw is removed, and so missing.
+    /// Returns the state of an artifact; an artifact with a flaw is removed, and so missing.
     fn state<F: Form, A: Artifact>(
         &mut self,
         artifact: &A,
@@ -341,10 +341,10 @@ impl<'e> Engine<'e> {
         Ok(State::Missing)
     }
 
-    /// The header of an artifact that another is made of.
+    /// Returns the header of an artifact that is the input of another one.
     ///
     /// # Errors
-    /// It is missing, damaged or stale: the error names the stage that makes it.
+    /// The artifact is missing, damaged or stale; the error names the stage that makes it.
     pub(super) fn header<A: Artifact<Content: Payload>>(&mut self, artifact: &A) -> Result<Header> {
         if let Some(header) = self.headers.get(&artifact.path(self.experiment)) {
             return Ok(header.clone());
@@ -352,10 +352,10 @@ impl<'e> Engine<'e> {
         Ok(self.need(artifact)?.header)
     }
 
-    /// An artifact that another is made of, of which the content is not read yet.
+    /// Returns an artifact that is the input of another one, without reading its content yet.
     ///
     /// # Errors
-    /// It is missing, damaged or stale: the error names the stage that makes it.
+    /// The artifact is missing, damaged or stale; the error names the stage that makes it.
     pub(super) fn need<A: Artifact<Content: Payload>>(
         &mut self,
         artifact: &A,
@@ -368,14 +368,14 @@ impl<'e> Engine<'e> {
         Ok(unread)
     }
 
-    /// Takes a header that was checked before for an artifact's.
+    /// Remembers a header that was already checked for an artifact.
     pub(super) fn assume<A: Artifact>(&mut self, artifact: &A, header: Header) {
         self.headers.insert(artifact.path(self.experiment), header);
     }
 }
 
 impl Times {
-    /// Its part of a dry run; `None` if it will not be written.
+    /// Returns the entry of this file in a dry run; `None` if the file will not be written.
     fn planned(self, of: &PlanVerdict, kind: &str, artifact: &Path) -> Option<Planned> {
         let Self { path, kind: own, are_certain } = self;
         let upstream = || PlanVerdict::Upstream(vec![(kind.to_owned(), artifact.to_owned())]);
@@ -402,10 +402,10 @@ impl Flaw {
     }
 }
 
-/// Checks that an artifact was made of what is there now, with these settings; it may be identified by more.
+/// Checks that an artifact was made with these settings from the current inputs; its identity may contain more.
 ///
 /// # Errors
-/// It was not; the error names the first difference.
+/// The artifact was made otherwise; the error names the first difference.
 pub(super) fn check(
     path: &Path,
     header: &Header,
@@ -424,10 +424,10 @@ pub(super) fn check(
     }
 }
 
-/// Checks that an artifact was made with these settings; it may have others.
+/// Checks that an artifact was made with these settings; it may have further ones.
 ///
 /// # Errors
-/// It was not; the error names the first difference.
+/// The settings differ; the error names the first difference.
 pub(super) fn check_settings(
     path: &Path,
     header: &Header,
@@ -443,20 +443,20 @@ pub(super) fn check_settings(
     })
 }
 
-/// An artifact that an earlier stage makes, of which the header is read and the content only when it is needed.
+/// An artifact from an earlier stage, of which only the header was read; the content is read when it is needed.
 pub(super) struct Unread<T> {
     pub(super) header: Header,
-    /// `None` in a dry run that would make it first.
+    /// Columns of the artifact; `None` in a dry run that would make it first.
     pub(super) columns: Option<Columns>,
     path: PathBuf,
-    /// Makes it again.
+    /// Stage that makes the artifact again.
     step: StageRun,
     content: PhantomData<T>,
 }
 
 impl<T: Payload> Unread<T> {
     /// # Errors
-    /// It is missing, or its header is damaged.
+    /// The artifact is missing, or its header is damaged.
     fn open(experiment: &Experiment, path: &Path, step: &StageRun) -> Result<Self> {
         let (header, columns) = match experiment.planned(path) {
             Some(header) => (header, None),
@@ -477,7 +477,7 @@ impl<T: Payload> Unread<T> {
         })
     }
 
-    /// An error of its content.
+    /// Returns the error for a damaged content.
     pub(super) fn damaged(&self, reason: String) -> Error {
         let hint = message!["make it again with ", &self.step];
         Error::Artifact { path: self.path.clone(), reason, hint }
@@ -486,7 +486,7 @@ impl<T: Payload> Unread<T> {
     /// Reads the content, which must have `count` records if a count is given.
     ///
     /// # Errors
-    /// It is damaged or cannot be read.
+    /// The content is damaged or cannot be read.
     pub(super) fn read(&mut self, count: Option<usize>) -> Result<T> {
         let Some(columns) = &mut self.columns else {
             return Err(not_made(T::KIND));
@@ -508,7 +508,7 @@ impl<T: Payload> Unread<T> {
     }
 }
 
-/// Content of an artifact that a dry run would have made first.
+/// Returns the error for content that a dry run would have made first.
 pub(super) fn not_made(kind: &str) -> Error {
     Error::parameter("dry-run", format!("the {kind} are not made, so they cannot be read"))
 }

@@ -1,4 +1,4 @@
-//! `eval`: tasks + predictions → scores.
+//! `eval`: turns tasks and predictions into scores.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -20,18 +20,18 @@ use super::engine::{Artifact, Engine, Lines, Outcome};
 use super::experiment::Experiment;
 use super::stage::{StageReport, check_read, require_jsonl};
 
-/// Samples and scores of a mode's predictions, and what could not be scored.
+/// Samples and scores of a mode's predictions, and the problems.
 #[derive(Debug)]
 pub struct Evaluation {
-    /// The scores; or the error that a task has no prediction, if `missing` makes it one, or that none has.
+    /// The scores; an error if no task has a prediction, or if one has none and `missing` makes that an error.
     pub scores: Result<Scores>,
-    /// Records and tasks that were stepped over: with an error, what may have led to it.
+    /// Records and tasks that were skipped; if the scores are an error, these may explain it.
     pub problems: Vec<Error>,
-    /// Samples that are empty texts; they score as such.
+    /// Number of samples that are empty texts; they are scored as such.
     pub empty: usize,
-    /// Records that answer a prompt that lm-evaluation-harness changed.
+    /// Number of records that answer a prompt changed by lm-evaluation-harness.
     pub changed: usize,
-    /// Records that only numbers assign to their tasks.
+    /// Records that are assigned to their tasks by numbers alone.
     pub numbered: NumberedRecords,
     /// The tasks that take part.
     pub tasks: Arc<TaskSet>,
@@ -49,7 +49,7 @@ pub fn evaluate(
     scoring: &Scoring,
     missing: Missing,
 ) -> Result<Evaluation> {
-    // Of all shards: rows tell repeated ids apart, and a shard's records may lie in one file with others.
+    // Tasks of all shards: rows distinguish repeated ids, and a shard's records may be in one file with others.
     let tasks = experiment.all_tasks().map_or_else(|| experiment.tasks(), Ok)?;
     let joined = predictions::read(path, tasks)?;
     let JoinedPredictions { predictions, empty, changed, numbered, problems: unusable, .. } =
@@ -72,10 +72,10 @@ pub fn evaluate(
     Ok(Evaluation { scores, problems, empty, changed, numbered, tasks, samples })
 }
 
-/// Checks that a file has predictions of any of the tasks; a shard may have none.
+/// Checks that a file has a prediction for any of the tasks; a shard may have none.
 ///
 /// # Errors
-/// It has none.
+/// The file has no prediction for any of the tasks.
 pub fn check_any(experiment: &Experiment, path: &Path, samples: &[Vec<String>]) -> Result<()> {
     let is_whole = experiment.layout.shard.is_none();
     if is_whole && !samples.is_empty() && samples.iter().all(Vec::is_empty) {
@@ -85,8 +85,9 @@ pub fn check_any(experiment: &Experiment, path: &Path, samples: &[Vec<String>]) 
     Ok(())
 }
 
-/// The scores of a mode's cached predictions, read from their artifact or made; tasks without prediction are left out. `None` in
-/// a dry run. A caller that has just scored every task as the experiment does gives its `known` scores.
+/// Returns the scores of a mode's cached predictions, read from their artifact or computed; tasks without prediction are left
+/// out. `None` in a dry run. A caller that has just scored every task with the experiment's settings passes these `known`
+/// scores.
 ///
 /// # Errors
 /// The predictions are missing or damaged, or the scores cannot be written.
@@ -108,7 +109,7 @@ pub fn scores(
         .parameter("repositories", experiment.repositories.join(" "))
         .input("tasks", experiment.tasks()?.digest())
         .input("predictions", &*header.checksum)
-        // Equal predictions may have been made otherwise.
+        // Equal predictions may have been made under other conditions.
         .input("conditions", digest_parts(made_with(&header.identity.parameters)));
     if let Some(revision) = scoring.recipes().find_map(|(_, recipe)| recipe.revision()) {
         identity = identity.parameter("rule of answers", revision);
@@ -152,7 +153,7 @@ pub fn scores(
     Ok((made, engine.report))
 }
 
-/// The scores of a mode's predictions.
+/// Scores of a mode's predictions.
 struct ScoredMode<'a> {
     mode: Mode,
     model: &'a str,
@@ -175,13 +176,13 @@ impl Artifact for ScoredMode<'_> {
     }
 }
 
-/// Names and values of parameters.
+/// Iterates over the names and values of parameters.
 fn made_with(parameters: &BTreeMap<String, String>) -> impl Iterator<Item = &str> {
     parameters.iter().flat_map(|(name, value)| [name.as_str(), value.as_str()])
 }
 
-/// Takes all of the files before the holes from the repositories, if predictions are cut to function bodies. Returns whether
-/// any task lacked it.
+/// Takes the left contexts of holes from the repositories' files, if predictions are cut to function bodies. Returns whether a
+/// task received its context this way.
 fn take_left_contexts(
     experiment: &Experiment,
     scoring: &Scoring,
@@ -203,7 +204,7 @@ fn take_left_contexts(
     is_taken
 }
 
-/// The tasks of the repositories that take part, and their samples.
+/// Returns the tasks of the repositories that take part, with their samples.
 fn part(
     experiment: &Experiment,
     tasks: &Arc<TaskSet>,

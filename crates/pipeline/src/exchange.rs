@@ -17,7 +17,8 @@ use super::fragments::OpenFragments;
 use super::retrieved::{OnDisk, Retrieved};
 use super::stage::by_repository;
 
-/// A mode's rankings as the lines of a TREC run, tagged with the ranker's name; of several samples of a task the first.
+/// Returns a mode's rankings as the lines of a TREC run, tagged with the ranker's name; if a task has several samples, the
+/// first counts.
 ///
 /// # Errors
 /// Rankings are missing or stale.
@@ -41,8 +42,8 @@ pub fn trec_run(experiment: &Experiment, mode: Mode, scores: trec::RunScores) ->
     trec::run(rankings, scores, &tag)
 }
 
-/// The fragments of all repositories, a mode's queries, and as judgements the fragments that the ground truth finds first:
-/// `corpus.jsonl`, `queries.jsonl` and `qrels/test.tsv` in a folder.
+/// Writes the fragments of all repositories, a mode's queries, and as judgements the fragments that the ground truth finds
+/// first: `corpus.jsonl`, `queries.jsonl` and `qrels/test.tsv` in a folder.
 ///
 /// # Errors
 /// Rankings of the mode or of the ground truth are missing or stale, or a file cannot be written.
@@ -131,7 +132,7 @@ impl Names {
     }
 }
 
-/// Ids of the queries, by the tasks' rows.
+/// Returns the ids of the queries, by the tasks' rows.
 fn ids(experiment: &Experiment) -> Result<FxHashMap<u32, String>> {
     let tasks = experiment.tasks()?.tasks();
     let named: Vec<(usize, &str)> = tasks.iter().map(|t| (t.row, t.id.as_str())).collect();

@@ -1,4 +1,4 @@
-//! An experiment: a data set, how it is searched, how its prompts are laid out, and where artifacts lie.
+//! An experiment: a data set, how it is searched, how its prompts are laid out, and where its artifacts are stored.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -26,22 +26,23 @@ use super::layout::{Layout, Paths};
 use super::messages::Messages;
 use super::plan::Plan;
 
-/// Input of a stage: a data set, its parameters, and where artifacts lie.
+/// Input of a stage: a data set, its parameters, and the place of its artifacts.
 #[derive(Debug, Clone)]
 pub struct Experiment {
-    /// Name in tables and messages: the benchmark's, with the sizes of fragments where one run has several.
+    /// Name in tables and messages: the benchmark's, with the sizes of fragments if a run has several.
     pub name: String,
-    /// One folder a repository.
+    /// Folder with one folder for each repository.
     pub repos_dir: PathBuf,
     /// The repositories that take part, sorted.
     pub repositories: Vec<String>,
-    /// The benchmark's tasks, those of other repositories included; without them only the repositories are windowed and vectorized.
+    /// The benchmark's tasks, including those of other repositories; without tasks, repositories are only windowed and
+    /// vectorized.
     pub tasks: Option<Arc<TaskSet>>,
-    /// The experiment of all shards, where this one is of the layout's.
+    /// The experiment of all shards, if this one is limited to the layout's shard.
     pub of_all_shards: Option<Arc<Experiment>>,
-    /// Where artifacts lie.
+    /// Where artifacts are stored.
     pub layout: Layout,
-    /// Which files of a folder count.
+    /// Rule for which files of a folder count.
     pub walk: Walk,
     /// How fragments are searched.
     pub retrieval: RetrievalSettings,
@@ -49,55 +50,55 @@ pub struct Experiment {
     pub prompts: PromptSettings,
     /// How predictions are scored.
     pub scoring: Scoring,
-    /// In a dry run, what would be made.
+    /// In a dry run, the artifacts that would be made.
     pub plan: Option<Plan>,
-    /// Receives what the stages have to tell.
+    /// Receives the messages of the stages.
     pub messages: Arc<dyn Messages>,
 }
 
 /// How fragments are searched.
 #[derive(Debug, Clone)]
 pub struct RetrievalSettings {
-    /// Which lines make a query, where the mode does not say.
+    /// Lines that make up a query, if the mode does not determine them.
     pub form: QueryForm,
-    /// Lines of a query; a window has its own.
+    /// Number of lines in a query; a window has its own number.
     pub query_lines: usize,
     /// Ranker, visibility and number of fragments.
     pub search: SearchSettings,
-    /// Where dense vectors come from.
+    /// Source of dense vectors.
     pub dense: Option<DenseSource>,
 }
 
 /// How prompts are laid out.
 #[derive(Debug, Clone)]
 pub struct PromptSettings {
-    /// Lines that are shown for a fragment.
+    /// Which lines are shown for a fragment.
     pub align: Align,
-    /// Fragments of a prompt, at most.
+    /// Largest number of fragments in a prompt.
     pub most: usize,
-    /// Whether a fragment's path begins with its repository's folder.
+    /// True if a fragment's path begins with its repository's folder.
     pub full_paths: bool,
     /// Style of prompts.
     pub layout: PromptLayout,
-    /// Tokens of each context.
+    /// Number of tokens for each context.
     pub budget: Budget,
-    /// Counts tokens, but in RepoCoder's style, which counts those of `p50k_base`.
+    /// Counts tokens, except in RepoCoder's style, which counts tokens of `p50k_base`.
     pub tokenizer: Tokenizer,
 }
 
 /// Style of prompts.
 #[derive(Debug, Clone)]
 pub enum PromptLayout {
-    /// RepoCoder's: blocks of comments before the task's prompt.
+    /// RepoCoder's style: blocks of comments before the task's prompt.
     RepoCoder,
-    /// For a model.
+    /// The style of a model.
     Style(Style),
-    /// The tasks themselves, with their cross-file context filled in.
+    /// The tasks themselves, with cross-file context filled in.
     Attach,
 }
 
 impl PromptLayout {
-    /// Its name in paths.
+    /// Returns the name in paths.
     pub fn name(&self) -> &str {
         match self {
             Self::RepoCoder => "repocoder",
@@ -106,7 +107,7 @@ impl PromptLayout {
         }
     }
 
-    /// The model's style, where prompts are for one.
+    /// Returns the model's style, if prompts are for a model.
     pub fn style(&self) -> Option<&Style> {
         match self {
             Self::Style(style) => Some(style),
@@ -116,21 +117,22 @@ impl PromptLayout {
 }
 
 impl PromptSettings {
-    /// Budget of RepoCoder's style.
+    /// Returns the budget of RepoCoder's style.
     pub(super) fn repocoder_budget(&self) -> prompt::RepoCoderBudget {
         prompt::RepoCoderBudget { tokens: self.budget.total, blocks: self.most }
     }
 }
 
 impl Experiment {
-    /// Fragments and their ranker, such as `chunks ranked by jaccard`: scores of others have another scale.
+    /// Names the fragments and their ranker, such as `chunks ranked by jaccard`: other fragments or rankers have scores on
+    /// another scale.
     pub fn fragments_name(&self) -> String {
         let unit = if self.layout.cut.is_windows() { "windows" } else { "chunks" };
         format!("{unit} ranked by {}", self.retrieval.search.ranker)
     }
 
-    /// Settles which repositories take part: those named, or those that the tasks name, or all that are there. A named
-    /// repository without a folder takes no part and is reported, with the number of tasks that this costs.
+    /// Determines which repositories take part: the named ones, or those that the tasks name, or all existing ones. A named
+    /// repository without a folder does not take part and is reported, with the number of tasks that are lost.
     ///
     /// # Errors
     /// The repositories folder cannot be listed, or none takes part.
@@ -153,7 +155,7 @@ impl Experiment {
             Some(tasks) => tasks.repositories(),
             None => corpus::RepositoryFolders::below(repos_dir)?.names,
         };
-        // A name that is not UTF-8 is listed with replacement characters, under which no folder is found.
+        // A name that is not UTF-8 is listed with replacement characters; no folder is found under such a name.
         let (found, lost): (Vec<_>, Vec<_>) = wanted
             .into_iter()
             .partition(|name| there.binary_search(name).is_ok() && repos_dir.join(name).is_dir());
@@ -181,32 +183,32 @@ impl Experiment {
         Ok((found, problems))
     }
 
-    /// Paths of the artifacts.
+    /// Returns the paths of the artifacts.
     pub fn paths(&self) -> Paths<'_> {
         Paths::new(self)
     }
 
-    /// The header that an artifact would have, if a dry run would have made it.
+    /// Returns the header that an artifact would have after a dry run; `None` if the dry run would not have made it.
     pub fn planned(&self, path: &Path) -> Option<Header> {
         self.plan.as_ref()?.get(path)
     }
 
-    /// Whether an artifact is there, or a dry run would have made it.
+    /// True if an artifact exists, or a dry run would have made it.
     pub fn has(&self, path: &Path) -> bool {
         self.is_planned(path) || path.exists()
     }
 
-    /// Whether a dry run would have made an artifact, so that its content is not known.
+    /// True if a dry run would have made an artifact, so that its content is not known.
     pub fn is_planned(&self, path: &Path) -> bool {
         self.planned(path).is_some()
     }
 
-    /// Begins work of a stage.
+    /// Starts work of a stage.
     pub(super) fn work(&self, stage: &str, unit: &'static str, steps: usize) -> Work {
         Work::new(format!("{stage} {}", self.name), unit, steps)
     }
 
-    /// Modes that its prompts may be made in, in the order of a results table.
+    /// Returns the modes in which its prompts may be made, in the order of a results table.
     pub fn known_modes(&self) -> &'static [Mode] {
         match self.prompts.layout {
             PromptLayout::RepoCoder => &REPOCODER_MODES,
@@ -214,40 +216,40 @@ impl Experiment {
         }
     }
 
-    /// Searches with another ranker and query from now on.
+    /// Searches with another ranker and form of queries from now on.
     pub fn search_with(&mut self, ranker: Ranker, form: QueryForm) {
         self.retrieval.search.ranker = ranker;
         self.retrieval.form = form;
     }
 
-    /// Lines that make a query in a mode.
+    /// Returns which lines make up a query in a mode.
     pub fn form(&self, mode: Mode) -> QueryForm {
         self.retrieval.form.of_mode(mode)
     }
 
-    /// Whether some ranker needs dense vectors.
+    /// True if a ranker needs dense vectors.
     pub(super) fn ranks_dense(&self) -> bool {
         self.retrieval.search.ranker.parts().contains(&Ranker::Dense)
     }
 
-    /// Whether the ranker looks up the names of files, which depends on the tasks' texts.
+    /// True if the ranker looks up the names of files, which depends on the tasks' texts.
     pub(super) fn reads_names(&self) -> bool {
         let ranker = &self.retrieval.search.ranker;
         ranker.finds_definitions() || ranker.has_prior()
     }
 
-    /// Lines that are shown for a fragment found in a mode.
+    /// Returns which lines are shown for a fragment found in a mode.
     pub fn align(&self, mode: Mode) -> Align {
         match (self.prompts.align, &self.retrieval.search.ranker) {
-            // The fragment itself is what was looked for, and what follows it is not.
+            // The search was for the fragment itself, not for the lines after it.
             (Align::Auto, ranker) if ranker.parts() == [Ranker::Definitions] => Align::None,
-            // Fragments that are no definitions are shown themselves.
+            // Fragments that are not definitions are shown as they are.
             (Align::Signature, ranker) if !ranker.finds_definitions() => Align::None,
             (align, _) => align.settled(self.form(mode), mode),
         }
     }
 
-    /// How the fragments found in a mode are shown.
+    /// Returns how the fragments found in a mode are shown.
     pub(super) fn shown(&self, mode: Mode) -> FragmentTextSettings {
         FragmentTextSettings {
             align: self.align(mode),
@@ -257,13 +259,13 @@ impl Experiment {
         }
     }
 
-    /// Whether a prompt can show a text whole.
+    /// True if a prompt can show all of a text.
     pub(super) fn fits(&self, text: &str) -> bool {
         let PromptSettings { budget, tokenizer, .. } = &self.prompts;
         tokenizer.count(text) <= budget.cross_file.unwrap_or(budget.total)
     }
 
-    /// Whether right contexts of tasks that carry none are taken from their files.
+    /// True if tasks without a right context get one from their files.
     pub fn takes_right_contexts(&self) -> bool {
         let shows = !matches!(self.prompts.layout, PromptLayout::RepoCoder);
         shows || self.retrieval.form.uses_right_context()
@@ -280,7 +282,7 @@ impl Experiment {
         identity.parameter("language", self.layout.language)
     }
 
-    /// Adds the ranker and what it compares to an identity.
+    /// Adds the ranker, and the terms that it compares, to an identity.
     pub(super) fn ranked(&self, identity: Identity) -> Identity {
         let identity = identity.parameter("ranker", &self.retrieval.search.ranker);
         self.vocabulary(identity)
@@ -302,17 +304,17 @@ impl Experiment {
         parameters.fold(identity, |identity, (name, value)| identity.parameter(name, value))
     }
 
-    /// The experiment of all shards, as it was when a part was chosen.
+    /// Returns the experiment of all shards, as it was before a shard was chosen.
     pub fn whole(&self) -> &Self {
         self.of_all_shards.as_deref().unwrap_or(self)
     }
 
-    /// The tasks of all shards, by which settings that depend on the kind of tasks are chosen.
+    /// Returns the tasks of all shards, which determine settings that depend on the kind of tasks.
     pub fn all_tasks(&self) -> Option<&Arc<TaskSet>> {
         self.whole().tasks.as_ref()
     }
 
-    /// Works on a part of the repositories and their tasks from now on.
+    /// Works only on a shard of the repositories and their tasks from now on.
     pub fn restrict(&mut self, shard: Shard) {
         self.of_all_shards = Some(Arc::new(self.clone()));
         self.name = format!("{} {shard}", self.name);
@@ -324,10 +326,10 @@ impl Experiment {
         }
     }
 
-    /// The tasks, which most stages cannot do without.
+    /// Returns the tasks, which most stages need.
     ///
     /// # Errors
-    /// There are none.
+    /// The experiment has no tasks.
     pub fn tasks(&self) -> Result<&Arc<TaskSet>> {
         self.tasks.as_ref().ok_or(Error::Parameter {
             name: "tasks",

@@ -1,4 +1,4 @@
-//! A repository's fragments as the `window` stage left them: most stages need few of their texts.
+//! A repository's fragments as the `window` stage wrote them: most stages need few of the texts.
 
 use std::path::PathBuf;
 
@@ -21,7 +21,7 @@ pub(super) struct Fragments<'a> {
 }
 
 impl<'a> Fragments<'a> {
-    /// Those that are there.
+    /// Returns the fragments that are in the cache.
     pub(super) fn new(repository: &'a str) -> Self {
         Self { repository, files: None }
     }
@@ -51,11 +51,11 @@ impl Artifact for Fragments<'_> {
     }
 }
 
-/// Fragments of which the header is read, and the rest once it is needed.
+/// Fragments of which the header was read; the rest is read when it is needed.
 pub(super) struct OpenFragments {
     /// Header of the artifact.
     pub(super) header: Header,
-    /// `None` in a dry run that would make them first.
+    /// Columns of the artifact; `None` in a dry run that would make the fragments first.
     columns: Option<Columns>,
     /// The fragments, with the texts that were read so far.
     read: Option<(RepoFragments, TextRanges)>,
@@ -63,21 +63,21 @@ pub(super) struct OpenFragments {
 
 impl OpenFragments {
     /// # Errors
-    /// They are missing, or were cut otherwise.
+    /// The fragments are missing, or were cut otherwise.
     pub(super) fn open(engine: &mut Engine<'_>, repository: &str) -> Result<Self> {
         let Unread { header, columns, .. } = engine.need(&Fragments::new(repository))?;
         Ok(Self { header, columns, read: None })
     }
 
-    /// The fragments, for what needs no more text than was read.
+    /// Returns the fragments for callers that need no further texts.
     ///
     /// # Errors
-    /// They are damaged or cannot be read, as for every method below.
+    /// The fragments are damaged or cannot be read, as for every method below.
     pub(super) fn outline(&mut self) -> Result<&RepoFragments> {
         self.read(|_| Some(Vec::new()))
     }
 
-    /// Reads what a search needs: texts, but where it compares sets.
+    /// Reads what a search needs: all texts, unless it compares sets.
     pub(super) fn searched(&mut self, experiment: &Experiment) -> Result<&RepoFragments> {
         match experiment.retrieval.search.by_sets() {
             true => self.outline(),
@@ -90,7 +90,7 @@ impl OpenFragments {
         self.read(|_| None)
     }
 
-    /// Reads the texts of these files; of all where they are many.
+    /// Reads the texts of these files, or of all files if these are many.
     pub(super) fn read_files(
         &mut self,
         files: impl FnOnce(&RepoFragments) -> Vec<u32>,
@@ -105,12 +105,12 @@ impl OpenFragments {
         })
     }
 
-    /// Forgets all but the header; what is needed is read again.
+    /// Forgets everything except the header; the rest is read again when it is needed.
     pub(super) fn forget(&mut self) {
         self.read = None;
     }
 
-    /// Reads the texts of the files that are named, or of all.
+    /// Reads the texts of the given files, or of all files.
     fn read(
         &mut self,
         files: impl FnOnce(&RepoFragments) -> Option<Vec<u32>>,

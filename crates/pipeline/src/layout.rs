@@ -1,4 +1,4 @@
-//! Where artifacts lie below the cache folder, so that a person finds them by eye.
+//! Paths of artifacts below the cache folder, with names that people can find by eye.
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
@@ -12,42 +12,42 @@ use repoformer_text::language::Language;
 
 use super::experiment::Experiment;
 
-/// Name of the folders that hold copies of repositories; of a shard, the start of the name.
+/// Name of the folders of repositories' copies; for a shard, the start of the name.
 pub(super) const COPIES: &str = "copies";
 
-/// Parts that the paths of all artifacts of an experiment share.
+/// Parts that the paths of all artifacts of an experiment have in common.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Layout {
     /// The cache folder.
     pub cache: PathBuf,
-    /// Name of the benchmark, a folder in several places.
+    /// Name of the benchmark, used for several folders.
     pub benchmark: String,
-    /// Language of the repositories; part of every name where it is not Python.
+    /// Language of the repositories; part of every name unless it is Python.
     pub language: Language,
-    /// How files are cut, part of every name.
+    /// How files are cut; part of every name.
     pub cut: Cut,
-    /// Which retrieval with a prediction mode rg-rg is: 1 searches with the first prediction, 2 with what came of that.
+    /// Iteration of mode rg-rg: 1 searches with the first prediction, 2 with the prediction that results from 1.
     pub iteration: u32,
-    /// Part of the repositories, where a stage works on one: part of the names of what is made of all tasks.
+    /// Shard of the repositories, if a stage works on one; part of the names of artifacts made from all tasks.
     pub shard: Option<Shard>,
 }
 
-/// Paths of an experiment's artifacts, as its settings name them.
+/// Paths of an experiment's artifacts, according to its settings.
 #[derive(Debug, Clone)]
 pub struct Paths<'e> {
     layout: &'e Layout,
     shard: Option<Shard>,
-    /// Lines that make a query, if the mode does not determine them.
+    /// Which lines make up a query, if the mode does not determine them.
     form: QueryForm,
-    /// Lines of a query.
+    /// Number of lines in a query.
     query_lines: usize,
     ranker: &'e Ranker,
-    /// Name of the vectors that it compares: `one-gram`, `words`, `tokens`, `dense`.
+    /// Name of the vectors that the ranker compares: `one-gram`, `words`, `tokens`, `dense`.
     vectors: String,
     align: Align,
-    /// Name of the prompt style; it says so if prompts hold no right context.
+    /// Name of the prompt style; it shows whether prompts have no right context.
     style: String,
-    /// Fragments kept a query.
+    /// Number of fragments kept per query.
     top_k: usize,
 }
 
@@ -55,7 +55,7 @@ pub struct Paths<'e> {
 const ONE_GRAM: &str = "one-gram";
 
 impl Layout {
-    /// A mode as it stands in paths: `rg-rg`, and `rg-rg-2` for its second iteration.
+    /// Returns the name of a mode in paths: `rg-rg`, and `rg-rg-2` for the second iteration.
     pub fn mode_name(&self, mode: Mode) -> String {
         match mode {
             Mode::Prediction if self.iteration > 1 => format!("{mode}-{}", self.iteration),
@@ -63,13 +63,13 @@ impl Layout {
         }
     }
 
-    /// An artifact's path within the cache folder, which another artifact's header names it by.
+    /// Returns an artifact's path within the cache folder, as other artifacts' headers name it.
     pub(super) fn within_cache(&self, path: &Path) -> String {
         let within = path.strip_prefix(&self.cache).unwrap_or(path);
         within.to_string_lossy().into_owned()
     }
 
-    /// The cache folder that a retrieval artifact lies in: `<cache>/retrieval/<benchmark>/<mode>/<file>`.
+    /// Returns the cache folder of a retrieval artifact: `<cache>/retrieval/<benchmark>/<mode>/<file>`.
     pub fn cache_of_retrieval(path: &Path) -> Option<PathBuf> {
         let stage = path.ancestors().nth(3)?;
         if stage.file_name()? != "retrieval" {
@@ -80,7 +80,7 @@ impl Layout {
 }
 
 impl<'e> Paths<'e> {
-    /// Those of an experiment.
+    /// Returns the paths for an experiment.
     pub(super) fn new(experiment: &'e Experiment) -> Self {
         let Experiment { layout, retrieval, prompts, .. } = experiment;
         let is_left = prompts.layout.style().is_some_and(|style| !style.include().right);
@@ -97,7 +97,7 @@ impl<'e> Paths<'e> {
         }
     }
 
-    /// Name of the vectors that the ranker compares.
+    /// Returns the name of the vectors that the ranker compares.
     pub fn vectors(&self) -> &str {
         &self.vectors
     }
@@ -106,7 +106,7 @@ impl<'e> Paths<'e> {
         parts.iter().fold(self.layout.cache.clone(), |path, part| path.join(&*bounded(part)))
     }
 
-    /// The language behind a sign; empty for the default, which names do not mention.
+    /// Returns the language after a sign; empty for the default language, which names do not mention.
     fn unless_default(&self, sign: &str) -> String {
         if self.layout.language == Language::default() {
             String::new()
@@ -120,7 +120,7 @@ impl<'e> Paths<'e> {
         format!("{repository}{language}_{}", self.layout.cut)
     }
 
-    /// Stem of queries that are not windows says which they are: `<repo>_chunk20_stride10.last-n-lines20`.
+    /// Returns the stem for queries; unless they are windows, it names their form: `<repo>_chunk20_stride10.last-n-lines20`.
     fn query_stem(&self, mode: Mode, repository: &str) -> String {
         let stem = self.stem(repository);
         match self.form.of_mode(mode) {
@@ -129,7 +129,7 @@ impl<'e> Paths<'e> {
         }
     }
 
-    /// Name of the ranker and of what it compares, where its usual vectors do not go without saying.
+    /// Returns the name of the ranker, and of the vectors that it compares unless they are the usual ones.
     fn ranked_by(&self) -> String {
         let ranker = file_name(&self.ranker.to_string());
         match (self.layout.cut, &*self.vectors) {
@@ -140,7 +140,7 @@ impl<'e> Paths<'e> {
         }
     }
 
-    /// Whether it is RepoCoder's configuration but for sizes, whose names are shorter.
+    /// True if the settings are RepoCoder's except for sizes; names are shorter then.
     fn is_repocoder(&self) -> bool {
         self.layout.cut.is_windows()
             && self.vectors == ONE_GRAM
@@ -172,13 +172,13 @@ impl<'e> Paths<'e> {
         format!("{name}-{query}-{ranker}-{align}-{style}{language}-{cut}")
     }
 
-    /// A file made of all tasks, or of those of a shard: `<name>.jsonl`, `<name>.shard-2-of-8.jsonl`.
+    /// Returns the path of a file made from all tasks, or from a shard's: `<name>.jsonl`, `<name>.shard-2-of-8.jsonl`.
     fn of_tasks(&self, folder: &str, name: &str, ending: &str) -> PathBuf {
         let shard = self.of_its_shard();
         self.below(&[folder, &self.layout.benchmark, &format!("{name}{shard}.{ending}")])
     }
 
-    /// End of a name: `.shard-2-of-8`, or nothing.
+    /// Returns the end of a name: `.shard-2-of-8`, or nothing.
     fn of_its_shard(&self) -> String {
         self.shard.map_or(String::new(), |shard| format!(".{}", shard.file_name()))
     }
@@ -188,12 +188,12 @@ impl<'e> Paths<'e> {
         self.of_tasks("exec", "results", "jsonl")
     }
 
-    /// `exec/<benchmark>/copies`: folder of repositories' copies, in which tests run
+    /// `exec/<benchmark>/copies`: folder of repositories' copies in which tests run
     pub fn exec_copies(&self) -> PathBuf {
         self.below(&["exec", &self.layout.benchmark, &format!("{COPIES}{}", self.of_its_shard())])
     }
 
-    /// Those of a shard.
+    /// Returns the paths for a shard.
     #[must_use]
     pub fn of_shard(&self, shard: Shard) -> Self {
         Self { shard: Some(shard), ..self.clone() }
@@ -204,19 +204,19 @@ impl<'e> Paths<'e> {
         self.below(&["window", "repos", &format!("{}.bin", self.stem(repository))])
     }
 
-    /// `window/<benchmark>/<repo>.right.bin`: right contexts of tasks whose file does not carry them.
+    /// `window/<benchmark>/<repo>.right.bin`: right contexts of tasks that do not carry them.
     pub fn right_contexts(&self, repository: &str) -> PathBuf {
         let name = format!("{repository}.right.bin");
         self.below(&["window", &self.layout.benchmark, &name])
     }
 
-    /// `vector/dense/<model>-….vectors`: every dense vector of a model, by the digest of its text.
+    /// `vector/dense/<model>-….vectors`: all dense vectors of a model, by the digests of their texts.
     pub fn dense_store(&self, model: &str) -> PathBuf {
         let name = repoformer_core::retrieve::dense::store_file_name(model);
         self.below(&["vector", "dense", &name])
     }
 
-    /// Those of the same experiment's dense vectors.
+    /// Returns the paths for the same experiment's dense vectors.
     #[must_use]
     pub fn with_dense_vectors(&self) -> Self {
         Self { vectors: "dense".into(), ..self.clone() }
@@ -252,7 +252,7 @@ impl<'e> Paths<'e> {
         self.below(&["retrieval", &self.layout.benchmark, &self.layout.mode_name(mode), &name])
     }
 
-    /// Beside a retrieval artifact, hidden: how long the search took, which depends on the clock.
+    /// Hidden file next to a retrieval artifact: the time of the search, which depends on the clock.
     pub fn search_time(&self, mode: Mode, repository: &str) -> PathBuf {
         let path = self.retrieval(mode, repository);
         let stem = path.file_stem().unwrap_or_default().to_string_lossy();
@@ -276,46 +276,46 @@ impl<'e> Paths<'e> {
         self.of_tasks("scores", &name, "json")
     }
 
-    /// `latency/<benchmark>/<mode>-one-gram-ws-20-ss-2-<model>.jsonl`: what each task took, which depends on the clock.
+    /// `latency/<benchmark>/<mode>-one-gram-ws-20-ss-2-<model>.jsonl`: the time of each task, which depends on the clock.
     pub fn latency(&self, mode: Mode, model: &str) -> PathBuf {
         let name = format!("{}-{}", self.run_name(mode), file_name(model));
         self.of_tasks("latency", &name, "jsonl")
     }
 
-    /// `latency/<benchmark>/decision-<mode>-…-<model>.jsonl`: what each task's decision by the model took.
+    /// `latency/<benchmark>/decision-<mode>-…-<model>.jsonl`: the time of each task's decision by the model.
     pub fn decision_latency(&self, mode: Mode, model: &str) -> PathBuf {
         let name = format!("decision-{}-{}", self.run_name(mode), file_name(model));
         self.of_tasks("latency", &name, "jsonl")
     }
 
-    /// `probabilities/<benchmark>/<mode>-<model>.jsonl`: of the token that asks for retrieval, behind each prompt.
+    /// `probabilities/<benchmark>/<mode>-<model>.jsonl`: probabilities of the token that asks for retrieval, after each prompt.
     pub fn probabilities(&self, mode: Mode, model: &str) -> PathBuf {
         let name = format!("{}-{}", self.run_name(mode), file_name(model));
         self.of_tasks("probabilities", &name, "jsonl")
     }
 
-    /// `predictions/<benchmark>/<policy>-<mode>-one-gram-ws-20-ss-2-<model>.jsonl`: what a policy chose between the predictions of
-    /// `mode` and those without retrieval.
+    /// `predictions/<benchmark>/<policy>-<mode>-one-gram-ws-20-ss-2-<model>.jsonl`: a policy's choices between the predictions
+    /// of `mode` and those without retrieval.
     pub fn chosen_predictions(&self, policy: &str, mode: Mode, model: &str) -> PathBuf {
         let name = format!("{policy}-{}-{}", self.run_name(mode), file_name(model));
         self.of_tasks("predictions", &name, "jsonl")
     }
 }
 
-/// A name without the special characters of paths: `org/model:tag` → `org-model-tag`. A long name is shortened.
+/// Returns a name without the special characters of paths: `org/model:tag` → `org-model-tag`. A long name is shortened.
 pub fn file_name(name: &str) -> String {
     let plain = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.');
     let plain: String = name.chars().map(|c| if plain(c) { c } else { '-' }).collect();
     bounded(&plain).into_owned()
 }
 
-/// Greatest number of bytes of a name. File systems allow 255; headers and times add a few before and behind it.
+/// Largest number of bytes in a name. File systems allow 255; headers and times add a few before and after the name.
 const LONGEST_NAME: usize = 200;
-/// Number of bytes that a longer name keeps at its beginning and at its end.
+/// Number of bytes that a longer name keeps at its start and at its end.
 const KEPT: [usize; 2] = [100, 70];
 
-/// A name that every file system accepts. A digest replaces the middle of a long name, so that names stay distinct; the end
-/// stays, as it shows the kind of file.
+/// Returns a name that every file system accepts. A digest replaces the middle of a long name, so that names stay distinct; the
+/// end stays, because it shows the kind of file.
 fn bounded(name: &str) -> Cow<'_, str> {
     if name.len() <= LONGEST_NAME {
         return name.into();

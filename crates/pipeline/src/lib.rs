@@ -1,14 +1,15 @@
 //! The stages of an experiment: each reads typed artifacts, calls a pure function of the crates below, and writes a typed artifact.
 //!
-//! A stage does nothing where its artifact is current, rebuilds one that is stale or damaged and says why, and
-//! names the command that makes an upstream artifact which is missing.
+//! A stage does nothing if its artifact is current. It rebuilds an artifact that is stale or damaged and says why, and if an
+//! upstream artifact is missing, names the command that makes it.
 //!
 //! - [`Experiment`]: the settings of a run. [`Paths`]: the paths of its artifacts. [`Plan`]: the artifacts that a dry run would make.
 //! - [`window_repositories`], [`window_queries`], [`vectorize_repositories`], [`vectorize_queries`], [`search`], [`prompt`],
 //!   [`complete`], [`evaluate`]: the stages in their order.
-//! - [`likelihoods`], [`probabilities`], [`latencies`]: what policies learn from. [`selective()`]: what they decide.
-//! - [`merge`]: the artifacts of shards as those of the whole. [`cache_files`]: what a cache holds, and its condition.
-//! - [`task_prompt`], [`cached_fragments`]: what the prompt for a cursor in a repository that is edited takes from the stages.
+//! - [`likelihoods`], [`probabilities`], [`latencies`]: the data that policies learn from. [`selective()`]: the decisions of
+//!   policies.
+//! - [`merge`]: combines the artifacts of shards. [`cache_files`]: the files of a cache, and their condition.
+//! - [`task_prompt`], [`cached_fragments`]: the stages' part in the prompt for a cursor in a repository that is being edited.
 //!
 //! ```
 //! // Names of models and benchmarks become names of files.

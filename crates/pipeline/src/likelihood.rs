@@ -16,11 +16,12 @@ use super::completion::{Completion, EmitLine, Predictions, parse_prompt, target}
 use super::embedded::{left_to_right, own_style};
 use super::remote::{self, Latency, PromptText};
 
-/// Writes the probability of the target behind every prompt. The embedded model needs the style of prompts whose style is not
+/// Writes the probability of the target after every prompt. The embedded model needs the style of prompts if the style is not
 /// bundled.
 ///
 /// # Errors
-/// The prompts cannot be read, the journal cannot be written, the server returns no such probability, or an error of `emit`.
+/// The prompts cannot be read, the journal cannot be written, the server returns no such probability, or `emit` returns an
+/// error.
 pub fn likelihoods(
     prompts: &PromptText,
     completion: &Completion,
@@ -70,7 +71,7 @@ pub fn likelihoods(
     Ok(found)
 }
 
-/// The target in a prompt's record, or why it has no probability.
+/// Returns the target in a prompt's record, or the reason why it gets no probability.
 pub(super) fn wanted(object: &Object) -> Result<&str, &'static str> {
     let id = object.get("metadata").and_then(|metadata| metadata.get("task_id"));
     if id.is_none_or(Value::is_null) {
@@ -87,16 +88,16 @@ pub(super) fn wanted(object: &Object) -> Result<&str, &'static str> {
 
 /// Probability of a text.
 pub(super) struct Likelihood<'a> {
-    /// Its natural logarithm.
+    /// Natural logarithm of the probability.
     pub(super) log_probability: f64,
-    /// The text that it is of.
+    /// The text.
     pub(super) text: &'a str,
-    /// Number of the text's tokens, where they are the model's own.
+    /// Number of the text's tokens, if they are the model's own.
     pub(super) tokens: Option<usize>,
 }
 
 impl Likelihood<'_> {
-    /// The line of a task, which is one of scores: `likelihood.per_character` is between 0 and 1.
+    /// Returns the line of a task, which is a line of scores: `likelihood.per_character` is between 0 and 1.
     pub(super) fn line(&self, record: &Object, model: &str) -> Vec<u8> {
         let metadata = record.get("metadata").and_then(Value::as_object);
         let of_task = |name: &str| metadata.and_then(|metadata| metadata.get(name)).cloned();
@@ -116,7 +117,7 @@ impl Likelihood<'_> {
             line.insert("repository".into(), repository.into());
         }
         line.insert("likelihood".into(), json!({"per_character": libm::exp(per_character)}));
-        // Adding 0 takes the sign from a zero.
+        // Adding 0 removes the sign of a zero.
         line.insert("log_probability".into(), (self.log_probability + 0.0).into());
         line.insert("bits_per_character".into(), (-per_character / LN_2 + 0.0).into());
         line.insert("characters".into(), characters.into());

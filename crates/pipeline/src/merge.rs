@@ -1,4 +1,4 @@
-//! Artifacts of shards → those of all tasks, with the bytes that one process makes.
+//! Merges the artifacts of shards into those of all tasks, byte for byte as one process makes them.
 
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
@@ -22,8 +22,8 @@ use super::prompt_sources::PromptSources;
 use super::remote;
 use super::stage::StageReport;
 
-/// Merges the prompts and predictions that `count` shards made, of each mode. A mode of which a shard's are missing, stale or
-/// damaged is left out and reported; so are the predictions where no shard has any.
+/// Merges the prompts and predictions that `count` shards made in each mode. If an artifact of a shard is missing, stale or
+/// damaged, its mode is left out and reported; so are predictions if no shard has any.
 ///
 /// # Errors
 /// Retrieval results are missing or stale, or an artifact cannot be written.
@@ -84,14 +84,14 @@ pub fn merge(
     Ok(engine.report)
 }
 
-/// An artifact that a shard is to have made.
+/// An artifact that a shard should have made.
 struct Wanted {
     shard: Shard,
     path: PathBuf,
     identity: Identity,
 }
 
-/// A shard may have kept its answers where its user chose.
+/// Accepts the shard's own journal: each shard may have kept its answers in a place that its user chose.
 fn with_own_journal(mut identity: Identity, path: &std::path::Path) -> Identity {
     const JOURNAL: &str = "journal";
     let known = artifact::jsonl_header(path).ok();
@@ -102,7 +102,7 @@ fn with_own_journal(mut identity: Identity, path: &std::path::Path) -> Identity 
     identity
 }
 
-/// Opens what the shards made; `None` where one lacks it, which is reported.
+/// Opens the artifacts of the shards; `None` if a shard lacks its artifact, which is reported.
 fn open(
     wanted: impl Iterator<Item = Wanted>,
     kind: &str,
@@ -141,7 +141,7 @@ struct Lines {
     input: BufReader<File>,
     hasher: blake3::Hasher,
     line: Vec<u8>,
-    /// Row of the task that the line is of, where it says so.
+    /// Row of the line's task, if the line names it.
     row: Option<usize>,
 }
 
@@ -181,13 +181,13 @@ impl Lines {
         Ok(())
     }
 
-    /// Whether there is a line, and it is one of this task; `is_first`: none was taken for it before.
+    /// True if there is a line and it belongs to this task; `is_first` if no line was taken for the task before.
     fn are_of(&self, row: usize, is_first: bool) -> bool {
-        // Tasks that are written themselves have a line each and say no row.
+        // Tasks that are written themselves have one line each, without a row.
         !self.line.is_empty() && self.row.map_or(is_first, |its| its == row)
     }
 
-    /// Checks that all lines were taken, and that they were the header's.
+    /// Checks that all lines were taken, and that they match the header's checksum.
     fn finish(self) -> Result<()> {
         if self.line.is_empty() && self.hasher.finalize().to_hex().as_str() == self.header.checksum
         {

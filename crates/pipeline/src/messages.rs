@@ -1,4 +1,4 @@
-//! Messages to the person who waits for the work.
+//! Messages to the user who waits for the work.
 
 use std::fmt;
 
@@ -9,18 +9,18 @@ use repoformer_text::message::Message;
 
 use super::stage::StageReport;
 
-/// Receives messages to the person who waits for the work; libraries print nothing.
+/// Receives messages to the user who waits for the work; libraries print nothing.
 pub trait Messages: Send + Sync {
     /// Shows a remark.
     fn tell(&self, remark: Remark);
-    /// Shows what a stage did.
+    /// Shows the report of a stage.
     fn stage(&self, name: &str, report: &StageReport);
-    /// Shows what a stage that was not run noticed.
+    /// Shows the remarks of a stage that was not run.
     fn remarks(&self, report: &StageReport);
-    /// Sets what to show if the person interrupts the work from here on; returns what was set before.
+    /// Sets the text to show if the user interrupts the work from now on; returns the previous text.
     fn on_interruption(&self, text: Option<String>) -> Option<String>;
 
-    /// Shows a line that nobody turns off.
+    /// Shows a line that cannot be turned off.
     fn announce(&self, text: &str) {
         self.tell(Remark::Announcement(text.into()));
     }
@@ -30,7 +30,7 @@ pub trait Messages: Send + Sync {
         self.tell(Remark::Note(note));
     }
 
-    /// Shows a line for those who ask for details.
+    /// Shows a line for users who ask for details.
     fn detail(&self, text: &str) {
         self.tell(Remark::Detail(text.into()));
     }
@@ -40,7 +40,7 @@ pub trait Messages: Send + Sync {
         self.tell(Remark::Warning(warning));
     }
 
-    /// Shows a warning, once however often it is told.
+    /// Shows a warning once, however often it is sent.
     fn warning_once(&self, warning: Message) {
         self.tell(Remark::WarningOnce(warning));
     }
@@ -50,7 +50,7 @@ pub trait Messages: Send + Sync {
         self.tell(Remark::Failed(failure));
     }
 
-    /// Shows files, lines and tasks that are left out, and counts them.
+    /// Shows files, lines and tasks that were left out, and counts them.
     fn problems(&self, problems: Vec<Error>) {
         self.tell(Remark::Problems(problems));
     }

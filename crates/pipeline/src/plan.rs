@@ -1,7 +1,7 @@
-//! A dry run: every stage decides as ever which artifacts are current, and makes none.
+//! A dry run: every stage decides as usual which artifacts are current, but makes none.
 //!
-//! The stages after it see what a stage would have made as if it were there, with a header whose checksum says that it is
-//! planned. An artifact that has such an input and is otherwise current is made again unless that comes out as it was.
+//! Later stages treat an artifact that would have been made as if it existed, with a header whose checksum marks it as planned.
+//! An artifact that has such an input and is otherwise current is made again only if the input turns out different.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -18,11 +18,11 @@ pub struct Plan(Arc<Mutex<FxHashMap<PathBuf, Header>>>);
 /// An artifact of a dry run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Planned {
-    /// Its path.
+    /// Path of the artifact.
     pub path: PathBuf,
     /// Kind of content: `prompts`.
     pub kind: String,
-    /// Whether it would be made, and why.
+    /// Whether the artifact would be made, and why.
     pub verdict: PlanVerdict,
     /// Requests that a server would get.
     pub requests: Requests,
@@ -53,31 +53,31 @@ impl Requests {
 /// Whether an artifact would be made, and why.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PlanVerdict {
-    /// It is current.
+    /// The artifact is current.
     Current,
-    /// It is missing.
+    /// The artifact is missing.
     Missing,
-    /// It was made otherwise.
+    /// The artifact was made with other settings or inputs.
     Stale(Vec<Difference>),
-    /// It cannot be read.
+    /// The artifact cannot be read.
     Damaged(String),
-    /// Prompts have no prediction yet that can be had now.
+    /// Some prompts lack a prediction that is available now.
     Incomplete {
         /// Number of predictions.
         there: u64,
         /// Number of prompts.
         prompts: u64,
     },
-    /// It is current if these inputs, by their names, come out as they were.
+    /// The artifact is current if these inputs, given by name, turn out unchanged.
     Upstream(Vec<(String, PathBuf)>),
-    /// It is written each time.
+    /// The file is written each time.
     EachTime,
-    /// It is written on a condition that is only known then, in words.
+    /// The file is written under a condition, given in words, that is not known before.
     Perhaps(&'static str),
 }
 
 impl PlanVerdict {
-    /// `stale`
+    /// Returns the name, such as `stale`.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Current => "current",
@@ -91,7 +91,7 @@ impl PlanVerdict {
         }
     }
 
-    /// Why it would be made; `None` if it would not be.
+    /// Returns why the artifact would be made; `None` if it would not be.
     pub fn reason(&self) -> Option<String> {
         Some(match self {
             Self::Current => return None,
@@ -117,7 +117,7 @@ impl PlanVerdict {
 }
 
 impl Planned {
-    /// A file that is no artifact.
+    /// Returns the entry for a file that is no artifact.
     pub fn file(path: PathBuf, kind: &str, verdict: PlanVerdict) -> Self {
         Self { path, kind: kind.to_owned(), verdict, requests: Requests::None }
     }
@@ -144,28 +144,28 @@ impl Planned {
     }
 }
 
-/// Beginning of the digest of something that is not there yet; paths follow.
+/// Start of the digest of content that does not exist yet; paths follow.
 const PLANNED: &str = "planned: ";
 
-/// Digest of what consists of parts with these checksums; `None` if all of them are there.
+/// Returns the digest of content with parts that have these checksums, if a part is only planned; otherwise `None`.
 pub(super) fn planned_digest<'c>(checksums: impl Iterator<Item = &'c str>) -> Option<String> {
     let paths: BTreeSet<&str> = checksums.flat_map(planned_paths).collect();
     let paths: Vec<&str> = paths.into_iter().collect();
     (!paths.is_empty()).then(|| format!("{PLANNED}{}", paths.join("\n")))
 }
 
-/// Paths of the artifacts that a digest is planned to be of.
+/// Returns the paths of the planned artifacts that a digest stands for.
 fn planned_paths(digest: &str) -> impl Iterator<Item = &str> {
     digest.strip_prefix(PLANNED).into_iter().flat_map(|paths| paths.split('\n'))
 }
 
-/// Whether something that an artifact is made of is not there yet.
+/// True if an input of an artifact does not exist yet.
 pub(super) fn is_planned(identity: &Identity) -> bool {
     identity.inputs.values().any(|digest| digest.starts_with(PLANNED))
 }
 
 impl Plan {
-    /// The header that an artifact would have, if it would be made.
+    /// Returns the header that an artifact would have, if the dry run would make it.
     pub(super) fn get(&self, path: &Path) -> Option<Header> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).get(path).cloned()
     }
@@ -178,7 +178,7 @@ impl Plan {
         header
     }
 
-    /// Decides about an artifact by its `state` compared with an identity; `recorded` is the header that is there.
+    /// Decides about an artifact by its `state` for an identity; `recorded` is the header of the existing artifact.
     pub(super) fn decide(
         &self,
         path: &Path,
@@ -194,7 +194,8 @@ impl Plan {
                 false => (PlanVerdict::Stale(differences), self.add(path, identity)),
             };
         }
-        // What its planned inputs will be is not known: as they were, as long as nothing else says that it is made again.
+        // The planned inputs are not known yet. They count as unchanged, as long as there is no other reason to make the
+        // artifact.
         let mut as_they_were = identity.clone();
         let mut upstream: Vec<(String, PathBuf)> = Vec::new();
         for (name, digest) in &mut as_they_were.inputs {

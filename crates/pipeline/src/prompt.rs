@@ -1,4 +1,5 @@
-//! `prompt`: tasks + retrieval results → prompts (JSONL, in the order of the tasks), or the tasks with their cross-file context.
+//! `prompt`: turns tasks and retrieval results into prompts (JSONL, in the order of the tasks), or tasks with cross-file
+//! context.
 
 use std::path::{Path, PathBuf};
 
@@ -14,14 +15,14 @@ use super::prompt_lines::Line;
 use super::prompt_sources::{Shared, Sources, holds_holes};
 use super::prompt_warnings::{warn_of_budgets, warn_of_contexts, warn_of_others, warn_of_specials};
 use super::stage::{StageReport, made_again, missing};
-/// Sums over the prompts of one mode.
+/// Totals over the prompts of one mode.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct PromptTotals {
     /// Number of prompts.
     pub prompts: u64,
-    /// Their tokens.
+    /// Number of tokens in the prompts.
     pub tokens: u64,
-    /// How many of them hold a retrieved block.
+    /// Number of prompts with a retrieved block.
     pub with_blocks: u64,
 }
 
@@ -33,18 +34,18 @@ pub(super) const RETRIEVAL: &str = "retrieval";
 
 pub(super) const WITH_BLOCKS: &str = "prompts with retrieved blocks";
 
-/// Parameter of what a shard made.
+/// Parameter of artifacts that a shard made.
 pub(super) const SHARD: &str = "shard";
 
 pub(super) const WITHOUT_PROMPT: &str = "tasks without a prompt";
 
-/// Revision of the records; raised with every change of what they say, so that cached prompts are made again.
+/// Revision of the records; raised with every change of their content, so that cached prompts are made again.
 const RECORDS: u32 = 2;
 
-/// Revision of how functions and classes are shown.
+/// Revision of the way in which functions and classes are shown.
 const DEFINITIONS: u32 = 2;
 
-/// The settings that shape a mode's prompts.
+/// Returns the settings that shape a mode's prompts.
 pub(super) fn settings(experiment: &Experiment, mode: Mode) -> Identity {
     let prompts = &experiment.prompts;
     let mut identity = Identity::new("prompts")
@@ -58,7 +59,7 @@ pub(super) fn settings(experiment: &Experiment, mode: Mode) -> Identity {
             .parameter("right-context", style.include().right);
     }
     let is_repocoder = matches!(prompts.layout, PromptLayout::RepoCoder);
-    // What fits decides which functions and classes are shown, too.
+    // What fits also determines which functions and classes are shown.
     if matches!(prompts.layout, PromptLayout::Style(_)) || prompts.align == Align::Enclosing {
         let budget = prompts.budget;
         identity = identity
@@ -92,7 +93,7 @@ pub(super) fn settings(experiment: &Experiment, mode: Mode) -> Identity {
         .parameter("full-paths", prompts.full_paths)
 }
 
-/// Stage that makes a mode's prompts.
+/// Returns the stage that makes a mode's prompts.
 fn step(mode: Mode) -> StageRun {
     match mode {
         Mode::Prediction => StageRun::Any("rg-rg"),
@@ -100,11 +101,11 @@ fn step(mode: Mode) -> StageRun {
     }
 }
 
-/// Calls `take` with the lines of a mode's prompts, which lie at `path`, some megabytes at a time; an error at the end may say
-/// that they are not those of `header`.
+/// Calls `take` with the lines of a mode's prompts at `path`, a few megabytes at a time. Only at the end may an error report
+/// that the lines do not belong to `header`.
 ///
 /// # Errors
-/// They are damaged or cannot be read, or an error of `take`.
+/// The prompts are damaged or cannot be read, or `take` returns an error.
 pub(super) fn for_each_prompts(
     path: &Path,
     mode: Mode,
@@ -115,11 +116,11 @@ pub(super) fn for_each_prompts(
     read.map_err(|error| made_again(error, &step(mode)))
 }
 
-/// The header of a mode's prompts, once they are known to be made of these tasks with these settings; their text is
-/// checked where it is [read](for_each_prompts).
+/// Returns the header of a mode's prompts, after checking that they were made from these tasks with these settings; their text
+/// is checked when it is [read](for_each_prompts).
 ///
 /// # Errors
-/// They are missing, cut off, or were made otherwise.
+/// The prompts are missing, cut off, or were made otherwise.
 pub(super) fn require_prompts(experiment: &Experiment, mode: Mode) -> Result<Header> {
     let (path, step) = (experiment.paths().prompts(mode), step(mode));
     let header = match experiment.planned(&path) {
@@ -128,7 +129,7 @@ pub(super) fn require_prompts(experiment: &Experiment, mode: Mode) -> Result<Hea
         None => artifact::jsonl_header(&path).map_err(|error| made_again(error, &step))?,
     };
     let mut wanted = settings(experiment, mode);
-    // Before what they are made of, which may be stale for the same reason.
+    // Settings are checked before the inputs, which may be stale for the same reason.
     check_settings(&path, &header, &wanted, &step)?;
     if let Some(tasks) = &experiment.tasks {
         wanted = wanted.input(TASKS, tasks.digest());
@@ -141,7 +142,7 @@ pub(super) fn require_prompts(experiment: &Experiment, mode: Mode) -> Result<Hea
     Ok(header)
 }
 
-/// Whether all that a mode's prompts are made of is in the cache; prompts may be completed where they alone are.
+/// True if all inputs of a mode's prompts are in the cache; prompts may also be completed without their inputs.
 fn are_sources_there(experiment: &Experiment, mode: Mode) -> bool {
     let paths = experiment.paths();
     let of_repository = |repository: &String| {
@@ -163,7 +164,7 @@ fn are_sources_there(experiment: &Experiment, mode: Mode) -> bool {
         && experiment.repositories.iter().all(of_repository)
 }
 
-/// The sums that were kept when a mode's prompts were made.
+/// Returns the totals that were kept when a mode's prompts were made.
 ///
 /// # Errors
 /// The prompts are missing, damaged or stale.
@@ -200,7 +201,7 @@ pub fn prompt(experiment: &Experiment, modes: &[Mode]) -> Result<StageReport> {
             let problems = &mut engine.report.problems;
             sources.build(experiment, &mut shared, &mut |line| write_line(line, sink, problems))
         })?;
-        // Tasks without a prompt are complained of each time, not only when the others' prompts are made.
+        // Tasks without a prompt are reported each time, not only when prompts are made.
         let lost = outcome.header().totals.get(WITHOUT_PROMPT).copied().unwrap_or(0);
         if !is_told && lost > 0 {
             sources.build(experiment, &mut shared, &mut |line| {
@@ -212,7 +213,7 @@ pub fn prompt(experiment: &Experiment, modes: &[Mode]) -> Result<StageReport> {
     Ok(engine.report)
 }
 
-/// The prompts of a mode.
+/// Prompts of a mode.
 pub(super) struct Prompts {
     pub(super) mode: Mode,
     pub(super) identity: Identity,

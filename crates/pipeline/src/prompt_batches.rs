@@ -1,11 +1,12 @@
-//! Repositories whose prompts are made together, so that not all texts are in memory at once.
+//! Groups repositories whose prompts are made together, so that not all texts are in memory at once.
 
 use repoformer_core::task::TaskSet;
 
-/// Repositories that are read together: so many, unless tasks of more alternate.
+/// Number of repositories that are read together, or more if their tasks alternate.
 const BATCH: usize = 256;
 
-/// Places of repositories, in batches whose tasks follow one another: no task of a batch comes before one of an earlier batch.
+/// Groups the positions of repositories in batches whose tasks follow one another: no task of a batch comes before a task of an
+/// earlier batch.
 pub(super) fn batches<'r>(
     tasks: &TaskSet,
     repositories: impl Iterator<Item = &'r str>,
@@ -15,7 +16,7 @@ pub(super) fn batches<'r>(
         .map(|(place, repository)| {
             let mut numbers = tasks.numbers_of(repository);
             let first = numbers.next();
-            // Those without tasks come last.
+            // Repositories without tasks come last.
             let first_or_end = first.unwrap_or(tasks.tasks().len());
             (first_or_end, numbers.last().unwrap_or(first_or_end), place)
         })
@@ -55,14 +56,14 @@ mod tests {
     #[test]
     fn repositories_are_together_that_tasks_alternate_between_or_that_are_few() {
         let names: Vec<String> = (0..2 * BATCH + 3).map(|at| format!("r{at:04}")).collect();
-        // One after another, the last repository first.
+        // Tasks of one repository after another, starting with the last repository.
         let mut tasks: Vec<String> =
             names.iter().rev().flat_map(|name| [name.clone(), name.clone()]).collect();
         let found = of(&tasks, &names);
         let sizes: Vec<usize> = found.iter().map(Vec::len).collect();
         assert_eq!(sizes, [BATCH, BATCH, 3]);
         assert_eq!((found[0][0], found[2][2]), (BATCH + 3, 2));
-        // A task of the first at the end holds all together.
+        // A task of the first repository at the end joins all batches.
         tasks.push(names.last().unwrap().clone());
         assert_eq!(of(&tasks, &names), [(0..names.len()).collect::<Vec<_>>()]);
         // Without tasks there is no order to keep.

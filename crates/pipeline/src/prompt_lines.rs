@@ -24,35 +24,35 @@ use super::experiment::{PromptLayout, PromptSettings};
 pub(super) struct Line {
     pub(super) json: Vec<u8>,
     pub(super) tokens: u64,
-    /// Whether it holds retrieved text.
+    /// True if the line holds retrieved text.
     pub(super) has_cross_file: bool,
 }
 
-/// Prompt of a task, with what it shows.
+/// Prompt of a task, and what it shows.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TaskPrompt {
-    /// Its text.
+    /// Text of the prompt.
     pub text: String,
     /// Texts that end a completion.
     pub stop: Vec<String>,
-    /// The fragments that it shows, best first.
+    /// Fragments in the prompt, best first.
     pub fragments: Vec<shown::ShownFragment>,
-    /// The right context that it was made with; empty if there is none.
+    /// Right context that the prompt was made with; empty if there is none.
     pub right: String,
 }
 
-/// Makes the lines of one repository's tasks in one mode.
+/// Makes the lines for one repository's tasks in one mode.
 pub(super) struct Maker<'a> {
     pub(super) prompts: &'a PromptSettings,
     pub(super) tasks: &'a TaskSet,
-    /// Language of tasks whose path does not tell.
+    /// Language of tasks whose path does not show it.
     pub(super) language: Language,
     pub(super) mode: Mode,
     /// Right contexts of the tasks that carry none, by row.
     pub(super) contexts: FxHashMap<u32, &'a str>,
-    /// Turns results into fragments, where the mode retrieves.
+    /// Turns results into fragments, if the mode retrieves.
     pub(super) texts: Option<FragmentText<'a>>,
-    /// RepoCoder's style, where it is asked for.
+    /// Builds prompts in RepoCoder's style, if that style is chosen.
     pub(super) builder: Option<Builder<'a>>,
 }
 
@@ -93,7 +93,7 @@ impl Maker<'_> {
         Language::of_path(&task.path).unwrap_or(self.language)
     }
 
-    /// Fragments that a prompt shows: those found, or those that the task carries.
+    /// Returns the fragments that a prompt shows: the results, or the fragments that the task carries.
     fn cross_file(
         &self,
         task: &Task,
@@ -115,7 +115,7 @@ impl Maker<'_> {
         Ok(Line { json: literal::line(&task.to_record()), tokens: 0, has_cross_file })
     }
 
-    /// The prompt of a task and what it shows, as they would be read from its line.
+    /// Returns the prompt of a task and what it shows, as if read from the task's line.
     pub(super) fn task_prompt(
         &self,
         task: &Task,
@@ -165,7 +165,7 @@ impl Maker<'_> {
         let mut record = self.record(task, &filled, cross_file, query);
         let metadata = &mut record["metadata"];
         metadata["prompt_style_digest"] = style.file_digest().into();
-        // Whole, where the task carries another than the prompt was made with, or none.
+        // The whole right context, if the task carries none or another one than the prompt was made with.
         if right != task.right_context.as_deref().unwrap_or_default() {
             metadata["right_context"] = right.into();
         }
@@ -176,7 +176,7 @@ impl Maker<'_> {
         })
     }
 
-    /// A task's contexts in a style, and the right context that was put there; empty if the style shows none.
+    /// Fills a style with a task's contexts; also returns the right context in the prompt, empty if the style shows none.
     fn fill<'t>(
         &'t self,
         task: &'t Task,
@@ -198,9 +198,9 @@ impl Maker<'_> {
         Ok((filled, right.filter(|_| style.shows_right()).unwrap_or_default()))
     }
 
-    /// The fragments that a filled style shows.
+    /// Returns the fragments that a filled style shows.
     fn shown<'c>(&self, cross_file: &'c CrossFile, filled: &Filled) -> &'c [CrossFileFragment] {
-        // Of a text that the task carries, no one says which part each fragment is.
+        // For text that the task carries, it is not known which part comes from which fragment.
         let most = match self.mode {
             Mode::Given => usize::MAX,
             _ => filled.fragments,
@@ -208,12 +208,13 @@ impl Maker<'_> {
         &cross_file.fragments[..cross_file.fragments.len().min(most)]
     }
 
-    /// The text that is shown of the last fragment, if the budget cut it.
+    /// Returns the text shown for the last fragment, if the budget cut it.
     fn cut<'f>(&self, filled: &'f Filled) -> Option<&'f str> {
         filled.cut.as_deref().filter(|_| self.mode != Mode::Given)
     }
 
-    /// The task's record with the prompt in its place, what it is made of, and without the contexts that it holds.
+    /// Returns the task's record with its prompt, the prompt's sources and sizes, and without the contexts that the prompt
+    /// contains.
     fn record(
         &self,
         task: &Task,
@@ -234,7 +235,7 @@ impl Maker<'_> {
             Some(Value::Object(metadata)) => metadata,
             _ => Object::new(),
         };
-        // The task may have been a prompt once.
+        // The task's record may come from a prompt.
         for field in [
             "query", "sample", "window_size", "slice_size", "chunk_size", "chunk_stride",
             "top_k_context", "shown_context", "right_context",
@@ -273,7 +274,7 @@ impl Maker<'_> {
     }
 }
 
-/// A fragment as the prompt's record would have it.
+/// Returns a fragment as in the prompt's record.
 fn shown_fragment(
     CrossFileFragment { path, text, score }: CrossFileFragment,
 ) -> shown::ShownFragment {

@@ -1,4 +1,4 @@
-//! The sources of a mode's prompts, and the work of making prompts of them.
+//! Sources of a mode's prompts, and making prompts from them.
 
 use std::sync::{Arc, OnceLock};
 
@@ -28,19 +28,19 @@ use super::prompt_lines::{Line, Maker};
 use super::retrieved::{OnDisk, Retrieved};
 use super::stage::by_repository;
 
-/// Whether the fragments tell where the holes of a mode's prompts are.
+/// True if the holes of a mode's prompts are found in the fragments.
 pub(super) fn holds_holes(experiment: &Experiment, mode: Mode) -> bool {
     matches!(experiment.prompts.layout, PromptLayout::RepoCoder) && !mode.retrieves()
 }
 
-/// Sources of the prompts of several modes, for their identities.
+/// Sources of the prompts of several modes, for the prompts' identities.
 pub(super) struct PromptSources<'e> {
     experiment: &'e Experiment,
     tasks: &'e TaskSet,
     shared: Shared,
 }
 
-/// Sources of one mode's prompts, for their identity.
+/// Sources of one mode's prompts, for the prompts' identity.
 pub(super) struct ModeSources<'e> {
     experiment: &'e Experiment,
     tasks: &'e TaskSet,
@@ -62,28 +62,28 @@ impl<'e> PromptSources<'e> {
 }
 
 impl ModeSources<'_> {
-    /// Identity of the prompts of all tasks.
+    /// Returns the identity of the prompts of all tasks.
     pub(super) fn identity(&self) -> Identity {
         self.sources.identity(self.experiment, self.tasks)
     }
 
-    /// Identity of a shard's prompts.
+    /// Returns the identity of a shard's prompts.
     pub(super) fn identity_of_shard(&self, shard: Shard) -> Identity {
         let settings = settings(self.experiment, self.sources.mode);
         self.sources.identity_of_shard(settings, self.tasks, shard)
     }
 }
 
-/// Takes the lines in the order of the tasks, then of their samples.
+/// Receives the lines in the order of the tasks, then of their samples.
 pub(super) type Emit<'e> = &'e mut dyn FnMut(Result<Line>) -> Result<()>;
 
-/// Fragments and counts that the modes of one run share, so that nothing is read or counted once a mode.
+/// Fragments and counts that the modes of one run share, so that nothing is read or counted once per mode.
 pub(super) struct Shared {
     /// Each repository's fragments; `None` if no mode needs them.
     fragments: Vec<Option<OpenFragments>>,
-    /// Each repository's counts of its fragments' tokens.
+    /// Token counts of each repository's fragments.
     blocks: Vec<Option<Arc<BlockCounts>>>,
-    /// For each task what its own part of its prompts takes.
+    /// Size of each task's own part of its prompts, in tokens.
     own_tokens: Vec<OnceLock<usize>>,
 }
 
@@ -104,33 +104,33 @@ pub(super) struct Sources {
     parts: Vec<Part>,
 }
 
-/// Sources of one repository's prompts, to be read where they are made; nothing of it is needed by tasks that carry all their
-/// contexts.
+/// Sources of one repository's prompts, which are read when prompts are made. Tasks that carry all their contexts need none of
+/// them.
 struct Part {
     repository: String,
     contexts: Option<Unread<RightContexts>>,
     retrieved: Option<OnDisk>,
-    /// Checksum of the fragments that hold the holes of RepoCoder's prompts without retrieval.
+    /// Checksum of the fragments in which holes are found, for RepoCoder's prompts without retrieval.
     holes: Option<String>,
 }
 
-/// Sources of one repository's prompts.
+/// Sources of one repository's prompts, read.
 struct ReadPart<'a> {
     contexts: Option<RightContexts>,
     retrieved: Option<Retrieved>,
-    /// The fragments that were searched, or that hold the holes.
+    /// Fragments that were searched, or in which holes are found.
     fragments: Option<&'a RepoFragments>,
 }
 
 /// A prompt to make.
 struct Wanted<'a> {
     task: &'a Task,
-    /// Index of the task in its set.
+    /// Index of the task in the set.
     index: usize,
-    /// Index of its repository.
+    /// Index of the task's repository.
     part: usize,
     found: Option<(&'a RankedFragments, &'a Query)>,
-    /// Reason why it has none.
+    /// Reason why the task has no prompt.
     lost: Option<Message>,
 }
 
@@ -176,7 +176,7 @@ impl Sources {
         }
     }
 
-    /// Identity of a shard's prompts, if these are the sources of all shards.
+    /// Returns the identity of a shard's prompts, if these are the sources of all shards.
     fn identity_of_shard(&self, settings: Identity, tasks: &TaskSet, shard: Shard) -> Identity {
         let held = || self.parts.iter().filter(|part| shard.holds(&part.repository));
         settings
@@ -186,7 +186,7 @@ impl Sources {
             .parameter(SHARD, shard)
     }
 
-    /// Digest of all sources: a thousand repositories would make a header of their own.
+    /// Returns one digest of all sources: the checksums of a thousand repositories would fill the header.
     pub(super) fn digest(&self) -> String {
         Self::digest_of(self.parts.iter())
     }
@@ -211,7 +211,7 @@ impl Sources {
         hasher.finalize().to_hex().to_string()
     }
 
-    /// Makes all lines and hands them over in order; returns the sums over those that could be made.
+    /// Makes all lines and passes them on in order; returns the totals over the lines that could be made.
     pub(super) fn build(
         &mut self,
         experiment: &Experiment,
@@ -237,7 +237,7 @@ impl Sources {
                 emit(line)
             })?;
             if batches.len() > 1 {
-                // All texts together may not fit into memory; another mode reads them again.
+                // All texts together may not fit into memory, so another mode reads them again.
                 for &at in batch {
                     shared.fragments[at].iter_mut().for_each(OpenFragments::forget);
                 }
@@ -251,7 +251,7 @@ impl Sources {
         })
     }
 
-    /// Builds the prompts of some repositories' tasks.
+    /// Makes the prompts for the tasks of some repositories.
     fn build_some(
         &mut self,
         experiment: &Experiment,
@@ -275,7 +275,7 @@ impl Sources {
             .map(|((_, read), (_, blocks))| read.maker(experiment, mode, blocks))
             .collect();
         let (makers, wanted) = (makers?, wanted(experiment, mode, &read)?);
-        // So many lines at a time are in memory.
+        // Only this many lines are in memory at a time.
         for wanted in wanted.chunks(64 * rayon::current_num_threads()) {
             let line = |scratch: &mut CountScratch, wanted: &Wanted<'_>| match &wanted.lost {
                 Some(reason) => Err(makers[wanted.part].tasks.error(wanted.task, reason)),
@@ -296,7 +296,7 @@ impl Sources {
     }
 }
 
-/// The prompts to make for tasks of these repositories, in the order of the tasks, then of their samples.
+/// Returns the prompts to make for the tasks of these repositories, in the order of the tasks, then of their samples.
 fn wanted<'a>(
     experiment: &'a Experiment,
     mode: Mode,
@@ -323,9 +323,9 @@ fn wanted<'a>(
         for index in tasks.numbers_of(repository).filter(|index| !searched.contains(index)) {
             let task = &tasks.tasks()[index];
             let lost = match &experiment.prompts.layout {
-                // The tasks without a hole were reported when queries were made; without retrieval there are none to make.
+                // With retrieval, tasks without a hole were reported when queries were made.
                 PromptLayout::RepoCoder if mode.retrieves() => continue,
-                // Chunks keep no blank lines, by which holes are numbered.
+                // Chunks keep no blank lines, but the numbers of holes count them.
                 PromptLayout::RepoCoder if experiment.layout.cut.is_windows() => {
                     let lost =
                         read.fragments.and_then(|fragments| hole_lines(task, fragments).err());
@@ -336,7 +336,7 @@ fn wanted<'a>(
                     &StageRun::Any("window"),
                     " reported, so it has no prompt"
                 ]),
-                // Data that is only added to loses no task of its repository.
+                // Tasks that are only extended with contexts are never lost.
                 _ => None,
             };
             wanted.push(Wanted { task, index, part, found: None, lost });
@@ -362,7 +362,7 @@ impl Part {
             if let Some(on_disk) = &mut self.retrieved {
                 retrieved = Some(on_disk.read_with_texts(experiment, open)?);
             }
-            // Holes are found by the number of lines alone.
+            // Only the numbers of lines are needed to find holes.
             if retrieved.is_some() || self.holes.is_some() {
                 outline = Some(open.outline()?);
             }

@@ -1,4 +1,4 @@
-//! Warnings about prompts that would not hold what a person expects.
+//! Warnings about prompts that would not contain what the user expects.
 
 use repoformer_core::prompt::style::Budget;
 use repoformer_core::task::{Task, TaskSet};
@@ -9,7 +9,7 @@ use repoformer_text::message::UserChoice;
 use super::experiment::{Experiment, PromptLayout, PromptSettings};
 use super::stage::StageReport;
 
-/// Warns of a tokenizer that does not know the style's special tokens: it cuts them up, and every budget with them.
+/// Warns if the tokenizer does not know the style's special tokens: it splits them, so budgets are wrong.
 pub(super) fn warn_of_specials(experiment: &Experiment, report: &mut StageReport) {
     let prompts = &experiment.prompts;
     if let PromptLayout::Style(style) = &prompts.layout {
@@ -24,8 +24,8 @@ pub(super) fn warn_of_specials(experiment: &Experiment, report: &mut StageReport
     }
 }
 
-/// Warns of budgets whose sum exceeds the whole prompt's. The left context is then shorter with retrieved fragments than without, so
-/// that two modes differ by more than the fragments.
+/// Warns if the sum of the budgets exceeds the budget of the whole prompt. The left context is then shorter with retrieved
+/// fragments than without, so that two modes differ in more than the fragments.
 pub(super) fn warn_of_budgets(experiment: &Experiment, report: &mut StageReport) {
     let PromptSettings { layout, budget, tokenizer, .. } = &experiment.prompts;
     let (
@@ -65,7 +65,7 @@ pub(super) fn warn_of_others(experiment: &Experiment, tasks: &TaskSet, report: &
     }
 }
 
-/// Warns where without repositories there is nowhere to take a right context from.
+/// Warns if right contexts are needed, but there are no repositories to take them from.
 pub(super) fn warn_of_contexts(experiment: &Experiment, report: &mut StageReport) -> Result<()> {
     let shown = experiment.prompts.layout.style().is_some_and(|style| style.shows_right());
     if !shown || !experiment.repos_dir.as_os_str().is_empty() {
@@ -81,7 +81,7 @@ pub(super) fn warn_of_contexts(experiment: &Experiment, report: &mut StageReport
     Ok(())
 }
 
-/// Warns of holes that begin within a line, for a model that writes whole lines.
+/// Warns of holes that begin within a line, if the model writes whole lines.
 pub(super) fn warn_of_begun_lines(experiment: &Experiment, report: &mut StageReport) -> Result<()> {
     let begun = experiment.tasks()?.tasks().iter().filter(|task| task.begins_within_line()).count();
     if begun > 0 {

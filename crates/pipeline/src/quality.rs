@@ -1,4 +1,4 @@
-//! Retrieval quality: tasks + rankings → how near what was retrieved comes to the targets.
+//! Retrieval quality: how close the retrieved fragments come to the targets.
 
 use repoformer_core::repository::fragment::{Cut, RepoFragments};
 use repoformer_core::repository::parallel;
@@ -16,8 +16,8 @@ use super::fragments::OpenFragments;
 use super::retrieved::OnDisk;
 use super::stage::by_repository;
 
-/// Holds the fragments that a mode's prompts would show against the targets, and where the ground truth was searched with
-/// too, the fragments found against those that it found. Of several samples of a task the first counts.
+/// Compares the fragments that a mode's prompts would show with the targets and, if the ground truth was searched for too, the
+/// results with those of the ground truth. If a task has several samples, the first counts.
 ///
 /// # Errors
 /// Rankings are missing or stale.
@@ -42,7 +42,7 @@ fn measure(experiment: &Experiment, mode: Mode, repository: &str) -> Result<Vec<
             let mut truth = OnDisk::open(&mut engine, Mode::GroundTruth, repository)?;
             Some(truth.read(fragments)?)
         }
-        // Another query that holds the target stands in its place, and would be compared with itself.
+        // Another query that contains the target takes the place of the ground truth, and would be compared with itself.
         false => None,
     };
     let truth: FxHashMap<u32, Vec<u32>> = truth
@@ -89,7 +89,7 @@ fn measure(experiment: &Experiment, mode: Mode, repository: &str) -> Result<Vec<
     of_task.into_iter().flatten().collect()
 }
 
-/// Definitions of what a task's target calls, and how many of them begin in a piece.
+/// Counts the definitions of names that a task's target calls, and how many of them begin in a piece.
 fn definitions_in(
     pieces: &[FileLines],
     fragments: &RepoFragments,

@@ -1,4 +1,4 @@
-//! From scores to a report: what each system made of each task, what it was shown, and how the systems compare.
+//! From scores to a report: each system's result for each task, the fragments it was shown, and a comparison of the systems.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -21,24 +21,24 @@ use serde_json::Value;
 
 use super::eval::Evaluation;
 
-/// One system as a report takes it.
+/// System to be shown in a report.
 #[derive(Debug)]
 pub struct Contender {
-    /// How tables call it.
+    /// Name in tables.
     pub name: String,
-    /// Its settings, as names and values.
+    /// Settings of the system, as names and values.
     pub settings: Vec<(String, String)>,
-    /// Its samples and their scores; tasks without any may be left out of the latter.
+    /// Samples of the system and their scores; tasks without samples may lack scores.
     pub evaluation: Evaluation,
-    /// The prompts that it completed, if they are at hand: they tell what was retrieved.
+    /// Prompts that the system completed, if they are at hand; they contain the retrieved fragments.
     pub prompts: Option<PathBuf>,
-    /// The rows that it completed these prompts of, where it retrieves for some alone.
+    /// Rows of these prompts that the system completed, if it retrieves only for some.
     pub retrieved: Option<BTreeSet<usize>>,
-    /// By row of the task file how the unit tests went, where they were run.
+    /// Results of the unit tests by row of the task file, if tests were run.
     pub executed: BTreeMap<usize, Executed>,
 }
 
-/// Whose report it is, and how it is compared.
+/// Title and notes of a report, and how systems are compared.
 #[derive(Debug, Clone, Default)]
 pub struct About {
     /// The headline.
@@ -47,13 +47,13 @@ pub struct About {
     pub provenance: Vec<(String, String)>,
     /// Notes for the reader.
     pub notes: Vec<String>,
-    /// Name of the system that the others are compared with; `None`: the first, where there are several.
+    /// Name of the system with which the others are compared; `None` for the first, if there are several.
     pub baseline: Option<String>,
-    /// How intervals are drawn.
+    /// How intervals are computed.
     pub resampling: Resampling,
 }
 
-/// Gathers a report on the tasks that every contender's evaluation is of.
+/// Gathers a report on the tasks that all systems were evaluated on.
 ///
 /// # Errors
 /// Scores or prompts cannot be read.
@@ -126,7 +126,7 @@ pub fn gather(about: About, contenders: Vec<Contender>) -> Result<ReportContents
     })
 }
 
-/// A report before anything is measured: its tasks, measures, and systems by their names.
+/// Returns a report before anything is measured: its tasks, measures, and systems by name.
 fn frame(about: &About, tasks: &TaskSet, metrics: &[Metric], names: &[&str]) -> ReportContents {
     let measures = measures(metrics);
     let named = |name: &&str| System { name: (*name).to_owned(), ..System::default() };
@@ -144,8 +144,8 @@ fn frame(about: &About, tasks: &TaskSet, metrics: &[Metric], names: &[&str]) -> 
     }
 }
 
-/// Names of the figures of a report on systems, and whether each is drawn whatever they predict; the others are where prompts
-/// show something that was retrieved.
+/// Returns the names of the figures of a report on systems, and whether each figure is drawn whatever the systems predict; the
+/// others are drawn only if prompts show retrieved fragments.
 pub fn foresee_figures(tasks: &TaskSet, metrics: &[Metric], names: &[&str]) -> Vec<(String, bool)> {
     let mut report = frame(&About::default(), tasks, metrics, names);
     let names = |report: &ReportContents| report.figures().into_iter().map(|(name, _)| name);
@@ -160,7 +160,7 @@ pub fn foresee_figures(tasks: &TaskSet, metrics: &[Metric], names: &[&str]) -> V
     names(&report).map(|name| (name.clone(), sure.contains(&name))).collect()
 }
 
-/// The metric of each of their values.
+/// Returns the metric of each value of these metrics.
 fn of_metrics(metrics: &[Metric]) -> impl Iterator<Item = Metric> {
     metrics.iter().flat_map(|&metric| metric.values().iter().map(move |_| metric))
 }
@@ -216,7 +216,7 @@ fn compare(
     })
 }
 
-/// A system as the report shows it, and its scores.
+/// Returns a system as the report shows it, and its scores.
 fn system(
     tasks: &TaskSet,
     contender: Contender,
@@ -268,13 +268,13 @@ fn system(
     Ok((system, scores))
 }
 
-/// Number of repositories, where these are too few for intervals.
+/// Returns the number of repositories, if they are too few for intervals.
 fn few_repositories(tasks: &TaskSet) -> Option<usize> {
     let groups = Groups::new(tasks.tasks().iter().map(|task| Some(&*task.repository)));
     (groups.unit().interval_kind(groups.len()) == IntervalKind::Range).then(|| groups.len())
 }
 
-/// The mean of pass@1 over the tasks that have one, where any has.
+/// Returns the mean of pass@1 over the tasks that have one; `None` if no task has one.
 fn pass_rate(
     tasks: &TaskSet,
     executed: &BTreeMap<usize, Executed>,
@@ -313,7 +313,7 @@ fn outcome(
     }
 }
 
-/// Share of the target's identifiers that stand in the fragments; `None` without fragments or identifiers.
+/// Returns the proportion of the target's identifiers that occur in the fragments; `None` without fragments or identifiers.
 fn identifiers_retrieved(
     target: &str,
     fragments: &[ShownFragment],

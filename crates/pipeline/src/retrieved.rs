@@ -1,4 +1,4 @@
-//! Results of the stages before `prompt`: a repository's queries and retrieval, known to belong to its fragments.
+//! Results of the stages before `prompt`: a repository's queries and retrieval results, checked to belong to its fragments.
 
 use repoformer_core::repository::fragment::RepoFragments;
 use repoformer_core::retrieve::{FragmentText, Hit, HoleView, Mode, Queries, Retrieval};
@@ -11,7 +11,7 @@ use super::fragments::{Fragments, OpenFragments};
 use super::search::ModeRetrieval;
 use super::window::ModeQueries;
 
-/// Results of one repository in one mode, of which the headers are read.
+/// Results of one repository in one mode, of which only the headers were read.
 pub(super) struct OnDisk {
     /// Header of the fragments.
     fragments: Header,
@@ -36,7 +36,7 @@ impl OnDisk {
         })
     }
 
-    /// Checksums of all that it consists of.
+    /// Returns the checksums of the fragments, the queries and the results.
     pub(super) fn checksums(&self) -> [&str; 3] {
         [&self.fragments, &self.queries.header, &self.retrieval.header].map(|h| &*h.checksum)
     }
@@ -44,7 +44,7 @@ impl OnDisk {
     /// Reads the results, which name fragments by their number.
     ///
     /// # Errors
-    /// Something is damaged.
+    /// The queries or results are damaged.
     pub(super) fn read(&mut self, fragments: &RepoFragments) -> Result<Retrieved> {
         let queries = self.queries.read(None)?;
         let retrieval = self.retrieval.read(Some(queries.queries.len()))?;
@@ -63,10 +63,10 @@ impl OnDisk {
         Ok(Retrieved { queries, retrieval })
     }
 
-    /// Reads the results, and the fragments' texts in the files that they name.
+    /// Reads the results, and the texts of the fragments in the files that the results name.
     ///
     /// # Errors
-    /// Something is damaged.
+    /// The queries, results or fragments are damaged.
     pub(super) fn read_with_texts(
         &mut self,
         experiment: &Experiment,
@@ -92,7 +92,7 @@ impl OnDisk {
 }
 
 impl Retrieved {
-    /// Turns its results into the fragments that prompts show.
+    /// Prepares to turn the results into the fragments that prompts show.
     pub(super) fn texts<'a>(
         &self,
         experiment: &'a Experiment,

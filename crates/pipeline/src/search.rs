@@ -1,4 +1,4 @@
-//! `search`: queries × fragments → retrieval results.
+//! `search`: finds fragments for queries.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -29,7 +29,7 @@ use super::window::ModeQueries;
 /// # Errors
 /// Fragments, vectors or queries are missing or do not belong together, or an artifact cannot be written.
 pub fn search(experiment: &Experiment, modes: &[Mode]) -> Result<StageReport> {
-    experiment.tasks()?; // or each repository would miss them
+    experiment.tasks()?; // otherwise, each repository would report that tasks are missing
     let modes: Vec<Mode> = modes.iter().copied().filter(|m| m.retrieves()).collect();
     let known = KnownNames::default();
     for_each_repository(experiment, "search", |repository, engine| {
@@ -70,14 +70,14 @@ fn search_repository(
         let retrieval = search.retrieval(repository);
         engine.make(&retrieval, |engine| {
             let Some((index, built)) = &index else {
-                // It was current when the index was not built.
+                // The artifact was current when the decision not to build the index was made.
                 return Err(changed(&retrieval.path(experiment)));
             };
             let read = search.read()?;
             let begin = Instant::now();
             let found = index.search(&read);
             let took = *built + begin.elapsed();
-            // It goes first: an artifact that is there is not searched for again, and its time would stay unknown.
+            // The time is written first: an existing artifact is not searched for again, so its time would stay unknown.
             let time = read.time(experiment, took);
             keep_time(experiment, search.mode, repository, time, &retrieval.identity(engine)?)?;
             Ok(found)
@@ -90,12 +90,12 @@ fn search_repository(
 pub(super) struct ModeRetrieval<'a> {
     mode: Mode,
     repository: &'a str,
-    /// Inputs besides fragments and queries; `None` for the retrieval that is in the cache.
+    /// Inputs besides fragments and queries; `None` for the retrieval artifact that is in the cache.
     vectors: Option<Identity>,
 }
 
 impl<'a> ModeRetrieval<'a> {
-    /// The retrieval that is in the cache.
+    /// Returns the retrieval artifact that is in the cache.
     pub(super) fn new(mode: Mode, repository: &'a str) -> Self {
         Self { mode, repository, vectors: None }
     }
@@ -141,7 +141,7 @@ impl Artifact for ModeRetrieval<'_> {
             .fold(identity, |identity, (name, digest)| identity.input(name, digest)))
     }
 
-    /// A time that is damaged, or of another search.
+    /// Returns a flaw if the time is damaged, or belongs to another search.
     fn flaw(&self, experiment: &Experiment, header: &Header) -> Result<Option<Flaw>> {
         let path = experiment.paths().search_time(self.mode, self.repository);
         let noted = noted_time(experiment, self.mode, self.repository, header)?;
@@ -150,24 +150,24 @@ impl Artifact for ModeRetrieval<'_> {
     }
 }
 
-/// Revision of how names are looked up, and of what is noted of it; raised with every change.
+/// Revision of how names are looked up and what is recorded about them; raised with every change.
 const NAMES: u32 = 2;
 
-/// Queries of one mode, and the vectors that are compared.
+/// Queries of one mode, and the vectors to compare.
 pub(super) struct ModeSearch {
     mode: Mode,
     queries: Unread<Queries>,
     sets: Option<Unread<TokenSets>>,
     dense: Option<Dense>,
-    /// Inputs of what is found, beside fragments and queries.
+    /// Inputs of the results, besides fragments and queries.
     vectors: Identity,
 }
 
 impl ModeSearch {
-    /// Opens them.
+    /// Opens the queries and vectors.
     ///
     /// # Errors
-    /// They are missing or do not belong together.
+    /// Queries or vectors are missing or do not belong together.
     pub(super) fn open(engine: &mut Engine<'_>, repository: &str, mode: Mode) -> Result<Self> {
         let of_fragments = UnreadVectors::open(engine, repository)?;
         let mut vectors = Identity::new("").input("vectors", of_fragments.checksum());
@@ -185,7 +185,7 @@ impl ModeSearch {
         Ok(Self { mode, queries, sets, dense, vectors })
     }
 
-    /// The retrieval that is made with these queries and vectors.
+    /// Returns the retrieval artifact that is made from these queries and vectors.
     fn retrieval<'a>(&self, repository: &'a str) -> ModeRetrieval<'a> {
         ModeRetrieval { mode: self.mode, repository, vectors: Some(self.vectors.clone()) }
     }
@@ -202,7 +202,7 @@ impl ModeSearch {
     }
 }
 
-/// Queries of one mode and their vectors, read.
+/// Queries of one mode and their vectors, after reading.
 pub(super) struct ReadSearch {
     pub(super) queries: Queries,
     sets: Option<TokenSets>,
@@ -213,7 +213,7 @@ pub(super) struct ReadSearch {
 }
 
 impl ReadSearch {
-    /// The time of a search that took so long, with the time for the queries' dense vectors if it is known.
+    /// Returns the time of a search, including the time for the queries' dense vectors if it is known.
     fn time(&self, experiment: &Experiment, took: Duration) -> SearchTime {
         let queries = &self.queries.queries;
         let embedding = self.dense.as_ref().and_then(|_| embedding_times(experiment, queries));
@@ -225,7 +225,7 @@ impl ReadSearch {
     }
 }
 
-/// Indexes of a repository that queries are searched in.
+/// Indexes in which a repository's fragments are searched.
 pub(super) struct Indexes<'a> {
     fragments: RepositoryIndex<'a>,
     definitions: Option<DefinitionIndex<'a>>,
@@ -263,7 +263,7 @@ impl<'a> Indexes<'a> {
         self.search_with(&read.queries, vectors)
     }
 
-    /// Searches with queries, of which all vectors are there but what the names in their tasks' files tell.
+    /// Searches with queries whose vectors are given, except those computed from the names in their tasks' files.
     pub(super) fn search_with(&self, queries: &Queries, vectors: QueryVectors<'_>) -> Retrieval {
         let task = |number: usize| self.tasks.of_row(queries.queries[number].row as usize);
         let definitions = self.definitions.as_ref();

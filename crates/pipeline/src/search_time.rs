@@ -1,4 +1,4 @@
-//! How long searches took: a measurement, and so in a file of its own beside what was found.
+//! The time that searches took: a measurement, kept in a file of its own next to the results.
 
 use std::time::{Duration, Instant};
 
@@ -20,14 +20,14 @@ use super::fragments::OpenFragments;
 use super::search::{Indexes, ModeSearch, ReadSearch};
 use super::vectorize::UnreadVectors;
 
-/// How long a search took. It depends on the clock, and so lies in a file of its own.
+/// Time that a search took. It depends on the clock, and so has a file of its own.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct SearchTime {
     /// Number of queries.
     pub queries: usize,
     /// Seconds for building the index, for the dense vectors of all queries if known, and for searching.
     pub seconds: f64,
-    /// Whether the time for dense vectors is known and counted, if the queries need any.
+    /// True if the time for dense vectors is known and counted, if the queries need any.
     #[serde(default)]
     pub with_embedding: bool,
 }
@@ -37,7 +37,7 @@ pub struct SearchTime {
 struct NotedTime {
     #[serde(flatten)]
     time: SearchTime,
-    /// Digest of the identity of the retrieval that was searched for; version 0.2.0 noted none.
+    /// Digest of the identity of the retrieval artifact; version 0.2.0 did not record it.
     retrieval: Option<String>,
 }
 
@@ -45,11 +45,11 @@ struct NotedTime {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct QueryTime {
     pub(super) took: Duration,
-    /// Whether the time for its dense vector is not known and missing here.
+    /// True if the time for the query's dense vector is unknown and not included.
     pub(super) without_embedding: bool,
 }
 
-/// Notes beside a retrieval artifact how long the search took.
+/// Records next to a retrieval artifact how long the search took.
 pub(super) fn keep_time(
     experiment: &Experiment,
     mode: Mode,
@@ -62,8 +62,8 @@ pub(super) fn keep_time(
     write_file(&experiment.paths().search_time(mode, repository), &json)
 }
 
-/// Times each query by itself, in an index that is there, from its text to what is found: what somebody waits for who asks for
-/// one completion. Its dense vector is there too; the server's time for it is added where that was kept. By row and sample.
+/// Measures each query alone in an existing index, from its text to the results: the time that a user waits for one completion.
+/// The dense vector exists already; the server's time for it is added if it was kept. Returns times by row and sample.
 pub(super) fn time_each(
     experiment: &Experiment,
     mode: Mode,
@@ -110,7 +110,8 @@ pub(super) fn time_each(
     Ok(times)
 }
 
-/// Returns the time of the search for a retrieval with this header, or the reason why the file is wrong; `None` without a known time.
+/// Returns the time of the search for a retrieval artifact with this header, or the reason why the file is wrong; `None` if the
+/// time is not known.
 pub(super) fn noted_time(
     experiment: &Experiment,
     mode: Mode,
@@ -125,7 +126,7 @@ pub(super) fn noted_time(
         return Ok(Some(Err("damaged: its checksum does not match")));
     }
     Ok(match serde_json::from_slice(&json) {
-        // Whose it is, nothing tells.
+        // The file does not show to which artifact it belongs.
         Ok(NotedTime { retrieval: None, .. }) => None,
         Ok(NotedTime { time, retrieval: Some(of) }) if of == digest_of(&header.identity) => {
             Some(Ok(time))
@@ -134,12 +135,12 @@ pub(super) fn noted_time(
     })
 }
 
-/// Digest of everything that determines an artifact's bytes.
+/// Returns a digest of everything that determines an artifact's bytes.
 fn digest_of(identity: &Identity) -> String {
     digest(&serde_json::to_vec(identity).unwrap_or_default())
 }
 
-/// Time that the searches of a mode took in all, as measured when they were made; `None` if that is not known.
+/// Returns the total time of a mode's searches, as measured when they were made; `None` if it is not known.
 ///
 /// # Errors
 /// A file of times cannot be read.

@@ -1,4 +1,4 @@
-//! An experiment's tasks as policies see them: what was retrieved for each, and what it did for the prediction.
+//! An experiment's tasks as policies see them: the fragments retrieved for each task, and their effect on the prediction.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -26,37 +26,37 @@ use super::eval::scores;
 use super::experiment::Experiment;
 use super::remote::{Latency, latencies};
 
-/// The tasks that have predictions both without retrieval and with that of `mode`.
+/// Tasks that have predictions both without retrieval and with `mode`'s retrieval.
 #[derive(Debug)]
 pub struct Selective {
-    /// As policies see them.
+    /// The tasks as policies see them.
     pub examples: Vec<Example>,
-    /// The score of each without retrieval and with it, as the modes' own artifacts have them.
+    /// Scores of each task without and with retrieval, from the modes' own artifacts.
     pub scores: Vec<[ScoredTask; 2]>,
-    /// Times of each, where all were measured.
+    /// Times of each task, if all were measured.
     pub times: Option<Vec<RequestTimes>>,
-    /// Whether any of them lacks the time for a query's dense vector.
+    /// True if a task lacks the time for a query's dense vector.
     pub without_embedding: bool,
     /// Records of probabilities that cannot be used.
     pub problems: Vec<Error>,
-    /// Warnings about files whose records may be of other tasks.
+    /// Warnings about files whose records may belong to other tasks.
     pub warnings: Vec<String>,
 }
 
-/// Files with signals of the model beside its predictions.
+/// Files with signals from the model, besides its predictions.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SignalSources<'a> {
-    /// Probabilities of the token that asks for retrieval; records of other tasks say nothing.
+    /// Probabilities of the token that asks for retrieval; records of other tasks are ignored.
     pub probabilities: &'a [PathBuf],
-    /// Style of the model that decides, where it may be another than the one that completes.
+    /// Style of the model that decides, if it may differ from the model that completes.
     pub deciding: Option<&'a Style>,
-    /// Samples without retrieval, for their entropy.
+    /// Samples without retrieval, from which the entropy is computed.
     pub samples: Option<&'a Path>,
-    /// Times of the decisions that the probabilities are of.
+    /// Times of the decisions for which the probabilities were computed.
     pub decisions: &'a [Latency],
 }
 
-/// Joins the scores of none and of `mode` with what was retrieved, and with the model's signals.
+/// Joins the scores without retrieval and with `mode` with the retrieved fragments and the model's signals.
 ///
 /// # Errors
 /// Predictions or prompts of one of the two are missing, or a file cannot be read.
@@ -69,14 +69,14 @@ pub fn selective(
     let tasks = experiment.tasks()?;
     let scores_of = |mode| match scores(experiment, mode, model, None) {
         Ok((scores, _)) => Ok(scores.map(|scores| scores.tasks).unwrap_or_default()),
-        // Then no task has predictions of both.
+        // No task has predictions of both modes then.
         Err(Error::NoPrediction { .. }) => Ok(Vec::new()),
         Err(error) => Err(error),
     };
     let (base, augmented) = (scores_of(Mode::Without)?, scores_of(mode)?);
     let mut shown = read_shown(&experiment.paths().prompts(mode))?;
     let mut signals = signals(&experiment.paths().predictions(Mode::Without, model), tasks)?;
-    // An entropy over samples that are also the base would change what is compared.
+    // The entropy must not come from the base predictions: it would change what is compared.
     signals.iter_mut().for_each(|signals| signals.entropy = None);
     let (mut problems, mut warnings) = (Vec::new(), Vec::new());
     let sampled = sources.samples.into_iter().map(|path| (path, true));
@@ -100,7 +100,7 @@ pub fn selective(
         if !sources.deciding.is_some_and(|style| origin.is_of_style(style)) {
             origin.check_style_of(made)?;
         }
-        // A file may hold those of other benchmarks, too.
+        // A file may also hold records of other benchmarks.
         let found = label::probabilities(path, tasks, &mut signals)?;
         warnings.extend(predictions::warning(path, &found.numbered));
         problems.extend(found.problems);
@@ -146,12 +146,12 @@ pub fn selective(
             em: [&without, &with].map(|score| score.get(metric, "em")),
             label: None,
         };
-        // Prompts name no fragments of a context that a task carries as one text.
+        // If a task carries its context as one text, prompts name no fragments.
         let carries_text = || task.cross_file.as_ref().is_some_and(|context| !context.is_empty());
         let retrieved_something = mode == Mode::Given && carries_text();
         let signals = signals[place];
         let example = Example::new(&task.id, request, outcome, signals, retrieved_something);
-        // Another mode asks anew.
+        // Other modes search with queries of their own.
         let knows = mode == Mode::Given
             && task.metadata.get("query_has_target").and_then(Value::as_bool) == Some(true);
         let (row, query_has_target) = (Some(task.row), knows);
@@ -207,8 +207,8 @@ impl TaskTimes {
     }
 }
 
-/// Removes what policies of earlier runs chose between other predictions of `mode` or without retrieval than are there now;
-/// returns the files that it removed. What was chosen between these is kept.
+/// Removes the choices that policies made in earlier runs between other predictions, of `mode` or without retrieval, than the
+/// current ones; returns the files that it removed. Choices between the current predictions are kept.
 ///
 /// # Errors
 /// A file cannot be read or removed.
@@ -246,11 +246,11 @@ pub fn forget_outdated(experiment: &Experiment, mode: Mode, model: &str) -> Resu
     Ok(removed)
 }
 
-/// Writes the predictions that policies chose, each into its file, as their artifacts have them: of a policy's rows those with
-/// retrieval, of the others those without.
+/// Writes the predictions that policies chose, each policy's into its file, with the lines of the modes' artifacts: predictions
+/// with retrieval for the policy's rows, and predictions without retrieval for the others.
 ///
 /// # Errors
-/// Predictions cannot be read, or these cannot be written.
+/// Predictions cannot be read, or the chosen ones cannot be written.
 pub fn write_chosen(
     experiment: &Experiment,
     mode: Mode,
@@ -274,7 +274,7 @@ pub fn write_chosen(
     Ok(())
 }
 
-/// The record of each row's first prediction, which is the one that is scored.
+/// Returns the record of each row's first prediction, which is the one that is scored.
 fn by_row<'t>(path: &Path, text: &'t [u8]) -> Result<BTreeMap<usize, &'t [u8]>> {
     let records: Vec<(At, &[u8])> = jsonl::records(text).collect();
     let rows = parallel::map(&records, |(at, bytes)| {

@@ -1,4 +1,4 @@
-//! A stage of the pipeline: what it did, the artifacts that it needs, and whether they are current.
+//! A stage of the pipeline: its report, the artifacts that it needs, and whether they are current.
 
 use std::path::{Path, PathBuf};
 
@@ -15,53 +15,53 @@ use super::engine::Engine;
 use super::experiment::Experiment;
 use super::plan::Planned;
 
-/// Work that a stage did.
+/// Report of a stage's work.
 #[derive(Debug, Default)]
 pub struct StageReport {
-    /// Artifacts written.
+    /// Number of artifacts written.
     pub built: usize,
-    /// Artifacts found current and left alone.
+    /// Number of artifacts that were current.
     pub current: usize,
-    /// Records in all of them.
+    /// Number of records in all of these artifacts.
     pub records: u64,
-    /// Artifacts that were stale or damaged and so rebuilt.
+    /// Artifacts that were rebuilt because they were stale or damaged.
     pub rebuilt: Vec<Rebuilt>,
     /// Warnings.
     pub warnings: Vec<Message>,
-    /// Tasks that do not fit the files that they name, and were worked on all the same.
+    /// Errors of tasks that do not match the files that they name, but were processed nevertheless.
     pub misfits: Vec<Error>,
     /// Records and files that were skipped.
     pub problems: Vec<Error>,
-    /// The artifacts, in the order of the work.
+    /// Paths of the artifacts, in the order of the work.
     pub outputs: Vec<PathBuf>,
-    /// In a dry run, the artifacts that would be made or are current; then none is in the numbers above.
+    /// In a dry run, the artifacts that would be made or are current; the numbers above do not count them.
     pub planned: Vec<Planned>,
 }
 
-/// An artifact that was stale or damaged and so rebuilt.
+/// Artifact that was rebuilt because it was stale or damaged.
 #[derive(Debug)]
 pub struct Rebuilt {
-    /// Its path.
+    /// Path of the artifact.
     pub path: PathBuf,
-    /// Why: `repository changed`, `damaged: …`.
+    /// Reason for rebuilding: `repository changed`, `damaged: …`.
     pub reason: String,
-    /// Whether it was stale, rather than damaged.
+    /// True if the artifact was stale rather than damaged.
     pub is_stale: bool,
-    /// Whether the reason is another artifact that was made again before, rather than something outside the cache.
+    /// True if the reason is another artifact that was rebuilt before, rather than something outside the cache.
     pub follows: bool,
 }
 
-/// Name of the predictions' artifact in the identity of queries that were made of it.
+/// Name of the predictions' artifact in the identity of queries that were made from it.
 pub(super) const PREDICTIONS_FILE: &str = "predictions-file";
 
-/// Whether an input is an artifact of the cache, rather than a file of the user.
+/// True if an input is an artifact of the cache, rather than a file of the user.
 fn is_artifact(input: &str, identity: &Identity) -> bool {
     match input {
         "repository" | "tasks" | "vector texts" => false,
         "predictions" => {
             identity.kind == "scores" || identity.parameters.contains_key(PREDICTIONS_FILE)
         }
-        // Search takes the cache's vectors, and `vectorize` those of a file.
+        // The input of `search` is the cache's vectors, the input of `vectorize` a file's.
         "vectors" => identity.kind == Retrieval::KIND,
         _ => true,
     }
@@ -83,7 +83,7 @@ impl StageReport {
         self.warnings.push(warning.into());
     }
 
-    /// Adds what another did.
+    /// Adds another report.
     pub fn merge(&mut self, other: Self) {
         self.built += other.built;
         self.current += other.current;
@@ -96,19 +96,19 @@ impl StageReport {
         self.planned.extend(other.planned);
     }
 
-    /// The report of work that was begun here and done again, and ended, there.
+    /// Combines this report of unfinished work with the report of doing the work again.
     fn continued(self, again: Self) -> Self {
         let mut rebuilt = self.rebuilt;
         rebuilt.extend(again.rebuilt);
-        // The second time, the artifacts that the first time built were current.
+        // The second time, the artifacts that were built the first time are current.
         let current = again.current.saturating_sub(self.built);
         Self { built: self.built + again.built, current, rebuilt, ..again }
     }
 
-    /// Notes why an artifact is made again.
+    /// Records why an artifact is made again.
     pub(super) fn note(&mut self, path: &Path, identity: &Identity, state: &State) {
         let (reason, is_stale) = match state {
-            // The others are often due to the first.
+            // Further differences often result from the first.
             State::Stale(differences) => (differences.first().map(ToString::to_string), true),
             State::Damaged(reason) => (Some(reason.clone()), false),
             State::Missing | State::Current(_) => return,
@@ -119,7 +119,7 @@ impl StageReport {
         self.rebuilt.push(Rebuilt { path: path.to_owned(), reason, is_stale, follows });
     }
 
-    /// Counts an artifact that is there.
+    /// Counts an existing artifact.
     pub(super) fn done(&mut self, path: PathBuf, header: &Header, built: bool) {
         self.built += usize::from(built);
         self.current += usize::from(!built);
@@ -144,10 +144,10 @@ pub(super) fn require_jsonl(
     artifact::read_jsonl_header(path).map_err(|error| made_again(error, step))
 }
 
-/// Checks that the lines which were read from a JSONL artifact are those of its header.
+/// Checks that the lines read from a JSONL artifact are those of its header.
 ///
 /// # Errors
-/// They are not: another program wrote it anew in between.
+/// The lines differ: another program rewrote the artifact in between.
 pub(super) fn check_read(path: &Path, header: &Header) -> Result<()> {
     match readings::known(path)? {
         Some(content) if content.digest != header.checksum => Err(readings::changed(path)),
@@ -155,7 +155,7 @@ pub(super) fn check_read(path: &Path, header: &Header) -> Result<()> {
     }
 }
 
-/// A damaged artifact, with the stage that mends it.
+/// Returns the error for a damaged artifact, with the stage that makes it again.
 pub(super) fn made_again(error: Error, step: &StageRun) -> Error {
     match error {
         Error::Artifact { path, reason, .. } => {
@@ -181,11 +181,11 @@ pub(super) fn stale(path: &Path, reason: String, step: &StageRun) -> Error {
     }
 }
 
-/// Removes files that are there. Of lines and their header, the header comes last: lines without one would be taken for
-/// somebody's own.
+/// Removes files if they exist. A header must come after its lines in the list: lines without a header would be taken for the
+/// user's own.
 ///
 /// # Errors
-/// One cannot be removed.
+/// A file cannot be removed.
 pub(super) fn remove(files: &[&Path]) -> Result<()> {
     for file in files {
         match files::remove_file(file) {
@@ -198,10 +198,10 @@ pub(super) fn remove(files: &[&Path]) -> Result<()> {
     Ok(())
 }
 
-/// Does something for each repository, in parallel; the results are in the repositories' order.
+/// Calls `work` for each repository, in parallel; the results are in the repositories' order.
 ///
 /// # Errors
-/// The first repository's error, whichever thread comes first.
+/// The error of the first repository in that order, whichever thread ends first.
 pub(super) fn by_repository<T: Send>(
     experiment: &Experiment,
     work: impl Fn(&str) -> Result<T> + Sync,
@@ -228,7 +228,8 @@ pub(super) fn for_each_repository(
             if let Some(outcome) = outcome {
                 return (report, outcome);
             }
-            // Another process was making one of its artifacts. All other work is done, and no turn is held.
+            // Another process was making an artifact of this repository. All other work is done by now, and this process holds
+            // no turn.
             let mut engine = Engine::new(experiment);
             let outcome = work(repository, &mut engine);
             progress.done(1);
@@ -239,7 +240,8 @@ pub(super) fn for_each_repository(
     for (report, outcome) in reports {
         all.merge(report);
         if let Err(error) = outcome {
-            // One repository that cannot be read costs no other; what no repository can do without ends the stage.
+            // A repository that cannot be read does not affect the others; an error that would affect all of them ends the
+            // stage.
             match error {
                 Error::Repository { .. } | Error::Io { access: Access::Read, .. } => {
                     all.problems.push(error)

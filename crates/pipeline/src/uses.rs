@@ -1,4 +1,4 @@
-//! Use of definitions: tasks + predictions + repositories → recall of each task's definitions.
+//! Use of definitions: computes the recall of each task's definitions from tasks, predictions and repositories.
 
 use repoformer_core::postprocess::{HoleContext, Recipe};
 use repoformer_core::repository::corpus::Repository;
@@ -13,15 +13,15 @@ use super::stage::by_repository;
 /// Use of definitions by predictions.
 #[derive(Debug, Default)]
 pub struct DefinitionUses {
-    /// By task, in their order.
+    /// Uses by task, in the order of the tasks.
     pub tasks: Vec<Uses>,
-    /// Number of tasks with predictions that name no definition, or whose target is not seen to use any.
+    /// Number of tasks with predictions that are left out: they name no definition, or their target is not seen to use any.
     pub left_out: usize,
-    /// Tasks that do not fit their repository, and files that cannot be read.
+    /// Tasks that do not match their repository, and files that cannot be read.
     pub problems: Vec<Error>,
 }
 
-/// Counts the definitions that the samples of tasks use, cut by a recipe. Tasks without samples are left out.
+/// Counts the definitions that the samples of tasks use, after cutting them by a recipe. Tasks without samples are left out.
 ///
 /// # Errors
 /// A repository's folder cannot be opened.

@@ -1,4 +1,4 @@
-//! `vectorize`: fragments and queries → vectors.
+//! `vectorize`: computes vectors of fragments and queries.
 
 use std::path::PathBuf;
 
@@ -18,10 +18,10 @@ use super::fragments::{Fragments, OpenFragments};
 use super::stage::{StageReport, for_each_repository};
 use super::window::ModeQueries;
 
-/// Vectors of each repository's fragments: sets or counts of terms, and dense ones where a ranker needs them.
+/// Computes vectors of each repository's fragments: sets or counts of terms, and dense vectors if a ranker needs them.
 ///
 /// # Errors
-/// Fragments are missing, an artifact cannot be written, or dense vectors cannot be had.
+/// Fragments are missing, an artifact cannot be written, or dense vectors cannot be obtained.
 pub fn vectorize_repositories(experiment: &Experiment) -> Result<StageReport> {
     let search = &experiment.retrieval.search;
     let mut report = for_each_repository(experiment, "vectorize", |repository, engine| {
@@ -50,11 +50,11 @@ pub fn vectorize_repositories(experiment: &Experiment) -> Result<StageReport> {
     Ok(report)
 }
 
-/// Vectors of the queries of each mode that retrieves: sets of `p50k_base` tokens and dense ones. Other terms are looked up
-/// when they are searched with.
+/// Computes vectors of the queries of each mode that retrieves: sets of `p50k_base` tokens, and dense vectors. Other terms are
+/// looked up during the search.
 ///
 /// # Errors
-/// Queries are missing, an artifact cannot be written, or dense vectors cannot be had.
+/// Queries are missing, an artifact cannot be written, or dense vectors cannot be obtained.
 pub fn vectorize_queries(experiment: &Experiment, modes: &[Mode]) -> Result<StageReport> {
     let modes: Vec<Mode> = modes.iter().copied().filter(|m| m.retrieves()).collect();
     if experiment.retrieval.search.by_p50k_sets() {
@@ -113,7 +113,7 @@ fn texts_of_queries(queries: &Queries) -> impl Iterator<Item = Text> + '_ {
         .map(|query| Text { id: query_name(queries.mode, query), text: query.text.clone() })
 }
 
-/// Identity of what is made of a repository's fragments.
+/// Returns the identity of an artifact made from a repository's fragments.
 fn of_fragments(engine: &mut Engine<'_>, kind: &str, repository: &str) -> Result<Identity> {
     let experiment = engine.experiment;
     let identity = experiment.vocabulary(experiment.cut(Identity::new(kind)));
@@ -188,7 +188,7 @@ impl Artifact for QuerySets<'_> {
     }
 }
 
-/// Vectors of a repository's fragments as this stage left them.
+/// Vectors of a repository's fragments as this stage wrote them, not read yet.
 pub(super) enum UnreadVectors {
     Sets(Unread<TokenSets>),
     Terms(Unread<Words>),
@@ -202,7 +202,7 @@ impl UnreadVectors {
         })
     }
 
-    /// Checksum of the artifact.
+    /// Returns the checksum of the artifact.
     pub(super) fn checksum(&self) -> &str {
         match self {
             Self::Sets(unread) => &unread.header.checksum,
@@ -210,7 +210,7 @@ impl UnreadVectors {
         }
     }
 
-    /// Reads them, one for each of `count` fragments.
+    /// Reads the vectors, one for each of `count` fragments.
     pub(super) fn read(&mut self, count: usize) -> Result<FragmentVectors> {
         Ok(match self {
             Self::Sets(unread) => FragmentVectors::Sets(unread.read(Some(count))?),

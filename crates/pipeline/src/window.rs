@@ -1,4 +1,4 @@
-//! `window`: repositories → fragments and right contexts; tasks → queries.
+//! `window`: cuts repositories into fragments and right contexts, and makes queries from tasks.
 
 use std::path::PathBuf;
 
@@ -20,7 +20,7 @@ use super::fragments::{Fragments, OpenFragments};
 use super::layout::Layout;
 use super::stage::{PREDICTIONS_FILE, StageReport, check_read, for_each_repository};
 
-/// Cuts the repositories.
+/// Cuts the repositories into fragments.
 ///
 /// # Errors
 /// An artifact cannot be written.
@@ -51,7 +51,7 @@ fn cut_repository(name: &str, engine: &mut Engine<'_>) -> Result<()> {
     let contexts = tasks.map(|tasks| {
         let (contexts, misfit) = RightContexts::new(tasks, &repository);
         engine.report.misfits.extend(misfit);
-        // Fragments may keep no blank lines, and right contexts have them.
+        // Fragments may keep no blank lines, but right contexts contain them.
         let sources = repository.files.iter().flat_map(|file| [&*file.path, &*file.text]);
         (contexts, digest_parts(sources))
     });
@@ -68,7 +68,7 @@ fn cut_repository(name: &str, engine: &mut Engine<'_>) -> Result<()> {
 /// Makes the queries of each mode that retrieves; rg-rg needs `predictions`.
 ///
 /// # Errors
-/// Fragments are missing, an artifact cannot be written, or rg-rg is asked for without predictions.
+/// Fragments are missing, an artifact cannot be written, or rg-rg is requested without predictions.
 pub fn window_queries(
     experiment: &Experiment,
     modes: &[Mode],
@@ -87,7 +87,7 @@ pub fn window_queries(
                 _ => None,
             };
             let queries = ModeQueries { mode, repository, predictions };
-            // Making queries is cheap, and its complaints are due whether or not the artifact is current.
+            // Making queries is cheap, and its problems must be reported even if the artifact is current.
             engine.make_and_report(&queries, |engine| {
                 let sources = match &mut sources {
                     Some(sources) => sources,
@@ -107,12 +107,12 @@ pub fn window_queries(
 /// Sources of a repository's queries, except the predictions.
 struct Sources {
     fragments: OpenFragments,
-    /// `None` as long as no query shows any.
+    /// `None` as long as no query shows right contexts.
     contexts: Option<RightContexts>,
 }
 
 impl Sources {
-    /// Reads the fragments of the tasks' files, and reports tasks that do not fit their files.
+    /// Reads the fragments of the tasks' files, and reports tasks that do not match their files.
     fn read(engine: &mut Engine<'_>, repository: &str) -> Result<Self> {
         let experiment = engine.experiment;
         let tasks = experiment.tasks()?;
@@ -146,21 +146,21 @@ impl Sources {
     }
 }
 
-/// The queries of a repository in a mode.
+/// Queries of a repository in a mode.
 pub(super) struct ModeQueries<'a> {
     pub(super) mode: Mode,
     pub(super) repository: &'a str,
-    /// The predictions that queries of rg-rg are made of; `None` for those that are there.
+    /// Predictions from which queries of rg-rg are made; `None` for the queries that are in the cache.
     pub(super) predictions: Option<&'a JoinedPredictions>,
 }
 
 impl<'a> ModeQueries<'a> {
-    /// Those that are there.
+    /// Returns the queries that are in the cache.
     pub(super) fn new(mode: Mode, repository: &'a str) -> Self {
         Self { mode, repository, predictions: None }
     }
 
-    /// Whether the queries hold right contexts that are taken from the tasks' files.
+    /// True if the queries contain right contexts that are taken from the tasks' files.
     fn shows_right_contexts(&self, experiment: &Experiment) -> bool {
         experiment.takes_right_contexts() && experiment.form(self.mode).uses_right_context()
     }
@@ -192,7 +192,7 @@ impl Artifact for ModeQueries<'_> {
             .parameter("benchmark", &experiment.layout.benchmark)
             .input("fragments", engine.header(&Fragments::new(repository))?.checksum);
         identity = match settings.form {
-            // Windows are made of nothing but holes, other queries of the tasks' texts too.
+            // Windows depend only on the holes, other queries on the tasks' texts as well.
             QueryForm::Window => identity.input("tasks", tasks.hole_digest(repository)),
             _ => identity
                 .input("tasks", tasks.digest_of(repository))
@@ -219,7 +219,7 @@ fn settings(experiment: &Experiment, mode: Mode) -> QuerySettings {
     QuerySettings { mode, form: experiment.form(mode), length: experiment.retrieval.query_lines }
 }
 
-/// Adds the cached predictions that queries are made of; what somebody brought is no artifact.
+/// Adds the cached predictions from which queries are made; predictions that the user brought are no artifact.
 fn of_artifact(
     experiment: &Experiment,
     joined: &JoinedPredictions,
@@ -241,10 +241,10 @@ fn of_artifact(
     Ok(identity.parameter(PREDICTIONS_FILE, within).input(PREDICTIONS_FILE, header.checksum))
 }
 
-/// A line of more bytes than this fits no prompt of any model.
+/// A line with more bytes than this fits into no prompt of any model.
 const LONG_LINE: usize = 1 << 20;
 
-/// A warning for a file with a line that no prompt can hold.
+/// Returns a warning for a file with a line that no prompt can hold.
 fn long_line(file: &SourceFile) -> Option<String> {
     if file.text.len() <= LONG_LINE {
         return None;
@@ -258,7 +258,7 @@ fn long_line(file: &SourceFile) -> Option<String> {
     ))
 }
 
-/// An error where tasks do not fit their files.
+/// Returns an error if tasks do not match their files.
 fn misfits(tasks: &TaskSet, windows: &RepoFragments) -> Option<Error> {
     let of_it = tasks.of_repository(&windows.repository);
     let misfits = of_it.filter_map(|task| {
