@@ -37,7 +37,7 @@ pub struct Subject {
     pub runner: Runner,
 }
 
-/// How the tests of tasks are run.
+/// Commands that run the tests of tasks.
 #[derive(Debug, Clone, Default)]
 pub struct Commands {
     /// Test command, or `None` to choose one for each repository.

@@ -26,7 +26,7 @@ use super::remote::Latency;
 /// Name of the embedded model.
 pub const IN_CONTEXT: &str = "in-context";
 
-/// How prompts are completed.
+/// Settings of completions.
 #[derive(Debug, Clone)]
 pub struct Completion {
     /// Name of the model in paths: `in-context`.

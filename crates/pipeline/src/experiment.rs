@@ -56,7 +56,7 @@ pub struct Experiment {
     pub messages: Arc<dyn Messages>,
 }
 
-/// How fragments are searched.
+/// Settings of the search for fragments.
 #[derive(Debug, Clone)]
 pub struct RetrievalSettings {
     /// Lines that make up a query, if the mode does not determine them.
@@ -69,7 +69,7 @@ pub struct RetrievalSettings {
     pub dense: Option<DenseSource>,
 }
 
-/// How prompts are laid out.
+/// Settings of the layout of prompts.
 #[derive(Debug, Clone)]
 pub struct PromptSettings {
     /// Which lines are shown for a fragment.

@@ -107,14 +107,14 @@ pub enum Error {
     SourceFile {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         reason: Message,
     },
     /// A repository folder that cannot be used.
     Repository {
         /// The folder.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         reason: Message,
     },
     /// A file in a form that the program does not read.
@@ -263,7 +263,7 @@ pub enum Error {
     },
     /// Tests that cannot be run.
     Execution {
-        /// Why not.
+        /// The reason.
         reason: String,
         /// How to resolve it.
         hint: Message,
@@ -277,7 +277,7 @@ pub enum Error {
     },
     /// Settings or inputs that cannot be used, or not together.
     Refused {
-        /// Why not.
+        /// The reason.
         reason: Message,
         /// How to resolve it.
         hint: Message,
@@ -286,7 +286,7 @@ pub enum Error {
     Unknown(UnknownName),
     /// Two sets of scores that cannot be compared.
     Comparison {
-        /// Why not.
+        /// The reason.
         reason: String,
         /// How to resolve it.
         hint: Message,

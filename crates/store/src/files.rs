@@ -34,7 +34,7 @@ mod fault {
 
     use super::Call;
 
-    /// How calls fail.
+    /// Failures of calls, and other events before them.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     enum Kind {
         /// The disk is full.

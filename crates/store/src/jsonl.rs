@@ -483,7 +483,7 @@ impl<'a> Fields<'a> {
     /// Returns a whole number ≥ 0 under the first of `names` that is present and not `null`.
     ///
     /// # Errors
-    /// None is present, or the field is of another type or negative.
+    /// No field is present, or it is of another type or negative.
     pub fn count(&self, names: &[&str]) -> Result<usize> {
         let there = names.iter().filter_map(|name| Some((name, self.object.get(*name)?)));
         let first = there.clone().find(|(_, value)| !value.is_null()).or(there.clone().next());
