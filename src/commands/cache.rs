@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 
 use super::demonstration::FILES;
 use crate::output::{self, Screen, fail, group, note, plural, screen, unknown, write_data};
-use crate::settings::{DECLARED, Listed, Settings};
+use crate::settings::{DECLARED, Settings, ValueList};
 use crate::table::{ScoreFormat, written};
 
 #[derive(Debug, Subcommand)]
@@ -80,7 +80,7 @@ struct CachePlace {
 #[command(next_help_heading = "Selection")]
 struct Selection {
     /// Only what this stage wrote (repeatable, or separated by commas)
-    #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = Listed::new(STAGES))]
+    #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = ValueList::new(STAGES))]
     stage: Vec<String>,
     /// Only what belongs to this benchmark; repos: to repositories (repeatable, or separated by commas)
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
@@ -224,7 +224,7 @@ fn list(args: &CacheListArgs) -> Result<()> {
     args.selection.check(&files)?;
     tell_unreadable(&files, &args.selection);
     files.retain(|file| args.selection.has(file));
-    let shown = if args.files { Shown::Files } else { Shown::Summary };
+    let shown = if args.files { FileTable::Files } else { FileTable::Summary };
     write_data(Path::new("-"), written(&FileList { files: &files, shown }, format)?)?;
     note(format!("cache: {} in {}", total(&files), cache.display()));
     note_uncompared(&files);
@@ -273,7 +273,7 @@ fn prune(args: &CachePruneArgs) -> Result<()> {
     if args.selection.stale {
         note_uncompared(&files);
     }
-    let list = FileList { files: &removed, shown: Shown::Paths };
+    let list = FileList { files: &removed, shown: FileTable::Paths };
     write_data(Path::new("-"), written(&list, format)?)?;
     let done = if args.yes { "removed" } else { "not removed; --yes removes them" };
     note(format!("cache: {} {done}", total(&removed)));
@@ -304,12 +304,12 @@ fn age(modified: Option<SystemTime>) -> String {
 /// Files as they are printed.
 struct FileList<'a> {
     files: &'a [CacheFile],
-    shown: Shown,
+    shown: FileTable,
 }
 
 /// Table that people read of files.
 #[derive(Clone, Copy)]
-enum Shown {
+enum FileTable {
     /// A row for each stage, benchmark and mode.
     Summary,
     /// A row for each file.
@@ -321,14 +321,14 @@ enum Shown {
 impl Printable for FileList<'_> {
     fn table(&self) -> Table {
         match self.shown {
-            Shown::Summary => summary(self.files),
-            Shown::Files | Shown::Paths => file_table(self.files),
+            FileTable::Summary => summary(self.files),
+            FileTable::Files | FileTable::Paths => file_table(self.files),
         }
     }
 
     fn text(&self) -> String {
         match self.shown {
-            Shown::Paths => {
+            FileTable::Paths => {
                 self.files.iter().map(|file| format!("{}\n", file.path.display())).collect()
             }
             _ if self.files.is_empty() => String::new(),

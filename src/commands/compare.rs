@@ -21,7 +21,7 @@ use repoformer_study::mixed;
 use repoformer_study::scoring::{scoring, warn_of_ends};
 use serde_json::Value;
 
-use super::comparison_text::{Compared, listed};
+use super::comparison_text::{PrintedComparison, listed};
 use super::eval_score::tell_uncut;
 use crate::commands::session::open;
 use crate::output::{self, Screen, check_output, fail, hinted, plural, write_data};
@@ -96,7 +96,7 @@ pub(crate) fn run(args: &CompareArgs) -> Result<()> {
     mixed::check(&comparison.mixed, args.allow_mixed, &Screen)?;
     output::problems(&comparison.problems);
     warn(&comparison);
-    let results = Compared { comparison: &comparison, per_task: args.per_task };
+    let results = PrintedComparison { comparison: &comparison, per_task: args.per_task };
     write_data(&args.output, written(&results, format)?)?;
     if let Some(tolerance) = args.within {
         check(&comparison, tolerance);

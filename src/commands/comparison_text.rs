@@ -17,13 +17,13 @@ use crate::output::{group, plural};
 const SHOWN: usize = 3;
 
 /// A comparison to print.
-pub(super) struct Compared<'a> {
+pub(super) struct PrintedComparison<'a> {
     pub(super) comparison: &'a Comparison,
     /// Whether the values of each task are printed.
     pub(super) per_task: bool,
 }
 
-impl Printable for Compared<'_> {
+impl Printable for PrintedComparison<'_> {
     fn table(&self) -> Table {
         if self.per_task { task_table(self.comparison) } else { wide_table(self.comparison) }
     }

@@ -117,7 +117,7 @@ fn with_values(arg: Arg) -> Arg {
         () => "",
     };
     let is_of = |names: &[&str]| value_name.split(['|', '=']).any(|part| names.contains(&part));
-    let values = Known {
+    let values = FlagValues {
         is_repository: arg.get_long() == Some("repo"),
         separators,
         files: match () {
@@ -132,7 +132,7 @@ fn with_values(arg: Arg) -> Arg {
 }
 
 /// Values of a flag.
-struct Known {
+struct FlagValues {
     known: Vec<PossibleValue>,
     /// Whether the names of repositories are values.
     is_repository: bool,
@@ -141,7 +141,7 @@ struct Known {
     files: Option<PathCompleter>,
 }
 
-impl ValueCompleter for Known {
+impl ValueCompleter for FlagValues {
     fn complete(&self, current: &OsStr) -> Vec<CompletionCandidate> {
         let text = current.to_string_lossy();
         let start = text.rfind(|sign| self.separators.contains(sign)).map_or(0, |at| at + 1);
@@ -243,7 +243,8 @@ impl EnvCompleter for Bash {
         let of_shell = |name: &str| std::env::var(name).ok();
         let place = of_shell("_CLAP_COMPLETE_INDEX").and_then(|place| place.parse().ok());
         let separator = of_shell("_CLAP_IFS").unwrap_or_else(|| "\n".into());
-        let Joined { words, place, before } = Joined::new(words, place.unwrap_or_default());
+        let JoinedWords { words, place, before } =
+            JoinedWords::new(words, place.unwrap_or_default());
         for (number, candidate) in complete(command, words, place, folder)?.iter().enumerate() {
             let value = candidate.get_value().to_string_lossy();
             let value = value.strip_prefix(&before).unwrap_or(&value);
@@ -254,7 +255,7 @@ impl EnvCompleter for Bash {
 }
 
 /// Words of a command line that Bash had parted at `=` and `:`.
-struct Joined {
+struct JoinedWords {
     words: Vec<OsString>,
     /// Place of the word to complete.
     place: usize,
@@ -262,7 +263,7 @@ struct Joined {
     before: String,
 }
 
-impl Joined {
+impl JoinedWords {
     fn new(parts: Vec<OsString>, place: usize) -> Self {
         let mut joined = Self { words: Vec::new(), place: 0, before: String::new() };
         let mut is_open = false;
@@ -294,7 +295,7 @@ mod tests {
 
     fn joined(parts: &[&str], place: usize) -> (Vec<String>, usize, String) {
         let parts = parts.iter().map(OsString::from).collect();
-        let Joined { words, place, before } = Joined::new(parts, place);
+        let JoinedWords { words, place, before } = JoinedWords::new(parts, place);
         let words = words.iter().map(|word| word.to_string_lossy().into_owned());
         (words.collect(), place, before)
     }

@@ -25,7 +25,7 @@ use super::unparsed::keep_gaps;
 use crate::choices::in_flags;
 use crate::output::{self, Screen, check_output, fail, group, hinted, plural};
 use crate::records_output::RecordsOutput;
-use crate::settings::Listed;
+use crate::settings::ValueList;
 
 #[derive(Debug, Args)]
 pub(crate) struct ConvertArgs {
@@ -37,7 +37,7 @@ pub(crate) struct ConvertArgs {
     /// crosscodelongeval. Predictions: repocoder-predictions, crosscodeeval-predictions. From prompts or tasks: batch-requests.
     /// From prompts: lm-eval (a task of lm-evaluation-harness, in folder -o). From labels: labels. Repositories: repos (folders
     /// in -o), packages, raw
-    #[arg(long, value_name = "FORMAT", hide_possible_values = true, value_parser = Listed::new(TargetFormat::ALL))]
+    #[arg(long, value_name = "FORMAT", hide_possible_values = true, value_parser = ValueList::new(TargetFormat::ALL))]
     to: String,
     /// File for the records (`-`: standard output; compressed if the name ends in .gz or .zst); folder for repos and lm-eval
     #[arg(short, long, value_name = "FILE", default_value = "-")]
@@ -49,10 +49,10 @@ pub(crate) struct ConvertArgs {
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     repo: Vec<String>,
     /// Language of the files of --repos-dir that packages and raw records take
-    #[arg(long, value_name = "NAME", default_value = "python", value_parser = Listed::new(Language::ALL))]
+    #[arg(long, value_name = "NAME", default_value = "python", value_parser = ValueList::new(Language::ALL))]
     language: String,
     /// Source files of --repos-dir that packages and raw records take, as --walk of `window` names them
-    #[arg(long, value_name = "NAME", default_value = "glob", value_parser = Listed::new(Walk::ALL))]
+    #[arg(long, value_name = "NAME", default_value = "glob", value_parser = ValueList::new(Walk::ALL))]
     walk: String,
     /// Tasks that the predictions, batch answers or prompts (for lm-eval) belong to
     #[arg(long, value_name = "FILE", required_if_eq("to", "lm-eval"))]
@@ -81,11 +81,11 @@ struct LmEvalArgs {
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
     /// Metric of the task (repeatable, or separated by commas) [default: repocoder]
-    #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = Listed::new(lm_eval::METRICS))]
+    #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = ValueList::new(lm_eval::METRICS))]
     metrics: Vec<String>,
     /// White space at the end of a prompt: sent (as-is), or not sent and removed from the start of the completion, as
     /// `complete` does (before-whitespace) [default: as-is]
-    #[arg(long, value_name = "NAME", value_parser = Listed::new(Ending::ALL))]
+    #[arg(long, value_name = "NAME", value_parser = ValueList::new(Ending::ALL))]
     prompt_end: Option<String>,
 }
 

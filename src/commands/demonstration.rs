@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-use repoformer_pipeline::{PlanVerdict, Planned};
+use repoformer_pipeline::{PlanVerdict, PlannedArtifact};
 use repoformer_store::artifact::write_file;
 use repoformer_store::files;
 use tempfile::TempDir;
@@ -36,7 +36,7 @@ pub(super) fn repositories() -> Vec<String> {
 }
 
 /// Settings of a run, and what they need.
-pub(super) struct Begun {
+pub(super) struct DemonstrationStart {
     pub(super) settings: Settings,
     /// Whether the demonstration's files are not here, and lie in the cache.
     pub(super) is_elsewhere: bool,
@@ -59,7 +59,7 @@ fn files(root: &Path) -> impl Iterator<Item = (PathBuf, &'static str, bool)> {
 }
 
 /// Plan of its files.
-pub(super) fn planned(settings: &Settings) -> Vec<Planned> {
+pub(super) fn planned(settings: &Settings) -> Vec<PlannedArtifact> {
     let root = folder(settings);
     let planned = files(&root).map(|(path, _, is_there)| {
         let verdict = match (is_there, path.exists()) {
@@ -67,16 +67,20 @@ pub(super) fn planned(settings: &Settings) -> Vec<Planned> {
             (false, false) => PlanVerdict::Missing,
             (false, true) => PlanVerdict::Damaged("another text than the program's".into()),
         };
-        Planned::file(path, "file of the demonstration", verdict)
+        PlannedArtifact::file(path, "file of the demonstration", verdict)
     });
     planned.collect()
 }
 
 /// The given settings, or the demonstration's where no data is named.
-pub(super) fn settings(flags: &SettingFlags, is_dry: bool) -> Result<Begun> {
+pub(super) fn settings(flags: &SettingFlags, is_dry: bool) -> Result<DemonstrationStart> {
     let given = Settings::resolve(flags, screen())?;
     if given.repos_dir.is_some() || !given.tasks.is_empty() {
-        return Ok(Begun { settings: begin(given, flags)?, is_elsewhere: false, removed: None });
+        return Ok(DemonstrationStart {
+            settings: begin(given, flags)?,
+            is_elsewhere: false,
+            removed: None,
+        });
     }
     let has_settings = given.profile.is_some() || given.config.is_some();
     let settings = Settings::with_presets(flags, screen(), |preset| {
@@ -103,5 +107,5 @@ pub(super) fn settings(flags: &SettingFlags, is_dry: bool) -> Result<Begun> {
         }
         settings.change(|values| values.move_paths(&root));
     }
-    Ok(Begun { settings, is_elsewhere, removed })
+    Ok(DemonstrationStart { settings, is_elsewhere, removed })
 }

@@ -27,7 +27,7 @@ use repoformer_study::scoring::{scoring, warn_of_ends};
 use repoformer_text::language::Language;
 use serde_json::json;
 
-use super::eval_output::{Named, Results, write_results};
+use super::eval_output::{NamedScores, Results, write_results};
 use super::eval_score::{Judging, score, tell_uncut, with_missing};
 use super::{eval_definitions, eval_retrieval, parts};
 use crate::commands::eval_args::EvalArgs;
@@ -87,7 +87,7 @@ pub(crate) fn run(args: &EvalArgs) -> Result<()> {
     set_profile(&mut manifest, &settings);
     manifest.count("tasks", tasks.tasks().len());
     let part = shard.map(|shard| {
-        let rows = |(_, scores): &Named| scores.tasks.iter().map(|task| task.row).collect();
+        let rows = |(_, scores): &NamedScores| scores.tasks.iter().map(|task| task.row).collect();
         (shard, parts::positions(all, named.iter().map(rows)))
     });
     write(args, &settings, &named, mixed, &manifest, part)
@@ -119,7 +119,7 @@ fn check_mergeable(args: &EvalArgs) -> Result<()> {
 fn write(
     args: &EvalArgs,
     settings: &Settings,
-    named: &[Named],
+    named: &[NamedScores],
     mixed: Vec<String>,
     manifest: &Manifest,
     part: Option<(Shard, Positions)>,
@@ -192,7 +192,7 @@ fn warn_of_ceilings(tasks: &TaskSet, scoring: &Scoring) -> Result<()> {
 }
 
 /// Scores the references as predictions.
-fn references(tasks: &TaskSet, scoring: &Scoring) -> Result<Named> {
+fn references(tasks: &TaskSet, scoring: &Scoring) -> Result<NamedScores> {
     let Scoring { metrics, postprocess } = scoring;
     let truth = ground_truths(tasks);
     let scores = score_tasks(tasks, &truth, metrics, postprocess, Missing::Error)?;
@@ -219,7 +219,7 @@ fn of_predictions(
     settings: &Settings,
     judging: &Judging,
     manifest: &mut Manifest,
-) -> Result<(Vec<Named>, Vec<String>)> {
+) -> Result<(Vec<NamedScores>, Vec<String>)> {
     let mut of_file = |name: String, path: &Path, folder: Option<PathBuf>| {
         let input = parts::input_predictions(manifest, &name, path, experiment, args)?;
         let mut made_with = made_with(path)?;
@@ -245,7 +245,7 @@ fn of_predictions(
             let postprocess = &judging.scoring.postprocess;
             write_results(&folder, (&tasks, &samples), postprocess, judging.missing, own)?;
         }
-        Ok::<Named, anyhow::Error>((name, scores))
+        Ok::<NamedScores, anyhow::Error>((name, scores))
     };
     if let Some(path) = &args.predictions {
         let name = stem(path);

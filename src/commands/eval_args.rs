@@ -8,15 +8,15 @@ use repoformer_core::retrieve::QueryForm;
 use repoformer_core::retrieve::rank::Ranker;
 use repoformer_evaluate::score::Missing;
 
-use crate::settings::{Listed, SettingFlags};
+use crate::settings::{SettingFlags, ValueList};
 use crate::table::ScoreFormat;
 
 /// Names of the statuses of test runs, and `all`.
-fn statuses() -> Listed {
+fn statuses() -> ValueList {
     #[cfg(target_os = "linux")]
-    let known = Listed::new(repoformer_execute::Status::ALL);
+    let known = ValueList::new(repoformer_execute::Status::ALL);
     #[cfg(not(target_os = "linux"))]
-    let known = Listed::new([""; 0]);
+    let known = ValueList::new([""; 0]);
     known.and("all")
 }
 
@@ -40,11 +40,11 @@ pub(crate) struct EvalArgs {
     pub(crate) definitions: bool,
     /// Ranker to compare with --retrieval, also several fused, as in rrf:jaccard,bm25 (repeatable; names can be separated by
     /// commas, fusions cannot) [default: --ranker]
-    #[arg(long, value_name = "NAME", requires = "retrieval", value_parser = Listed::new(Ranker::NAMES))]
+    #[arg(long, value_name = "NAME", requires = "retrieval", value_parser = ValueList::new(Ranker::NAMES))]
     pub(crate) rankers: Vec<String>,
     /// Query to compare with --retrieval (repeatable, or separated by commas) [default: --query]
     #[arg(long, value_name = "NAME", value_delimiter = ',', requires = "retrieval",
-        value_parser = Listed::new(QueryForm::ALL))]
+        value_parser = ValueList::new(QueryForm::ALL))]
     pub(crate) queries: Vec<String>,
     /// Instead of a data set, score the pairs of this file: lines `{"task_id", "target", "pred"}`
     #[arg(long, value_name = "FILE", conflicts_with_all = [
@@ -66,7 +66,7 @@ pub(crate) struct EvalArgs {
     pub(crate) format: Option<ScoreFormat>,
     /// Treatment of tasks without prediction: fail (error), score 0 (zero), leave out (skip)
     #[arg(long, value_name = "HOW", default_value = "error",
-        value_parser = Listed::new([Missing::Error, Missing::Zero, Missing::Skip]))]
+        value_parser = ValueList::new([Missing::Error, Missing::Zero, Missing::Skip]))]
     pub(crate) missing: String,
     /// Score the references against themselves; a score below a metric's best is a failure
     #[arg(long, conflicts_with_all = ["predictions", "missing", "allow_mixed"])]
@@ -109,7 +109,7 @@ pub(crate) struct ExecArgs {
     pub(crate) max_tests: Option<usize>,
     /// Reader of the test command's result [default: auto]
     #[arg(long, value_name = "NAME", requires = "exec",
-        value_parser = Listed::new(["auto", "pytest", "unittest", "exit-code"]))]
+        value_parser = ValueList::new(["auto", "pytest", "unittest", "exit-code"]))]
     pub(crate) runner: Option<String>,
     /// Time limit of a run, in seconds [default: 60]
     #[arg(long, value_name = "S", requires = "exec")]

@@ -24,7 +24,7 @@ use crate::output::{write_data, write_json, write_manifest_beside};
 use crate::table::written;
 
 /// The name of some predictions (a mode, a file, the references), and their scores.
-pub(super) type Named = (String, Scores);
+pub(super) type NamedScores = (String, Scores);
 
 /// Writes CrossCodeEval's result files and a manifest that names them.
 pub(super) fn write_results(
@@ -44,7 +44,7 @@ pub(super) fn write_results(
 
 /// Scores to write.
 pub(super) struct Results<'a> {
-    pub(super) named: &'a [Named],
+    pub(super) named: &'a [NamedScores],
     pub(super) per_task: bool,
     pub(super) resampling: Resampling,
     /// Conditions in which the predictions differ.
@@ -239,7 +239,7 @@ impl Results<'_> {
 
     /// The record of each set of predictions; the tasks come last.
     fn records(&self) -> Vec<Value> {
-        let record = |(name, scores): &Named| {
+        let record = |(name, scores): &NamedScores| {
             let mut record = scores.to_record(name, false);
             let intervals = scores.intervals(&self.resampling);
             record["intervals"] = intervals.to_record(&scores.metrics(), &self.resampling);

@@ -6,7 +6,7 @@ use repoformer_core::task::sample::{Exclusions, PathPattern};
 use repoformer_store::error::Error;
 
 use crate::output::{self, fail, hinted};
-use crate::settings::Listed;
+use crate::settings::ValueList;
 
 /// Where no hole is drawn.
 #[derive(Debug, Clone, Args)]
@@ -21,7 +21,7 @@ pub(crate) struct ExclusionFlags {
     no_tests: bool,
     /// Rows of data tables, which are lines of nothing but literals in a list, map or array of more than ten lines: skip them, or
     /// draw them too [default: skip; draw for `label`, as in the paper]
-    #[arg(long, value_name = "NAME", value_parser = Listed::new(["skip", "draw"]))]
+    #[arg(long, value_name = "NAME", value_parser = ValueList::new(["skip", "draw"]))]
     data_tables: Option<String>,
 }
 

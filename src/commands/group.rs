@@ -10,7 +10,7 @@ use repoformer_text::language::Language;
 
 use crate::commands::session::open;
 use crate::output::{self, Screen, counted, fail};
-use crate::settings::{DECLARED, Listed, Setting, SettingFlags};
+use crate::settings::{DECLARED, Setting, SettingFlags, ValueList};
 
 #[derive(Debug, Args)]
 pub(crate) struct GroupArgs {
@@ -27,7 +27,7 @@ pub(crate) struct GroupArgs {
     shards: u64,
     /// Repositories to drop: none, those with the same paths and texts as another (exact), or also those with nearly the same
     /// texts (near, by MinHash as in datatrove). The one with the most stars stays
-    #[arg(long, value_name = "KIND", default_value = "near", value_parser = Listed::new(Dedup::ALL))]
+    #[arg(long, value_name = "KIND", default_value = "near", value_parser = ValueList::new(Dedup::ALL))]
     dedup: String,
     /// Leave out the repositories of these tasks, and files with their targets (repeatable, or separated by commas)
     #[arg(long, value_name = "TASKS", value_delimiter = ',')]

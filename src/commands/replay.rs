@@ -94,7 +94,8 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<()> {
     match args.format {
         ReportFormat::Text => print_text(&text(&results)),
         ReportFormat::Json => {
-            let printed = Printed { server: &args.server, speed: args.speed, results: &results };
+            let printed =
+                PrintedResults { server: &args.server, speed: args.speed, results: &results };
             write_data(Path::new("-"), json_text(&serde_json::to_value(printed)?))
         }
     }
@@ -102,7 +103,7 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<()> {
 
 /// Results as JSON has them.
 #[derive(Serialize)]
-struct Printed<'a> {
+struct PrintedResults<'a> {
     server: &'a str,
     speed: f64,
     #[serde(flatten)]

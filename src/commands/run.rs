@@ -6,7 +6,7 @@ use anyhow::Result;
 use clap::Args;
 use repoformer_study::run::RunRequest;
 
-use super::demonstration::{self, Begun};
+use super::demonstration::{self, DemonstrationStart};
 use crate::commands::session::check_not_tasks;
 use crate::interruption::keeps_artifacts;
 use crate::output::{self, is_verbose, write_data};
@@ -43,7 +43,7 @@ pub(crate) struct RunArgs {
 }
 
 pub(crate) fn run(args: &RunArgs) -> Result<()> {
-    let Begun { settings, is_elsewhere, removed: _removed } =
+    let DemonstrationStart { settings, is_elsewhere, removed: _removed } =
         demonstration::settings(&args.settings, args.dry_run)?;
     if !args.dry_run {
         keeps_artifacts();

@@ -15,7 +15,7 @@ use super::sample_commits::{self, CommitFlags};
 use super::unparsed::{DrawnCode, tell_unparsed};
 use crate::commands::session::{DrawnFrom, check_drawing, open};
 use crate::output::{self, Screen, fail, group, plural, write_data};
-use crate::settings::{Listed, SettingFlags};
+use crate::settings::{SettingFlags, ValueList};
 use crate::table::json_lines;
 
 #[derive(Debug, Args)]
@@ -24,7 +24,7 @@ pub(crate) struct SampleArgs {
     settings: SettingFlags,
     /// Kind of the holes: line (a line of code), api (a call of a definition in another file), function (a body of 3 to 30
     /// lines), chunk (a few lines)
-    #[arg(long, value_name = "KIND", value_parser = Listed::new(Kind::ALL))]
+    #[arg(long, value_name = "KIND", value_parser = ValueList::new(Kind::ALL))]
     kind: String,
     /// Maximum number of tasks per repository
     #[arg(long, value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(u32).range(1..))]
@@ -36,7 +36,7 @@ pub(crate) struct SampleArgs {
     #[arg(long, value_name = "N", default_value_t = 5)]
     min_tokens: usize,
     /// Where a hole begins: line-start (at the start of its first line), any-token (at any token of it)
-    #[arg(long, value_name = "NAME", default_value = HoleStart::LineStart.name(), value_parser = Listed::new(HoleStart::ALL))]
+    #[arg(long, value_name = "NAME", default_value = HoleStart::LineStart.name(), value_parser = ValueList::new(HoleStart::ALL))]
     cursor: String,
     /// File for the tasks (`-`: standard output)
     #[arg(short, long, value_name = "FILE", default_value = "-")]

@@ -20,7 +20,7 @@ use super::parts;
 use crate::commands::dry_run::DryRunFlags;
 use crate::commands::session::{check_not_tasks, open};
 use crate::output::{self, fail, group, write_data, write_json, write_manifest_beside};
-use crate::settings::{Listed, SettingFlags, Settings};
+use crate::settings::{SettingFlags, Settings, ValueList};
 
 #[derive(Debug, Args)]
 pub(crate) struct WindowArgs {
@@ -57,7 +57,7 @@ pub(crate) struct SearchArgs {
     /// Scores of a TREC run: numbers that keep the ranks where programs sort by score, or the ranker's own, of which equal ones
     /// are reordered [default: by-rank]
     #[arg(long, value_name = "NAME", requires = "export",
-        value_parser = Listed::new([trec::RunScores::ByRank, trec::RunScores::Own]))]
+        value_parser = ValueList::new([trec::RunScores::ByRank, trec::RunScores::Own]))]
     scores: Option<String>,
     /// Destination of the export: for trec a file (`-`: standard output), for beir a folder
     #[arg(short, long, value_name = "PATH", requires = "export")]

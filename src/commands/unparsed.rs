@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use repoformer_core::task::sample::{Kind, UnparsedFile};
 use repoformer_text::language::Language;
-use repoformer_text::language::syntax::{ParseGap, Parsed};
+use repoformer_text::language::syntax::{ParseExtent, ParseGap};
 
 use crate::output::{self, counted};
 
@@ -77,7 +77,7 @@ pub(super) fn tell_unparsed(
 
 /// Files in which names, functions and classes may not be found, by the title of their language; each once, however often it is
 /// parsed.
-static GAPS: Mutex<BTreeMap<&str, BTreeSet<(String, Parsed)>>> = Mutex::new(BTreeMap::new());
+static GAPS: Mutex<BTreeMap<&str, BTreeSet<(String, ParseExtent)>>> = Mutex::new(BTreeMap::new());
 
 /// Keeps files for [`tell_unfound`].
 pub(crate) fn keep_gaps(gaps: Vec<ParseGap>) {
@@ -94,8 +94,8 @@ pub(crate) fn tell_unfound() {
         let (mut places, mut unread) = (Vec::new(), Vec::new());
         for (path, parsed) in files {
             match parsed {
-                Parsed::Partly(row) => places.push(format!("{path}:{}", row + 1)),
-                Parsed::Whole | Parsed::Not => unread.push(path),
+                ParseExtent::Partly(row) => places.push(format!("{path}:{}", row + 1)),
+                ParseExtent::Whole | ParseExtent::Not => unread.push(path),
             }
         }
         let reasons = [

@@ -7,7 +7,7 @@ use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
 use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
 use repoformer_study::settings::{
-    Allowed, Arity, DECLARED, Group, Invocation, OtherNames, SETTINGS, Setting,
+    AllowedValues, Arity, DECLARED, Group, Invocation, OtherNames, SETTINGS, Setting,
 };
 
 /// Name of the flag that every command with settings has.
@@ -99,7 +99,7 @@ fn short_help(setting: &Setting, help: &str) -> String {
     let meaning = &help[..help.find(" [default:").unwrap_or(help.len())];
     let end = [": ", "; "].iter().filter_map(|sign| meaning.find(sign)).min();
     match (&setting.values, end) {
-        (Allowed::OneOf(_), Some(end)) => {
+        (AllowedValues::OneOf(_), Some(end)) => {
             let rest = &help[end..];
             let more = [" (with --unit", " (repeatable", " [default:"].iter();
             let more = more.filter_map(|mark| rest.find(mark)).min();
@@ -136,16 +136,16 @@ fn flag(setting: &Setting, command: &str) -> Option<Arg> {
     if let Some(alias) = setting.alias {
         flag = flag.visible_alias(alias);
     }
-    if matches!(setting.values, Allowed::Switch) {
+    if matches!(setting.values, AllowedValues::Switch) {
         return Some(flag.action(ArgAction::SetTrue));
     }
-    if let Allowed::OneOf(names) = setting.values {
-        flag = flag.value_parser(Listed::with_other_names(setting.other_names, names()));
+    if let AllowedValues::OneOf(names) = setting.values {
+        flag = flag.value_parser(ValueList::with_other_names(setting.other_names, names()));
     }
     if let (Some(default), None) = (setting.default, setting.default_text) {
         flag = flag.default_value(default);
     }
-    let is_number = matches!(setting.values, Allowed::Whole(_) | Allowed::Number(..));
+    let is_number = matches!(setting.values, AllowedValues::Whole(_) | AllowedValues::Number(..));
     flag = flag.allow_negative_numbers(is_number);
     let action = if setting.is_list() { ArgAction::Append } else { ArgAction::Set };
     Some(flag.value_name(setting.value_name).action(action))
@@ -154,9 +154,9 @@ fn flag(setting: &Setting, command: &str) -> Option<Arg> {
 /// Lists values in help and completion scripts. Any text passes: the check belongs to whoever parses the value, so that a
 /// flag's error reads like a file's.
 #[derive(Debug, Clone)]
-pub(crate) struct Listed(Vec<PossibleValue>);
+pub(crate) struct ValueList(Vec<PossibleValue>);
 
-impl Listed {
+impl ValueList {
     pub(crate) fn new<T: Display>(values: impl IntoIterator<Item = T>) -> Self {
         Self(values.into_iter().map(|value| PossibleValue::new(value.to_string())).collect())
     }
@@ -177,7 +177,7 @@ impl Listed {
     }
 }
 
-impl TypedValueParser for Listed {
+impl TypedValueParser for ValueList {
     type Value = String;
 
     fn parse_ref(

@@ -3,7 +3,7 @@
 mod flags;
 mod page;
 
-pub(crate) use flags::{Listed, SHOW, SettingFlags};
+pub(crate) use flags::{SHOW, SettingFlags, ValueList};
 pub(crate) use page::settings_page;
 pub(crate) use repoformer_study::settings::{
     COMPLETION, Completable, DECLARED, Declarations, Departure, KEY_VARIABLES, MetricName, Paper,

@@ -1,7 +1,7 @@
 //! The page that lists every setting.
 
 use repoformer_study::settings::{
-    Allowed, Arity, BUNDLED, BundledProfile, Group, SETTINGS, Setting, expected_whole,
+    AllowedValues, Arity, BUNDLED, BundledProfile, Group, SETTINGS, Setting, expected_whole,
     profile_values, variable,
 };
 
@@ -103,15 +103,19 @@ fn values(setting: &Setting) -> String {
     let names =
         || setting.names().iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
     match &setting.values {
-        Allowed::Text if setting.value_name.contains('|') => "a name, or the path of a file".into(),
-        Allowed::Text if setting.value_name.contains("FILE") => "the path of a file".into(),
-        Allowed::Text if setting.value_name == "DIR" => "the path of a folder".into(),
-        Allowed::Text => "text".into(),
-        Allowed::Whole(bounds) => expected_whole(bounds),
-        Allowed::Number(_, expected) => (*expected).into(),
-        Allowed::OneOf(_) => names(),
-        Allowed::OneOfOr(_, _, others) => format!("{}, or {others}", names()),
-        Allowed::Switch => "`true` or `false` in files, `yes` or `no` in the environment".into(),
+        AllowedValues::Text if setting.value_name.contains('|') => {
+            "a name, or the path of a file".into()
+        }
+        AllowedValues::Text if setting.value_name.contains("FILE") => "the path of a file".into(),
+        AllowedValues::Text if setting.value_name == "DIR" => "the path of a folder".into(),
+        AllowedValues::Text => "text".into(),
+        AllowedValues::Whole(bounds) => expected_whole(bounds),
+        AllowedValues::Number(_, expected) => (*expected).into(),
+        AllowedValues::OneOf(_) => names(),
+        AllowedValues::OneOfOr(_, _, others) => format!("{}, or {others}", names()),
+        AllowedValues::Switch => {
+            "`true` or `false` in files, `yes` or `no` in the environment".into()
+        }
     }
 }
 

@@ -16,7 +16,7 @@ use serde_json::Value;
 
 /// Result of one task's tests.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Executed {
+pub struct TestOutcome {
     /// The task's id.
     pub task_id: String,
     /// The first sample's status, or `excluded`.
@@ -29,7 +29,7 @@ pub struct Executed {
 ///
 /// # Errors
 /// The file cannot be read, or a record in it is not an execution's.
-pub fn read_executed(path: &Path, name: &str) -> Result<BTreeMap<usize, Executed>> {
+pub fn read_executed(path: &Path, name: &str) -> Result<BTreeMap<usize, TestOutcome>> {
     let text = jsonl::read(path)?;
     let mut found = BTreeMap::new();
     let mut add = |line: usize, object: &Object| -> Result<()> {
@@ -74,7 +74,7 @@ pub fn read_executed(path: &Path, name: &str) -> Result<BTreeMap<usize, Executed
 /// A result has another id than the task at its row.
 pub fn join(
     path: &Path,
-    found: &BTreeMap<usize, Executed>,
+    found: &BTreeMap<usize, TestOutcome>,
     tasks: &TaskSet,
 ) -> Result<NumberedRecords> {
     let mut numbered = NumberedRecords::default();
@@ -126,7 +126,7 @@ pub fn is_of(results: &Path, predictions: &Path) -> Result<Option<bool>> {
 ///
 /// # Errors
 /// A field is missing, of another type or out of its range.
-pub fn executed(path: &Path, line: usize, object: &Object) -> Result<(usize, Executed)> {
+pub fn executed(path: &Path, line: usize, object: &Object) -> Result<(usize, TestOutcome)> {
     let fields = Fields::new(path, line, "", object);
     let status = match (fields.has("excluded"), fields.has("statuses")) {
         (true, _) => Some("excluded"),
@@ -149,7 +149,7 @@ pub fn executed(path: &Path, line: usize, object: &Object) -> Result<(usize, Exe
         false => None,
     };
     let (task_id, status) = (fields.task_id()?, status.to_owned());
-    Ok((row, Executed { task_id, status, pass_rate }))
+    Ok((row, TestOutcome { task_id, status, pass_rate }))
 }
 
 #[cfg(test)]
@@ -163,9 +163,9 @@ mod tests {
         let pass =
             r#"{"task_id": "a", "row": 0, "exec": {"pass_1": 0.5}, "statuses": ["fail", "pass"]}"#;
         let out = r#"{"task_id": "b", "row": 2, "excluded": {"status": null, "reason": "x"}}"#;
-        let wanted: BTreeMap<usize, Executed> = [
-            (0, Executed { task_id: "a".into(), status: "fail".into(), pass_rate: Some(0.5) }),
-            (2, Executed { task_id: "b".into(), status: "excluded".into(), pass_rate: None }),
+        let wanted: BTreeMap<usize, TestOutcome> = [
+            (0, TestOutcome { task_id: "a".into(), status: "fail".into(), pass_rate: Some(0.5) }),
+            (2, TestOutcome { task_id: "b".into(), status: "excluded".into(), pass_rate: None }),
         ]
         .into();
         for text in [

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use repoformer_core::metrics::Metric;
 use repoformer_core::postprocess::{
-    HoleContext, Postprocess, Processed, Recipe, Uncut, are_function_bodies,
+    ComparedTexts, HoleContext, Postprocess, Recipe, Uncut, are_function_bodies,
 };
 use repoformer_core::repository::parallel;
 use repoformer_core::task::{Task, TaskSet};
@@ -289,8 +289,9 @@ impl Cuts {
                 return MetricScore { metric, values };
             }
             // A recipe may cut the target too, and differently for each sample.
-            let one =
-                |one: &Processed<'_>| metric.score(&one.target, &[&*one.prediction], hole.language);
+            let one = |one: &ComparedTexts<'_>| {
+                metric.score(&one.target, &[&*one.prediction], hole.language)
+            };
             let values = match &cut[recipe][..] {
                 [sample] => one(sample),
                 samples => metric.of_samples(&samples.iter().map(one).collect::<Vec<_>>()),
@@ -300,7 +301,7 @@ impl Cuts {
         let scores = metrics.iter().zip(&self.of_metric).map(score).collect();
         let uncut = cut.iter().map(|cut| cut.iter().filter_map(|one| one.uncut).collect());
         let uncut = uncut.collect();
-        let texts = |cut: Vec<Processed<'_>>| {
+        let texts = |cut: Vec<ComparedTexts<'_>>| {
             let texts = cut.into_iter().map(|one| one.prediction.into_owned());
             texts.collect()
         };

@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use repoformer_core::repository::corpus::Repository;
 use repoformer_core::repository::definitions::{
-    Definition, Definitions, Found, KnownNames, Names, RepositoryNames, SourcePaths,
+    Definition, Definitions, FoundDefinitions, KnownNames, Names, RepositoryNames, SourcePaths,
 };
 use repoformer_core::task::Task;
 use repoformer_text::language::syntax::Syntax;
@@ -140,7 +140,7 @@ impl UsedDefinitions<'_> {
             (1..=chain.len()).map(|length| (look_up(&chain[..length]), ())).collect::<Vec<_>>()
         });
         let place = |one: &Definition| (one.file as usize, one.rows.start as usize);
-        let found = Found::distinct(found, |(), ()| ());
+        let found = FoundDefinitions::distinct(found, |(), ()| ());
         found.flat_map(|(found, ())| found.iter().map(place).collect::<Vec<_>>()).collect()
     }
 }

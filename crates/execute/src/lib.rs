@@ -42,7 +42,7 @@ mod verdict;
 
 pub use bench::{Bench, BenchSettings, Isolation};
 pub use command::{NamedPaths, Template, Values, default_test_command};
-pub use copies::{Broken, Copies, Copy, CopyFolders, Setup};
+pub use copies::{Copies, Copy, CopyFailure, CopyFolders, Setup};
 pub use log::{Filling, Log, RunRecord, gather};
 pub use pass_at_k::pass_at_k;
 pub use plant::Planting;

@@ -109,17 +109,17 @@ const LOG: LogKind = LogKind {
 #[derive(Debug)]
 pub struct Log {
     lines: AppendLog,
-    known: Known,
+    known: ResultIndex,
 }
 
 /// Index of the results file.
 #[derive(Debug, Default)]
-struct Known {
+struct ResultIndex {
     runs: FxHashMap<String, LinePlace>,
     written: FxHashSet<(usize, Filling, usize, String)>,
 }
 
-impl Known {
+impl ResultIndex {
     fn remember(&mut self, record: &RunRecord, place: LinePlace, forgotten: &[Status]) {
         let written = (record.row, record.kind, record.sample, record.key.clone());
         if record.is_kept() && !forgotten.contains(&record.status) {
@@ -139,7 +139,7 @@ impl Log {
     /// # Errors
     /// The file cannot be read or written, contains something else, or another evaluation is writing to it.
     pub fn open(path: &Path, forgotten: &[Status]) -> Result<Self> {
-        let mut known = Known::default();
+        let mut known = ResultIndex::default();
         let lines = AppendLog::open(path, LOG, |line, place| {
             let record = serde_json::from_slice::<RunRecord>(line);
             record.map(|record| known.remember(&record, place, forgotten)).is_ok()
@@ -177,7 +177,7 @@ impl Log {
 type ResultOf = (usize, Filling, usize, String);
 
 /// Recorded results of one run in a shard's file.
-struct Gathered {
+struct ShardResults {
     /// Digests of all recorded results.
     recorded: FxHashSet<blake3::Hash>,
     last: LinePlace,
@@ -204,11 +204,11 @@ pub fn gather(path: &Path, others: &[PathBuf]) -> Result<usize> {
     })?;
     let mut count = 0;
     for other in others {
-        let mut found: FxHashMap<ResultOf, Gathered> = FxHashMap::default();
+        let mut found: FxHashMap<ResultOf, ShardResults> = FxHashMap::default();
         let lines = AppendLog::open(other, LOG, |line, place| {
             let Ok(record) = serde_json::from_slice::<RunRecord>(line) else { return false };
             let (digest, is_kept) = (digest(&record), record.is_kept());
-            let gathered = found.entry(result_of(record)).or_insert_with(|| Gathered {
+            let gathered = found.entry(result_of(record)).or_insert_with(|| ShardResults {
                 recorded: FxHashSet::default(),
                 last: place,
                 is_kept,

@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 
 use super::command::{Template, Values};
 use super::copies::{Copies, tail};
-use super::guard::{Ended, Limits, RunOrder};
+use super::guard::{Limits, RunEnd, RunOrder};
 use super::log::{Filling, Log};
 use super::run::{ExecutionSettings, record_of};
 use super::subject::{Commands, Subject};
@@ -97,7 +97,7 @@ impl Mining {
 
 /// Tests found for one task.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Mined {
+pub struct MinedTests {
     /// 0-based position of the task in its file.
     pub row: usize,
     /// 1-based line of the task file, for messages.
@@ -110,7 +110,7 @@ pub struct Mined {
     pub reason: Option<Message>,
 }
 
-impl Mined {
+impl MinedTests {
     /// Returns `{"task_id": …, "row": …, "tests": […]}`, a line of a test map.
     pub fn to_record(&self) -> Value {
         json!({"task_id": self.task_id, "row": self.row, "tests": self.tests})
@@ -121,14 +121,14 @@ impl Mined {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Findings {
     /// Results in the order of the task file.
-    pub tasks: Vec<Mined>,
+    pub tasks: Vec<MinedTests>,
     /// Indices of the repositories whose tests cannot be mined, and the reasons.
     pub broken: Vec<(usize, Message)>,
 }
 
 impl Findings {
     /// Returns the tasks with tests.
-    pub fn found(&self) -> impl Iterator<Item = &Mined> {
+    pub fn found(&self) -> impl Iterator<Item = &MinedTests> {
         self.tasks.iter().filter(|mined| !mined.tests.is_empty())
     }
 
@@ -191,7 +191,7 @@ pub fn mine(
         progress.done(1);
         mined
     })?;
-    let mined = tasks.tasks().iter().zip(mined).map(|(task, (tests, reason))| Mined {
+    let mined = tasks.tasks().iter().zip(mined).map(|(task, (tests, reason))| MinedTests {
         row: task.row,
         line: task.line,
         task_id: task.id.clone(),
@@ -384,7 +384,7 @@ impl Work<'_> {
         let outcome = self.copies.run(copy, RunOrder { limits, ..order })?;
         Ok(match (outcome.refused, outcome.ended) {
             (Some(reason), _) => Err(reason.into()),
-            (None, Ended::Exited) => {
+            (None, RunEnd::Exited) => {
                 let text = outcome.collected.unwrap_or(Ok(String::new()));
                 text.map(|text| (text, outcome.output)).map_err(Message::from)
             }
@@ -606,7 +606,7 @@ mod tests {
 
     #[test]
     fn findings_say_which_tasks_have_no_test() {
-        let mined = |line: usize, tests: &[&str]| Mined {
+        let mined = |line: usize, tests: &[&str]| MinedTests {
             row: line - 1,
             line,
             task_id: format!("t/{line}"),

@@ -109,7 +109,7 @@ mod tests {
     use repoformer_core::task::Task;
     use repoformer_evaluate::statistics::Resampling;
 
-    use super::super::copies::Broken;
+    use super::super::copies::CopyFailure;
     use super::super::run::Exclusion;
     use super::*;
 
@@ -158,7 +158,7 @@ mod tests {
         let [warning, note] = &of(&sound, true)[..] else { panic!() };
         assert!(warning.starts_with(faked) && note == last, "{warning}");
         sound.tasks[0].is_reported = true;
-        let broken = Broken { reason: "its setup failed".into(), output: "no make\n".into() };
+        let broken = CopyFailure { reason: "its setup failed".into(), output: "no make\n".into() };
         sound.broken = vec![("demo".into(), broken)];
         let failed = "failed: demo: its tests cannot be run: its setup failed\nno make";
         assert_eq!(of(&sound, true), [failed, last]);

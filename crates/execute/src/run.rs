@@ -16,7 +16,7 @@ use repoformer_text::message;
 use repoformer_text::message::Message;
 use rustc_hash::FxHashMap;
 
-use super::copies::{Broken, Copies, tail};
+use super::copies::{Copies, CopyFailure, tail};
 use super::guard::{Limits, Report, RunOrder, RunOutcome};
 use super::log::{Filling, Log, RunRecord};
 use super::subject::Subject;
@@ -75,7 +75,7 @@ pub struct Execution {
     /// Results in the order of the task file.
     pub tasks: Vec<TaskResult>,
     /// Repositories whose tests cannot be run, and the reasons.
-    pub broken: Vec<(String, Broken)>,
+    pub broken: Vec<(String, CopyFailure)>,
     /// Number of runs made.
     pub runs: usize,
     /// Number of results that were known or came from an equal run.
@@ -216,7 +216,7 @@ struct Board<'a> {
     /// Waiting runs, by repository.
     queues: Vec<VecDeque<usize>>,
     making: Vec<Making>,
-    broken: Vec<Option<Broken>>,
+    broken: Vec<Option<CopyFailure>>,
     running: usize,
     made: usize,
     /// Number of steps done.
@@ -322,7 +322,7 @@ impl Board<'_> {
             Ok(key) => key,
             Err(reason) => {
                 let output = String::new();
-                return self.break_off(task, step, &Broken { reason: reason.into(), output });
+                return self.break_off(task, step, &CopyFailure { reason: reason.into(), output });
             }
         };
         match self.log.of_key(&key) {
@@ -351,7 +351,7 @@ impl Board<'_> {
     }
 
     /// Handles the end of a run.
-    fn finish(&mut self, number: usize, outcome: Result<Result<RunOutcome, Broken>>) {
+    fn finish(&mut self, number: usize, outcome: Result<Result<RunOutcome, CopyFailure>>) {
         self.running -= 1;
         let repository = self.runs[number].repository;
         self.making[repository] = Making::Ready;
@@ -377,7 +377,7 @@ impl Board<'_> {
         };
         let verdict = judge(subject.runner, &outcome);
         if verdict.status == Status::EnvironmentBroken && matches!(step, Step::Truth(_)) {
-            let broken = Broken {
+            let broken = CopyFailure {
                 reason: verdict.reason.into(),
                 output: tail(&outcome.output, OUTPUT_TAIL).to_owned(),
             };
@@ -474,20 +474,20 @@ impl Board<'_> {
     }
 
     /// Ends everything that waits for a repository whose tests cannot be run.
-    fn break_repository(&mut self, repository: usize, broken: &Broken) {
+    fn break_repository(&mut self, repository: usize, broken: &CopyFailure) {
         self.broken[repository].get_or_insert_with(|| broken.clone());
         for number in std::mem::take(&mut self.queues[repository]) {
             self.break_run(number, broken);
         }
     }
 
-    fn break_run(&mut self, number: usize, broken: &Broken) {
+    fn break_run(&mut self, number: usize, broken: &CopyFailure) {
         for (task, step) in std::mem::take(&mut self.runs[number].waiting) {
             self.break_off(task, step, broken);
         }
     }
 
-    fn break_off(&mut self, task: usize, step: Step, broken: &Broken) {
+    fn break_off(&mut self, task: usize, step: Step, broken: &CopyFailure) {
         self.done += 1;
         self.progress.kept(1); // it took no time
         match step {
@@ -518,7 +518,7 @@ impl Board<'_> {
                 excluded: state.excluded,
             }
         };
-        let mut broken: Vec<(String, Broken)> = Vec::new();
+        let mut broken: Vec<(String, CopyFailure)> = Vec::new();
         for subject in self.subjects.iter().flatten() {
             if let Some(reason) = &self.broken[subject.repository]
                 && broken.iter().all(|(name, _)| *name != subject.repository_name)

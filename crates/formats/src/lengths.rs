@@ -165,7 +165,7 @@ pub struct FileLengths {
 }
 
 /// A task as it counts.
-struct Counted {
+struct CountedTask {
     kind: RecordKind,
     repository: String,
     path: String,
@@ -184,7 +184,7 @@ struct Counts {
 }
 
 impl Counts {
-    fn take(all: &mut Vec<Self>, Counted { kind, repository, path, parts }: Counted) {
+    fn take(all: &mut Vec<Self>, CountedTask { kind, repository, path, parts }: CountedTask) {
         let place = all.iter().position(|known| known.kind == kind).unwrap_or(all.len());
         if place == all.len() {
             let (repositories, files, tasks) = Default::default();
@@ -219,7 +219,7 @@ pub fn lengths(
         let is_text = |line: &&str| !strip(line).is_empty();
         (lines.iter().filter(is_text).count(), tokenizer.count(text))
     };
-    let counted = |(kind, task): (RecordKind, Task)| Counted {
+    let counted = |(kind, task): (RecordKind, Task)| CountedTask {
         parts: TaskPart::ALL.map(|part| part.text(&task, repos_dir.is_some()).map(count)),
         kind,
         repository: task.repository,

@@ -40,7 +40,7 @@ pub struct EmbeddingCounts {
 }
 
 /// A text without a vector.
-struct Wanted<'a> {
+struct MissingText<'a> {
     digest: Digest,
     text: &'a str,
 }
@@ -134,12 +134,12 @@ impl Embedder {
     /// Requests all batches; of several failures, returns that of the first batch.
     fn compute(
         &self,
-        wanted: &[Wanted<'_>],
+        wanted: &[MissingText<'_>],
         store: &mut VectorStore,
         mut times: Option<&mut EmbeddingTimes>,
         done: &mut dyn FnMut(usize),
     ) -> Result<()> {
-        let batches: Vec<&[Wanted<'_>]> = wanted.chunks(self.batch_size).collect();
+        let batches: Vec<&[MissingText<'_>]> = wanted.chunks(self.batch_size).collect();
         let (next, stop) = (AtomicUsize::new(0), AtomicBool::new(false));
         let mut failed: Option<(usize, Error)> = None;
         std::thread::scope(|scope| {
@@ -186,7 +186,7 @@ impl Embedder {
     }
 
     /// Requests the vectors of some texts, in their order.
-    fn request(&self, batch: &[Wanted<'_>]) -> Answer {
+    fn request(&self, batch: &[MissingText<'_>]) -> Answer {
         let input: Vec<&str> = batch.iter().map(|wanted| wanted.text).collect();
         let body = json!({"model": self.model, "input": input, "encoding_format": "float"});
         let (answer, took) = self.endpoint.post_json_timed(PATH, &body)?;
@@ -202,7 +202,7 @@ impl Embedder {
     /// Stores the vectors of a batch.
     fn keep(
         &self,
-        batch: &[Wanted<'_>],
+        batch: &[MissingText<'_>],
         vectors: &[Vec<f32>],
         store: &mut VectorStore,
     ) -> Result<()> {
@@ -238,7 +238,7 @@ fn missing<'a>(
     texts: impl IntoIterator<Item = &'a str>,
     store: &VectorStore,
     times: Option<&EmbeddingTimes>,
-) -> (Vec<Wanted<'a>>, EmbeddingCounts) {
+) -> (Vec<MissingText<'a>>, EmbeddingCounts) {
     let (mut seen, mut wanted) = (FxHashSet::default(), Vec::new());
     let mut counts = EmbeddingCounts::default();
     for text in texts {
@@ -250,7 +250,7 @@ fn missing<'a>(
         if store.contains(&digest) && times.is_none_or(|times| times.contains(&digest)) {
             counts.known += 1;
         } else {
-            wanted.push(Wanted { digest, text });
+            wanted.push(MissingText { digest, text });
         }
     }
     (wanted, counts)

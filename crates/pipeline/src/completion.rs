@@ -112,12 +112,12 @@ pub struct Server {
     pub has_own_journal: bool,
     /// Server that is asked for answers that are not kept yet; `None` if all existing answers are kept, such as those of a
     /// batch.
-    pub asked: Option<Asked>,
+    pub asked: Option<AskedServer>,
 }
 
 /// Server that receives requests.
 #[derive(Debug, Clone)]
-pub struct Asked {
+pub struct AskedServer {
     /// Address of the server.
     pub endpoint: Endpoint,
     /// How requests are sent.

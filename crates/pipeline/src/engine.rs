@@ -16,7 +16,7 @@ use repoformer_text::message::StageRun;
 use rustc_hash::FxHashMap;
 
 use super::experiment::Experiment;
-use super::plan::{Plan, PlanVerdict, Planned, Requests, is_planned};
+use super::plan::{Plan, PlanVerdict, PlannedArtifact, Requests, is_planned};
 use super::stage::{Rebuilt, StageReport, made_again, missing, remove, stale};
 
 /// An artifact of the cache.
@@ -265,7 +265,7 @@ impl<'e> Engine<'e> {
         };
         let kind = header.identity.kind.clone();
         let times = times.and_then(|times| times.planned(&verdict, &kind, path));
-        let planned = Planned { path: path.to_owned(), kind, verdict, requests };
+        let planned = PlannedArtifact { path: path.to_owned(), kind, verdict, requests };
         self.report.planned.push(planned);
         self.report.planned.extend(times);
         Ok(header)
@@ -376,7 +376,7 @@ impl<'e> Engine<'e> {
 
 impl Times {
     /// Returns the entry of this file in a dry run; `None` if the file will not be written.
-    fn planned(self, of: &PlanVerdict, kind: &str, artifact: &Path) -> Option<Planned> {
+    fn planned(self, of: &PlanVerdict, kind: &str, artifact: &Path) -> Option<PlannedArtifact> {
         let Self { path, kind: own, are_certain } = self;
         let upstream = || PlanVerdict::Upstream(vec![(kind.to_owned(), artifact.to_owned())]);
         let verdict = match of {
@@ -387,7 +387,7 @@ impl Times {
             _ if are_certain => PlanVerdict::Missing,
             _ => PlanVerdict::Perhaps("the server's answers were timed"),
         };
-        Some(Planned::file(path, own, verdict))
+        Some(PlannedArtifact::file(path, own, verdict))
     }
 }
 

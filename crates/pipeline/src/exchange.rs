@@ -14,7 +14,7 @@ use serde_json::json;
 use super::engine::Engine;
 use super::experiment::Experiment;
 use super::fragments::OpenFragments;
-use super::retrieved::{OnDisk, Retrieved};
+use super::retrieved::{OnDisk, RepositoryResults};
 use super::stage::by_repository;
 
 /// Returns a mode's rankings as the lines of a TREC run, tagged with the ranker's name; if a task has several samples, the
@@ -106,7 +106,7 @@ pub fn write_beir(experiment: &Experiment, mode: Mode, folder: &Path) -> Result<
 /// One repository's fragments, and its results in one mode.
 struct Part {
     fragments: OpenFragments,
-    retrieved: Retrieved,
+    retrieved: RepositoryResults,
 }
 
 fn open(experiment: &Experiment, mode: Mode) -> Result<Vec<Part>> {

@@ -59,7 +59,7 @@ pub use complete::{complete, complete_file};
 pub use completed::{
     artifact_text, cached_predictions, check_completed_alike, check_searchable, has_predictions,
 };
-pub use completion::{Asked, Completion, EmitLine, IN_CONTEXT, Predictions, Server, Until};
+pub use completion::{AskedServer, Completion, EmitLine, IN_CONTEXT, Predictions, Server, Until};
 pub use contexts::RightContexts;
 pub use cursor::{cached_fragments, task_prompt};
 pub use dense::DenseSource;
@@ -71,7 +71,7 @@ pub use layout::{Layout, Paths, file_name};
 pub use likelihood::likelihoods;
 pub use merge::merge;
 pub use messages::{Messages, Silent};
-pub use plan::{Plan, PlanVerdict, Planned, Requests};
+pub use plan::{Plan, PlanVerdict, PlannedArtifact, Requests};
 pub use prompt::{PromptTotals, prompt, prompt_totals};
 pub use prompt_lines::TaskPrompt;
 pub use quality::retrieval_quality;

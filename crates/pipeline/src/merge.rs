@@ -40,7 +40,7 @@ pub fn merge(
         let prompts = sources.open(mode)?;
         let layout = |shard| experiment.paths().of_shard(shard);
         let step = StageRun::InMode("prompt", mode.name());
-        let wanted = Shard::all(count).map(|shard| Wanted {
+        let wanted = Shard::all(count).map(|shard| ShardArtifact {
             shard,
             path: layout(shard).prompts(mode),
             identity: prompts.identity_of_shard(shard),
@@ -58,7 +58,7 @@ pub fn merge(
         let wanted = Shard::all(count).zip(&of_shards).map(|(shard, prompts)| {
             let path = layout(shard).predictions(mode, model);
             let identity = predictions_identity(experiment, mode, completion, prompts, Some(shard));
-            Wanted { identity: with_own_journal(identity, &path), shard, path }
+            ShardArtifact { identity: with_own_journal(identity, &path), shard, path }
         });
         let Some(parts) = open(wanted, "predictions", &step, &mut engine.report)? else { continue };
         let missing: u64 = (parts.iter().zip(&of_shards))
@@ -85,7 +85,7 @@ pub fn merge(
 }
 
 /// An artifact that a shard should have made.
-struct Wanted {
+struct ShardArtifact {
     shard: Shard,
     path: PathBuf,
     identity: Identity,
@@ -104,13 +104,13 @@ fn with_own_journal(mut identity: Identity, path: &std::path::Path) -> Identity 
 
 /// Opens the artifacts of the shards; `None` if a shard lacks its artifact, which is reported.
 fn open(
-    wanted: impl Iterator<Item = Wanted>,
+    wanted: impl Iterator<Item = ShardArtifact>,
     kind: &str,
     step: &StageRun,
     report: &mut StageReport,
 ) -> Result<Option<Vec<Lines>>> {
     let (mut parts, mut is_whole) = (Vec::new(), true);
-    for Wanted { shard, path, identity } in wanted {
+    for ShardArtifact { shard, path, identity } in wanted {
         let reason = match artifact::state_jsonl(&path, &identity) {
             State::Current(header) => {
                 parts.push(Lines::open(path, *header)?);

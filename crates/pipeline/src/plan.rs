@@ -17,7 +17,7 @@ pub struct Plan(Arc<Mutex<FxHashMap<PathBuf, Header>>>);
 
 /// An artifact of a dry run.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Planned {
+pub struct PlannedArtifact {
     /// Path of the artifact.
     pub path: PathBuf,
     /// Kind of content: `prompts`.
@@ -116,7 +116,7 @@ impl PlanVerdict {
     }
 }
 
-impl Planned {
+impl PlannedArtifact {
     /// Returns the entry for a file that is no artifact.
     pub fn file(path: PathBuf, kind: &str, verdict: PlanVerdict) -> Self {
         Self { path, kind: kind.to_owned(), verdict, requests: Requests::None }

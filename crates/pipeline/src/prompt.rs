@@ -12,7 +12,7 @@ use super::contexts::needs_contexts;
 use super::engine::{Artifact, Engine, Lines, check, check_settings};
 use super::experiment::{Experiment, PromptLayout};
 use super::prompt_lines::Line;
-use super::prompt_sources::{Shared, Sources, holds_holes};
+use super::prompt_sources::{SharedSources, Sources, holds_holes};
 use super::prompt_warnings::{warn_of_budgets, warn_of_contexts, warn_of_others, warn_of_specials};
 use super::stage::{StageReport, made_again, missing};
 /// Totals over the prompts of one mode.
@@ -134,7 +134,8 @@ pub(super) fn require_prompts(experiment: &Experiment, mode: Mode) -> Result<Hea
     if let Some(tasks) = &experiment.tasks {
         wanted = wanted.input(TASKS, tasks.digest());
         if are_sources_there(experiment, mode) {
-            let sources = Sources::open(experiment, mode, &mut Shared::new(experiment, tasks))?;
+            let sources =
+                Sources::open(experiment, mode, &mut SharedSources::new(experiment, tasks))?;
             wanted = wanted.input(RETRIEVAL, sources.digest());
         }
     }
@@ -188,7 +189,7 @@ pub fn prompt(experiment: &Experiment, modes: &[Mode]) -> Result<StageReport> {
     warn_of_specials(experiment, &mut engine.report);
     warn_of_budgets(experiment, &mut engine.report);
     warn_of_contexts(experiment, &mut engine.report)?;
-    let mut shared = Shared::new(experiment, tasks);
+    let mut shared = SharedSources::new(experiment, tasks);
     for &mode in modes {
         if !matches!(experiment.prompts.layout, PromptLayout::RepoCoder) {
             warn_of_others(experiment, tasks, &mut engine.report);

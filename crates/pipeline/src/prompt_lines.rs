@@ -3,7 +3,7 @@
 use std::sync::OnceLock;
 
 use repoformer_core::prompt::shown;
-use repoformer_core::prompt::style::{Filled, Parts, Style};
+use repoformer_core::prompt::style::{Parts, Style, StyledPrompt};
 use repoformer_core::prompt::{Builder, CountScratch};
 use repoformer_core::repository::fragment::path_in_repository;
 use repoformer_core::retrieve::{FragmentText, Mode, Query, RankedFragments};
@@ -182,7 +182,7 @@ impl Maker<'_> {
         task: &'t Task,
         style: &Style,
         cross_file: &CrossFile,
-    ) -> Result<(Filled, &'t str)> {
+    ) -> Result<(StyledPrompt, &'t str)> {
         let right = right_context(task, &self.contexts);
         let parts = Parts {
             repository: &task.repository,
@@ -199,7 +199,11 @@ impl Maker<'_> {
     }
 
     /// Returns the fragments that a filled style shows.
-    fn shown<'c>(&self, cross_file: &'c CrossFile, filled: &Filled) -> &'c [CrossFileFragment] {
+    fn shown<'c>(
+        &self,
+        cross_file: &'c CrossFile,
+        filled: &StyledPrompt,
+    ) -> &'c [CrossFileFragment] {
         // For text that the task carries, it is not known which part comes from which fragment.
         let most = match self.mode {
             Mode::Given => usize::MAX,
@@ -209,7 +213,7 @@ impl Maker<'_> {
     }
 
     /// Returns the text shown for the last fragment, if the budget cut it.
-    fn cut<'f>(&self, filled: &'f Filled) -> Option<&'f str> {
+    fn cut<'f>(&self, filled: &'f StyledPrompt) -> Option<&'f str> {
         filled.cut.as_deref().filter(|_| self.mode != Mode::Given)
     }
 
@@ -218,7 +222,7 @@ impl Maker<'_> {
     fn record(
         &self,
         task: &Task,
-        filled: &Filled,
+        filled: &StyledPrompt,
         cross_file: &CrossFile,
         query: Option<&Query>,
     ) -> Value {

@@ -25,7 +25,7 @@ use super::plan::planned_digest;
 use super::prompt::{RETRIEVAL, SHARD, TASKS, TOKENS, WITH_BLOCKS, WITHOUT_PROMPT, settings};
 use super::prompt_batches::batches;
 use super::prompt_lines::{Line, Maker};
-use super::retrieved::{OnDisk, Retrieved};
+use super::retrieved::{OnDisk, RepositoryResults};
 use super::stage::by_repository;
 
 /// True if the holes of a mode's prompts are found in the fragments.
@@ -37,7 +37,7 @@ pub(super) fn holds_holes(experiment: &Experiment, mode: Mode) -> bool {
 pub(super) struct PromptSources<'e> {
     experiment: &'e Experiment,
     tasks: &'e TaskSet,
-    shared: Shared,
+    shared: SharedSources,
 }
 
 /// Sources of one mode's prompts, for the prompts' identity.
@@ -49,7 +49,7 @@ pub(super) struct ModeSources<'e> {
 
 impl<'e> PromptSources<'e> {
     pub(super) fn new(experiment: &'e Experiment, tasks: &'e TaskSet) -> Self {
-        Self { experiment, tasks, shared: Shared::new(experiment, tasks) }
+        Self { experiment, tasks, shared: SharedSources::new(experiment, tasks) }
     }
 
     /// # Errors
@@ -78,7 +78,7 @@ impl ModeSources<'_> {
 pub(super) type Emit<'e> = &'e mut dyn FnMut(Result<Line>) -> Result<()>;
 
 /// Fragments and counts that the modes of one run share, so that nothing is read or counted once per mode.
-pub(super) struct Shared {
+pub(super) struct SharedSources {
     /// Each repository's fragments; `None` if no mode needs them.
     fragments: Vec<Option<OpenFragments>>,
     /// Token counts of each repository's fragments.
@@ -87,7 +87,7 @@ pub(super) struct Shared {
     own_tokens: Vec<OnceLock<usize>>,
 }
 
-impl Shared {
+impl SharedSources {
     pub(super) fn new(experiment: &Experiment, tasks: &TaskSet) -> Self {
         let repositories = experiment.repositories.len();
         Self {
@@ -117,13 +117,13 @@ struct Part {
 /// Sources of one repository's prompts, read.
 struct ReadPart<'a> {
     contexts: Option<RightContexts>,
-    retrieved: Option<Retrieved>,
+    retrieved: Option<RepositoryResults>,
     /// Fragments that were searched, or in which holes are found.
     fragments: Option<&'a RepoFragments>,
 }
 
 /// A prompt to make.
-struct Wanted<'a> {
+struct PromptTask<'a> {
     task: &'a Task,
     /// Index of the task in the set.
     index: usize,
@@ -135,7 +135,11 @@ struct Wanted<'a> {
 }
 
 impl Sources {
-    pub(super) fn open(experiment: &Experiment, mode: Mode, shared: &mut Shared) -> Result<Self> {
+    pub(super) fn open(
+        experiment: &Experiment,
+        mode: Mode,
+        shared: &mut SharedSources,
+    ) -> Result<Self> {
         let holds_holes = holds_holes(experiment, mode);
         let repositories = experiment.repositories.iter();
         for (repository, fragments) in repositories.zip(&mut shared.fragments) {
@@ -215,7 +219,7 @@ impl Sources {
     pub(super) fn build(
         &mut self,
         experiment: &Experiment,
-        shared: &mut Shared,
+        shared: &mut SharedSources,
         emit: Emit<'_>,
     ) -> Result<LineTotals> {
         let tasks = experiment.tasks()?;
@@ -255,12 +259,12 @@ impl Sources {
     fn build_some(
         &mut self,
         experiment: &Experiment,
-        shared: &mut Shared,
+        shared: &mut SharedSources,
         batch: &[usize],
         work: &Work,
         emit: Emit<'_>,
     ) -> Result<()> {
-        let Shared { fragments, blocks, own_tokens } = shared;
+        let SharedSources { fragments, blocks, own_tokens } = shared;
         let mode = self.mode;
         let is_part = |at: usize| batch.binary_search(&at).is_ok();
         let parts = self.parts.iter_mut().zip(fragments).enumerate();
@@ -277,7 +281,7 @@ impl Sources {
         let (makers, wanted) = (makers?, wanted(experiment, mode, &read)?);
         // Only this many lines are in memory at a time.
         for wanted in wanted.chunks(64 * rayon::current_num_threads()) {
-            let line = |scratch: &mut CountScratch, wanted: &Wanted<'_>| match &wanted.lost {
+            let line = |scratch: &mut CountScratch, wanted: &PromptTask<'_>| match &wanted.lost {
                 Some(reason) => Err(makers[wanted.part].tasks.error(wanted.task, reason)),
                 None => makers[wanted.part].line(
                     wanted.task,
@@ -301,7 +305,7 @@ fn wanted<'a>(
     experiment: &'a Experiment,
     mode: Mode,
     read: &'a [(&str, ReadPart<'_>)],
-) -> Result<Vec<Wanted<'a>>> {
+) -> Result<Vec<PromptTask<'a>>> {
     let tasks = experiment.tasks()?;
     let mut wanted = Vec::new();
     for (part, (repository, read)) in read.iter().enumerate() {
@@ -312,7 +316,7 @@ fn wanted<'a>(
             let index = tasks.tasks().binary_search_by_key(&row, |task| task.row);
             let Ok(index) = index else { continue };
             searched.insert(index);
-            wanted.push(Wanted {
+            wanted.push(PromptTask {
                 task: &tasks.tasks()[index],
                 index,
                 part,
@@ -339,10 +343,10 @@ fn wanted<'a>(
                 // Tasks that are only extended with contexts are never lost.
                 _ => None,
             };
-            wanted.push(Wanted { task, index, part, found: None, lost });
+            wanted.push(PromptTask { task, index, part, found: None, lost });
         }
     }
-    let sample = |wanted: &Wanted<'_>| wanted.found.map_or(0, |(found, _)| found.sample);
+    let sample = |wanted: &PromptTask<'_>| wanted.found.map_or(0, |(found, _)| found.sample);
     wanted.sort_by_key(|wanted| (wanted.index, sample(wanted)));
     Ok(wanted)
 }

@@ -8,7 +8,7 @@ use repoformer_core::prompt::shown::{ShownFragment, read_fragments};
 use repoformer_core::repository::parallel;
 use repoformer_core::task::{Task, TaskSet};
 use repoformer_evaluate::comparison::{Comparison, ComparisonSettings, PerTask};
-use repoformer_evaluate::executed::Executed;
+use repoformer_evaluate::executed::TestOutcome;
 use repoformer_evaluate::report::{
     BaselineComparison, ReportContents, ReportMeasure, ReportTask, System, TaskOutcome,
 };
@@ -35,7 +35,7 @@ pub struct Contender {
     /// Rows of these prompts that the system completed, if it retrieves only for some.
     pub retrieved: Option<BTreeSet<usize>>,
     /// Results of the unit tests by row of the task file, if tests were run.
-    pub executed: BTreeMap<usize, Executed>,
+    pub executed: BTreeMap<usize, TestOutcome>,
 }
 
 /// Title and notes of a report, and how systems are compared.
@@ -277,7 +277,7 @@ fn few_repositories(tasks: &TaskSet) -> Option<usize> {
 /// Returns the mean of pass@1 over the tasks that have one; `None` if no task has one.
 fn pass_rate(
     tasks: &TaskSet,
-    executed: &BTreeMap<usize, Executed>,
+    executed: &BTreeMap<usize, TestOutcome>,
     resampling: &Resampling,
 ) -> Option<Estimate> {
     let rates = tasks.tasks().iter().filter_map(|task| {

@@ -20,7 +20,7 @@ pub(super) struct OnDisk {
 }
 
 /// Results of one repository in one mode.
-pub(super) struct Retrieved {
+pub(super) struct RepositoryResults {
     pub(super) queries: Queries,
     pub(super) retrieval: Retrieval,
 }
@@ -45,7 +45,7 @@ impl OnDisk {
     ///
     /// # Errors
     /// The queries or results are damaged.
-    pub(super) fn read(&mut self, fragments: &RepoFragments) -> Result<Retrieved> {
+    pub(super) fn read(&mut self, fragments: &RepoFragments) -> Result<RepositoryResults> {
         let queries = self.queries.read(None)?;
         let retrieval = self.retrieval.read(Some(queries.queries.len()))?;
         let mut definitions = retrieval.found.iter().flat_map(|found| &found.hits);
@@ -60,7 +60,7 @@ impl OnDisk {
         if let Some(reason) = reason {
             return Err(self.retrieval.damaged(reason));
         }
-        Ok(Retrieved { queries, retrieval })
+        Ok(RepositoryResults { queries, retrieval })
     }
 
     /// Reads the results, and the texts of the fragments in the files that the results name.
@@ -71,7 +71,7 @@ impl OnDisk {
         &mut self,
         experiment: &Experiment,
         fragments: &mut OpenFragments,
-    ) -> Result<Retrieved> {
+    ) -> Result<RepositoryResults> {
         let retrieved = self.read(fragments.outline()?)?;
         let guard = experiment.retrieval.search.visibility.guard();
         fragments.read_files(|outline| {
@@ -91,7 +91,7 @@ impl OnDisk {
     }
 }
 
-impl Retrieved {
+impl RepositoryResults {
     /// Prepares to turn the results into the fragments that prompts show.
     pub(super) fn texts<'a>(
         &self,

@@ -13,7 +13,7 @@ use repoformer_text::message::{Message, StageRun};
 
 use super::engine::Engine;
 use super::experiment::Experiment;
-use super::plan::Planned;
+use super::plan::PlannedArtifact;
 
 /// Report of a stage's work.
 #[derive(Debug, Default)]
@@ -35,7 +35,7 @@ pub struct StageReport {
     /// Paths of the artifacts, in the order of the work.
     pub outputs: Vec<PathBuf>,
     /// In a dry run, the artifacts that would be made or are current; the numbers above do not count them.
-    pub planned: Vec<Planned>,
+    pub planned: Vec<PlannedArtifact>,
 }
 
 /// Artifact that was rebuilt because it was stale or damaged.

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use repoformer_core::repository::corpus::{Repository, SourceFile};
 use repoformer_core::repository::fragment::{FragmentFile, RepoFragments, digest_of_files};
-use repoformer_core::retrieve::query::{Made, hole_lines};
+use repoformer_core::retrieve::query::{QueryOutcome, hole_lines};
 use repoformer_core::retrieve::{Mode, Queries, QueryForm, QuerySettings};
 use repoformer_core::task::TaskSet;
 use repoformer_evaluate::predictions::JoinedPredictions;
@@ -139,7 +139,7 @@ impl Sources {
         let right_of = |task| right_context(task, &right);
         let samples = of.predictions.map(|joined| joined.predictions.as_slice());
         let fragments = self.fragments.outline()?;
-        let Made { queries, skipped } =
+        let QueryOutcome { queries, skipped } =
             Queries::make(settings, experiment.tasks()?, fragments, right_of, samples);
         engine.report.problems.extend(skipped);
         Ok(queries)

@@ -37,14 +37,14 @@ const FILES: usize = 16;
 
 /// A request whose completion may be shown.
 #[derive(Debug)]
-pub(crate) struct Asked {
+pub(crate) struct LearnRequest {
     /// The hole at the cursor.
     pub(crate) task: Task,
     /// The file's whole text, and the bytes of it before the cursor.
     pub(crate) text: String,
     pub(crate) offset: usize,
     /// Fragments that are retrieved for it, shown or not.
-    pub(crate) found: Retrieved,
+    pub(crate) found: PromptContext,
     /// Signals of the model, where it was asked.
     pub(crate) signals: Signals,
     pub(crate) retrieved: bool,
@@ -54,12 +54,12 @@ pub(crate) struct Asked {
 
 /// The fragments of a prompt, and its right context.
 #[derive(Debug)]
-pub(crate) struct Retrieved {
+pub(crate) struct PromptContext {
     fragments: Vec<cross_file::CrossFileFragment>,
     right: String,
 }
 
-impl Retrieved {
+impl PromptContext {
     pub(crate) fn new(prompt: &TaskPrompt) -> Self {
         let fragments = prompt.fragments.iter().map(ShownFragment::to_cross_file).collect();
         Self { fragments, right: prompt.right.clone() }
@@ -68,16 +68,16 @@ impl Retrieved {
 
 /// A completion that was shown.
 #[derive(Debug)]
-struct Shown {
-    asked: Asked,
+struct ShownCompletion {
+    asked: LearnRequest,
     completion: String,
     model: String,
 }
 
 /// A line that was written where a completion was shown.
 #[derive(Debug)]
-struct Written {
-    shown: Shown,
+struct LineOutcome {
+    shown: ShownCompletion,
     truth: String,
     accepted: bool,
 }
@@ -86,8 +86,8 @@ struct Written {
 #[derive(Debug)]
 pub struct Learner {
     /// By file, the last shown last.
-    shown: Mutex<VecDeque<Shown>>,
-    written: Sender<Written>,
+    shown: Mutex<VecDeque<ShownCompletion>>,
+    written: Sender<LineOutcome>,
     state: Arc<State>,
 }
 
@@ -152,10 +152,12 @@ impl Learner {
         let mut all = lock(&self.shown);
         let Some(at) = all.iter().position(|shown| shown.asked.task.path == path) else { return };
         let seen = written(&all[at], (text, offset), held);
-        if matches!(seen, Seen::Typing) {
+        if matches!(seen, CompletionFate::Typing) {
             return;
         }
-        if let (Some(mut shown), Seen::Written { truth, accepted }) = (all.remove(at), seen) {
+        if let (Some(mut shown), CompletionFate::Written { truth, accepted }) =
+            (all.remove(at), seen)
+        {
             shown.asked.text = String::new();
             let waiting = &self.state.waiting;
             if waiting.fetch_add(1, Relaxed) >= WAITING {
@@ -163,7 +165,7 @@ impl Learner {
                 self.state.warn(&format!(
                     "{path}: no label of a line, since {WAITING} wait for the model"
                 ));
-            } else if self.written.send(Written { shown, truth, accepted }).is_err() {
+            } else if self.written.send(LineOutcome { shown, truth, accepted }).is_err() {
                 self.state.warn(&format!("{path}: no label of a line, since the log was closed"));
             }
         }
@@ -175,7 +177,7 @@ impl Learner {
     }
 
     /// Keeps a completion that was shown, unless an earlier one at its line is kept.
-    pub(crate) fn keep(&self, asked: Asked, completion: String, model: String) {
+    pub(crate) fn keep(&self, asked: LearnRequest, completion: String, model: String) {
         *lock(&self.state.last_request) = Instant::now();
         let mut all = lock(&self.shown);
         if is_kept(&all, &asked.task.path) {
@@ -184,7 +186,7 @@ impl Learner {
         if all.len() >= FILES {
             all.pop_front();
         }
-        all.push_back(Shown { asked, completion, model });
+        all.push_back(ShownCompletion { asked, completion, model });
     }
 }
 
@@ -212,13 +214,13 @@ fn check_fragments(path: &Path, here: &str) -> Result<()> {
     Ok(())
 }
 
-fn is_kept(all: &VecDeque<Shown>, path: &str) -> bool {
+fn is_kept(all: &VecDeque<ShownCompletion>, path: &str) -> bool {
     all.iter().any(|shown| shown.asked.task.path == path)
 }
 
 /// Fate of a completion.
 #[derive(Debug, PartialEq)]
-enum Seen {
+enum CompletionFate {
     /// Its line is still being written.
     Typing,
     /// Nothing was written there, or the text around it changed.
@@ -229,28 +231,38 @@ enum Seen {
     },
 }
 
-fn written(shown: &Shown, (text, offset): (&str, usize), held: &Range<usize>) -> Seen {
-    let Asked { text: before, offset: at, .. } = &shown.asked;
+fn written(
+    shown: &ShownCompletion,
+    (text, offset): (&str, usize),
+    held: &Range<usize>,
+) -> CompletionFate {
+    let LearnRequest { text: before, offset: at, .. } = &shown.asked;
     let seen = of_text((&before[..*at], &before[*at..]), &shown.completion, (text, offset));
     match &seen {
         // Beyond what the editor sent stands what was saved last.
-        Seen::Written { truth, .. } if *at < held.start || at + truth.len() > held.end => {
-            Seen::Nothing
+        CompletionFate::Written { truth, .. }
+            if *at < held.start || at + truth.len() > held.end =>
+        {
+            CompletionFate::Nothing
         }
         _ => seen,
     }
 }
 
 /// Lines that stand between the texts before and behind a cursor where a completion was shown, as many as that has.
-fn of_text((left, right): (&str, &str), completion: &str, (text, offset): (&str, usize)) -> Seen {
+fn of_text(
+    (left, right): (&str, &str),
+    completion: &str,
+    (text, offset): (&str, usize),
+) -> CompletionFate {
     let rest = text.strip_prefix(left).and_then(|rest| rest.strip_suffix(right));
-    let Some(between) = rest else { return Seen::Nothing };
+    let Some(between) = rest else { return CompletionFate::Nothing };
     let inside = offset.checked_sub(left.len()).filter(|at| *at <= between.len());
     // The line of the cursor is not whole yet.
     let whole = match inside {
         Some(at) => match between[..at].rfind('\n') {
             Some(end) => &between[..=end],
-            None => return Seen::Typing,
+            None => return CompletionFate::Typing,
         },
         None => between,
     };
@@ -258,19 +270,19 @@ fn of_text((left, right): (&str, &str), completion: &str, (text, offset): (&str,
     // An accepted completion of several lines, whose last one has the cursor.
     let lines = whole.split_inclusive('\n').count();
     if inside.is_some() && lines < count && completion.starts_with(whole) {
-        return Seen::Typing;
+        return CompletionFate::Typing;
     }
     let end = whole.split_inclusive('\n').take(count).map(str::len).sum();
     let truth = &whole[..end];
     if truth.trim().is_empty() {
-        return Seen::Nothing;
+        return CompletionFate::Nothing;
     }
     let accepted = !completion.trim().is_empty() && truth.trim_end() == completion.trim_end();
-    Seen::Written { truth: truth.to_owned(), accepted }
+    CompletionFate::Written { truth: truth.to_owned(), accepted }
 }
 
 /// Asks for the completions that were not shown, one at a time, and writes the labels.
-fn write_labels(state: &State, endpoint: &Endpoint, mut log: Log, jobs: &Receiver<Written>) {
+fn write_labels(state: &State, endpoint: &Endpoint, mut log: Log, jobs: &Receiver<LineOutcome>) {
     while let Ok(written) = jobs.recv() {
         let path = written.shown.asked.task.path.clone();
         let done = patient_completion(state, endpoint, &written.shown.asked)
@@ -285,7 +297,11 @@ fn write_labels(state: &State, endpoint: &Endpoint, mut log: Log, jobs: &Receive
 }
 
 /// The completion of the prompt that was not used, from a server that may have to be started again.
-fn patient_completion(state: &State, endpoint: &Endpoint, asked: &Asked) -> Result<String, Error> {
+fn patient_completion(
+    state: &State,
+    endpoint: &Endpoint,
+    asked: &LearnRequest,
+) -> Result<String, Error> {
     let mut tries = 0;
     loop {
         match other_completion(state, endpoint, asked) {
@@ -299,7 +315,11 @@ fn patient_completion(state: &State, endpoint: &Endpoint, asked: &Asked) -> Resu
 }
 
 /// The completion of the prompt that was not used. A request of the editor ends it, and it begins again after that.
-fn other_completion(state: &State, endpoint: &Endpoint, asked: &Asked) -> Result<String, Error> {
+fn other_completion(
+    state: &State,
+    endpoint: &Endpoint,
+    asked: &LearnRequest,
+) -> Result<String, Error> {
     loop {
         loop {
             let since = lock(&state.last_request).elapsed();
@@ -329,9 +349,10 @@ fn other_completion(state: &State, endpoint: &Endpoint, asked: &Asked) -> Result
 }
 
 /// The label of a line, by the completions without and with what was retrieved.
-fn label(written: Written, other: String, fragments: &str) -> Result<Value, Error> {
-    let Written { shown: Shown { asked, completion, model }, truth, accepted } = written;
-    let Asked { mut task, found, signals, retrieved, .. } = asked;
+fn label(written: LineOutcome, other: String, fragments: &str) -> Result<Value, Error> {
+    let LineOutcome { shown: ShownCompletion { asked, completion, model }, truth, accepted } =
+        written;
+    let LearnRequest { mut task, found, signals, retrieved, .. } = asked;
     let completions = if retrieved { [other, completion] } else { [completion, other] };
     let end = task.line_no + line_ends(&truth).max(1);
     task.id = format!("{}/{}_{end}", task.path, task.line_no);
@@ -408,22 +429,22 @@ mod tests {
             of_text(around, completion, (&text, offset))
         };
         let at = around.0.len();
-        let of = |truth: &str, accepted| Seen::Written { truth: truth.into(), accepted };
-        assert_eq!(seen("f(1)", "f(", at + 2), Seen::Typing);
+        let of = |truth: &str, accepted| CompletionFate::Written { truth: truth.into(), accepted };
+        assert_eq!(seen("f(1)", "f(", at + 2), CompletionFate::Typing);
         assert_eq!(seen("f(1)", "f(1)\ny", at + 6), of("f(1)\n", true));
         assert_eq!(seen("f(1)", "g(2)\ny", at + 6), of("g(2)\n", false));
-        assert_eq!(seen("f(1)\nh()", "f(1)\nh()", at + 8), Seen::Typing);
+        assert_eq!(seen("f(1)\nh()", "f(1)\nh()", at + 8), CompletionFate::Typing);
         assert_eq!(seen("f(1)\nh()", "f(1)\nh()\n", at + 9), of("f(1)\nh()\n", true));
         assert_eq!(seen("f(1)\nh()", "g(2)\ny", at + 6), of("g(2)\n", false));
         // The cursor is elsewhere.
         assert_eq!(seen("f(1)", "g(2)", 0), of("g(2)", false));
         assert_eq!(seen("f(1)\nh()", "f(1)\nh()\nmore\n", 0), of("f(1)\nh()\n", true));
         assert_eq!(seen("", "g(2)", 0), of("g(2)", false));
-        assert_eq!(seen("f(1)", "", 0), Seen::Nothing);
-        assert_eq!(seen("f(1)", " \n", 0), Seen::Nothing);
+        assert_eq!(seen("f(1)", "", 0), CompletionFate::Nothing);
+        assert_eq!(seen("f(1)", " \n", 0), CompletionFate::Nothing);
         // The text around it is another.
-        assert_eq!(of_text(around, "f(1)", ("c\nx = f(1)\nb\n", 0)), Seen::Nothing);
-        assert_eq!(of_text(("aa", "aa"), "", ("aaa", 0)), Seen::Nothing);
+        assert_eq!(of_text(around, "f(1)", ("c\nx = f(1)\nb\n", 0)), CompletionFate::Nothing);
+        assert_eq!(of_text(("aa", "aa"), "", ("aaa", 0)), CompletionFate::Nothing);
     }
 
     /// Prompts of a file, and a learner whose model writes `other` for each.
@@ -437,14 +458,14 @@ mod tests {
         (learner, path, endpoint)
     }
 
-    fn asked(text: &str, offset: usize) -> Asked {
+    fn asked(text: &str, offset: usize) -> LearnRequest {
         let task = Task::new("cursor".into(), "shop/a.py", 0, 1, "", &text[..offset]);
         let request = CompletionRequest::new("m", 16);
-        Asked {
+        LearnRequest {
             task,
             text: text.to_owned(),
             offset,
-            found: Retrieved { fragments: Vec::new(), right: text[offset..].to_owned() },
+            found: PromptContext { fragments: Vec::new(), right: text[offset..].to_owned() },
             signals: Signals::default(),
             retrieved: false,
             other: StreamRequest::new(&request, text, &serde_json::Map::new()),
@@ -483,17 +504,17 @@ mod tests {
 
     #[test]
     fn text_that_no_request_held_is_no_truth() {
-        let shown = |text: &str, offset| Shown {
+        let shown = |text: &str, offset| ShownCompletion {
             asked: asked(text, offset),
             completion: "f(1)".into(),
             model: String::new(),
         };
         let (before, after) = ("b = \nc = 2\n", "b = f(1)\nc = 2\n");
         let seen = |held| written(&shown(before, 4), (after, after.len()), &held);
-        let truth = Seen::Written { truth: "f(1)".into(), accepted: true };
+        let truth = CompletionFate::Written { truth: "f(1)".into(), accepted: true };
         assert_eq!(seen(0..after.len()), truth);
-        assert_eq!(seen(0..6), Seen::Nothing, "the rest is as it was saved");
-        assert_eq!(seen(5..after.len()), Seen::Nothing);
+        assert_eq!(seen(0..6), CompletionFate::Nothing, "the rest is as it was saved");
+        assert_eq!(seen(5..after.len()), CompletionFate::Nothing);
     }
 
     #[test]

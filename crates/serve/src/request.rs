@@ -30,7 +30,7 @@ impl Protocol {
 
 /// A request for a completion.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Wanted {
+pub(crate) struct EditorRequest {
     pub(crate) protocol: Protocol,
     /// Text before the cursor.
     pub(crate) prefix: String,
@@ -75,7 +75,7 @@ pub(crate) fn is_read(name: &str) -> bool {
     READ.contains(&name) || PASSED.contains(&name) || FILE_NAMES.contains(&name)
 }
 
-impl Wanted {
+impl EditorRequest {
     /// Reads the body of a request to `/v1/completions`.
     ///
     /// # Errors
@@ -288,22 +288,22 @@ mod tests {
     fn each_protocol_says_where_the_cursor_is() {
         let openai = json!({"model": "m", "prompt": "a\nb", "suffix": "c", "stream": true, "max_tokens": 5,
             "filepath": "x.py", "stop": "\n", "temperature": 0.5, "user": "u"});
-        let wanted = Wanted::completion(&openai).unwrap();
+        let wanted = EditorRequest::completion(&openai).unwrap();
         assert_eq!((&*wanted.prefix, &*wanted.suffix, wanted.stream), ("a\nb", "c", true));
         assert_eq!((wanted.max_tokens, wanted.file.as_deref()), (Some(5), Some("x.py")));
         assert_eq!(wanted.passed.keys().collect::<Vec<_>>(), ["temperature"]);
         let infill = json!({"input_prefix": "a\n", "prompt": "b", "input_suffix": "c", "n_predict": -1,
             "response_fields": ["content"], "top_k": 40});
-        let wanted = Wanted::infill(&infill).unwrap();
+        let wanted = EditorRequest::infill(&infill).unwrap();
         assert_eq!((&*wanted.prefix, wanted.max_tokens), ("a\nb", None));
         let tabby = json!({"language": "python", "segments": {"prefix": "a", "suffix": null, "filepath": "y.py"}});
-        let wanted = Wanted::completion(&tabby).unwrap();
+        let wanted = EditorRequest::completion(&tabby).unwrap();
         assert_eq!((wanted.protocol, wanted.file.as_deref()), (Protocol::Tabby, Some("y.py")));
     }
 
     #[test]
     fn what_cannot_be_served_is_said() {
-        let says = |body: Value| Wanted::completion(&body).unwrap_err();
+        let says = |body: Value| EditorRequest::completion(&body).unwrap_err();
         assert!(says(json!([])).contains("object"));
         assert!(says(json!({})).contains("'prompt' is missing"));
         assert!(says(json!({"prompt": ["a", "b"]})).contains("one text"));
@@ -327,10 +327,10 @@ mod tests {
             assert!(says.contains(name) || says.contains("include_usage"), "{name}: {says}");
         }
         let off = json!({"prompt": "a", "n": 1, "echo": false, "logprobs": null, "stream": null, "max_completion_tokens": 7});
-        assert_eq!(Wanted::completion(&off).unwrap().max_tokens, Some(7));
+        assert_eq!(EditorRequest::completion(&off).unwrap().max_tokens, Some(7));
         assert!(says(json!({"prompt": "a", "max_tokens": "x"})).contains("'max_tokens'"));
         assert!(says(json!({"prompt": "a", "suffix": 3})).contains("'suffix'"));
         assert!(says(json!({"segments": []})).contains("'segments'"));
-        assert!(Wanted::infill(&json!({"prompt": "a"})).is_err());
+        assert!(EditorRequest::infill(&json!({"prompt": "a"})).is_err());
     }
 }

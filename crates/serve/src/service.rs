@@ -15,10 +15,10 @@ use repoformer_store::error::Error;
 
 use crate::decide::{Decider, Decision};
 use crate::decisions::{DecisionRecord, Decisions, PromptTimes, TokenCounts};
-use crate::learn::{Asked, Learner, Retrieved};
-use crate::live::{Cursor, CursorScratch, LiveRepository, Located};
+use crate::learn::{LearnRequest, Learner, PromptContext};
+use crate::live::{Cursor, CursorPlace, CursorScratch, LiveRepository};
 use crate::metrics::{IndexSize, Metrics};
-use crate::request::{Protocol, Wanted};
+use crate::request::{EditorRequest, Protocol};
 use crate::session::Session;
 use crate::upstream::{self, Completing, ms_since};
 
@@ -60,7 +60,7 @@ pub struct Service {
 
 /// A prompt for a request, and why it is as it is.
 #[derive(Debug)]
-pub(crate) struct Prepared {
+pub(crate) struct PreparedPrompt {
     pub(crate) number: u64,
     pub(crate) prompt: TaskPrompt,
     pub(crate) decision: Decision,
@@ -69,7 +69,7 @@ pub(crate) struct Prepared {
     /// Milliseconds of decision and retrieval.
     pub(crate) ms: f64,
     /// The request, where a label is to be made of it.
-    pub(crate) asked: Option<Box<Asked>>,
+    pub(crate) asked: Option<Box<LearnRequest>>,
 }
 
 impl Service {
@@ -100,7 +100,11 @@ impl Service {
 
     /// Makes the prompt for a request. It computes, and waits for nothing but a model that decides, by way of `endpoint`; once that
     /// is closed, it goes no further.
-    pub(crate) fn prepare(&self, wanted: &Wanted, endpoint: &Endpoint) -> Result<Prepared, Error> {
+    pub(crate) fn prepare(
+        &self,
+        wanted: &EditorRequest,
+        endpoint: &Endpoint,
+    ) -> Result<PreparedPrompt, Error> {
         thread_local! {
             static SCRATCH: RefCell<CursorScratch> = RefCell::default();
         }
@@ -109,15 +113,15 @@ impl Service {
 
     fn prepare_with(
         &self,
-        wanted: &Wanted,
+        wanted: &EditorRequest,
         endpoint: &Endpoint,
         scratch: &mut CursorScratch,
-    ) -> Result<Prepared, Error> {
+    ) -> Result<PreparedPrompt, Error> {
         let begin = Instant::now();
         let recent = lock(&self.recent).clone();
         let located = self.live.locate(&wanted.place(), &recent);
         endpoint.check_open()?;
-        let Located { path, text, offset, first_line, held, is_known } = &located;
+        let CursorPlace { path, text, offset, first_line, held, is_known } = &located;
         let locating = ms_since(begin);
         self.remember(&located);
         let learner = self.learner.as_ref().filter(|_| !wanted.is_supposed);
@@ -172,7 +176,7 @@ impl Service {
             deciding += ms_since(begin);
             decision = Some(after);
             if after.retrieves {
-                now = is_learned.then(|| Retrieved::new(&new));
+                now = is_learned.then(|| PromptContext::new(&new));
                 let begin = Instant::now();
                 let (shown, kept) = session.prompt(&self.live, (found, new), text, scratch)?;
                 laying += ms_since(begin);
@@ -214,27 +218,27 @@ impl Service {
                 asked.map_err(tell).ok()
             })
             .map(Box::new);
-        Ok(Prepared { number: record.number, prompt, decision, record, ms, asked })
+        Ok(PreparedPrompt { number: record.number, prompt, decision, record, ms, asked })
     }
 
     /// A request whose completion is shown, with that for the completion that is not.
     fn asked(
         &self,
-        wanted: &Wanted,
+        wanted: &EditorRequest,
         (cursor, task): (&Cursor<'_>, Task),
-        (now, signals): (Option<Retrieved>, Signals),
+        (now, signals): (Option<PromptContext>, Signals),
         decision: Decision,
         scratch: &mut CursorScratch,
-    ) -> Result<Asked, Error> {
+    ) -> Result<LearnRequest, Error> {
         let retrieved = decision.retrieves;
         let unused = match retrieved {
             true => self.live.plain_prompt(&task, scratch)?,
             false => self.live.prompt(&self.live.retrieve(cursor, scratch)?, scratch)?,
         };
         let other = self.request(wanted, &unused);
-        let found = now.unwrap_or_else(|| Retrieved::new(&unused));
+        let found = now.unwrap_or_else(|| PromptContext::new(&unused));
         let (text, offset) = (cursor.text.to_owned(), cursor.offset);
-        Ok(Asked { task, text, offset, found, signals, retrieved, other })
+        Ok(LearnRequest { task, text, offset, found, signals, retrieved, other })
     }
 
     /// Treatment of white space at the end of a prompt, for a completion that ends at these texts.
@@ -246,18 +250,23 @@ impl Service {
     }
 
     /// Keeps a completion that the editor has got, to learn from what is made of it.
-    pub(crate) fn shown(&self, asked: Option<Box<Asked>>, completion: String, model: String) {
+    pub(crate) fn shown(
+        &self,
+        asked: Option<Box<LearnRequest>>,
+        completion: String,
+        model: String,
+    ) {
         if let (Some(learner), Some(asked)) = (&self.learner, asked) {
             learner.keep(*asked, completion, model);
         }
     }
 
     /// Name of the model that completes, as its server knows it; empty where neither side says one.
-    pub(crate) fn name_of_model<'w>(&'w self, wanted: &'w Wanted) -> &'w str {
+    pub(crate) fn name_of_model<'w>(&'w self, wanted: &'w EditorRequest) -> &'w str {
         if self.model.name.is_empty() { &wanted.model } else { &self.model.name }
     }
 
-    fn remember(&self, located: &Located) {
+    fn remember(&self, located: &CursorPlace) {
         if located.is_known {
             let mut recent = lock(&self.recent);
             recent.retain(|path| *path != located.path);
@@ -267,12 +276,12 @@ impl Service {
     }
 
     /// Asks the model's server.
-    pub(crate) fn complete(&self, wanted: &Wanted, prepared: &Prepared) -> Completing {
+    pub(crate) fn complete(&self, wanted: &EditorRequest, prepared: &PreparedPrompt) -> Completing {
         upstream::complete(&self.endpoint, self.request(wanted, &prepared.prompt))
     }
 
     /// The request for a prompt's completion.
-    fn request(&self, wanted: &Wanted, prompt: &TaskPrompt) -> StreamRequest {
+    fn request(&self, wanted: &EditorRequest, prompt: &TaskPrompt) -> StreamRequest {
         let Model { max_tokens, usual_tokens, temperature, top_p, stop, .. } = &self.model;
         let tokens = wanted.max_tokens.unwrap_or(*usual_tokens).min(*max_tokens).max(1);
         let mut settings = CompletionRequest {
@@ -293,13 +302,13 @@ impl Service {
     }
 
     /// Counts a prompt, and the time that it took.
-    pub(crate) fn count_prepared(&self, prepared: &Prepared) {
+    pub(crate) fn count_prepared(&self, prepared: &PreparedPrompt) {
         self.metrics.preparing.add_ms(prepared.ms);
         self.metrics.retrieved.fetch_add(u64::from(prepared.decision.retrieves), Relaxed);
     }
 
     /// The record of a request, with its number.
-    fn record(&self, wanted: &Wanted) -> DecisionRecord {
+    fn record(&self, wanted: &EditorRequest) -> DecisionRecord {
         let number = self.numbers.fetch_add(1, Relaxed);
         DecisionRecord {
             policy: self.decider.name().to_owned(),
@@ -309,7 +318,7 @@ impl Service {
     }
 
     /// The record of a request for which no decision was made: it failed before, or was given up.
-    pub(crate) fn record_unmade(&self, wanted: &Wanted) -> DecisionRecord {
+    pub(crate) fn record_unmade(&self, wanted: &EditorRequest) -> DecisionRecord {
         DecisionRecord { file: wanted.file.clone(), ..self.record(wanted) }
     }
 
@@ -347,7 +356,7 @@ impl Service {
     }
 }
 
-impl Prepared {
+impl PreparedPrompt {
     /// The decision in a header: `retrieved; policy=learned@0.2; score=0.31; fragments=4; ms=0.52`.
     pub(crate) fn header(&self, policy: &Service) -> String {
         let what = if self.decision.retrieves { "retrieved" } else { "not retrieved" };
@@ -385,8 +394,8 @@ mod tests {
         Service::new(live, decider, model(), endpoint, Session::new(0.0), None, messages)
     }
 
-    fn wanted(text: &str) -> Wanted {
-        Wanted::completion(
+    fn wanted(text: &str) -> EditorRequest {
+        EditorRequest::completion(
             &json!({"prompt": text, "filepath": "new.py", "stop": ["\n\n"], "top_k": 3}),
         )
         .unwrap()

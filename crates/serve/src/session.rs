@@ -14,16 +14,16 @@ const FILLED: f64 = 0.75;
 
 /// The last request's beginning of the left context, and its fragments.
 #[derive(Debug)]
-struct Kept {
+struct LastRequest {
     path: String,
     first_line: usize,
-    retrieval: Option<Shown>,
+    retrieval: Option<ShownRetrieval>,
     retrieves: bool,
 }
 
 /// A retrieval, and the fragments of it that the prompt showed.
 #[derive(Debug)]
-struct Shown {
+struct ShownRetrieval {
     retrieval: LiveRetrieval,
     fragments: Vec<ShownFragment>,
 }
@@ -33,7 +33,7 @@ struct Shown {
 pub struct Session {
     /// Gain in mean similarity that is worth reading new fragments; 0: the best fragments are always shown.
     stability: f64,
-    kept: Mutex<Option<Kept>>,
+    kept: Mutex<Option<LastRequest>>,
 }
 
 impl Session {
@@ -120,9 +120,11 @@ impl Session {
         }
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         let before = kept.take().filter(|kept| kept.path == path).and_then(|kept| kept.retrieval);
-        let retrieval = shown
-            .map(|(retrieval, prompt)| Shown { retrieval, fragments: prompt.fragments.clone() });
-        *kept = Some(Kept {
+        let retrieval = shown.map(|(retrieval, prompt)| ShownRetrieval {
+            retrieval,
+            fragments: prompt.fragments.clone(),
+        });
+        *kept = Some(LastRequest {
             path: path.to_owned(),
             first_line,
             retrieval: retrieval.or(before),

@@ -10,12 +10,12 @@ const MOST_TIMES: u64 = 500;
 const ALWAYS: u64 = 64 << 20;
 
 /// Input that counts the bytes read from it.
-pub(super) struct Metered<R> {
+pub(super) struct MeteredInput<R> {
     input: R,
     bytes: Arc<AtomicU64>,
 }
 
-impl<R: Read> Metered<R> {
+impl<R: Read> MeteredInput<R> {
     /// Returns the input with its counter.
     pub(super) fn new(input: R) -> (Self, Arc<AtomicU64>) {
         let bytes = Arc::new(AtomicU64::new(0));
@@ -23,7 +23,7 @@ impl<R: Read> Metered<R> {
     }
 }
 
-impl<R: Read> Read for Metered<R> {
+impl<R: Read> Read for MeteredInput<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.input.read(buffer)?;
         self.bytes.fetch_add(read as u64, Ordering::Relaxed);

@@ -10,12 +10,12 @@ use repoformer_text::message;
 use repoformer_text::message::{Message, UserChoice};
 use serde_json::{Map, Value};
 
-use super::expansion::{Expanding, Metered};
+use super::expansion::{Expanding, MeteredInput};
 use super::gunzip::Gunzip;
 use super::json;
 use super::literal::{self, literal};
 use super::manifest::check_beside;
-use super::progress::{Counted, Work};
+use super::progress::{CountedReader, Work};
 use super::readings;
 use crate::error::{Error, Result, keep};
 use crate::files::{File, FileState};
@@ -37,7 +37,7 @@ pub fn open(path: &Path) -> Result<Box<dyn BufRead + Send>> {
 fn opened(path: &Path) -> Result<(Box<dyn BufRead + Send>, Arc<AtomicU64>)> {
     let raw: Box<dyn Read + Send> = if path == Path::new("-") {
         let work = Work::begin("reading standard input", "bytes");
-        Box::new(Counted::new(io::stdin(), work))
+        Box::new(CountedReader::new(io::stdin(), work))
     } else {
         let file = File::open(path).map_err(|e| Error::reading(path, "open this file", e))?;
         check_beside(path)?;
@@ -47,9 +47,9 @@ fn opened(path: &Path) -> Result<(Box<dyn BufRead + Send>, Arc<AtomicU64>)> {
         {
             work.more(metadata.len() as usize);
         }
-        Box::new(Counted::new(Whole::new(path, file), work))
+        Box::new(CountedReader::new(Whole::new(path, file), work))
     };
-    let (raw, compressed) = Metered::new(raw);
+    let (raw, compressed) = MeteredInput::new(raw);
     let mut buffered = BufReader::with_capacity(1 << 16, raw);
     let start = buffered.fill_buf().map_err(|e| Error::reading(path, "read this file", e))?;
     if start.starts_with(&[0x1f, 0x8b]) {

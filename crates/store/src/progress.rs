@@ -116,18 +116,18 @@ impl Drop for Work {
 }
 
 /// Reader that counts its bytes as steps of work.
-pub(super) struct Counted<R> {
+pub(super) struct CountedReader<R> {
     input: R,
     work: Work,
 }
 
-impl<R> Counted<R> {
+impl<R> CountedReader<R> {
     pub(super) fn new(input: R, work: Work) -> Self {
         Self { input, work }
     }
 }
 
-impl<R: Read> Read for Counted<R> {
+impl<R: Read> Read for CountedReader<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         // `fill_buf` does not retry after an interruption, so it is done here.
         let read = loop {

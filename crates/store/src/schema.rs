@@ -160,22 +160,22 @@ pub fn has_type(wanted: &Type, value: &Value) -> bool {
 }
 
 /// Compares a record with the fields of its kind.
-pub fn check(fields: &[Field], record: &Object) -> Checked {
-    let mut checked = Checked::default();
+pub fn check(fields: &[Field], record: &Object) -> RecordProblems {
+    let mut checked = RecordProblems::default();
     checked.object("", fields, true, record);
     checked
 }
 
 /// Problems of a record.
 #[derive(Default)]
-pub struct Checked {
+pub struct RecordProblems {
     /// Descriptions of fields that are missing, of a wrong type or out of their range.
     pub wrong: Vec<String>,
     /// Names of unknown fields.
     pub unknown: Vec<String>,
 }
 
-impl Checked {
+impl RecordProblems {
     fn object(&mut self, prefix: &str, fields: &[Field], is_closed: bool, object: &Object) {
         for (field, own) in
             fields.iter().flat_map(|field| field.names().map(move |own| (field, own)))

@@ -15,9 +15,9 @@ use repoformer_evaluate::mode_scores::{ModeScores, ScoredTask};
 use repoformer_evaluate::policy_scores::{TrainedPolicies, score};
 use repoformer_pipeline as pipeline;
 use repoformer_pipeline::{
-    Completion, Experiment, Latency, Messages, PlanVerdict, Planned, PromptLayout, Selective,
-    SignalSources, TokenQuestion, cached_probabilities, decision_latencies, forget_outdated,
-    selective, write_chosen,
+    Completion, Experiment, Latency, Messages, PlanVerdict, PlannedArtifact, PromptLayout,
+    Selective, SignalSources, TokenQuestion, cached_probabilities, decision_latencies,
+    forget_outdated, selective, write_chosen,
 };
 use repoformer_store::error::Error;
 use repoformer_text::message;
@@ -213,7 +213,7 @@ impl Policies {
         let possible = self.possible(experiment, &decisions);
         let of_each = possible.iter().map(|chosen| {
             let path = experiment.paths().chosen_predictions(&chosen.name, mode, &completion.model);
-            Planned::file(path, "chosen predictions", PlanVerdict::EachTime)
+            PlannedArtifact::file(path, "chosen predictions", PlanVerdict::EachTime)
         });
         log.add("policies", experiment, of_each.collect());
         Some(possible.into_iter().map(|chosen| chosen.name.clone()).collect())

@@ -9,14 +9,14 @@ use repoformer_core::postprocess::Uncut;
 use repoformer_core::retrieve::Mode;
 use repoformer_core::task::TaskSet;
 use repoformer_evaluate::conditions::{Conditions, differences, made_with};
-use repoformer_evaluate::executed::{self, Executed, is_of, read_executed};
+use repoformer_evaluate::executed::{self, TestOutcome, is_of, read_executed};
 use repoformer_evaluate::predictions;
 use repoformer_evaluate::report::ReportContents;
 use repoformer_evaluate::score::{Missing, Scores, Scoring};
 use repoformer_evaluate::statistics::Resampling;
 use repoformer_pipeline::report::{About, Contender, foresee_figures, gather};
 use repoformer_pipeline::{
-    Experiment, Messages, PlanVerdict, Planned, cached_predictions, evaluate,
+    Experiment, Messages, PlanVerdict, PlannedArtifact, cached_predictions, evaluate,
 };
 use repoformer_store::artifact::{digest, parameters, write_file};
 use repoformer_store::files;
@@ -71,7 +71,7 @@ pub fn planned(
     settings: &Settings,
     policies: &[String],
     output: &Path,
-) -> Result<Vec<Planned>> {
+) -> Result<Vec<PlannedArtifact>> {
     let tasks = experiment.tasks()?;
     let completion = completion(&of_kind(settings, experiment.tasks.as_deref()))?;
     let modes = completed_modes(settings, experiment, &completion)?.0;
@@ -80,16 +80,21 @@ pub fn planned(
     let metrics = scoring(settings, experiment, &METRICS).metrics;
     let retrieves = modes.iter().any(|mode| *mode != Mode::Without);
     let place = ReportPaths::new(output);
-    let mut files = vec![Planned::file(place.page.clone(), "report", PlanVerdict::EachTime)];
+    let mut files =
+        vec![PlannedArtifact::file(place.page.clone(), "report", PlanVerdict::EachTime)];
     for (name, is_sure) in foresee_figures(tasks, &metrics, &names) {
         let verdict = match is_sure {
             true => PlanVerdict::EachTime,
             false if retrieves => PlanVerdict::Perhaps("prompts show what was retrieved"),
             false => continue,
         };
-        files.push(Planned::file(place.figure(&name), "figure", verdict));
+        files.push(PlannedArtifact::file(place.figure(&name), "figure", verdict));
     }
-    files.push(Planned::file(place.manifest(), "manifest of a page", PlanVerdict::EachTime));
+    files.push(PlannedArtifact::file(
+        place.manifest(),
+        "manifest of a page",
+        PlanVerdict::EachTime,
+    ));
     Ok(files)
 }
 
@@ -97,7 +102,7 @@ pub fn planned(
 pub const METRICS: [Metric; 2] = [Metric::RepoCoder, Metric::Repoformer];
 
 /// Results of unit tests by row.
-type ByRow = BTreeMap<usize, Executed>;
+type ByRow = BTreeMap<usize, TestOutcome>;
 
 /// Predictions to show: their name, their file, and the prompts that they are of.
 #[derive(Default)]

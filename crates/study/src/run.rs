@@ -11,7 +11,7 @@ use repoformer_evaluate::statistics::Resampling;
 use repoformer_evaluate::table::Printable;
 use repoformer_pipeline as pipeline;
 use repoformer_pipeline::{
-    Completion, Experiment, Layout, Messages, PlanVerdict, Planned, has_predictions,
+    Completion, Experiment, Layout, Messages, PlanVerdict, PlannedArtifact, has_predictions,
 };
 use repoformer_text::message;
 use repoformer_text::message::UserChoice;
@@ -44,7 +44,7 @@ pub struct RunRequest {
     /// Whether a plan lists all artifacts of a reason, or the first.
     pub lists_all: bool,
     /// Files that are copied for the run, which a plan lists.
-    pub copied: Vec<Planned>,
+    pub copied: Vec<PlannedArtifact>,
     /// Whether reports are written, and their folder if it is another than the cache's.
     pub report: Option<Option<PathBuf>>,
     /// Files of the probabilities that policy self uses.
@@ -485,14 +485,15 @@ impl<'a> Run<'a> {
     fn finish_plan(mut self) -> Result<FinishedRun> {
         let verdict = PlanVerdict::EachTime;
         let index = self.reports.as_ref().and_then(Reports::index);
-        let index = index.map(|path| Planned::file(path, "page of the reports", verdict.clone()));
+        let index =
+            index.map(|path| PlannedArtifact::file(path, "page of the reports", verdict.clone()));
         self.log.add_files("report", index.into_iter().collect());
         if let Some(PaperResult::Figure(figure)) = &self.paper
             && self.is_judged
             && !figure.is_walk()
         {
             let page = page_in(&self.figure_folder(figure)?);
-            let page = Planned::file(page, "page, with its charts beside it", verdict);
+            let page = PlannedArtifact::file(page, "page, with its charts beside it", verdict);
             self.log.add_files("figure", vec![page]);
         }
         Ok(FinishedRun { result: RunResult::Plan(self.log), after: None })

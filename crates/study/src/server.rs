@@ -9,7 +9,7 @@ use repoformer_models::endpoint::{
     ConnectionSettings, DEFAULT_KEY_VARIABLE, Endpoint, POLICY_KEY_VARIABLE,
 };
 use repoformer_models::server::{Sending, changing_template};
-use repoformer_pipeline::{Asked, Completion, Messages, Server, file_name};
+use repoformer_pipeline::{AskedServer, Completion, Messages, Server, file_name};
 use repoformer_store::error::Error;
 use repoformer_text::message;
 
@@ -137,7 +137,7 @@ fn server(
         let endpoint = endpoint(settings, model, connected)?;
         let sending =
             Sending { connections: *settings.concurrency, retry_failed: *settings.retry_failed };
-        asked = Some(Asked { endpoint, sending });
+        asked = Some(AskedServer { endpoint, sending });
     }
     let until = settings.until.unwrap_or_default();
     Ok(Server { asking, until, journal, has_own_journal: settings.journal.is_some(), asked })
@@ -190,7 +190,7 @@ fn endpoint(settings: &Settings, model: &str, connected: ServerAddress<'_>) -> R
 /// Checks that a server answers that is about to be asked, before the work that comes first, and warns where it lists other
 /// models alone. A server of which answers are kept was there, and may not be needed again.
 pub fn greet(completion: &Completion, messages: &dyn Messages) -> Result<()> {
-    let Some(Server { asked: Some(Asked { endpoint, .. }), journal, asking, .. }) =
+    let Some(Server { asked: Some(AskedServer { endpoint, .. }), journal, asking, .. }) =
         &completion.server
     else {
         return Ok(());

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use repoformer_evaluate::table::{NamedColumn, Printable, Table, columns, or_dash};
-use repoformer_pipeline::{Experiment, Plan, PlanVerdict, Planned, Requests, StageReport};
+use repoformer_pipeline::{Experiment, Plan, PlanVerdict, PlannedArtifact, Requests, StageReport};
 use repoformer_store::frame::ColumnType::{Integer, Text};
 use repoformer_text::counts::{group, plural};
 use serde_json::{Value, json};
@@ -27,7 +27,7 @@ struct Stage {
     name: &'static str,
     label: String,
     benchmark: Option<String>,
-    artifacts: Vec<Planned>,
+    artifacts: Vec<PlannedArtifact>,
 }
 
 /// Time of all stages of one name.
@@ -105,7 +105,7 @@ impl StageLog {
         &mut self,
         name: &'static str,
         experiment: &Experiment,
-        mut artifacts: Vec<Planned>,
+        mut artifacts: Vec<PlannedArtifact>,
     ) {
         let benchmark = experiment.tasks.as_deref().map(|_| experiment.name.clone());
         // A policy's own model repeats stages.
@@ -116,7 +116,7 @@ impl StageLog {
     }
 
     /// Adds files of a dry run that belong to no benchmark.
-    pub fn add_files(&mut self, name: &'static str, artifacts: Vec<Planned>) {
+    pub fn add_files(&mut self, name: &'static str, artifacts: Vec<PlannedArtifact>) {
         self.push(Stage { name, label: name.to_owned(), benchmark: None, artifacts });
     }
 
@@ -140,7 +140,7 @@ impl StageLog {
         parts.join(" · ")
     }
 
-    fn each(&self) -> impl Iterator<Item = (&Stage, &Planned)> {
+    fn each(&self) -> impl Iterator<Item = (&Stage, &PlannedArtifact)> {
         self.planned
             .iter()
             .flat_map(|stage| stage.artifacts.iter().map(move |artifact| (stage, artifact)))
@@ -152,7 +152,7 @@ impl Printable for StageLog {
     fn table(&self) -> Table {
         let head = ["stage", "benchmark", "artifact", "kind", "state", "reason", "requests"];
         let mut table = Table::new(head);
-        for (stage, Planned { path, kind, verdict, requests }) in self.each() {
+        for (stage, PlannedArtifact { path, kind, verdict, requests }) in self.each() {
             table.row(vec![
                 stage.name.to_owned(),
                 or_dash(stage.benchmark.clone()),
@@ -175,7 +175,7 @@ impl Printable for StageLog {
             let requests: Option<usize> = known.reduce(|sum, one| sum + one);
             if let Some(requests) = requests {
                 let noun = plural(requests, "request");
-                let is_open = |one: &&Planned| one.requests == Requests::Open;
+                let is_open = |one: &&PlannedArtifact| one.requests == Requests::Open;
                 text += &match artifacts.iter().filter(is_open).count() {
                     0 => format!("  {} {noun} to the server\n", group(requests)),
                     open => format!(
@@ -186,7 +186,7 @@ impl Printable for StageLog {
                 };
             }
             // By reason, in the order of the first artifacts.
-            let mut reasons: Vec<(String, Vec<&Planned>)> = Vec::new();
+            let mut reasons: Vec<(String, Vec<&PlannedArtifact>)> = Vec::new();
             let mut place_of: BTreeMap<String, usize> = BTreeMap::new();
             for artifact in artifacts {
                 let Some(reason) = artifact.verdict.reason() else { continue };
@@ -232,7 +232,7 @@ impl Printable for StageLog {
 }
 
 /// `2 to make, 1 that may change, 3 current`
-fn counts<'p>(artifacts: impl Iterator<Item = &'p Planned>) -> String {
+fn counts<'p>(artifacts: impl Iterator<Item = &'p PlannedArtifact>) -> String {
     let (mut make, mut may_change, mut current, mut perhaps) = (0, 0, 0, 0);
     for artifact in artifacts {
         match artifact.verdict {

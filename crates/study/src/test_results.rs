@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use repoformer_core::retrieve::Mode;
-use repoformer_evaluate::executed::{Executed, is_of, read_executed};
+use repoformer_evaluate::executed::{TestOutcome, is_of, read_executed};
 use repoformer_pipeline::{Completion, Experiment};
 use repoformer_text::message;
 use repoformer_text::message::UserChoice;
@@ -77,7 +77,7 @@ impl TestResults {
             }
             let found = read_executed(path, mode.name())?;
             let tasks = experiment.tasks()?.tasks();
-            let is_known = |(row, one): (&usize, &Executed)| {
+            let is_known = |(row, one): (&usize, &TestOutcome)| {
                 let place = tasks.binary_search_by_key(row, |task| task.row);
                 place.is_ok_and(|place| tasks[place].id == one.task_id)
             };

@@ -21,7 +21,7 @@ use super::sample::{DrawingFlags, LabelSampleArgs, draw_instances, forget_journa
 use super::verbalize::{SequenceFlags, check_inputs, verbalize_labels};
 use crate::commands::session::begin;
 use crate::output::{self, Screen, check_folder, fail, screen};
-use crate::settings::{DECLARED, Listed, Setting, SettingFlags, Settings};
+use crate::settings::{DECLARED, Setting, SettingFlags, Settings, ValueList};
 
 #[derive(Debug, Args)]
 pub(crate) struct LabelAllArgs {
@@ -40,7 +40,7 @@ pub(crate) struct LabelAllArgs {
     /// Kinds of the holes: chunk (about three lines), function (the body of a function of 3 to 30 lines); repeatable, or separated
     /// by commas
     #[arg(long, value_name = "KIND", default_value = "chunk", help_heading = "Sampling", value_delimiter = ',',
-        value_parser = Listed::new(InstanceKind::ALL))]
+        value_parser = ValueList::new(InstanceKind::ALL))]
     kind: Vec<String>,
     #[command(flatten)]
     drawing: DrawingFlags,

@@ -24,7 +24,7 @@ use crate::output::{
     self, Screen, check_output, check_rereadable, fail, group, screen, write_data,
 };
 use crate::records_output::RecordsOutput;
-use crate::settings::{DECLARED, Listed, MetricName, SettingValue, Settings};
+use crate::settings::{DECLARED, MetricName, SettingValue, Settings, ValueList};
 use crate::table::{ScoreFormat, written};
 
 #[derive(Debug, Args)]
@@ -49,7 +49,7 @@ pub(crate) struct LabelJudgeArgs {
     pub(crate) samples_from: Option<PathBuf>,
     /// Metric that decides whether retrieval helps: one of `eval`, by its edit similarity; pass, the unit-test pass rate; or
     /// likelihood, the probability of the target, which --base and --rag then hold (`complete --likelihood`) [default: that of the settings or the profile; otherwise repocoder for lines and calls, repoformer for chunks and functions]
-    #[arg(long, value_name = "NAME", value_parser = Listed::new(Metric::ALL).and(PASS).and(LIKELIHOOD))]
+    #[arg(long, value_name = "NAME", value_parser = ValueList::new(Metric::ALL).and(PASS).and(LIKELIHOOD))]
     pub(crate) metric: Option<String>,
     /// How predictions are cut before they are scored, as in `eval` [default: own; for answers of the chat API chat,own]
     #[arg(long, value_name = "STEPS")]

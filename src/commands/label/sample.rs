@@ -20,7 +20,7 @@ use crate::commands::session::{DrawnFrom, check_drawing, open};
 use crate::commands::unparsed::{DrawnCode, keep_gaps, tell_unparsed};
 use crate::output::{self, Screen, check_output, counted, fail, group};
 use crate::records_output::RecordsOutput;
-use crate::settings::{Departure, Listed, Paper, SettingFlags, Settings};
+use crate::settings::{Departure, Paper, SettingFlags, Settings, ValueList};
 
 #[derive(Debug, Args)]
 pub(crate) struct LabelSampleArgs {
@@ -38,7 +38,7 @@ pub(crate) struct LabelSampleArgs {
     pub(crate) output: PathBuf,
     /// Kind of the holes: chunk (about three lines), function (the body of a function of 3 to 30 lines)
     #[arg(long, value_name = "KIND", default_value = "chunk", help_heading = "Sampling",
-        value_parser = Listed::new(InstanceKind::ALL))]
+        value_parser = ValueList::new(InstanceKind::ALL))]
     pub(crate) kind: String,
     #[command(flatten)]
     pub(crate) drawing: DrawingFlags,
@@ -64,7 +64,7 @@ pub(crate) struct DrawingFlags {
     function_lines: Option<String>,
     /// Lines that --function-lines counts: function (from the signature to the end, docstring included), body (those that are cut
     /// out) [default: function; body with --profile repoformer-release]
-    #[arg(long, value_name = "LINES", value_parser = Listed::new(CountedLines::ALL))]
+    #[arg(long, value_name = "LINES", value_parser = ValueList::new(CountedLines::ALL))]
     counted_lines: Option<String>,
     /// Number of fragments in the cross-file context of an instance [default: 3]
     #[arg(long, value_name = "N")]

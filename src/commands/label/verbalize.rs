@@ -16,14 +16,14 @@ use repoformer_text::tokenize::model::Encoder;
 
 use crate::commands::session::use_threads;
 use crate::output::{self, check_folder, check_output, check_rereadable, group, screen};
-use crate::settings::{Listed, Settings, StyleName};
+use crate::settings::{Settings, StyleName, ValueList};
 
 /// The bundled styles that have a place for the decision.
-fn deciding_styles() -> Listed {
+fn deciding_styles() -> ValueList {
     let decides = |name: &&str| {
         name.parse::<Style>().is_ok_and(|style| DecisionFrame::new(&style, None, None).is_ok())
     };
-    Listed::new(Style::names().filter(decides))
+    ValueList::new(Style::names().filter(decides))
 }
 
 #[derive(Debug, Args)]

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use clap::{Arg, Command};
 
 /// A command and its name with those above it: `label sample`.
-struct Named<'c> {
+struct NamedCommand<'c> {
     name: String,
     command: &'c Command,
 }
@@ -20,7 +20,7 @@ that matter most for a command, `repoformer COMMAND --help` all of them.
 ";
 
 const SHARED: &str = "\
-## Shared flags
+## SharedFlags flags
 
 Flags that several commands take, under the headings of the help. Each is also a setting with a key in configuration files and
 an environment variable: see [Every setting](every-setting.md). A command takes some flags only so that all commands can be
@@ -30,9 +30,9 @@ called with the same ones; the lists below say which commands use them.
 /// The page, from the program's definition.
 pub(super) fn page(program: &Command) -> String {
     let commands = named("", program);
-    let shared = Shared::from_commands(&commands);
+    let shared = SharedFlags::from_commands(&commands);
     let mut page = format!("{HEAD}\n| command | does |\n|---|---|\n");
-    for Named { name, command } in &commands {
+    for NamedCommand { name, command } in &commands {
         let (link, about) = (anchor(&format!("repoformer {name}")), about(command));
         page += &format!("| [`{name}`](#{link}) | {about} |\n");
     }
@@ -41,7 +41,7 @@ pub(super) fn page(program: &Command) -> String {
         page += &format!("\n{more}\n");
     }
     let mut printed: BTreeMap<String, String> = BTreeMap::new();
-    for Named { name, command } in &commands {
+    for NamedCommand { name, command } in &commands {
         page += &format!("\n## `repoformer {name}`\n\n{}.\n\n", about(command));
         page += &format!("```text\n{}\n```\n", usage(command));
         if command.has_subcommands() {
@@ -73,12 +73,12 @@ pub(super) fn page(program: &Command) -> String {
 }
 
 /// The commands below one, those with commands of their own before these.
-fn named<'c>(above: &str, command: &'c Command) -> Vec<Named<'c>> {
+fn named<'c>(above: &str, command: &'c Command) -> Vec<NamedCommand<'c>> {
     let below = command.get_subcommands().filter(|sub| !sub.is_hide_set());
     let of = |sub: &'c Command| {
         let name = format!("{above}{}", sub.get_name());
         let mut all = named(&format!("{name} "), sub);
-        all.insert(0, Named { name, command: sub });
+        all.insert(0, NamedCommand { name, command: sub });
         all
     };
     below.flat_map(of).collect()
@@ -105,7 +105,7 @@ fn groups(command: &Command, is_in: impl Fn(&Arg) -> bool) -> Vec<(&str, Vec<&Ar
 }
 
 /// Flags that several commands take, with one help.
-struct Shared<'c> {
+struct SharedFlags<'c> {
     groups: Vec<(&'c str, Vec<&'c Arg>)>,
 }
 
@@ -114,10 +114,10 @@ fn is_among(args: &[&Arg], arg: &Arg) -> bool {
     arg.get_help_heading().is_some() && args.iter().any(|known| item(known) == item(arg))
 }
 
-impl<'c> Shared<'c> {
-    fn from_commands(commands: &[Named<'c>]) -> Self {
-        let is_leaf = |named: &&Named<'_>| !named.command.has_subcommands();
-        let leaves: Vec<&Named<'c>> = commands.iter().filter(is_leaf).collect();
+impl<'c> SharedFlags<'c> {
+    fn from_commands(commands: &[NamedCommand<'c>]) -> Self {
+        let is_leaf = |named: &&NamedCommand<'_>| !named.command.has_subcommands();
+        let leaves: Vec<&NamedCommand<'c>> = commands.iter().filter(is_leaf).collect();
         let mut count: BTreeMap<String, usize> = BTreeMap::new();
         for arg in leaves.iter().flat_map(|named| named.command.get_arguments()) {
             *count.entry(item(arg)).or_default() += 1;
@@ -162,14 +162,14 @@ impl<'c> Shared<'c> {
         main + &more
     }
 
-    fn text(&self, commands: &[Named<'_>]) -> String {
+    fn text(&self, commands: &[NamedCommand<'_>]) -> String {
         let mut text = String::new();
         for (heading, args) in &self.groups {
             text += &format!("\n### {heading}\n\n");
             for arg in args {
                 text += &item(arg);
             }
-            let takes = |named: &Named<'_>, is_main: bool| {
+            let takes = |named: &NamedCommand<'_>, is_main: bool| {
                 let known = |arg: &&Arg| is_among(args, arg);
                 let mut own = named.command.get_arguments().filter(known);
                 own.any(|arg| !is_main || !arg.is_hide_short_help_set())

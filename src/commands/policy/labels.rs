@@ -11,7 +11,7 @@ use repoformer_store::frame::Frame;
 
 use crate::output::{self, check_output, counted, write_data};
 use crate::records_output::RecordsOutput;
-use crate::settings::Listed;
+use crate::settings::ValueList;
 use crate::table::ScoreFormat;
 
 #[derive(Debug, Args)]
@@ -21,10 +21,10 @@ pub(crate) struct PolicyTrainArgs {
     /// Policy to train: learned (decides before retrieval), learned-scored (decides whether to show the retrieved fragments),
     /// self-scored (the same, from the model's own probability too)
     #[arg(long, value_name = "NAME", default_value = "learned",
-        value_parser = Listed::new(LearnedPolicy::ALL.map(LearnedPolicy::name)))]
+        value_parser = ValueList::new(LearnedPolicy::ALL.map(LearnedPolicy::name)))]
     pub(crate) policy: String,
     /// Method that turns scores into probabilities
-    #[arg(long, value_name = "NAME", default_value = "platt", value_parser = Listed::new(["platt", "isotonic"]))]
+    #[arg(long, value_name = "NAME", default_value = "platt", value_parser = ValueList::new(["platt", "isotonic"]))]
     pub(crate) calibration: String,
     /// File for the policy (`-`: standard output)
     #[arg(short, long, value_name = "FILE", default_value = "-")]

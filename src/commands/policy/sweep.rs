@@ -13,7 +13,7 @@ use repoformer_study::choices::{page_in, seed, warn_of_some_departures, write_pa
 
 use super::labels::LabelFlags;
 use crate::output::{self, check_output, fail, screen, write_data};
-use crate::settings::{DECLARED, Listed, Settings};
+use crate::settings::{DECLARED, Settings, ValueList};
 use crate::table::{ScoreFormat, written};
 
 #[derive(Debug, Args)]
@@ -21,11 +21,11 @@ pub(crate) struct PolicySweepArgs {
     #[command(flatten)]
     labels: LabelFlags,
     /// Policy (repeatable, or separated by commas) [default: all whose signals the labels have]
-    #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = Listed::new(Policy::ALL))]
+    #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = ValueList::new(Policy::ALL))]
     policy: Vec<String>,
     /// Metric: es, the edit similarity of the labels, pass, their unit-test pass rate, or likelihood, the probability of their
     /// targets [default: the labels' own]
-    #[arg(long, value_name = "NAME", value_parser = Listed::new(Measure::ALL.map(Measure::key)))]
+    #[arg(long, value_name = "NAME", value_parser = ValueList::new(Measure::ALL.map(Measure::key)))]
     metric: Option<String>,
     /// Trained policy, or `bundled` (repeatable) [default: learned policies are trained here, and score each repository after training on
     /// the others]
@@ -35,7 +35,7 @@ pub(crate) struct PolicySweepArgs {
     #[arg(long, value_name = "FILE", conflicts_with = "model")]
     train_labels: Vec<PathBuf>,
     /// Method that turns scores of policies trained here into probabilities
-    #[arg(long, value_name = "NAME", default_value = "platt", value_parser = Listed::new(["platt", "isotonic"]))]
+    #[arg(long, value_name = "NAME", default_value = "platt", value_parser = ValueList::new(["platt", "isotonic"]))]
     calibration: String,
     /// Retrieve where the score is above this, or for this share of the instances, as in 30% (repeatable, or separated by
     /// commas) [default: at every fortieth of the instances]
@@ -57,7 +57,7 @@ pub(crate) struct PolicySweepArgs {
     #[arg(long, value_name = "MS")]
     decision_ms: Option<f64>,
     /// Parts of a request that run at the same time: all (parallel), as in the paper, or none (serial) [default: parallel]
-    #[arg(long, value_name = "NAME", value_parser = Listed::new(Clock::ALL))]
+    #[arg(long, value_name = "NAME", value_parser = ValueList::new(Clock::ALL))]
     clock: Option<String>,
     /// Seed of policy random [default: 0]
     #[arg(long, value_name = "N")]

@@ -91,7 +91,7 @@ pub fn collect(
     // How many there are in a raw file is seen by its bytes.
     let work = Work::new("label sample", "repositories", collecting.known_repositories());
     collecting.for_each_batch(&mut |batch| {
-        let drawn: Vec<Result<Drawn>> = parallel::map(batch, |read| {
+        let drawn: Vec<Result<RepositoryOutcome>> = parallel::map(batch, |read| {
             let read = read?;
             let (name, position) = (read.repository.name.clone(), read.position);
             let matched = collecting.drawing.exclusions.matched(&read.repository);
@@ -99,17 +99,26 @@ pub fn collect(
             let (key, draw) =
                 collecting.draw(read.repository, read.said, journal.as_ref(), &mut gaps);
             work.done(1);
-            Ok(Drawn { name, position, key, draw, matched, skipped: read.skipped, gaps })
+            Ok(RepositoryOutcome {
+                name,
+                position,
+                key,
+                draw,
+                matched,
+                skipped: read.skipped,
+                gaps,
+            })
         });
         for drawn in drawn {
-            let Drawn { name, position, key, draw, matched, skipped, gaps } = match drawn {
-                Ok(drawn) => drawn,
-                Err(error) => {
-                    hasher.update(error.to_string().as_bytes());
-                    collected.problems.push(error);
-                    continue;
-                }
-            };
+            let RepositoryOutcome { name, position, key, draw, matched, skipped, gaps } =
+                match drawn {
+                    Ok(drawn) => drawn,
+                    Err(error) => {
+                        hasher.update(error.to_string().as_bytes());
+                        collected.problems.push(error);
+                        continue;
+                    }
+                };
             hasher.update(key.as_bytes());
             collected.problems.extend(skipped);
             collected.gaps.extend(gaps);
@@ -263,7 +272,7 @@ pub fn fingerprint(collecting: &CollectSettings<'_>) -> Result<(String, Vec<Erro
 }
 
 /// What a repository gave.
-struct Drawn {
+struct RepositoryOutcome {
     name: String,
     position: u64,
     /// Digest of all that it depends on.
@@ -277,7 +286,7 @@ struct Drawn {
     gaps: Vec<ParseGap>,
 }
 
-struct Read {
+struct CandidateRepository {
     /// Number of the repository among those of all shards.
     position: u64,
     repository: Repository,
@@ -298,7 +307,10 @@ impl CollectSettings<'_> {
     }
 
     /// Reads the repositories in their order, as many at once as there are threads.
-    fn for_each_batch(&self, take: &mut dyn FnMut(Vec<Result<Read>>) -> Result<()>) -> Result<()> {
+    fn for_each_batch(
+        &self,
+        take: &mut dyn FnMut(Vec<Result<CandidateRepository>>) -> Result<()>,
+    ) -> Result<()> {
         let at_once = rayon::current_num_threads().max(1);
         match self.from {
             Repositories::Folders(dir, names, walk) => {
@@ -308,7 +320,7 @@ impl CollectSettings<'_> {
                     let read = parallel::map(names, |&(position, name)| {
                         let language = self.drawing.language;
                         let reading = Repository::read_with(dir, name, language, *walk)?;
-                        Ok(Read {
+                        Ok(CandidateRepository {
                             position,
                             repository: reading.repository,
                             said: None,
@@ -356,7 +368,7 @@ impl CollectSettings<'_> {
         path: &Path,
         at_once: usize,
         wanted: &[String],
-    ) -> Result<Vec<Result<Read>>> {
+    ) -> Result<Vec<Result<CandidateRepository>>> {
         let is_wanted = |name: &String| wanted.is_empty() || wanted.contains(name);
         let language = self.drawing.language;
         let mut batch = Vec::new();
@@ -368,7 +380,7 @@ impl CollectSettings<'_> {
                 .and_then(|object| RawRepository::read(path, at.line, object));
             match read {
                 Ok((raw, _)) if !self.shard.holds(&raw.folder()) || !is_wanted(&raw.folder()) => {}
-                Ok((raw, skipped)) => batch.push(Ok(Read {
+                Ok((raw, skipped)) => batch.push(Ok(CandidateRepository {
                     position: at.row as u64,
                     said: Facts::said(&raw, language),
                     repository: raw.repository(language),

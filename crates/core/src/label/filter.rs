@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::ops::Range;
 
-use repoformer_text::language::syntax::{ParseGap, Parsed};
+use repoformer_text::language::syntax::{ParseExtent, ParseGap};
 use repoformer_text::language::{Language, Resolution};
 use repoformer_text::lines::Lines;
 use serde::{Deserialize, Serialize};
@@ -191,9 +191,10 @@ fn facts_of_part(
             let (python, gap) = match language.spec().resolution {
                 Resolution::Modules => match PythonFile::read_imports(&file.text) {
                     Some(python) => (python, None),
-                    None => {
-                        (PythonFile::default(), ParseGap::find(language, &file.path, Parsed::Not))
-                    }
+                    None => (
+                        PythonFile::default(),
+                        ParseGap::find(language, &file.path, ParseExtent::Not),
+                    ),
                 },
                 Resolution::Types(_) => (PythonFile::default(), None),
             };

@@ -11,7 +11,7 @@ use repoformer_text::language::Language;
 use repoformer_text::names::UnknownName;
 use serde_json::Value;
 
-use super::features::{Context, Hashed, Local, Request, Retrieved};
+use super::features::{Context, Local, Request, Retrieved, WordBuckets};
 use crate::label::{LIKELIHOOD, Label, PASS, Signals};
 use crate::repository::parallel;
 use crate::task::cross_file::CrossFileFragment;
@@ -58,7 +58,7 @@ pub struct Example {
     /// Features of the fragments.
     pub retrieved: Retrieved,
     /// Words near the hole.
-    pub hashed: Hashed,
+    pub hashed: WordBuckets,
 }
 
 impl Example {
@@ -140,7 +140,7 @@ impl Example {
             is_scored: is_known && request.fragments.iter().all(|one| score(one).is_some()),
             signals,
             local: Local::from_context(&context),
-            hashed: Hashed::new(&context),
+            hashed: WordBuckets::new(&context),
             retrieved: Retrieved::new(&context),
         }
     }
@@ -285,10 +285,10 @@ pub struct Examples {
 }
 
 /// Line of a record, its model, metric and fragments, and the example or the field that is missing.
-type Read = (usize, [Option<String>; 3], Result<Example, &'static str>);
+type RecordReading = (usize, [Option<String>; 3], Result<Example, &'static str>);
 
 /// First place of each value of a field that all labels share; `None` is a label without it.
-type Seen = BTreeMap<Option<String>, (PathBuf, usize)>;
+type FirstPlaces = BTreeMap<Option<String>, (PathBuf, usize)>;
 
 /// Number of records processed at once.
 const BATCH: usize = 512;
@@ -302,7 +302,7 @@ impl Examples {
     pub fn read(paths: &[PathBuf], measure: Option<Measure>) -> Result<Self> {
         let mut examples = Self::default();
         let mut asked = measure;
-        let mut seen = [const { Seen::new() }; 3];
+        let mut seen = [const { FirstPlaces::new() }; 3];
         for (number, path) in paths.iter().enumerate() {
             let first = examples.all.len();
             let mut batch: Vec<(At, Object)> = Vec::with_capacity(BATCH);
@@ -360,12 +360,12 @@ impl Examples {
         path: &Path,
         batch: &mut Vec<(At, Object)>,
         asked: &mut Option<Measure>,
-        [models, metrics, fragments]: &mut [Seen; 3],
+        [models, metrics, fragments]: &mut [FirstPlaces; 3],
     ) {
         let Some((_, first)) = batch.first() else { return };
         let metric = first.get("metric").and_then(Value::as_str);
         let measure = *asked.get_or_insert(Measure::from_metric(metric));
-        let read = parallel::map(batch.drain(..), |(at, object)| -> Result<Read> {
+        let read = parallel::map(batch.drain(..), |(at, object)| -> Result<RecordReading> {
             let label = Label::read(path, at.line, object)?;
             let example = Example::from_label(&label, measure)
                 .map(|example| Example { line: at.line, ..example });
@@ -445,7 +445,7 @@ fn as_shares(
 
 /// Returns the one value that was seen; of two, the error says what `wrong` says of the other and the one.
 fn only(
-    seen: Seen,
+    seen: FirstPlaces,
     wrong: impl FnOnce(&str, &str) -> (String, &'static str),
 ) -> Result<Option<String>> {
     let mut seen = seen.into_iter();

@@ -24,14 +24,14 @@ pub(super) fn function_body(hole: &HoleContext<'_>, prediction: &str) -> Cut {
     if hole.language.spec().layout == BlockMarks::Braces {
         return Cut::of_parsed(prediction, to_closing_brace(hole, prediction));
     }
-    let left = Left::new(hole);
+    let left = SplitContext::new(hole);
     let (target, prediction) = (left.continued(hole.target), left.continued(prediction));
     let parsed = match longest_prefix(&left.context, prediction) {
         Ok(parsed) => parsed,
         Err(unparsed) => {
             let uncut = match unparsed {
-                Unparsed::Bound => Uncut::Bound,
-                Unparsed::None => Uncut::from_texts(&left.context, target),
+                ParseFailure::Bound => Uncut::Bound,
+                ParseFailure::None => Uncut::from_texts(&left.context, target),
             };
             return Cut { uncut: Some(uncut), ..Cut::of_prediction(prediction) };
         }
@@ -60,7 +60,7 @@ pub fn is_function_body(hole: &HoleContext<'_>) -> bool {
     if !may_be_function_body(hole) {
         return false;
     }
-    let left = Left::new(hole).context;
+    let left = SplitContext::new(hole).context;
     let text = format!("{left}pass");
     let Some(syntax) = Syntax::parse(&text, Language::Python) else {
         return false;
@@ -81,13 +81,13 @@ pub fn is_function_body(hole: &HoleContext<'_>) -> bool {
 }
 
 /// A left context that ends within the first line of the hole.
-struct Left {
+struct SplitContext {
     context: String,
     /// Whether the indentation was put there, so that texts come without theirs.
     is_lengthened: bool,
 }
 
-impl Left {
+impl SplitContext {
     fn new(hole: &HoleContext<'_>) -> Self {
         let is_lengthened = unfinished_line(hole.known_left()).is_empty();
         let mut lines = hole.target.split('\n').filter(|_| is_lengthened);
@@ -104,7 +104,7 @@ impl Left {
 
 /// Why there is no longest prefix.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Unparsed {
+pub(super) enum ParseFailure {
     /// None parses.
     None,
     /// To find it takes too much work.
@@ -115,7 +115,7 @@ pub(super) enum Unparsed {
 pub(super) fn longest_prefix<'a>(
     left_context: &str,
     prediction: &'a str,
-) -> Result<&'a str, Unparsed> {
+) -> Result<&'a str, ParseFailure> {
     let longest =
         prediction.char_indices().nth(MOST_CHARACTERS).map_or(prediction.len(), |(at, _)| at);
     let mut prefixes = Prefixes::by_line(left_context, &prediction[..longest]);
@@ -127,8 +127,8 @@ pub(super) fn longest_prefix<'a>(
     let end = ends.rev().find(|&end| end <= limit && prefixes.parses(end));
     match end {
         Some(end) => Ok(prediction[..end].trim_end_matches(is_space)),
-        None if prefixes.are_exceeded() => Err(Unparsed::Bound),
-        None => Err(Unparsed::None),
+        None if prefixes.are_exceeded() => Err(ParseFailure::Bound),
+        None => Err(ParseFailure::None),
     }
 }
 

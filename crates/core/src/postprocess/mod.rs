@@ -40,7 +40,7 @@ pub use uncut::Uncut;
 
 /// Target and prediction after post-processing.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Processed<'a> {
+pub struct ComparedTexts<'a> {
     /// The target; some steps apply to it as well.
     pub target: Cow<'a, str>,
     /// The prediction.
@@ -177,9 +177,9 @@ pub struct Recipe(Vec<Step>);
 
 impl Recipe {
     /// Applies the steps.
-    pub fn apply<'a>(&self, hole: HoleContext<'a>, prediction: &'a str) -> Processed<'a> {
+    pub fn apply<'a>(&self, hole: HoleContext<'a>, prediction: &'a str) -> ComparedTexts<'a> {
         let (target, prediction) = (hole.target.into(), prediction.into());
-        let mut now = Processed { target, prediction, uncut: None };
+        let mut now = ComparedTexts { target, prediction, uncut: None };
         let mut is_marked = false;
         for step in &self.0 {
             let hole = HoleContext { target: &now.target, ..hole };

@@ -16,7 +16,7 @@ pub use counts::{BlockCounts, CountScratch};
 
 use std::sync::{Arc, OnceLock};
 
-use record::{Record, Retrieved};
+use record::{QueryRecord, Record};
 use repoformer_text::language::syntax::ParseGap;
 use repoformer_text::tokenize::P50k;
 
@@ -154,7 +154,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    fn text(&self, task: &Task, chosen: &Chosen) -> String {
+    fn text(&self, task: &Task, chosen: &RetrievedPart) -> String {
         let mut text = self.frame.opening();
         // A token of code is some four bytes long.
         text.reserve(4 * chosen.tokens + task.prompt.len());
@@ -172,9 +172,9 @@ impl<'a> Builder<'a> {
     }
 
     /// Blocks best first while they fit; one that does not is passed over and the next is tried.
-    fn choose(&self, task: &Task, hits: &[Hit], scratch: &mut CountScratch) -> Chosen {
+    fn choose(&self, task: &Task, hits: &[Hit], scratch: &mut CountScratch) -> RetrievedPart {
         let hole = self.hole(task);
-        let mut chosen = Chosen::default();
+        let mut chosen = RetrievedPart::default();
         for hit in hits {
             if chosen.hits.len() >= self.budget.blocks {
                 break;
@@ -201,7 +201,7 @@ impl<'a> Builder<'a> {
     pub fn line(&self, task: &Task, query: Option<&Query>, prompt: &Prompt) -> Vec<u8> {
         let mut line = Vec::with_capacity(2 * prompt.text.len());
         let record = Record { fragments: self.fragments, mode: self.mode, form: self.form };
-        let retrieved = query.map(|query| Retrieved {
+        let retrieved = query.map(|query| QueryRecord {
             query,
             chosen: &prompt.chosen,
             blocks: &prompt.blocks,
@@ -232,7 +232,7 @@ impl<'a> Builder<'a> {
 
 /// The retrieved part of a prompt, best first.
 #[derive(Debug, Default)]
-struct Chosen {
+struct RetrievedPart {
     blocks: Vec<Block>,
     hits: Vec<Hit>,
     /// Tokens of all blocks.

@@ -27,7 +27,7 @@ pub(super) struct Record<'a> {
 
 /// The query of a prompt, and the fragments that it shows.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Retrieved<'a> {
+pub(super) struct QueryRecord<'a> {
     pub(super) query: &'a Query,
     pub(super) chosen: &'a [Hit],
     /// The lines that it shows for each.
@@ -40,7 +40,7 @@ impl Record<'_> {
     pub(super) fn write(
         &self,
         task: &Task,
-        retrieved: Option<Retrieved<'_>>,
+        retrieved: Option<QueryRecord<'_>>,
         prompt: &str,
         tokens: usize,
         out: &mut Vec<u8>,
@@ -79,8 +79,8 @@ impl Record<'_> {
         }
     }
 
-    fn retrieved(&self, retrieved: Retrieved<'_>, out: &mut Vec<u8>) {
-        let Retrieved { query, chosen, blocks, hole } = retrieved;
+    fn retrieved(&self, retrieved: QueryRecord<'_>, out: &mut Vec<u8>) {
+        let QueryRecord { query, chosen, blocks, hole } = retrieved;
         self.query(query, out);
         list("top_k_context", out);
         for hit in chosen {

@@ -22,7 +22,7 @@ use repoformer_text::language::{BlockMarks, Grammar, Language, chains, identifie
 use repoformer_text::lines::{Lines, strip};
 
 use crate::repository::definitions::{
-    Definition, Definitions, Found, LookUp, Names, RepositoryNames, Rows, SourcePaths,
+    Definition, Definitions, FoundDefinitions, LookUp, Names, RepositoryNames, Rows, SourcePaths,
 };
 use crate::repository::fragment::{Cut, FragmentFile, RepoFragments};
 use crate::repository::parallel;
@@ -144,7 +144,7 @@ impl DefinitionIndex<'_> {
             let found = mentions.map(|(chain, weight)| (look_up(&chain), weight));
             let mut weights: FxHashMap<Definition, f64> = FxHashMap::default();
             for (found, weight) in
-                Found::distinct(found, |known, weight| *known = known.max(weight))
+                FoundDefinitions::distinct(found, |known, weight| *known = known.max(weight))
             {
                 for definition in found.iter() {
                     let known = weights.entry(*definition).or_default();
@@ -174,7 +174,7 @@ impl DefinitionIndex<'_> {
         let is_behind = query.lines().count() > query.hole as usize;
         let named = self.looked_up(task, |own, look_up| {
             let language = self.fragments.language;
-            let mut known: FxHashMap<Vec<&str>, Found> = FxHashMap::default();
+            let mut known: FxHashMap<Vec<&str>, FoundDefinitions> = FxHashMap::default();
             let mut found = Vec::new();
             let end = if is_behind { own.lines.count() } else { own.row };
             let lines = own.lines.iter().take(end);
@@ -280,9 +280,11 @@ fn parse<'l>(file: &FragmentFile, lines: &'l Lines, language: Language) -> Optio
 }
 
 /// The files of definitions, by number, each with how often it is among them.
-fn counted(found: impl Iterator<Item = Found>) -> Vec<(u32, u32)> {
+fn counted(found: impl Iterator<Item = FoundDefinitions>) -> Vec<(u32, u32)> {
     let mut counts: BTreeMap<u32, u32> = BTreeMap::new();
-    for (found, times) in Found::distinct(found.map(|found| (found, 1)), |all, one| *all += one) {
+    for (found, times) in
+        FoundDefinitions::distinct(found.map(|found| (found, 1)), |all, one| *all += one)
+    {
         for definition in found.iter() {
             *counts.entry(definition.file).or_default() += times;
         }

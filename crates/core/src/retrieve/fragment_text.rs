@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::OnceLock;
 
 use repoformer_text::language::Grammar;
-use repoformer_text::language::syntax::{self, ParseGap, Parsed, ScopeKind, Syntax};
+use repoformer_text::language::syntax::{self, ParseExtent, ParseGap, ScopeKind, Syntax};
 use rustc_hash::FxHashSet;
 
 use super::align::{Align, FileLines};
@@ -30,7 +30,7 @@ pub struct FragmentText<'a> {
 #[derive(Debug)]
 struct FileScopes {
     scopes: Vec<Scope>,
-    parsed: Parsed,
+    parsed: ParseExtent,
 }
 
 /// How fragments are shown.
@@ -176,7 +176,7 @@ impl<'a> FragmentText<'a> {
         let grammar = Grammar::for_path(self.fragments.language, path);
         let of_file = self.scopes[file as usize].get_or_init(|| {
             let syntax = Syntax::parse(lines.text(), grammar);
-            let parsed = Parsed::from_syntax(syntax.as_ref());
+            let parsed = ParseExtent::from_syntax(syntax.as_ref());
             FileScopes { scopes: syntax.map_or(Vec::new(), |syntax| scopes(&syntax)), parsed }
         });
         &of_file.scopes

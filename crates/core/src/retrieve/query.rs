@@ -93,7 +93,7 @@ pub struct QuerySettings {
 
 /// Queries, and the tasks that have none.
 #[derive(Debug)]
-pub struct Made {
+pub struct QueryOutcome {
     /// The queries.
     pub queries: Queries,
     /// Tasks without a query, each with its reason.
@@ -102,7 +102,11 @@ pub struct Made {
 
 impl Queries {
     /// Makes the queries of a repository's tasks that need nothing but the tasks and the repository.
-    pub fn of_tasks(settings: QuerySettings, tasks: &TaskSet, fragments: &RepoFragments) -> Made {
+    pub fn of_tasks(
+        settings: QuerySettings,
+        tasks: &TaskSet,
+        fragments: &RepoFragments,
+    ) -> QueryOutcome {
         Self::make(settings, tasks, fragments, |task| task.right_context.as_deref(), None)
     }
 
@@ -114,7 +118,7 @@ impl Queries {
         fragments: &RepoFragments,
         right_of: impl Fn(&'t Task) -> Option<&'t str>,
         predictions: Option<&[Vec<String>]>,
-    ) -> Made {
+    ) -> QueryOutcome {
         let QuerySettings { mode, form, length } = settings;
         let (mut queries, mut skipped) = (Vec::new(), Vec::new());
         let shape = match form {
@@ -171,7 +175,7 @@ impl Queries {
             shape,
             queries,
         };
-        Made { queries, skipped }
+        QueryOutcome { queries, skipped }
     }
 }
 

@@ -22,7 +22,7 @@ use super::likelihoods::{Likelihood, likelihoods};
 use super::settings::{JudgeSettings, LabelCriterion, check_threshold};
 use super::signals::{entropies, probabilities, signals};
 use super::summary::{EmitLabel, JudgeSummary, MissingCompletion};
-use crate::executed::{self, Executed};
+use crate::executed::{self, TestOutcome};
 use crate::origin::Origin;
 use crate::predictions::{self, TaskIndex};
 use crate::score::{Missing, Scoring, score_tasks, target_digest};
@@ -87,7 +87,7 @@ struct JudgeInputs<'a> {
     are_bodies: bool,
     metric: Metric,
     /// Pass rates of each row without and with retrieval, if they decide.
-    passed: Option<[BTreeMap<usize, Executed>; 2]>,
+    passed: Option<[BTreeMap<usize, TestOutcome>; 2]>,
     /// Probabilities of each task's target without and with retrieval, if they decide.
     likely: Option<[Vec<Option<Likelihood>>; 2]>,
     model: Option<String>,
@@ -286,7 +286,7 @@ impl<'a> JudgeInputs<'a> {
         for ((number, label), place) in batch.labels.into_iter().enumerate().zip(batch.places) {
             let row = tasks.tasks()[number].row;
             let rates = self.passed.as_ref().map(|passed| {
-                let rate = |of: &BTreeMap<usize, Executed>| of.get(&row)?.pass_rate;
+                let rate = |of: &BTreeMap<usize, TestOutcome>| of.get(&row)?.pass_rate;
                 Some([rate(&passed[0])?, rate(&passed[1])?])
             });
             let lacking = match (without[number], with[number]) {
@@ -449,7 +449,7 @@ fn passed(
     judging: &JudgeSettings<'_>,
     tasks: &TaskSet,
     warnings: &mut Vec<String>,
-) -> Result<Option<[BTreeMap<usize, Executed>; 2]>> {
+) -> Result<Option<[BTreeMap<usize, TestOutcome>; 2]>> {
     let LabelCriterion::Tests(results) = judging.by else {
         return Ok(None);
     };

@@ -7,13 +7,13 @@ use super::measure::Share;
 
 /// A text's stripped, non-blank lines, joined by `\n`.
 #[derive(Debug, Clone)]
-pub(super) struct Stripped {
+pub(super) struct StrippedLines {
     text: String,
     /// End of each line in the text: its newline or the text's end.
     ends: Vec<usize>,
 }
 
-impl Stripped {
+impl StrippedLines {
     pub(super) fn new(text: &str) -> Self {
         let (text, count) = stripped_lines(text, usize::MAX);
         let mut ends = Vec::with_capacity(count);

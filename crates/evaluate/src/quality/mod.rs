@@ -20,7 +20,7 @@ mod summary;
 pub use measure::{DEPTHS, Measures, Share, recall_at};
 pub use summary::{MeasureMean, QualityMeans, RetrievalQuality, TaskQuality};
 
-use lines::Stripped;
+use lines::StrippedLines;
 use names::Names;
 
 /// One task's target, ready to be compared with fragments; `F` returns the identifiers of a text in order, as slices of it.
@@ -28,7 +28,7 @@ use names::Names;
 pub struct RetrievalTarget<'a, F> {
     identifiers: F,
     names: Names<'a>,
-    lines: Stripped,
+    lines: StrippedLines,
 }
 
 impl<'a, F: Fn(&str) -> Vec<&str>> RetrievalTarget<'a, F> {
@@ -37,7 +37,7 @@ impl<'a, F: Fn(&str) -> Vec<&str>> RetrievalTarget<'a, F> {
     pub fn new(target: &'a str, in_file: &[&str], identifiers: F) -> Self {
         Self {
             names: Names::from_target(target, in_file, &identifiers),
-            lines: Stripped::new(target),
+            lines: StrippedLines::new(target),
             identifiers,
         }
     }
@@ -63,7 +63,8 @@ impl<'a, F: Fn(&str) -> Vec<&str>> RetrievalTarget<'a, F> {
     pub fn measure(&self, fragments: &[&str]) -> Measures {
         let seen = fragments.iter().flat_map(|text| (self.identifiers)(text));
         let [identifiers, new_identifiers, apis, new_apis] = self.names.shares(seen);
-        let fragments: Vec<Stripped> = fragments.iter().map(|text| Stripped::new(text)).collect();
+        let fragments: Vec<StrippedLines> =
+            fragments.iter().map(|text| StrippedLines::new(text)).collect();
         let lines = self.lines.share_among(&fragments);
         let rank = fragments.iter().position(|f| f.holds(&self.lines));
         let rank = rank.filter(|_| lines.of > 0).map(|place| place + 1);

@@ -3,12 +3,12 @@
 use repoformer_text::distance::levenshtein;
 use rustc_hash::FxHashSet;
 
-use super::lines::Stripped;
+use super::lines::StrippedLines;
 
 /// A run of lines and an upper bound of its similarity.
 struct Run<'f> {
     bound: f64,
-    fragment: &'f Stripped,
+    fragment: &'f StrippedLines,
     lines: (usize, usize),
 }
 
@@ -17,7 +17,7 @@ struct Run<'f> {
 ///
 /// One pass over a fragment bounds all its runs from above; the runs are then compared in the order of their bounds, until no
 /// bound is above the best similarity. Fragments overlap: a text that is in several is compared once.
-pub(super) fn best(target: &Stripped, fragments: &[Stripped]) -> f64 {
+pub(super) fn best(target: &StrippedLines, fragments: &[StrippedLines]) -> f64 {
     let mut runs = Vec::new();
     for fragment in fragments {
         bound(target, fragment, &mut runs);
@@ -38,7 +38,7 @@ pub(super) fn best(target: &Stripped, fragments: &[Stripped]) -> f64 {
 
 /// Adds a fragment's runs with their bounds: a run is at most as near as the nearest of all texts with the same end, and a
 /// difference in length needs as many insertions.
-fn bound<'f>(target: &Stripped, fragment: &'f Stripped, runs: &mut Vec<Run<'f>>) {
+fn bound<'f>(target: &StrippedLines, fragment: &'f StrippedLines, runs: &mut Vec<Run<'f>>) {
     let nearest = levenshtein::nearest_ends(target.text(), fragment.text());
     let length = target.text().chars().count();
     // Ends of the lines, in characters.
@@ -88,8 +88,9 @@ mod tests {
     }
 
     fn fast(target: &str, fragments: &[&str]) -> f64 {
-        let fragments: Vec<Stripped> = fragments.iter().map(|text| Stripped::new(text)).collect();
-        best(&Stripped::new(target), &fragments)
+        let fragments: Vec<StrippedLines> =
+            fragments.iter().map(|text| StrippedLines::new(text)).collect();
+        best(&StrippedLines::new(target), &fragments)
     }
 
     #[test]

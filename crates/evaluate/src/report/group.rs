@@ -102,7 +102,7 @@ impl Lengths {
 
 /// Share of a target's identifiers in the fragments of a system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Found {
+pub(super) enum TargetShare {
     /// None of them.
     None,
     /// Some, not all.
@@ -115,7 +115,7 @@ pub(super) enum Found {
     Unknown,
 }
 
-impl Found {
+impl TargetShare {
     /// Groups shown in figures.
     pub(super) const SHOWN: [Self; 4] = [Self::None, Self::Some, Self::All, Self::Nameless];
 

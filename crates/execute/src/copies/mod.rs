@@ -26,7 +26,7 @@ use serde::{Deserialize, Serialize};
 use self::folder::{copy_folder, digest, digest_with_modes, empty, remove};
 use self::snapshot::{Snapshot, restore};
 use super::command::{NamedPaths, paths_in};
-use super::guard::{Files, Guard, Hidden, Limits, RunOrder, RunOutcome};
+use super::guard::{Files, Guard, HiddenPlace, Limits, RunOrder, RunOutcome};
 
 /// Copies of repositories, made on demand.
 #[derive(Debug)]
@@ -62,7 +62,7 @@ struct Source {
     name: String,
     digest: OnceLock<Result<String, String>>,
     /// One for each worker, or one for all.
-    copies: Vec<OnceLock<Result<Copy, Broken>>>,
+    copies: Vec<OnceLock<Result<Copy, CopyFailure>>>,
 }
 
 /// A copy that tests can be run in.
@@ -76,7 +76,7 @@ pub struct Copy {
 
 /// Reason why a repository has no copy in which tests can run.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Broken {
+pub struct CopyFailure {
     /// Explanation.
     pub reason: Message,
     /// End of the output of its setup.
@@ -177,7 +177,7 @@ impl<'a> Copies<'a> {
     ///
     /// # Errors
     /// It cannot be made or set up.
-    pub fn of(&self, repository: usize, worker: usize) -> Result<&Copy, &Broken> {
+    pub fn of(&self, repository: usize, worker: usize) -> Result<&Copy, &CopyFailure> {
         let source = &self.repositories[repository];
         let slot = if source.copies.len() == 1 { 0 } else { worker };
         let made = source.copies[slot].get_or_init(|| self.make(repository, slot));
@@ -217,9 +217,9 @@ impl<'a> Copies<'a> {
         Ok(outcome)
     }
 
-    fn make(&self, repository: usize, slot: usize) -> Result<Copy, Broken> {
+    fn make(&self, repository: usize, slot: usize) -> Result<Copy, CopyFailure> {
         let name = &self.repositories[repository].name;
-        let broken = |reason: String| Broken { reason: reason.into(), output: String::new() };
+        let broken = |reason: String| CopyFailure { reason: reason.into(), output: String::new() };
         let of_source = self.digest(repository).map_err(broken)?;
         let place = self.work_dir.join(name).join(slot.to_string());
         let (folder, pristine) = (place.join(name), place.join("pristine"));
@@ -249,7 +249,7 @@ impl<'a> Copies<'a> {
             Some(snapshot) => snapshot,
             None => {
                 if !is_room(&place) {
-                    return Err(Broken { reason: taken(&place), output: String::new() });
+                    return Err(CopyFailure { reason: taken(&place), output: String::new() });
                 }
                 make_room(&place).map_err(|e| at(&place, e))?;
                 files::create_dir_all(&folder).map_err(|e| at(&folder, e))?;
@@ -276,7 +276,7 @@ impl<'a> Copies<'a> {
                 let stamp = Stamp { snapshot, files, pristine, ..stamp };
                 let bytes = serde_json::to_vec(&stamp).unwrap_or_default();
                 write_file(&stamp_path, &bytes)
-                    .map_err(|e| Broken { reason: e.message(), output: String::new() })?;
+                    .map_err(|e| CopyFailure { reason: e.message(), output: String::new() })?;
                 stamp.snapshot
             }
         };
@@ -297,8 +297,8 @@ impl<'a> Copies<'a> {
         [vec![self.repos_dir.clone()], elsewhere].concat()
     }
 
-    fn set_up(&self, folder: &Path, scratch: &Path, command: String) -> Result<(), Broken> {
-        let broken = |reason: Message, output: &str| Broken {
+    fn set_up(&self, folder: &Path, scratch: &Path, command: String) -> Result<(), CopyFailure> {
+        let broken = |reason: Message, output: &str| CopyFailure {
             reason,
             output: tail(output, 2000).to_owned(),
         };
@@ -412,7 +412,7 @@ fn surroundings(guard: &Guard) -> String {
 /// Returns what is hidden of files and folders with answers. What the user's command or a variable names must stay, such as an
 /// environment in a repository: of a path below such a folder, its first part stays, of the folder itself all. A path with the
 /// repository's name keeps parts of this repository alone, since others may have chosen the name.
-fn hidden(answers: &[PathBuf], named: &NamedPaths, repos_dir: &Path) -> Vec<Hidden> {
+fn hidden(answers: &[PathBuf], named: &NamedPaths, repos_dir: &Path) -> Vec<HiddenPlace> {
     let of_variables: Vec<PathBuf> =
         variables().iter().flatten().flat_map(|value| paths_in(value)).collect();
     let own = repos_dir.join(&named.repository);
@@ -423,7 +423,7 @@ fn hidden(answers: &[PathBuf], named: &NamedPaths, repos_dir: &Path) -> Vec<Hidd
         let below = named.filter_map(|path| path.strip_prefix(answer).ok());
         let parts: Option<Vec<PathBuf>> =
             below.map(|rest| Some(answer.join(rest.components().next()?))).collect();
-        parts.map(|kept| Hidden { path: answer.clone(), kept })
+        parts.map(|kept| HiddenPlace { path: answer.clone(), kept })
     };
     answers.iter().filter_map(hide).collect()
 }

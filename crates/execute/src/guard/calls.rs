@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 /// Processes that the filters protect from one command, and whether they refuse uncounted memory.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(super) struct Guarded {
+pub(super) struct FilterScope {
     /// Processes that it may not signal; negative numbers are process groups, and -1 all processes.
     processes: Vec<i32>,
     /// Their threads.
@@ -25,7 +25,7 @@ pub(super) struct Guarded {
     counted: bool,
 }
 
-impl Guarded {
+impl FilterScope {
     /// Guards this process, with all threads that it has now. `alone` says that the command sees no other process.
     pub(super) fn this(alone: bool, counted: bool) -> Self {
         let mut processes = vec![Pid::this().as_raw()];
@@ -304,7 +304,7 @@ impl Filters {
     ///
     /// # Errors
     /// The processor is none of those that can be filtered.
-    pub(super) fn new(guarded: &Guarded) -> Result<Self, String> {
+    pub(super) fn new(guarded: &FilterScope) -> Result<Self, String> {
         let failed = |error: &dyn std::fmt::Display| format!("a filter of system calls: {error}");
         let architecture = TargetArch::try_from(std::env::consts::ARCH).map_err(|e| failed(&e))?;
         let build = |rules: BTreeMap<i64, Vec<SeccompRule>>, errno: i32| {

@@ -18,7 +18,7 @@ use repoformer_text::message::{Message, UserChoice};
 use serde::{Deserialize, Serialize};
 
 use super::group::{Bounds, Group};
-use super::order::{Ended, Files, Hidden, Limits, RunOrder, RunOutcome};
+use super::order::{Files, HiddenPlace, Limits, RunEnd, RunOrder, RunOutcome};
 use super::processes::SUBCOMMAND;
 use super::{priority, processes, sockets};
 
@@ -177,7 +177,7 @@ impl Guard {
         }
         if self.enclosure.enclosed && !order.network && !set_up {
             // Sockets in the file system, which no namespace closes off.
-            let hidden = |path| Hidden { path, kept: Vec::new() };
+            let hidden = |path| HiddenPlace { path, kept: Vec::new() };
             order.hidden.extend(sockets::reachable().into_iter().map(hidden));
         }
         let stage = match (self.enclosure.enclosed, order.network) {
@@ -200,7 +200,7 @@ impl Guard {
         }
         let outcome = self.serve(stage, &order);
         drop(admitted);
-        let is_told = outcome.as_ref().is_ok_and(|outcome| outcome.ended != Ended::Lost);
+        let is_told = outcome.as_ref().is_ok_and(|outcome| outcome.ended != RunEnd::Lost);
         if stage == "open" && !is_told {
             processes::end_orphans();
         }

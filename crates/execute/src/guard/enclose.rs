@@ -25,7 +25,7 @@ use nix::sys::stat::Mode;
 use nix::unistd::{User, getegid, geteuid, getuid};
 
 use super::group::{Handles, RunGroup};
-use super::order::{Files, Hidden, RunOrder};
+use super::order::{Files, HiddenPlace, RunOrder};
 
 /// Why an enclosure was refused: the step and the system's error.
 pub(super) type Refusal = String;
@@ -91,7 +91,7 @@ pub(super) struct View {
     /// The run's control group.
     pub(super) group: Option<Handles>,
     /// A `/proc` that can be written, if the command's cannot.
-    processes: Option<Held>,
+    processes: Option<HeldFolder>,
 }
 
 impl View {
@@ -102,7 +102,7 @@ impl View {
 
     /// Returns the path of a `/proc` that the guard can write to.
     pub(super) fn processes(&self) -> PathBuf {
-        self.processes.as_ref().map_or_else(|| "/proc".into(), Held::reach)
+        self.processes.as_ref().map_or_else(|| "/proc".into(), HeldFolder::reach)
     }
 }
 
@@ -123,7 +123,7 @@ pub(super) fn mount_view(order: &RunOrder) -> Result<View, Refusal> {
         Files::Open { protected } => {
             view.group = open_group(order)?;
             // The copy may be below the repositories, like a cache beside them.
-            let copy = Held::new(&order.folder)?;
+            let copy = HeldFolder::new(&order.folder)?;
             for folder in protected {
                 bind(folder, folder, MsFlags::MS_REC).map_err(at("the repositories"))?;
                 let mut flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV;
@@ -314,12 +314,12 @@ fn keep_mount(mount: &Mount) -> Result<(), Refusal> {
 
 /// A folder that stays reachable when something is mounted over it.
 #[derive(Debug)]
-struct Held {
+struct HeldFolder {
     path: PathBuf,
     handle: OwnedFd,
 }
 
-impl Held {
+impl HeldFolder {
     fn new(path: &Path) -> Result<Self, Refusal> {
         let handle = open(path, OFlag::O_PATH | OFlag::O_CLOEXEC, Mode::empty())
             .map_err(|e| format!("{}: {e}", path.display()))?;
@@ -354,12 +354,14 @@ fn layers(order: &RunOrder, mounts: &[Mount], view: &mut View) -> Result<(), Ref
     // An empty file takes some memory, too.
     let names = order.limits.disk_mb.saturating_mul(256).max(1 << 16);
     let size = format!("size={}m,nr_inodes={names}", order.limits.disk_mb);
-    let copy = Held::new(&order.folder)?;
-    let folders: Vec<Held> =
-        private_folders(order).iter().map(|path| Held::new(path)).collect::<Result<_, _>>()?;
-    let devices: Vec<Held> = ["null", "zero", "full", "random", "urandom", "tty"]
+    let copy = HeldFolder::new(&order.folder)?;
+    let folders: Vec<HeldFolder> = private_folders(order)
         .iter()
-        .filter_map(|name| Held::new(&Path::new("/dev").join(name)).ok())
+        .map(|path| HeldFolder::new(path))
+        .collect::<Result<_, _>>()?;
+    let devices: Vec<HeldFolder> = ["null", "zero", "full", "random", "urandom", "tty"]
+        .iter()
+        .filter_map(|name| HeldFolder::new(&Path::new("/dev").join(name)).ok())
         .collect();
     // The layers are kept where the command cannot see them: below what becomes /dev.
     tmpfs("/dev", &size).map_err(at("a file system in memory"))?;
@@ -369,7 +371,7 @@ fn layers(order: &RunOrder, mounts: &[Mount], view: &mut View) -> Result<(), Ref
     let processes = Path::new("/dev/processes");
     fs::create_dir(processes).map_err(at("/proc"))?;
     bind(Path::new("/proc"), processes, MsFlags::empty()).map_err(at("/proc"))?;
-    view.processes = Some(Held::new(processes)?);
+    view.processes = Some(HeldFolder::new(processes)?);
     if let Some(group) = &order.group {
         // A mount with files open for writing cannot become read-only, so these are opened through mounts of their own.
         let mut number = 0;
@@ -412,7 +414,7 @@ fn layers(order: &RunOrder, mounts: &[Mount], view: &mut View) -> Result<(), Ref
         empty(Path::new("/run"), "/dev/run").map_err(at("/run"))?;
     }
     fs::create_dir("/dev/hidden").map_err(at("hide"))?;
-    let whole = |path: PathBuf| Hidden { path, kept: Vec::new() };
+    let whole = |path: PathBuf| HiddenPlace { path, kept: Vec::new() };
     let secrets = secrets().into_iter().map(whole);
     // Another `/proc` shows all processes, and takes what one of a user's own may be told.
     let of_system = mounts.iter().filter(|mount| {
@@ -422,7 +424,7 @@ fn layers(order: &RunOrder, mounts: &[Mount], view: &mut View) -> Result<(), Ref
             && mount.path != Path::new("/sys")
     });
     let of_system = of_system.map(|mount| whole(mount.path.clone()));
-    let mut all: Vec<Hidden> = order.hidden.iter().cloned().chain(secrets).collect();
+    let mut all: Vec<HiddenPlace> = order.hidden.iter().cloned().chain(secrets).collect();
     let others = all.iter().filter(|hidden| hidden.kept.is_empty());
     let others = others.flat_map(|hidden| other_paths(mounts, &hidden.path));
     let others = others.filter(|path| !order.folder.starts_with(path)).map(whole);
@@ -607,7 +609,7 @@ fn secrets() -> Vec<PathBuf> {
 }
 
 /// Makes a folder empty, but for what is kept of it, or a file. What is written to the folder is stored at `place`.
-fn hide(hidden: &Hidden, null: &Path, place: &str) -> Result<(), Refusal> {
+fn hide(hidden: &HiddenPlace, null: &Path, place: &str) -> Result<(), Refusal> {
     let Ok(metadata) = fs::metadata(&hidden.path) else {
         return Ok(()); // not there, or in one that was hidden before
     };
@@ -616,7 +618,7 @@ fn hide(hidden: &Hidden, null: &Path, place: &str) -> Result<(), Refusal> {
         return bind(null, &hidden.path, MsFlags::empty()).map_err(failed);
     }
     let kept = hidden.kept.iter().filter(|path| path.exists());
-    let kept: Vec<Held> = kept.map(|path| Held::new(path)).collect::<Result<_, _>>()?;
+    let kept: Vec<HeldFolder> = kept.map(|path| HeldFolder::new(path)).collect::<Result<_, _>>()?;
     empty(&hidden.path, place).map_err(at("hide"))?;
     for part in kept {
         fs::create_dir_all(&part.path).map_err(at("hide"))?;
@@ -645,7 +647,7 @@ fn empty(folder: &Path, place: &str) -> io::Result<()> {
 }
 
 /// Mounts an overlay over a folder, whose changes are stored below `place`.
-fn layer(folder: &Held, place: &str) -> Result<(), Refusal> {
+fn layer(folder: &HeldFolder, place: &str) -> Result<(), Refusal> {
     for part in ["changes", "work"] {
         fs::create_dir_all(format!("{place}/{part}")).map_err(at(place))?;
     }
@@ -665,7 +667,7 @@ fn layer(folder: &Held, place: &str) -> Result<(), Refusal> {
 
 /// Makes the files in `/dev` that programs expect and that do no harm. A device can be written to through a read-only mount;
 /// its mode and owner, which are the system's, cannot be changed.
-fn make_devices(stage: &Path, devices: &[Held], mounts: &[Mount]) -> Result<(), Refusal> {
+fn make_devices(stage: &Path, devices: &[HeldFolder], mounts: &[Mount]) -> Result<(), Refusal> {
     let failed = at("/dev");
     let make = || -> io::Result<()> {
         fs::create_dir_all(stage.join("pts"))?;

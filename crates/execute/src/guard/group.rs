@@ -90,11 +90,11 @@ impl Group {
     ///
     /// # Errors
     /// The run's group cannot be made. Without any group at all, the run is admitted to none.
-    pub(super) fn admit(&self, bounds: Bounds) -> io::Result<Admitted<'_>> {
+    pub(super) fn admit(&self, bounds: Bounds) -> io::Result<Admission<'_>> {
         let tasks = bounds.tasks;
         self.folders.change(|admitted| admitted + tasks);
         let mut admitted =
-            Admitted { folders: &self.folders, tasks, own: RunGroup { folders: Vec::new() } };
+            Admission { folders: &self.folders, tasks, own: RunGroup { folders: Vec::new() } };
         let number = self.folders.runs.fetch_add(1, Ordering::Relaxed).to_string();
         for path in &self.folders.paths {
             let folder = path.join(&number);
@@ -118,20 +118,20 @@ pub(super) struct Bounds {
 }
 
 /// A run that may start its processes.
-pub(super) struct Admitted<'g> {
+pub(super) struct Admission<'g> {
     folders: &'g Folders,
     tasks: usize,
     own: RunGroup,
 }
 
-impl Admitted<'_> {
+impl Admission<'_> {
     /// Returns the run's own group.
     pub(super) fn own(&self) -> Option<RunGroup> {
         (!self.own.folders.is_empty()).then(|| self.own.clone())
     }
 }
 
-impl Drop for Admitted<'_> {
+impl Drop for Admission<'_> {
     fn drop(&mut self) {
         self.own.end();
         self.own.folders.iter().for_each(|folder| remove(folder));

@@ -16,7 +16,7 @@ use nix::sys::prctl;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use serde::{Deserialize, Serialize};
 
-use super::calls::{Filters, Guarded};
+use super::calls::{FilterScope, Filters};
 use super::enclose::View;
 use super::order::{Files, RunOrder};
 use super::priority;
@@ -43,12 +43,12 @@ pub(super) struct Launch {
     tasks: Option<u64>,
     niceness: i32,
     /// Processes that filters of system calls protect; `None` without filters.
-    guarded: Option<Guarded>,
+    guarded: Option<FilterScope>,
 }
 
 impl Launch {
     /// Describes the start of an order's command. `alone` says that no other process of the user is counted with the command's.
-    pub(super) fn new(order: &RunOrder, alone: bool, guarded: Option<Guarded>) -> Self {
+    pub(super) fn new(order: &RunOrder, alone: bool, guarded: Option<FilterScope>) -> Self {
         let has_files = matches!(order.files, Files::Open { .. });
         Self {
             command: order.command.clone(),

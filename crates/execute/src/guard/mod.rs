@@ -34,7 +34,7 @@ mod supervise;
 
 pub use client::{Counter, Enclosure, Guard};
 pub use group::RunGroup;
-pub use order::{Ended, Files, Hidden, Limits, RunOrder, RunOutcome};
+pub use order::{Files, HiddenPlace, Limits, RunEnd, RunOrder, RunOutcome};
 pub use processes::SUBCOMMAND;
 pub use report::Report;
 pub use scope::enter_scope;

@@ -54,7 +54,7 @@ pub enum Files {
 
 /// A file or folder that a command finds empty.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Hidden {
+pub struct HiddenPlace {
     /// The file or folder.
     pub path: PathBuf,
     /// Folders in it that stay.
@@ -84,7 +84,7 @@ pub struct RunOrder {
     #[serde(skip)]
     pub named: NamedPaths,
     /// Files and folders that the command finds empty, if it is enclosed: those that hold answers.
-    pub hidden: Vec<Hidden>,
+    pub hidden: Vec<HiddenPlace>,
     /// Whether its system calls are filtered.
     pub filtered: bool,
     /// Niceness of its processes, from -20 to 19.
@@ -102,7 +102,7 @@ pub struct RunOrder {
 /// How a run ended.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Ended {
+pub enum RunEnd {
     /// By itself.
     Exited,
     /// At the limit of wall-clock time.
@@ -130,7 +130,7 @@ pub struct RunOutcome {
     /// Why there was no run: the system refused a step, or a file could not be prepared.
     pub refused: Option<String>,
     /// How the run ended.
-    pub ended: Ended,
+    pub ended: RunEnd,
     /// Exit code of the command.
     pub exit_code: Option<i32>,
     /// The signal that ended it.

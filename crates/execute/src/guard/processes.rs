@@ -52,7 +52,7 @@ pub(super) struct Memory {
 
 impl Memory {
     /// Adds up this memory and what does not show in it.
-    pub(super) fn with(self, hidden: Hidden) -> u64 {
+    pub(super) fn with(self, hidden: UnseenMemory) -> u64 {
         self.own + self.shared.max(hidden.shared) + hidden.kernel
     }
 
@@ -431,7 +431,7 @@ const OTHER: [&str; 3] = ["VmSwap:", "VmPTE:", "HugetlbPages:"];
 
 /// Memory that does not show in the sizes of processes, in bytes.
 #[derive(Debug, Default, Clone, Copy)]
-pub(super) struct Hidden {
+pub(super) struct UnseenMemory {
     /// Shared regions that no file backs. They keep what was written to them, by a process that has ended too, until nobody maps
     /// them any more.
     shared: u64,
@@ -465,10 +465,10 @@ impl Mappings {
         processes: &[Process],
         memory: Memory,
         most: u64,
-    ) -> io::Result<Hidden> {
-        let system = Hidden::of_system()?;
+    ) -> io::Result<UnseenMemory> {
+        let system = UnseenMemory::of_system()?;
         if memory.own.saturating_add(system.shared).saturating_add(system.kernel) <= most {
-            return Ok(Hidden::default());
+            return Ok(UnseenMemory::default());
         }
         let (mut regions, mut kernel) = (FxHashMap::default(), 0);
         for process in processes.iter().filter(|process| process.is_alive()) {
@@ -492,11 +492,11 @@ impl Mappings {
         }
         let shared = regions.values().fold(0, |sum: u64, extent| sum.saturating_add(*extent));
         self.regions = regions;
-        Ok(Hidden { shared: shared.min(system.shared), kernel: kernel.min(system.kernel) })
+        Ok(UnseenMemory { shared: shared.min(system.shared), kernel: kernel.min(system.kernel) })
     }
 }
 
-impl Hidden {
+impl UnseenMemory {
     /// Returns what the whole system has of such memory. What it does not tell is without bounds.
     fn of_system() -> io::Result<Self> {
         let text = fs::read_to_string("/proc/meminfo")?;

@@ -18,10 +18,10 @@ use nix::sys::time::TimeValLike;
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
 
-use super::calls::Guarded;
+use super::calls::FilterScope;
 use super::enclose::View;
 use super::launch::{self, Launch};
-use super::order::{Ended, Files, RunOrder, RunOutcome};
+use super::order::{Files, RunEnd, RunOrder, RunOutcome};
 use super::output::HeadAndTail;
 use super::processes::{Mappings, SystemMemory};
 use super::report::{Channel, Listener, Report};
@@ -51,7 +51,7 @@ pub(super) fn run(order: &RunOrder, view: View, alone: bool, abandoned: &AtomicB
     }
 }
 
-struct Started {
+struct StartedRun {
     child: Pid,
     alone: bool,
     output: JoinHandle<HeadAndTail>,
@@ -71,7 +71,7 @@ struct Started {
     mappings: Mappings,
 }
 
-fn start(order: &RunOrder, view: View, alone: bool) -> Result<Started, String> {
+fn start(order: &RunOrder, view: View, alone: bool) -> Result<StartedRun, String> {
     let failed = |what: &'static str| move |error: io::Error| format!("cannot {what}: {error}");
     put_texts(order)?;
     let disk_before = match order.files {
@@ -124,11 +124,11 @@ fn start(order: &RunOrder, view: View, alone: bool) -> Result<Started, String> {
     let (listener, commands) = channel.map(Channel::apart).unzip();
     let listen = |listener: Listener| thread().spawn(move || listener.listen());
     let report = listener.map(listen).transpose().map_err(failed("start a thread"))?;
-    let guarded = order.filtered.then(|| Guarded::this(alone, view.group.is_some()));
+    let guarded = order.filtered.then(|| FilterScope::this(alone, view.group.is_some()));
     let child = Launch::new(order, alone, guarded).start(command, &view)?;
     drop(commands);
     let begin = Instant::now();
-    Ok(Started {
+    Ok(StartedRun {
         child: Pid::from_raw(child.id().cast_signed()),
         alone,
         output,
@@ -222,20 +222,20 @@ fn mega(megabytes: u64) -> u64 {
     megabytes.saturating_mul(1 << 20)
 }
 
-impl Started {
+impl StartedRun {
     fn watch(mut self, order: &RunOrder, abandoned: &AtomicBool) -> RunOutcome {
         let (mut watched, mut added_up) = (self.begin, self.begin);
         let mut ended = loop {
             self.collect_ended();
             if self.status.is_some() {
-                break Ended::Exited;
+                break RunEnd::Exited;
             }
             let elapsed = self.begin.elapsed();
             if abandoned.load(Ordering::Relaxed) {
-                break Ended::Abandoned;
+                break RunEnd::Abandoned;
             }
             if elapsed.as_secs_f64() >= order.limits.wall_seconds {
-                break Ended::Wall;
+                break RunEnd::Wall;
             }
             // Short commands are not delayed much, and a growing number of processes is noticed soon.
             let pause = (elapsed / 20).clamp(Duration::from_millis(1), WATCH);
@@ -249,32 +249,32 @@ impl Started {
                 let bytes = bytes_written(order);
                 added_up = Instant::now();
                 if bytes.saturating_sub(self.disk_before) > mega(order.limits.disk_mb) {
-                    break Ended::Disk;
+                    break RunEnd::Disk;
                 }
             }
             thread::sleep(pause);
         };
         let seconds = self.begin.elapsed().as_secs_f64();
         let mut left_behind = 0;
-        if ended == Ended::Exited {
+        if ended == RunEnd::Exited {
             match self.processes() {
                 Ok(processes) => {
                     left_behind = processes.iter().filter(|process| process.is_alive()).count();
                 }
-                Err(_) => ended = Ended::Unseen,
+                Err(_) => ended = RunEnd::Unseen,
             }
         }
-        let is_starved = ended == Ended::Wall
+        let is_starved = ended == RunEnd::Wall
             && self.processes().is_ok_and(|processes| {
                 processes::longest_wait(&processes).as_secs_f64() * 2.0 > order.limits.wall_seconds
             });
-        if ended == Ended::Exited && order.group.is_some() {
+        if ended == RunEnd::Exited && order.group.is_some() {
             // The kernel may have refused something since the last check.
             ended = self.beyond_counts(order).unwrap_or(ended);
         }
         if left_behind > order.limits.processes {
             // It started them all since the last check, and may have ended because the system refused it more.
-            (ended, left_behind) = (Ended::Processes, 0);
+            (ended, left_behind) = (RunEnd::Processes, 0);
         }
         self.look_at_disk(order);
         self.end_all();
@@ -290,15 +290,15 @@ impl Started {
             _ => (None, None),
         };
         let killed = signal == Some(Signal::SIGKILL as i32) || exit_code == Some(128 + 9);
-        if ended == Ended::Exited {
+        if ended == RunEnd::Exited {
             ended = match signal {
-                _ if killed && kernel_kills() > self.kernel_kills => Ended::Memory,
-                Some(signal) if signal == Signal::SIGXCPU as i32 => Ended::Cpu,
-                Some(signal) if signal == Signal::SIGXFSZ as i32 => Ended::Disk,
+                _ if killed && kernel_kills() > self.kernel_kills => RunEnd::Memory,
+                Some(signal) if signal == Signal::SIGXCPU as i32 => RunEnd::Cpu,
+                Some(signal) if signal == Signal::SIGXFSZ as i32 => RunEnd::Disk,
                 _ => ended,
             };
         }
-        if ended == Ended::Exited && matches!(order.files, Files::InPlace) {
+        if ended == RunEnd::Exited && matches!(order.files, Files::InPlace) {
             // The command may have ignored that a file reached its limit.
             let bytes = bytes_written(order);
             self.disk_full |= bytes.saturating_sub(self.disk_before) >= mega(order.limits.disk_mb);
@@ -342,75 +342,75 @@ impl Started {
     }
 
     /// Returns the limit that is exceeded.
-    fn beyond(&mut self, order: &RunOrder) -> Option<Ended> {
+    fn beyond(&mut self, order: &RunOrder) -> Option<RunEnd> {
         let limits = &order.limits;
         if self.alone && processes::many(limits.tasks()) {
             // So many, with those that ended, that reading each would take longer than ending all.
-            return Some(Ended::Processes);
+            return Some(RunEnd::Processes);
         }
         if self.alone && processes::many_locks() {
-            return Some(Ended::Memory);
+            return Some(RunEnd::Memory);
         }
         self.look_at_disk(order);
-        let Ok(processes) = self.processes() else { return Some(Ended::Unseen) };
+        let Ok(processes) = self.processes() else { return Some(RunEnd::Unseen) };
         if processes.iter().filter(|process| process.is_alive()).count() > limits.processes {
-            return Some(Ended::Processes);
+            return Some(RunEnd::Processes);
         }
-        let Ok(system) = SystemMemory::now() else { return Some(Ended::Unseen) };
+        let Ok(system) = SystemMemory::now() else { return Some(RunEnd::Unseen) };
         let room = KERNEL_ROOM.saturating_mul(order.beside as u64 + 1);
         // A control group counts texts of `/proc`.
         let lists = || processes::of_lists(&processes, order.group.is_none());
         if self.kernel.is_beyond(system.kernel, mega(limits.memory_mb), room, lists) {
-            return Some(Ended::Memory);
+            return Some(RunEnd::Memory);
         }
         if order.group.is_some() {
             return self.beyond_counts(order);
         }
         let Ok(usage) = processes::usage(&processes, self.alone && !order.network) else {
-            return Some(Ended::Unseen);
+            return Some(RunEnd::Unseen);
         };
         if usage.cpu_seconds + reaped_seconds() > limits.cpu_seconds {
-            return Some(Ended::Cpu);
+            return Some(RunEnd::Cpu);
         }
         let (most, memory) = (mega(limits.memory_mb), usage.memory);
         let unseen = system.anonymous.saturating_sub(memory.anonymous);
         let signs = || if processes::look_into_memory(&processes) { u64::MAX } else { 0 };
         if self.anonymous.is_beyond(unseen, most, u64::MAX, signs) {
-            return Some(Ended::Memory);
+            return Some(RunEnd::Memory);
         }
         let Ok(hidden) = self.mappings.hidden(&processes, memory, most) else {
-            return Some(Ended::Unseen);
+            return Some(RunEnd::Unseen);
         };
         self.peak = self.peak.max(memory.with(hidden));
         if memory.with(hidden).saturating_add(memory.files) > most {
             // Forked processes share memory they have not changed, and pipes; only this counts them once.
-            let Ok(files) = processes::of_files(&processes) else { return Some(Ended::Unseen) };
+            let Ok(files) = processes::of_files(&processes) else { return Some(RunEnd::Unseen) };
             let exact = memory.once(&processes).with(hidden).saturating_add(files);
-            return (exact > most).then_some(Ended::Memory);
+            return (exact > most).then_some(RunEnd::Memory);
         }
         None
     }
 
     /// Returns the limit that is exceeded by what the kernel counts.
-    fn beyond_counts(&mut self, order: &RunOrder) -> Option<Ended> {
+    fn beyond_counts(&mut self, order: &RunOrder) -> Option<RunEnd> {
         let group = order.group.as_ref()?;
         let used = |path: &PathBuf| {
             let fs = statvfs(path).ok()?;
             Some((fs.blocks() - fs.blocks_free()) as u64 * fs.fragment_size() as u64)
         };
         let in_files = self.view.in_memory.iter().filter_map(used).sum();
-        let Ok(mut counts) = group.counts(in_files) else { return Some(Ended::Unseen) };
+        let Ok(mut counts) = group.counts(in_files) else { return Some(RunEnd::Unseen) };
         if self.alone && !order.network {
-            let Ok(unaccepted) = processes::of_unaccepted() else { return Some(Ended::Unseen) };
+            let Ok(unaccepted) = processes::of_unaccepted() else { return Some(RunEnd::Unseen) };
             counts.memory += unaccepted;
             counts.apart += unaccepted;
         }
         let (limits, most) = (&order.limits, mega(order.limits.memory_mb));
         if counts.refused > 0 {
-            return Some(Ended::Processes);
+            return Some(RunEnd::Processes);
         }
         if counts.nanoseconds as f64 / 1e9 > limits.cpu_seconds {
-            return Some(Ended::Cpu);
+            return Some(RunEnd::Cpu);
         }
         let bound = limits.most_memory(!self.view.in_memory.is_empty());
         let left = (most + in_files).saturating_sub(counts.apart);
@@ -418,7 +418,7 @@ impl Started {
             && self.view.group.as_ref().is_none_or(|group| group.holds_more(left, bound));
         if counts.killed > 0 || is_over {
             self.peak = self.peak.max(counts.memory.min(bound));
-            return Some(Ended::Memory);
+            return Some(RunEnd::Memory);
         }
         self.peak = self.peak.max(counts.memory.min(most));
         None

@@ -27,7 +27,7 @@ use repoformer_text::message;
 use repoformer_text::message::{Message, UserChoice};
 use repoformer_text::named;
 
-use super::guard::{Ended, RunOutcome};
+use super::guard::{RunEnd, RunOutcome};
 
 /// How the end of a test command is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -118,17 +118,17 @@ pub fn judge(runner: Runner, outcome: &RunOutcome) -> Verdict {
         return lost(Status::EnvironmentBroken, reason);
     }
     match outcome.ended {
-        Ended::Exited => by_end(runner, outcome),
-        Ended::Wall if outcome.is_starved => {
+        RunEnd::Exited => by_end(runner, outcome),
+        RunEnd::Wall if outcome.is_starved => {
             lost(Status::Timeout, ReachedLimit::TimeOfOthers.name())
         }
-        Ended::Wall => verdict(Status::Timeout, ReachedLimit::Time.name()),
-        Ended::Cpu => verdict(Status::Timeout, ReachedLimit::ProcessorTime.name()),
-        Ended::Memory => verdict(Status::OutOfMemory, ReachedLimit::Memory.name()),
-        Ended::Disk => verdict(Status::Error, ReachedLimit::Disk.name()),
-        Ended::Processes => verdict(Status::Error, ReachedLimit::Processes.name()),
-        Ended::Unseen => verdict(Status::Error, "its use of memory and time could not be read"),
-        Ended::Abandoned | Ended::Lost => lost(Status::Error, "its guard was killed"),
+        RunEnd::Wall => verdict(Status::Timeout, ReachedLimit::Time.name()),
+        RunEnd::Cpu => verdict(Status::Timeout, ReachedLimit::ProcessorTime.name()),
+        RunEnd::Memory => verdict(Status::OutOfMemory, ReachedLimit::Memory.name()),
+        RunEnd::Disk => verdict(Status::Error, ReachedLimit::Disk.name()),
+        RunEnd::Processes => verdict(Status::Error, ReachedLimit::Processes.name()),
+        RunEnd::Unseen => verdict(Status::Error, "its use of memory and time could not be read"),
+        RunEnd::Abandoned | RunEnd::Lost => lost(Status::Error, "its guard was killed"),
     }
 }
 

@@ -7,7 +7,7 @@ use super::*;
 fn assert_judged(runner: Runner, cases: &[(i32, &str, Status)]) {
     for &(code, output, status) in cases {
         let (exit_code, output) = (Some(code), output.to_owned());
-        let ended = Ended::Exited;
+        let ended = RunEnd::Exited;
         let outcome = RunOutcome { ended, exit_code, output, ..RunOutcome::default() };
         assert_eq!(judge(runner, &outcome).status, status, "{code} {}", outcome.output);
     }
@@ -106,15 +106,15 @@ fn other_runners_are_known_by_their_summaries() {
 #[test]
 fn limits_are_told_apart() {
     let of = |ended| judge(Runner::Auto, &RunOutcome { ended, ..RunOutcome::default() }).status;
-    assert_eq!(of(Ended::Wall), Status::Timeout);
+    assert_eq!(of(RunEnd::Wall), Status::Timeout);
     // Others left it no processor: nothing is known of it.
-    let of_others = RunOutcome { ended: Ended::Wall, is_starved: true, ..RunOutcome::default() };
+    let of_others = RunOutcome { ended: RunEnd::Wall, is_starved: true, ..RunOutcome::default() };
     let Verdict { status, reason, is_lasting, .. } = judge(Runner::Auto, &of_others);
     assert_eq!((status, is_lasting), (Status::Timeout, false));
     assert!(reason.ends_with("waiting for a processor"), "{reason}");
-    assert_eq!(of(Ended::Cpu), Status::Timeout);
-    assert_eq!(of(Ended::Memory), Status::OutOfMemory);
-    assert_eq!(of(Ended::Disk), Status::Error);
+    assert_eq!(of(RunEnd::Cpu), Status::Timeout);
+    assert_eq!(of(RunEnd::Memory), Status::OutOfMemory);
+    assert_eq!(of(RunEnd::Disk), Status::Error);
     assert_eq!(judge(Runner::Auto, &RunOutcome::refused("x")).status, Status::EnvironmentBroken);
     assert_eq!("exit-code".parse::<Runner>().unwrap(), Runner::ExitCode);
     assert_eq!(Runner::Auto.of_command("python -m pytest -q"), Runner::Pytest);

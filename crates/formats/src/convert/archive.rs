@@ -40,7 +40,7 @@ pub(crate) fn to_folders(path: &Path, input: Box<dyn BufRead>, dir: &Path) -> Re
         }
         _ => Error::reading(path, "read this archive", e),
     };
-    let mut archive = tar::Archive::new(Bounded { input, is_at_end: &is_at_end, left: &left });
+    let mut archive = tar::Archive::new(BoundedInput { input, is_at_end: &is_at_end, left: &left });
     for (number, entry) in archive.entries().map_err(cannot_read)?.enumerate() {
         let mut entry = entry.map_err(cannot_read)?;
         if number == MOST_ENTRIES {
@@ -197,13 +197,13 @@ fn is_sparse(entry: &mut Entry<'_, impl Read>) -> io::Result<bool> {
 
 /// Input of which only so many bytes are read, and that notes when it was read to its end, which a whole archive never is: zeros
 /// come before.
-struct Bounded<'a> {
+struct BoundedInput<'a> {
     input: Box<dyn BufRead>,
     is_at_end: &'a Cell<bool>,
     left: &'a Cell<u64>,
 }
 
-impl Read for Bounded<'_> {
+impl Read for BoundedInput<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if self.left.get() == 0 {
             return Err(io::Error::other("too long"));

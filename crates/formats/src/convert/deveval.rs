@@ -32,8 +32,8 @@ pub(super) fn task(
     mut object: Object,
     files: Option<&mut TaskFiles<'_>>,
 ) -> Result<Task> {
-    let Described { namespace, file, signature, mut body, dependencies } =
-        Described::read(path, at.line, &object)?;
+    let FunctionDescription { namespace, file, signature, mut body, dependencies } =
+        FunctionDescription::read(path, at.line, &object)?;
     let refused = |reason: Message| Error::Task {
         path: path.to_owned(),
         line: at.line,
@@ -77,7 +77,7 @@ pub(super) fn task(
 }
 
 /// What a record says of its function.
-pub(crate) struct Described {
+pub(crate) struct FunctionDescription {
     namespace: String,
     file: String,
     /// Lines, 0-based.
@@ -87,7 +87,7 @@ pub(crate) struct Described {
     dependencies: Vec<String>,
 }
 
-impl Described {
+impl FunctionDescription {
     /// Reads a record at a line of a file.
     ///
     /// # Errors

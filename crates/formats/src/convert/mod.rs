@@ -17,7 +17,7 @@ mod tests;
 
 pub(super) use archive::{recognise as recognise_archive, to_folders as archive_to_folders};
 pub use batch::requests;
-pub(super) use deveval::Described;
+pub(super) use deveval::FunctionDescription;
 pub use predictions::predictions;
 pub use repositories::{from_folders, records, to_folders};
 pub use stream::{Conversion, Emit, TargetFormat, labels};

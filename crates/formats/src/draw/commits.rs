@@ -7,7 +7,7 @@ use repoformer_core::repository::history::{History, OversizeCommit};
 use repoformer_core::repository::record::{Folders, WriteOutcome};
 use repoformer_core::task::Task;
 use repoformer_core::task::sample::{
-    CommitTask, Drawn, Exclusions, NameSource, Sampling, UnparsedFile, sample_commits,
+    CommitDraw, CommitTask, Exclusions, NameSource, Sampling, UnparsedFile, sample_commits,
 };
 use repoformer_evaluate::quality::RetrievalTarget;
 use repoformer_store::error::{Error, Result};
@@ -106,7 +106,7 @@ impl<'a> CommitSampling<'a> {
         };
         let count = |text: &str| P50k.count(text);
         let drawn = sample_commits(history, since, sampling, &count, take);
-        let Drawn { commits, unparsed, oversize, .. } = drawn?;
+        let CommitDraw { commits, unparsed, oversize, .. } = drawn?;
         self.drawn.unparsed.extend(unparsed);
         problems.extend(left_out(path, &oversize, &room));
         let unread = match lines.is_empty() {

@@ -7,7 +7,7 @@ use rustc_hash::FxHashSet;
 use serde::{Deserialize, Serialize};
 
 use super::min_hash::{Signature, Signer, clusters};
-use super::repositories::Grouped;
+use super::repositories::GroupedRepository;
 
 /// Which duplicates are dropped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,7 +40,7 @@ pub(super) struct Facts {
 }
 
 impl Facts {
-    pub(super) fn new(repository: &Grouped, dedup: Dedup) -> Self {
+    pub(super) fn new(repository: &GroupedRepository, dedup: Dedup) -> Self {
         let sign = || {
             let mut signer = Signer::default();
             repository.files.iter().for_each(|(_, text)| signer.add(text));
@@ -63,7 +63,7 @@ impl Facts {
 
 /// Something that is dropped, and what it repeats.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub(super) struct Dropped {
+pub(super) struct Duplicate {
     pub(super) repo_name: String,
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub(super) filepath: Option<String>,
@@ -84,7 +84,7 @@ pub(super) enum Reason {
 }
 
 /// The repositories to drop, in the order of their names.
-pub(super) fn duplicates(mut all: Vec<Facts>, dedup: Dedup) -> Vec<Dropped> {
+pub(super) fn duplicates(mut all: Vec<Facts>, dedup: Dedup) -> Vec<Duplicate> {
     let mut dropped = Vec::new();
     if dedup == Dedup::None {
         return dropped;
@@ -119,11 +119,11 @@ fn drop_all_but_one(
     all: &[Facts],
     mut group: Vec<usize>,
     reason: Reason,
-    dropped: &mut Vec<Dropped>,
+    dropped: &mut Vec<Duplicate>,
 ) {
     group.sort_by(|one, other| all[*one].rank().cmp(&all[*other].rank()));
     let Some((kept, others)) = group.split_first() else { return };
-    dropped.extend(others.iter().map(|place| Dropped {
+    dropped.extend(others.iter().map(|place| Duplicate {
         repo_name: all[*place].name.clone(),
         filepath: None,
         reason,
@@ -160,11 +160,11 @@ mod tests {
     #[test]
     fn of_a_cluster_of_near_duplicates_one_stays() {
         let facts = |name: &str, stars, text: &str| {
-            let grouped = Grouped {
+            let grouped = GroupedRepository {
                 name: name.into(),
                 stars,
                 files: vec![("a.py".into(), text.into())],
-                ..Grouped::default()
+                ..GroupedRepository::default()
             };
             Facts::new(&grouped, Dedup::Near)
         };

@@ -19,7 +19,7 @@ const COMPRESSED: [&str; 3] = ["", ".gz", ".zst"];
 
 /// Files to read, in their order, and those of folders that have another name.
 #[derive(Debug, Default)]
-pub(super) struct Listed {
+pub(super) struct InputList {
     pub(super) files: Vec<PathBuf>,
     pub(super) others: Vec<PathBuf>,
 }
@@ -29,8 +29,8 @@ pub(super) struct Listed {
 ///
 /// # Errors
 /// An input is not there, or has no file.
-pub(super) fn list(inputs: &[PathBuf], output: &Path) -> Result<Listed> {
-    let mut listed = Listed::default();
+pub(super) fn list(inputs: &[PathBuf], output: &Path) -> Result<InputList> {
+    let mut listed = InputList::default();
     let mut seen = BTreeSet::new();
     let output = files::canonicalize(output).ok();
     for input in inputs {

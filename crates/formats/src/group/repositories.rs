@@ -10,7 +10,7 @@ const FILE: u64 = 64;
 
 /// A repository with its files in the order of their paths.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Grouped {
+pub(super) struct GroupedRepository {
     pub(super) name: String,
     /// The most that a row says.
     pub(super) stars: u64,
@@ -24,7 +24,7 @@ pub(super) struct Grouped {
     pub(super) left_out: Option<String>,
 }
 
-impl Grouped {
+impl GroupedRepository {
     /// Digest of the paths and texts.
     pub(super) fn digest(&self) -> String {
         let mut hasher = blake3::Hasher::new();
@@ -53,13 +53,13 @@ impl RepositoryStream {
     }
 
     /// Returns the next repository, `None` at the end.
-    pub(super) fn next(&mut self) -> Result<Option<Grouped>> {
+    pub(super) fn next(&mut self) -> Result<Option<GroupedRepository>> {
         if !std::mem::take(&mut self.is_ahead) && !self.rows.next()? {
             return Ok(None);
         }
         let Some((name, ..)) = self.rows.row() else { return Ok(None) };
         let name = String::from_utf8_lossy(name).into_owned();
-        let mut grouped = Grouped { name, ..Grouped::default() };
+        let mut grouped = GroupedRepository { name, ..GroupedRepository::default() };
         let mut bytes = 0;
         while let Some((name, path, stars, length)) = self.rows.row() {
             if name != grouped.name.as_bytes() {
@@ -105,7 +105,7 @@ mod tests {
     use super::super::spill::Spill;
     use super::*;
 
-    fn grouped(rows: &[(&str, &str, &str, u64)], most: u64) -> Vec<Grouped> {
+    fn grouped(rows: &[(&str, &str, &str, u64)], most: u64) -> Vec<GroupedRepository> {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("rows");
         let mut spill = Spill::create(&path, 1, 64).unwrap();

@@ -17,9 +17,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::decontaminate::Contamination;
-use super::duplicates::{Dedup, Dropped, Facts, Reason, duplicates};
+use super::duplicates::{Dedup, Duplicate, Facts, Reason, duplicates};
 use super::inputs::{self, Input, changed};
-use super::repositories::{Grouped, RepositoryStream};
+use super::repositories::{GroupedRepository, RepositoryStream};
 use super::rows::{Problem, RowSettings, Rows, Tally};
 use super::spill::{Merge, Section, Spill};
 use super::work::{DROPPED, PLAN, Plan, RECORD, WorkFolder, read_document, write_document};
@@ -149,7 +149,7 @@ pub fn group(grouping: &Grouping) -> Result<GroupSummary> {
     let of = |reason| dropped.iter().filter(|one| one.reason == reason).count() as u64;
     counts.exact_duplicates = of(Reason::ExactDuplicate);
     counts.near_duplicates = of(Reason::NearDuplicate);
-    let is_file = |one: &&Dropped| one.filepath.is_some();
+    let is_file = |one: &&Duplicate| one.filepath.is_some();
     counts.contaminated_files = dropped.iter().filter(is_file).count() as u64;
     counts.contaminated_repositories = of(Reason::Contaminated) - counts.contaminated_files;
     let dropped = write_dropped(&output.join(DROPPED), &dropped)?;
@@ -319,9 +319,9 @@ struct Shards<'a> {
 
 /// Facts about the repositories of a shard, before any is dropped as a duplicate.
 #[derive(Debug, Default, Serialize, Deserialize)]
-struct Described {
+struct ShardFacts {
     repositories: Vec<Facts>,
-    dropped: Vec<Dropped>,
+    dropped: Vec<Duplicate>,
 }
 
 impl Shards<'_> {
@@ -370,7 +370,7 @@ impl Shards<'_> {
     }
 
     /// Dropped repositories and files, in order.
-    fn dropped(&self) -> Result<Vec<Dropped>> {
+    fn dropped(&self) -> Result<Vec<Duplicate>> {
         if self.grouping.dedup == Dedup::None && self.grouping.benchmarks.is_empty() {
             return Ok(Vec::new());
         }
@@ -385,11 +385,11 @@ impl Shards<'_> {
     }
 
     /// Drops the repository, or files of it, where a benchmark has them.
-    fn decontaminate(&self, repository: &mut Grouped, dropped: &mut Vec<Dropped>) {
-        let Grouped { name, files, .. } = repository;
+    fn decontaminate(&self, repository: &mut GroupedRepository, dropped: &mut Vec<Duplicate>) {
+        let GroupedRepository { name, files, .. } = repository;
         let mut leaks = |filepath: Option<&str>, of: String| {
             let filepath = filepath.map(str::to_owned);
-            dropped.push(Dropped {
+            dropped.push(Duplicate {
                 repo_name: name.clone(),
                 filepath,
                 reason: Reason::Contaminated,
@@ -409,13 +409,13 @@ impl Shards<'_> {
         });
     }
 
-    fn describe(&self, index: u64) -> Result<Described> {
+    fn describe(&self, index: u64) -> Result<ShardFacts> {
         let document = format!("{}.facts.json", Self::name(index));
         if let Some(described) = self.work.read(&document)? {
             return Ok(described);
         }
         let mut stream = self.repositories(index)?;
-        let mut described = Described::default();
+        let mut described = ShardFacts::default();
         while let Some(mut repository) = stream.next()? {
             self.decontaminate(&mut repository, &mut described.dropped);
             if !repository.files.is_empty() {
@@ -428,7 +428,7 @@ impl Shards<'_> {
     }
 
     /// Writes all shards.
-    fn write(&self, dropped: &[Dropped]) -> Result<Vec<ShardDone>> {
+    fn write(&self, dropped: &[Duplicate]) -> Result<Vec<ShardDone>> {
         let leaving = Leaving::new(dropped);
         let output = &self.grouping.output;
         self.each("group: writing", |index| {
@@ -448,7 +448,7 @@ impl Shards<'_> {
 }
 
 /// Writes the list of what was dropped, and returns its digest.
-fn write_dropped(path: &Path, dropped: &[Dropped]) -> Result<String> {
+fn write_dropped(path: &Path, dropped: &[Duplicate]) -> Result<String> {
     let mut file = OutputFile::create(path)?;
     for one in dropped {
         let line = serde_json::to_string(one)

@@ -10,7 +10,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::duplicates::Dropped;
+use super::duplicates::Duplicate;
 use super::inputs::Input;
 use super::repositories::RepositoryStream;
 use super::rows::Problem;
@@ -110,7 +110,7 @@ pub(super) struct Leaving<'a> {
 
 impl<'a> Leaving<'a> {
     /// Repositories that are left out whole, and those of which files are.
-    pub(super) fn new(dropped: &'a [Dropped]) -> Self {
+    pub(super) fn new(dropped: &'a [Duplicate]) -> Self {
         let mut leaving = Self::default();
         for one in dropped {
             match &one.filepath {

@@ -189,7 +189,7 @@ fn difference(one: &Object, other: &Object, left_out: bool) -> Option<String> {
 
 /// Counts from [`merge`].
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Merged {
+pub struct MergeCounts {
     /// Number of parts.
     pub parts: usize,
     /// Number of records.
@@ -203,7 +203,7 @@ pub struct Merged {
 /// # Errors
 /// A part is missing, occurs twice, is damaged, or was made with other settings; or the output cannot be written. No new output
 /// exists then.
-pub fn merge(paths: &[PathBuf], output: &Path) -> Result<Merged> {
+pub fn merge(paths: &[PathBuf], output: &Path) -> Result<MergeCounts> {
     let parts = parts_of_one_whole(paths, output)?;
     let mut file = OutputFile::create(output)?;
     let merged = interleave(parts, &mut |line| file.write(line))?;
@@ -237,10 +237,13 @@ fn parts_of_one_whole(paths: &[PathBuf], output: &Path) -> Result<Vec<ShardFile>
 }
 
 /// Calls `take` with the lines of all parts, in the order of their positions.
-fn interleave(parts: Vec<ShardFile>, take: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<Merged> {
+fn interleave(
+    parts: Vec<ShardFile>,
+    take: &mut dyn FnMut(&[u8]) -> Result<()>,
+) -> Result<MergeCounts> {
     let lacking = parts.iter().filter(|part| part.lacking > 0);
     let lacking = lacking.map(|part| (part.path.clone(), part.lacking)).collect();
-    let mut merged = Merged { parts: parts.len(), records: 0, lacking };
+    let mut merged = MergeCounts { parts: parts.len(), records: 0, lacking };
     let mut runs: Vec<(u64, u64, usize)> = Vec::new();
     let mut readers = Vec::new();
     for (number, part) in parts.iter().enumerate() {

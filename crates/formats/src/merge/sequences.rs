@@ -9,7 +9,7 @@ use repoformer_store::files;
 use repoformer_text::message;
 use repoformer_text::message::UserChoice;
 
-use super::{Merged, ShardFile, interleave, parts_of_one_whole};
+use super::{MergeCounts, ShardFile, interleave, parts_of_one_whole};
 
 /// Files next to the sequences, and the names of their digests among the inputs in manifests.
 const BESIDE: [(&str, &str); 2] =
@@ -21,7 +21,7 @@ const BESIDE: [(&str, &str); 2] =
 /// # Errors
 /// A part is missing, occurs twice, is damaged, or was made with other settings; the output cannot be written; or this build
 /// lacks the feature `parquet`. The output is then unchanged.
-pub fn merge_sequences(folders: &[PathBuf], output: &Path) -> Result<Merged> {
+pub fn merge_sequences(folders: &[PathBuf], output: &Path) -> Result<MergeCounts> {
     let has = |split: &Split| folders.iter().any(|folder| lines_of(folder, *split).exists());
     let splits: Vec<Split> = Split::ALL.into_iter().filter(has).collect();
     let mut parts = Vec::new();
@@ -37,7 +37,7 @@ pub fn merge_sequences(folders: &[PathBuf], output: &Path) -> Result<Merged> {
     };
     let beside = BESIDE.map(|(name, input)| beside(part, name, input));
     let mut files = SequenceFiles::create(output, splits.iter().copied(), true)?;
-    let mut merged = Merged { parts: folders.len(), ..Merged::default() };
+    let mut merged = MergeCounts { parts: folders.len(), ..MergeCounts::default() };
     for (split, parts) in parts {
         merged.records += interleave(parts, &mut |line| files.push_line(split, line))?.records;
     }

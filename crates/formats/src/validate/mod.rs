@@ -190,7 +190,7 @@ impl Validator<'_> {
             None => self.kinds.push((kind, 1, at.line)),
         }
         let id = task_id(&object);
-        let schema::Checked { wrong, mut unknown } = schema::check(kind.fields(), &object);
+        let schema::RecordProblems { wrong, mut unknown } = schema::check(kind.fields(), &object);
         // Scores and samples have a field per metric.
         if matches!(kind, RecordKind::Score | RecordKind::LmEvalSample) {
             unknown.clear();

@@ -17,7 +17,7 @@ use rustc_hash::FxHashSet;
 use serde_json::Value;
 
 use super::{Severity, Validator, reason};
-use crate::convert::Described;
+use crate::convert::FunctionDescription;
 use Severity::{Error, Note};
 
 impl Validator<'_> {
@@ -52,7 +52,7 @@ impl Validator<'_> {
                 Ok(())
             }
             RecordKind::Score => self.score(line, &object),
-            RecordKind::DevEval => Described::read(self.path, line, &object).map(drop),
+            RecordKind::DevEval => FunctionDescription::read(self.path, line, &object).map(drop),
             RecordKind::BeirDocument | RecordKind::BeirQuery => {
                 Text::read(self.path, line, &object).map(drop)
             }

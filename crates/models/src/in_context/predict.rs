@@ -11,7 +11,7 @@ use super::templates::{Renaming, Template};
 
 /// A template that a draft follows so far.
 #[derive(Clone, Debug)]
-struct Followed {
+struct FollowedTemplate {
     template: usize,
     weight: f64,
     /// Names replaced within the line; they take precedence over those of the template.
@@ -22,7 +22,7 @@ struct Followed {
 #[derive(Clone, Debug)]
 pub(super) struct Draft {
     pub pieces: Vec<Piece>,
-    followed: Vec<Followed>,
+    followed: Vec<FollowedTemplate>,
 }
 
 /// A template's next token, and the same with its name replaced.
@@ -64,7 +64,7 @@ impl<'a> Predictor<'a> {
 
     /// Returns an empty draft.
     pub(super) fn draft(&self) -> Draft {
-        let follow = |(template, one): (usize, &Template)| Followed {
+        let follow = |(template, one): (usize, &Template)| FollowedTemplate {
             template,
             weight: one.weight,
             renaming: Renaming::default(),
@@ -124,7 +124,7 @@ impl<'a> Predictor<'a> {
         }
     }
 
-    fn offer(&self, followed: &Followed, at: usize) -> Offer {
+    fn offer(&self, followed: &FollowedTemplate, at: usize) -> Offer {
         let template = &self.templates[followed.template];
         let pieces = self.corpus.line_pieces(template.line);
         let plain = pieces.get(at).copied().unwrap_or(Piece::NEWLINE);
@@ -169,7 +169,12 @@ impl<'a> Predictor<'a> {
     }
 
     /// Returns a followed template after one more token, if the draft still follows it.
-    fn follow(&self, followed: &Followed, at: usize, piece: Piece) -> Option<Followed> {
+    fn follow(
+        &self,
+        followed: &FollowedTemplate,
+        at: usize,
+        piece: Piece,
+    ) -> Option<FollowedTemplate> {
         let Offer { plain, renamed } = self.offer(followed, at);
         let (here, there) = (piece.core(), plain.core());
         if (here == NEWLINE || there == NEWLINE) && here != there {

@@ -13,7 +13,7 @@ use super::file::{CacheFile, CacheSources, Condition};
 use crate::contexts::RightContexts;
 
 /// A file, and its header where it has one that can be read.
-pub(super) type Found = (CacheFile, Option<Header>);
+pub(super) type HeadedFile = (CacheFile, Option<Header>);
 
 /// Inputs that are artifacts of the cache, by the checksums in their headers.
 const ARTIFACTS: [&str; 8] = [
@@ -22,7 +22,7 @@ const ARTIFACTS: [&str; 8] = [
 ];
 
 /// Compares the inputs that lie in the cache: those that are not there any more were made again differently, or removed.
-pub(super) fn compare_inputs(found: &mut [Found]) {
+pub(super) fn compare_inputs(found: &mut [HeadedFile]) {
     let checksums = checksums(found);
     let unreadable = unreadable(found);
     for (file, header) in found.iter_mut() {
@@ -38,7 +38,7 @@ pub(super) fn compare_inputs(found: &mut [Found]) {
 }
 
 /// Condition of what is made of something that is not found, where a file cannot be read: it may be that.
-fn unreadable(found: &[Found]) -> Option<Condition> {
+fn unreadable(found: &[HeadedFile]) -> Option<Condition> {
     let (file, _) =
         found.iter().find(|(file, _)| matches!(file.condition, Condition::Unreadable(_)))?;
     let path = file.path.display();
@@ -46,9 +46,10 @@ fn unreadable(found: &[Found]) -> Option<Condition> {
 }
 
 /// Index of each artifact by its checksum.
-fn checksums(found: &[Found]) -> FxHashMap<String, usize> {
-    let of =
-        |(index, (_, header)): (usize, &Found)| Some((header.as_ref()?.checksum.clone(), index));
+fn checksums(found: &[HeadedFile]) -> FxHashMap<String, usize> {
+    let of = |(index, (_, header)): (usize, &HeadedFile)| {
+        Some((header.as_ref()?.checksum.clone(), index))
+    };
     found.iter().enumerate().filter_map(of).collect()
 }
 
@@ -62,7 +63,7 @@ fn inputs(header: &Header) -> impl Iterator<Item = (&str, &str)> {
 }
 
 /// Marks what was made from artifacts that are not current.
-pub(super) fn spread(found: &mut [Found]) {
+pub(super) fn spread(found: &mut [HeadedFile]) {
     let checksums = checksums(found);
     // A chain from fragments to scores has seven artifacts.
     for _ in 0..7 {
@@ -94,7 +95,7 @@ pub(super) fn spread(found: &mut [Found]) {
 }
 
 /// Compares prompts with what was retrieved, of which they keep one digest: see `prompt::Sources::digest`.
-pub(super) fn compare_prompts(found: &mut [Found], sources: &CacheSources) {
+pub(super) fn compare_prompts(found: &mut [HeadedFile], sources: &CacheSources) {
     let mut groups: BTreeMap<String, Vec<usize>> = BTreeMap::new();
     let mut contexts: FxHashMap<(String, String), usize> = FxHashMap::default();
     for (index, (file, header)) in found.iter().enumerate() {
@@ -187,7 +188,7 @@ fn has_none(header: &Header) -> bool {
 
 /// Compares prompts that show no fragments with the right contexts of their benchmark.
 fn compare_contexts(
-    found: &[Found],
+    found: &[HeadedFile],
     contexts: &[(&str, usize)],
     made_from: &str,
 ) -> Option<Condition> {
@@ -214,7 +215,7 @@ fn compare_contexts(
 }
 
 /// Whether prompts can have been made from a group of artifacts: retrieval of their mode, or fragments where they show none.
-fn is_source(found: &[Found], file: &CacheFile, prompts: &Header, group: &[usize]) -> bool {
+fn is_source(found: &[HeadedFile], file: &CacheFile, prompts: &Header, group: &[usize]) -> bool {
     let Some((first, Some(header))) = group.first().map(|index| &found[*index]) else {
         return false;
     };
@@ -233,12 +234,16 @@ fn is_source(found: &[Found], file: &CacheFile, prompts: &Header, group: &[usize
 }
 
 /// The repository that an artifact is of.
-fn repository(found: &[Found], index: usize) -> String {
+fn repository(found: &[HeadedFile], index: usize) -> String {
     let parameters = found[index].1.as_ref().map(|header| &header.identity.parameters);
     parameters.and_then(|of| of.get("repository")).cloned().unwrap_or_default()
 }
 
-fn digest_of(found: &[Found], group: &[usize], context: impl Fn(&str) -> Option<usize>) -> String {
+fn digest_of(
+    found: &[HeadedFile],
+    group: &[usize],
+    context: impl Fn(&str) -> Option<usize>,
+) -> String {
     let header = |index: usize| found[index].1.as_ref();
     let mut members: Vec<(String, usize)> =
         group.iter().map(|index| (repository(found, *index), *index)).collect();

@@ -9,7 +9,7 @@ mod recognise;
 
 use std::path::Path;
 
-use compare::{Found, compare_inputs, compare_prompts, spread};
+use compare::{HeadedFile, compare_inputs, compare_prompts, spread};
 use recognise::{copies, is_beside, is_copies, read_file};
 use repoformer_store::artifact;
 use repoformer_store::error::{Error, Result};
@@ -32,7 +32,7 @@ pub fn remove_abandoned(cache: &Path) {
 /// # Errors
 /// The folder cannot be read.
 pub fn cache_files(cache: &Path, sources: &CacheSources) -> Result<Vec<CacheFile>> {
-    let mut found: Vec<Found> = Vec::new();
+    let mut found: Vec<HeadedFile> = Vec::new();
     let mut walk = WalkDir::new(cache).min_depth(1).sort_by_file_name().into_iter();
     while let Some(entry) = walk.next() {
         let entry = entry.map_err(|e| {

@@ -64,7 +64,7 @@ enum Sort<'a> {
 }
 
 /// A request that a batch has, or had.
-struct Asked {
+struct BatchRequest {
     key: String,
     /// Where the target stands in the prompt that ends with it.
     target: Range<usize>,
@@ -147,7 +147,7 @@ impl<'a> BatchQuestion<'a> {
     }
 
     /// The samples of an answer.
-    fn samples(&self, body: &Value, asked: &Asked) -> Result<Vec<Sample>, String> {
+    fn samples(&self, body: &Value, asked: &BatchRequest) -> Result<Vec<Sample>, String> {
         match &self.sort {
             Sort::Token(_, token) => {
                 let sample = token.read_behind(body);
@@ -240,7 +240,7 @@ pub fn read_batch(
                 && let Ok(target) = question.target(&record, prompts.path())
             {
                 let (key, begin) = (question.key(&record, target), record.prompt().len());
-                let asked = Asked { target: begin..begin + target.len(), key };
+                let asked = BatchRequest { target: begin..begin + target.len(), key };
                 keys.insert(digits(&asked.key).to_owned(), asked);
             }
             Ok(())
@@ -277,7 +277,7 @@ fn entry(
     path: &Path,
     line: usize,
     bytes: &[u8],
-    keys: &FxHashMap<String, Asked>,
+    keys: &FxHashMap<String, BatchRequest>,
     question: &BatchQuestion<'_>,
 ) -> Result<Entry> {
     let object = jsonl::parse(path, line, bytes)?;

@@ -27,12 +27,12 @@ use repoformer_store::progress::Work;
 use repoformer_text::message;
 use repoformer_text::message::{Message, UserChoice};
 
-use super::completion::{Asked, Completion, EmitLine, Predictions, Server};
+use super::completion::{AskedServer, Completion, EmitLine, Predictions, Server};
 use super::engine::Flaw;
 use super::experiment::Experiment;
 
 /// Known answers to prompts.
-struct Known {
+struct KnownAnswers {
     /// Number of prompts that the journal has an answer to: of a batch, or of another command, that came meanwhile.
     answers: u64,
     /// Number of prompts whose answer failed.
@@ -41,7 +41,7 @@ struct Known {
     requests: Option<usize>,
 }
 
-impl Known {
+impl KnownAnswers {
     /// True if more predictions are available than the file has (`there` of `prompts`), or fewer, because an earlier version kept
     /// failed answers as predictions.
     fn differs_from(&self, there: u64, prompts: u64) -> bool {
@@ -104,18 +104,17 @@ impl Question for Completing<'_> {
 
 impl Server {
     /// How far these prompts are answered.
-    fn known(&self, prompts: &PromptText, completion: &Completion) -> Result<Known> {
+    fn known(&self, prompts: &PromptText, completion: &Completion) -> Result<KnownAnswers> {
         let journal = self.journal.exists().then(|| Journal::read(&self.journal)).transpose()?;
         let journal = journal.as_ref();
         let key = |record: &Record| self.key(record, journal);
         let Askable { keys, .. } = self.askable(prompts, completion, &key, &mut Vec::new())?;
         let is_answered = |key: &&String| journal.is_some_and(|journal| journal.has_answer(key));
-        let requests = self
-            .asked
-            .as_ref()
-            .map(|Asked { sending, .. }| unanswered(&keys, journal, sending.retry_failed).len());
+        let requests = self.asked.as_ref().map(|AskedServer { sending, .. }| {
+            unanswered(&keys, journal, sending.retry_failed).len()
+        });
         let has_failed = |key: &&String| journal.is_some_and(|journal| journal.has_failed(key));
-        Ok(Known {
+        Ok(KnownAnswers {
             answers: keys.iter().filter(is_answered).count() as u64,
             failed: keys.iter().filter(has_failed).count() as u64,
             requests,
@@ -271,7 +270,7 @@ impl Server {
         prepare: &mut (dyn FnMut(usize) -> Result<R> + Send),
         ask: &(dyn Fn(R) -> Result<Answer> + Sync),
     ) -> Result<(Journal, Failures)> {
-        let Some(Asked { endpoint, sending }) = &self.asked else {
+        let Some(AskedServer { endpoint, sending }) = &self.asked else {
             return Ok((journal, Failures::default()));
         };
         let open = unanswered(keys, Some(&journal), sending.retry_failed);

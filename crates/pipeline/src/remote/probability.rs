@@ -13,7 +13,7 @@ use repoformer_text::message::StageRun;
 use repoformer_text::message::UserChoice;
 use serde_json::json;
 
-use super::super::completion::{Asked, Completion, EmitLine, Predictions, Server};
+use super::super::completion::{AskedServer, Completion, EmitLine, Predictions, Server};
 use super::super::engine::{Artifact, Cost, Engine, Flaw, Lines, Times};
 use super::super::experiment::Experiment;
 use super::super::prompt::require_prompts;
@@ -58,7 +58,7 @@ impl TokenQuestion {
     pub(super) fn token(&self, server: &Server, model: &str) -> Result<NextToken> {
         match (self.id, &server.asked) {
             (Some(id), _) => Ok(NextToken { text: self.text.clone(), id }),
-            (None, Some(Asked { endpoint, .. })) => {
+            (None, Some(AskedServer { endpoint, .. })) => {
                 endpoint.greet()?;
                 NextToken::find(endpoint, model, &self.text)
             }

@@ -29,12 +29,12 @@ use super::latency::Latency;
 pub struct PromptText {
     /// Where they lie.
     pub(super) path: PathBuf,
-    held: Held,
+    held: RecordPlace,
 }
 
 /// Where the records are.
 #[derive(Debug, Clone)]
-enum Held {
+enum RecordPlace {
     /// In the cache: those of a mode, with this header.
     Cached(Mode, Box<Header>),
     /// In a file.
@@ -49,7 +49,8 @@ impl PromptText {
     /// # Errors
     /// It cannot be read.
     pub fn of_file(path: &Path) -> Result<Self> {
-        let held = if path.is_file() { Held::File } else { Held::Here(jsonl::read(path)?) };
+        let held =
+            if path.is_file() { RecordPlace::File } else { RecordPlace::Here(jsonl::read(path)?) };
         Ok(Self { path: path.to_owned(), held })
     }
 
@@ -64,14 +65,14 @@ impl PromptText {
     /// Those of a mode that this header is of.
     pub(crate) fn of_header(experiment: &Experiment, mode: Mode, header: Header) -> Self {
         let path = experiment.paths().prompts(mode);
-        Self { path, held: Held::Cached(mode, Box::new(header)) }
+        Self { path, held: RecordPlace::Cached(mode, Box::new(header)) }
     }
 
     /// The mode that they are of, where they are the cache's.
     pub(super) fn mode(&self) -> Option<Mode> {
         match self.held {
-            Held::Cached(mode, _) => Some(mode),
-            Held::File | Held::Here(_) => None,
+            RecordPlace::Cached(mode, _) => Some(mode),
+            RecordPlace::File | RecordPlace::Here(_) => None,
         }
     }
 
@@ -86,17 +87,17 @@ impl PromptText {
     /// They cannot be read, are damaged, or are others by now; or an error of `take`.
     pub(crate) fn for_each_piece(&self, take: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
         match &self.held {
-            Held::Cached(mode, header) => for_each_prompts(&self.path, *mode, header, take),
-            Held::File => artifact::whole_lines(&self.path, jsonl::open(&self.path)?, take),
-            Held::Here(text) => take(text),
+            RecordPlace::Cached(mode, header) => for_each_prompts(&self.path, *mode, header, take),
+            RecordPlace::File => artifact::whole_lines(&self.path, jsonl::open(&self.path)?, take),
+            RecordPlace::Here(text) => take(text),
         }
     }
 
     /// All lines, from the first.
     fn lines(&self) -> Result<Box<dyn BufRead + Send + '_>> {
         match &self.held {
-            Held::Here(text) => Ok(Box::new(&text[..])),
-            Held::Cached(..) | Held::File => Ok(jsonl::open(&self.path)?),
+            RecordPlace::Here(text) => Ok(Box::new(&text[..])),
+            RecordPlace::Cached(..) | RecordPlace::File => Ok(jsonl::open(&self.path)?),
         }
     }
 }

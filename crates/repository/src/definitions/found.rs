@@ -9,20 +9,20 @@ use super::rows::Definition;
 
 /// Definitions that a look-up found. Cheap to clone: calls of one thing share one list, however many they are and however long it is.
 #[derive(Debug, Clone, Default)]
-pub struct Found {
+pub struct FoundDefinitions {
     list: Arc<[Definition]>,
     /// Whether they are ordered by file.
     is_ordered: bool,
 }
 
-impl FromIterator<Definition> for Found {
+impl FromIterator<Definition> for FoundDefinitions {
     fn from_iter<I: IntoIterator<Item = Definition>>(definitions: I) -> Self {
         let list: Arc<[Definition]> = definitions.into_iter().collect();
         Self { is_ordered: list.is_sorted_by_key(|found| found.file), list }
     }
 }
 
-impl Deref for Found {
+impl Deref for FoundDefinitions {
     type Target = [Definition];
 
     fn deref(&self) -> &[Definition] {
@@ -30,7 +30,7 @@ impl Deref for Found {
     }
 }
 
-impl Found {
+impl FoundDefinitions {
     /// Definitions of several lists, one behind the other.
     pub(super) fn joined(lists: impl Iterator<Item = Self>) -> Self {
         let mut lists = lists.filter(|list| !list.is_empty());
@@ -82,7 +82,7 @@ mod tests {
     use super::*;
     use crate::definitions::rows::{DefinitionKind, Rows};
 
-    fn found(files: &[usize]) -> Found {
+    fn found(files: &[usize]) -> FoundDefinitions {
         let one = |file: &usize| Definition::new(*file, Rows::default(), DefinitionKind::Function);
         files.iter().map(one).collect()
     }
@@ -101,13 +101,13 @@ mod tests {
     #[test]
     fn lists_are_shared() {
         let (one, other) = (found(&[1, 2]), found(&[1, 2]));
-        let alone = Found::joined([found(&[]), one.clone()].into_iter());
+        let alone = FoundDefinitions::joined([found(&[]), one.clone()].into_iter());
         assert!(std::ptr::eq(&*alone, &*one));
-        let joined = Found::joined([one.clone(), found(&[]), other.clone()].into_iter());
+        let joined = FoundDefinitions::joined([one.clone(), found(&[]), other.clone()].into_iter());
         assert_eq!(joined.iter().map(|one| one.file).collect::<Vec<_>>(), [1, 2, 1, 2]);
         let lists = [(one.clone(), 1), (other, 10), (found(&[]), 100), (one, 1000)];
         let mut said: Vec<i32> =
-            Found::distinct(lists, |all, one| *all += one).map(|it| it.1).collect();
+            FoundDefinitions::distinct(lists, |all, one| *all += one).map(|it| it.1).collect();
         said.sort_unstable();
         assert_eq!(said, [10, 1001]);
     }

@@ -3,7 +3,7 @@
 use std::mem;
 use std::sync::{Mutex, PoisonError};
 
-use repoformer_text::language::syntax::{Parsed, Syntax};
+use repoformer_text::language::syntax::{ParseExtent, Syntax};
 use repoformer_text::language::{Grammar, Language, NameVisibility, Resolution};
 use repoformer_text::lines::Lines;
 use rustc_hash::FxHashMap;
@@ -20,12 +20,12 @@ const MOST_BYTES: usize = if cfg!(test) { 32 << 10 } else { 32 << 20 };
 ///
 /// A bounded number is kept: those that were used last.
 #[derive(Debug, Default)]
-pub struct KnownNames(Mutex<Known>);
+pub struct KnownNames(Mutex<NameCache>);
 
 #[derive(Debug, Default)]
-struct Known {
-    recent: FxHashMap<Key, (Names, Parsed)>,
-    older: FxHashMap<Key, (Names, Parsed)>,
+struct NameCache {
+    recent: FxHashMap<Key, (Names, ParseExtent)>,
+    older: FxHashMap<Key, (Names, ParseExtent)>,
     /// Of the recent ones' texts.
     bytes: usize,
 }
@@ -42,7 +42,7 @@ impl KnownNames {
         path: &str,
         lines: &Lines,
         digest: [u8; 32],
-    ) -> (Names, Parsed) {
+    ) -> (Names, ParseExtent) {
         let grammar = Grammar::for_path(language, path);
         let in_folder = match language.spec().resolution {
             Resolution::Types(rules) if matches!(rules.visibility, NameVisibility::Folders) => {
@@ -55,7 +55,7 @@ impl KnownNames {
             return names;
         }
         let syntax = Syntax::of_lines(lines, grammar);
-        let parsed = Parsed::from_syntax(syntax.as_ref());
+        let parsed = ParseExtent::from_syntax(syntax.as_ref());
         let names = syntax.map_or(Names::Unread, |syntax| Names::read(path, &syntax));
         self.with(|known| known.keep(key, (names.clone(), parsed), bytes));
         (names, parsed)
@@ -81,13 +81,13 @@ impl KnownNames {
         (SourcePaths::new(&repository.name, paths), RepositoryNames::new(language, names))
     }
 
-    fn with<T>(&self, of: impl FnOnce(&mut Known) -> T) -> T {
+    fn with<T>(&self, of: impl FnOnce(&mut NameCache) -> T) -> T {
         of(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
-impl Known {
-    fn find(&mut self, key: &Key, bytes: usize) -> Option<(Names, Parsed)> {
+impl NameCache {
+    fn find(&mut self, key: &Key, bytes: usize) -> Option<(Names, ParseExtent)> {
         if let Some(names) = self.recent.get(key) {
             return Some(names.clone());
         }
@@ -96,7 +96,7 @@ impl Known {
         Some(names)
     }
 
-    fn keep(&mut self, key: Key, names: (Names, Parsed), bytes: usize) {
+    fn keep(&mut self, key: Key, names: (Names, ParseExtent), bytes: usize) {
         if self.bytes > MOST_BYTES {
             self.older = mem::take(&mut self.recent);
             self.bytes = 0;

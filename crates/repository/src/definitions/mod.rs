@@ -9,7 +9,7 @@ mod modules;
 mod rows;
 mod typed;
 
-pub use found::Found;
+pub use found::FoundDefinitions;
 pub use known::KnownNames;
 pub use rows::{Definition, Rows, SourcePaths};
 
@@ -105,7 +105,7 @@ impl RepositoryNames {
 }
 
 /// A function that gives the definitions of a chain of names.
-pub type LookUp<'n> = dyn Fn(&[&str]) -> Found + 'n;
+pub type LookUp<'n> = dyn Fn(&[&str]) -> FoundDefinitions + 'n;
 
 /// A repository, ready for look-ups.
 pub struct Definitions<'a>(Rules<'a>);
@@ -137,7 +137,7 @@ impl<'a> Definitions<'a> {
     }
 
     /// Calls of one file that other files define, ordered by their first row, each with its definitions.
-    pub fn calls(&self, file: usize) -> Vec<(Rows, Found)> {
+    pub fn calls(&self, file: usize) -> Vec<(Rows, FoundDefinitions)> {
         match &self.0 {
             Rules::Imports(imports) => imports.calls(file),
             Rules::Types(types) => types.calls(file),
@@ -152,7 +152,7 @@ impl<'a> Definitions<'a> {
                 Box::new(move |chain| imports.named(file, names, chain).into_iter().collect())
             }
             (Rules::Types(types), Names::Unit(unit)) => Box::new(types.within(file, unit, row)),
-            _ => Box::new(|_| Found::default()),
+            _ => Box::new(|_| FoundDefinitions::default()),
         }
     }
 }

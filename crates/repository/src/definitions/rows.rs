@@ -36,7 +36,7 @@ impl Rows {
 }
 
 /// Names, and where they are defined.
-pub(super) type Named = FxHashMap<String, Rows>;
+pub(super) type NameRows = FxHashMap<String, Rows>;
 
 /// DefinitionKind of a definition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -257,7 +257,7 @@ fn chunks(files: &[FragmentFile], cut: Cut) -> (Vec<u32>, Vec<u32>) {
 fn windows(files: &[FragmentFile], shape: WindowShape) -> (Vec<u32>, Vec<u32>) {
     let slots = |file: &FragmentFile| file.lines.count().div_ceil(shape.step());
     let most = files.iter().map(slots).sum();
-    let mut seen = Seen::default();
+    let mut seen = WindowTable::default();
     seen.last.reserve(most);
     let (mut first, mut places) = (Vec::with_capacity(most), Vec::with_capacity(most));
     let text = |place: FragmentPlace| files[place.file as usize].text(place.start, place.end);
@@ -308,14 +308,14 @@ fn text_hash(text: &str) -> u64 {
 
 /// Windows by the hash of their text.
 #[derive(Debug, Default)]
-struct Seen {
+struct WindowTable {
     /// The last window with a hash.
     last: FxHashMap<u64, u32>,
     /// The one before it with the same hash and another text, which hardly ever is.
     before: FxHashMap<u32, u32>,
 }
 
-impl Seen {
+impl WindowTable {
     fn find(&self, hash: u64, is_same: impl Fn(u32) -> bool) -> Option<u32> {
         let mut window = *self.last.get(&hash)?;
         while !is_same(window) {
@@ -333,13 +333,13 @@ impl Seen {
 
 /// The windows of a repository by their text.
 #[derive(Debug, Default)]
-pub struct WindowTexts(Seen);
+pub struct WindowTexts(WindowTable);
 
 impl WindowTexts {
     /// Windows of these fragments, which have different texts.
     pub fn new(fragments: &RepoFragments) -> Self {
         let hashes = parallel::map(0..fragments.len(), |window| text_hash(fragments.text(window)));
-        let mut seen = Seen::default();
+        let mut seen = WindowTable::default();
         seen.last.reserve(hashes.len());
         for (window, hash) in (0..).zip(hashes) {
             seen.insert(hash, window);

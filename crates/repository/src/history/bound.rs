@@ -64,7 +64,7 @@ impl fmt::Display for OversizeCommit {
 }
 
 /// What a read returns, or the bound that it exceeds.
-pub type Bounded<T> = std::result::Result<T, Bound>;
+pub type BoundedResult<T> = std::result::Result<T, Bound>;
 
 /// Bytes of source files so far.
 #[derive(Debug, Default)]
@@ -75,7 +75,7 @@ pub(super) struct ByteCount {
 
 impl ByteCount {
     /// Adds a text that several files hold.
-    pub(super) fn add(&mut self, bytes: u64, files: u64) -> Bounded<()> {
+    pub(super) fn add(&mut self, bytes: u64, files: u64) -> BoundedResult<()> {
         let copied = bytes.saturating_mul(files.saturating_sub(1));
         self.copied = self.copied.saturating_add(copied);
         self.bytes = self.bytes.saturating_add(bytes).saturating_add(copied);
@@ -109,7 +109,7 @@ impl TreeSize {
         self.path_bytes = self.path_bytes.saturating_add(folder.path_bytes).saturating_add(names);
     }
 
-    fn check(self) -> Bounded<()> {
+    fn check(self) -> BoundedResult<()> {
         match () {
             () if self.files > MOST_ENTRIES => Err(Bound::Entries),
             () if self.path_bytes > MOST_PATH_BYTES => Err(Bound::PathBytes),

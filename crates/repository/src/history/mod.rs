@@ -8,7 +8,7 @@ mod git;
 mod lines;
 mod links;
 
-pub use bound::{Bound, Bounded, OversizeCommit};
+pub use bound::{Bound, BoundedResult, OversizeCommit};
 pub use git::Hunk;
 pub use lines::LineHistory;
 
@@ -229,7 +229,7 @@ impl History {
         commit: &str,
         name: &str,
         language: Language,
-    ) -> Result<Bounded<Repository>> {
+    ) -> Result<BoundedResult<Repository>> {
         let mut found: Vec<(String, String)> = Vec::new();
         let arguments = ["ls-tree", "-r", "-z", commit, "--"];
         let is_whole = self.git.for_each_part(0, &arguments, |entry| {

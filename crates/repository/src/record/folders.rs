@@ -39,7 +39,7 @@ pub struct Folders {
     /// How many files are written.
     written: usize,
     /// Files that are left out by their names: how many, and the first.
-    left_out: BTreeMap<Unwanted, (usize, String)>,
+    left_out: BTreeMap<LeftOutReason, (usize, String)>,
     /// Paths of `.git` and other folders of version control that are left out.
     controls: BTreeSet<PathBuf>,
 }
@@ -58,12 +58,12 @@ pub enum WriteOutcome {
 
 /// Why a file is left out that could be written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Unwanted {
+enum LeftOutReason {
     Control,
     Alike,
 }
 
-impl Unwanted {
+impl LeftOutReason {
     const fn reason(self) -> &'static str {
         match self {
             Self::Control => "in folders of version control, of which programs run commands",
@@ -209,7 +209,7 @@ impl Folders {
         Ok(())
     }
 
-    fn leave_out(&mut self, why: Unwanted, of: &str, path: &str) -> WriteOutcome {
+    fn leave_out(&mut self, why: LeftOutReason, of: &str, path: &str) -> WriteOutcome {
         let first = || format!("{}{of}", abbreviated(path));
         self.left_out.entry(why).or_insert_with(|| (0, first())).0 += 1;
         WriteOutcome::LeftOut
@@ -235,13 +235,13 @@ impl Folders {
         let below = self.temporary.path().join(folder);
         if let Some(at) = names.iter().position(|name| is_version_control(name)) {
             self.controls.insert(below.join(names[..=at].join("/")));
-            return Ok(self.leave_out(Unwanted::Control, of, path));
+            return Ok(self.leave_out(LeftOutReason::Control, of, path));
         }
         if names.last().is_some_and(|name| is_git_head(name, content)) {
-            return Ok(self.leave_out(Unwanted::Control, of, path));
+            return Ok(self.leave_out(LeftOutReason::Control, of, path));
         }
         if !self.names.add(std::iter::once(folder).chain(names.iter().copied())) {
-            return Ok(self.leave_out(Unwanted::Alike, of, path));
+            return Ok(self.leave_out(LeftOutReason::Alike, of, path));
         }
         let place = below.join(names.join("/"));
         let parent = place.parent().unwrap_or(self.temporary.path());
@@ -290,8 +290,8 @@ impl Folders {
     ///
     /// # Errors
     /// A folder cannot be put there.
-    pub fn finish(self) -> Result<Placed> {
-        let mut placed = Placed::default();
+    pub fn finish(self) -> Result<Placement> {
+        let mut placed = Placement::default();
         for name in &self.there {
             let place = self.dir.join(name);
             let is_same = have_same_files(&self.temporary.path().join(name), &place);
@@ -329,7 +329,7 @@ impl Folders {
 
 /// How repositories came into their places.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Placed {
+pub struct Placement {
     /// Number of files that are there now, as they were written.
     pub files: usize,
     /// Names of those that were there before, with the same files.
@@ -473,7 +473,7 @@ mod tests {
             assert!(reason.contains(wanted), "{repository} {path}: {reason}");
         }
         assert!(!repos.join("r").exists(), "not before the end");
-        assert_eq!(folders.finish().unwrap(), Placed { files: 1, ..Placed::default() });
+        assert_eq!(folders.finish().unwrap(), Placement { files: 1, ..Placement::default() });
         assert_eq!(fs::read(repos.join("r/a/b.py")).unwrap(), b"x\r\n");
         assert_eq!(fs::read_dir(&repos).unwrap().count(), 1);
 
@@ -489,7 +489,7 @@ mod tests {
             assert_eq!(folders.write("r", "a/b.py", text.as_bytes()).unwrap(), WriteOutcome::Whole);
             write(&mut folders, &format!("new{}", same.len()), "c.py");
             let placed = folders.finish().unwrap();
-            assert_eq!(placed, Placed { files: 1 + same.len(), same, refused: others });
+            assert_eq!(placed, Placement { files: 1 + same.len(), same, refused: others });
         }
         assert_eq!(fs::read(repos.join("r/a/b.py")).unwrap(), b"x\r\n");
         assert!(repos.join("new0/c.py").exists() && repos.join("new1/c.py").exists());

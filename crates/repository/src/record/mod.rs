@@ -8,7 +8,7 @@ mod python;
 mod raw;
 mod statements;
 
-pub use folders::{Folders, Placed, WriteOutcome};
+pub use folders::{Folders, Placement, WriteOutcome};
 pub use git::blob_sha1;
 pub use package::Package;
 pub use package::{OF_REPOSITORY, PACKAGE};

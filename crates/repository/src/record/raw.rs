@@ -5,7 +5,7 @@ use std::path::Path;
 use repoformer_store::error::{Error, Result};
 use repoformer_store::jsonl::{Fields, Object};
 use repoformer_store::schema::{Field, Type, may, must, require};
-use repoformer_text::language::syntax::{ParseGap, Parsed};
+use repoformer_text::language::syntax::{ParseExtent, ParseGap};
 use repoformer_text::language::{Language, Resolution};
 use repoformer_text::lines::{Lines, strip, universal_newlines};
 use serde_json::{Value, json};
@@ -196,7 +196,7 @@ fn describe(
     let python = match language.filter(|of| matches!(of.spec().resolution, Resolution::Modules)) {
         Some(language) => PythonFile::read(&content.text).unwrap_or_else(|| {
             let path = format!("{repository}/{}", content.path);
-            gaps.extend(ParseGap::find(language, &path, Parsed::Not));
+            gaps.extend(ParseGap::find(language, &path, ParseExtent::Not));
             PythonFile::default()
         }),
         None => PythonFile::default(),

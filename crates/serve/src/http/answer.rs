@@ -10,7 +10,7 @@ use repoformer_models::server::StreamEnd;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use crate::request::{Protocol, Wanted};
+use crate::request::{EditorRequest, Protocol};
 
 /// A completion, as far as it was written.
 #[derive(Debug, Clone)]
@@ -27,7 +27,7 @@ impl Answer {
     }
 
     /// The whole answer.
-    pub(crate) fn whole(&self, wanted: &Wanted, text: &str, end: &StreamEnd) -> Value {
+    pub(crate) fn whole(&self, wanted: &EditorRequest, text: &str, end: &StreamEnd) -> Value {
         match wanted.protocol {
             Protocol::OpenAi | Protocol::Document => {
                 let reason = end.reason.as_deref().unwrap_or("stop");
@@ -52,7 +52,7 @@ impl Answer {
     }
 
     /// The last events of a streamed answer.
-    pub(crate) fn last(&self, wanted: &Wanted, end: &StreamEnd) -> Vec<String> {
+    pub(crate) fn last(&self, wanted: &EditorRequest, end: &StreamEnd) -> Vec<String> {
         if wanted.protocol == Protocol::Infill {
             return vec![infill(self, wanted, "", end).to_string()];
         }
@@ -79,7 +79,7 @@ impl Answer {
 }
 
 /// llama.cpp's answer to `/infill`.
-fn infill(answer: &Answer, wanted: &Wanted, text: &str, end: &StreamEnd) -> Value {
+fn infill(answer: &Answer, wanted: &EditorRequest, text: &str, end: &StreamEnd) -> Value {
     // A number that the model's server does not tell is left out, and no zero.
     let (prompt, written) = (end.prompt_tokens(), end.written_tokens());
     let held = prompt.zip(written).map(|(prompt, written)| prompt + written);
@@ -157,7 +157,7 @@ mod tests {
     #[test]
     fn fields_within_others_are_flat_where_the_editor_names_them() {
         let body = json!({"input_prefix": "a", "response_fields": ["content", "timings/prompt_n", "nothing"]});
-        let wanted = Wanted::infill(&body).unwrap();
+        let wanted = EditorRequest::infill(&body).unwrap();
         let end = StreamEnd { timings: json!({"prompt_n": 3}), ..StreamEnd::default() };
         let answer = Answer::new("1".into(), "m".into());
         let text = answer.whole(&wanted, "x", &end).to_string();
@@ -168,7 +168,7 @@ mod tests {
     fn a_stream_ends_with_its_reason_and_the_usage_that_was_asked_for() {
         let body =
             json!({"prompt": "a", "stream": true, "stream_options": {"include_usage": true}});
-        let wanted = Wanted::completion(&body).unwrap();
+        let wanted = EditorRequest::completion(&body).unwrap();
         let end = StreamEnd {
             reason: Some("length".into()),
             usage: json!({"prompt_tokens": 2}),

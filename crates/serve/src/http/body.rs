@@ -26,7 +26,7 @@ const ALL: usize = 64 << 20;
 const VALUES: usize = 1 << 16;
 
 /// Status and reason of a refusal.
-type Refused = (StatusCode, String);
+type Refusal = (StatusCode, String);
 
 /// Reads bodies.
 #[derive(Debug, Clone)]
@@ -47,7 +47,7 @@ impl Bodies {
     pub(crate) async fn read(
         &self,
         body: Body,
-    ) -> Result<(Vec<u8>, Option<OwnedSemaphorePermit>), Refused> {
+    ) -> Result<(Vec<u8>, Option<OwnedSemaphorePermit>), Refusal> {
         let length = body.size_hint().lower();
         let large = (
             StatusCode::PAYLOAD_TOO_LARGE,

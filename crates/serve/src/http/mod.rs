@@ -29,10 +29,10 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
 use crate::decisions::DecisionRecord;
 use crate::error::{Result, ServeError};
-use crate::learn::Asked;
-use crate::request::Wanted;
+use crate::learn::LearnRequest;
+use crate::request::EditorRequest;
 use crate::runtime::runtime;
-use crate::service::{Prepared, Service};
+use crate::service::{PreparedPrompt, Service};
 use crate::upstream::{Completing, ms_since};
 use answer::{Answer, of_json, refusal, typed};
 use body::{Bodies, fields};
@@ -51,7 +51,7 @@ const DECISION: HeaderName = HeaderName::from_static("x-repoformer-decision");
 
 /// State that the routes share.
 #[derive(Clone)]
-struct Shared {
+struct RouteState {
     service: Arc<Service>,
     room: Arc<Semaphore>,
     bodies: Bodies,
@@ -80,7 +80,7 @@ pub fn serve(service: Arc<Service>, guard: RequestGuard) -> Result<()> {
 
 fn router(service: Arc<Service>, guard: RequestGuard) -> Router {
     let (room, bodies) = (Arc::new(Semaphore::new(AT_ONCE)), Bodies::new(PROGRESS, WHOLE_BODY));
-    let shared = Shared { service, room, bodies };
+    let shared = RouteState { service, room, bodies };
     // What asks the model's server, or may be large.
     let asking = Router::new()
         .route("/v1/completions", post(completion))
@@ -110,7 +110,7 @@ fn router(service: Arc<Service>, guard: RequestGuard) -> Router {
 struct Room(#[expect(dead_code, reason = "held, not read")] Arc<[Option<OwnedSemaphorePermit>; 2]>);
 
 /// Reads the body of a request, and then takes room: who sends slowly keeps nobody else waiting.
-async fn make_room(State(shared): State<Shared>, request: Request, next: Next) -> Response {
+async fn make_room(State(shared): State<RouteState>, request: Request, next: Next) -> Response {
     let (head, body) = request.into_parts();
     let read = shared.bodies.read(body).await.and_then(|(body, bytes)| {
         let place = Arc::clone(&shared.room).try_acquire_owned();
@@ -132,26 +132,26 @@ async fn make_room(State(shared): State<Shared>, request: Request, next: Next) -
 }
 
 async fn completion(
-    State(shared): State<Shared>,
+    State(shared): State<RouteState>,
     Extension(room): Extension<Room>,
     body: Bytes,
 ) -> Response {
-    answer(shared, room, body, Wanted::completion).await
+    answer(shared, room, body, EditorRequest::completion).await
 }
 
 async fn infill(
-    State(shared): State<Shared>,
+    State(shared): State<RouteState>,
     Extension(room): Extension<Room>,
     body: Bytes,
 ) -> Response {
-    answer(shared, room, body, Wanted::infill).await
+    answer(shared, room, body, EditorRequest::infill).await
 }
 
 async fn answer(
-    shared: Shared,
+    shared: RouteState,
     room: Room,
     body: Bytes,
-    read: fn(&Value) -> Result<Wanted, String>,
+    read: fn(&Value) -> Result<EditorRequest, String>,
 ) -> Response {
     let begin = Instant::now();
     let metrics = &shared.service.metrics;
@@ -219,8 +219,8 @@ async fn answer(
 
 /// A request whose prompt is being made. Dropped before that is there, it is kept as one that was given up, or that failed.
 struct Waiting<'a> {
-    shared: &'a Shared,
-    wanted: &'a Wanted,
+    shared: &'a RouteState,
+    wanted: &'a EditorRequest,
     begin: Instant,
     /// `cancelled`, or why it failed; `None` once the prompt is there.
     outcome: Option<String>,
@@ -255,7 +255,7 @@ impl Drop for Asking {
 /// A completion on its way to the editor. Dropped before its end, it is cancelled, at the model's server too.
 struct Flow {
     service: Arc<Service>,
-    wanted: Arc<Wanted>,
+    wanted: Arc<EditorRequest>,
     completing: Completing,
     record: DecisionRecord,
     answer: Answer,
@@ -267,15 +267,15 @@ struct Flow {
     /// Text so far.
     text: String,
     /// The request, where a label is to be made of it.
-    asked: Option<Box<Asked>>,
+    asked: Option<Box<LearnRequest>>,
     _room: Room,
 }
 
 impl Flow {
     fn new(
         service: Arc<Service>,
-        wanted: Arc<Wanted>,
-        prepared: Prepared,
+        wanted: Arc<EditorRequest>,
+        prepared: PreparedPrompt,
         completing: Completing,
         begin: Instant,
         room: Room,
@@ -449,7 +449,7 @@ fn status_of(error: &Error) -> (StatusCode, String) {
     (status, error.to_string())
 }
 
-async fn models(State(shared): State<Shared>, Extension(room): Extension<Room>) -> Response {
+async fn models(State(shared): State<RouteState>, Extension(room): Extension<Room>) -> Response {
     let asking = Asking(shared.service.endpoint.with_own_connections());
     let endpoint = asking.0.clone();
     let asked = tokio::task::spawn_blocking(move || {
@@ -465,7 +465,7 @@ async fn models(State(shared): State<Shared>, Extension(room): Extension<Room>) 
 }
 
 /// llama.cpp's and Tabby's at once.
-async fn health(State(shared): State<Shared>) -> Response {
+async fn health(State(shared): State<RouteState>) -> Response {
     let version = env!("CARGO_PKG_VERSION");
     let name = &shared.service.model.name;
     let model = if name.is_empty() { "default" } else { name };
@@ -480,19 +480,19 @@ async fn server_setting() -> Response {
     of_json(&json!({"disable_client_side_telemetry": true}))
 }
 
-async fn metrics(State(shared): State<Shared>) -> Response {
+async fn metrics(State(shared): State<RouteState>) -> Response {
     let text = shared.service.metrics.text(&shared.service.index_size());
     typed(text, "text/plain; version=0.0.4")
 }
 
-async fn last(State(shared): State<Shared>) -> Response {
+async fn last(State(shared): State<RouteState>) -> Response {
     match decided(shared, 0, 1).await.into_iter().next() {
         Some(last) => of_json(&last),
         None => refusal(StatusCode::NOT_FOUND, "no request was answered yet"),
     }
 }
 
-async fn decisions(State(shared): State<Shared>, uri: Uri) -> Response {
+async fn decisions(State(shared): State<RouteState>, uri: Uri) -> Response {
     let after = match uri.query() {
         None => Some(0),
         Some(query) => query.strip_prefix("after=").and_then(|number| number.parse().ok()),
@@ -503,7 +503,7 @@ async fn decisions(State(shared): State<Shared>, uri: Uri) -> Response {
     }
 }
 
-async fn decided(shared: Shared, after: u64, most: usize) -> Vec<DecisionRecord> {
+async fn decided(shared: RouteState, after: u64, most: usize) -> Vec<DecisionRecord> {
     // It reads files.
     let found = tokio::task::spawn_blocking(move || shared.service.decisions(after, most)).await;
     found.unwrap_or_default()

@@ -12,7 +12,7 @@ use super::{LiveRepository, lock};
 
 /// Files that were read anew after a change.
 #[derive(Debug, Default)]
-pub(crate) struct Changed {
+pub(crate) struct ChangedFiles {
     /// Paths of the files whose text changed, or that are new.
     pub(crate) read: Vec<String>,
     /// Paths of those that are gone.
@@ -32,7 +32,7 @@ impl LiveRepository {
     ///
     /// # Errors
     /// The repository's folder cannot be opened.
-    pub(crate) fn refresh(&self, paths: &[String]) -> Result<Changed> {
+    pub(crate) fn refresh(&self, paths: &[String]) -> Result<ChangedFiles> {
         let _one_at_a_time = lock(&self.changing);
         let before = self.snapshot();
         let mut paths: FxHashSet<&str> = paths.iter().map(String::as_str).collect();
@@ -52,7 +52,7 @@ impl LiveRepository {
                 Some(LiveFile { file: FragmentFile::new(source, cut), same })
             })
         });
-        let (mut changed, mut files) = (Changed::default(), Vec::new());
+        let (mut changed, mut files) = (ChangedFiles::default(), Vec::new());
         for (path, read) in paths.into_iter().zip(read) {
             let known = before.file(path);
             match read {
@@ -87,7 +87,7 @@ impl LiveRepository {
     ///
     /// # Errors
     /// The repository's folder cannot be opened or listed.
-    pub(crate) fn refresh_below(&self, names: &[String]) -> Result<Changed> {
+    pub(crate) fn refresh_below(&self, names: &[String]) -> Result<ChangedFiles> {
         let mut names: Vec<&str> = names.iter().map(String::as_str).collect();
         names.sort_unstable();
         // What lies in a folder of the list comes with it.

@@ -26,7 +26,7 @@ const TRIES: usize = 20;
 
 /// A cursor in a file of a repository.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Located {
+pub(crate) struct CursorPlace {
     /// `repository/folder/…/file.py`; of a new file without a name, a name that no file has.
     pub(crate) path: String,
     /// The file's whole text: of what the request does not hold, as it was saved.
@@ -57,7 +57,7 @@ pub(crate) struct Place<'a> {
 impl LiveRepository {
     /// Finds the file of a request, by the name that it gives or by its lines, and its place in the file. `recent` are paths of
     /// files that were edited last.
-    pub(crate) fn locate(&self, place: &Place<'_>, recent: &[String]) -> Located {
+    pub(crate) fn locate(&self, place: &Place<'_>, recent: &[String]) -> CursorPlace {
         // Lines end here as in the index.
         let [prefix, suffix] =
             [place.prefix, place.suffix].map(|text| universal_newlines(text.to_owned()));
@@ -79,7 +79,7 @@ impl LiveRepository {
         let path = path.unwrap_or_else(untitled);
         let saved = if place.is_whole { None } else { self.saved(&path) }.unwrap_or_default();
         let (head, tail) = around(&saved, &prefix, &suffix);
-        Located {
+        CursorPlace {
             path,
             offset: head.len() + prefix.len(),
             first_line: repoformer_text::lines::line_ends(head),

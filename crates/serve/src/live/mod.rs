@@ -6,7 +6,7 @@ mod prompts;
 mod retrieval;
 
 pub(crate) use locate::path_of_url;
-pub(crate) use locate::{Located, Place};
+pub(crate) use locate::{CursorPlace, Place};
 pub(crate) use retrieval::LiveRetrieval;
 
 use std::path::PathBuf;
@@ -34,7 +34,7 @@ pub struct LiveRepository {
     experiment: Experiment,
     name: String,
     settled: Mutex<Arc<Snapshot>>,
-    edited: Mutex<Option<Edited>>,
+    edited: Mutex<Option<UnsavedText>>,
     found: Mutex<Option<LastFound>>,
     /// Held while a change is made.
     changing: Mutex<()>,
@@ -42,7 +42,7 @@ pub struct LiveRepository {
 
 /// The last unsaved text that was searched with.
 #[derive(Debug, Clone)]
-struct Edited {
+struct UnsavedText {
     path: String,
     digest: [u8; 32],
     /// The snapshot that it was laid over.

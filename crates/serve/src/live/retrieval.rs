@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use repoformer_core::repository::corpus::{self, SourceFile};
 use repoformer_core::repository::fragment::FragmentFile;
 use repoformer_core::retrieve::live::{LiveFile, LiveFound, LiveScratch, Snapshot};
-use repoformer_core::retrieve::query::Made;
+use repoformer_core::retrieve::query::QueryOutcome;
 use repoformer_core::retrieve::visibility::{HoleGuard, Visibility};
 use repoformer_core::retrieve::{Mode, Queries, Query, QuerySettings};
 use repoformer_core::task::{Task, TaskSet};
@@ -15,7 +15,7 @@ use repoformer_pipeline::Experiment;
 use repoformer_store::error::{Error, Result};
 use repoformer_text::lines::line_start;
 
-use super::{Cursor, CursorScratch, Edited, LastFound, LiveRepository, lock};
+use super::{Cursor, CursorScratch, LastFound, LiveRepository, UnsavedText, lock};
 
 /// Fragments that were found for a cursor.
 #[derive(Debug)]
@@ -83,7 +83,7 @@ impl LiveRepository {
         let settings =
             QuerySettings { mode, form: self.experiment.form(mode), length: retrieval.query_lines };
         let tasks = TaskSet::new(PathBuf::from("cursor"), vec![task]);
-        let Made { mut queries, skipped } = Queries::of_tasks(settings, &tasks, &own);
+        let QueryOutcome { mut queries, skipped } = Queries::of_tasks(settings, &tasks, &own);
         let (Some(query), Some(task)) = (queries.queries.pop(), tasks.into_tasks().pop()) else {
             let reason = skipped.first().map(Error::message).unwrap_or_default();
             return Err(Error::parameter("cursor", reason));
@@ -161,7 +161,7 @@ impl LiveRepository {
         let live = LiveFile { file: file.clone(), same };
         let before = before.as_ref().map(|before| &*before.snapshot);
         let snapshot = Arc::new(settled.with_open(live, before));
-        *lock(&self.edited) = Some(Edited {
+        *lock(&self.edited) = Some(UnsavedText {
             path: file.path.clone(),
             digest: file.digest,
             settled,

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use crate::error::{Result, ServeError};
 use crate::live::path_of_url;
-use crate::request::Wanted;
+use crate::request::EditorRequest;
 use crate::runtime::runtime;
 use crate::service::Service;
 use crate::watch::Watcher;
@@ -89,7 +89,7 @@ pub fn run<E: Display + From<ServeError>>(
     }
     drop(watcher);
     // What is asked for is not waited for.
-    lock(&server.asked).iter_mut().for_each(Asked::end);
+    lock(&server.asked).iter_mut().for_each(RequestInFlight::end);
     let Server { is_shut_down, runtime, .. } = server;
     runtime.shutdown_background();
     let is_early = has_exited && !is_shut_down;
@@ -163,13 +163,13 @@ struct Server {
     encoding: Encoding,
     /// Open documents, by their URIs.
     documents: HashMap<String, Document>,
-    asked: Arc<Mutex<Vec<Asked>>>,
+    asked: Arc<Mutex<Vec<RequestInFlight>>>,
     is_shut_down: bool,
     runtime: tokio::runtime::Runtime,
 }
 
 /// A request in flight, which ends when its connections do.
-struct Asked {
+struct RequestInFlight {
     id: Value,
     connections: Vec<Endpoint>,
     is_cancelled: bool,
@@ -266,7 +266,8 @@ impl Server {
         }
         let path = path_of_url(uri).into_owned();
         let is_supposed = item.is_some();
-        let wanted = Wanted { is_supposed, ..Wanted::of_document(&before, behind, path) };
+        let wanted =
+            EditorRequest { is_supposed, ..EditorRequest::of_document(&before, behind, path) };
         let own = self.service.endpoint.with_own_connections();
         {
             let mut asked = lock(&self.asked);
@@ -275,7 +276,7 @@ impl Server {
             if let Some(oldest) = oldest.filter(|_| waited_for >= AT_ONCE) {
                 oldest.end();
             }
-            asked.push(Asked {
+            asked.push(RequestInFlight {
                 id: id.clone(),
                 connections: vec![own.clone()],
                 is_cancelled: false,
@@ -309,7 +310,7 @@ impl Server {
     }
 }
 
-impl Asked {
+impl RequestInFlight {
     fn end(&mut self) {
         self.is_cancelled = true;
         self.connections.iter().for_each(Endpoint::close);
@@ -319,9 +320,9 @@ impl Asked {
 /// The completion for a cursor.
 fn answer(
     service: &Service,
-    wanted: &Wanted,
+    wanted: &EditorRequest,
     own: &Endpoint,
-    asked: &Mutex<Vec<Asked>>,
+    asked: &Mutex<Vec<RequestInFlight>>,
     id: &Value,
 ) -> Result<String, String> {
     let prepared = service.prepare(wanted, own).map_err(|error| error.to_string())?;

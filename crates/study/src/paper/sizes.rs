@@ -82,7 +82,7 @@ pub struct Sizes {
 }
 
 /// Measured values by key.
-type Measured = BTreeMap<&'static str, f64>;
+type MeasuredSizes = BTreeMap<&'static str, f64>;
 
 impl Sizes {
     fn paper(&self, tasks: &Tasks, key: &str) -> Option<f64> {
@@ -91,7 +91,7 @@ impl Sizes {
     }
 
     /// The paper's rows with the measured values, then the other measured rows.
-    fn lines(&self) -> Vec<(Tasks, Option<&Measured>)> {
+    fn lines(&self) -> Vec<(Tasks, Option<&MeasuredSizes>)> {
         let of = |tasks: &Tasks| {
             let own = self.measured.iter().filter(|(measured, _)| measured == tasks);
             own.map(|(tasks, values)| (tasks.clone(), Some(values))).collect::<Vec<_>>()

@@ -147,7 +147,7 @@ impl Effect {
 
 /// Values that a setting accepts.
 #[derive(Debug, Clone)]
-pub enum Allowed {
+pub enum AllowedValues {
     /// Any text: a name, a path, a URL.
     Text,
     /// A whole number within bounds.
@@ -186,7 +186,7 @@ pub struct Setting {
     /// Default value, as text.
     pub default: Option<&'static str>,
     /// Values that it accepts.
-    pub values: Allowed,
+    pub values: AllowedValues,
     /// Number of its values.
     pub arity: Arity,
     /// True if a file can set it.
@@ -233,7 +233,7 @@ impl Setting {
         group: Group,
         key: &'static str,
         value_name: &'static str,
-        values: Allowed,
+        values: AllowedValues,
         help: &'static str,
     ) -> Self {
         Self {
@@ -283,9 +283,9 @@ impl Setting {
     /// Returns the known names, if values are names.
     pub fn names(&self) -> Vec<String> {
         match &self.values {
-            Allowed::OneOf(names) | Allowed::OneOfOr(names, ..) => names(),
-            Allowed::Switch => vec!["yes".into(), "no".into()],
-            Allowed::Text | Allowed::Whole(_) | Allowed::Number(..) => Vec::new(),
+            AllowedValues::OneOf(names) | AllowedValues::OneOfOr(names, ..) => names(),
+            AllowedValues::Switch => vec!["yes".into(), "no".into()],
+            AllowedValues::Text | AllowedValues::Whole(_) | AllowedValues::Number(..) => Vec::new(),
         }
     }
 
@@ -293,7 +293,7 @@ impl Setting {
     pub fn known(&self) -> String {
         let names = self.names().join(", ");
         match self.values {
-            Allowed::OneOfOr(_, _, others) => format!("{names}, or {others}"),
+            AllowedValues::OneOfOr(_, _, others) => format!("{names}, or {others}"),
             _ => names,
         }
     }
@@ -304,17 +304,17 @@ impl Setting {
         let invalid =
             |expected: &str| bail!("invalid {key} '{value}' (from {source}): expected {expected}");
         match &self.values {
-            Allowed::Text => Ok(()),
-            Allowed::Whole(bounds) => match value.parse::<u64>() {
+            AllowedValues::Text => Ok(()),
+            AllowedValues::Whole(bounds) => match value.parse::<u64>() {
                 Ok(number) if bounds.contains(&number) => Ok(()),
                 _ => invalid(&expected_whole(bounds)),
             },
-            Allowed::Number(is_valid, expected) => match value.parse::<f64>() {
+            AllowedValues::Number(is_valid, expected) => match value.parse::<f64>() {
                 Ok(number) if is_valid(number) => Ok(()),
                 _ => invalid(expected),
             },
-            Allowed::OneOfOr(_, is_other, _) if is_other(value) => Ok(()),
-            Allowed::OneOf(_) | Allowed::OneOfOr(..) | Allowed::Switch => {
+            AllowedValues::OneOfOr(_, is_other, _) if is_other(value) => Ok(()),
+            AllowedValues::OneOf(_) | AllowedValues::OneOfOr(..) | AllowedValues::Switch => {
                 let names = self.names();
                 if names.iter().any(|name| name == value) {
                     return Ok(());

@@ -20,13 +20,13 @@ use repoformer_pipeline::Until;
 use repoformer_store::files;
 use repoformer_text::language::Language;
 
-use super::declaration::Allowed::{Number, OneOf, OneOfOr, Switch, Text, Whole};
+use super::declaration::AllowedValues::{Number, OneOf, OneOfOr, Switch, Text, Whole};
 use super::declaration::Arity::{Names, Paths, Texts};
 use super::declaration::Effect::{Always, IfInProfile, Layout};
 use super::declaration::{Completable, Group, Setting, variable};
 use super::value::{
-    FragmentPaths, FragmentUnit, MetricName, One, OtherModel, PolicyName, SettingValue, Sourced,
-    StyleName, TokenizerName, Vectorizer,
+    FragmentPaths, FragmentUnit, MetricName, One, OtherModel, PolicyName, SettingValue,
+    SourcedValue, StyleName, TokenizerName, Vectorizer,
 };
 use crate::paper::names as paper;
 
@@ -50,8 +50,8 @@ const SCORING: &[&str] = &["eval", "compare", "report", "run"];
 const CUTTING: &[&str] = &["eval", "compare", "report", "run", "rg-rg", "window"];
 /// Larger than any file, and small enough that sums do not overflow.
 const MOST: u64 = u32::MAX as u64 / 4;
-const COUNT: super::declaration::Allowed = Whole(1..=MOST);
-const LIMIT: super::declaration::Allowed = Whole(0..=MOST);
+const COUNT: super::declaration::AllowedValues = Whole(1..=MOST);
+const LIMIT: super::declaration::AllowedValues = Whole(0..=MOST);
 
 /// A paper, or its released program, whose settings a profile holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -134,13 +134,13 @@ macro_rules! settings {
         /// The value of each setting.
         #[derive(Debug, Clone)]
         pub struct SettingValues {
-            $($(#[doc = $help] pub $field: Sourced<$type>,)*)*
+            $($(#[doc = $help] pub $field: SourcedValue<$type>,)*)*
         }
 
         impl SettingValues {
             /// Returns the defaults.
             pub fn usual() -> Result<Self> {
-                Ok(Self { $($($field: Sourced::usual(&DECLARED.$field)?,)*)* })
+                Ok(Self { $($($field: SourcedValue::usual(&DECLARED.$field)?,)*)* })
             }
 
             /// Returns every setting, in the order of the declarations.

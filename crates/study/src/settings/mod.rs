@@ -8,7 +8,7 @@ mod sources;
 mod value;
 
 pub use declaration::{
-    Allowed, Arity, Completable, Group, Invocation, OtherNames, Setting, SettingTexts,
+    AllowedValues, Arity, Completable, Group, Invocation, OtherNames, Setting, SettingTexts,
     expected_whole, variable,
 };
 pub use declared::{
@@ -20,5 +20,5 @@ pub use resolved::Settings;
 pub use sources::{COMPLETION, check_environment, profile_values};
 pub use value::{
     FragmentPaths, FragmentUnit, MetricName, OtherModel, PolicyName, SettingSource, SettingValue,
-    Sourced, StyleName, TokenizerName, Vectorizer,
+    SourcedValue, StyleName, TokenizerName, Vectorizer,
 };

@@ -352,8 +352,10 @@ fn may_hold_key(setting: &Setting, values: &[String]) -> bool {
 }
 
 fn toml_value(setting: &Setting, values: &[String]) -> String {
-    let is_number =
-        matches!(setting.values, declaration::Allowed::Whole(_) | declaration::Allowed::Number(..));
+    let is_number = matches!(
+        setting.values,
+        declaration::AllowedValues::Whole(_) | declaration::AllowedValues::Number(..)
+    );
     let written = |value: &String| match () {
         () if is_number => value.clone(),
         () if value.contains(is_hidden) => escaped(value),

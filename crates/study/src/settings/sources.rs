@@ -9,7 +9,7 @@ use repoformer_text::message;
 use repoformer_text::message::{Message, UserChoice};
 use repoformer_text::names::{did_you_mean, nearest};
 
-use super::declaration::{Allowed, Group, PREFIX, Setting, SettingTexts, variable};
+use super::declaration::{AllowedValues, Group, PREFIX, Setting, SettingTexts, variable};
 use super::declared::{DECLARED, SETTINGS, bundled, declared, profiles};
 use crate::fail;
 
@@ -167,13 +167,13 @@ fn scalar(setting: &Setting, value: &toml::Value, name: &str) -> Result<String> 
     let expected = match (value, &setting.values) {
         (toml::Value::String(text), _) => return Ok(text.clone()),
         (toml::Value::Integer(number), _) => return Ok(number.to_string()),
-        (toml::Value::Float(number), Allowed::Number(..)) => return Ok(number.to_string()),
-        (toml::Value::Boolean(is), Allowed::Switch) => {
+        (toml::Value::Float(number), AllowedValues::Number(..)) => return Ok(number.to_string()),
+        (toml::Value::Boolean(is), AllowedValues::Switch) => {
             return Ok(if *is { "yes" } else { "no" }.into());
         }
-        (_, Allowed::Whole(_)) => "a whole number",
-        (_, Allowed::Number(..)) => "a number",
-        (_, Allowed::Switch) => "true or false",
+        (_, AllowedValues::Whole(_)) => "a whole number",
+        (_, AllowedValues::Number(..)) => "a number",
+        (_, AllowedValues::Switch) => "true or false",
         _ => "a text",
     };
     bail!("{name}: {} must be {expected}, not {}", setting.key, value.type_str())

@@ -175,13 +175,13 @@ impl<T: Scalar> ValueCount for Vec<T> {
 
 /// Value in force, and its source.
 #[derive(Debug, Clone)]
-pub struct Sourced<N: ValueCount> {
+pub struct SourcedValue<N: ValueCount> {
     setting: &'static Setting,
     value: N::Value,
     source: SettingSource,
 }
 
-impl<N: ValueCount> Sourced<N> {
+impl<N: ValueCount> SourcedValue<N> {
     /// Returns the default of a setting.
     pub fn usual(setting: &'static Setting) -> Result<Self> {
         let (value, source) = match setting.default {
@@ -255,7 +255,7 @@ impl<N: ValueCount> Sourced<N> {
     }
 }
 
-impl<N: ValueCount> Deref for Sourced<N> {
+impl<N: ValueCount> Deref for SourcedValue<N> {
     type Target = N::Value;
 
     fn deref(&self) -> &N::Value {
@@ -301,7 +301,7 @@ pub trait SettingValue {
     }
 }
 
-impl<N: ValueCount> SettingValue for Sourced<N> {
+impl<N: ValueCount> SettingValue for SourcedValue<N> {
     fn setting(&self) -> &'static Setting {
         self.setting
     }

@@ -9,9 +9,9 @@ pub const BUCKETS: usize = 256;
 /// Set of buckets with a word near the hole. A word is hashed with its position: in the last line, in the five before it, in the
 /// three lines after the hole, as the first of one of these lines, or in the file's path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Hashed([u64; BUCKETS / 64]);
+pub struct WordBuckets([u64; BUCKETS / 64]);
 
-impl Hashed {
+impl WordBuckets {
     /// Computes the buckets.
     pub fn new(context: &Context<'_>) -> Self {
         let mut hashed = Self::default();

@@ -1,7 +1,7 @@
 //! Features of a decision: numbers about a hole, and about the fragments retrieved for it.
 //!
 //! - [`Local`]: features of the left and right contexts and the file's path, before retrieval.
-//! - [`Hashed`]: words near the hole, each in one of a few hundred buckets.
+//! - [`WordBuckets`]: words near the hole, each in one of a few hundred buckets.
 //! - [`Retrieved`]: features of the fragments.
 //!
 //! The features are counts over a bounded part of the contexts (the nearest 5 KiB before the hole, 2 KiB after it, the file's first
@@ -14,7 +14,7 @@ mod numbers;
 mod retrieved;
 mod tokens;
 
-pub use hashed::{BUCKETS, Hashed};
+pub use hashed::{BUCKETS, WordBuckets};
 pub use local::Local;
 pub use retrieved::Retrieved;
 

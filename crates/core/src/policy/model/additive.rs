@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::policy::features::{BUCKETS, Hashed};
+use crate::policy::features::{BUCKETS, WordBuckets};
 
 /// Contribution of one feature: a piecewise linear function with knots.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -42,7 +42,7 @@ pub struct Additive {
 
 impl Additive {
     /// Returns the log-odds for features in the order of the curves.
-    pub fn log_odds(&self, values: impl Iterator<Item = f32>, words: &Hashed) -> f64 {
+    pub fn log_odds(&self, values: impl Iterator<Item = f32>, words: &WordBuckets) -> f64 {
         let curves = self.curves.iter().zip(values);
         let counted: f64 = curves.map(|(curve, value)| curve.at(f64::from(value))).sum();
         let hashed: f64 = match self.words.len() {

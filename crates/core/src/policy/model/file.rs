@@ -14,7 +14,7 @@ use super::learned::{LearnedPolicy, values};
 use super::{Additive, Calibration};
 use crate::label::Signals;
 use crate::policy::Example;
-use crate::policy::features::{BUCKETS, Context, Hashed, Local, Request, Retrieved};
+use crate::policy::features::{BUCKETS, Context, Local, Request, Retrieved, WordBuckets};
 
 /// Type name in the file.
 const FILE: &str = "repoformer-policy";
@@ -100,8 +100,11 @@ impl PolicyModel {
             return None;
         }
         let context = Context::new(request);
-        let words =
-            if self.model.words.is_empty() { Hashed::default() } else { Hashed::new(&context) };
+        let words = if self.model.words.is_empty() {
+            WordBuckets::default()
+        } else {
+            WordBuckets::new(&context)
+        };
         let retrieved = match self.policy.looks_at_fragments() {
             true => Retrieved::new(&context),
             false => Retrieved::default(),

@@ -161,8 +161,8 @@ impl LatencyModel {
     /// # Errors
     /// A file cannot be read, or has no time of one of the two.
     pub fn read(path: &Path, base: Option<&Path>, generation: Option<f64>) -> Result<Self> {
-        let found = Measured::read(path, generation)?;
-        let base = base.map(|path| Measured::read(path, generation)).transpose()?;
+        let found = TimeFile::read(path, generation)?;
+        let base = base.map(|path| TimeFile::read(path, generation)).transpose()?;
         let with = found.mean(|time| time.generation);
         let with = with.ok_or_else(|| found.lacks(RequestPart::Generation))?;
         let retrieval = found.mean(|time| time.retrieval);
@@ -185,7 +185,7 @@ impl LatencyModel {
             }
             (id.clone(), *row, times)
         };
-        let known = |all: &Measured, is_known: fn(&Took) -> bool| {
+        let known = |all: &TimeFile, is_known: fn(&Took) -> bool| {
             let known = all.times.iter().filter(|(.., time)| is_known(time));
             ByTask::new(known.map(|(id, row, _)| (id.clone(), *row, ())))
         };
@@ -296,13 +296,13 @@ pub fn check_latency(path: &Path, line: usize, object: &Object) -> Result<()> {
 }
 
 /// A file of measured times, in the order of ids and rows.
-struct Measured {
+struct TimeFile {
     path: PathBuf,
     times: Vec<Record>,
     without_embedding: bool,
 }
 
-impl Measured {
+impl TimeFile {
     fn read(path: &Path, generation: Option<f64>) -> Result<Self> {
         let (mut times, mut without_embedding) = (Vec::<Record>::new(), false);
         let problems = jsonl::for_each(path, |at, object| {

@@ -12,7 +12,7 @@ use crate::task::cross_file::{self, CrossFile, CrossFileFragment, FOUND_IN, HEAD
 
 /// The part of a cross-file context that a prompt shows.
 #[derive(Debug, Default)]
-pub(super) struct Shown<'p> {
+pub(super) struct ShownContext<'p> {
     pub(super) parts: Vec<TextPart<'p>>,
     pub(super) tokens: usize,
     /// Fragments of which at least some code is shown.
@@ -47,13 +47,13 @@ pub(super) fn cut_comments<'p>(
     language: Language,
     budget: Option<usize>,
     tokenizer: &Tokenizer,
-) -> Shown<'p> {
+) -> ShownContext<'p> {
     let (kept, tokens) = match budget {
         Some(budget) => tokenizer.start_of(text, budget),
         None => (text, tokenizer.count(text)),
     };
     if kept.trim().is_empty() {
-        return Shown::default();
+        return ShownContext::default();
     }
     let shown = kept.get(lead.len()..).unwrap_or_default();
     let mut cut = None;
@@ -75,7 +75,7 @@ pub(super) fn cut_comments<'p>(
             fragments.filter(is_named).count()
         }
     };
-    Shown { parts: vec![TextPart::Plain(kept)], tokens, fragments, cut }
+    ShownContext { parts: vec![TextPart::Plain(kept)], tokens, fragments, cut }
 }
 
 /// The fragments of a context, read from its text where it has that alone.
@@ -106,9 +106,9 @@ pub(super) fn files<'p>(
     template: &'p Template,
     budget: Option<usize>,
     tokenizer: &Tokenizer,
-) -> Shown<'p> {
+) -> ShownContext<'p> {
     let budget = budget.unwrap_or(usize::MAX);
-    let mut shown = Shown::default();
+    let mut shown = ShownContext::default();
     for fragment in fragments {
         let before = shown.parts.len();
         push_file(template, fragment, &fragment.text, &mut shown.parts);
@@ -131,7 +131,7 @@ fn push_cut<'p>(
     fragment: &'p CrossFileFragment,
     budget: usize,
     tokenizer: &Tokenizer,
-    shown: &mut Shown<'p>,
+    shown: &mut ShownContext<'p>,
 ) {
     let before = shown.parts.len();
     push_file(template, fragment, "", &mut shown.parts);

@@ -3,9 +3,9 @@
 use repoformer_store::error::{Error, Result};
 use repoformer_text::tokenize::model::{TextPart, Tokenizer};
 
-use super::cross_file::{self, Shown};
+use super::cross_file::{self, ShownContext};
 use super::template::{Piece, Presence, Slot};
-use super::{Budget, Filled, Parts, Style};
+use super::{Budget, Parts, Style, StyledPrompt};
 
 impl Style {
     /// The prompt of a task. Right and cross-file context keep their start, each within its own budget; the left context
@@ -22,7 +22,7 @@ impl Style {
         parts: &Parts<'_>,
         budget: &Budget,
         tokenizer: &Tokenizer,
-    ) -> Result<Filled> {
+    ) -> Result<StyledPrompt> {
         let right_shown = self.shows_right();
         let (right, right_tokens) = match budget.right {
             _ if !right_shown => ("", 0),
@@ -30,7 +30,7 @@ impl Style {
             None => (parts.right, tokenizer.count(parts.right)),
         };
         let (comments, fragments);
-        let mut shown = Shown::default();
+        let mut shown = ShownContext::default();
         if self.include.cross_file && self.shows_cross_file() {
             let context = parts.cross_file;
             if let Some(template) = &self.fragment {
@@ -65,7 +65,7 @@ impl Style {
         let (text, tokens, left_tokens) =
             frame.with_most_left(&Budget { total, ..*budget }, tokenizer)?;
         let tokens = tokens + around;
-        Ok(Filled {
+        Ok(StyledPrompt {
             text,
             tokens,
             left_tokens,
@@ -102,7 +102,7 @@ struct Frame<'p> {
     parts: &'p Parts<'p>,
     right: &'p str,
     right_tokens: usize,
-    cross_file: &'p Shown<'p>,
+    cross_file: &'p ShownContext<'p>,
 }
 
 impl Frame<'_> {
@@ -135,7 +135,7 @@ impl Frame<'_> {
     }
 
     /// The parts in order, each with its tokens where it was counted.
-    fn with_left<'p>(&'p self, left: &'p str, left_tokens: usize) -> Vec<Counted<'p>> {
+    fn with_left<'p>(&'p self, left: &'p str, left_tokens: usize) -> Vec<PartTokens<'p>> {
         let mut parts = Vec::with_capacity(self.pieces.len() + self.cross_file.parts.len());
         for piece in &self.pieces {
             parts.push(match *piece {
@@ -181,4 +181,4 @@ impl Frame<'_> {
 }
 
 /// A part, and its tokens on its own where they are known.
-type Counted<'p> = (TextPart<'p>, Option<usize>);
+type PartTokens<'p> = (TextPart<'p>, Option<usize>);

@@ -126,7 +126,7 @@ pub struct Budget {
 
 /// A prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Filled {
+pub struct StyledPrompt {
     /// Text that the model reads.
     pub text: String,
     /// Tokens of all of it, as the tokenizer counts the whole.

@@ -35,7 +35,7 @@ pub use together::{Search, search_together};
 use block::Block;
 use query::Request;
 use repoformer_store::progress::Work;
-use terms::{Numbered, Terms};
+use terms::{Terms, TokenNumbers};
 
 use crate::repository::parallel;
 use crate::retrieve::vector::{TokenSet, TokenSets};
@@ -72,8 +72,8 @@ impl TokenSetIndex {
         let first = sets.offsets();
         let ranges = build::cut(first, block);
         let blocks = match &numbered {
-            Numbered::Narrow(tokens) => build::all(tokens, first, &census, ranges),
-            Numbered::Wide(tokens) => build::all(tokens, first, &census, ranges),
+            TokenNumbers::Narrow(tokens) => build::all(tokens, first, &census, ranges),
+            TokenNumbers::Wide(tokens) => build::all(tokens, first, &census, ranges),
         };
         Self { terms, blocks, windows: sets.len(), level: Level::best() }
     }

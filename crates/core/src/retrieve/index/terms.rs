@@ -57,7 +57,7 @@ fn push_direct(table: &[u16], id: usize, terms: &mut Vec<u32>) {
 }
 
 /// All sets, their tokens as numbers small enough to count in an array: the ids themselves where these are small.
-pub(super) enum Numbered<'a> {
+pub(super) enum TokenNumbers<'a> {
     Narrow(&'a [u16]),
     Wide(Vec<u32>),
 }
@@ -71,7 +71,7 @@ pub(super) struct Census {
 }
 
 /// Numbers the tokens, counts them and gives each its term.
-pub(super) fn census(sets: &TokenSets) -> (Terms, Numbered<'_>, Census) {
+pub(super) fn census(sets: &TokenSets) -> (Terms, TokenNumbers<'_>, Census) {
     let largest = sets.iter().filter_map(|set| match set {
         TokenSet::Narrow(ids) => ids.last().map(|id| u32::from(*id)),
         TokenSet::Wide(ids) => ids.last().copied(),
@@ -85,13 +85,13 @@ pub(super) fn census(sets: &TokenSets) -> (Terms, Numbered<'_>, Census) {
                 table[*number as usize] = term;
             }
             let census = Census { numbers, number_of_term };
-            (Terms::Direct(table), Numbered::Narrow(ids), census)
+            (Terms::Direct(table), TokenNumbers::Narrow(ids), census)
         }
         tokens => wide(tokens),
     }
 }
 
-fn wide(tokens: TokenSet<'_>) -> (Terms, Numbered<'static>, Census) {
+fn wide(tokens: TokenSet<'_>) -> (Terms, TokenNumbers<'static>, Census) {
     let mut map: FxHashMap<u32, u32> = FxHashMap::default();
     let mut number = |token| {
         let next = map.len() as u32;
@@ -106,7 +106,7 @@ fn wide(tokens: TokenSet<'_>) -> (Terms, Numbered<'static>, Census) {
     }
     map.values_mut().for_each(|number| *number = term_of_number[*number as usize]);
     let census = Census { numbers, number_of_term };
-    (Terms::Map(map), Numbered::Wide(tokens), census)
+    (Terms::Map(map), TokenNumbers::Wide(tokens), census)
 }
 
 fn frequencies<N: Copy + Into<u32>>(tokens: &[N], numbers: usize) -> Vec<u32> {

@@ -50,12 +50,12 @@ struct View {
     replaced: Vec<bool>,
     /// Rank of each file among all that are there, by their paths.
     rank: Vec<u32>,
-    shared: Arc<Shared>,
+    shared: Arc<SharedWindows>,
 }
 
 /// Windows of a layer that an earlier layer has, too.
 #[derive(Debug, Default)]
-struct Shared {
+struct SharedWindows {
     /// Whether each window is found in an earlier layer; empty where none is.
     is_elsewhere: Vec<bool>,
     /// By layer and window there, the window here.
@@ -161,7 +161,7 @@ impl Snapshot {
     fn push(&mut self, layer: Arc<Layer>) {
         let shared = match layer.fragments.cut {
             Cut::Windows(_) => self.shared(&layer),
-            Cut::Chunks(_) => Shared::default(),
+            Cut::Chunks(_) => SharedWindows::default(),
         };
         let files = layer.fragments.files.len();
         self.views.push(View {
@@ -173,8 +173,8 @@ impl Snapshot {
     }
 
     /// Windows of a new layer that an earlier one has.
-    fn shared(&self, layer: &Layer) -> Shared {
-        let mut shared = Shared::default();
+    fn shared(&self, layer: &Layer) -> SharedWindows {
+        let mut shared = SharedWindows::default();
         for window in 0..layer.fragments.len() {
             let text = layer.fragments.text(window);
             let earlier = self.views.iter().map(|view| view.layer.find(text));

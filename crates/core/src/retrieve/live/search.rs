@@ -38,7 +38,7 @@ pub(super) struct LayerHit {
 }
 
 /// A hit of a layer, in the order of all.
-struct Ranked {
+struct RankedHit {
     overlap: Overlap,
     key: u64,
     layer: u32,
@@ -47,7 +47,7 @@ struct Ranked {
 impl Snapshot {
     /// Searches with a query of a file that is there.
     pub fn search(self: &Arc<Self>, query: &Query, scratch: &mut LiveScratch) -> LiveFound {
-        let seen = Arc::new(Seen { hole: self.hole(query), snapshot: Arc::clone(self) });
+        let seen = Arc::new(QueryView { hole: self.hole(query), snapshot: Arc::clone(self) });
         let k = self.settings.top_k;
         let mut ranked = Vec::new();
         let mut size = 0;
@@ -59,14 +59,14 @@ impl Snapshot {
             let file = view.layer.place_of(&query.path);
             let windows = InLayer { seen: Arc::clone(&seen), at, sets, k, file };
             let hits = index::search_together(windows, scratch);
-            ranked.extend(hits.into_iter().map(|overlap| Ranked {
+            ranked.extend(hits.into_iter().map(|overlap| RankedHit {
                 key: seen.key(at, overlap.window),
                 overlap,
                 layer: at,
             }));
         }
         ranked.sort_by(|a, b| {
-            let product = |one: &Ranked, other: &Ranked| {
+            let product = |one: &RankedHit, other: &RankedHit| {
                 u64::from(one.overlap.overlap) * u64::from(other.overlap.union.max(1))
             };
             product(b, a).cmp(&product(a, b)).then(b.key.cmp(&a.key))
@@ -77,7 +77,7 @@ impl Snapshot {
             seen.fill(missing, size, &mut ranked);
         }
         let by_value = matches!(self.settings.visibility, Visibility::OtherFiles { .. });
-        let hits = ranked.iter().map(|Ranked { overlap, layer, .. }| {
+        let hits = ranked.iter().map(|RankedHit { overlap, layer, .. }| {
             let (overlap, union, window) = (overlap.overlap, overlap.union, overlap.window);
             let exact = Score::Jaccard { overlap, union };
             let score = match by_value {
@@ -173,12 +173,12 @@ struct LiveHole {
 }
 
 /// Fragments, as a query sees them.
-struct Seen {
+struct QueryView {
     snapshot: Arc<Snapshot>,
     hole: LiveHole,
 }
 
-impl Seen {
+impl QueryView {
     fn is_own(&self, place: LayerPlace, guard: HoleGuard) -> bool {
         let LayerPlace { layer, place: FragmentPlace { file, .. } } = place;
         match guard {
@@ -229,7 +229,7 @@ impl Seen {
     }
 
     /// Adds fragments without a common term: the first in order.
-    fn fill(&self, missing: usize, size: u32, ranked: &mut Vec<Ranked>) {
+    fn fill(&self, missing: usize, size: u32, ranked: &mut Vec<RankedHit>) {
         let mut kept: Vec<(u32, u32)> =
             ranked.iter().map(|one| (one.layer, one.overlap.window)).collect();
         kept.sort_unstable();
@@ -246,14 +246,14 @@ impl Seen {
         for (key, layer, window) in others.into_iter().take(missing) {
             let terms = views[layer as usize].layer.terms_of(window);
             let overlap = Overlap { window, overlap: 0, union: size + terms };
-            ranked.push(Ranked { overlap, key, layer });
+            ranked.push(RankedHit { overlap, key, layer });
         }
     }
 }
 
 /// Fragments of a layer, as a query sees them.
 struct InLayer {
-    seen: Arc<Seen>,
+    seen: Arc<QueryView>,
     at: u32,
     /// The query's terms, numbered as the layer's.
     sets: TokenSets,

@@ -6,7 +6,7 @@ use super::words::Words;
 
 /// Words of documents with the lists of each word.
 #[derive(Debug)]
-pub(super) struct Inverted {
+pub(super) struct InvertedIndex {
     pub(super) words: Words,
     /// `first[w]..first[w + 1]` are the postings of word w.
     first: Vec<u32>,
@@ -16,7 +16,7 @@ pub(super) struct Inverted {
     counts: Vec<u32>,
 }
 
-impl Inverted {
+impl InvertedIndex {
     pub(super) fn new(words: Words) -> Self {
         let numbers = words.numbers();
         let mut first = vec![0; words.dictionary().len() + 1];

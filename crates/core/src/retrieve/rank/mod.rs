@@ -38,7 +38,7 @@ pub use words::{Vocabulary, Words};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use codebleu::{Code, Common};
-use inverted::Inverted;
+use inverted::InvertedIndex;
 use ngrams::Ngrams;
 use okapi::{Okapi, Parts};
 use order::{Key, select};
@@ -88,8 +88,8 @@ pub struct DocumentIndex {
     /// Distinguishes indexes, so that a [`RankScratch`] knows whose statistics it holds.
     number: u64,
     vocabulary: Vocabulary,
-    words: Inverted,
-    lowered: Option<Inverted>,
+    words: InvertedIndex,
+    lowered: Option<InvertedIndex>,
     ngrams: Option<Ngrams>,
     code: Option<Code>,
     /// ln(n + 0.5) and ln(n + 1) for n up to the number of documents.
@@ -141,7 +141,7 @@ impl DocumentIndex {
         assert_eq!(refusal, None, "a ranker for this language");
         let needs = |ranker: &Ranker| rankers.iter().any(|one| one.parts().contains(ranker));
         let lowered =
-            needs(&Ranker::TfIdf).then(|| Inverted::new(words.lowered(texts, &vocabulary)));
+            needs(&Ranker::TfIdf).then(|| InvertedIndex::new(words.lowered(texts, &vocabulary)));
         let needs_code = needs(&Ranker::CodeBleu);
         let needs_ngrams = needs_code || needs(&Ranker::WeightedNgram);
         let ngrams = needs_ngrams.then(|| Ngrams::new(texts, language));
@@ -150,7 +150,7 @@ impl DocumentIndex {
         Self {
             number: NUMBER.fetch_add(1, Ordering::Relaxed),
             vocabulary,
-            words: Inverted::new(words),
+            words: InvertedIndex::new(words),
             lowered,
             ngrams,
             code,
@@ -316,7 +316,7 @@ impl DocumentIndex {
 
     /// Collects the numbers of the text's words that some document has, in order and with repeats; returns how many other words
     /// it has.
-    fn known_words(&self, inverted: &Inverted, text: &str, known: &mut Vec<u32>) -> u32 {
+    fn known_words(&self, inverted: &InvertedIndex, text: &str, known: &mut Vec<u32>) -> u32 {
         let mut unknown = Dictionary::default();
         known.clear();
         self.vocabulary.each(text, |word| match inverted.words.dictionary().get(word) {

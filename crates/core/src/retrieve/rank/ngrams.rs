@@ -11,7 +11,7 @@ use repoformer_text::language::Language;
 use repoformer_text::lines::is_space;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::inverted::Inverted;
+use super::inverted::InvertedIndex;
 use super::words::{Row, Words};
 
 /// Follows the last token of each document.
@@ -29,7 +29,7 @@ const UNIFORM: f64 = 0.25;
 #[derive(Debug)]
 pub(super) struct Ngrams {
     /// Tokens instead of words.
-    inverted: Inverted,
+    inverted: InvertedIndex,
     /// All documents' tokens, each followed by [`END`].
     tokens: Vec<u32>,
     /// Where in `tokens` a pair begins, and in which document: ordered by the pair's tokens, then by place.
@@ -60,7 +60,7 @@ impl Ngrams {
         let (by_second, _) = sort_by(&pairs, size, |place| tokens[place + 1]);
         let (pairs, first) = sort_by(&by_second, size, |place| tokens[place]);
         Self {
-            inverted: Inverted::new(words),
+            inverted: InvertedIndex::new(words),
             tokens,
             pairs,
             first,

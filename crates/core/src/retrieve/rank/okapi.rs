@@ -12,7 +12,7 @@ use std::ops::Range;
 
 use rustc_hash::FxHashMap;
 
-use super::inverted::Inverted;
+use super::inverted::InvertedIndex;
 use super::statistics::Statistics;
 
 const K1: f64 = 1.5;
@@ -31,7 +31,7 @@ pub(super) struct Okapi {
 
 impl Okapi {
     /// `logs` are those of n + 0.5 for all n up to the number of documents.
-    pub(super) fn new(inverted: &Inverted, statistics: Statistics, logs: &[f64]) -> Self {
+    pub(super) fn new(inverted: &InvertedIndex, statistics: Statistics, logs: &[f64]) -> Self {
         let mean = statistics.length as f64 / statistics.candidates as f64;
         let words = &inverted.words;
         let mut norms = vec![0.0; words.documents()];
@@ -79,7 +79,7 @@ impl Parts {
     pub(super) fn add(
         &mut self,
         okapi: &Okapi,
-        inverted: &Inverted,
+        inverted: &InvertedIndex,
         logs: &[f64],
         words: &[u32],
         scores: &mut [f64],

@@ -1,6 +1,6 @@
 //! Statistics of a query's candidates for BM25 and TF-IDF: their number, and how many of them have each word.
 
-use super::inverted::Inverted;
+use super::inverted::InvertedIndex;
 
 /// Counts over the candidates alone, which are the reference's whole corpus.
 #[derive(Debug, PartialEq)]
@@ -16,7 +16,7 @@ pub(super) struct Statistics {
 impl Statistics {
     /// Statistics of the documents that `is_candidate` marks. Mostly that is all but one file's, so that those left out are
     /// subtracted; where they are more than half, the candidates are counted.
-    pub(super) fn new(inverted: &Inverted, is_candidate: &[bool]) -> Self {
+    pub(super) fn new(inverted: &InvertedIndex, is_candidate: &[bool]) -> Self {
         let mut candidates = 0;
         for is in is_candidate {
             candidates += usize::from(*is);
@@ -56,7 +56,7 @@ mod tests {
         #[test]
         fn subtracting_is_counting(documents in prop::collection::vec(("[abc ]{0,9}", any::<bool>()), 0..12)) {
             let (texts, is_candidate): (Vec<_>, Vec<_>) = documents.into_iter().unzip();
-            let inverted = Inverted::new(Words::new(&texts));
+            let inverted = InvertedIndex::new(Words::new(&texts));
             let found = Statistics::new(&inverted, &is_candidate);
             let kept: Vec<_> = texts.iter().zip(&is_candidate).filter(|(_, is)| **is).map(|(text, _)| text).collect();
             let alone = Words::new(&kept);

@@ -4,7 +4,7 @@
 //! With n candidates, f of them with the word: idf = ln((1 + n) / (1 + f)) + 1; a vector's entry is count · idf. Words that
 //! no candidate has are unknown, and are left out of the query's length too.
 
-use super::inverted::Inverted;
+use super::inverted::InvertedIndex;
 use super::statistics::Statistics;
 
 /// Statistics of a query's candidates.
@@ -18,7 +18,7 @@ pub(super) struct TfIdf {
 
 impl TfIdf {
     /// `logs` are those of n + 1 for all n up to the number of documents.
-    pub(super) fn new(inverted: &Inverted, statistics: Statistics, logs: &[f64]) -> Self {
+    pub(super) fn new(inverted: &InvertedIndex, statistics: Statistics, logs: &[f64]) -> Self {
         let all = logs[statistics.candidates];
         let mut idf = vec![0.0; statistics.frequencies.len()];
         for (idf, frequency) in idf.iter_mut().zip(&statistics.frequencies) {
@@ -38,7 +38,7 @@ impl TfIdf {
     }
 
     /// The cosine of every document with a query of these words, repeats included.
-    pub(super) fn score(&self, inverted: &Inverted, words: &mut Vec<u32>, scores: &mut [f64]) {
+    pub(super) fn score(&self, inverted: &InvertedIndex, words: &mut Vec<u32>, scores: &mut [f64]) {
         words.retain(|word| self.statistics.frequencies[*word as usize] > 0);
         words.sort_unstable();
         let mut square = 0.0;

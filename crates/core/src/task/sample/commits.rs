@@ -55,7 +55,7 @@ impl CommitTask {
 
 /// Numbers of a drawing from commits.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Drawn {
+pub struct CommitDraw {
     /// Commits that could be drawn from.
     pub commits: usize,
     /// Tasks drawn.
@@ -80,7 +80,7 @@ pub fn sample_commits(
     sampling: &Sampling,
     count_tokens: &CountTokens<'_>,
     mut take: impl FnMut(CommitTask) -> Result<bool>,
-) -> Result<Drawn> {
+) -> Result<CommitDraw> {
     let mut commits = history.commits(since)?;
     let stream = Stream::for_commits(sampling.seed, sampling.kind, &commits);
     let draw = Draw::new(sampling, count_tokens);
@@ -90,7 +90,7 @@ pub fn sample_commits(
     let (unparsed, oversize) = (Vec::new(), Vec::new());
     let mut drawing =
         Drawing { history, sampling, count_tokens, stream, draw, known, unparsed, oversize };
-    let mut drawn = Drawn { commits: commits.len(), ..Drawn::default() };
+    let mut drawn = CommitDraw { commits: commits.len(), ..CommitDraw::default() };
     for at in 0..commits.len() {
         if drawn.tasks == sampling.per_repository {
             break;

@@ -33,17 +33,17 @@ mod table;
 
 use std::ops::Range;
 
-use calls::Defined;
+use calls::CallDefinitions;
 use repoformer_store::content::ContentDigest;
 use repoformer_text::language::Language;
 use repoformer_text::language::syntax::Syntax;
 use repoformer_text::lines::strip;
 
 use crate::repository::corpus::{Repository, SourceFile};
-use crate::repository::definitions::{Definition, Found};
+use crate::repository::definitions::{Definition, FoundDefinitions};
 use crate::repository::parallel;
 use crate::task::{TargetDefinition, Task};
-pub use commits::{CommitTask, Drawn, sample_commits};
+pub use commits::{CommitDraw, CommitTask, sample_commits};
 pub(crate) use draw::{POISSON_MEAN, Stream};
 pub use exclude::{Exclusions, PathPattern};
 pub use functions::CountedLines;
@@ -134,7 +134,7 @@ impl Task {
 /// Notes the definitions of what a task's target calls, each once.
 fn set_definitions(
     task: &mut Task,
-    called: &[Found],
+    called: &[FoundDefinitions],
     repository: &Repository,
     sources: &[Option<Source>],
 ) {
@@ -201,11 +201,11 @@ struct Candidates {
     /// Every place where a hole can begin, by file and line.
     holes: Vec<Hole>,
     /// Definitions of what is called in them.
-    defined: Defined,
+    defined: CallDefinitions,
 }
 
 fn candidates(repository: &Repository, kind: Kind, language: Language) -> Candidates {
-    let alone = |(sources, holes)| (sources, holes, Defined::default());
+    let alone = |(sources, holes)| (sources, holes, CallDefinitions::default());
     let (sources, holes, defined) = match kind {
         Kind::Line | Kind::Chunk => {
             alone(source::read_all(repository, language, |_, source, _| source.lines_of_code()))

@@ -10,7 +10,7 @@ use rustc_hash::FxHashSet;
 use serde_json::{Value, json};
 
 use crate::repository::corpus::Repository;
-use crate::repository::definitions::{Definitions, Found, KnownNames, Names};
+use crate::repository::definitions::{Definitions, FoundDefinitions, KnownNames, Names};
 use crate::task::Task;
 
 /// Nearest place that has a name, from near to far.
@@ -115,7 +115,7 @@ fn imported_files(
     let chains: FxHashSet<Vec<&str>> =
         lines.iter().flat_map(|line| chains(line, language)).collect();
     let parts = chains.iter().flat_map(|chain| (1..=chain.len()).map(|length| &chain[..length]));
-    let found = Found::distinct(parts.map(|chain| (look_up(chain), ())), |(), ()| ());
+    let found = FoundDefinitions::distinct(parts.map(|chain| (look_up(chain), ())), |(), ()| ());
     let files = found.flat_map(|(found, ())| found.files());
     files.filter(|found| *found != own).collect()
 }

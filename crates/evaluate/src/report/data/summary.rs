@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::super::gain::range;
-use super::super::group::{Found, Lengths};
+use super::super::group::{Lengths, TargetShare};
 use super::super::text::shorten;
 use super::super::{ReportContents, ReportMeasure, System};
 use super::pool::Pool;
@@ -47,7 +47,7 @@ struct SystemColumns<'a> {
     verdicts: String,
     /// A letter a task: `a` for the bucket of the greatest loss, `-` where there is no gain.
     buckets: String,
-    /// A letter a task, see [`Found::letter`].
+    /// A letter a task, see [`TargetShare::letter`].
     found: String,
     /// By task: the number of its status, or -1; empty where no task has one.
     statuses: Vec<i32>,
@@ -94,7 +94,7 @@ pub(super) fn json(
         length_unit: lengths.unit.name(),
         length_groups: (0..lengths.groups()).map(|at| lengths.label(at)).collect(),
         buckets: Bucket::all().map(range).collect(),
-        found: Found::SHOWN.map(|found| (found.letter(), found.title())).to_vec(),
+        found: TargetShare::SHOWN.map(|found| (found.letter(), found.title())).to_vec(),
         statuses,
         line_blocks: &pool.firsts,
     };
@@ -132,7 +132,7 @@ fn system_columns<'a>(
         gains: gains().map(|gain| gain.map(ten_thousandths)).collect(),
         verdicts: tasks().map(|task| verdict_letter(report, at, task)).collect(),
         buckets: gains().map(|gain| gain.map_or('-', bucket_letter)).collect(),
-        found: tasks().map(|task| Found::from_report(report, at, task).letter()).collect(),
+        found: tasks().map(|task| TargetShare::from_report(report, at, task).letter()).collect(),
         statuses: if numbers.iter().any(|&number| number >= 0) { numbers } else { Vec::new() },
     }
 }

@@ -2,7 +2,7 @@
 //! tasks*.
 
 use super::super::ReportContents;
-use super::super::group::{Found, mean};
+use super::super::group::{TargetShare, mean};
 use super::super::text::{grouped, with_interval};
 use super::legend::series;
 use super::scale::Scale;
@@ -18,7 +18,7 @@ const ROW: f64 = 20.0;
 const SPACE: f64 = 8.0;
 
 struct Row {
-    found: Found,
+    found: TargetShare,
     n: usize,
     mean: Estimate,
     baseline: Option<Estimate>,
@@ -58,9 +58,9 @@ pub(in crate::report) fn draw(report: &ReportContents, medium: Medium) -> Option
 }
 
 fn rows(report: &ReportContents, system: usize) -> Vec<Row> {
-    let row = |found: Found| {
+    let row = |found: TargetShare| {
         let tasks: Vec<usize> = (0..report.tasks.len())
-            .filter(|&task| Found::from_report(report, system, task) == found)
+            .filter(|&task| TargetShare::from_report(report, system, task) == found)
             .collect();
         let values = |of: usize| -> Vec<f64> {
             let values = tasks.iter().filter_map(|&task| report.value(of, task, report.main));
@@ -75,7 +75,7 @@ fn rows(report: &ReportContents, system: usize) -> Vec<Row> {
             baseline: baseline.and_then(|at| mean(&values(at))),
         })
     };
-    Found::SHOWN.into_iter().filter_map(row).collect()
+    TargetShare::SHOWN.into_iter().filter_map(row).collect()
 }
 
 fn key(report: &ReportContents, svg: &mut Svg) {

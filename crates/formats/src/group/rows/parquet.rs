@@ -235,7 +235,7 @@ impl Group<'_> {
         let element = element_level(schema.root_schema(), descriptor.path().parts());
         let pages = Box::new(BoundedLists::new(pages, descriptor.max_rep_level()));
         let pages: Box<dyn PageReader> = match budget {
-            Some(budget) => Box::new(Metered { pages, budget: budget.clone(), row: 0 }),
+            Some(budget) => Box::new(PageBudget { pages, budget: budget.clone(), row: 0 }),
             None => pages,
         };
         Ok(Texts::new(descriptor, element, pages))
@@ -487,14 +487,14 @@ impl Budget {
 }
 
 /// Pages of which a row may use so many bytes.
-struct Metered {
+struct PageBudget {
     pages: Box<dyn PageReader>,
     budget: Budget,
     /// Number of the row that read the last page.
     row: u64,
 }
 
-impl Iterator for Metered {
+impl Iterator for PageBudget {
     type Item = Outcome<Page>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -502,7 +502,7 @@ impl Iterator for Metered {
     }
 }
 
-impl PageReader for Metered {
+impl PageReader for PageBudget {
     fn get_next_page(&mut self) -> Outcome<Option<Page>> {
         let page = self.pages.get_next_page()?;
         let row = self.budget.0.row.load(Relaxed);

@@ -99,7 +99,7 @@ struct Record {
 }
 
 /// A sequence with its split and line.
-struct Made {
+struct SequenceLine {
     split: Split,
     kind: Option<InstanceKind>,
     sequence: Sequence,
@@ -250,7 +250,7 @@ fn make(
     plan: &Plan,
     encoder: &Encoder,
     settings: &VerbalizeSettings,
-) -> Result<Option<Result<Made, LeftOut>>> {
+) -> Result<Option<Result<SequenceLine, LeftOut>>> {
     let label = read(path, record)?;
     let repository = repository_of(&label);
     let is_of = |shard: Shard| shard.holds(repository.unwrap_or_default());
@@ -279,7 +279,7 @@ fn make(
         }
     };
     let row = Row::from_sequence(&sequence, settings.lambda);
-    Ok(Some(Ok(Made {
+    Ok(Some(Ok(SequenceLine {
         split,
         kind: label.kind(),
         line: row.to_line(),

@@ -2,7 +2,7 @@
 
 use repoformer_store::error::{Error, Result};
 use repoformer_text::language::Language;
-use repoformer_text::tokenize::model::{Encoded, Encoder, TextPart};
+use repoformer_text::tokenize::model::{EncodedText, Encoder, TextPart};
 
 use super::split::Proportions;
 use repoformer_core::label::Label;
@@ -200,7 +200,7 @@ impl Sequence {
 
 /// Returns the indices of the decision and the completion: after the special token that ends the current file, and after the last
 /// special token except an end token.
-fn places(encoded: &Encoded, settings: &VerbalizeSettings) -> Result<[usize; 2]> {
+fn places(encoded: &EncodedText, settings: &VerbalizeSettings) -> Result<[usize; 2]> {
     let specials = settings.frame.specials_of_current_file();
     let last = encoded.specials.len().checked_sub(1 + usize::from(settings.end.is_some()));
     let places = [specials.checked_sub(1), last].map(|at| encoded.specials.get(at?));

@@ -5,13 +5,13 @@ mod resolve;
 
 use std::sync::Arc;
 
-use names::Defined;
+use names::ModuleItem;
 pub(crate) use names::ModuleNames;
 
 use repoformer_text::language::LanguageSpec;
 use resolve::Modules;
 
-use super::found::Found;
+use super::found::FoundDefinitions;
 use super::rows::{Definition, DefinitionKind, Rows, SourcePaths};
 
 /// The files of a repository, ready for look-ups.
@@ -31,7 +31,7 @@ impl<'a> Imports<'a> {
     }
 
     /// Calls of one file, with the definitions in other files.
-    pub(super) fn calls(&self, file: usize) -> Vec<(Rows, Found)> {
+    pub(super) fn calls(&self, file: usize) -> Vec<(Rows, FoundDefinitions)> {
         let names = &self.names[file];
         let definition = |callee: &String| {
             let chain: Vec<&str> = callee.split('.').collect();
@@ -39,7 +39,7 @@ impl<'a> Imports<'a> {
             let found = found.filter(|found| found.kind != DefinitionKind::Value);
             found.into_iter().collect()
         };
-        let definitions: Vec<Found> = names.callees.iter().map(definition).collect();
+        let definitions: Vec<FoundDefinitions> = names.callees.iter().map(definition).collect();
         let calls = names.calls.iter();
         let calls = calls.map(|call| (call.rows, definitions[call.callee].clone()));
         calls.filter(|(_, found)| !found.is_empty()).collect()
@@ -49,11 +49,11 @@ impl<'a> Imports<'a> {
     pub(super) fn types(&self, file: usize) -> Vec<(Definition, Vec<Rows>)> {
         let defined = self.names[file].defined.values();
         let classes = defined.filter_map(|defined| match defined {
-            Defined::Class(rows, methods) => {
+            ModuleItem::Class(rows, methods) => {
                 let class = Definition::new(file, *rows, DefinitionKind::Type);
                 Some((class, methods.values().copied().collect()))
             }
-            Defined::Function(_) => None,
+            ModuleItem::Function(_) => None,
         });
         classes.collect()
     }

@@ -4,14 +4,14 @@ use repoformer_text::language::syntax::{Binding, Callee, Import, Receiver, Synta
 use rustc_hash::{FxHashMap, FxHashSet};
 use tree_sitter::Node;
 
-use crate::definitions::rows::{Named, Rows};
+use crate::definitions::rows::{NameRows, Rows};
 
 /// A definition at the top level of a file, in an `if` or a `try` too.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Defined {
+pub(super) enum ModuleItem {
     Function(Rows),
     /// With its methods.
-    Class(Rows, Named),
+    Class(Rows, NameRows),
 }
 
 /// Target of an import: `from ..module import member`, or a module alone.
@@ -37,9 +37,9 @@ pub(super) struct Call {
 pub struct ModuleNames {
     /// Whether the file could be read.
     pub(super) is_read: bool,
-    pub(super) defined: FxHashMap<String, Defined>,
+    pub(super) defined: FxHashMap<String, ModuleItem>,
     /// Variables at the top level, where they are set first.
-    pub(super) values: Named,
+    pub(super) values: NameRows,
     /// Functions and classes at any level, methods excepted.
     pub(super) local: FxHashSet<String>,
     /// Methods of all classes, in the order of the file.
@@ -99,12 +99,12 @@ impl ModuleNames {
     pub(crate) fn rows_of(&self, chain: &[&str]) -> Option<Rows> {
         match *chain {
             [name] => match self.defined.get(name) {
-                Some(Defined::Function(rows) | Defined::Class(rows, _)) => Some(*rows),
+                Some(ModuleItem::Function(rows) | ModuleItem::Class(rows, _)) => Some(*rows),
                 None => self.values.get(name).copied(),
             },
             [class, method] => match self.defined.get(class)? {
-                Defined::Class(_, methods) => methods.get(method).copied(),
-                Defined::Function(_) => None,
+                ModuleItem::Class(_, methods) => methods.get(method).copied(),
+                ModuleItem::Function(_) => None,
             },
             _ => None,
         }
@@ -121,7 +121,7 @@ impl ModuleNames {
         let name = name.map_or("", |name| &text[name.byte_range()]).to_owned();
         let rows = Rows::from_node(node);
         if let (Some(Scope::Class(class)), false) = (within, is_class) {
-            if let Some(Defined::Class(_, methods)) =
+            if let Some(ModuleItem::Class(_, methods)) =
                 class.as_ref().and_then(|class| self.defined.get_mut(class))
             {
                 // Behind overloads stands the one that is called.
@@ -134,13 +134,13 @@ impl ModuleNames {
         let at_top = within.is_none().then_some(name);
         if is_class {
             if let Some(name) = &at_top {
-                let empty = || Defined::Class(rows, Named::default());
+                let empty = || ModuleItem::Class(rows, NameRows::default());
                 self.defined.entry(name.clone()).or_insert_with(empty);
             }
             return Scope::Class(at_top);
         }
         if let Some(name) = at_top {
-            self.defined.insert(name, Defined::Function(rows));
+            self.defined.insert(name, ModuleItem::Function(rows));
         }
         Scope::Function
     }

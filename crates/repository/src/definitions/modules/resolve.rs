@@ -5,7 +5,7 @@ use std::sync::Arc;
 use repoformer_text::language::LanguageSpec;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::names::{Defined, ModuleNames, Target};
+use super::names::{ModuleItem, ModuleNames, Target};
 use crate::definitions::rows::{Definition, DefinitionKind, Rows, SourcePaths};
 
 /// How many modules one look-up may look into, and through how many imports in a row: stars upon stars come to an end.
@@ -44,7 +44,7 @@ struct Nearest {
 }
 
 /// Target of a chain of attributes.
-enum Found {
+enum ChainTarget {
     /// A function, a class or a class's method.
     Definition(Definition),
     /// A variable of a module.
@@ -128,20 +128,22 @@ impl<'a> Modules<'a> {
         let (first, rest) = chain.split_first()?;
         let search = &mut Search::default();
         let found = if names.local.contains(*first) {
-            Found::Attribute
+            ChainTarget::Attribute
         } else if let Some(targets) = names.imports.get(*first) {
             self.any(file, targets, rest, search)
         } else {
             match self.starred(file, names, chain, search) {
-                Found::Nothing => Found::Attribute,
+                ChainTarget::Nothing => ChainTarget::Attribute,
                 found => found,
             }
         };
         match (found, rest.last()) {
-            (Found::Definition(found) | Found::Value(found), _) => {
+            (ChainTarget::Definition(found) | ChainTarget::Value(found), _) => {
                 (found.file as usize != file).then_some(found)
             }
-            (Found::Attribute, Some(method)) => self.method_of_another_file(file, names, method),
+            (ChainTarget::Attribute, Some(method)) => {
+                self.method_of_another_file(file, names, method)
+            }
             _ => None,
         }
     }
@@ -168,13 +170,19 @@ impl<'a> Modules<'a> {
         names: &ModuleNames,
         chain: &[&str],
         search: &mut Search,
-    ) -> Found {
+    ) -> ChainTarget {
         let stars = if self.bound.contains(chain[0]) { &names.stars[..] } else { &[] };
         self.any(from, stars, chain, search)
     }
 
     /// The first of the targets that leads to a definition.
-    fn any(&self, from: usize, targets: &[Target], rest: &[&str], search: &mut Search) -> Found {
+    fn any(
+        &self,
+        from: usize,
+        targets: &[Target],
+        rest: &[&str],
+        search: &mut Search,
+    ) -> ChainTarget {
         first_definition(targets.iter().map_while(|target| {
             let goes_on = search.visited.len() < MOST_VISITS;
             goes_on.then(|| self.follow(from, target, rest, search))
@@ -182,7 +190,13 @@ impl<'a> Modules<'a> {
     }
 
     /// `rest` of what an import in file `from` binds. How much of the dotted name is the module shows in the files alone.
-    fn follow(&self, from: usize, target: &Target, rest: &[&str], search: &mut Search) -> Found {
+    fn follow(
+        &self,
+        from: usize,
+        target: &Target,
+        rest: &[&str],
+        search: &mut Search,
+    ) -> ChainTarget {
         let module = target.module.split('.').filter(|part| !part.is_empty());
         let mut chain: Vec<&str> = module.collect();
         // What stands behind `from` is a module as a whole, or the import fails: such as a compiled one.
@@ -199,26 +213,27 @@ impl<'a> Modules<'a> {
     }
 
     /// Target of a chain of names inside a module.
-    fn within(&self, file: usize, chain: &[&str], search: &mut Search) -> Found {
+    fn within(&self, file: usize, chain: &[&str], search: &mut Search) -> ChainTarget {
         let ([first, rest @ ..], names) = (chain, &self.names[file]) else {
-            return Found::Nothing;
+            return ChainTarget::Nothing;
         };
         if !names.is_read
             || search.imports > MOST_IMPORTS
             || search.visited.len() >= MOST_VISITS
             || !search.visited.insert((file, chain.join(".")))
         {
-            return Found::Nothing;
+            return ChainTarget::Nothing;
         }
-        let found = |rows: &Rows, kind| Found::Definition(Definition::new(file, *rows, kind));
+        let found = |rows: &Rows, kind| ChainTarget::Definition(Definition::new(file, *rows, kind));
         match (names.defined.get(*first), rest) {
-            (Some(Defined::Function(rows)), []) => return found(rows, DefinitionKind::Function),
-            (Some(Defined::Class(rows, _)), []) => return found(rows, DefinitionKind::Type),
-            (Some(Defined::Class(_, methods)), [method]) => {
+            (Some(ModuleItem::Function(rows)), []) => return found(rows, DefinitionKind::Function),
+            (Some(ModuleItem::Class(rows, _)), []) => return found(rows, DefinitionKind::Type),
+            (Some(ModuleItem::Class(_, methods)), [method]) => {
                 let rows = methods.get(*method);
-                return rows.map_or(Found::Attribute, |rows| found(rows, DefinitionKind::Function));
+                return rows
+                    .map_or(ChainTarget::Attribute, |rows| found(rows, DefinitionKind::Function));
             }
-            (Some(_), _) => return Found::Nothing,
+            (Some(_), _) => return ChainTarget::Nothing,
             (None, _) => {}
         }
         if let Some(targets) = names.imports.get(*first) {
@@ -226,9 +241,9 @@ impl<'a> Modules<'a> {
         }
         match (self.starred(file, names, chain, search), names.values.get(*first)) {
             // An object at the top level of the module, of a class that isn't known.
-            (Found::Nothing, _) if !rest.is_empty() => Found::Attribute,
-            (Found::Nothing, Some(rows)) => {
-                Found::Value(Definition::new(file, *rows, DefinitionKind::Value))
+            (ChainTarget::Nothing, _) if !rest.is_empty() => ChainTarget::Attribute,
+            (ChainTarget::Nothing, Some(rows)) => {
+                ChainTarget::Value(Definition::new(file, *rows, DefinitionKind::Value))
             }
             (found, _) => found,
         }
@@ -253,12 +268,14 @@ impl<'a> Modules<'a> {
 }
 
 /// The first definition, or else whether there is an attribute of something, or else the first value.
-fn first_definition(all: impl Iterator<Item = Found>) -> Found {
-    let mut best = Found::Nothing;
+fn first_definition(all: impl Iterator<Item = ChainTarget>) -> ChainTarget {
+    let mut best = ChainTarget::Nothing;
     for found in all {
         match (&found, &best) {
-            (Found::Definition(_), _) => return found,
-            (Found::Attribute, _) | (Found::Value(_), Found::Nothing) => best = found,
+            (ChainTarget::Definition(_), _) => return found,
+            (ChainTarget::Attribute, _) | (ChainTarget::Value(_), ChainTarget::Nothing) => {
+                best = found
+            }
             _ => {}
         }
     }

@@ -6,7 +6,7 @@ use repoformer_text::language::{NameVisibility, TypeRules};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::unit::Unit;
-use crate::definitions::found::Found;
+use crate::definitions::found::FoundDefinitions;
 use crate::definitions::rows::{Definition, SourcePaths, folder};
 
 /// The package that an import's path names: `b` of `host/a/b` and of `host/a/b/v2`.
@@ -36,7 +36,7 @@ pub(super) struct Folders<'a> {
 struct Folder<'a> {
     files: Vec<usize>,
     /// Functions and variables outside types.
-    called: FxHashMap<&'a str, Found>,
+    called: FxHashMap<&'a str, FoundDefinitions>,
     /// The first file that declares a variable outside functions.
     variables: FxHashMap<&'a str, usize>,
 }
@@ -110,7 +110,7 @@ impl<'a> Folders<'a> {
     }
 
     /// Definitions of a function, or of a variable that is called, in the files of a folder.
-    pub(super) fn called(&self, folder: &str, name: &str) -> Found {
+    pub(super) fn called(&self, folder: &str, name: &str) -> FoundDefinitions {
         let found = self.folders.get(folder).and_then(|folder| folder.called.get(name));
         found.cloned().unwrap_or_default()
     }

@@ -34,7 +34,7 @@ use std::sync::Arc;
 use repoformer_text::language::{Language, TypeRules};
 use resolve::{Place, Program};
 
-use super::found::Found;
+use super::found::FoundDefinitions;
 use super::rows::{Definition, DefinitionKind, Rows, SourcePaths};
 
 /// The files of a repository, ready for look-ups.
@@ -55,7 +55,7 @@ impl<'a> Types<'a> {
     }
 
     /// Calls of one file, with the definitions in other files.
-    pub(super) fn calls(&self, file: usize) -> Vec<(Rows, Found)> {
+    pub(super) fn calls(&self, file: usize) -> Vec<(Rows, FoundDefinitions)> {
         let calls = self.units[file].calls.iter();
         let of_call = |call: &unit::Call| {
             let place = Place { file, scope: call.scope };
@@ -80,7 +80,7 @@ impl<'a> Types<'a> {
         file: usize,
         unit: &'n Unit,
         row: u32,
-    ) -> impl Fn(&[&str]) -> Found + 'n {
+    ) -> impl Fn(&[&str]) -> FoundDefinitions + 'n {
         let program: Program<'n> = self.program.with(file, unit);
         let place = Place { file: program.own_file(), scope: unit.scope_before(row) };
         move |chain| program.named(place, chain)

@@ -5,7 +5,7 @@ use repoformer_text::language::{Declares, NameVisibility, NodeStep, Steps, TypeR
 use rustc_hash::FxHashMap;
 use tree_sitter::Node;
 
-use super::unit::{Call, Declared, Import, Scope, Type, Unit};
+use super::unit::{Call, DeclaredType, Import, Scope, Type, Unit};
 use crate::definitions::rows::{Rows, folder};
 
 impl Unit {
@@ -153,7 +153,7 @@ impl Reader<'_, '_> {
             self.open(node, depth, None);
             let own = node.child_by_field_name("name");
             if let Some(name) = own.filter(|_| rules.function_values.contains(&kind)) {
-                self.bind(self.text(name), Declared::Unknown);
+                self.bind(self.text(name), DeclaredType::Unknown);
             }
             self.declare(node);
         } else {
@@ -180,7 +180,7 @@ impl Reader<'_, '_> {
         // A class within a function hides what is imported under its name.
         let is_module = matches!(self.rules.visibility, NameVisibility::Exports);
         if is_module && self.scope() != 0 && self.type_here().is_none() {
-            self.bind(name.clone(), Declared::Unknown);
+            self.bind(name.clone(), DeclaredType::Unknown);
         }
         let supers = self.supers(node);
         let inside = self.unit.scopes.len();
@@ -248,7 +248,7 @@ impl Reader<'_, '_> {
             None if rules.members.contains(&kind) => {}
             // What stands within a function is seen there alone.
             None if matches!(rules.visibility, NameVisibility::Exports) && self.scope() != 0 => {
-                self.bind(name, Declared::Unknown);
+                self.bind(name, DeclaredType::Unknown);
             }
             None => self.add_outer(name, rows),
         }
@@ -276,17 +276,17 @@ impl Reader<'_, '_> {
         let variables = self.rules.variables.iter();
         for variable in variables.filter(|variable| variable.kind == node.kind()) {
             let declared = match variable.declared {
-                Declares::Nothing => Declared::Unknown,
+                Declares::Nothing => DeclaredType::Unknown,
                 Declares::Type(steps) => {
                     let found = follow(node, steps);
-                    found.map_or(Declared::Unknown, |found| self.syntax.declared(found))
+                    found.map_or(DeclaredType::Unknown, |found| self.syntax.declared(found))
                 }
-                Declares::Array => Declared::Type("[]".into()),
+                Declares::Array => DeclaredType::Type("[]".into()),
                 Declares::Around => {
                     let Some(number) = self.type_here() else {
                         continue;
                     };
-                    Declared::Type(self.unit.types[number].name.clone())
+                    DeclaredType::Type(self.unit.types[number].name.clone())
                 }
             };
             for declaration in all(node, variable.each) {
@@ -295,7 +295,12 @@ impl Reader<'_, '_> {
         }
     }
 
-    fn declare_names(&mut self, variable: &Variable, declaration: Node<'_>, declared: &Declared) {
+    fn declare_names(
+        &mut self,
+        variable: &Variable,
+        declaration: Node<'_>,
+        declared: &DeclaredType,
+    ) {
         let has_values = !variable.values.is_empty();
         let values = if has_values { all(declaration, variable.values) } else { Vec::new() };
         let annotation = declaration.child_by_field_name("type");
@@ -313,7 +318,7 @@ impl Reader<'_, '_> {
                 continue;
             }
             let declared = match (declared, value) {
-                (Declared::Unknown, Some(value)) => self.syntax.made(*value),
+                (DeclaredType::Unknown, Some(value)) => self.syntax.made(*value),
                 _ => declared.clone(),
             };
             let text = self.text(name);
@@ -342,7 +347,7 @@ impl Reader<'_, '_> {
         }
     }
 
-    fn bind(&mut self, name: String, declared: Declared) {
+    fn bind(&mut self, name: String, declared: DeclaredType) {
         let scope = self.scope();
         let variables = match self.unit.scopes[scope].of_type {
             Some(number) => &mut self.unit.types[number].fields,
@@ -352,7 +357,7 @@ impl Reader<'_, '_> {
             .entry(name)
             .and_modify(|known| {
                 if *known != declared {
-                    *known = Declared::Unknown;
+                    *known = DeclaredType::Unknown;
                 }
             })
             .or_insert(declared);

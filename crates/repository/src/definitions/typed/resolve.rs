@@ -8,8 +8,8 @@ use rustc_hash::FxHashMap;
 use super::exports::{Export, Modules};
 use super::folders::Folders;
 use super::sets::TypeSet;
-use super::unit::{Callee, Declared, Import, Imports, Receiver, Type, Unit};
-use crate::definitions::found::Found;
+use super::unit::{Callee, DeclaredType, Import, Imports, Receiver, Type, Unit};
+use crate::definitions::found::FoundDefinitions;
 use crate::definitions::rows::{Definition, DefinitionKind, SourcePaths};
 
 /// How many types one method is looked for in: they extend each other in circles where code is broken.
@@ -184,7 +184,7 @@ impl<'a> Program<'a> {
     }
 
     /// Definitions of what is called, if they are in other files of the repository and not in its own.
-    pub(super) fn called(&self, place: Place, callee: &Callee) -> Found {
+    pub(super) fn called(&self, place: Place, callee: &Callee) -> FoundDefinitions {
         let found = match callee {
             Callee::New(name) => {
                 let types = self.types_named(place, name);
@@ -205,8 +205,8 @@ impl<'a> Program<'a> {
 
     /// Definitions of what a chain of names means, if they are in other files of the repository and not in its own: types,
     /// functions, methods, and variables outside them.
-    pub(super) fn named(&self, place: Place, chain: &[&str]) -> Found {
-        let Some((name, receiver)) = chain.split_last() else { return Found::default() };
+    pub(super) fn named(&self, place: Place, chain: &[&str]) -> FoundDefinitions {
+        let Some((name, receiver)) = chain.split_last() else { return FoundDefinitions::default() };
         if let Some(types) = self.types_named(place, &chain.join(".")) {
             return self.of_others(place.file, types.heads());
         }
@@ -241,9 +241,9 @@ impl<'a> Program<'a> {
     }
 
     /// These definitions, unless one is in the file itself.
-    fn of_others(&self, file: usize, found: Found) -> Found {
+    fn of_others(&self, file: usize, found: FoundDefinitions) -> FoundDefinitions {
         let is_own = found.is_in(file) || found.is_in(self.original(file));
-        if is_own { Found::default() } else { found }
+        if is_own { FoundDefinitions::default() } else { found }
     }
 
     fn exported_value(&self, export: Option<Export>) -> Option<Definition> {
@@ -252,7 +252,7 @@ impl<'a> Program<'a> {
         Some(Definition::new(file, *rows, DefinitionKind::Value))
     }
 
-    fn method_of_another_file(&self, file: usize, name: &str) -> Found {
+    fn method_of_another_file(&self, file: usize, name: &str) -> FoundDefinitions {
         let home = self.maps.methods.get(name).copied().flatten();
         let home = home.filter(|home| {
             home.file as usize != self.original(file)
@@ -263,21 +263,23 @@ impl<'a> Program<'a> {
     }
 
     /// Definitions of `m` of `m()`.
-    fn bare(&self, place: Place, name: &str) -> Found {
+    fn bare(&self, place: Place, name: &str) -> FoundDefinitions {
         let unit = self.unit(place.file);
         let is_own = match self.rules.visibility {
             NameVisibility::FullNames(_) => unit.defines(name),
             _ => unit.functions.contains_key(name),
         };
         if is_own || unit.outwards(place.scope).any(|scope| scope.variables.contains_key(name)) {
-            return Found::default();
+            return FoundDefinitions::default();
         }
         match self.rules.visibility {
             NameVisibility::FullNames(_) => {}
             NameVisibility::Exports => return self.callable(self.brought_in(place.file, name)),
             NameVisibility::Folders => {
                 let folder = unit.namespaces.first();
-                return folder.map_or(Found::default(), |folder| self.folders.called(folder, name));
+                return folder.map_or(FoundDefinitions::default(), |folder| {
+                    self.folders.called(folder, name)
+                });
             }
         }
         let mut around = unit.types_around(place.scope);
@@ -296,8 +298,10 @@ impl<'a> Program<'a> {
     }
 
     /// Definition of what a TypeScript file exports, if it can be called.
-    fn callable(&self, export: Option<Export>) -> Found {
-        let Some(Export::Declared { file, name }) = export else { return Found::default() };
+    fn callable(&self, export: Option<Export>) -> FoundDefinitions {
+        let Some(Export::Declared { file, name }) = export else {
+            return FoundDefinitions::default();
+        };
         let unit = self.unit(file);
         let of_type = || Some((unit.outer_type(&name)?.rows, DefinitionKind::Type));
         let found = unit.called(&name).or_else(of_type);
@@ -312,9 +316,9 @@ impl<'a> Program<'a> {
     }
 
     /// Definitions of a method in some types, or else in those that they extend.
-    fn method(&self, types: &[Arc<TypeSet<'a>>], name: &str) -> Option<Found> {
+    fn method(&self, types: &[Arc<TypeSet<'a>>], name: &str) -> Option<FoundDefinitions> {
         self.upwards(types, |level| {
-            let found = Found::joined(level.iter().map(|types| types.methods(name)));
+            let found = FoundDefinitions::joined(level.iter().map(|types| types.methods(name)));
             (!found.is_empty()).then_some(found)
         })
     }
@@ -353,7 +357,7 @@ impl<'a> Program<'a> {
 
     /// Definition of an extension method that C# calls on an object whose type has no such method: any that the platform
     /// has by this name comes first.
-    fn extension(&self, name: &str) -> Found {
+    fn extension(&self, name: &str) -> FoundDefinitions {
         let home = self.maps.extensions.get(name).copied().flatten();
         home.filter(|_| !self.spec.is_common_method(name)).into_iter().collect()
     }
@@ -396,10 +400,10 @@ impl<'a> Program<'a> {
         }
     }
 
-    fn of_declared(&self, place: Place, declared: &Declared) -> Object<'a> {
+    fn of_declared(&self, place: Place, declared: &DeclaredType) -> Object<'a> {
         match declared {
-            Declared::Type(name) => Object::from_types(self.types_named(place, name)),
-            Declared::Unknown => Object::Unknown,
+            DeclaredType::Type(name) => Object::from_types(self.types_named(place, name)),
+            DeclaredType::Unknown => Object::Unknown,
         }
     }
 

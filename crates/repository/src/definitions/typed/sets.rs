@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 
 use super::resolve::TypeId;
 use super::unit::Type;
-use crate::definitions::found::Found;
+use crate::definitions::found::FoundDefinitions;
 use crate::definitions::rows::{Definition, DefinitionKind};
 
 /// How many types are looked through one by one.
@@ -23,8 +23,8 @@ pub(super) struct TypeSet<'a> {
 /// Contents of types.
 #[derive(Debug)]
 struct Index<'a> {
-    heads: Found,
-    methods: FxHashMap<&'a str, Found>,
+    heads: FoundDefinitions,
+    methods: FxHashMap<&'a str, FoundDefinitions>,
     /// The first type with a field of this name.
     fields: FxHashMap<&'a str, TypeId>,
     /// Types that extend others.
@@ -57,12 +57,12 @@ impl<'a> TypeSet<'a> {
     }
 
     /// Definitions of the types themselves.
-    pub(super) fn heads(&self) -> Found {
+    pub(super) fn heads(&self) -> FoundDefinitions {
         self.index.as_ref().map_or_else(|| heads(&self.types), |index| index.heads.clone())
     }
 
     /// Definitions of a method.
-    pub(super) fn methods(&self, name: &str) -> Found {
+    pub(super) fn methods(&self, name: &str) -> FoundDefinitions {
         if let Some(index) = &self.index {
             return index.methods.get(name).cloned().unwrap_or_default();
         }
@@ -113,7 +113,7 @@ impl<'a> Index<'a> {
     }
 }
 
-fn heads(types: &[(TypeId, &Type)]) -> Found {
+fn heads(types: &[(TypeId, &Type)]) -> FoundDefinitions {
     let head =
         |(id, found): &(TypeId, &Type)| Definition::new(id.file, found.rows, DefinitionKind::Type);
     types.iter().map(head).collect()
@@ -123,7 +123,7 @@ fn heads(types: &[(TypeId, &Type)]) -> Found {
 mod tests {
     use super::*;
     use crate::definitions::rows::Rows;
-    use repoformer_text::language::syntax::Declared;
+    use repoformer_text::language::syntax::DeclaredType;
 
     /// Types in three files: method `m` and field `f` of every third, one method of its own, a type that every fifth extends.
     fn types(count: usize) -> Vec<Type> {
@@ -133,7 +133,7 @@ mod tests {
             one.methods.insert(format!("own{number}"), rows);
             if number % 3 == 1 {
                 one.methods.insert("m".into(), rows);
-                one.fields.insert("f".into(), Declared::Unknown);
+                one.fields.insert("f".into(), DeclaredType::Unknown);
             }
             if number.is_multiple_of(5) {
                 one.supers.push("S".into());

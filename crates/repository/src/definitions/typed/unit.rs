@@ -2,8 +2,8 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::definitions::rows::{DefinitionKind, Named, Rows};
-pub(super) use repoformer_text::language::syntax::{Callee, Declared, Receiver};
+use crate::definitions::rows::{DefinitionKind, NameRows, Rows};
+pub(super) use repoformer_text::language::syntax::{Callee, DeclaredType, Receiver};
 
 /// Declarations, imports and calls of one file.
 #[derive(Debug, Default)]
@@ -18,9 +18,9 @@ pub struct Unit {
     /// Names of the methods of all types.
     pub(super) methods: FxHashSet<String>,
     /// Functions outside types, C#'s local ones included.
-    pub(super) functions: Named,
+    pub(super) functions: NameRows,
     /// Variables outside types and functions, where they are declared first.
-    pub(super) values: Named,
+    pub(super) values: NameRows,
     /// Names that TypeScript exports under another name: `default`, `a` of `export { b as a }`.
     pub(super) exports: FxHashMap<String, String>,
     pub(super) imports: Imports,
@@ -36,10 +36,10 @@ pub(super) struct Type {
     /// With its namespace and the types around it: `org.example.Outer.Inner`.
     pub(super) path: String,
     pub(super) namespace: String,
-    pub(super) methods: Named,
+    pub(super) methods: NameRows,
     /// Static methods that C# calls on other types' objects.
     pub(super) extensions: FxHashSet<String>,
-    pub(super) fields: FxHashMap<String, Declared>,
+    pub(super) fields: FxHashMap<String, DeclaredType>,
     /// Types that it extends and implements, as they are written there.
     pub(super) supers: Vec<String>,
     /// Number of the type around it.
@@ -57,7 +57,7 @@ pub(super) struct Scope {
     pub(super) of_type: Option<usize>,
     pub(super) rows: Rows,
     /// Variables of functions and files. One declared with two types has an unknown one.
-    pub(super) variables: FxHashMap<String, Declared>,
+    pub(super) variables: FxHashMap<String, DeclaredType>,
 }
 
 /// Different imports in the order of the text, found by name: a file may call as many names as it imports.
@@ -199,7 +199,7 @@ impl Unit {
     }
 
     /// A variable outside functions and types.
-    pub(super) fn variable(&self, name: &str) -> Option<&Declared> {
+    pub(super) fn variable(&self, name: &str) -> Option<&DeclaredType> {
         self.scopes.first()?.variables.get(name)
     }
 

@@ -12,7 +12,7 @@ mod names;
 pub use body::Body;
 pub use body::is_bare_string;
 pub use definitions::{Function, Scope};
-pub use names::{Callee, Declared, Receiver};
+pub use names::{Callee, DeclaredType, Receiver};
 
 pub use super::import::{Binding, Import};
 pub use super::spec::ScopeKind;
@@ -33,7 +33,7 @@ const LONGEST_LINE: usize = 1 << 20;
 
 /// How much of a file a grammar can parse.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Parsed {
+pub enum ParseExtent {
     /// All of it.
     Whole,
     /// All but some code; the 0-based row of the first error.
@@ -50,17 +50,17 @@ pub struct ParseGap {
     /// Path, which begins with the name of the repository.
     pub path: String,
     /// How much was parsed: not the whole file.
-    pub parsed: Parsed,
+    pub parsed: ParseExtent,
 }
 
 impl ParseGap {
     /// Returns the gap of a file of which so much was parsed, if there is one.
-    pub fn find(language: Language, path: &str, parsed: Parsed) -> Option<Self> {
-        (parsed != Parsed::Whole).then(|| Self { language, path: path.to_owned(), parsed })
+    pub fn find(language: Language, path: &str, parsed: ParseExtent) -> Option<Self> {
+        (parsed != ParseExtent::Whole).then(|| Self { language, path: path.to_owned(), parsed })
     }
 }
 
-impl Parsed {
+impl ParseExtent {
     /// Returns how much of a file its tree is of.
     pub fn from_syntax(syntax: Option<&Syntax<'_>>) -> Self {
         let Some(syntax) = syntax else { return Self::Not };

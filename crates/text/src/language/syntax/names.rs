@@ -10,7 +10,7 @@ const LONGEST_CHAIN: usize = 16;
 
 /// The type of a variable or field, as far as it is declared.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Declared {
+pub enum DeclaredType {
     /// `A.B` of `A.B<C>`; `[]` of arrays and of all that has no name.
     Type(String),
     /// Not declared, or inferred.
@@ -108,8 +108,8 @@ impl Syntax<'_> {
                     continue;
                 }
                 NodeRole::Typed(step) if is_whole => match self.declared(step.from(node)?) {
-                    Declared::Type(name) => return Some(Receiver::Typed(name)),
-                    Declared::Unknown => return None,
+                    DeclaredType::Type(name) => return Some(Receiver::Typed(name)),
+                    DeclaredType::Unknown => return None,
                 },
                 NodeRole::New(step) if is_whole => {
                     return self.dotted(step.from(node)?).map(Receiver::Typed);
@@ -125,25 +125,25 @@ impl Syntax<'_> {
     }
 
     /// The type of a new object that an expression makes.
-    pub fn made(&self, mut value: Node<'_>) -> Declared {
+    pub fn made(&self, mut value: Node<'_>) -> DeclaredType {
         loop {
             let next = match find(self.spec().expressions, value.kind()) {
                 Some(NodeRole::Inside(step)) => step.from(value),
                 Some(NodeRole::New(step)) => {
                     let class = step.from(value).and_then(|class| self.dotted(class));
-                    return class.map_or(Declared::Unknown, Declared::Type);
+                    return class.map_or(DeclaredType::Unknown, DeclaredType::Type);
                 }
                 _ => None,
             };
             match next {
                 Some(inner) => value = inner,
-                None => return Declared::Unknown,
+                None => return DeclaredType::Unknown,
             }
         }
     }
 
     /// The declared type of something: unknown for `var` and for types that are several.
-    pub fn declared(&self, node: Node<'_>) -> Declared {
+    pub fn declared(&self, node: Node<'_>) -> DeclaredType {
         let mut node = node;
         loop {
             let next = match find(self.spec().types, node.kind()) {
@@ -153,15 +153,15 @@ impl Syntax<'_> {
                 _ => {
                     let name = self.dotted(node).unwrap_or_else(|| "[]".into());
                     return if self.spec().untyped.contains(&name.as_str()) {
-                        Declared::Unknown
+                        DeclaredType::Unknown
                     } else {
-                        Declared::Type(name)
+                        DeclaredType::Type(name)
                     };
                 }
             };
             match next {
                 Some(inner) => node = inner,
-                None => return Declared::Unknown,
+                None => return DeclaredType::Unknown,
             }
         }
     }

@@ -4,7 +4,7 @@ use std::convert::Infallible;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use super::parts::{Encoded, Result, TextPart, tokenizer_error};
+use super::parts::{EncodedText, Result, TextPart, tokenizer_error};
 
 /// A tokenizer that was read from a file. This build lacks the feature `tokenizers`, so there is none.
 #[derive(Debug)]
@@ -26,7 +26,7 @@ impl File {
         Err(tokenizer_error(path, reason.into()))
     }
 
-    pub(super) fn ids(&self, _parts: &[TextPart<'_>]) -> Result<Encoded> {
+    pub(super) fn ids(&self, _parts: &[TextPart<'_>]) -> Result<EncodedText> {
         match self.none {}
     }
 

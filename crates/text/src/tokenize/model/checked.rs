@@ -227,8 +227,8 @@ fn length(text: &str) -> u64 {
 
 /// Post-processor: a template of special tokens around a text, or a sequence of processors.
 #[derive(Deserialize)]
-struct Around {
-    processors: Option<Vec<Around>>,
+struct PostProcessor {
+    processors: Option<Vec<PostProcessor>>,
     single: Option<Vec<Place>>,
     special_tokens: Option<FxHashMap<String, Special>>,
 }
@@ -247,7 +247,7 @@ struct Special {
 }
 
 /// Number of tokens of a text that had `tokens`.
-fn tokens_around(around: &Around, mut tokens: u64, steps: &mut usize) -> PartResult<u64> {
+fn tokens_around(around: &PostProcessor, mut tokens: u64, steps: &mut usize) -> PartResult<u64> {
     *steps += 1;
     if *steps > STEPS {
         return Err(format!("it has more than {STEPS} steps"));
@@ -277,12 +277,12 @@ fn tokens_around(around: &Around, mut tokens: u64, steps: &mut usize) -> PartRes
 
 /// An added token.
 #[derive(Deserialize)]
-struct Added {
+struct AddedToken {
     content: String,
 }
 
-fn check_added(tokens: Vec<Added>) -> PartResult<()> {
-    let long = |token: &Added| token.content.chars().count() > ADDED;
+fn check_added(tokens: Vec<AddedToken>) -> PartResult<()> {
+    let long = |token: &AddedToken| token.content.chars().count() > ADDED;
     match tokens.iter().any(long) {
         true => Err(format!("a token has more than {ADDED} characters")),
         false => Ok(()),

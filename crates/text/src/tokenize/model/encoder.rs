@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::file::{File, extend};
-use super::parts::{Encoded, Result, TextPart, not_read, tokenizer_error};
+use super::parts::{EncodedText, Result, TextPart, not_read, tokenizer_error};
 use super::{Kind, Tokenizer};
 
 /// The tokenizer of a `tokenizer.json`, extended by missing special tokens.
@@ -75,7 +75,7 @@ impl Encoder {
     ///
     /// # Errors
     /// The tokenizer rejects a text.
-    pub fn encode(&self, parts: &[TextPart<'_>]) -> Result<Encoded> {
+    pub fn encode(&self, parts: &[TextPart<'_>]) -> Result<EncodedText> {
         self.file.ids(parts)
     }
 

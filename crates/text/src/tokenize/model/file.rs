@@ -10,7 +10,7 @@ use tokenizers::{AddedToken, Encoding, ModelWrapper, PostProcessorWrapper, Token
 
 use super::caught::caught;
 use super::checked::Parts;
-use super::parts::{Encoded, Result, TextPart, TokenizerError, not_read, tokenizer_error};
+use super::parts::{EncodedText, Result, TextPart, TokenizerError, not_read, tokenizer_error};
 
 /// A tokenizer that was read from a file.
 pub(super) struct File {
@@ -98,11 +98,11 @@ impl File {
 
     /// Encodes parts like a program that knows the special tokens, and returns the positions of those; code that spells a special
     /// token has the ids of its characters.
-    pub(super) fn ids(&self, parts: &[TextPart<'_>]) -> Result<Encoded> {
+    pub(super) fn ids(&self, parts: &[TextPart<'_>]) -> Result<EncodedText> {
         if let Some(encoded) = self.ids_of_whole(parts) {
             return Ok(encoded);
         }
-        let (mut encoded, mut run) = (Encoded::default(), String::new());
+        let (mut encoded, mut run) = (EncodedText::default(), String::new());
         for part in parts {
             match part {
                 TextPart::Special(text) if self.markers.contains_key(*text) => {
@@ -128,7 +128,7 @@ impl File {
     }
 
     /// Encodes parts as one text if they are not independent and no plain one spells a special token.
-    fn ids_of_whole(&self, parts: &[TextPart<'_>]) -> Option<Encoded> {
+    fn ids_of_whole(&self, parts: &[TextPart<'_>]) -> Option<EncodedText> {
         let special = self.special.as_ref()?;
         let text: String = parts.iter().map(TextPart::text).collect();
         let encoding = encode(special, &text, false).ok()?;
@@ -140,7 +140,7 @@ impl File {
         let found = (0..ids.len()).filter(|at| self.marker_ids.contains(&ids[*at]));
         let specials: Vec<usize> = found.collect();
         let as_meant = specials.iter().map(|at| &ids[*at]).eq(meant);
-        as_meant.then(|| Encoded { ids: ids.to_vec(), specials })
+        as_meant.then(|| EncodedText { ids: ids.to_vec(), specials })
     }
 
     /// Decodes ids, with special tokens as they are spelled.

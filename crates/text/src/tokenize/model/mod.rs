@@ -36,7 +36,7 @@ use super::{P50k, PieceCache, vocabulary};
 pub use encoder::Encoder;
 use file::File;
 use parts::Result;
-pub use parts::{Encoded, HINT, TextPart, TokenizerError, TokenizerFault};
+pub use parts::{EncodedText, HINT, TextPart, TokenizerError, TokenizerFault};
 
 /// The one special token of p50k_base, and its id.
 const END_OF_TEXT: (&str, u32) = ("<|endoftext|>", 50_256);

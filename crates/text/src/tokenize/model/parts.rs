@@ -23,7 +23,7 @@ impl<'t> TextPart<'t> {
 
 /// Ids of a text made of parts.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Encoded {
+pub struct EncodedText {
     /// One id per token.
     pub ids: Vec<u32>,
     /// Positions of the ids of [`TextPart::Special`].

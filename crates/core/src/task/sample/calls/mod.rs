@@ -8,11 +8,13 @@ use rustc_hash::FxHashMap;
 
 use super::source::{self, Source};
 use crate::repository::corpus::Repository;
-use crate::repository::definitions::{Definitions, Found, Names, RepositoryNames, SourcePaths};
+use crate::repository::definitions::{
+    Definitions, FoundDefinitions, Names, RepositoryNames, SourcePaths,
+};
 use crate::repository::parallel;
 
 /// Definitions of what the calls in a hole call, by its file and first line; calls of one thing share theirs.
-pub(super) type Defined = FxHashMap<(usize, usize), Vec<Found>>;
+pub(super) type CallDefinitions = FxHashMap<(usize, usize), Vec<FoundDefinitions>>;
 
 /// Lines of each file.
 type Lines = Vec<Vec<Range<usize>>>;
@@ -21,7 +23,7 @@ type Lines = Vec<Vec<Range<usize>>>;
 pub(super) fn read_all(
     repository: &Repository,
     language: Language,
-) -> (Vec<Option<Source>>, Lines, Defined) {
+) -> (Vec<Option<Source>>, Lines, CallDefinitions) {
     let (sources, paths, names) = names(repository, language);
     let definitions = Definitions::new(language, &paths, &names);
     let of_files = parallel::map(sources.iter().enumerate(), |(file, source)| {
@@ -49,12 +51,15 @@ fn names(
 }
 
 /// Definitions of all calls within a hole.
-fn called(hole: &Range<usize>, calls: &[(Range<usize>, Found)]) -> Vec<Found> {
+fn called(
+    hole: &Range<usize>,
+    calls: &[(Range<usize>, FoundDefinitions)],
+) -> Vec<FoundDefinitions> {
     let first = calls.partition_point(|(lines, _)| lines.start < hole.start);
     let within = calls[first..].iter().take_while(|(lines, _)| lines.start < hole.end);
     let within = within.filter(|(lines, _)| lines.end <= hole.end);
     let lists = within.map(|(_, found)| (found.clone(), ()));
-    Found::distinct(lists, |(), ()| ()).map(|(found, ())| found).collect()
+    FoundDefinitions::distinct(lists, |(), ()| ()).map(|(found, ())| found).collect()
 }
 
 /// The lines of calls that are ordered by their first line.
