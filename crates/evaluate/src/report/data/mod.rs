@@ -16,6 +16,8 @@ mod summary;
 
 use std::io::Write;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use flate2::Compression;
 use flate2::write::ZlibEncoder;
 use repoformer_core::repository::parallel;
@@ -39,7 +41,7 @@ pub(super) fn blocks(report: &ReportContents, lengths: &Lengths) -> String {
 
 fn element(name: &str, bytes: &[u8]) -> String {
     let mut element = format!("<script type=\"text/plain\" id=\"{name}\">");
-    base64(&compress(bytes), &mut element);
+    STANDARD.encode_string(compress(bytes), &mut element);
     element.push_str("</script>\n");
     element
 }
@@ -49,23 +51,6 @@ fn compress(bytes: &[u8]) -> Vec<u8> {
     // Writing to memory cannot fail.
     let _ = encoder.write_all(bytes);
     encoder.finish().unwrap_or_default()
-}
-
-/// Appends bytes in base64 (RFC 4648, section 4).
-pub(super) fn base64(bytes: &[u8], text: &mut String) {
-    const SIGNS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    text.reserve(bytes.len().div_ceil(3) * 4);
-    for three in bytes.chunks(3) {
-        let byte = |at: usize| u32::from(three.get(at).copied().unwrap_or(0));
-        let bits = byte(0) << 16 | byte(1) << 8 | byte(2);
-        for place in 0..4 {
-            text.push(if place <= three.len() {
-                char::from(SIGNS[(bits >> (18 - 6 * place)) as usize & 63])
-            } else {
-                '='
-            });
-        }
-    }
 }
 
 #[cfg(test)]

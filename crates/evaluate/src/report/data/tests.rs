@@ -19,20 +19,10 @@ fn read(report: &ReportContents) -> Vec<(String, Vec<u8>)> {
             line.strip_prefix("<script type=\"text/plain\" id=\"")?.strip_suffix("</script>")?;
         let (name, text) = inner.split_once("\">")?;
         let mut bytes = Vec::new();
-        ZlibDecoder::new(&from_base64(text)[..]).read_to_end(&mut bytes).ok()?;
+        ZlibDecoder::new(&STANDARD.decode(text).ok()?[..]).read_to_end(&mut bytes).ok()?;
         Some((name.to_owned(), bytes))
     };
     elements.lines().map(|line| read(line).expect("an element")).collect()
-}
-
-fn from_base64(text: &str) -> Vec<u8> {
-    let signs = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let bits: Vec<u8> = text
-        .chars()
-        .filter_map(|sign| signs.find(sign))
-        .flat_map(|value| (0..6).rev().map(move |place| (value >> place & 1) as u8))
-        .collect();
-    bits.chunks_exact(8).map(|byte| byte.iter().fold(0, |byte, bit| byte << 1 | bit)).collect()
 }
 
 struct Reader<'a> {
@@ -155,18 +145,6 @@ proptest! {
         }
         assert_round_trip(&report);
     }
-}
-
-/// RFC 4648, section 10.
-#[test]
-fn base64_is_the_standards() {
-    let encoded = ["", "f", "fo", "foo", "foob", "fooba", "foobar"].map(|text| {
-        let mut signs = String::new();
-        base64(text.as_bytes(), &mut signs);
-        signs
-    });
-    let wanted = ["", "Zg==", "Zm8=", "Zm9v", "Zm9vYg==", "Zm9vYmE=", "Zm9vYmFy"];
-    assert_eq!(encoded, wanted);
 }
 
 #[test]

@@ -3,6 +3,8 @@ use super::super::{BaselineComparison, ChartPage, IndexPage, ReportContents};
 use super::finding::{html, signed};
 use super::policy::{SCRIPTS, STYLES};
 use super::*;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use sha2::{Digest, Sha256};
 
 use crate::statistics::Interval;
@@ -41,9 +43,7 @@ fn content<'a>(page: &'a str, name: &str) -> Option<&'a str> {
 }
 
 fn digest(text: &str) -> String {
-    let mut digest = String::new();
-    data::base64(&Sha256::digest(text), &mut digest);
-    digest
+    STANDARD.encode(Sha256::digest(text))
 }
 
 /// If this fails, write the digests that it names into `policy.rs`.
