@@ -6,11 +6,9 @@
 //! read-only, too: their owners and modes are those of the whole system. Last comes a second user namespace: mounts of the
 //! first one cannot be undone within it.
 
-use std::ffi::OsString;
 use std::fs::{self, File, Permissions};
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
@@ -22,10 +20,12 @@ use nix::sys::socket::{
     AddressFamily, MsgFlags, NetlinkAddr, SockFlag, SockProtocol, SockType, sendto, socket,
 };
 use nix::sys::stat::Mode;
-use nix::unistd::{User, getegid, geteuid, getuid};
+use nix::unistd::{getegid, geteuid};
 
 use super::group::{Handles, RunGroup};
+use super::mounts::{Mount, mounts, nearest, other_paths};
 use super::order::{Files, HiddenPlace, RunOrder};
+use super::secrets::secret_places;
 
 /// Why an enclosure was refused: the step and the system's error.
 pub(super) type Refusal = String;
@@ -191,102 +191,6 @@ fn bound_watches() -> Result<(), Refusal> {
     Ok(())
 }
 
-/// A mount of the system.
-struct Mount {
-    path: PathBuf,
-    /// Number of its file system.
-    device: Vec<u8>,
-    /// Part of the file system that it shows.
-    root: PathBuf,
-    /// Flags that a user namespace must not change.
-    kept: MsFlags,
-    /// Whether it shows the system itself: its processes, devices, or the kernel's inner parts.
-    shows_system: bool,
-}
-
-/// Kinds of file systems that show the system itself.
-const OF_SYSTEM: [&[u8]; 5] = [b"proc", b"sysfs", b"debugfs", b"tracefs", b"securityfs"];
-
-/// Returns the mounts of the system, of several at one place the one on top.
-fn mounts() -> io::Result<Vec<Mount>> {
-    let text = fs::read("/proc/self/mountinfo")?;
-    let mut found: Vec<Mount> = Vec::new();
-    for mount in text.split(|byte| *byte == b'\n').filter_map(parse_mount) {
-        found.retain(|other| other.path != mount.path);
-        found.push(mount);
-    }
-    Ok(found)
-}
-
-/// Parses a line of `/proc/self/mountinfo` (proc_pid_mountinfo(5)): the third to sixth fields are the file system's number, the part
-/// of it that is shown, the path, and the options; behind others and a hyphen comes the kind of file system.
-fn parse_mount(line: &[u8]) -> Option<Mount> {
-    let mut fields = line.split(|byte| *byte == b' ').skip(2);
-    let (device, root, path) = (fields.next()?, fields.next()?, fields.next()?);
-    let options = std::str::from_utf8(fields.next()?).ok()?;
-    let mut kept = MsFlags::empty();
-    let mut keeps_times = false;
-    for option in options.split(',') {
-        kept |= match option {
-            "noexec" => MsFlags::MS_NOEXEC,
-            "nodev" => MsFlags::MS_NODEV,
-            "noatime" => MsFlags::MS_NOATIME,
-            "nodiratime" => MsFlags::MS_NODIRATIME,
-            "relatime" => MsFlags::MS_RELATIME,
-            _ => MsFlags::empty(),
-        };
-        keeps_times |= matches!(option, "noatime" | "relatime");
-    }
-    kept.set(MsFlags::MS_STRICTATIME, !keeps_times);
-    let kind = fields.skip_while(|field| *field != b"-").nth(1)?;
-    Some(Mount {
-        path: unescape(path).into(),
-        device: device.to_owned(),
-        root: unescape(root).into(),
-        kept,
-        shows_system: OF_SYSTEM.contains(&kind),
-    })
-}
-
-/// Replaces `\` and three octal digits, which stand for blanks, tabs, newlines and backslashes.
-fn unescape(text: &[u8]) -> OsString {
-    let mut parts = text.split(|byte| *byte == b'\\');
-    let mut plain = parts.next().unwrap_or_default().to_owned();
-    for part in parts {
-        let digits = part.get(..3).and_then(|digits| std::str::from_utf8(digits).ok());
-        match digits.and_then(|digits| u8::from_str_radix(digits, 8).ok()) {
-            Some(code) => {
-                plain.push(code);
-                plain.extend_from_slice(&part[3..]);
-            }
-            None => {
-                plain.push(b'\\');
-                plain.extend_from_slice(part);
-            }
-        }
-    }
-    OsString::from_vec(plain)
-}
-
-/// Returns the mount that contains a path.
-fn nearest<'m>(mounts: &'m [Mount], path: &Path) -> Option<&'m Mount> {
-    let around = mounts.iter().filter(|mount| path.starts_with(&mount.path));
-    around.max_by_key(|mount| mount.path.as_os_str().len())
-}
-
-/// Iterates over the paths by which other mounts of its file system show a file or folder.
-fn other_paths<'m>(mounts: &'m [Mount], path: &Path) -> impl Iterator<Item = PathBuf> + use<'m> {
-    let own = nearest(mounts, path);
-    let within = own.and_then(|own| Some(own.root.join(path.strip_prefix(&own.path).ok()?)));
-    let others = mounts.iter().filter(move |mount| {
-        own.is_some_and(|own| own.path != mount.path && own.device == mount.device)
-    });
-    others.filter_map(move |mount| {
-        let rest = within.as_ref()?.strip_prefix(&mount.root).ok()?;
-        Some(mount.path.components().chain(rest.components()).collect())
-    })
-}
-
 fn bind(from: &Path, to: &Path, more: MsFlags) -> nix::Result<()> {
     mount(Some(from), to, NONE, MsFlags::MS_BIND | more, NONE)
 }
@@ -415,7 +319,7 @@ fn layers(order: &RunOrder, mounts: &[Mount], view: &mut View) -> Result<(), Ref
     }
     fs::create_dir("/dev/hidden").map_err(at("hide"))?;
     let whole = |path: PathBuf| HiddenPlace { path, kept: Vec::new() };
-    let secrets = secrets().into_iter().map(whole);
+    let secrets = secret_places().into_iter().map(whole);
     // Another `/proc` shows all processes, and takes what one of a user's own may be told.
     let of_system = mounts.iter().filter(|mount| {
         mount.shows_system
@@ -448,164 +352,6 @@ fn layers(order: &RunOrder, mounts: &[Mount], view: &mut View) -> Result<(), Ref
     }
     bind(stage, Path::new("/dev"), MsFlags::MS_REC).map_err(at("/dev"))?;
     Ok(())
-}
-
-/// Files and folders of the home folder that hold keys and passwords, or histories of commands with some.
-const SECRETS: &[&str] = &[
-    ".ssh",
-    ".gnupg",
-    ".aws",
-    ".azure",
-    ".kube",
-    ".docker",
-    ".oci",
-    ".password-store",
-    ".terraform.d",
-    ".codex",
-    ".claude",
-    ".claude.json",
-    ".gemini",
-    ".config/anthropic",
-    ".config/openai",
-    ".config/glab-cli",
-    ".config/wandb",
-    ".config/doctl",
-    ".config/sops",
-    ".config/age",
-    ".config/pip",
-    ".config/uv",
-    ".config/pypoetry/auth.toml",
-    ".config/BraveSoftware",
-    ".config/microsoft-edge",
-    ".vault-token",
-    ".databrickscfg",
-    ".kaggle",
-    ".boto",
-    ".s3cfg",
-    ".mozilla",
-    ".config/mozilla",
-    ".thunderbird",
-    ".config/vivaldi",
-    ".config/opera",
-    ".config/Code",
-    ".config/Code - Insiders",
-    ".config/VSCodium",
-    ".config/Cursor",
-    ".cursor",
-    ".config/Windsurf",
-    ".config/opencode",
-    ".local/share/opencode",
-    ".continue",
-    ".aider.conf.yml",
-    ".config/goose",
-    "snap/firefox",
-    "snap/chromium",
-    "snap/brave",
-    "snap/opera",
-    "snap/thunderbird",
-    "snap/code",
-    ".var/app",
-    ".config/Bitwarden",
-    ".config/keepassxc",
-    ".config/filezilla",
-    ".config/Slack",
-    ".config/heroku",
-    ".config/stripe",
-    ".config/ngrok",
-    ".config/hcloud",
-    ".config/scw",
-    ".config/helm",
-    ".fly",
-    ".pulumi",
-    ".m2/settings.xml",
-    ".m2/settings-security.xml",
-    ".gradle/gradle.properties",
-    ".nuget/NuGet",
-    ".config/NuGet",
-    ".composer/auth.json",
-    ".config/composer/auth.json",
-    ".mylogin.cnf",
-    ".msmtprc",
-    ".config/msmtp",
-    ".authinfo",
-    ".authinfo.gpg",
-    ".openai",
-    ".modal.toml",
-    ".snowflake",
-    ".vercel",
-    ".local/share/com.vercel.cli",
-    ".supabase",
-    ".wrangler",
-    ".config/.wrangler",
-    ".streamlit/secrets.toml",
-    ".sbt/.credentials",
-    ".ivy2/.credentials",
-    ".dockercfg",
-    ".smbcredentials",
-    ".subversion/auth",
-    ".mutt",
-    ".muttrc",
-    ".config/solana",
-    ".ethereum",
-    ".bitcoin",
-    ".electrum",
-    ".config/JetBrains",
-    ".config/zed",
-    ".ipython/profile_default/history.sqlite",
-    ".Rhistory",
-    ".irb_history",
-    ".gdb_history",
-    ".lesshst",
-    ".config/gcloud",
-    ".config/gh",
-    ".config/github-copilot",
-    ".config/containers/auth.json",
-    ".config/hub",
-    ".config/rclone",
-    ".config/op",
-    ".config/chromium",
-    ".config/google-chrome",
-    ".local/share/keyrings",
-    ".cache/huggingface/token",
-    ".cache/huggingface/stored_tokens",
-    ".huggingface/token",
-    ".netrc",
-    ".git-credentials",
-    ".config/git/credentials",
-    ".pypirc",
-    ".npmrc",
-    ".pgpass",
-    ".my.cnf",
-    ".cargo/credentials",
-    ".cargo/credentials.toml",
-    ".gem/credentials",
-    ".bash_history",
-    ".local/share/fish",
-    ".config/fish/fish_variables",
-    ".mysql_history",
-    ".sqlite_history",
-    ".rediscli_history",
-    ".viminfo",
-    ".zsh_history",
-    ".python_history",
-    ".psql_history",
-    ".node_repl_history",
-];
-
-/// Places of secrets that exist: of the user, and of the system, which its root could read.
-fn secrets() -> Vec<PathBuf> {
-    // Tests may be given another home than the user's own.
-    let own = User::from_uid(getuid()).ok().flatten().map(|user| user.dir);
-    let homes = std::env::var_os("HOME").map(PathBuf::from).into_iter().chain(own);
-    let homes: Vec<PathBuf> = homes.filter(|home| home.is_absolute()).collect();
-    let of_user = homes.iter().flat_map(|home| SECRETS.iter().map(|name| home.join(name)));
-    let system = [
-        "/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/gshadow-", "/etc/sudoers",
-        "/etc/sudoers.d", "/etc/ssl/private",
-    ];
-    let keys = fs::read_dir("/etc/ssh").into_iter().flatten().flatten().map(|entry| entry.path());
-    let keys = keys.filter(|path| path.to_string_lossy().ends_with("_key"));
-    of_user.chain(system.map(PathBuf::from)).chain(keys).filter(|path| path.exists()).collect()
 }
 
 /// Makes a folder empty, but for what is kept of it, or a file. What is written to the folder is stored at `place`.
@@ -722,39 +468,4 @@ fn loopback_up() -> nix::Result<()> {
     )?;
     let kernel = NetlinkAddr::new(0, 0);
     sendto(socket.as_raw_fd(), &message, &kernel, MsgFlags::empty()).map(|_| ())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn mounts_are_read_as_the_kernel_writes_them() {
-        // The example of proc_pid_mountinfo(5), and one with a blank in its name.
-        let line = br"36 35 98:0 /mnt1 /mnt/par\040ent rw,noatime,nosuid master:1 - ext3 /dev/root rw,errors=continue";
-        let mount = parse_mount(line).unwrap();
-        assert_eq!(mount.path, Path::new("/mnt/par ent"));
-        assert_eq!(mount.kept, MsFlags::MS_NOATIME);
-        assert!(!mount.shows_system);
-        let other = b"9 8 0:5 / /srv/proc rw,relatime shared:1 master:2 - proc none rw";
-        assert!(parse_mount(other).unwrap().shows_system);
-        let strict = parse_mount(b"1 1 0:1 / / rw,noexec - tmpfs none rw").unwrap();
-        assert_eq!(strict.kept, MsFlags::MS_NOEXEC | MsFlags::MS_STRICTATIME);
-        // A part of the first file system, shown elsewhere, and another one.
-        let part = parse_mount(b"1 1 0:1 /srv/a /mnt/part rw - tmpfs none rw").unwrap();
-        let apart = parse_mount(b"1 1 0:2 / /mnt/apart rw - tmpfs none rw").unwrap();
-        let mounts = [strict, part, apart];
-        let others =
-            |path: &str| -> Vec<PathBuf> { other_paths(&mounts, Path::new(path)).collect() };
-        assert_eq!(others("/srv/a/b/x"), [Path::new("/mnt/part/b/x")]);
-        assert_eq!(others("/mnt/part/x"), [Path::new("/srv/a/x")]);
-        assert_eq!(others("/srv/a"), [Path::new("/mnt/part")]);
-        assert!(others("/srv/b").is_empty() && others("/mnt/apart/x").is_empty());
-        let [strict, ..] = mounts;
-        let mounts = [strict, mount];
-        let of = |path: &str| nearest(&mounts, Path::new(path)).unwrap().path.clone();
-        assert_eq!(of("/mnt/par ent/x"), Path::new("/mnt/par ent"));
-        assert_eq!(of("/mnt/other"), Path::new("/"));
-        assert_eq!(unescape(br"a\134b\9"), *r"a\b\9");
-    }
 }

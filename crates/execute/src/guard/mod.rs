@@ -21,6 +21,7 @@ mod client;
 mod enclose;
 mod group;
 mod launch;
+mod mounts;
 mod order;
 mod output;
 mod priority;
@@ -31,6 +32,7 @@ mod secrets;
 mod serve;
 mod sockets;
 mod supervise;
+mod usage;
 
 pub use client::{Counter, Enclosure, Guard};
 pub use group::RunGroup;

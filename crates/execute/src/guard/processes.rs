@@ -1,19 +1,16 @@
 //! Processes below this one, as listed in `/proc`.
 
 use std::fs;
-use std::io::{self, BufRead, BufReader, Read};
-use std::os::unix::fs::{FileTypeExt, MetadataExt};
-use std::os::unix::net::UnixDatagram;
+use std::io;
 use std::process::{Child, Command, ExitStatus};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use nix::errno::Errno;
 use nix::sys::signal::{Signal, kill};
-use nix::sys::socket::{getsockopt, sockopt};
 use nix::sys::wait::{WaitPidFlag, waitpid};
-use nix::unistd::{Pid, SysconfVar, getsid, sysconf};
-use rustc_hash::{FxHashMap, FxHashSet};
+use nix::unistd::{Pid, getsid};
+use rustc_hash::FxHashMap;
 
 /// Name of the hidden subcommand that serves an order.
 pub const SUBCOMMAND: &str = "__guard";
@@ -26,52 +23,7 @@ pub(super) struct Process {
     session: i32,
     is_zombie: bool,
     /// Ticks used by the process and its ended children.
-    cpu_ticks: u64,
-}
-
-/// Resource use of several processes.
-#[derive(Debug, Default, Clone, Copy)]
-pub(super) struct Usage {
-    pub(super) cpu_seconds: f64,
-    /// Memory; what parent and child share is counted twice.
-    pub(super) memory: Memory,
-}
-
-/// Memory of several processes, in bytes.
-#[derive(Debug, Default, Clone, Copy)]
-pub(super) struct Memory {
-    /// Their anonymous memory; a part of their own.
-    pub(super) anonymous: u64,
-    /// Their own, the kernel's for them, and that of their sockets.
-    own: u64,
-    /// What they show of memory that may be shared and that no file on a disk backs.
-    shared: u64,
-    /// The kernel's, if all open files for which their lists have room were pipes.
-    pub(super) files: u64,
-}
-
-impl Memory {
-    /// Adds up this memory and what does not show in it.
-    pub(super) fn with(self, hidden: UnseenMemory) -> u64 {
-        self.own + self.shared.max(hidden.shared) + hidden.kernel
-    }
-
-    /// Takes off what processes share, as often as it was counted too much; the system takes longer to tell. What cannot be read
-    /// is taken for not shared.
-    pub(super) fn once(self, processes: &[Process]) -> Self {
-        let of_process = |process: &Process| {
-            let rollup = read_file(&format!("/proc/{}/smaps_rollup", process.pid)).ok()??;
-            let status = process.status().ok()?;
-            let twice =
-                |whole, share| kilobytes(&status, whole).saturating_sub(kilobytes(&rollup, share));
-            (!rollup.is_empty())
-                .then(|| (twice(RESIDENT, "Pss_Anon:"), twice(SHARED, "Pss_Shmem:")))
-        };
-        let alive = processes.iter().filter(|process| process.is_alive());
-        let (own, shared): (Vec<u64>, Vec<u64>) = alive.filter_map(of_process).unzip();
-        let less = |all: u64, twice: Vec<u64>| all.saturating_sub(twice.into_iter().sum());
-        Self { own: less(self.own, own), shared: less(self.shared, shared), ..self }
-    }
+    pub(super) cpu_ticks: u64,
 }
 
 /// Returns the processes below this one at any depth, zombies included, from each process's list of children. A process
@@ -137,13 +89,13 @@ pub(super) fn many(most: usize) -> bool {
 }
 
 /// Iterates over the numbers of all processes.
-fn all_pids() -> io::Result<impl Iterator<Item = i32>> {
+pub(super) fn all_pids() -> io::Result<impl Iterator<Item = i32>> {
     let entries = fs::read_dir("/proc")?.flatten();
     Ok(entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()))
 }
 
 /// Reads a file of a process; `None` if the process no longer exists.
-fn read_file(path: &str) -> io::Result<Option<String>> {
+pub(super) fn read_file(path: &str) -> io::Result<Option<String>> {
     match fs::read(path) {
         // The name of a process may be anything.
         Ok(bytes) => Ok(Some(String::from_utf8_lossy(&bytes).into_owned())),
@@ -154,7 +106,7 @@ fn read_file(path: &str) -> io::Result<Option<String>> {
 }
 
 /// Reads a process; `None` if it no longer exists.
-fn read(pid: i32) -> io::Result<Option<Process>> {
+pub(super) fn read(pid: i32) -> io::Result<Option<Process>> {
     let path = format!("/proc/{pid}/stat");
     let Some(stat) = read_file(&path)? else { return Ok(None) };
     let parse = || {
@@ -198,7 +150,7 @@ impl Process {
     }
 
     /// Reads what the process's status says of its memory; nothing if it has none any more.
-    fn status(&self) -> io::Result<String> {
+    pub(super) fn status(&self) -> io::Result<String> {
         let has_memory = |status: &str| status.contains("\nRssAnon:");
         let status = read_file(&format!("/proc/{}/status", self.pid))?.unwrap_or_default();
         if has_memory(&status) || !self.is_alive() {
@@ -269,381 +221,5 @@ pub(super) fn end_orphans() {
             let _ = waitpid(Pid::from_raw(process.pid), Some(WaitPidFlag::WNOHANG));
         }
         std::thread::sleep(Duration::from_millis(1));
-    }
-}
-
-/// Returns the resource use of processes. `own_network` says that no other process uses this one's network.
-///
-/// # Errors
-/// A process that exists cannot be read.
-pub(super) fn usage(processes: &[Process], own_network: bool) -> io::Result<Usage> {
-    let system = |variable, or| match sysconf(variable) {
-        Ok(Some(value)) => value as u64,
-        _ => or,
-    };
-    let ticks = system(SysconfVar::CLK_TCK, 100);
-    let cpu_ticks: u64 = processes.iter().map(|process| process.cpu_ticks).sum();
-    let own = if own_network { of_sockets()? } else { 0 };
-    let mut memory = Memory { own, ..Memory::default() };
-    for process in processes.iter().filter(|process| process.is_alive()) {
-        let status = process.status()?;
-        memory.shared += kilobytes(&status, SHARED);
-        memory.files += room_for_files(&status) * (FILE + PIPE / 2);
-        let anonymous = kilobytes(&status, RESIDENT);
-        memory.anonymous += anonymous;
-        memory.own += anonymous + OTHER.map(|name| kilobytes(&status, name)).iter().sum::<u64>();
-    }
-    Ok(Usage { cpu_seconds: cpu_ticks as f64 / ticks as f64, memory })
-}
-
-/// Returns the longest time that a thread of the processes has waited for a processor: none if the kernel does not count it.
-pub(super) fn longest_wait(processes: &[Process]) -> Duration {
-    let of_thread = |thread: fs::DirEntry| {
-        let text = fs::read_to_string(thread.path().join("schedstat")).ok()?;
-        text.split_ascii_whitespace().nth(1)?.parse().ok()
-    };
-    let of_process = |process: &Process| {
-        let threads = fs::read_dir(format!("/proc/{}/task", process.pid)).into_iter().flatten();
-        threads.flatten().filter_map(of_thread).max()
-    };
-    Duration::from_nanos(processes.iter().filter_map(of_process).max().unwrap_or(0))
-}
-
-/// Bytes that the kernel takes for an open file, and for a pipe, which has two pages however many others there are.
-const FILE: u64 = 512;
-const PIPE: u64 = 10 << 10;
-
-/// Number of open files for which a process's list has room, from its status.
-fn room_for_files(status: &str) -> u64 {
-    let line = status.lines().find_map(|line| line.strip_prefix("FDSize:"));
-    line.and_then(|number| number.trim().parse().ok()).unwrap_or(0)
-}
-
-/// Returns the bytes that the kernel takes for open files of processes. A list that cannot be read counts as full of pipes.
-///
-/// # Errors
-/// A process that exists cannot be read.
-pub(super) fn of_files(processes: &[Process]) -> io::Result<u64> {
-    let (mut pipes, mut held) = (FxHashSet::default(), 0);
-    for process in processes.iter().filter(|process| process.is_alive()) {
-        let folder = format!("/proc/{}", process.pid);
-        let mut found = files_in(&format!("{folder}/fd"), &mut pipes);
-        if found == Some(0) {
-            // The first thread has ended, and only the others tell.
-            for thread in fs::read_dir(format!("{folder}/task")).into_iter().flatten().flatten() {
-                let of_thread = files_in(&thread.path().join("fd").to_string_lossy(), &mut pipes);
-                found = found.max(of_thread);
-            }
-        }
-        held += match found {
-            Some(found) => found * FILE,
-            None => room_for_files(&process.status()?) * (FILE + PIPE / 2),
-        };
-    }
-    Ok(held + pipes.len() as u64 * PIPE)
-}
-
-/// Returns the number of open files in a list, and notes the pipes among them, by device and inode.
-fn files_in(list: &str, pipes: &mut FxHashSet<(u64, u64)>) -> Option<u64> {
-    let mut found = 0;
-    for entry in fs::read_dir(list).ok()?.flatten() {
-        found += 1;
-        if let Ok(metadata) = fs::metadata(entry.path())
-            && metadata.file_type().is_fifo()
-        {
-            pipes.insert((metadata.dev(), metadata.ino()));
-        }
-    }
-    Some(found)
-}
-
-/// Bytes of memory that the whole system cannot give back.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct SystemMemory {
-    /// The kernel's own.
-    pub(super) kernel: u64,
-    /// The anonymous memory of all processes.
-    pub(super) anonymous: u64,
-}
-
-impl SystemMemory {
-    /// Reads how much there is now.
-    ///
-    /// # Errors
-    /// It cannot be read.
-    pub(super) fn now() -> io::Result<Self> {
-        const KERNEL: [&str; 3] = ["SUnreclaim:", "VmallocUsed:", "Percpu:"];
-        let text = fs::read_to_string("/proc/meminfo")?;
-        let kernel = KERNEL.iter().map(|name| kilobytes(&text, name)).sum();
-        Ok(Self { kernel, anonymous: kilobytes(&text, "AnonPages:") })
-    }
-}
-
-/// Whether one of the processes has a file open through which it may be reading the memory of another: as long as such a read
-/// lasts, the memory stays, though the other process has ended and no process shows it.
-pub(super) fn look_into_memory(processes: &[Process]) -> bool {
-    const FILES: [&str; 6] = ["clear_refs", "mem", "numa_maps", "pagemap", "smaps", "smaps_rollup"];
-    let is_of_memory = |file: fs::DirEntry| {
-        let target = fs::read_link(file.path()).unwrap_or_default();
-        let name = target.file_name().unwrap_or_default().to_string_lossy();
-        FILES.contains(&name.trim_end_matches(" (deleted)"))
-    };
-    let of_thread = |thread: fs::DirEntry| {
-        let files = fs::read_dir(thread.path().join("fd")).into_iter().flatten().flatten();
-        files.into_iter().any(is_of_memory)
-    };
-    processes.iter().filter(|process| process.is_alive()).any(|process| {
-        let threads = fs::read_dir(format!("/proc/{}/task", process.pid)).into_iter().flatten();
-        threads.flatten().any(of_thread)
-    })
-}
-
-/// Returns the bytes that the kernel may keep for lists which processes have open: the names of each folder, of which a layer
-/// remembers one list for each change, and with `of_processes` the text of each file of `/proc`, 8 MB at most.
-pub(super) fn of_lists(processes: &[Process], of_processes: bool) -> u64 {
-    const TEXT: u64 = 8 << 20;
-    // A folder in memory has 20 bytes for each name, which takes up to 360 in a list. What lies below a layer is not told.
-    let of_folder = |size: u64| size.saturating_mul(18).max(1 << 20);
-    let device = fs::metadata("/proc").map(|metadata| metadata.dev()).ok();
-    let of_file = |file: fs::DirEntry| match fs::metadata(file.path()) {
-        Ok(metadata) if metadata.is_dir() => of_folder(metadata.size()),
-        Ok(metadata) if of_processes && device == Some(metadata.dev()) => TEXT,
-        _ => 0,
-    };
-    let of_thread = |thread: fs::DirEntry| -> u64 {
-        let files = fs::read_dir(thread.path().join("fd")).into_iter().flatten().flatten();
-        files.map(of_file).sum()
-    };
-    // Threads mostly have the same files.
-    let of_process = |process: &Process| {
-        let threads = fs::read_dir(format!("/proc/{}/task", process.pid)).into_iter().flatten();
-        threads.flatten().map(of_thread).max().unwrap_or(0)
-    };
-    processes.iter().filter(|process| process.is_alive()).map(of_process).sum()
-}
-
-/// Memory of a process that no file backs.
-const RESIDENT: &str = "RssAnon:";
-/// Shared memory, and files of file systems in memory, as far as the process uses them now.
-const SHARED: &str = "RssShmem:";
-/// Other memory of a process: on disk, of the kernel for it, and of large pages.
-const OTHER: [&str; 3] = ["VmSwap:", "VmPTE:", "HugetlbPages:"];
-
-/// Memory that does not show in the sizes of processes, in bytes.
-#[derive(Debug, Default, Clone, Copy)]
-pub(super) struct UnseenMemory {
-    /// Shared regions that no file backs. They keep what was written to them, by a process that has ended too, until nobody maps
-    /// them any more.
-    shared: u64,
-    /// The kernel's own, which describes mappings.
-    kernel: u64,
-}
-
-/// Mappings of a run's processes. Its memory in them is at most what these could hold, and at most what the whole system has of
-/// such memory: so a large region that is hardly used does no harm where the system is not full of others.
-#[derive(Debug, Default)]
-pub(super) struct Mappings {
-    /// Largest part of each shared region that was seen mapped, by the region's device and inode.
-    regions: FxHashMap<Vec<u8>, u64>,
-}
-
-/// Bytes that the kernel takes for each mapping.
-const MAPPING: u64 = 256;
-/// Bytes that a shared region counts as at least: what is still mapped of it may be the smallest part, and the rest was
-/// gone before it was seen.
-const REGION: u64 = 16 << 20;
-/// Beginnings of the names of shared regions that no file backs.
-const REGIONS: [&[u8]; 4] = [b"/dev/zero (deleted)", b"/anon_hugepage", b"/memfd:", b"/SYSV"];
-
-impl Mappings {
-    /// Returns what processes with this memory hold besides; nothing if they cannot hold more than `most` bytes together.
-    ///
-    /// # Errors
-    /// The mappings of a process that exists cannot be read.
-    pub(super) fn hidden(
-        &mut self,
-        processes: &[Process],
-        memory: Memory,
-        most: u64,
-    ) -> io::Result<UnseenMemory> {
-        let system = UnseenMemory::of_system()?;
-        if memory.own.saturating_add(system.shared).saturating_add(system.kernel) <= most {
-            return Ok(UnseenMemory::default());
-        }
-        let (mut regions, mut kernel) = (FxHashMap::default(), 0);
-        for process in processes.iter().filter(|process| process.is_alive()) {
-            let folder = format!("/proc/{}", process.pid);
-            let mut found = read_mappings(&format!("{folder}/maps"), most, &mut regions)?;
-            if found == 0 {
-                // The first thread has ended, and only the others tell.
-                for thread in fs::read_dir(format!("{folder}/task")).into_iter().flatten().flatten()
-                {
-                    let path = thread.path().join("maps").display().to_string();
-                    found = found.max(read_mappings(&path, most, &mut regions)?);
-                }
-            }
-            kernel += found * MAPPING;
-            if kernel > most {
-                break;
-            }
-        }
-        for (region, extent) in &mut regions {
-            *extent = self.regions.get(region).copied().unwrap_or(REGION).max(*extent);
-        }
-        let shared = regions.values().fold(0, |sum: u64, extent| sum.saturating_add(*extent));
-        self.regions = regions;
-        Ok(UnseenMemory { shared: shared.min(system.shared), kernel: kernel.min(system.kernel) })
-    }
-}
-
-impl UnseenMemory {
-    /// Returns what the whole system has of such memory. What it does not tell is without bounds.
-    fn of_system() -> io::Result<Self> {
-        let text = fs::read_to_string("/proc/meminfo")?;
-        let of = |name: &str| if text.contains(name) { kilobytes(&text, name) } else { 1 << 60 };
-        let on_disk = kilobytes(&text, "SwapTotal:").saturating_sub(kilobytes(&text, "SwapFree:"));
-        let large = kilobytes(&text, "Hugetlb:");
-        Ok(Self { shared: of("Shmem:") + large + on_disk, kernel: of("SUnreclaim:") })
-    }
-}
-
-/// Reads a list of mappings (proc_pid_maps(5)), and adds up how far each shared region in it reaches. Returns the number of
-/// mappings, 0 if there is no such process any more. It stops where they alone take more than `most` bytes.
-fn read_mappings(path: &str, most: u64, regions: &mut FxHashMap<Vec<u8>, u64>) -> io::Result<u64> {
-    let gone = |error: &io::Error| {
-        error.kind() == io::ErrorKind::NotFound || error.raw_os_error() == Some(Errno::ESRCH as i32)
-    };
-    let file = match fs::File::open(path) {
-        Ok(file) => file,
-        Err(error) if gone(&error) => return Ok(0),
-        Err(error) => return Err(error),
-    };
-    let mut file = BufReader::new(file);
-    let (mut found, mut line) = (0, Vec::new());
-    while found * MAPPING <= most {
-        line.clear();
-        match file.read_until(b'\n', &mut line) {
-            Ok(0) => break,
-            Ok(_) => found += 1,
-            Err(error) if gone(&error) => break,
-            Err(error) => return Err(error),
-        }
-        if let Some((region, extent)) = shared_region(&line) {
-            let before = regions.entry(region).or_insert(0);
-            *before = extent.max(*before);
-        }
-    }
-    Ok(found)
-}
-
-/// Returns the region that a line of the mappings shows, if no file backs it: its device and inode, and where this part of
-/// it ends.
-fn shared_region(line: &[u8]) -> Option<(Vec<u8>, u64)> {
-    let name = &line[memchr::memchr(b'/', line)?..];
-    if !REGIONS.iter().any(|beginning| name.starts_with(beginning)) {
-        return None;
-    }
-    let text = std::str::from_utf8(line).ok()?;
-    let mut fields = text.split_ascii_whitespace();
-    let (start, end) = fields.next()?.split_once('-')?;
-    let offset = fields.nth(1)?;
-    let hex = |digits| u64::from_str_radix(digits, 16).ok();
-    let (device, inode) = (fields.next()?, fields.next()?);
-    let extent = hex(offset)?.saturating_add(hex(end)? - hex(start)?);
-    Some((format!("{device} {inode}").into_bytes(), extent))
-}
-
-/// Bytes that the sockets of this network may hold. Those that no process holds any more, because they are on their way to another
-/// one, are listed as well. The system tells what sockets of the internet hold, but not those of the machine: each counts as full.
-fn of_sockets() -> io::Result<u64> {
-    let own = UnixDatagram::unbound()?;
-    let each = getsockopt(&own, sockopt::SndBuf)? as u64;
-    let lines = fs::read_to_string("/proc/net/unix")?.lines().skip(1).count() as u64;
-    let mut held = lines.saturating_sub(1) * each;
-    for name in ["tcp", "tcp6", "udp", "udp6"] {
-        // Without IPv6 there are no such files.
-        let text = read_file(&format!("/proc/net/{name}"))?.unwrap_or_default();
-        let queues = text.lines().skip(1).filter_map(|line| {
-            let (sent, received) = line.split_ascii_whitespace().nth(4)?.split_once(':')?;
-            let bytes = |hex| u64::from_str_radix(hex, 16).ok();
-            Some(bytes(sent)? + bytes(received)?)
-        });
-        held += queues.sum::<u64>();
-    }
-    Ok(held)
-}
-
-/// Number of TCP sockets of this network, from one of its summaries: the list of them takes milliseconds, however few there are.
-fn sockets_in_use(summary: &str) -> io::Result<u64> {
-    // Without IPv6 there is no such file.
-    let text = read_file(&format!("/proc/net/{summary}"))?.unwrap_or_default();
-    let of_line = |line: &str| {
-        let rest =
-            line.strip_prefix("TCP: inuse ").or_else(|| line.strip_prefix("TCP6: inuse "))?;
-        rest.split(' ').next()?.parse().ok()
-    };
-    Ok(text.lines().find_map(of_line).unwrap_or(0))
-}
-
-/// Bytes that wait in connections of this network which no process has accepted: no control group counts them before. They are
-/// open, to one side at least, and have no inode. Each counts as 16 KB at least, which the kernel takes for a few bytes. Where there
-/// are few sockets, nothing counts.
-pub(super) fn of_unaccepted() -> io::Result<u64> {
-    const STATES: [&str; 2] = ["01", "08"];
-    const LEAST: u64 = 16 << 10;
-    // A server and a few clients.
-    const FEW: u64 = 8;
-    let mut held = 0;
-    for (name, kind) in [("tcp", "sockstat"), ("tcp6", "sockstat6")] {
-        if sockets_in_use(kind)? <= FEW {
-            continue;
-        }
-        let text = read_file(&format!("/proc/net/{name}"))?.unwrap_or_default();
-        let waiting = text.lines().skip(1).filter_map(|line| {
-            let fields: Vec<&str> = line.split_ascii_whitespace().take(10).collect();
-            let is_unaccepted = STATES.contains(fields.get(3)?) && *fields.get(9)? == "0";
-            let (_, received) = fields.get(4)?.split_once(':')?;
-            let bytes = u64::from_str_radix(received, 16).ok()?;
-            is_unaccepted.then(|| bytes.max(LEAST))
-        });
-        held += waiting.sum::<u64>();
-    }
-    Ok(held)
-}
-
-/// Whether processes of this namespace hold more locks of files than programs do, about 15,000: the kernel keeps them in memory that
-/// it counts for nobody.
-pub(super) fn many_locks() -> bool {
-    const MOST: u64 = 1 << 20;
-    let mut text = Vec::new();
-    let read = |file: fs::File| file.take(MOST).read_to_end(&mut text);
-    match fs::File::open("/proc/locks").and_then(read) {
-        Ok(bytes) => bytes as u64 == MOST,
-        Err(error) => error.kind() != io::ErrorKind::NotFound,
-    }
-}
-
-/// Reads `Name:  12 kB` of a status; in bytes.
-fn kilobytes(text: &str, name: &str) -> u64 {
-    let line = text.lines().find_map(|line| line.strip_prefix(name));
-    let number = line.and_then(|rest| rest.trim().strip_suffix(" kB"));
-    number.and_then(|text| text.trim().parse::<u64>().ok()).unwrap_or(0) << 10
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn lists_that_a_process_has_open_are_counted() {
-        let own = [read(Pid::this().as_raw()).unwrap().unwrap()];
-        let count = |of_processes| of_lists(&own, of_processes);
-        let dir = tempfile::tempdir().unwrap();
-        let _kept: Vec<fs::File> = (0..10).map(|_| fs::File::open(dir.path()).unwrap()).collect();
-        // Tests beside this one open and close files, too, so that only the least is known.
-        assert!(count(false) >= 10 << 20);
-        let _texts: Vec<fs::File> =
-            (0..10).map(|_| fs::File::open("/proc/self/status").unwrap()).collect();
-        assert!(count(true) >= 90 << 20);
     }
 }

@@ -1,4 +1,9 @@
-//! Environment variables that code under test does not get.
+//! Secrets that code under test does not get: environment variables, and places that it finds empty.
+
+use std::fs;
+use std::path::PathBuf;
+
+use nix::unistd::{User, getuid};
 
 /// Parts of names.
 const PARTS: [&str; 19] = [
@@ -146,6 +151,164 @@ fn has_password(name: &str, word: &str) -> bool {
             && !host.starts_with("sha256")
             && !host.starts_with("sha512")
     })
+}
+
+/// Files and folders of the home folder that hold keys and passwords, or histories of commands with some.
+const SECRETS: &[&str] = &[
+    ".ssh",
+    ".gnupg",
+    ".aws",
+    ".azure",
+    ".kube",
+    ".docker",
+    ".oci",
+    ".password-store",
+    ".terraform.d",
+    ".codex",
+    ".claude",
+    ".claude.json",
+    ".gemini",
+    ".config/anthropic",
+    ".config/openai",
+    ".config/glab-cli",
+    ".config/wandb",
+    ".config/doctl",
+    ".config/sops",
+    ".config/age",
+    ".config/pip",
+    ".config/uv",
+    ".config/pypoetry/auth.toml",
+    ".config/BraveSoftware",
+    ".config/microsoft-edge",
+    ".vault-token",
+    ".databrickscfg",
+    ".kaggle",
+    ".boto",
+    ".s3cfg",
+    ".mozilla",
+    ".config/mozilla",
+    ".thunderbird",
+    ".config/vivaldi",
+    ".config/opera",
+    ".config/Code",
+    ".config/Code - Insiders",
+    ".config/VSCodium",
+    ".config/Cursor",
+    ".cursor",
+    ".config/Windsurf",
+    ".config/opencode",
+    ".local/share/opencode",
+    ".continue",
+    ".aider.conf.yml",
+    ".config/goose",
+    "snap/firefox",
+    "snap/chromium",
+    "snap/brave",
+    "snap/opera",
+    "snap/thunderbird",
+    "snap/code",
+    ".var/app",
+    ".config/Bitwarden",
+    ".config/keepassxc",
+    ".config/filezilla",
+    ".config/Slack",
+    ".config/heroku",
+    ".config/stripe",
+    ".config/ngrok",
+    ".config/hcloud",
+    ".config/scw",
+    ".config/helm",
+    ".fly",
+    ".pulumi",
+    ".m2/settings.xml",
+    ".m2/settings-security.xml",
+    ".gradle/gradle.properties",
+    ".nuget/NuGet",
+    ".config/NuGet",
+    ".composer/auth.json",
+    ".config/composer/auth.json",
+    ".mylogin.cnf",
+    ".msmtprc",
+    ".config/msmtp",
+    ".authinfo",
+    ".authinfo.gpg",
+    ".openai",
+    ".modal.toml",
+    ".snowflake",
+    ".vercel",
+    ".local/share/com.vercel.cli",
+    ".supabase",
+    ".wrangler",
+    ".config/.wrangler",
+    ".streamlit/secrets.toml",
+    ".sbt/.credentials",
+    ".ivy2/.credentials",
+    ".dockercfg",
+    ".smbcredentials",
+    ".subversion/auth",
+    ".mutt",
+    ".muttrc",
+    ".config/solana",
+    ".ethereum",
+    ".bitcoin",
+    ".electrum",
+    ".config/JetBrains",
+    ".config/zed",
+    ".ipython/profile_default/history.sqlite",
+    ".Rhistory",
+    ".irb_history",
+    ".gdb_history",
+    ".lesshst",
+    ".config/gcloud",
+    ".config/gh",
+    ".config/github-copilot",
+    ".config/containers/auth.json",
+    ".config/hub",
+    ".config/rclone",
+    ".config/op",
+    ".config/chromium",
+    ".config/google-chrome",
+    ".local/share/keyrings",
+    ".cache/huggingface/token",
+    ".cache/huggingface/stored_tokens",
+    ".huggingface/token",
+    ".netrc",
+    ".git-credentials",
+    ".config/git/credentials",
+    ".pypirc",
+    ".npmrc",
+    ".pgpass",
+    ".my.cnf",
+    ".cargo/credentials",
+    ".cargo/credentials.toml",
+    ".gem/credentials",
+    ".bash_history",
+    ".local/share/fish",
+    ".config/fish/fish_variables",
+    ".mysql_history",
+    ".sqlite_history",
+    ".rediscli_history",
+    ".viminfo",
+    ".zsh_history",
+    ".python_history",
+    ".psql_history",
+    ".node_repl_history",
+];
+
+/// Places of secrets that exist: of the user, and of the system, which its root could read.
+pub(super) fn secret_places() -> Vec<PathBuf> {
+    // Tests may be given another home than the user's own.
+    let own = User::from_uid(getuid()).ok().flatten().map(|user| user.dir);
+    let homes = std::env::var_os("HOME").map(PathBuf::from).into_iter().chain(own);
+    let homes: Vec<PathBuf> = homes.filter(|home| home.is_absolute()).collect();
+    let of_user = homes.iter().flat_map(|home| SECRETS.iter().map(|name| home.join(name)));
+    let system = [
+        "/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/gshadow-", "/etc/sudoers",
+        "/etc/sudoers.d", "/etc/ssl/private",
+    ];
+    let keys = fs::read_dir("/etc/ssh").into_iter().flatten().flatten().map(|entry| entry.path());
+    let keys = keys.filter(|path| path.to_string_lossy().ends_with("_key"));
+    of_user.chain(system.map(PathBuf::from)).chain(keys).filter(|path| path.exists()).collect()
 }
 
 #[cfg(test)]

@@ -23,9 +23,9 @@ use super::enclose::View;
 use super::launch::{self, Launch};
 use super::order::{Files, RunEnd, RunOrder, RunOutcome};
 use super::output::HeadAndTail;
-use super::processes::{Mappings, SystemMemory};
 use super::report::{Channel, Listener, Report};
 use super::secrets::is_secret;
+use super::usage::{self, Mappings, SystemMemory};
 use super::{enclose, processes};
 
 /// Longest interval between checks of memory, processor time and processes.
@@ -266,7 +266,7 @@ impl StartedRun {
         }
         let is_starved = ended == RunEnd::Wall
             && self.processes().is_ok_and(|processes| {
-                processes::longest_wait(&processes).as_secs_f64() * 2.0 > order.limits.wall_seconds
+                usage::longest_wait(&processes).as_secs_f64() * 2.0 > order.limits.wall_seconds
             });
         if ended == RunEnd::Exited && order.group.is_some() {
             // The kernel may have refused something since the last check.
@@ -348,7 +348,7 @@ impl StartedRun {
             // So many, with those that ended, that reading each would take longer than ending all.
             return Some(RunEnd::Processes);
         }
-        if self.alone && processes::many_locks() {
+        if self.alone && usage::many_locks() {
             return Some(RunEnd::Memory);
         }
         self.look_at_disk(order);
@@ -359,14 +359,14 @@ impl StartedRun {
         let Ok(system) = SystemMemory::now() else { return Some(RunEnd::Unseen) };
         let room = KERNEL_ROOM.saturating_mul(order.beside as u64 + 1);
         // A control group counts texts of `/proc`.
-        let lists = || processes::of_lists(&processes, order.group.is_none());
+        let lists = || usage::of_lists(&processes, order.group.is_none());
         if self.kernel.is_beyond(system.kernel, mega(limits.memory_mb), room, lists) {
             return Some(RunEnd::Memory);
         }
         if order.group.is_some() {
             return self.beyond_counts(order);
         }
-        let Ok(usage) = processes::usage(&processes, self.alone && !order.network) else {
+        let Ok(usage) = usage::usage(&processes, self.alone && !order.network) else {
             return Some(RunEnd::Unseen);
         };
         if usage.cpu_seconds + reaped_seconds() > limits.cpu_seconds {
@@ -374,7 +374,7 @@ impl StartedRun {
         }
         let (most, memory) = (mega(limits.memory_mb), usage.memory);
         let unseen = system.anonymous.saturating_sub(memory.anonymous);
-        let signs = || if processes::look_into_memory(&processes) { u64::MAX } else { 0 };
+        let signs = || if usage::look_into_memory(&processes) { u64::MAX } else { 0 };
         if self.anonymous.is_beyond(unseen, most, u64::MAX, signs) {
             return Some(RunEnd::Memory);
         }
@@ -384,7 +384,7 @@ impl StartedRun {
         self.peak = self.peak.max(memory.with(hidden));
         if memory.with(hidden).saturating_add(memory.files) > most {
             // Forked processes share memory they have not changed, and pipes; only this counts them once.
-            let Ok(files) = processes::of_files(&processes) else { return Some(RunEnd::Unseen) };
+            let Ok(files) = usage::of_files(&processes) else { return Some(RunEnd::Unseen) };
             let exact = memory.once(&processes).with(hidden).saturating_add(files);
             return (exact > most).then_some(RunEnd::Memory);
         }
@@ -401,7 +401,7 @@ impl StartedRun {
         let in_files = self.view.in_memory.iter().filter_map(used).sum();
         let Ok(mut counts) = group.counts(in_files) else { return Some(RunEnd::Unseen) };
         if self.alone && !order.network {
-            let Ok(unaccepted) = processes::of_unaccepted() else { return Some(RunEnd::Unseen) };
+            let Ok(unaccepted) = usage::of_unaccepted() else { return Some(RunEnd::Unseen) };
             counts.memory += unaccepted;
             counts.apart += unaccepted;
         }
