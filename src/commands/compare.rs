@@ -19,6 +19,7 @@ use repoformer_study::choices::{completion, resampling, seed, warn_of_departures
 use repoformer_study::experiments::{cut_answers, without_repositories};
 use repoformer_study::mixed;
 use repoformer_study::scoring::{scoring, warn_of_ends};
+use repoformer_text::counts::subject;
 use serde_json::Value;
 
 use super::comparison_text::{PrintedComparison, listed};
@@ -206,10 +207,9 @@ impl Scorer<'_> {
 fn reported(reading: ReadScores) -> PerTask {
     output::problems(&reading.problems);
     if reading.excluded > 0 {
-        let (name, count) = (&reading.scores.name, reading.excluded);
-        output::warning(format!(
-            "{name}: {count} tasks are excluded: their unit tests are not conclusive"
-        ));
+        let name = &reading.scores.name;
+        let tasks = subject(reading.excluded, "task", ["is excluded: its", "are excluded: their"]);
+        output::warning(format!("{name}: {tasks} unit tests are not conclusive"));
     }
     reading.scores
 }

@@ -100,7 +100,11 @@ pub(super) fn score(experiment: &Experiment, path: &Path, judging: &Judging) -> 
     let (file, empty) = (path.display(), evaluation.empty);
     let without = evaluation.scores.as_ref().map_or(0, |scores: &Scores| scores.missing);
     if *missing == Missing::Zero && without > 0 {
-        output::warning(format!("{file}: {without} tasks have no prediction; they score 0"));
+        let (tasks, score) = match without {
+            1 => ("1 task has".to_owned(), "it scores"),
+            n => (format!("{n} tasks have"), "they score"),
+        };
+        output::warning(format!("{file}: {tasks} no prediction; {score} 0"));
     }
     if let Ok(scores) = &evaluation.scores {
         tell_uncut(path, scores);

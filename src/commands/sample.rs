@@ -14,7 +14,7 @@ use super::exclusions::{ExclusionFlags, warn_of_unmatched};
 use super::sample_commits::{self, CommitFlags};
 use super::unparsed::{DrawnCode, tell_unparsed};
 use crate::commands::session::{DrawnFrom, check_drawing, open};
-use crate::output::{self, Screen, fail, group, plural, write_data};
+use crate::output::{self, Screen, counted, fail, group, plural, write_data};
 use crate::settings::{SettingFlags, ValueList};
 use crate::table::json_lines;
 
@@ -104,7 +104,7 @@ fn report(drawn: &FolderTasks, sampling: &Sampling) {
         };
         output::problems(skipped);
         let count = tasks.len();
-        output::detail(format!("  {name}: {count} tasks"));
+        output::detail(format!("  {name}: {}", counted(count as u64, "task")));
         if count < *per_repository {
             let Exclusions { paths, tests, tables } = &sampling.exclusions;
             let is_part = *tests || !paths.is_empty();

@@ -559,7 +559,7 @@ fn a_batch_leaves_out_what_a_server_streamed() {
     let two: Vec<&str> = journal.lines().take(2).collect();
     place.write("cache/journal/org-tiny-1.jsonl", two.join("\n") + "\n");
     std::fs::remove_dir_all(place.path("cache/predictions")).unwrap();
-    place.stage(&of(&["--write-batch", "one.jsonl"])).done().says(&["1 requests (2 prompts"]);
+    place.stage(&of(&["--write-batch", "one.jsonl"])).done().says(&["1 request (2 prompts"]);
     let request = place.records("one.jsonl").remove(0);
     assert!(request["body"].get("stream").is_none(), "{request}");
     place.write("answer.jsonl", batch_answer(&request, "\nx = f(1)\nmore").to_string() + "\n");

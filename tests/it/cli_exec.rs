@@ -458,8 +458,7 @@ fn rates_have_one_denominator() {
         skip.contains("\np\tall\t2\t0\t1\t4\t25.00\t50.00\t-\t1\t3\t0\t0\t0\t0\t0\n"),
         "{skip}"
     );
-    let zero =
-        run("zero").partly().says(&["1 tasks have no prediction; they count as failed"]).stdout;
+    let zero = run("zero").partly().says(&["1 task has no prediction; it counts as failed"]).stdout;
     assert!(
         zero.contains("\np\tall\t2\t0\t2\t4\t12.50\t25.00\t-\t1\t3\t0\t0\t0\t0\t0\n"),
         "{zero}"
@@ -593,7 +592,7 @@ fn a_map_says_which_tests_a_task_runs_and_mining_finds_them() {
     place
         .stage(&[&args[..], &["half.json"]].concat())
         .partly()
-        .says(&["1 tasks have their hole in test code"]);
+        .says(&["1 task has its hole in test code"]);
     place.write("wrong.json", "{\"demo/1\": 3}");
     place
         .stage(&[&args[..], &["wrong.json"]].concat())

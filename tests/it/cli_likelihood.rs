@@ -262,13 +262,13 @@ fn labels_go_by_the_probability_of_the_target() {
     judged("others.jsonl", "rg1.jsonl").partly().says(&[
         "the probability is that of another target",
         "task elsewhere is none of the instances",
-        "1 instances are left out: no likelihood without retrieval",
+        "1 instance is left out: no likelihood without retrieval",
     ]);
     let twice = [&rg1[..], &rg1[..1]].concat();
     place.write("twice.jsonl", jsonl(&twice));
     judged("none.jsonl", "twice.jsonl").partly().says(&[
         "task alpha/0 stands here twice",
-        "1 instances are left out: no likelihood with retrieval",
+        "1 instance is left out: no likelihood with retrieval",
     ]);
     let features = ["policy", "features", "--labels", "labels.jsonl"];
     place

@@ -259,7 +259,7 @@ fn labels_that_do_not_serve_are_counted_or_refused() {
     train("odd.jsonl").partly().says(&[
         "odd.jsonl:2: field 'es_rg1' must be a number",
         "odd.jsonl:61",
-        "1 instances are left out: not labelled (no es_infile)",
+        "1 instance is left out: not labelled (no es_infile)",
         "58 instances",
     ]);
     let mut two = labels(0..2);
@@ -287,7 +287,7 @@ fn labels_that_do_not_serve_are_counted_or_refused() {
         .run(&["policy", "sweep", "--labels", "silent.jsonl", "--policy", "trial-generation"])
         .partly()
         .says(&[
-            "1 instances are left out of every curve: policy trial-generation lacks min_logprob",
+            "1 instance is left out of every curve: policy trial-generation lacks min_logprob",
         ]);
     let mut knowing = labels(0..2);
     knowing[7]["metadata"]["query_has_target"] = json!(true);
@@ -378,10 +378,8 @@ fn a_policy_joins_a_models_own_probability() {
             "policy", "train", "--labels", labels, "--policy", "self-scored", "-o", "p.json",
         ])
     };
-    train("some.jsonl").partly().says(&["1 instances are left out: they lack cc_probability"]);
-    sweep("some.jsonl", &["self-scored"])
-        .partly()
-        .says(&["1 instances are left out of every curve"]);
+    train("some.jsonl").partly().says(&["1 instance is left out: it lacks cc_probability"]);
+    sweep("some.jsonl", &["self-scored"]).partly().says(&["1 instance is left out of every curve"]);
     let file = ["self-scored", "--model", "joined.json"];
     sweep("some.jsonl", &file).partly().says(&["policy self-scored lacks cc_probability"]);
     place.write("none.jsonl", jsonl(&crate::cli_policy::labels(0..2)));
@@ -591,7 +589,7 @@ fn labels_go_by_unit_tests() {
     place
         .run(&judged)
         .partly()
-        .says(&["1 instances are left out: no conclusive unit tests", "2 instances by pass"]);
+        .says(&["1 instance is left out: no conclusive unit tests", "2 instances by pass"]);
     let labels = place.records("labels.jsonl");
     assert_eq!(
         (&labels[0]["metric"], &labels[0]["label"], &labels[1]["label"]),

@@ -199,11 +199,11 @@ fn what_cannot_be_used_is_told_and_counted() {
     ran.says(&[
         "labels.jsonl:2: field 'prompt' is missing",
         "labels.jsonl:31: not JSON",
-        "1 instances are left out: not judged",
+        "1 instance is left out: not judged",
         "labels.jsonl:6: its ground truth is empty: there is nothing to predict",
-        "1 instances are left out: labelled as helped",
+        "1 instance is left out: labelled as helped",
         "labels.jsonl:8: field 'metadata.filename' must be repository/folder/…/file",
-        "1 instances are left out: target and cross-file context leave no room",
+        "1 instance is left out: target and cross-file context leave no room",
     ]);
     let written =
         ["train", "validation"].map(|split| place.records(&format!("out/{split}.jsonl")).len());

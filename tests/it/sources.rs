@@ -67,13 +67,11 @@ fn files_are_read_and_written_in_one_place() {
 }
 
 /// Files of libraries that may hold flags as text, and why.
-const OWN_FLAGS: [(&str, &str); 6] = [
+const OWN_FLAGS: [(&str, &str); 4] = [
     ("crates/repository/src/history/", "runs git, and says how to run it"),
     ("crates/execute/src/guard/scope.rs", "runs systemd-run"),
     ("crates/study/src/settings/declared.rs", "help texts of the flags that follow from settings"),
     ("crates/study/src/settings/declaration.rs", "headings in that help"),
-    ("crates/study/src/paper/figure.rs", "notes below a figure, which are a part of the result"),
-    ("crates/study/src/paper/table.rs", "notes below a table, which are a part of the result"),
 ];
 
 /// True if a line of code holds a flag, as in `"--tasks is not set"` or `"leave --tasks out"`.

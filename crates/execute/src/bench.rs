@@ -11,6 +11,7 @@ use repoformer_store::files;
 use repoformer_store::manifest::{self, Manifest};
 use repoformer_store::remark::Remark;
 use repoformer_store::seal::seal;
+use repoformer_text::counts::subject;
 use repoformer_text::message;
 use repoformer_text::message::{Message, UserChoice};
 use serde_json::{Map, Value, json};
@@ -148,9 +149,8 @@ impl Bench {
         ]));
         let in_tests = tasks.tasks().iter().filter(|task| is_test_file(task.file_in_repository()));
         if let count @ 1.. = in_tests.count() {
-            let warning = format!(
-                "exec: {count} tasks have their hole in test code, where an empty test passes"
-            );
+            let holes = subject(count, "task", ["has its hole", "have their hole"]);
+            let warning = format!("exec: {holes} in test code, where an empty test passes");
             remarks.push(Remark::Warning(warning.into()));
         }
         remarks

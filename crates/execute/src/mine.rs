@@ -14,6 +14,7 @@ use repoformer_core::task::TaskSet;
 use repoformer_store::error::{Error, Result};
 use repoformer_store::progress;
 use repoformer_store::remark::{LeftOutTasks, Remark};
+use repoformer_text::counts::counted;
 use repoformer_text::message;
 use repoformer_text::message::{Message, UserChoice};
 use rustc_hash::FxHashMap;
@@ -152,7 +153,8 @@ impl Findings {
         }
         let (tests, found) =
             self.found().fold((0, 0), |(tests, found), of| (tests + of.tests.len(), found + 1));
-        remarks.push(Remark::Note(format!("mine tests: {tests} tests of {found} tasks").into()));
+        let (tests, of) = (counted(tests as u64, "test"), counted(found as u64, "task"));
+        remarks.push(Remark::Note(format!("mine tests: {tests} of {of}").into()));
         if found == 0 {
             remarks.push(Remark::Failed("no test was found for any task".into()));
         }
@@ -628,7 +630,7 @@ mod tests {
             said(some),
             [
                 "1 of 2 tasks have no test that fails when their hole is broken: [\"t/2 (line 2)\"]",
-                "mine tests: 2 tests of 1 tasks",
+                "mine tests: 2 tests of 1 task",
             ]
         );
         let none = Findings { tasks: Vec::new(), broken: vec![(0, "no list".into())] };

@@ -181,14 +181,14 @@ mod tests {
         };
         let some = || vec![task("a", None, &[Status::Pass]), task("b", None, &[])];
         let few = "failed: rg1: pass@2 needs more samples: a task has 1";
-        let missing = "warning: rg1: 1 tasks have no prediction; they ";
+        let missing = "warning: rg1: 1 task has no prediction; it ";
         assert_eq!(
             said(some(), Missing::Zero, false),
-            [format!("{missing}count as failed"), few.into()]
+            [format!("{missing}counts as failed"), few.into()]
         );
         assert_eq!(
             said(some(), Missing::Skip, false),
-            [format!("{missing}are left out"), few.into()]
+            [format!("{missing}is left out"), few.into()]
         );
         let none = ["failed: rg1: no task can be judged by its tests"];
         assert_eq!(said(vec![task("a", Some(Status::Fail), &[])], Missing::Error, true), none);

@@ -3,6 +3,7 @@
 use repoformer_core::prompt::style::Budget;
 use repoformer_core::task::{Task, TaskSet};
 use repoformer_store::error::Result;
+use repoformer_text::counts::subject;
 use repoformer_text::message;
 use repoformer_text::message::UserChoice;
 
@@ -58,7 +59,11 @@ pub(super) fn warn_of_others(experiment: &Experiment, tasks: &TaskSet, report: &
     let takes_part = |task: &&Task| experiment.repositories.binary_search(&task.repository).is_ok();
     let others = tasks.tasks().len() - tasks.tasks().iter().filter(takes_part).count();
     if others > 0 {
-        let text = format!("{others} tasks of other repositories are left out").into();
+        let text = match others {
+            1 => "1 task of another repository is left out".to_owned(),
+            n => format!("{n} tasks of other repositories are left out"),
+        };
+        let text = text.into();
         if !report.warnings.contains(&text) {
             report.warnings.push(text);
         }
@@ -86,7 +91,9 @@ pub(super) fn warn_of_begun_lines(experiment: &Experiment, report: &mut StageRep
     let begun = experiment.tasks()?.tasks().iter().filter(|task| task.begins_within_line()).count();
     if begun > 0 {
         report.warn(format!(
-            "{begun} tasks begin within a line; the embedded model writes whole lines, so its scores say little about them"
+            "{} within a line; the embedded model writes whole lines, so its scores say little about {}",
+            subject(begun, "task", ["begins", "begin"]),
+            if begun == 1 { "it" } else { "them" }
         ));
     }
     Ok(())

@@ -15,8 +15,8 @@
 //! let text = "x = 1\n".repeat(40);
 //! let file = SourceFile { path: "demo/a.py".into(), text, same_as: 0 };
 //! let repository = Repository { name: "demo".into(), files: vec![file] };
-//! let shape = WindowShape { length: 20, slice: 2 };
-//! let windows = RepoFragments::cut(repository, Language::Python, Cut::Windows(shape));
+//! let cut = Cut::Windows(WindowShape::default());
+//! let windows = RepoFragments::cut(repository, Language::Python, cut);
 //! assert!(!windows.texts().is_empty());
 //! ```
 

@@ -60,7 +60,8 @@ impl<R: Read> Read for Expanding<R> {
     }
 }
 
-#[cfg(all(test, feature = "zstd"))]
+#[cfg(feature = "zstd")]
+#[cfg(test)]
 mod tests {
     use std::io::Write;
     use std::path::Path;

@@ -100,7 +100,8 @@ impl Study {
     fn results(&self, more: &[SettingTexts<'_>], request: RunRequest) -> (Vec<Value>, String) {
         let done = self.run(more, request).unwrap_or_else(|error| panic!("{error:#}"));
         let printable = done.result.printable();
-        (printable.lines().collect(), printable.text())
+        let notes: String = printable.notes().iter().map(ToString::to_string).collect();
+        (printable.lines().collect(), printable.text() + &notes)
     }
 
     /// The sentence and the hint of what is refused.

@@ -20,7 +20,7 @@ that matter most for a command, `repoformer COMMAND --help` all of them.
 ";
 
 const SHARED: &str = "\
-## SharedFlags flags
+## Shared flags
 
 Flags that several commands take, under the headings of the help. Each is also a setting with a key in configuration files and
 an environment variable: see [Every setting](every-setting.md). A command takes some flags only so that all commands can be

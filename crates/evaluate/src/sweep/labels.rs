@@ -7,7 +7,7 @@ use repoformer_core::policy::{Examples, Measure, Policy};
 use repoformer_store::error::{Error, Result};
 use repoformer_store::files;
 use repoformer_store::remark::Remark;
-use repoformer_text::counts::group;
+use repoformer_text::counts::{group, subject};
 use repoformer_text::message;
 use repoformer_text::message::UserChoice;
 
@@ -58,17 +58,23 @@ pub fn read_labels(
     let mut examples = Examples::read(files, measure)?;
     tell(Remark::Problems(std::mem::take(&mut examples.problems)));
     for (missing, count) in &examples.unjudged {
-        let count = group(*count);
-        let reason = format!("{count} instances are left out: not labelled (no {missing})");
+        let instances = subject(*count, "instance", ["is", "are"]);
+        let reason = format!("{instances} left out: not labelled (no {missing})");
         tell(Remark::Failed(reason.into()));
     }
     for (repeats, what) in [
-        (&examples.repeated, "repeat an id of their repository"),
-        (&examples.contradicting, "are there again with another label"),
+        (
+            &examples.repeated,
+            ["repeats an id of its repository", "repeat an id of their repository"],
+        ),
+        (
+            &examples.contradicting,
+            ["is there again with another label", "are there again with another label"],
+        ),
     ] {
         if let Some(first) = repeats.first() {
-            let count = group(repeats.len());
-            let warning = format!("{count} instances {what} (first {first}); each counts");
+            let instances = subject(repeats.len(), "instance", what);
+            let warning = format!("{instances} (first {first}); each counts");
             tell(Remark::Warning(warning.into()));
         }
     }
@@ -135,8 +141,9 @@ pub fn train_on(
             ));
         }
         count => {
-            let count = group(count);
-            let reason = message![format!("{count} instances are left out: they lack "), lacking];
+            let instances =
+                subject(count, "instance", ["is left out: it lacks ", "are left out: they lack "]);
+            let reason = message![instances, lacking];
             tell(Remark::Failed(reason));
         }
     }

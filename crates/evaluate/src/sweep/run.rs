@@ -8,7 +8,7 @@ use repoformer_core::policy::{Examples, Measure, Policy, Threshold};
 use repoformer_store::error::{Error, Result};
 use repoformer_store::progress::Work;
 use repoformer_store::remark::Remark;
-use repoformer_text::counts::group;
+use repoformer_text::counts::{group, subject};
 use repoformer_text::message;
 use repoformer_text::message::{Message, UserChoice};
 
@@ -220,9 +220,10 @@ fn curves(
         ));
     }
     for scored in lack {
-        let (count, policy) = (group(scored.lacking()), scored.policy);
+        let (instances, policy) =
+            (subject(scored.lacking(), "instance", ["is", "are"]), scored.policy);
         tell(Remark::Failed(message![
-            format!("{count} instances are left out of every curve: policy {policy} lacks "),
+            format!("{instances} left out of every curve: policy {policy} lacks "),
             policy.lacking()
         ]));
     }

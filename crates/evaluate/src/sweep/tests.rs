@@ -121,7 +121,7 @@ fn instances_that_know_the_target_are_left_out_for_who_looks_at_fragments() {
     knowing[7]["metadata"]["query_has_target"] = json!(true);
     knowing[8].as_object_mut().unwrap().remove("es_rg1");
     let path = write(&folder, "knowing.jsonl", &knowing);
-    let unjudged = "failed: 1 instances are left out: not labelled (no es_rg1)";
+    let unjudged = "failed: 1 instance is left out: not labelled (no es_rg1)";
     assert_eq!(read(&path, &[Policy::Learned], false, &heard).unwrap().all.len(), 11);
     assert_eq!(heard.take(), [unjudged]);
     let looking = [Policy::Learned, Policy::LearnedScored];
@@ -158,7 +158,7 @@ fn a_policy_learns_from_the_instances_that_have_its_data() {
     let policy = train(&path, LearnedPolicy::LearnedScored).unwrap();
     assert_eq!((policy.training.instances, policy.training.positive), (23, 8));
     let [left_out] = &heard.take()[..] else { panic!() };
-    assert!(left_out.starts_with("failed: 1 instances are left out: they lack their fragments"));
+    assert!(left_out.starts_with("failed: 1 instance is left out: it lacks their fragments"));
     let summary = policy.training.summary();
     assert!(
         summary.starts_with(
@@ -260,7 +260,7 @@ fn instances_without_a_signal_are_left_out_of_every_curve() {
     assert!(swept.sets[0].curves.iter().all(|curve| curve.count == 23));
     let [left_out] = &heard.take()[..] else { panic!() };
     assert!(left_out.starts_with(
-        "failed: 1 instances are left out of every curve: policy trial-generation lacks min_logprob"
+        "failed: 1 instance is left out of every curve: policy trial-generation lacks min_logprob"
     ));
     let swept = run(&Sweep::default(), &[&path], &heard).unwrap();
     assert!(swept.sets[0].curves.iter().all(|curve| curve.count == 24));

@@ -4,6 +4,7 @@ use repoformer_core::task::cross_file::CrossFile;
 use repoformer_core::task::kind::RecordKind;
 use repoformer_core::task::{Format, NO_TARGET, Task};
 use repoformer_store::jsonl::{At, Object};
+use repoformer_text::counts::counted;
 use repoformer_text::lines::{Lines, is_space, line_ends, strip};
 
 use super::function_level::{is_function_level, is_stripped};
@@ -113,7 +114,8 @@ fn findings(task: &Task, has_released_id: bool) -> Vec<(Severity, String)> {
     {
         let (start, end) = (task.context_start, task.line_no);
         let reason = format!(
-            "its prompt ends {shown} lines, but from line {start} to {end} there are {between}"
+            "its prompt ends {}, but from line {start} to {end} there are {between}",
+            counted(shown as u64, "line")
         );
         find(Note, &reason);
     }

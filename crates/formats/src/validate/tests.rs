@@ -62,7 +62,7 @@ fn every_problem_of_a_task_file_has_its_line() {
             "8 error field 'metadata.context_start_lineno' (4) lies behind the hole's line (1)",
             "9 error its ground truth is empty: there is nothing to predict",
             "10 note no left context: its prompt is empty",
-            "11 note its prompt ends 1 lines, but from line 0 to 3 there are 3",
+            "11 note its prompt ends 1 line, but from line 0 to 3 there are 3",
             "12 error mixed kinds: the file begins with repoeval, and from this line on there is 1 record of crosscodeeval-predictions",
             unknown.as_str(),
         ]

@@ -66,7 +66,8 @@ impl OutputFile {
     }
 }
 
-#[cfg(all(test, feature = "zstd"))]
+#[cfg(feature = "zstd")]
+#[cfg(test)]
 mod tests {
     use super::*;
 

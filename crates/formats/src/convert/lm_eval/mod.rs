@@ -16,6 +16,7 @@ use repoformer_core::task::kind::RecordKind;
 use repoformer_evaluate::predictions::{TaskIndex, TaskMatch, warning};
 use repoformer_store::error::{Error, Result, keep};
 use repoformer_store::jsonl::{self, Fields, Object};
+use repoformer_text::counts::counted;
 use serde_json::{Value, json};
 
 use super::stream::{Conversion, TargetFormat, other_kind};
@@ -94,7 +95,9 @@ pub fn lm_eval(path: &Path, settings: &LmEvalSettings<'_>) -> Result<LmEvalTask>
         let tasks = settings.tasks.path.display();
         conversion.warnings.push(
             format!(
-                "{missing} tasks of {tasks} have no prompt; means are over the other {}",
+                "{} of {tasks} {} no prompt; means are over the other {}",
+                counted(missing as u64, "task"),
+                if missing == 1 { "has" } else { "have" },
                 found.len()
             )
             .into(),

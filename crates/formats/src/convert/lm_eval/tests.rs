@@ -76,7 +76,7 @@ fn documents_are_in_the_order_of_the_tasks() {
     let found = documents(&task);
     assert_eq!((&found[0], &found[1]["task_id"], found.len()), (&first, &json!("c"), 2));
     assert_eq!(task.conversion.records, 2);
-    let missing = "1 tasks of folder/my tasks.jsonl.gz have no prompt; means are over the other 2";
+    let missing = "1 task of folder/my tasks.jsonl.gz has no prompt; means are over the other 2";
     assert_eq!(task.conversion.warnings, [missing.into()]);
 }
 
