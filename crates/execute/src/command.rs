@@ -54,6 +54,39 @@ pub(crate) fn paths_in(text: &str) -> Vec<PathBuf> {
     words.filter(|path| path.is_absolute()).collect()
 }
 
+/// Quotes of the shell around a place in a command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Quotes {
+    None,
+    Single,
+    Double,
+    /// A backslash before it, outside of quotes.
+    Backslash,
+}
+
+impl Quotes {
+    /// Returns the quotes behind a text that begins within these.
+    fn after(self, text: &str) -> Self {
+        let mut within = self;
+        let mut signs = text.chars();
+        while let Some(sign) = signs.next() {
+            within = match (within, sign) {
+                (Self::Backslash, _) => Self::None,
+                (Self::None, '\\') => Self::Backslash,
+                (Self::None, '\'') => Self::Single,
+                (Self::None, '"') => Self::Double,
+                (Self::Single, '\'') | (Self::Double, '"') => Self::None,
+                (Self::Double, '\\') => {
+                    signs.next();
+                    Self::Double
+                }
+                (same, _) => same,
+            };
+        }
+        within
+    }
+}
+
 /// Stands for a value that the user did not write.
 const VALUE: char = '\0';
 
@@ -89,13 +122,15 @@ impl Template {
     /// ```
     ///
     /// # Errors
-    /// A name in braces is unknown, or there is no command: the shell would report success.
+    /// A name in braces is unknown or stands within quotes, from which a value could break out, or there is no command: the shell
+    /// would report success.
     pub fn parse(name: &'static str, text: &str) -> Result<Self> {
         if text.trim().is_empty() {
             return Err(Error::parameter(name, "is empty; name a command, or leave it out"));
         }
         let mut parts = Vec::new();
         let mut plain = String::new();
+        let mut quotes = Quotes::None;
         let mut rest = text;
         while let Some(at) = rest.find(['{', '}']) {
             let (before, from) = rest.split_at(at);
@@ -118,6 +153,14 @@ impl Template {
                         );
                         return Err(Error::parameter(name, reason));
                     };
+                    quotes = quotes.after(&plain);
+                    if quotes != Quotes::None {
+                        let reason = format!(
+                            "{{{inside}}} stands within quotes or behind a backslash, so that the shell would run parts of its value; write \
+                             it without: the value is quoted for the shell"
+                        );
+                        return Err(Error::parameter(name, reason));
+                    }
                     parts.push(Part::Text(std::mem::take(&mut plain)));
                     parts.push(Part::Place(place));
                     rest = after;
@@ -230,6 +273,26 @@ mod tests {
             error.contains("setup-cmd: unknown placeholder {Tests}") && error.contains("{task_id}"),
             "{error}"
         );
+    }
+
+    /// A folder's name such as `$(touch x)` must not be run.
+    #[test]
+    fn values_within_quotes_are_refused() {
+        for within in [
+            "touch \"{repository}\"",
+            "touch 'a{repository}'",
+            "sh -c \"x \\\" {path}\"",
+            "echo \\{task_id}",
+            "echo 'it'\\''s {tests}'",
+        ] {
+            let error = Template::parse("setup-cmd", within).unwrap_err().to_string();
+            assert!(error.contains("within quotes or behind a backslash"), "{within}: {error}");
+        }
+        for outside in [
+            "sh -c 'a \" b' {path}", "echo \"it's\" {tests}", "echo \\\\{path}", "echo \\\" {path}",
+        ] {
+            Template::parse("test-cmd", outside).unwrap();
+        }
     }
 
     #[test]

@@ -249,6 +249,16 @@ impl File {
         Ok(Self::wrap(fs::File::open(path)?, path))
     }
 
+    /// Opens a file for reading with flags of `open(2)`.
+    #[cfg(unix)]
+    pub fn open_with_flags(path: impl AsRef<Path>, flags: i32) -> io::Result<Self> {
+        use std::os::unix::fs::OpenOptionsExt as _;
+        let path = path.as_ref();
+        fault::before(Call::Look, "open", path)?;
+        let file = fs::File::options().read(true).custom_flags(flags).open(path)?;
+        Ok(Self::wrap(file, path))
+    }
+
     /// Creates a file for writing, or empties it.
     pub fn create(path: impl AsRef<Path>) -> io::Result<Self> {
         let mut options = fs::File::options();

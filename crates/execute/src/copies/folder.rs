@@ -1,9 +1,11 @@
 //! Operations on whole folders: copy, digest, remove.
 
-use std::io;
+use std::io::{self, Read as _};
+use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
+use nix::fcntl::OFlag;
 use repoformer_store::files;
 use walkdir::{DirEntry, WalkDir};
 
@@ -37,8 +39,42 @@ pub(super) fn remove(path: &Path) -> io::Result<()> {
     files::remove_dir_all(path)
 }
 
-/// Copies a folder's content into another, except the folders `without`. Times, modes and links are kept; an absolute link
-/// to a place within the folder is made to point to the same place of the copy.
+/// Bits of a mode that copies keep: not those that let a program run as its owner.
+const MODE: u32 = 0o777;
+
+/// Most bytes of the files of a folder that is digested or copied; a file with holes counts with its length.
+const MOST_BYTES: u64 = 16 << 30;
+
+/// Opens a file of a folder whose owner may put something else in its place at any time: a link, or a pipe that nobody writes to.
+/// Returns its length and mode, too.
+///
+/// # Errors
+/// There is no regular file at the path, or a folder on the path is a link.
+fn open_regular(path: &Path) -> io::Result<(impl io::Read + use<>, files::Metadata)> {
+    let flags = (OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK).bits();
+    let file = files::File::open_with_flags(path, flags)?.into_std();
+    let metadata = file.metadata()?;
+    let place = files::read_link(format!("/proc/self/fd/{}", file.as_raw_fd()))?;
+    if metadata.is_file() && place == path {
+        return Ok((file, metadata));
+    }
+    Err(io::Error::other(format!("{}: it changed while it was read", path.display())))
+}
+
+/// Removes the bits that let a program run as its owner from all files and folders of a folder, such as a command may have set.
+pub(super) fn remove_special_modes(folder: &Path) -> io::Result<()> {
+    for entry in WalkDir::new(folder) {
+        let entry = entry?;
+        let mode = entry.metadata()?.mode();
+        if !entry.file_type().is_symlink() && mode & 0o7777 & !MODE != 0 {
+            files::set_permissions(entry.path(), files::Permissions::from_mode(mode & MODE))?;
+        }
+    }
+    Ok(())
+}
+
+/// Copies a folder's content into another, except the folders `without`. Times, modes and links are kept, but for the bits that let a
+/// program run as its owner; an absolute link to a place within the folder is made to point to the same place of the copy.
 pub(super) fn copy_folder(from: &Path, to: &Path, without: &[PathBuf]) -> io::Result<()> {
     let from = &files::canonicalize(from)?;
     let walk = WalkDir::new(from).min_depth(1).sort_by_file_name().into_iter();
@@ -57,7 +93,7 @@ pub(super) fn copy_entry(from: &Path, to: &Path, root: &Path, copy: &Path) -> io
         files::create_dir_all(to)?;
         return files::set_permissions(
             to,
-            files::Permissions::from_mode(metadata.mode() & 0o7777 | 0o700),
+            files::Permissions::from_mode(metadata.mode() & MODE | 0o700),
         );
     }
     if metadata.is_symlink() {
@@ -72,8 +108,11 @@ pub(super) fn copy_entry(from: &Path, to: &Path, root: &Path, copy: &Path) -> io
         };
     }
     if metadata.is_file() {
-        files::copy(from, to)?;
-        files::File::open(to)?.set_modified(metadata.modified()?)?;
+        let (source, metadata) = open_regular(from)?;
+        let mut file = files::File::create(to)?;
+        io::copy(&mut source.take(metadata.len()), &mut file)?;
+        file.set_modified(metadata.modified()?)?;
+        files::set_permissions(to, files::Permissions::from_mode(metadata.mode() & MODE))?;
     }
     Ok(()) // sockets, pipes and devices are not source code
 }
@@ -98,24 +137,39 @@ fn digest_with(
     mark: impl Fn(&DirEntry) -> io::Result<u8>,
 ) -> io::Result<String> {
     let root = &files::canonicalize(root)?;
-    let mut hasher = blake3::Hasher::new();
+    let (mut hasher, mut bytes) = (blake3::Hasher::new(), 0);
     let walk = WalkDir::new(root).min_depth(1).sort_by_file_name().into_iter();
     for entry in walk.filter_entry(|entry| without.iter().all(|path| entry.path() != path)) {
         let entry = entry?;
         let path = entry.path().strip_prefix(root).unwrap_or(entry.path());
         let (name, kind) = (path.as_os_str().as_encoded_bytes(), entry.file_type());
-        let content = if kind.is_file() {
-            files::read(entry.path())?
-        } else if kind.is_symlink() {
-            files::read_link(entry.path())?.into_os_string().into_encoded_bytes()
-        } else {
-            Vec::new()
-        };
         let marks = [u8::from(kind.is_dir()), u8::from(kind.is_symlink()) | mark(&entry)?];
-        for part in [name, &marks, &content] {
+        for part in [name, &marks] {
             hasher.update(&(part.len() as u64).to_le_bytes());
             hasher.update(part);
         }
+        if kind.is_file() {
+            let (file, metadata) = open_regular(entry.path())?;
+            bytes += metadata.len();
+            if bytes > MOST_BYTES {
+                let reason = format!("{}: its files have more than 16 GiB", root.display());
+                return Err(io::Error::other(reason));
+            }
+            hasher.update(&metadata.len().to_le_bytes());
+            let before = hasher.count();
+            hasher.update_reader(file.take(metadata.len()))?;
+            if hasher.count() - before != metadata.len() {
+                let reason = format!("{}: it changed while it was read", entry.path().display());
+                return Err(io::Error::other(reason));
+            }
+            continue;
+        }
+        let target = match kind.is_symlink() {
+            true => files::read_link(entry.path())?.into_os_string().into_encoded_bytes(),
+            false => Vec::new(),
+        };
+        hasher.update(&(target.len() as u64).to_le_bytes());
+        hasher.update(&target);
     }
     Ok(hasher.finalize().to_hex().to_string())
 }
@@ -143,5 +197,49 @@ mod tests {
         fs::create_dir(dir.path().join("work")).unwrap();
         fs::write(dir.path().join("work/x"), "left out").unwrap();
         assert_eq!(&of(), seen.last().unwrap());
+    }
+
+    /// Its owner may swap a file at any time.
+    #[test]
+    fn only_a_regular_file_at_its_own_place_is_opened() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().canonicalize().unwrap();
+        let at = |name: &str| root.join(name);
+        fs::create_dir(at("folder")).unwrap();
+        fs::write(at("folder/file"), "x").unwrap();
+        symlink("folder/file", at("link")).unwrap();
+        symlink("folder", at("way")).unwrap();
+        nix::unistd::mkfifo(&at("pipe"), nix::sys::stat::Mode::S_IRWXU).unwrap();
+        assert!(open_regular(&at("folder/file")).is_ok());
+        for name in ["link", "way/file", "pipe", "folder", "none"] {
+            assert!(open_regular(&at(name)).is_err(), "{name}");
+        }
+    }
+
+    #[test]
+    fn programs_of_an_owner_lose_their_bits() {
+        let dir = tempfile::tempdir().unwrap();
+        let (from, to) = (dir.path().join("from"), dir.path().join("to"));
+        let set = |path: &Path, mode| {
+            fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+        };
+        let mode = |path: &Path| fs::metadata(path).unwrap().mode() & 0o7777;
+        fs::create_dir_all(from.join("folder")).unwrap();
+        fs::create_dir(&to).unwrap();
+        fs::write(from.join("program"), "").unwrap();
+        set(&from.join("program"), 0o6755);
+        set(&from.join("folder"), 0o3775);
+        copy_folder(&from, &to, &[]).unwrap();
+        assert_eq!((mode(&to.join("program")), mode(&to.join("folder"))), (0o755, 0o775));
+        remove_special_modes(&from).unwrap();
+        assert_eq!((mode(&from.join("program")), mode(&from.join("folder"))), (0o755, 0o775));
+    }
+
+    #[test]
+    fn a_folder_of_files_without_end_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::File::create(dir.path().join("holes")).unwrap().set_len(MOST_BYTES + 1).unwrap();
+        let error = digest(dir.path(), &[]).unwrap_err().to_string();
+        assert!(error.contains("more than 16 GiB"), "{error}");
     }
 }

@@ -12,6 +12,7 @@ mod folder;
 mod snapshot;
 
 use std::io;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
@@ -23,7 +24,7 @@ use repoformer_text::message;
 use repoformer_text::message::{Message, UserChoice};
 use serde::{Deserialize, Serialize};
 
-use self::folder::{copy_folder, digest, digest_with_modes, empty, remove};
+use self::folder::{copy_folder, digest, digest_with_modes, empty, remove, remove_special_modes};
 use self::snapshot::{Snapshot, restore};
 use super::command::{NamedPaths, paths_in};
 use super::guard::{Files, Guard, HiddenPlace, Limits, RunOrder, RunOutcome};
@@ -263,6 +264,7 @@ impl<'a> Copies<'a> {
                 }
                 if let Some(command) = command {
                     self.set_up(&folder, &scratch, command)?;
+                    remove_special_modes(&folder).map_err(|e| at(&folder, e))?;
                 }
                 let mut snapshot = Snapshot::default();
                 if !self.is_shared() {
@@ -280,6 +282,7 @@ impl<'a> Copies<'a> {
                 stamp.snapshot
             }
         };
+        make_private(&place).map_err(|e| at(&place, e))?;
         empty(&scratch).map_err(|e| at(&scratch, e))?;
         let kept = (!self.is_shared()).then(|| (pristine, snapshot.into()));
         Ok(Copy { folder, scratch, pristine: kept })
@@ -358,10 +361,16 @@ fn taken(place: &Path) -> Message {
     ]
 }
 
+/// Lets no other user into a folder: what they change there would be the result of tests.
+fn make_private(folder: &Path) -> io::Result<()> {
+    files::set_permissions(folder, files::Permissions::from_mode(0o700))
+}
+
 /// Makes an empty folder for a copy where there [is room](is_room).
 fn make_room(place: &Path) -> io::Result<()> {
     remove(place)?;
     files::create_dir_all(place)?;
+    make_private(place)?;
     files::write(place.join(MARK), "")
 }
 
@@ -378,6 +387,10 @@ fn lock(work_dir: &Path) -> Result<files::File> {
     let path = work_dir.join(".lock");
     let file =
         files::File::create(&path).map_err(|e| Error::writing(&path, "create this file", e))?;
+    // Whoever can open it could lock it.
+    let owner = files::Permissions::from_mode(0o600);
+    files::set_permissions(&path, owner)
+        .map_err(|e| Error::writing(&path, "protect this file", e))?;
     match file.try_lock() {
         Err(files::TryLockError::WouldBlock) => Err(Error::execution(
             format!("{}: another evaluation uses these copies", work_dir.display()),

@@ -1,8 +1,10 @@
 //! Orders to a guard, and their outcomes.
 
-use std::path::PathBuf;
+use std::ffi::OsString;
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::path::{Path, PathBuf};
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::super::command::NamedPaths;
 use super::group::RunGroup;
@@ -48,6 +50,7 @@ pub enum Files {
     /// Everything, with the user's repositories read-only: for setting a copy up.
     Open {
         /// The user's repositories: their folder, and folders elsewhere that links in it lead to.
+        #[serde(with = "any_paths")]
         protected: Vec<PathBuf>,
     },
 }
@@ -56,9 +59,62 @@ pub enum Files {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HiddenPlace {
     /// The file or folder.
+    #[serde(with = "any_path")]
     pub path: PathBuf,
     /// Folders in it that stay.
+    #[serde(with = "any_paths")]
     pub kept: Vec<PathBuf>,
+}
+
+/// A path in JSON: text, or bytes if others chose a name that is not UTF-8.
+#[derive(Serialize, Deserialize)]
+#[serde(untagged)]
+enum AnyPath {
+    Text(String),
+    Bytes(Vec<u8>),
+}
+
+impl AnyPath {
+    fn from_path(path: &Path) -> Self {
+        match path.to_str() {
+            Some(text) => Self::Text(text.to_owned()),
+            None => Self::Bytes(path.as_os_str().as_bytes().to_vec()),
+        }
+    }
+
+    fn into_path(self) -> PathBuf {
+        match self {
+            Self::Text(text) => text.into(),
+            Self::Bytes(bytes) => OsString::from_vec(bytes).into(),
+        }
+    }
+}
+
+mod any_path {
+    use super::*;
+
+    pub(super) fn serialize<S: Serializer>(path: &Path, to: S) -> Result<S::Ok, S::Error> {
+        AnyPath::from_path(path).serialize(to)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<PathBuf, D::Error> {
+        AnyPath::deserialize(from).map(AnyPath::into_path)
+    }
+}
+
+mod any_paths {
+    use super::*;
+
+    pub(super) fn serialize<S: Serializer>(paths: &[PathBuf], to: S) -> Result<S::Ok, S::Error> {
+        to.collect_seq(paths.iter().map(|path| AnyPath::from_path(path)))
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        from: D,
+    ) -> Result<Vec<PathBuf>, D::Error> {
+        let paths = Vec::<AnyPath>::deserialize(from)?;
+        Ok(paths.into_iter().map(AnyPath::into_path).collect())
+    }
 }
 
 /// A command for a guard to run. Its folders, its view of the files and the network are chosen for it, but for a setup.
@@ -165,5 +221,24 @@ impl RunOutcome {
     /// Outcome of a run that did not start.
     pub fn refused(reason: impl Into<String>) -> Self {
         Self { refused: Some(reason.into()), ..Self::default() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Anybody can bind a socket whose name is not UTF-8, and no run could start any more.
+    #[test]
+    fn paths_that_are_not_utf8_arrive() {
+        let odd = PathBuf::from(OsString::from_vec(b"/tmp/\xff".to_vec()));
+        let kept = vec![odd.clone(), PathBuf::from("/a b")];
+        let hidden = vec![HiddenPlace { path: odd.clone(), kept: kept.clone() }];
+        let files = Files::Open { protected: kept };
+        let order =
+            RunOrder { hidden: hidden.clone(), files: files.clone(), ..RunOrder::default() };
+        let json = serde_json::to_string(&order).unwrap();
+        let read: RunOrder = serde_json::from_str(&json).unwrap();
+        assert_eq!((read.hidden, read.files), (hidden, files));
     }
 }
