@@ -199,6 +199,7 @@ impl DefinitionIndex<'_> {
         let own = &self.fragments.files[self.fragments.file_index(&task.path)?];
         let (text, row) = without_target(own, task, self.fragments.cut);
         let lines = Lines::joined(text);
+        let row = row.min(lines.count());
         let syntax = parse(own, &lines, self.fragments.language)?;
         let names = Names::read_before(&own.path, &syntax, row);
         let look_up = self.definitions.within(self.file_of(task)?, &names, row as u32);
@@ -342,7 +343,10 @@ fn mentions<'a>(query: &'a Query, own: &OwnFile<'a>) -> Vec<(Vec<&'a str>, f64)>
 fn without_target(file: &FragmentFile, task: &Task, cut: Cut) -> (String, usize) {
     let lines: Vec<&str> = file.lines.iter().collect();
     let Some(target) = target_rows(&lines, task, cut) else {
-        return (task.prompt.clone(), Lines::new(&task.prompt).count());
+        // Its lines may end with other characters than `\n`, at which the tree's rows end.
+        let lines = Lines::new(&task.prompt);
+        let end = if task.prompt.ends_with('\n') { "\n" } else { "" };
+        return (format!("{}{end}", lines.text()), lines.count());
     };
     let kept = [&lines[..target.start], &lines[target.end..]].concat();
     (kept.join("\n"), target.start)

@@ -95,12 +95,13 @@ fn names_behind(path: &str, kept: usize) -> Result<Vec<&str>, PathError> {
 }
 
 /// Folders of version control. Programs run commands that these folders contain: hooks, and programs named in settings.
-const VERSION_CONTROL: [&str; 11] = [
+const VERSION_CONTROL: [&str; 12] = [
     ".git", ".hg", ".svn", ".bzr", ".jj", ".sl", ".pijul", "_darcs", "_fossil_", ".fslckout",
-    ".repo",
+    ".repo", "_mtn",
 ];
-/// Starts of the short names that Windows gives `.git` and `.hg`; a number follows.
-const SHORT: [&str; 3] = ["git~", "hg~", "hg8b6c~"];
+/// Starts of the short names that Windows gives these; a number follows.
+const SHORT: [&str; 10] =
+    ["git~", "hg~", "hg8b6c~", "svn~", "bzr~", "jj~", "sl~", "pijul~", "fslcko~", "repo~"];
 
 /// Returns a name as the most tolerant file systems see it: equal for two names that one of them takes for the same name.
 ///
@@ -188,6 +189,8 @@ mod tests {
             "HG~1",
             "hg8B6C~2",
             ".svn",
+            "SVN~1",
+            "_MTN",
             "_darcs",
             "_FOSSIL_",
             ".fslckout",

@@ -93,6 +93,28 @@ z = x@
     }
 }
 
+/// Lines of a prompt may end with other characters than those at which a tree's rows end, and it may not fit its file.
+#[test]
+fn prompts_of_odd_lines_are_looked_up() {
+    let files = [("a.py", "from b import f\ny = 1\nz = f(2)\n"), ("b.py", LIBRARY)];
+    for prompt in ["x\rx\rx\rx\n", "\r", "\r\r\n", "\n", "", "a\u{2028}b\u{c}c\u{85}d", "x\r\nx\r"]
+    {
+        for cut in cuts() {
+            let fragments = fragments(Language::Python, cut, &files);
+            let tasks = TaskSet::new(
+                "t.jsonl".into(),
+                vec![Task::new("r/0".into(), "r/a.py", 0, 1, "y = 1", prompt)],
+            );
+            let settings =
+                QuerySettings { mode: Mode::LeftContext, form: QueryForm::LastLines, length: 4 };
+            let names = FileNames::read(&fragments, &KnownNames::default());
+            for query in Queries::of_tasks(settings, &tasks, &fragments).queries.queries {
+                names.index().search(&query, &tasks.tasks()[0]);
+            }
+        }
+    }
+}
+
 #[test]
 fn lines_of_the_target_tell_nothing() {
     let main = "import os\n\n\nhelper\nfrom lib import helper@\nx = helper(1)\n";
