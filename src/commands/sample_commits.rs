@@ -68,7 +68,7 @@ pub(super) fn run(
     }
     let mut drawing = CommitSampling::new(commits.trees, commits.since, sampling)?;
     for (history, path) in histories.iter().zip(commits.histories) {
-        if history.is_shallow()? {
+        if history.is_shallow() {
             output::note(format!(
                 "{}: a shallow clone; commits before its depth are not there (`git fetch --unshallow` gets them)",
                 history.name()

@@ -254,7 +254,7 @@ fn what_cannot_be_drawn_from_is_refused() {
     let twice = ["two repositories of --from-commits are named 'made'"];
     sample(&from(&["2025-01-01", "--from-commits", "made/.git"])).failed().says(&twice);
     let plain = ["--from-commits", "plain", "--since", "2025-01-01"];
-    sample(&plain).failed().says(&["plain", "git rev-parse failed", "a clone with its history"]);
+    sample(&plain).failed().says(&["plain", "is not a Git repository", "a clone with its history"]);
     assert!(!place.path("t.jsonl").exists() && !place.path("trees").exists());
     // Folders with other files are not overwritten.
     sample(&from(&["2025-01-01"])).done();

@@ -11,6 +11,7 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::{PoisonError, RwLock};
 
 pub use std::fs::{DirEntry, Metadata, Permissions, ReadDir, TryLockError};
+pub use tempfile::TempDir;
 
 /// Kinds of calls, by the reasons for which they fail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -551,6 +552,30 @@ macro_rules! of_paths {
 of_paths! {
     "Moves a file or folder; a file that is there is replaced." rename (Stays) ();
     "Copies a file and its permissions." copy (Follows) u64;
+}
+
+/// Creates a link that leads to a file or folder.
+#[cfg(unix)]
+pub fn symlink(target: impl AsRef<Path>, link: impl AsRef<Path>) -> io::Result<()> {
+    fault::before(Call::Change, "symlink", link.as_ref())?;
+    check_confined(link.as_ref(), Last::Stays)?;
+    std::os::unix::fs::symlink(target, link)
+}
+
+/// Creates a link that leads to a file or folder.
+#[cfg(not(unix))]
+pub fn symlink(_target: impl AsRef<Path>, _link: impl AsRef<Path>) -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
+/// Creates a folder among the system's temporary files that only its owner can open; it is removed with the value.
+pub fn temporary_folder(prefix: &str) -> io::Result<TempDir> {
+    fault::before(Call::Change, "temporary_folder", &std::env::temp_dir())?;
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(prefix);
+    #[cfg(unix)]
+    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o700));
+    builder.tempdir()
 }
 
 /// Sets a file's permissions.

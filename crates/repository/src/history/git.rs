@@ -4,10 +4,13 @@ use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::ops::{ControlFlow, Range};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use repoformer_store::error::{Error, Result};
 use repoformer_store::program::program;
+
+use super::own::OwnFolder;
 
 /// Dates are those of UTC.
 pub(super) const DATES: &str = "--date=format-local:%Y-%m-%dT%H:%M:%SZ";
@@ -36,8 +39,9 @@ pub(super) const PLAIN_LOG: [&str; 5] =
 /// Variables of git that stay as they are: where its programs and its user's settings lie.
 const KEPT: [&str; 2] = ["GIT_CONFIG", "GIT_EXEC_PATH"];
 
-/// Settings that hold whatever a repository says: names as they are, and no program that watches its files.
-const SETTINGS: [&str; 6] = [
+/// Settings that hold whatever the user's own say: names as they are, no attributes, and no program that watches files.
+const SETTINGS: [&str; 7] = [
+    "core.attributesFile=/dev/null",
     "core.quotePath=false",
     "core.fsmonitor=false",
     "log.showRoot=true",
@@ -51,7 +55,7 @@ const VARIABLES: [(&str, &str); 9] = [
     ("LC_ALL", "C"),
     ("TZ", "UTC"),
     ("GIT_ALLOW_PROTOCOL", ""),
-    ("GIT_GRAFT_FILE", "/dev/null"),
+    ("GIT_ATTR_NOSYSTEM", "1"),
     ("GIT_NO_LAZY_FETCH", "1"),
     ("GIT_NO_REPLACE_OBJECTS", "1"),
     ("GIT_OPTIONAL_LOCKS", "0"),
@@ -75,14 +79,21 @@ pub struct Hunk {
 }
 
 /// Program that reads a repository.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Git {
+    /// The repository, for messages.
     dir: PathBuf,
+    own: Arc<OwnFolder>,
 }
 
 impl Git {
-    pub(super) fn new(dir: &Path) -> Self {
-        Self { dir: dir.to_owned() }
+    pub(super) fn new(dir: &Path, own: OwnFolder) -> Self {
+        Self { dir: dir.to_owned(), own: Arc::new(own) }
+    }
+
+    /// Whether the history ends before its first commit.
+    pub(super) fn is_shallow(&self) -> bool {
+        self.own.is_shallow()
     }
 
     fn command(&self, arguments: &[&str]) -> Command {
@@ -93,7 +104,9 @@ impl Git {
                 command.env_remove(name);
             }
         }
-        command.envs(VARIABLES).arg("-C").arg(&self.dir);
+        // Git looks for files of attributes where it runs, too.
+        command.envs(VARIABLES).current_dir(self.own.path()).env("GIT_DIR", self.own.path());
+        command.env("GIT_ATTR_SOURCE", self.own.tree_without_files());
         for setting in SETTINGS {
             command.args(["-c", setting]);
         }
@@ -237,7 +250,7 @@ impl ObjectReader {
         let (input, output) = (child.stdin.take(), child.stdout.take());
         let output = output.ok_or_else(|| git.not_run(&ErrorKind::BrokenPipe.into()))?;
         let output = BufReader::with_capacity(1 << 16, output);
-        Ok(Self { git: Git::new(&git.dir), child, input, output })
+        Ok(Self { git: git.clone(), child, input, output })
     }
 
     /// Reads a tree of at most so many bytes.

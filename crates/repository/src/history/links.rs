@@ -1,83 +1,255 @@
-//! Location of a repository's history: the author of a repository must not choose which other history is read.
+//! Location of a repository's history: the author of a repository must not choose which other history is read, nor what git opens.
 
 use std::collections::BTreeSet;
-
+use std::fmt::Display;
+use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
 use repoformer_store::error::{Error, Result};
-use repoformer_store::files;
-
-use super::git::Git;
+use repoformer_store::files::{self, File};
 
 /// Files and folders of git's folder that hold a history.
-const HOLDERS: [&str; 5] = ["HEAD", "objects", "packed-refs", "refs", "reftable"];
+const HOLDERS: [&str; 4] = ["HEAD", "objects", "packed-refs", "refs"];
 
-/// Checks that the history of a repository in the folder `root` is stored below it. That of a worktree or submodule may be stored with
-/// the repository that it belongs to, which must name the folder.
-///
-/// # Errors
-/// The history is stored elsewhere, which is named.
-pub(super) fn check(dir: &Path, root: &Path, git: &Git) -> Result<()> {
-    let refused = |way: &Path, target: &Path| {
-        let (way, target) = (way.strip_prefix(root).unwrap_or(way).display(), target.display());
-        let reason = format!(
-            "{way} leads out of the repository, to {target}; copy it with `git clone --no-local`"
-        );
-        Error::Repository { path: dir.to_owned(), reason: reason.as_str().into() }
+/// Most bytes of a file that names a branch, a commit or a folder.
+pub(super) const MOST_NAME: u64 = 4 << 10;
+/// Most bytes of a list of folders, and of settings.
+const MOST_LIST: u64 = 1 << 20;
+/// Most folders of objects.
+const MOST_FOLDERS: usize = 64;
+
+/// Folder that the user names.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct NamedFolder<'n> {
+    /// As the user writes it.
+    pub(super) dir: &'n Path,
+    /// Without links.
+    pub(super) root: &'n Path,
+}
+
+impl NamedFolder<'_> {
+    pub(super) fn refused(&self, reason: impl AsRef<str>) -> Error {
+        Error::Repository { path: self.dir.to_owned(), reason: reason.as_ref().into() }
+    }
+
+    /// Name of a file in messages.
+    pub(super) fn name<'p>(&self, path: &'p Path) -> impl Display + use<'p> {
+        path.strip_prefix(self.root).unwrap_or(path).display()
+    }
+
+    fn leads_out(&self, way: &Path, target: &Path) -> Error {
+        self.refused(format!(
+            "{} leads out of the repository, to {}; copy it with `git clone --no-local`",
+            self.name(way),
+            target.display()
+        ))
+    }
+
+    /// Reads a file of git's; `None` if there is no such file.
+    ///
+    /// # Errors
+    /// It cannot be read, is no regular file, or is too long.
+    pub(super) fn read(&self, path: &Path, most: u64) -> Result<Option<Vec<u8>>> {
+        let failed = |e| Error::reading(path, "read this file of git's", e);
+        match files::metadata(path) {
+            Ok(metadata) if metadata.is_dir() => return Ok(None),
+            Ok(metadata) if metadata.is_file() => {}
+            Ok(_) => return Err(self.neither(path)),
+            Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+                return Ok(None);
+            }
+            Err(e) => return Err(failed(e)),
+        }
+        let mut bytes = Vec::new();
+        let file = File::open(path).map_err(failed)?;
+        file.take(most + 1).read_to_end(&mut bytes).map_err(failed)?;
+        match bytes.len() as u64 > most {
+            true => Err(self.refused(format!("{} has more than {most} bytes", self.name(path)))),
+            false => Ok(Some(bytes)),
+        }
+    }
+
+    fn neither(&self, path: &Path) -> Error {
+        let name = self.name(path);
+        self.refused(format!("{name} is neither a file nor a folder; remove it"))
+    }
+}
+
+/// Where a history is stored; without links.
+#[derive(Debug)]
+pub(super) struct Place {
+    /// Git's folder: that of a worktree, if the repository is one.
+    pub(super) git_dir: PathBuf,
+    /// Git's folder that all worktrees share.
+    pub(super) common: PathBuf,
+    /// Folders of objects.
+    pub(super) objects: Vec<PathBuf>,
+}
+
+impl Place {
+    /// Finds the history of a repository, and checks that it is stored below the repository's folder. That of a worktree or
+    /// submodule may be stored with the repository that it belongs to, which must name the folder.
+    ///
+    /// # Errors
+    /// There is none, it is stored elsewhere, or there is something else than files and folders, which is named.
+    pub(super) fn find(named: NamedFolder<'_>) -> Result<Self> {
+        check_kinds(named)?;
+        let root = named.root;
+        let git_dir = git_dir(named)?;
+        let common = common_dir(named, &git_dir)?;
+        let is_worktree = git_dir.parent() == Some(&common.join("worktrees"));
+        if !common.starts_with(root) && common != git_dir && !is_worktree {
+            return Err(named.leads_out(&git_dir.join("commondir"), &common));
+        }
+        let roots = [root, &git_dir, &common];
+        let mut walk = Walk {
+            named,
+            roots: &roots,
+            folders: Vec::new(),
+            seen: BTreeSet::new(),
+            objects: Vec::new(),
+            out: None,
+        };
+        for folder in [&git_dir, &common] {
+            HOLDERS.iter().for_each(|name| walk.add(folder.join(name)));
+        }
+        walk.objects.extend(common.join("objects").canonicalize());
+        walk.all()?;
+        let Walk { objects, out, .. } = walk;
+        match out {
+            Some((path, target)) => Err(named.leads_out(&path, &target)),
+            None => Ok(Self { objects, git_dir, common }),
+        }
+    }
+}
+
+/// Whether there is a file, folder or link.
+fn is_there(path: &Path) -> bool {
+    files::symlink_metadata(path).is_ok()
+}
+
+/// Whether a folder looks like git's.
+fn is_git_dir(path: &Path) -> bool {
+    let is_there = |name: &str| is_there(&path.join(name));
+    is_there("HEAD") && (is_there("commondir") || (is_there("objects") && is_there("refs")))
+}
+
+/// Finds git's folder of a repository.
+fn git_dir(named: NamedFolder<'_>) -> Result<PathBuf> {
+    let root = named.root;
+    let inner = root.join(".git");
+    let is_file = files::metadata(&inner).is_ok_and(|metadata| metadata.is_file());
+    let pointed = if is_file { pointed(named, &inner)? } else { inner };
+    if let Ok(git_dir) = pointed.canonicalize() {
+        if !git_dir.starts_with(root) && !names_back(named, &git_dir) {
+            return Err(named.leads_out(Path::new(".git"), &git_dir));
+        }
+        if is_git_dir(&git_dir) {
+            return Ok(git_dir);
+        }
+    }
+    if is_file {
+        return Err(named.refused(".git names no folder of git's; clone the repository anew"));
+    }
+    if is_git_dir(root) {
+        return Ok(root.to_owned());
+    }
+    let is_repository = |path: &&Path| {
+        let inner = path.join(".git");
+        is_git_dir(&inner) || is_git_dir(path) || inner.is_file()
     };
-    let place = |arguments: &[&str]| -> Result<PathBuf> {
-        let said = git.text(&[&["rev-parse"][..], arguments].concat())?;
-        let path = root.join(said.trim_end_matches('\n'));
-        path.canonicalize().map_err(|e| Error::reading(&path, "open this folder", e))
-    };
-    let git_dir = place(&["--absolute-git-dir"])?;
-    let common = place(&["--git-common-dir"])?;
-    let is_own = git_dir.starts_with(root);
-    if !is_own && !names_back(git, &git_dir, root) {
-        return Err(refused(Path::new(".git"), &git_dir));
+    Err(match root.ancestors().skip(1).find(is_repository) {
+        Some(path) => named.refused(format!(
+            "is not a Git repository, but a folder of the one in {}; name that",
+            path.display()
+        )),
+        None => named.refused("is not a Git repository"),
+    })
+}
+
+/// Folder that a file `.git` names.
+fn pointed(named: NamedFolder<'_>, path: &Path) -> Result<PathBuf> {
+    let failed = |e| Error::reading(path, "open this file", e);
+    let target = path.canonicalize().map_err(failed)?;
+    if !target.starts_with(named.root) {
+        return Err(named.leads_out(path, &target));
     }
-    let is_worktree = git_dir.parent() == Some(&common.join("worktrees"));
-    if !common.starts_with(root) && common != git_dir && !is_worktree {
-        return Err(refused(&git_dir.join("commondir"), &common));
+    let text = named.read(&target, MOST_NAME)?.unwrap_or_default();
+    match str::from_utf8(&text).ok().and_then(|text| text.strip_prefix("gitdir: ")) {
+        Some(folder) => Ok(named.root.join(folder.trim_end_matches(['\n', '\r']))),
+        None => Err(named.refused(".git names no folder of git's; clone the repository anew")),
     }
-    let roots = [root, &git_dir, &common];
-    let mut walk = Walk { roots: &roots, folders: Vec::new(), seen: BTreeSet::new(), out: None };
-    for folder in [&git_dir, &common] {
-        HOLDERS.iter().for_each(|name| walk.add(folder.join(name)));
+}
+
+/// Git's folder that all worktrees share.
+fn common_dir(named: NamedFolder<'_>, git_dir: &Path) -> Result<PathBuf> {
+    let path = git_dir.join("commondir");
+    if let Ok(target) = path.canonicalize()
+        && ![named.root, git_dir].iter().any(|root| target.starts_with(root))
+    {
+        return Err(named.leads_out(&path, &target));
     }
-    for name in ["objects", "refs"] {
-        walk.add(place(&["--git-path", name])?);
-    }
-    walk.all();
-    match walk.out {
-        Some((path, target)) => Err(refused(&path, &target)),
-        None => Ok(()),
-    }
+    let Some(text) = named.read(&path, MOST_NAME)? else { return Ok(git_dir.to_owned()) };
+    let text = String::from_utf8_lossy(&text);
+    let common = git_dir.join(text.trim_end_matches(['\n', '\r']));
+    common.canonicalize().map_err(|e| Error::reading(&common, "open this folder", e))
 }
 
 /// Whether git's folder of a worktree or submodule names the folder that leads to it. Only its owner could write that.
-fn names_back(git: &Git, git_dir: &Path, root: &Path) -> bool {
-    let is_at = |path: &Path, wanted: &Path| {
-        path.canonicalize().is_ok_and(|path| wanted.canonicalize().is_ok_and(|w| w == path))
+fn names_back(named: NamedFolder<'_>, git_dir: &Path) -> bool {
+    let is_at = |path: &str, wanted: &Path| {
+        let path = git_dir.join(path).canonicalize();
+        path.is_ok_and(|path| wanted.canonicalize().is_ok_and(|wanted| wanted == path))
     };
-    let of_worktree = files::read_to_string(git_dir.join("gitdir"));
-    let is_worktree = of_worktree
-        .is_ok_and(|link| is_at(&git_dir.join(link.trim_end_matches('\n')), &root.join(".git")));
-    let config = git_dir.join("config");
-    let config = config.to_str().unwrap_or_default();
-    let of_submodule = git.text(&["config", "--file", config, "--get", "core.worktree"]);
-    is_worktree
-        || of_submodule.is_ok_and(|tree| is_at(&git_dir.join(tree.trim_end_matches('\n')), root))
+    let text = |name: &str| -> Option<String> {
+        let bytes = named.read(&git_dir.join(name), MOST_LIST).ok()??;
+        String::from_utf8(bytes).ok()
+    };
+    let of_worktree = text("gitdir");
+    let of_submodule = text("config").and_then(|config| worktree_setting(&config));
+    of_worktree.is_some_and(|link| is_at(link.trim_end_matches('\n'), &named.root.join(".git")))
+        || of_submodule.is_some_and(|tree| is_at(&tree, named.root))
 }
 
-/// Checks that git can open what lies in the folders that a repository in the folder `root` names as git's: a named pipe would hold it up
-/// for ever, a device may do anything.
+/// Value of `core.worktree` in settings of git.
+fn worktree_setting(config: &str) -> Option<String> {
+    let (mut is_core, mut found) = (false, None);
+    for line in config.lines().map(str::trim) {
+        if let Some(section) = line.strip_prefix('[') {
+            is_core = section.trim_end_matches(']').eq_ignore_ascii_case("core");
+        } else if let Some((key, value)) = line.split_once('=')
+            && is_core
+            && key.trim_end().eq_ignore_ascii_case("worktree")
+        {
+            found = setting_value(value.trim_start());
+        }
+    }
+    found
+}
+
+/// Text of a value as git writes it: in quotes where it has blanks at an end or the sign of a comment. `None` for escapes that git
+/// writes for no path but those with control characters.
+fn setting_value(written: &str) -> Option<String> {
+    let (mut value, mut is_quoted, mut characters) = (String::new(), false, written.chars());
+    while let Some(character) = characters.next() {
+        match character {
+            '"' => is_quoted = !is_quoted,
+            '#' | ';' if !is_quoted => break,
+            '\\' => value.push(characters.next().filter(|escaped| matches!(escaped, '"' | '\\'))?),
+            other => value.push(other),
+        }
+    }
+    Some(value)
+}
+
+/// Checks what lies in the folders that a repository names as git's: a named pipe would hold up for ever whoever opens it, a
+/// device may do anything.
 ///
 /// # Errors
 /// There is something else than files and folders, which is named.
-pub(super) fn check_kinds(dir: &Path, root: &Path) -> Result<()> {
-    let is_there = |name: &str| root.join(name).symlink_metadata().is_ok();
-    let mut folders = match (is_there(".git"), is_there("HEAD")) {
+fn check_kinds(named: NamedFolder<'_>) -> Result<()> {
+    let root = named.root;
+    let mut folders = match (is_there(&root.join(".git")), is_there(&root.join("HEAD"))) {
         (true, _) => vec![root.join(".git")],
         (false, true) => vec![root.to_owned()],
         (false, false) => return Ok(()),
@@ -89,9 +261,7 @@ pub(super) fn check_kinds(dir: &Path, root: &Path) -> Result<()> {
             Err(_) => continue, // git cannot open it either
         };
         if !kind.is_file() && !kind.is_dir() {
-            let name = path.strip_prefix(root).unwrap_or(&path).display();
-            let reason = format!("{name} is neither a file nor a folder; remove it");
-            return Err(Error::Repository { path: dir.to_owned(), reason: reason.as_str().into() });
+            return Err(named.neither(&path));
         }
         let Ok(target) = path.canonicalize() else { continue };
         if !target.starts_with(root) || !seen.insert(target.clone()) {
@@ -106,12 +276,12 @@ pub(super) fn check_kinds(dir: &Path, root: &Path) -> Result<()> {
         } else if let Some(folder) = target.parent()
             && [".git", "commondir", "alternates"].iter().any(|name| path.ends_with(name))
         {
-            let text = files::read(&target).unwrap_or_default();
+            let text = named.read(&target, MOST_LIST)?.unwrap_or_default();
             let text = String::from_utf8_lossy(&text);
             let folder =
                 if path.ends_with("info/alternates") { folder.join("..") } else { folder.into() };
-            let named = text.lines().map(|line| line.strip_prefix("gitdir: ").unwrap_or(line));
-            folders.extend(named.map(|named| folder.join(named)));
+            let lines = text.lines().map(|line| line.strip_prefix("gitdir: ").unwrap_or(line));
+            folders.extend(lines.map(|line| folder.join(line)));
         }
     }
     Ok(())
@@ -119,11 +289,14 @@ pub(super) fn check_kinds(dir: &Path, root: &Path) -> Result<()> {
 
 /// Walk over what holds a history.
 struct Walk<'r> {
+    named: NamedFolder<'r>,
     /// Folders that it may be in.
     roots: &'r [&'r Path],
     /// Folders that are still to be looked at.
     folders: Vec<PathBuf>,
     seen: BTreeSet<PathBuf>,
+    /// Folders of objects, without links.
+    objects: Vec<PathBuf>,
     /// First path that leads elsewhere, and where.
     out: Option<(PathBuf, PathBuf)>,
 }
@@ -139,23 +312,37 @@ impl Walk<'_> {
         }
     }
 
-    fn all(&mut self) {
-        while self.out.is_none()
-            && let Some(folder) = self.folders.pop()
-        {
-            self.alternates(&folder);
-            for entry in files::read_dir(&folder).into_iter().flatten().flatten() {
-                if !entry.file_type().is_ok_and(|kind| kind.is_file()) {
-                    self.add(entry.path());
+    fn all(&mut self) -> Result<()> {
+        let mut alternates_read = 0;
+        while self.out.is_none() {
+            if self.objects.len() > MOST_FOLDERS {
+                let reason = format!("has more than {MOST_FOLDERS} folders of objects; clone it");
+                return Err(self.named.refused(reason));
+            }
+            if let Some(objects) = self.objects.get(alternates_read).cloned() {
+                alternates_read += 1;
+                self.alternates(&objects)?;
+            } else if let Some(folder) = self.folders.pop() {
+                for entry in files::read_dir(&folder).into_iter().flatten().flatten() {
+                    if !entry.file_type().is_ok_and(|kind| kind.is_file()) {
+                        self.add(entry.path());
+                    }
                 }
+            } else {
+                break;
             }
         }
+        Ok(())
     }
 
     /// Looks at other folders of objects, which `info/alternates` lists.
-    fn alternates(&mut self, objects: &Path) {
+    fn alternates(&mut self, objects: &Path) -> Result<()> {
         let list = objects.join("info/alternates");
-        let Ok(listed) = files::read(&list) else { return };
+        self.add(list.clone());
+        if self.out.is_some() {
+            return Ok(());
+        }
+        let listed = self.named.read(&list, MOST_LIST)?.unwrap_or_default();
         for line in listed.split(|byte| *byte == b'\n') {
             match str::from_utf8(line) {
                 Ok("") => {}
@@ -163,7 +350,14 @@ impl Walk<'_> {
                 // Git unquotes what begins so.
                 Ok(line) if !line.starts_with('"') => {
                     let before = self.out.is_some();
-                    self.add(objects.join(line));
+                    let folder = objects.join(line);
+                    if let Ok(folder) = folder.canonicalize()
+                        && folder.is_dir()
+                        && !self.objects.contains(&folder)
+                    {
+                        self.objects.push(folder);
+                    }
+                    self.add(folder);
                     if let (false, Some((path, _))) = (before, &mut self.out) {
                         path.clone_from(&list);
                     }
@@ -174,5 +368,6 @@ impl Walk<'_> {
                 }
             }
         }
+        Ok(())
     }
 }

@@ -1,12 +1,14 @@
 //! History of a Git repository: its commits, what each of them changed, and the files of a commit.
 //!
-//! The program `git` reads the repository, which may be a checkout or bare. Nothing in it is changed, no hook, filter or other
-//! program that it names is run, and nothing is fetched.
+//! The program `git` reads the objects of the repository, which may be a checkout or bare, and nothing else of it: no settings
+//! and no attributes. Nothing in it is changed, no hook, filter or other program that it names is run, and nothing is fetched.
 
 mod bound;
 mod git;
 mod lines;
 mod links;
+mod own;
+mod refs;
 
 pub use bound::{Bound, BoundedResult, OversizeCommit};
 pub use git::Hunk;
@@ -19,6 +21,9 @@ use std::path::Path;
 
 use bound::{ByteCount, MOST_FILES, TreeSizes};
 use git::Git;
+use links::{NamedFolder, Place};
+use own::OwnFolder;
+use refs::Tip;
 use repoformer_store::error::{Error, Result};
 use repoformer_text::language::Language;
 use repoformer_text::lines::universal_newlines;
@@ -84,24 +89,13 @@ impl History {
     /// Opens a repository: a checkout, or a bare one. It is named like its folder, without `.git`.
     ///
     /// # Errors
-    /// There is no repository, its history is stored elsewhere, its name cannot name a folder, or `git` cannot be run.
+    /// There is no repository, it has no commits, its history is stored elsewhere or in a form that is not read, its name cannot
+    /// name a folder, or `git` cannot be run.
     pub fn open(dir: &Path) -> Result<Self> {
-        let refused =
-            |reason: String| Error::Repository { path: dir.to_owned(), reason: reason.into() };
-        let git = Git::new(dir);
         let whole = dir.canonicalize().map_err(|e| Error::reading(dir, "open this folder", e))?;
-        links::check_kinds(dir, &whole)?;
-        let is_inside = git.text(&["rev-parse", "--is-inside-git-dir"])?.trim_end() == "true";
-        let root = if is_inside { "--absolute-git-dir" } else { "--show-toplevel" };
-        let root = git.text(&["rev-parse", root])?;
-        let root = Path::new(root.trim_end_matches('\n'));
-        if root.canonicalize().ok().as_deref() != Some(&*whole) {
-            return Err(refused(format!(
-                "is not a Git repository, but a folder of the one in {}; name that",
-                root.display()
-            )));
-        }
-        links::check(dir, &whole, &git)?;
+        let named_folder = NamedFolder { dir, root: &whole };
+        let place = Place::find(named_folder)?;
+        let tip = Tip::read(named_folder, &place)?;
         // `.` and `..` name nothing; a checkout's own `.git` is named like the checkout.
         let is_named =
             |path: &&Path| folder_name(path).is_some_and(|name| !name.is_empty() && name != ".git");
@@ -109,8 +103,9 @@ impl History {
         let name = named.or(whole.parent()).and_then(folder_name).unwrap_or_default();
         let name = name.strip_suffix(".git").unwrap_or(name);
         if !is_folder_name(name) || name.starts_with('.') {
-            return Err(refused("has no name that a folder can have; rename it".into()));
+            return Err(named_folder.refused("has no name that a folder can have; rename it"));
         }
+        let git = Git::new(dir, OwnFolder::make(&place, &tip)?);
         let sizes = RefCell::new(TreeSizes::start(&git)?);
         Ok(Self { name: name.to_owned(), git, sizes })
     }
@@ -121,12 +116,8 @@ impl History {
     }
 
     /// Whether it is a shallow clone, whose history ends before its first commit.
-    ///
-    /// # Errors
-    /// It cannot be asked.
-    pub fn is_shallow(&self) -> Result<bool> {
-        let said = self.git.text(&["rev-parse", "--is-shallow-repository"])?;
-        Ok(said.trim_end() == "true")
+    pub fn is_shallow(&self) -> bool {
+        self.git.is_shallow()
     }
 
     /// Commits that lead to `HEAD`, have one parent, and were both written and committed on a day (`2024-01-31`, UTC) or later;

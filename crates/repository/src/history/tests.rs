@@ -1,6 +1,8 @@
 use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
+use std::sync::mpsc;
+use std::time::Duration;
 
 use super::*;
 
@@ -69,6 +71,188 @@ fn what_is_neither_file_nor_folder_is_named_before_git_opens_it() {
     std::os::unix::fs::symlink("../pipe", dir.join("own/HEAD")).unwrap();
     let error = History::open(&dir).map(drop).unwrap_err().to_string();
     assert!(error.contains("own/HEAD is neither"), "{error}");
+}
+
+fn pipe(path: &Path) {
+    assert!(Command::new("mkfifo").arg(path).status().unwrap().success());
+}
+
+/// All that is read of a repository, or why it is not; a read that takes a minute fails.
+fn read_in_time(dir: &Path) -> String {
+    let (sender, receiver) = mpsc::channel();
+    let dir = dir.to_owned();
+    std::thread::spawn(move || {
+        let read = || -> Result<String> {
+            let history = History::open(&dir)?;
+            let mut read = String::new();
+            for commit in history.commits("2023-01-01")? {
+                history.check(&commit)?.unwrap();
+                for change in history.changes(&commit, Language::Python)? {
+                    read += &format!("{change:?} {:?}\n", history.edit(&change)?);
+                }
+                read += &format!("{:?}\n", history.files(&commit.id, "s", Language::Python)?);
+            }
+            let lines = history.lines(Language::Python)?.unwrap();
+            Ok(format!("{read}{}", lines.hold("new", "2025-01-01T00:00:00Z")))
+        };
+        let _ = sender.send(read().unwrap_or_else(|error| error.to_string()));
+    });
+    receiver.recv_timeout(Duration::from_secs(60)).expect("reading takes a minute")
+}
+
+/// Each of these made git wait or compute for ever, or take all memory.
+#[test]
+fn settings_and_attributes_of_a_repository_do_not_reach_git() {
+    let old = format!("{}\nb\n", "a".repeat(3000));
+    let new = format!("{old}new\n");
+    let commits: [(&str, Files<'_>); 2] =
+        [(OLD, &[("a.py", Some(&old))]), (NEW, &[("a.py", Some(&new))])];
+    let (_guard, dir) = made(&commits);
+    let wanted = read_in_time(&dir);
+    assert!(wanted.contains("added: 2..3") && wanted.ends_with("true"), "{wanted}");
+    let set = |dir: &Path, key: &str, value: &str| drop(run(dir, "", &["config", key, value]));
+    let prepare = |name: &str, dir: &Path| {
+        let fifo = dir.join("fifo");
+        match name {
+            "a device of attributes" => set(dir, "core.attributesFile", "/dev/zero"),
+            "a pipe of attributes" => set(dir, "core.attributesFile", fifo.to_str().unwrap()),
+            "a pipe of settings" => set(dir, "include.path", "../fifo"),
+            "a pipe of settings if" => set(dir, "includeIf.gitdir:/**.path", "../fifo"),
+            "a pipe among the files" => pipe(&dir.join(".gitattributes")),
+            _ => {
+                set(dir, "diff.x.xfuncname", r"(a*)(a*)(a*)(a*)(a*)\1\2\3\4\5c");
+                fs::write(dir.join(".git/info/attributes"), "* diff=x\n").unwrap();
+            }
+        }
+        pipe(&fifo);
+    };
+    for name in [
+        "a device of attributes", "a pipe of attributes", "a pipe of settings",
+        "a pipe of settings if", "a pipe among the files", "a pattern without end",
+    ] {
+        let (_guard, dir) = made(&commits);
+        prepare(name, &dir);
+        assert_eq!(read_in_time(&dir), wanted, "{name}");
+    }
+}
+
+#[test]
+fn a_reftable_is_refused_with_a_way_out() {
+    let (guard, dir) = made(&[(OLD, &[("a.py", Some("a\n"))])]);
+    pipe(&guard.path().join("fifo"));
+    fs::create_dir(dir.join(".git/reftable")).unwrap();
+    fs::write(dir.join(".git/reftable/tables.list"), "../../../fifo\n").unwrap();
+    fs::write(dir.join(".git/HEAD"), "ref: refs/heads/.invalid\n").unwrap();
+    run(&dir, "", &["config", "--file", ".git/config", "core.repositoryFormatVersion", "1"]);
+    run(&dir, "", &["config", "--file", ".git/config", "extensions.refStorage", "reftable"]);
+    let said = read_in_time(&dir);
+    assert!(said.contains("a reftable, which is not read; clone it with `git clone"), "{said}");
+}
+
+/// A list of packs by another path than that of the repository's own.
+fn with_pack_elsewhere(list: &[u8], path: &str) -> Vec<u8> {
+    let number = |at: usize| u64::from_be_bytes(list[at..at + 8].try_into().unwrap()) as usize;
+    let chunks = usize::from(list[6]);
+    let places: Vec<usize> = (0..=chunks).map(|chunk| 16 + 12 * chunk).collect();
+    assert_eq!(&list[12..16], b"PNAM");
+    let (start, end) = (number(places[0]), number(places[1]));
+    let mut names = format!("{path}\0").into_bytes();
+    names.resize(names.len().next_multiple_of(4), 0);
+    let mut forged = list.to_owned();
+    for place in &places[1..] {
+        let moved = (number(*place) + names.len() - (end - start)) as u64;
+        forged[*place..place + 8].copy_from_slice(&moved.to_be_bytes());
+    }
+    forged.splice(start..end, names);
+    forged
+}
+
+#[test]
+fn a_list_of_packs_leads_to_no_other_history() {
+    let (guard, private) =
+        made(&[(OLD, &[("a.py", Some("a\n"))]), (NEW, &[("b.py", Some("b\n"))])]);
+    run(&private, NEW, &["gc", "-q"]);
+    run(&private, NEW, &["multi-pack-index", "write"]);
+    let head = run(&private, NEW, &["rev-parse", "HEAD"]);
+    let pack = private.join(".git/objects/pack");
+    let list = fs::read(pack.join("multi-pack-index")).unwrap();
+    let packs = fs::read_dir(&pack).unwrap().map(|entry| entry.unwrap().path());
+    let index = packs.into_iter().find(|path| path.extension().is_some_and(|it| it == "idx"));
+    let index = index.unwrap().file_name().unwrap().to_str().unwrap().to_owned();
+    let wanted = read_in_time(&private);
+    assert!(wanted.contains("b.py"), "{wanted}");
+    run(guard.path(), OLD, &["init", "-q", "--bare", "packs"]);
+    let dir = guard.path().join("packs");
+    fs::write(dir.join("HEAD"), &head).unwrap();
+    let elsewhere = format!("../../../shapes/.git/objects/pack/{index}");
+    let forged = with_pack_elsewhere(&list, &elsewhere);
+    fs::create_dir_all(dir.join("objects/pack")).unwrap();
+    fs::write(dir.join("objects/pack/multi-pack-index"), forged).unwrap();
+    // So it would be without us.
+    assert!(run(&dir, "", &["log", "--format=%H", "HEAD"]).starts_with(head.trim_end()));
+    let said = read_in_time(&dir);
+    assert!(said.contains("git log failed: fatal: bad object HEAD"), "{said}");
+    fs::write(pack.join("multi-pack-index"), "MIDX").unwrap();
+    assert_eq!(read_in_time(&private), wanted);
+}
+
+#[test]
+fn a_list_of_shallow_commits_is_no_other_file() {
+    let (guard, dir) = made(&[(OLD, &[("a.py", Some("a\n"))])]);
+    let (shallow, secret) = (dir.join(".git/shallow"), guard.path().join("secret"));
+    fs::write(&secret, "password\n").unwrap();
+    std::os::unix::fs::symlink(&secret, &shallow).unwrap();
+    let of_link = read_in_time(&dir);
+    fs::remove_file(&shallow).unwrap();
+    fs::write(&shallow, "password\n").unwrap();
+    for said in [of_link, read_in_time(&dir)] {
+        assert!(said.contains(".git/shallow is no list of commits"), "{said}");
+        assert!(!said.contains("password"), "{said}");
+    }
+}
+
+#[test]
+fn branches_lead_to_a_commit_or_are_named() {
+    let (guard, dir) = made(&[(OLD, &[("a.py", Some("a\n"))]), (NEW, &[("b.py", Some("new\n"))])]);
+    let wanted = read_in_time(&dir);
+    assert!(wanted.contains("b.py"), "{wanted}");
+    let (git, head) = (dir.join(".git"), dir.join(".git/HEAD"));
+    run(&dir, "", &["pack-refs", "--all", "--prune"]);
+    assert!(!git.join("refs/heads/main").exists());
+    assert_eq!(read_in_time(&dir), wanted);
+    fs::write(&head, "ref: refs/heads/one\n").unwrap();
+    fs::write(git.join("refs/heads/one"), "ref: refs/heads/main\n").unwrap();
+    assert_eq!(read_in_time(&dir), wanted);
+    fs::remove_file(&head).unwrap();
+    std::os::unix::fs::symlink("refs/heads/main", &head).unwrap();
+    assert_eq!(read_in_time(&dir), wanted);
+    fs::remove_file(&head).unwrap();
+    fs::write(guard.path().join("secret"), "password\n").unwrap();
+    for (text, reason) in [
+        ("ref: refs/heads/none\n", "has no commits on refs/heads/none, which its HEAD leads to"),
+        ("ref: refs/heads/circle\n", "its HEAD leads over more than 5 names to a commit"),
+        ("ref: refs/../../../secret\n", ".git/HEAD names no commit"),
+        ("ref: ../secret\n", ".git/HEAD names no commit"),
+        ("ref: refs/heads//x\n", ".git/HEAD names no commit"),
+        ("password\n", ".git/HEAD names no commit"),
+        (&"0".repeat(5000), ".git/HEAD has more than 4096 bytes"),
+    ] {
+        fs::write(git.join("refs/heads/circle"), "ref: refs/heads/circle\n").unwrap();
+        fs::write(&head, text).unwrap();
+        let said = read_in_time(&dir);
+        assert!(said.contains(reason) && !said.contains("password"), "{said}");
+    }
+    // Ids of SHA-256.
+    let dir = guard.path().join("long");
+    fs::create_dir(&dir).unwrap();
+    run(&dir, "", &["init", "-q", "--object-format=sha256"]);
+    for (date, text) in [(OLD, "a\n"), (NEW, "a\nnew\n")] {
+        fs::write(dir.join("a.py"), text).unwrap();
+        run(&dir, date, &["add", "-A"]);
+        run(&dir, date, &["commit", "-q", "-m", date]);
+    }
+    let read = read_in_time(&dir);
+    assert!(read.contains("added: 1..2") && read.ends_with("true"), "{read}");
 }
 
 #[test]
@@ -203,7 +387,7 @@ fn what_is_no_repository_or_no_day_is_refused() {
     }
     let plain = guard.path().join("plain");
     fs::create_dir(&plain).unwrap();
-    assert!(said(&plain).contains("git rev-parse failed"), "{}", said(&plain));
+    assert!(said(&plain).ends_with("plain: is not a Git repository"), "{}", said(&plain));
     let history = History::open(&dir).unwrap();
     for day in [
         "", "2024", "2024-1-1", "2024-13-01", "2024-00-01", "2024-01-32", "2024-02-30",
@@ -231,7 +415,7 @@ fn a_clone_that_lacks_contents_says_so() {
     assert!(error.contains("lacks the content of files"), "{error}");
     assert!(partial.files(&commit.parent, "s", Language::Python).is_err());
     let shallow = clone("shallow.git", "--depth=1");
-    assert!(shallow.is_shallow().unwrap() && !partial.is_shallow().unwrap());
+    assert!(shallow.is_shallow() && !partial.is_shallow());
     assert!(shallow.commits("2024-01-01").unwrap().is_empty());
 }
 

@@ -1,0 +1,107 @@
+//! The folder that git takes for the repository's own: it has settings of ours, the id of one commit, and links to the repository's
+//! objects. Nothing else that the author of the repository wrote reaches git: no settings, attributes, branches, or lists of
+//! other files to read.
+
+use std::fmt::Write as _;
+use std::io;
+use std::path::Path;
+
+use repoformer_store::error::{Error, Result};
+use repoformer_store::files::{self, TempDir};
+
+use super::links::Place;
+use super::refs::Tip;
+
+/// Ids of the tree without files: of SHA-1, and of SHA-256.
+const NO_FILES: [&str; 2] = [
+    "4b825dc642cb6eb9a060e54bf8d69288fbee4904",
+    "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321",
+];
+
+/// The folder that git takes for the repository's own; it is removed with this value.
+#[derive(Debug)]
+pub(super) struct OwnFolder {
+    folder: TempDir,
+    is_sha256: bool,
+    is_shallow: bool,
+}
+
+impl OwnFolder {
+    /// # Errors
+    /// It cannot be written.
+    pub(super) fn make(place: &Place, tip: &Tip) -> Result<Self> {
+        let at_once = || -> io::Result<Self> {
+            let folder = files::temporary_folder("repoformer-git-")?;
+            let is_sha256 = tip.id.len() == 64;
+            write(folder.path(), place, tip, is_sha256)?;
+            let is_shallow = tip.shallow.as_ref().is_some_and(|list| !list.is_empty());
+            Ok(Self { folder, is_sha256, is_shallow })
+        };
+        let temporary = std::env::temp_dir();
+        at_once().map_err(|e| Error::writing(&temporary, "write a folder for git here", e))
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Whether the history ends before its first commit.
+    pub(super) fn is_shallow(&self) -> bool {
+        self.is_shallow
+    }
+
+    /// Id of the tree without files.
+    pub(super) fn tree_without_files(&self) -> &'static str {
+        NO_FILES[usize::from(self.is_sha256)]
+    }
+}
+
+fn write(own: &Path, place: &Place, tip: &Tip, is_sha256: bool) -> io::Result<()> {
+    files::write(own.join("HEAD"), format!("{}\n", tip.id))?;
+    files::write(
+        own.join("config"),
+        match is_sha256 {
+            false => "[core]\n\tbare = true\n\trepositoryFormatVersion = 0\n",
+            true => {
+                "[core]\n\tbare = true\n\trepositoryFormatVersion = 1\n[extensions]\n\tobjectFormat = sha256\n"
+            }
+        },
+    )?;
+    files::create_dir(own.join("refs"))?;
+    if let Some(list) = &tip.shallow {
+        files::write(own.join("shallow"), list)?;
+    }
+    let mut alternates = String::new();
+    for (number, from) in place.objects.iter().enumerate() {
+        let name = if number == 0 { "objects".to_owned() } else { format!("objects-{number}") };
+        link_objects(from, &own.join(&name))?;
+        if number > 0 {
+            let _ = writeln!(alternates, "../{name}");
+        }
+    }
+    files::create_dir_all(own.join("objects/info"))?;
+    files::write(own.join("objects/info/alternates"), alternates)
+}
+
+/// Makes a folder of objects that has the packs and single objects of another one, and no other file of that.
+fn link_objects(from: &Path, to: &Path) -> io::Result<()> {
+    files::create_dir_all(to.join("pack"))?;
+    let link = |folder: &str, is_wanted: &dyn Fn(&Path, &str) -> bool| -> io::Result<()> {
+        for entry in files::read_dir(from.join(folder))? {
+            let (path, name) = entry.map(|entry| (entry.path(), entry.file_name()))?;
+            if name.to_str().is_some_and(|name| is_wanted(&path, name)) {
+                files::symlink(path.canonicalize()?, to.join(folder).join(name))?;
+            }
+        }
+        Ok(())
+    };
+    link("", &|path, name| {
+        name.len() == 2 && name.bytes().all(|byte| byte.is_ascii_hexdigit()) && path.is_dir()
+    })?;
+    match from.join("pack").is_dir() {
+        true => link("pack", &|path, name| {
+            [".pack", ".idx"].iter().any(|end| name.ends_with(end)) && path.is_file()
+        }),
+        false => Ok(()),
+    }
+}
