@@ -146,16 +146,10 @@ impl ReportSettings {
     }
 }
 
-/// Name and path of `NAME=FILE`; `None` for a path alone, as [`files::split_name`] tells them apart.
-pub fn named(given: &str) -> Option<(&str, &str)> {
-    let (name, path) = files::split_name(given);
-    Some((name?, path))
-}
-
 /// Predictions given as `NAME=FILE`, or as a file whose stem is the name.
 pub fn of_file(given: &str) -> ReportSource {
-    let named = named(given).map(|(name, path)| (name.to_owned(), path));
-    let (name, path) = named.unwrap_or_else(|| (stem(Path::new(given)), given));
+    let (name, path) = files::split_name(given);
+    let name = name.map_or_else(|| stem(Path::new(path)), str::to_owned);
     ReportSource { name, predictions: path.into(), ..ReportSource::default() }
 }
 
@@ -304,12 +298,10 @@ fn executed<'g>(
     let name = &*source.name;
     let mut all = ByRow::default();
     for given in given {
-        let system = named(given);
-        let path = match system {
-            Some((of, _)) if of != name => continue,
-            Some((_, path)) => path,
-            None => given,
-        };
+        let (system, path) = files::split_name(given);
+        if system.is_some_and(|system| system != name) {
+            continue;
+        }
         manifest.input(&format!("exec.{name}"), Path::new(path))?;
         let found = read_executed(Path::new(path), name)?;
         if found.is_empty() && system.is_some() {
@@ -353,7 +345,7 @@ fn check_names(sources: &[ReportSource], making: &ReportSettings) -> Result<()> 
         }
     }
     for given in &making.exec {
-        if let Some((of, _)) = named(given).filter(|(of, _)| !names.contains(of)) {
+        if let Some(of) = files::split_name(given).0.filter(|of| !names.contains(of)) {
             let system = format!(" '{given}': unknown system");
             return unknown(message![UserChoice::TestResultsFile, system], of, &names);
         }

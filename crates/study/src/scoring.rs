@@ -26,7 +26,8 @@ pub fn scoring(settings: &Settings, experiment: &Experiment, further: &[Metric])
 /// # Errors
 /// The header of the predictions cannot be read.
 pub fn warn_of_ends(path: &Path, scoring: &Scoring, messages: &dyn Messages) -> Result<()> {
-    let is_short = made_with(path)?.get("until").is_some_and(|until| until == Until::Lines.name());
+    let is_short =
+        made_with(path)?.get(DECLARED.until.key).is_some_and(|until| until == Until::Lines.name());
     let longer = scoring.recipes().find(|(_, recipe)| !recipe.is_of_lines());
     if let Some((metric, recipe)) = longer.filter(|_| is_short) {
         messages.warning_once(message![

@@ -15,8 +15,8 @@ use repoformer_evaluate::label::{
 use repoformer_evaluate::score::Scoring;
 use repoformer_evaluate::table::Printable;
 use repoformer_formats::label::InstanceJudgement;
+use repoformer_store::files;
 use repoformer_study::choices::warn_of_some_departures;
-use repoformer_study::report;
 use repoformer_study::scoring::warn_of_ends;
 use repoformer_text::counts::subject;
 
@@ -214,6 +214,6 @@ impl LabelJudgeArgs {
 
 /// Path and name of `NAME=FILE`, or of a path alone.
 fn named<'a>(given: &'a str, name: &'a str) -> (&'a Path, &'a str) {
-    let parts = report::named(given);
-    parts.map_or((Path::new(given), name), |(name, path)| (Path::new(path), name))
+    let (own, path) = files::split_name(given);
+    (Path::new(path), own.unwrap_or(name))
 }
