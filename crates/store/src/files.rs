@@ -11,7 +11,6 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::{PoisonError, RwLock};
 
 pub use std::fs::{DirEntry, Metadata, Permissions, ReadDir, TryLockError};
-pub use tempfile::TempDir;
 
 /// Kinds of calls, by the reasons for which they fail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -537,21 +536,11 @@ of_path! {
     "Where a link leads to." read_link Look PathBuf;
 }
 
-/// Defines a function of `std::fs` that makes a second path from a first.
-macro_rules! of_paths {
-    ($($doc:literal $name:ident ($last:ident) $result:ty;)*) => {$(
-        #[doc = $doc]
-        pub fn $name(from: impl AsRef<Path>, to: impl AsRef<Path>) -> io::Result<$result> {
-            fault::before(Call::Change, stringify!($name), to.as_ref())?;
-            check_confined(to.as_ref(), Last::$last)?;
-            fs::$name(from, to)
-        }
-    )*};
-}
-
-of_paths! {
-    "Moves a file or folder; a file that is there is replaced." rename (Stays) ();
-    "Copies a file and its permissions." copy (Follows) u64;
+/// Moves a file or folder; a file that is there is replaced.
+pub fn rename(from: impl AsRef<Path>, to: impl AsRef<Path>) -> io::Result<()> {
+    fault::before(Call::Change, "rename", to.as_ref())?;
+    check_confined(to.as_ref(), Last::Stays)?;
+    fs::rename(from, to)
 }
 
 /// Creates a link that leads to a file or folder.
@@ -566,16 +555,6 @@ pub fn symlink(target: impl AsRef<Path>, link: impl AsRef<Path>) -> io::Result<(
 #[cfg(not(unix))]
 pub fn symlink(_target: impl AsRef<Path>, _link: impl AsRef<Path>) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
-}
-
-/// Creates a folder among the system's temporary files that only its owner can open; it is removed with the value.
-pub fn temporary_folder(prefix: &str) -> io::Result<TempDir> {
-    fault::before(Call::Change, "temporary_folder", &std::env::temp_dir())?;
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(prefix);
-    #[cfg(unix)]
-    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o700));
-    builder.tempdir()
 }
 
 /// Sets a file's permissions.
@@ -619,7 +598,6 @@ mod tests {
                 let mut options = fs::File::options();
                 refused(write(&path, "bad"));
                 refused(File::open_with(options.append(true).create(true), &path).map(drop));
-                refused(copy(at("cache/own"), &path).map(drop));
                 refused(set_permissions(&path, fs::metadata(dir.path()).unwrap().permissions()));
             }
             for path in ["out/mine", "out/new/deeper"] {
@@ -629,6 +607,7 @@ mod tests {
                 refused(create_dir(&path));
                 refused(create_dir_all(&path));
                 refused(rename(cache.join("own"), &path));
+                refused(super::symlink("x", &path));
             }
             refused(create_dir_all(cache.join("out")));
             write(cache.join("in/new"), "x").unwrap();

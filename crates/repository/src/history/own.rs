@@ -6,8 +6,9 @@ use std::fmt::Write as _;
 use std::io;
 use std::path::Path;
 
+use repoformer_store::artifact::TemporaryFolder;
 use repoformer_store::error::{Error, Result};
-use repoformer_store::files::{self, TempDir};
+use repoformer_store::files;
 
 use super::links::Place;
 use super::refs::Tip;
@@ -21,7 +22,7 @@ const NO_FILES: [&str; 2] = [
 /// The folder that git takes for the repository's own; it is removed with this value.
 #[derive(Debug)]
 pub(super) struct OwnFolder {
-    folder: TempDir,
+    folder: TemporaryFolder,
     is_sha256: bool,
     is_shallow: bool,
 }
@@ -30,14 +31,20 @@ impl OwnFolder {
     /// # Errors
     /// It cannot be written.
     pub(super) fn make(place: &Place, tip: &Tip) -> Result<Self> {
+        let temporary = std::env::temp_dir();
         let at_once = || -> io::Result<Self> {
-            let folder = files::temporary_folder("repoformer-git-")?;
+            let folder = TemporaryFolder::create(&temporary)?;
+            // Whoever could write there would choose git's settings.
+            #[cfg(unix)]
+            files::set_permissions(
+                folder.path(),
+                std::os::unix::fs::PermissionsExt::from_mode(0o700),
+            )?;
             let is_sha256 = tip.id.len() == 64;
             write(folder.path(), place, tip, is_sha256)?;
             let is_shallow = tip.shallow.as_ref().is_some_and(|list| !list.is_empty());
             Ok(Self { folder, is_sha256, is_shallow })
         };
-        let temporary = std::env::temp_dir();
         at_once().map_err(|e| Error::writing(&temporary, "write a folder for git here", e))
     }
 
