@@ -7,7 +7,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::rows::Definition;
 
-/// Definitions that a look-up found. Cheap to clone: calls of one thing share one list, however many they are and however long it is.
+/// Definitions that a look-up found. Cheap to clone: calls of one thing share one list, however many calls and however long a list.
 #[derive(Debug, Clone, Default)]
 pub struct FoundDefinitions {
     list: Arc<[Definition]>,
@@ -31,7 +31,7 @@ impl Deref for FoundDefinitions {
 }
 
 impl FoundDefinitions {
-    /// Definitions of several lists, one behind the other.
+    /// Definitions of several lists, one after another.
     pub(super) fn joined(lists: impl Iterator<Item = Self>) -> Self {
         let mut lists = lists.filter(|list| !list.is_empty());
         let first = lists.next().unwrap_or_default();
@@ -57,7 +57,7 @@ impl FoundDefinitions {
         self.iter().map(|found| found.file as usize).collect()
     }
 
-    /// Lists that are not empty, each once, with what is said of it, merged; in no order.
+    /// Lists that are not empty, each once, with its merged values; in no order.
     pub fn distinct<T>(
         lists: impl IntoIterator<Item = (Self, T)>,
         merge: impl Fn(&mut T, T),

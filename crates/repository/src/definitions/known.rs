@@ -13,12 +13,12 @@ use super::{Names, RepositoryNames};
 use crate::corpus::Repository;
 use crate::parallel;
 
-/// Bytes of the texts whose names are kept; up to as many more are kept of those before.
+/// Bytes of the texts whose names are kept; up to as many older ones are also kept.
 const MOST_BYTES: usize = if cfg!(test) { 32 << 10 } else { 32 << 20 };
 
 /// Names of files by their texts: versions of one repository have most files in common, and each is parsed once.
 ///
-/// A bounded number is kept: those that were used last.
+/// A bounded number is kept: the names used last.
 #[derive(Debug, Default)]
 pub struct KnownNames(Mutex<NameCache>);
 
@@ -26,16 +26,16 @@ pub struct KnownNames(Mutex<NameCache>);
 struct NameCache {
     recent: FxHashMap<Key, (Names, ParseExtent)>,
     older: FxHashMap<Key, (Names, ParseExtent)>,
-    /// Of the recent ones' texts.
+    /// Bytes of recent texts.
     bytes: usize,
 }
 
-/// All that the names depend on: the file's grammar, its folder where that is its package, and the digest of its lines.
+/// All inputs of the names: the file's grammar, its folder if that is its package, and the digest of its lines.
 type Key = (Grammar, String, [u8; 32]);
 
 impl KnownNames {
-    /// Returns the names of a file, and how much of the file was parsed. `path` begins with the name of its repository, `digest` is
-    /// that of the lines' text.
+    /// Returns the names of a file, and how much of the file was parsed. `path` begins with its repository's name, `digest` is
+    /// the digest of the lines.
     pub fn read(
         &self,
         language: Language,
@@ -69,7 +69,7 @@ impl KnownNames {
     ) -> (SourcePaths<'a>, RepositoryNames) {
         let files = &repository.files;
         let names = parallel::map(files.iter().enumerate(), |(number, file)| {
-            // A link to a file that was read has nothing of its own.
+            // A link to a file that was read adds no names.
             if (file.same_as as usize) < number {
                 return Names::Unread;
             }

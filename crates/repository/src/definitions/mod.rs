@@ -1,7 +1,7 @@
 //! Definitions: where a repository defines what the names in its files mean.
 //!
-//! [`Names`] are what one file defines, imports and calls, read off its tree; [`Definitions`] looks names up through all files.
-//! Python's names go by imports (`modules`), those of the other languages by declared types (`typed`).
+//! [`Names`] are the definitions, imports and calls of one file, from its tree; [`Definitions`] looks names up in all files.
+//! Python's names follow imports (`modules`), other languages' names declared types (`typed`).
 
 mod found;
 mod known;
@@ -33,12 +33,12 @@ pub enum Names {
 }
 
 impl Names {
-    /// Reads a file's names off its tree. `path` begins with the name of its repository.
+    /// Reads a file's names from its tree. `path` begins with its repository's name.
     pub fn read(path: &str, syntax: &Syntax<'_>) -> Self {
         Self::read_before(path, syntax, usize::MAX)
     }
 
-    /// Reads a file's names, of its imports those before a row.
+    /// Reads a file's names, with the imports before a row.
     pub fn read_before(path: &str, syntax: &Syntax<'_>, row: usize) -> Self {
         match syntax.spec().resolution {
             Resolution::Modules => Self::Module(modules::ModuleNames::read(syntax, row).into()),
@@ -48,7 +48,7 @@ impl Names {
         }
     }
 
-    /// Row of what a chain of names, such as `["Class", "method"]`, means at the top level of a Python file.
+    /// Row that a chain of names, such as `["Class", "method"]`, means at the top level of a Python file.
     pub fn row_of(&self, chain: &[&str]) -> Option<usize> {
         match self {
             Self::Module(names) => names.rows_of(chain).map(|rows| rows.start as usize),
@@ -56,7 +56,7 @@ impl Names {
         }
     }
 
-    /// Names that its imports bind, in the order of the alphabet.
+    /// Names that its imports bind, in alphabetical order.
     pub fn imported(&self) -> Vec<&str> {
         let mut names: Vec<&str> = match self {
             Self::Unread => Vec::new(),
@@ -144,8 +144,8 @@ impl<'a> Definitions<'a> {
         }
     }
 
-    /// A function that looks up chains of names, such as `["a", "f"]` of `a.f`, which stand before a row of a file that is
-    /// `names`: their definitions in other files. A chain begins with `""` where something else than a name stands before it.
+    /// A function that looks up chains of names, such as `["a", "f"]` of `a.f`, which occur before a row of a file that is
+    /// `names`: their definitions in other files. A chain begins with `""` if something other than a name comes before it.
     pub fn within<'n>(&'n self, file: usize, names: &'n Names, row: u32) -> Box<LookUp<'n>> {
         match (&self.0, names) {
             (Rules::Imports(imports), Names::Module(names)) => {

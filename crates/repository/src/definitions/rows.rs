@@ -1,4 +1,4 @@
-//! Where definitions stand.
+//! Places of definitions.
 
 use std::ops::Range;
 
@@ -38,7 +38,7 @@ impl Rows {
 /// Names, and where they are defined.
 pub(super) type NameRows = FxHashMap<String, Rows>;
 
-/// DefinitionKind of a definition.
+/// Kind of a definition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum DefinitionKind {
     /// A function or a method.
@@ -74,7 +74,7 @@ pub struct SourcePaths<'a> {
     pub(super) files: Vec<FilePath<'a>>,
 }
 
-/// Folder of a file in its repository, whatever that is called: `.` of `repo/b.go`, and `./a` of `repo/a/b.go`.
+/// Folder of a file in its repository, without the latter's name: `.` of `repo/b.go`, `./a` of `repo/a/b.go`.
 pub(super) fn folder(path: &str) -> String {
     let below = path.find('/').map_or("", |at| &path[at..]);
     format!(".{}", below.rsplit_once('/').map_or("", |(folder, _)| folder))

@@ -1,4 +1,4 @@
-//! Bounds of what is read of a commit: trees of a few KB that name one another can stand for any number of files.
+//! Bounds on reading a commit: trees of a few KB that name one another can stand for any number of files.
 
 use std::fmt;
 
@@ -15,10 +15,10 @@ const MOST_PATH_BYTES: u64 = 256 << 20;
 pub(super) const MOST_FILES: usize = 200_000;
 /// Most bytes of these files together.
 const MOST_BYTES: u64 = 1 << 30;
-/// Most bytes of those that repeat another file of the commit: all of them can stand for one object.
+/// Most bytes of files that repeat another file of the commit: all can stand for one object.
 const MOST_COPIED_BYTES: u64 = 128 << 20;
 
-/// Bound that a commit exceeds, so that it is left out.
+/// Bound that a commit exceeds, so that it is skipped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Bound {
     /// Number of files of its tree.
@@ -48,7 +48,7 @@ impl fmt::Display for Bound {
     }
 }
 
-/// Commit that is left out.
+/// Commit that is skipped.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OversizeCommit {
     /// Object id, in hexadecimal.
@@ -63,7 +63,7 @@ impl fmt::Display for OversizeCommit {
     }
 }
 
-/// What a read returns, or the bound that it exceeds.
+/// Result of a read, or the bound that it exceeds.
 pub type BoundedResult<T> = std::result::Result<T, Bound>;
 
 /// Bytes of source files so far.
@@ -130,7 +130,7 @@ struct OpenTree {
     folders: Vec<(u64, Id)>,
 }
 
-/// Sizes of trees: each tree is read once, whatever number of times others name it.
+/// Sizes of trees: each tree is read once, however often others name it.
 #[derive(Debug)]
 pub(super) struct TreeSizes {
     reader: ObjectReader,

@@ -1,4 +1,4 @@
-//! The program `git`, asked about one repository.
+//! The `git` program, run on one repository.
 
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::ops::{ControlFlow, Range};
@@ -12,10 +12,10 @@ use repoformer_store::program::program;
 
 use super::own::OwnFolder;
 
-/// Dates are those of UTC.
+/// Dates in UTC.
 pub(super) const DATES: &str = "--date=format-local:%Y-%m-%dT%H:%M:%SZ";
 
-/// A diff of which no setting changes anything, without context.
+/// A diff that no setting changes, without context.
 pub(super) const PLAIN_DIFF: [&str; 12] = [
     "--unified=0",
     "--inter-hunk-context=0",
@@ -23,7 +23,7 @@ pub(super) const PLAIN_DIFF: [&str; 12] = [
     "--indent-heuristic",
     "--no-color",
     "--no-ext-diff",
-    // A diff of a submodule would be another git's, which reads that one's settings and history.
+    // Another git would diff a submodule, with that submodule's settings and history.
     "--submodule=short",
     "--ignore-submodules=all",
     "--no-textconv",
@@ -32,14 +32,14 @@ pub(super) const PLAIN_DIFF: [&str; 12] = [
     "-O/dev/null",
 ];
 
-/// A log of which no setting changes anything.
+/// A log that no setting changes.
 pub(super) const PLAIN_LOG: [&str; 5] =
     ["log", "--no-show-signature", "--no-mailmap", "--encoding=UTF-8", DATES];
 
-/// Variables of git that stay as they are: where its programs and its user's settings lie.
+/// Variables of git that stay as they are: paths of its programs and its user's settings.
 const KEPT: [&str; 2] = ["GIT_CONFIG", "GIT_EXEC_PATH"];
 
-/// Settings that hold whatever the user's own say: names as they are, no attributes, and no program that watches files.
+/// Settings that override the user's own: names as they are, no attributes, and no program that watches files.
 const SETTINGS: [&str; 7] = [
     "core.attributesFile=/dev/null",
     "core.quotePath=false",
@@ -63,7 +63,7 @@ const VARIABLES: [(&str, &str); 9] = [
     ("GIT_PAGER", "cat"),
 ];
 
-/// Most bytes that are kept of a part of a program's output, such as a line.
+/// Most bytes kept of a part of a program's output, such as a line.
 const MOST_PART: usize = 16 << 20;
 
 /// Most bytes of messages that are kept.
@@ -72,7 +72,7 @@ const MOST_SAID: u64 = 1 << 16;
 /// Run of lines that a commit replaced by another; lines are 0-based, and end with `\n`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hunk {
-    /// Lines of the parent's file that were removed; where it is empty, its start is where the new lines were put.
+    /// Lines of the parent's file that were removed; if empty, its start is the position of the new lines.
     pub removed: Range<usize>,
     /// Lines of the commit's file that were added.
     pub added: Range<usize>,
@@ -104,7 +104,7 @@ impl Git {
                 command.env_remove(name);
             }
         }
-        // Git looks for files of attributes where it runs, too.
+        // Git also looks for files of attributes where it runs.
         command.envs(VARIABLES).current_dir(self.own.path()).env("GIT_DIR", self.own.path());
         command.env("GIT_ATTR_SOURCE", self.own.tree_without_files());
         for setting in SETTINGS {
@@ -138,13 +138,13 @@ impl Git {
         }
     }
 
-    /// Output of a subcommand as text; what is not UTF-8 becomes U+FFFD.
+    /// Output of a subcommand as text; invalid UTF-8 becomes U+FFFD.
     pub(super) fn text(&self, arguments: &[&str]) -> Result<String> {
         self.bytes(arguments).map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
     }
 
-    /// Hands each part of a subcommand's output on, without the byte that ends it and at most its first [`MOST_PART`] bytes, until
-    /// there is a break. Returns whether all were handed on.
+    /// Passes on each part of a subcommand's output, without the byte that ends it and at most its first [`MOST_PART`] bytes, until
+    /// `each` breaks. Returns whether all were passed on.
     pub(super) fn for_each_part(
         &self,
         end: u8,
@@ -169,7 +169,7 @@ impl Git {
         }
     }
 
-    /// Contents of files. `accept` is called with the number of each and its size before it is read; what it refuses ends the
+    /// Contents of files. `accept` is called with the number of each and its size before it is read; a refusal ends the
     /// reading.
     ///
     /// # Errors
@@ -184,9 +184,9 @@ impl Git {
         let said = said(&mut child);
         let asked: String = ids.iter().flat_map(|id| [id, "\n"]).collect();
         let input = child.stdin.take();
-        // Asked beside reading: both pipes could fill up.
+        // Sent while reading: both pipes could fill up.
         let asking = std::thread::spawn(move || {
-            // A program that ended says why itself.
+            // A program that ended reports why.
             let _ = input.map(|mut input| input.write_all(asked.as_bytes()));
         });
         let cannot_read = |e| Error::reading(&self.dir, "read files of this repository", e);
@@ -194,7 +194,7 @@ impl Git {
         let mut answered = 0;
         if let Some(output) = child.stdout.take() {
             let mut output = BufReader::with_capacity(1 << 16, output);
-            // One answer for each, unless the program ends before.
+            // One answer per file, unless the program ends early.
             while let Some(head) = Head::read(&mut output).map_err(cannot_read)? {
                 if let Head::Object { size, .. } = head
                     && let Err(refused) = accept(answered, size)
@@ -228,11 +228,11 @@ impl Git {
 pub(super) enum Object {
     /// Its id and content.
     Read(String, Vec<u8>),
-    /// Id of one that is longer than was asked for.
+    /// Id of an object longer than requested.
     Long(String),
 }
 
-/// `git cat-file` that hands out one object after the other.
+/// `git cat-file` that returns one object after another.
 #[derive(Debug)]
 pub(super) struct ObjectReader {
     git: Git,
@@ -286,14 +286,14 @@ impl Drop for ObjectReader {
     }
 }
 
-/// Ends a program whose other output is not wanted.
+/// Ends a program whose other output is unneeded.
 fn stop(child: &mut Child) {
     // It may have ended already.
     let _ = child.kill();
     let _ = child.wait();
 }
 
-/// Reads what a program says, beside its output; at most [`MOST_SAID`] bytes are kept.
+/// Reads a program's messages in a thread; at most [`MOST_SAID`] bytes are kept.
 fn said(child: &mut Child) -> JoinHandle<Vec<u8>> {
     let messages = child.stderr.take();
     std::thread::spawn(move || {
@@ -356,7 +356,7 @@ impl Head {
     }
 }
 
-/// Reads so many bytes, and the newline behind them.
+/// Reads so many bytes, and the newline after them.
 fn exactly(output: &mut impl Read, size: u64) -> std::io::Result<Vec<u8>> {
     let size = usize::try_from(size).map_err(|_| ErrorKind::InvalidData)?;
     let mut bytes = vec![0; size + 1];
@@ -370,7 +370,7 @@ pub(super) fn hunks(diff: &str) -> Vec<Hunk> {
     diff.lines().filter_map(hunk).collect()
 }
 
-/// Reads `@@ -3,2 +3 @@`: lines from 1, and their number where it is not 1. No other line of a diff begins so.
+/// Reads `@@ -3,2 +3 @@`: lines from 1, and their number if it is not 1. No other line of a diff begins so.
 pub(super) fn hunk(line: &str) -> Option<Hunk> {
     let mut words = line.strip_prefix("@@ ")?.split(' ');
     let mut range = |sign| -> Option<Range<usize>> {

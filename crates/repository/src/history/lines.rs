@@ -19,18 +19,18 @@ pub struct LineHistory {
     first: FxHashMap<u64, Date>,
 }
 
-/// Date as a number whose digits are those of the year, the month, and so on.
+/// Date as a number with the digits of the year, the month, and so on.
 type Date = u64;
 
-/// Most bytes of a history's changes that are read, and for each commit more. Those of 33,000 commits of Django have 0.5 GB.
+/// Most bytes of a history's changes that are read, plus more for each commit. 33,000 commits of Django have 0.5 GB.
 const MOST_BYTES: u64 = 1 << 30;
 const MOST_BYTES_OF_COMMIT: u64 = 1 << 20;
 
-/// Mark before the date of a commit, which no line of a diff begins with.
+/// Mark before a commit's date, with which no line of a diff begins.
 const COMMIT: u8 = 0x1e;
 
 impl LineHistory {
-    /// Reads the lines of a history, or returns the commit that is too large for it, and its bound.
+    /// Reads the lines of a history, or returns the commit that exceeds a bound, and the bound.
     pub(super) fn read(
         git: &Git,
         sizes: &mut TreeSizes,
@@ -97,7 +97,7 @@ impl LineHistory {
     }
 
     /// Whether every line of a text that holds a word was added by some commit before a date (`2024-01-31T12:00:00Z`), in any
-    /// order and any file; no for a text without words.
+    /// order and file; false for a text without words.
     pub fn hold(&self, text: &str, before: &str) -> bool {
         let before = date_of(before);
         let has_word = |line: &&str| line.contains(is_word);

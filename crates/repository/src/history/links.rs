@@ -1,4 +1,4 @@
-//! Location of a repository's history: the author of a repository must not choose which other history is read, nor what git opens.
+//! Location of a repository's history: a repository's author must not choose which other history is read, nor what git opens.
 
 use std::collections::BTreeSet;
 use std::fmt::Display;
@@ -75,10 +75,10 @@ impl NamedFolder<'_> {
     }
 }
 
-/// Where a history is stored; without links.
+/// Location of a history; without links.
 #[derive(Debug)]
 pub(super) struct Place {
-    /// Git's folder: that of a worktree, if the repository is one.
+    /// Git's folder; a worktree's, if the repository is one.
     pub(super) git_dir: PathBuf,
     /// Git's folder that all worktrees share.
     pub(super) common: PathBuf,
@@ -87,11 +87,11 @@ pub(super) struct Place {
 }
 
 impl Place {
-    /// Finds the history of a repository, and checks that it is stored below the repository's folder. That of a worktree or
-    /// submodule may be stored with the repository that it belongs to, which must name the folder.
+    /// Finds the history of a repository, and checks that it is stored below the repository's folder. A worktree's or submodule's
+    /// may be stored with the repository that it belongs to, which must name the folder.
     ///
     /// # Errors
-    /// There is none, it is stored elsewhere, or there is something else than files and folders, which is named.
+    /// It does not exist, is stored elsewhere, or holds something other than files and folders, which is named.
     pub(super) fn find(named: NamedFolder<'_>) -> Result<Self> {
         check_kinds(named)?;
         let root = named.root;
@@ -123,7 +123,7 @@ impl Place {
     }
 }
 
-/// Whether there is a file, folder or link.
+/// Whether a file, folder or link exists.
 fn is_there(path: &Path) -> bool {
     files::symlink_metadata(path).is_ok()
 }
@@ -227,8 +227,8 @@ fn worktree_setting(config: &str) -> Option<String> {
     found
 }
 
-/// Text of a value as git writes it: in quotes where it has blanks at an end or the sign of a comment. `None` for escapes that git
-/// writes for no path but those with control characters.
+/// Text of a value as git writes it: in quotes if it has blanks at an end or the sign of a comment. `None` for escapes that git
+/// writes only for paths with control characters.
 fn setting_value(written: &str) -> Option<String> {
     let (mut value, mut is_quoted, mut characters) = (String::new(), false, written.chars());
     while let Some(character) = characters.next() {
@@ -242,11 +242,11 @@ fn setting_value(written: &str) -> Option<String> {
     Some(value)
 }
 
-/// Checks what lies in the folders that a repository names as git's: a named pipe would hold up for ever whoever opens it, a
-/// device may do anything.
+/// Checks the folders that a repository names as git's: a named pipe would block whoever opens it for ever, a device may do
+/// anything.
 ///
 /// # Errors
-/// There is something else than files and folders, which is named.
+/// The folders hold something other than files and folders, which is named.
 fn check_kinds(named: NamedFolder<'_>) -> Result<()> {
     let root = named.root;
     let mut folders = match (is_there(&root.join(".git")), is_there(&root.join("HEAD"))) {
@@ -287,12 +287,12 @@ fn check_kinds(named: NamedFolder<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Walk over what holds a history.
+/// Walk over a history's files.
 struct Walk<'r> {
     named: NamedFolder<'r>,
-    /// Folders that it may be in.
+    /// Folders that may hold it.
     roots: &'r [&'r Path],
-    /// Folders that are still to be looked at.
+    /// Folders yet to be checked.
     folders: Vec<PathBuf>,
     seen: BTreeSet<PathBuf>,
     /// Folders of objects, without links.
@@ -302,7 +302,7 @@ struct Walk<'r> {
 }
 
 impl Walk<'_> {
-    /// Looks at a file or folder; what git cannot open either is passed over.
+    /// Checks a file or folder; skips it if git cannot open it either.
     fn add(&mut self, path: PathBuf) {
         let Ok(target) = path.canonicalize() else { return };
         if !self.roots.iter().any(|root| target.starts_with(root)) {
@@ -335,7 +335,7 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// Looks at other folders of objects, which `info/alternates` lists.
+    /// Checks other folders of objects, which `info/alternates` lists.
     fn alternates(&mut self, objects: &Path) -> Result<()> {
         let list = objects.join("info/alternates");
         self.add(list.clone());

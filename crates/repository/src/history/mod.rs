@@ -1,6 +1,6 @@
-//! History of a Git repository: its commits, what each of them changed, and the files of a commit.
+//! History of a Git repository: its commits, the changes of each, and the files of a commit.
 //!
-//! The program `git` reads the objects of the repository, which may be a checkout or bare, and nothing else of it: no settings
+//! The program `git` reads only the objects of the repository, which may be a checkout or bare: no settings
 //! and no attributes. Nothing in it is changed, no hook, filter or other program that it names is run, and nothing is fetched.
 
 mod bound;
@@ -41,7 +41,7 @@ const MOST_TEXT_LINES: usize = 1_000_000;
 pub struct History {
     git: Git,
     name: String,
-    /// Sizes of trees that were checked: most of one commit's are those of another.
+    /// Sizes of checked trees: one commit shares most with another.
     sizes: RefCell<TreeSizes>,
 }
 
@@ -74,14 +74,14 @@ impl FileChange {
     }
 }
 
-/// Texts of a changed file, and where they differ.
+/// Texts of a changed file, and their differences.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Edit {
     /// Text in the parent, empty for a new file.
     pub before: String,
     /// Text in the commit.
     pub after: String,
-    /// Runs of lines that differ, in their order.
+    /// Runs of lines that differ, in order.
     pub hunks: Vec<Hunk>,
 }
 
@@ -89,14 +89,14 @@ impl History {
     /// Opens a repository: a checkout, or a bare one. It is named like its folder, without `.git`.
     ///
     /// # Errors
-    /// There is no repository, it has no commits, its history is stored elsewhere or in a form that is not read, its name cannot
+    /// There is no repository, it has no commits, its history is stored elsewhere or in an unsupported form, its name cannot
     /// name a folder, or `git` cannot be run.
     pub fn open(dir: &Path) -> Result<Self> {
         let whole = dir.canonicalize().map_err(|e| Error::reading(dir, "open this folder", e))?;
         let named_folder = NamedFolder { dir, root: &whole };
         let place = Place::find(named_folder)?;
         let tip = Tip::read(named_folder, &place)?;
-        // `.` and `..` name nothing; a checkout's own `.git` is named like the checkout.
+        // `.` and `..` name nothing; a checkout's own `.git` gets the checkout's name.
         let is_named =
             |path: &&Path| folder_name(path).is_some_and(|name| !name.is_empty() && name != ".git");
         let named = [dir, &whole].into_iter().find(is_named);
@@ -124,7 +124,7 @@ impl History {
     /// ordered by their ids.
     ///
     /// # Errors
-    /// The day is none, or the history cannot be read.
+    /// The day is bad, or the history cannot be read.
     pub fn commits(&self, since: &str) -> Result<Vec<Commit>> {
         check_day(since)?;
         let chosen = ["--min-parents=1", "--max-parents=1", "--format=%H %P %ad %cd", "HEAD", "--"];
@@ -141,7 +141,7 @@ impl History {
         Ok(commits)
     }
 
-    /// Checks that a commit and its parent have no more files than are read.
+    /// Checks that a commit and its parent are within the bounds.
     ///
     /// # Errors
     /// One of them cannot be read.
@@ -262,7 +262,7 @@ impl History {
         Ok(Ok(Repository { name: name.to_owned(), files }))
     }
 
-    /// Lines that any commit before `HEAD` added to files of a language, each with the date of the first; or a commit that is too large
+    /// Lines that any commit before `HEAD` added to files of a language, each with the date of the first; or a commit too large
     /// for the history to be read.
     ///
     /// # Errors
@@ -297,7 +297,7 @@ fn folder_name(path: &Path) -> Option<&str> {
     path.file_name()?.to_str()
 }
 
-/// Whether git's mode of an entry is that of a file: no link, and no repository within the repository.
+/// Whether git's mode of an entry is a file's: no link, and no repository within the repository.
 fn is_file(mode: &str) -> bool {
     matches!(mode, "100644" | "100755")
 }

@@ -1,4 +1,4 @@
-//! The folder that git takes for the repository's own: it has settings of ours, the id of one commit, and links to the repository's
+//! The folder that git takes for the repository's own: it has our settings, the id of one commit, and links to the repository's
 //! objects. Nothing else that the author of the repository wrote reaches git: no settings, attributes, branches, or lists of
 //! other files to read.
 
@@ -90,7 +90,7 @@ fn write(own: &Path, place: &Place, tip: &Tip, is_sha256: bool) -> io::Result<()
     files::write(own.join("objects/info/alternates"), alternates)
 }
 
-/// Makes a folder of objects that has the packs and single objects of another one, and no other file of that.
+/// Makes a folder of objects that has the packs and single objects of another, and nothing else.
 fn link_objects(from: &Path, to: &Path) -> io::Result<()> {
     files::create_dir_all(to.join("pack"))?;
     let link = |folder: &str, is_wanted: &dyn Fn(&Path, &str) -> bool| -> io::Result<()> {

@@ -1,4 +1,4 @@
-//! The commit that a repository is at: git is told its id, and reads none of the files that lead to it.
+//! The commit that a repository is at: git gets its id, and reads none of the files that lead to it.
 
 use std::path::Path;
 
@@ -12,10 +12,10 @@ const MOST_NAMES: usize = 5;
 /// Most bytes of a list of commits.
 const MOST_IDS: u64 = 64 << 20;
 
-/// What a repository's files say about its history.
+/// Facts in a repository's files on its history.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Tip {
-    /// Id of the commit that `HEAD` leads to: 40 hexadecimal digits, or 64 if the ids are those of SHA-256.
+    /// Id of the commit that `HEAD` leads to: 40 hexadecimal digits, or 64 for SHA-256.
     pub(super) id: String,
     /// Ids of the commits whose parents a shallow clone lacks, a line each; `None` if it has all.
     pub(super) shallow: Option<String>,
@@ -109,7 +109,7 @@ fn is_id(bytes: &[u8]) -> bool {
 /// Reads the list of a shallow clone, whose ids have so many digits.
 fn shallow(named: NamedFolder<'_>, place: &Place, digits: usize) -> Result<Option<String>> {
     let path = place.common.join("shallow");
-    // What another file says is not even told in a message.
+    // Not even a message shows another file's content.
     let other_form = || {
         let name = named.name(&path);
         named.refused(format!("{name} is no list of commits; clone the repository anew"))

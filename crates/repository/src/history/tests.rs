@@ -46,7 +46,7 @@ fn run(dir: &Path, date: &str, arguments: &[&str]) -> String {
 const OLD: &str = "2023-12-31T23:59:59Z";
 const NEW: &str = "2024-01-01T00:00:00Z";
 
-/// A named pipe is opened by nobody else: git would wait for ever.
+/// Nobody else opens a named pipe: git would wait for ever.
 #[test]
 fn what_is_neither_file_nor_folder_is_named_before_git_opens_it() {
     let file: Files<'_> = &[("a.py", Some("x = 1\n"))];
@@ -61,7 +61,7 @@ fn what_is_neither_file_nor_folder_is_named_before_git_opens_it() {
         let error = History::open(&dir).map(drop).unwrap_err().to_string();
         assert!(error.contains(&format!(".git/{name} is neither a file nor a folder")), "{error}");
     }
-    // In a folder that a file names, as those of submodules do, and behind a link.
+    // In a folder that a file names, as submodules do, and behind a link.
     let (_guard, dir) = made(&[(OLD, file)]);
     fs::rename(dir.join(".git"), dir.join("own")).unwrap();
     fs::write(dir.join(".git"), "gitdir: own\n").unwrap();
@@ -77,7 +77,7 @@ fn pipe(path: &Path) {
     assert!(Command::new("mkfifo").arg(path).status().unwrap().success());
 }
 
-/// All that is read of a repository, or why it is not; a read that takes a minute fails.
+/// Everything read of a repository, or why it is not; a read that takes a minute fails.
 fn read_in_time(dir: &Path) -> String {
     let (sender, receiver) = mpsc::channel();
     let dir = dir.to_owned();
@@ -149,7 +149,7 @@ fn a_reftable_is_refused_with_a_way_out() {
     assert!(said.contains("a reftable, which is not read; clone it with `git clone"), "{said}");
 }
 
-/// A list of packs by another path than that of the repository's own.
+/// A list of packs by a path other than the repository's own.
 fn with_pack_elsewhere(list: &[u8], path: &str) -> Vec<u8> {
     let number = |at: usize| u64::from_be_bytes(list[at..at + 8].try_into().unwrap()) as usize;
     let chunks = usize::from(list[6]);
@@ -188,7 +188,7 @@ fn a_list_of_packs_leads_to_no_other_history() {
     let forged = with_pack_elsewhere(&list, &elsewhere);
     fs::create_dir_all(dir.join("objects/pack")).unwrap();
     fs::write(dir.join("objects/pack/multi-pack-index"), forged).unwrap();
-    // So it would be without us.
+    // Plain git does this.
     assert!(run(&dir, "", &["log", "--format=%H", "HEAD"]).starts_with(head.trim_end()));
     let said = read_in_time(&dir);
     assert!(said.contains("git log failed: fatal: bad object HEAD"), "{said}");
@@ -295,7 +295,7 @@ fn commits_since_a_day_and_what_they_changed() {
         files.files.iter().map(|file| (&*file.path, &*file.text)).collect();
     let old = ("s/old.py", "1\n2\n3\n4\n5\n6\n");
     assert_eq!(files, [("s/a.py", "x = 1\ny = 2\nz = 3\n"), ("s/b.py", "late\n"), old]);
-    // Of lines: those that were there before, in any order and file, and none of the same moment.
+    // Lines that existed before, in any order and file, and none of the same moment.
     let lines = history.lines(Language::Python).unwrap().unwrap();
     assert!(lines.hold("  z = 3\n\n)\nlate", NEW) && !lines.hold("late\nnew = 0", NEW));
     assert!(lines.hold("new = 0", "2024-01-01T00:00:01Z") && !lines.hold(")", NEW));
@@ -332,7 +332,7 @@ fn settings_of_a_repository_change_nothing_and_start_nothing() {
         run(&dir, OLD, &["config", key, value]);
     }
     fs::write(dir.join(".git/info/attributes"), "a.py diff=odd\nb.py -diff\n").unwrap();
-    // Its bare folder, too, which is named like the checkout.
+    // Its bare folder, too, which has the checkout's name.
     for dir in [dir.clone(), dir.join(".git")] {
         let history = History::open(&dir).unwrap();
         assert_eq!(history.name(), "shapes");
@@ -346,7 +346,7 @@ fn settings_of_a_repository_change_nothing_and_start_nothing() {
     assert!(!ran.exists());
 }
 
-/// A diff of a submodule is made by another git, which took the settings of the inner repository.
+/// Another git diffs a submodule, and used the inner repository's settings.
 #[test]
 fn a_repository_within_is_not_read_and_starts_nothing() {
     let (_guard, dir) = made(&[(OLD, &[("a.py", Some("a\n"))])]);
@@ -362,7 +362,7 @@ fn a_repository_within_is_not_read_and_starts_nothing() {
     }
     run(&dir, "", &["config", "diff.submodule", "diff"]);
     run(&inner, "", &["config", "diff.external", &format!("touch '{}'", ran.display())]);
-    // So it would be without us.
+    // Plain git does this.
     run(&dir, "", &["log", "--patch", "--no-ext-diff", "--", "*.py"]);
     assert!(ran.exists());
     fs::remove_file(&ran).unwrap();
@@ -489,7 +489,7 @@ fn a_text_that_is_too_long_to_compare_is_left_out() {
     assert_eq!(edits, [false, true]);
 }
 
-/// Of a stranger's repository, each of these would be read instead of its own history.
+/// In a stranger's repository, each of these would be read instead of its history.
 #[cfg(unix)]
 #[test]
 fn a_history_elsewhere_is_named_and_not_read() {
@@ -559,7 +559,7 @@ fn worktrees_and_submodules_have_their_history_elsewhere() {
     fs::create_dir_all(dir.join(".git/objects/info")).unwrap();
     fs::write(dir.join(".git/objects/info/alternates"), "../others\n").unwrap();
     assert_eq!(History::open(&dir).unwrap().commits("2024-01-01").unwrap().len(), 1);
-    // A folder that leads to a worktree of another one.
+    // A folder that leads to another one's worktree.
     let other = guard.path().join("other");
     fs::create_dir(&other).unwrap();
     fs::copy(guard.path().join("tree/.git"), other.join(".git")).unwrap();

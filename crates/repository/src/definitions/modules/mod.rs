@@ -58,7 +58,7 @@ impl<'a> Imports<'a> {
         classes.collect()
     }
 
-    /// The definition that a chain of names means in a file that has `names`, if it lies in another file.
+    /// The definition that a chain of names means in a file that has `names`, if it is in another file.
     pub(super) fn named(
         &self,
         file: usize,

@@ -48,7 +48,7 @@ pub struct ModuleNames {
     pub(super) imports: FxHashMap<String, Vec<Target>>,
     /// `from module import *`.
     pub(super) stars: Vec<Target>,
-    /// `a.b.c` for the call `a.b.c()`; `.c` where something else than a name stands before it. Each once.
+    /// `a.b.c` for the call `a.b.c()`; `.c` if something other than a name precedes it. Each once.
     pub(super) callees: Vec<String>,
     /// Ordered by first line.
     pub(super) calls: Vec<Call>,
@@ -56,20 +56,20 @@ pub struct ModuleNames {
 
 /// Scope of a definition, innermost last.
 enum Scope {
-    /// With its name where it is at the top level.
+    /// With its name if it is at the top level.
     Class(Option<String>),
     Function,
 }
 
 impl ModuleNames {
-    /// Reads a file's names off its tree, of its imports those before a row.
+    /// Reads a file's names from its tree, with the imports before a row.
     pub(crate) fn read(syntax: &Syntax<'_>, before: usize) -> Self {
         let text = syntax.text();
         let mut names = Self { is_read: true, ..Self::default() };
         let mut scopes: Vec<(usize, Scope)> = Vec::new();
         let mut known: FxHashMap<String, usize> = FxHashMap::default();
         preorder(syntax.tree(), |node, depth| {
-            // Of a file that could not be made sense of as a whole, the parts that could be are read.
+            // If a file cannot be parsed as a whole, its parsable parts are read.
             if node.is_error() && depth > 0 {
                 return false;
             }
@@ -124,7 +124,7 @@ impl ModuleNames {
             if let Some(ModuleItem::Class(_, methods)) =
                 class.as_ref().and_then(|class| self.defined.get_mut(class))
             {
-                // Behind overloads stands the one that is called.
+                // The last overload is the one called.
                 methods.insert(name.clone(), rows);
             }
             self.methods.push((name, rows));
@@ -159,7 +159,7 @@ impl ModuleNames {
         let level = from.len() - from.trim_start_matches('.').len();
         let target = |module: &str, member| Target { level, module: module.to_owned(), member };
         match import.binding {
-            // `import a.b` binds `a`; the `.b` stands at the place of use again.
+            // `import a.b` binds `a`; the `.b` appears again at each use.
             Binding::Whole { local } if local == import.from => {
                 let first = from.split('.').next().unwrap_or_default();
                 self.bind(first, target(first, None));
@@ -174,7 +174,7 @@ impl ModuleNames {
         }
     }
 
-    /// A name that many functions import means the same in all of them, as a rule.
+    /// A name that many functions import usually means the same in all of them.
     fn bind(&mut self, name: &str, target: Target) {
         let targets = self.imports.entry(name.to_owned()).or_default();
         if !targets.contains(&target) {

@@ -1,4 +1,4 @@
-//! Which file a callee is defined in: imports followed through the repository as Python follows them.
+//! The file that defines a callee: imports followed through the repository as Python follows them.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::names::{ModuleItem, ModuleNames, Target};
 use crate::definitions::rows::{Definition, DefinitionKind, Rows, SourcePaths};
 
-/// How many modules one look-up may look into, and through how many imports in a row: stars upon stars come to an end.
+/// Most modules that one look-up may visit, and most imports in a row: nested stars must end.
 const MOST_VISITS: usize = 512;
 const MOST_IMPORTS: usize = 64;
 
@@ -22,23 +22,23 @@ pub(super) struct Modules<'a> {
     /// Folders with an `__init__.py`. Modules in them are not imported by their own name, or each `logging.py` would pass for
     /// Python's.
     packages: FxHashSet<&'a str>,
-    /// Absolute dotted name → the module that it means seen from most places: the nearest to the repository's folder.
+    /// Absolute dotted name → its module as seen from most places: the nearest to the repository's folder.
     absolute: FxHashMap<String, Nearest>,
     /// Names that some file defines or imports; a star can lead to no other.
     bound: FxHashSet<&'a str>,
-    /// Method → its last definition in the one file that has any; none where there are several files.
+    /// Method → its last definition in the one file that has any; none if several do.
     methods: FxHashMap<&'a str, Option<Definition>>,
 }
 
 #[derive(Clone, Copy)]
 struct ModulePath<'a> {
-    /// The folder that the file stands in, which relative imports start from.
+    /// The file's folder, from which relative imports start.
     folder: &'a str,
     module: &'a str,
 }
 
 struct Nearest {
-    /// Number of folders above the one that the import starts from.
+    /// Number of folders above the import's start.
     depth: usize,
     file: usize,
 }
@@ -49,15 +49,15 @@ enum ChainTarget {
     Definition(Definition),
     /// A variable of a module.
     Value(Definition),
-    /// An attribute of something that the repository has, though it's not known what.
+    /// An unknown attribute of something in the repository.
     Attribute,
     Nothing,
 }
 
-/// Modules that one look-up has visited. Modules import each other in circles, and stars lead to one module on many ways.
+/// Modules that one look-up has visited. Modules import each other in circles, and stars lead to one module in many ways.
 #[derive(Default)]
 struct Search {
-    /// Module and what was looked for in it.
+    /// Module and the name sought in it.
     visited: FxHashSet<(usize, String)>,
     imports: usize,
 }
@@ -87,7 +87,7 @@ impl<'a> Modules<'a> {
         modules
     }
 
-    /// Enters what file `file` has under the name that path `index` gives it.
+    /// Enters file `file` under the name that path `index` gives it.
     fn add(&mut self, index: usize, file: usize) {
         let ModulePath { folder, module } = self.paths[index];
         // A package hides a module of the same name.
@@ -114,11 +114,11 @@ impl<'a> Modules<'a> {
         }
     }
 
-    /// The definition that a chain of names, such as `["a", "f"]` of `a.f`, means in `file`, if it lies in another file. `names`
-    /// is what the file has.
+    /// The definition that a chain of names, such as `["a", "f"]` of `a.f`, means in `file`, if it is in another file. `names`
+    /// are the file's names.
     ///
-    /// Names go by the imports. A method of an object of unknown class counts where a single file defines
-    /// a method of that name, and where the name is none that other libraries' objects have too.
+    /// Names follow the imports. A method of an object of unknown class counts if a single file defines
+    /// a method of that name, and if objects of other libraries have no such method.
     pub(super) fn in_another_file(
         &self,
         file: usize,
@@ -163,7 +163,7 @@ impl<'a> Modules<'a> {
         })
     }
 
-    /// Target of a name that only `from module import *` can have brought into file `from`.
+    /// Target of a name that only `from module import *` can bind in file `from`.
     fn starred(
         &self,
         from: usize,
@@ -175,7 +175,7 @@ impl<'a> Modules<'a> {
         self.any(from, stars, chain, search)
     }
 
-    /// The first of the targets that leads to a definition.
+    /// The first target that leads to a definition.
     fn any(
         &self,
         from: usize,
@@ -189,7 +189,7 @@ impl<'a> Modules<'a> {
         }))
     }
 
-    /// `rest` of what an import in file `from` binds. How much of the dotted name is the module shows in the files alone.
+    /// `rest` of what an import in file `from` binds. Only the files show how much of the dotted name is the module.
     fn follow(
         &self,
         from: usize,
@@ -199,7 +199,7 @@ impl<'a> Modules<'a> {
     ) -> ChainTarget {
         let module = target.module.split('.').filter(|part| !part.is_empty());
         let mut chain: Vec<&str> = module.collect();
-        // What stands behind `from` is a module as a whole, or the import fails: such as a compiled one.
+        // The name after `from` is a whole module, or the import fails: such as a compiled one.
         let shortest = chain.len();
         chain.extend(target.member.as_deref());
         chain.extend_from_slice(rest);
@@ -240,7 +240,7 @@ impl<'a> Modules<'a> {
             return self.any(file, targets, rest, search);
         }
         match (self.starred(file, names, chain, search), names.values.get(*first)) {
-            // An object at the top level of the module, of a class that isn't known.
+            // A module's top-level object of unknown class.
             (ChainTarget::Nothing, _) if !rest.is_empty() => ChainTarget::Attribute,
             (ChainTarget::Nothing, Some(rows)) => {
                 ChainTarget::Value(Definition::new(file, *rows, DefinitionKind::Value))
@@ -249,13 +249,13 @@ impl<'a> Modules<'a> {
         }
     }
 
-    /// The file of a module as it is named in file `from`; with level 0 from anywhere, else from that many folders up.
+    /// The file of a module as named in file `from`; with level 0 from anywhere, else from that many folders up.
     fn module(&self, from: usize, level: usize, parts: &[&str]) -> Option<usize> {
         let mut folder = self.paths[from].folder;
         for _ in 1..level {
             folder = folder.rsplit_once('/')?.0;
         }
-        // A script finds its neighbours before all else.
+        // A script finds its neighbours first.
         if level > 0 || !self.packages.contains(folder) {
             let path = [&[folder], parts].concat().join("/");
             if let Some(&file) = self.by_path.get(path.as_str()) {
@@ -267,7 +267,7 @@ impl<'a> Modules<'a> {
     }
 }
 
-/// The first definition, or else whether there is an attribute of something, or else the first value.
+/// The first definition, or else an attribute of something, or else the first value.
 fn first_definition(all: impl Iterator<Item = ChainTarget>) -> ChainTarget {
     let mut best = ChainTarget::Nothing;
     for found in all {

@@ -1,4 +1,4 @@
-//! Modules of TypeScript and JavaScript: the file that a path means, and the file that declares what a module exports.
+//! Modules of TypeScript and JavaScript: the file that a path means, and the file that declares a module's exports.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 use super::unit::{Import, Unit};
 use crate::definitions::rows::SourcePaths;
 
-/// How many files a name is followed through: modules export each other's names in circles.
+/// Most files that a name passes through: modules export each other's names in circles.
 const MOST_FILES: usize = 64;
 
 /// Endings of imports that name a module's kind, and of the files that TypeScript reads for them.
@@ -36,7 +36,7 @@ pub(crate) enum Export {
 }
 
 impl<'a> Modules<'a> {
-    /// Without any file where the language has no such modules.
+    /// Has no files if the language has no such modules.
     pub(super) fn new(
         files: &'a SourcePaths<'a>,
         rules: &TypeRules,
@@ -95,7 +95,7 @@ impl<'a> Modules<'a> {
         let path = parts.join("/");
         let in_folder = || self.by_path.get(format!("{path}/index").as_str());
         let find = |path: &str| self.by_path.get(path);
-        // `./a.js` is how ECMAScript's modules write `./a`, which `a.ts` becomes.
+        // ECMAScript's modules write `./a.js` for `./a`, which `a.ts` becomes.
         let endings = [".js", ".jsx", ".mjs", ".cjs", ".ts", ".tsx"];
         let found = is_folder.then(in_folder).flatten().or_else(|| self.by_name.get(path.as_str()));
         // TypeScript reads `./a.mts` for `./a.mjs`, and nothing else reads it.
@@ -116,7 +116,7 @@ impl<'a> Modules<'a> {
             None if self.has_whole(file) => self.exported(file, WHOLE),
             None => Some(Export::Module(file)),
             Some(member) => {
-                // ECMAScript's import of a module of CommonJS has it as its default.
+                // ECMAScript imports a module of CommonJS as the default.
                 let is_whole = member == "default" && self.has_whole(file);
                 let whole = || is_whole.then(|| self.exported(file, WHOLE)).flatten();
                 self.exported(file, member).or_else(whole)
@@ -131,8 +131,8 @@ impl<'a> Modules<'a> {
         unit.exports.contains_key(WHOLE) || unit.imports.named(WHOLE).any(passes_on)
     }
 
-    /// Target of a name that a file imports; `unit` is what the file has. None where several imports bind the name, as within
-    /// functions: which one counts does not show.
+    /// Target of a name that a file imports; `unit` has the file's names. None if several imports bind the name, as within
+    /// functions: which one counts is unknown.
     pub(super) fn brought_in(&self, file: usize, unit: &Unit, name: &str) -> Option<Export> {
         let mut imports = unit.imports.named(name);
         let import = imports.find(|import| import.local == name && !import.is_passed_on)?;
@@ -158,7 +158,7 @@ impl<'a> Modules<'a> {
             if unit.declares(own) {
                 return Some(Export::Declared { file, name: own.clone() });
             }
-            // The last to be pushed is looked at first: what is named, before all that a star brings.
+            // The last to be pushed is looked at first: named exports, before all that a star brings.
             if name != "default" {
                 let passed_on = unit.imports.stars().filter(|import| import.is_passed_on);
                 let modules = passed_on.rev().filter_map(|import| self.module(file, &import.from));
@@ -183,7 +183,7 @@ impl<'a> Modules<'a> {
     }
 }
 
-/// The path that imports name, and how other files of that path hide this one: the lowest wins.
+/// The path that imports name, and its rank among files of that path: the lowest wins.
 fn module_path(path: &str) -> (&str, usize) {
     let endings = [".d.ts", ".ts", ".tsx", ".js", ".jsx", ".mjs", ".cjs"];
     let ending = endings.iter().find(|end| path.ends_with(**end));

@@ -1,4 +1,4 @@
-//! Packages that are folders, and the folder that an import of a path means.
+//! Packages that are folders, and the folder that an import path means.
 
 use std::sync::Arc;
 
@@ -21,11 +21,11 @@ fn package_of(path: &str) -> Option<&str> {
     parts.rfind(|part| !is_version(part))
 }
 
-/// The folders of a repository, and where the paths of its imports begin.
+/// The folders of a repository, and the start of its import paths.
 pub(super) struct Folders<'a> {
     /// By the name of each [`folder`].
     folders: FxHashMap<String, Folder<'a>>,
-    /// Bytes of the longest of their names.
+    /// Bytes of the longest folder name.
     longest: usize,
     /// Path by which others import the repository's own folder.
     module: Option<&'a str>,
@@ -42,7 +42,7 @@ struct Folder<'a> {
 }
 
 impl<'a> Folder<'a> {
-    /// Reads what its files have.
+    /// Reads its files' names.
     fn read(&mut self, units: &'a [Arc<Unit>]) {
         let mut called: FxHashMap<&str, Vec<Definition>> = FxHashMap::default();
         for &file in &self.files {
@@ -60,8 +60,8 @@ impl<'a> Folder<'a> {
 }
 
 impl<'a> Folders<'a> {
-    /// The files do not say under which path a repository is imported: the path under which most imports lead to one of
-    /// its folders; of equals the first in the order of the alphabet.
+    /// The files do not name the path under which a repository is imported: it is the path under which most imports lead to
+    /// one of its folders; of equals the alphabetically first.
     pub(super) fn new(paths: &SourcePaths<'a>, rules: &TypeRules, units: &'a [Arc<Unit>]) -> Self {
         let mut folders: FxHashMap<String, Folder<'_>> = FxHashMap::default();
         for (number, file) in paths.files.iter().enumerate() {
@@ -98,7 +98,7 @@ impl<'a> Folders<'a> {
         Self { folders, longest, module: most.map(|(module, _)| module) }
     }
 
-    /// The folder that an import means; `None` where it is not of the repository.
+    /// The folder that an import means; `None` if the repository lacks it.
     pub(super) fn imported(&self, path: &str) -> Option<&str> {
         let below = path.strip_prefix(self.module?)?;
         let is_folder = below.is_empty() || below.starts_with('/');

@@ -1,6 +1,6 @@
-//! Definitions by declared types: Java, C#, TypeScript and Go; JavaScript by its modules and by what `new` makes.
+//! Definitions by declared types: Java, C#, TypeScript and Go; JavaScript by its modules and by the types after `new`.
 //!
-//! A call counts where its callee is defined in another file of the repository and not in its own. The callee goes by the
+//! A call counts if its callee is defined in another file of the repository and not in its own. The callee follows from the
 //! names alone, as far as one file at a time shows them; overloads are one name.
 //!
 //! - **`new T()`**, and `T.m()` of a static method: `T` is what the language sees under that name. Java: a type around
@@ -13,11 +13,11 @@
 //!   `import` and `export`; only paths that begin with a dot count.
 //! - **`m()`**: a method of a type around that it inherits, or that another part of a partial class has; one that
 //!   `import static`, `using static` or a TypeScript import brings in.
-//! - **`x.m()`**: the declared type of the variable, parameter or field `x` says whose `m` it is; fields of fields are
-//!   followed, `new`, casts, `this` and `super` too. A type of the repository without an `m` is asked for those that it
-//!   extends, and in C# for an extension method. A type from elsewhere has none of the repository's methods.
-//! - **`(…).m()`**, and where the type shows nowhere (`var x = f()`): a single file has a class or interface with a method
-//!   of that name, and the name is none that the platform's objects have too.
+//! - **`x.m()`**: the declared type of the variable, parameter or field `x` decides whose `m` it is; fields of fields are
+//!   followed, also `new`, casts, `this` and `super`. If a type of the repository lacks `m`, the search goes on in its
+//!   supertypes, and in C# in extension methods. A type from elsewhere has none of the repository's methods.
+//! - **`(…).m()`**, and if the type shows nowhere (`var x = f()`): a single file has a class or interface with a method
+//!   of that name, and the platform's objects have no such method.
 
 mod exports;
 mod folders;

@@ -1,4 +1,4 @@
-//! Reading a file's declarations and calls off its tree, by the tables of its language.
+//! Reads a file's declarations and calls from its tree, by the tables of its language.
 
 use repoformer_text::language::syntax::{self, Binding, Syntax, child, preorder};
 use repoformer_text::language::{Declares, NameVisibility, NodeStep, Steps, TypeRules, Variable};
@@ -9,7 +9,7 @@ use super::unit::{Call, DeclaredType, Import, Scope, Type, Unit};
 use crate::definitions::rows::{Rows, folder};
 
 impl Unit {
-    /// Reads a file's names off its tree, of its imports those before a row.
+    /// Reads a file's names from its tree, with the imports before a row.
     pub(crate) fn read(rules: &TypeRules, path: &str, syntax: &Syntax<'_>, before: usize) -> Self {
         let imports = syntax.imports().into_iter();
         let imports = imports.filter(|import| import.span.lines.start < before);
@@ -34,7 +34,7 @@ impl Unit {
             reader.unit.package = name.map_or(String::new(), |name| reader.text(name));
         }
         preorder(syntax.tree(), |node, depth| {
-            // Of a file that could not be made sense of as a whole, the parts that could be are read.
+            // If a file cannot be parsed as a whole, its parsable parts are read.
             if node.is_error() && depth > 0 {
                 return false;
             }
@@ -59,7 +59,7 @@ impl Unit {
     }
 }
 
-/// C#'s generic types are known by their names alone, whatever they are filled with.
+/// C#'s generic types are known by name alone, whatever their arguments.
 fn import(import: syntax::Import<'_>) -> Import {
     let (member, local) = match import.binding {
         Binding::Member { member, local } => (Some(member.to_owned()), local),
@@ -68,7 +68,7 @@ fn import(import: syntax::Import<'_>) -> Import {
         Binding::Nothing => (Some(String::new()), ""),
     };
     let from = import.from.split('<').next().unwrap_or_default();
-    // `a . b` is `a.b`, and `global::a` is `a`; a path is what it is.
+    // `a . b` is `a.b`, and `global::a` is `a`; a path is kept.
     let from = if from.contains('/') {
         from.to_owned()
     } else {
@@ -83,7 +83,7 @@ fn import(import: syntax::Import<'_>) -> Import {
     }
 }
 
-/// Where the walk is.
+/// Walk position.
 struct Reader<'r, 'a> {
     rules: &'r TypeRules,
     syntax: &'r Syntax<'a>,
@@ -103,14 +103,14 @@ impl Reader<'_, '_> {
         self.open.last().map_or(0, |(_, scope)| *scope)
     }
 
-    /// The type whose inside the walk is in, not within one of its functions.
+    /// The type that directly contains the walk, outside its functions.
     fn type_here(&self) -> Option<usize> {
         self.unit.scopes[self.scope()].of_type
     }
 
-    /// Leaves what a node at this depth cannot lie in.
+    /// Leaves parts that cannot hold a node this deep.
     fn close(&mut self, depth: usize) {
-        // What is around the whole file was opened at depth 0.
+        // Scopes of the whole file were opened at depth 0.
         let is_left = |outer: usize| outer >= depth.max(1);
         while self.open.last().is_some_and(|open| is_left(open.0)) {
             self.open.pop();
@@ -146,7 +146,7 @@ impl Reader<'_, '_> {
         if self.syntax.spec().is_named_type(kind) || rules.types.contains(&kind) {
             self.open_type(node, depth);
         } else if self.syntax.spec().is_function(kind) || rules.scopes.contains(&kind) {
-            // The name of a function that is a value is seen within it alone.
+            // A function value's name is visible only within it.
             if !rules.scopes.contains(&kind) && !rules.function_values.contains(&kind) {
                 self.function(node);
             }
@@ -162,7 +162,7 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// Namespaces nest; that of a whole file is around everything behind it.
+    /// Namespaces nest; a whole file's is around everything after it.
     fn open_namespace(&mut self, name: String, depth: usize) {
         let name = match self.namespaces.last() {
             Some((_, outer)) => format!("{outer}.{name}"),
@@ -177,7 +177,7 @@ impl Reader<'_, '_> {
         let name = node.child_by_field_name("name").or_else(bound);
         let rows = Rows::named(node, name);
         let name = name.map_or(String::new(), |name| self.text(name));
-        // A class within a function hides what is imported under its name.
+        // A class within a function hides imports of its name.
         let is_module = matches!(self.rules.visibility, NameVisibility::Exports);
         if is_module && self.scope() != 0 && self.type_here().is_none() {
             self.bind(name.clone(), DeclaredType::Unknown);
@@ -207,7 +207,7 @@ impl Reader<'_, '_> {
         self.unit.types.len() - 1
     }
 
-    /// Types that a type extends and implements.
+    /// Supertypes of a type.
     fn supers(&self, node: Node<'_>) -> Vec<String> {
         let mut found = Vec::new();
         let mut lists = vec![node];
@@ -246,7 +246,7 @@ impl Reader<'_, '_> {
                 self.add_method(number, name, rows);
             }
             None if rules.members.contains(&kind) => {}
-            // What stands within a function is seen there alone.
+            // Names within a function are visible only there.
             None if matches!(rules.visibility, NameVisibility::Exports) && self.scope() != 0 => {
                 self.bind(name, DeclaredType::Unknown);
             }
@@ -254,7 +254,7 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// Enters a method of a type; of overloads the first.
+    /// Enters a type's method; of overloads the first.
     fn add_method(&mut self, number: usize, name: String, rows: Rows) {
         self.unit.types[number].methods.entry(name).or_insert(rows);
     }
@@ -271,7 +271,7 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// Enters the variables, parameters and fields that a node declares into the scope that the walk is in.
+    /// Enters the variables, parameters and fields that a node declares into the current scope.
     fn declare(&mut self, node: Node<'_>) {
         let variables = self.rules.variables.iter();
         for variable in variables.filter(|variable| variable.kind == node.kind()) {
@@ -364,13 +364,13 @@ impl Reader<'_, '_> {
     }
 }
 
-/// The node at the end of some steps; `None` where there are none.
+/// The node at the end of some steps; `None` without steps.
 fn follow<'tree>(node: Node<'tree>, steps: &[NodeStep]) -> Option<Node<'tree>> {
     let first = steps.first()?.from(node);
     steps[1..].iter().fold(first, |node, step| step.from(node?))
 }
 
-/// The nodes at the end of some steps; the node itself where there are none.
+/// The nodes at the end of some steps; the node itself without steps.
 fn all<'tree>(node: Node<'tree>, steps: &[Steps]) -> Vec<Node<'tree>> {
     steps.iter().fold(vec![node], |nodes, steps| {
         let mut found = Vec::new();

@@ -1,4 +1,4 @@
-//! Definitions of what a call calls, and of what a name means.
+//! Definitions of callees, and of the meaning of names.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use super::unit::{Callee, DeclaredType, Import, Imports, Receiver, Type, Unit};
 use crate::definitions::found::FoundDefinitions;
 use crate::definitions::rows::{Definition, DefinitionKind, SourcePaths};
 
-/// How many types one method is looked for in: they extend each other in circles where code is broken.
+/// Most types that one method is sought in: they extend each other in circles if code is broken.
 const MOST_TYPES: usize = 64;
 
 /// A type of the repository.
@@ -40,11 +40,11 @@ pub(super) struct Program<'a> {
 struct Own<'a> {
     file: usize,
     unit: &'a Unit,
-    /// Types of the paths of which the unit or the file has any.
+    /// Types of the paths that the unit or the file defines.
     types: Arc<FxHashMap<TypePath<'a>, Option<Arc<TypeSet<'a>>>>>,
 }
 
-/// `org.example.Outer.Inner`, and the file that alone knows of its types in TypeScript.
+/// `org.example.Outer.Inner`, and in TypeScript the only file that knows its types.
 type TypePath<'a> = (Option<usize>, &'a str);
 
 /// Types, methods and imports of a repository by their names.
@@ -53,9 +53,9 @@ pub(super) struct Maps<'a> {
     by_path: FxHashMap<TypePath<'a>, Arc<TypeSet<'a>>>,
     /// C#'s `global using`s of all files.
     pub(super) global_imports: Imports,
-    /// Method → its definition in the one file with a type that has any; none where there are several files.
+    /// Method → its definition in the one file with a type that has any; none if several files do.
     methods: Homes<'a>,
-    /// Extension method of C# → its definition in the one file that has any; none where there are several files.
+    /// Extension method of C# → its definition in the one file that has any; none if several files do.
     extensions: Homes<'a>,
 }
 
@@ -65,23 +65,23 @@ type Homes<'a> = FxHashMap<&'a str, Option<Definition>>;
 #[derive(Clone, Copy)]
 pub(super) struct Place {
     pub(super) file: usize,
-    /// The scope that it stands in.
+    /// The scope that contains it.
     pub(super) scope: usize,
 }
 
 /// Knowledge about an object.
 enum Object<'a> {
-    /// It is of these types; none where the repository does not define its type.
+    /// Has these types; none if the repository does not define its type.
     Of(Vec<Arc<TypeSet<'a>>>),
     /// TypeScript's `import * as m`.
     Module(usize),
-    /// A package that is this folder.
+    /// A package in this folder.
     Folder(String),
     Unknown,
 }
 
 impl<'a> Object<'a> {
-    /// It is of the types of one path.
+    /// It has the types of one path.
     fn from_types(types: Option<Arc<TypeSet<'a>>>) -> Self {
         Self::Of(types.into_iter().collect())
     }
@@ -169,7 +169,7 @@ impl<'a> Program<'a> {
         own.map_or(file, |own| own.file)
     }
 
-    /// The types of this path that a file knows of.
+    /// The types of this path that a file knows.
     pub(super) fn with_path(&self, file: usize, path: &str) -> Option<Arc<TypeSet<'a>>> {
         let path = type_path(self.rules, file, path);
         match self.own.as_ref().and_then(|own| own.types.get(&path)) {
@@ -183,7 +183,7 @@ impl<'a> Program<'a> {
         self.modules.brought_in(self.original(file), self.unit(file), name)
     }
 
-    /// Definitions of what is called, if they are in other files of the repository and not in its own.
+    /// Definitions of a callee, if they are in other files of the repository and not in its own.
     pub(super) fn called(&self, place: Place, callee: &Callee) -> FoundDefinitions {
         let found = match callee {
             Callee::New(name) => {
@@ -203,7 +203,7 @@ impl<'a> Program<'a> {
         self.of_others(place.file, found)
     }
 
-    /// Definitions of what a chain of names means, if they are in other files of the repository and not in its own: types,
+    /// Definitions of a chain of names, if they are in other files of the repository and not in its own: types,
     /// functions, methods, and variables outside them.
     pub(super) fn named(&self, place: Place, chain: &[&str]) -> FoundDefinitions {
         let Some((name, receiver)) = chain.split_last() else { return FoundDefinitions::default() };
@@ -262,7 +262,7 @@ impl<'a> Program<'a> {
         home.into_iter().collect()
     }
 
-    /// Definitions of `m` of `m()`.
+    /// Definitions of `m` in `m()`.
     fn bare(&self, place: Place, name: &str) -> FoundDefinitions {
         let unit = self.unit(place.file);
         let is_own = match self.rules.visibility {
@@ -297,7 +297,7 @@ impl<'a> Program<'a> {
         inherited.or_else(brought_in).unwrap_or_default()
     }
 
-    /// Definition of what a TypeScript file exports, if it can be called.
+    /// Definition of a TypeScript file's export, if it can be called.
     fn callable(&self, export: Option<Export>) -> FoundDefinitions {
         let Some(Export::Declared { file, name }) = export else {
             return FoundDefinitions::default();
@@ -315,7 +315,7 @@ impl<'a> Program<'a> {
         Some(self.of_declared(Place { file, scope: 0 }, declared))
     }
 
-    /// Definitions of a method in some types, or else in those that they extend.
+    /// Definitions of a method in some types, or else in their supertypes.
     fn method(&self, types: &[Arc<TypeSet<'a>>], name: &str) -> Option<FoundDefinitions> {
         self.upwards(types, |level| {
             let found = FoundDefinitions::joined(level.iter().map(|types| types.methods(name)));
@@ -323,7 +323,7 @@ impl<'a> Program<'a> {
         })
     }
 
-    /// The object in a field of some types, or of those that they extend.
+    /// The object in a field of some types, or of their supertypes.
     fn field(&self, types: &[Arc<TypeSet<'a>>], name: &str) -> Option<Object<'a>> {
         self.upwards(types, |level| {
             let id = level.iter().find_map(|types| types.with_field(name))?;
@@ -333,7 +333,7 @@ impl<'a> Program<'a> {
         })
     }
 
-    /// The first thing that is found in some types, or else in those that they extend, and so on.
+    /// The first result in some types, or else in their supertypes, and so on.
     fn upwards<T>(
         &self,
         types: &[Arc<TypeSet<'a>>],
@@ -355,8 +355,8 @@ impl<'a> Program<'a> {
         None
     }
 
-    /// Definition of an extension method that C# calls on an object whose type has no such method: any that the platform
-    /// has by this name comes first.
+    /// Definition of an extension method that C# calls on an object whose type has no such method: the platform's methods of
+    /// this name come first.
     fn extension(&self, name: &str) -> FoundDefinitions {
         let home = self.maps.extensions.get(name).copied().flatten();
         home.filter(|_| !self.spec.is_common_method(name)).into_iter().collect()
@@ -366,10 +366,10 @@ impl<'a> Program<'a> {
         &self.unit(id.file).types[id.number]
     }
 
-    /// Types that these extend and implement, as far as the repository has them.
+    /// Supertypes of these, if the repository has them.
     fn supers(&self, types: &[Arc<TypeSet<'a>>]) -> Vec<Arc<TypeSet<'a>>> {
         let of_one = |(id, found): (TypeId, &'a Type)| {
-            // Their names are looked up where the type stands, not within it.
+            // Names are looked up around the type, not within it.
             let scope = self.unit(id.file).scopes[found.inside].parent.unwrap_or(0);
             let named = move |name: &String| self.types_named(Place { file: id.file, scope }, name);
             let others = move |found: Arc<TypeSet<'a>>| found.without(&[id]);
@@ -407,13 +407,13 @@ impl<'a> Program<'a> {
         }
     }
 
-    /// The object that a variable or a field of a type around holds; `None` where there is none of this name.
+    /// The object that a variable or a field of a type around holds; `None` if no such name exists.
     fn variable(&self, place: Place, name: &str) -> Option<Object<'a>> {
         self.unit(place.file).outwards(place.scope).find_map(|outer| {
             if let Some(declared) = outer.variables.get(name) {
                 return Some(self.of_declared(place, declared));
             }
-            // TypeScript's fields are reached through `this` alone.
+            // TypeScript's fields need `this`.
             let number = outer.of_type.filter(|_| !self.rules.fields_need_this)?;
             self.field(self.parts(place.file, number).as_slice(), name)
         })
@@ -450,7 +450,7 @@ impl<'a> Program<'a> {
             }
             NameVisibility::Folders => return self.in_package(self.unit(place.file), chain),
         }
-        // By custom, types begin with a capital, and what has a name begins a package otherwise.
+        // By custom, types begin with a capital; other names begin a package.
         let is_name_of_type = chain.iter().any(|name| name.starts_with(char::is_uppercase));
         if is_name_of_type { Object::Of(Vec::new()) } else { Object::Unknown }
     }
@@ -489,12 +489,12 @@ impl<'a> Program<'a> {
     }
 }
 
-/// Path of a type as a file knows it: TypeScript's files know nothing of each other's.
+/// Path of a type as a file knows it: TypeScript files do not know each other's types.
 fn type_path<'p>(rules: &TypeRules, file: usize, path: &'p str) -> TypePath<'p> {
     (matches!(rules.visibility, NameVisibility::Exports).then_some(file), path)
 }
 
-/// Enters the home of a name, or none where several files have it; of definitions in one file the first.
+/// Enters the home of a name, or none if several files have it; of one file's definitions the first.
 fn enter<'a>(homes: &mut Homes<'a>, name: &'a str, here: Definition) {
     let home = homes.entry(name).or_insert(Some(here));
     *home = home.filter(|home| home.file == here.file).map(|home| home.min(here));

@@ -1,4 +1,4 @@
-//! Types of one name: the parts of a partial class, or what each method of Go says of the type that it is of.
+//! Types of one name: the parts of a partial class, or the facts of each Go method about its receiver's type.
 
 use std::sync::Arc;
 
@@ -9,14 +9,14 @@ use super::unit::Type;
 use crate::definitions::found::FoundDefinitions;
 use crate::definitions::rows::{Definition, DefinitionKind};
 
-/// How many types are looked through one by one.
+/// Most types that are searched one by one.
 const FEW: usize = 8;
 
-/// Types that are looked at together, at least one, ordered by file.
+/// Types that are searched together, at least one, ordered by file.
 #[derive(Debug)]
 pub(super) struct TypeSet<'a> {
     types: Vec<(TypeId, &'a Type)>,
-    /// Their contents, if they are more than a few.
+    /// Their contents, if they exceed a few.
     index: Option<Index<'a>>,
 }
 
@@ -46,7 +46,7 @@ impl<'a> TypeSet<'a> {
         &self.types
     }
 
-    /// These types but for some; `None` where no other is left.
+    /// These types without some; `None` if no other is left.
     pub(super) fn without(self: &Arc<Self>, others: &[TypeId]) -> Option<Arc<Self>> {
         let is_among = |other: &TypeId| self.types.binary_search_by_key(other, |t| t.0).is_ok();
         if !others.iter().any(is_among) {

@@ -13,13 +13,13 @@ pub struct Unit {
     /// Name of the package in Go, as importers write it.
     pub(super) package: String,
     pub(super) types: Vec<Type>,
-    /// Numbers of the types outside all others, the first of each name.
+    /// Numbers of the outermost types, the first of each name.
     pub(super) outer_types: FxHashMap<String, usize>,
     /// Names of the methods of all types.
     pub(super) methods: FxHashSet<String>,
     /// Functions outside types, C#'s local ones included.
     pub(super) functions: NameRows,
-    /// Variables outside types and functions, where they are declared first.
+    /// Variables outside types and functions, where first declared.
     pub(super) values: NameRows,
     /// Names that TypeScript exports under another name: `default`, `a` of `export { b as a }`.
     pub(super) exports: FxHashMap<String, String>,
@@ -40,11 +40,11 @@ pub(super) struct Type {
     /// Static methods that C# calls on other types' objects.
     pub(super) extensions: FxHashSet<String>,
     pub(super) fields: FxHashMap<String, DeclaredType>,
-    /// Types that it extends and implements, as they are written there.
+    /// Types that it extends and implements, as written there.
     pub(super) supers: Vec<String>,
     /// Number of the type around it.
     pub(super) outer: Option<usize>,
-    /// Number of the scope that is its inside.
+    /// Number of the scope inside it.
     pub(super) inside: usize,
     pub(super) rows: Rows,
 }
@@ -53,7 +53,7 @@ pub(super) struct Type {
 #[derive(Debug, Default)]
 pub(super) struct Scope {
     pub(super) parent: Option<usize>,
-    /// The type that this is the inside of.
+    /// The type whose inside this is.
     pub(super) of_type: Option<usize>,
     pub(super) rows: Rows,
     /// Variables of functions and files. One declared with two types has an unknown one.
@@ -120,9 +120,9 @@ impl Imports {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct Import {
     pub(super) from: String,
-    /// `*` for all, none for the thing itself.
+    /// `*` for all; none: the thing itself.
     pub(super) member: Option<String>,
-    /// Empty where no name is bound.
+    /// Empty if no name is bound.
     pub(super) local: String,
     pub(super) is_static: bool,
     pub(super) is_passed_on: bool,
@@ -132,7 +132,7 @@ pub(super) struct Import {
 #[derive(Debug)]
 pub(super) struct Call {
     pub(super) rows: Rows,
-    /// The scope that it stands in.
+    /// The scope that contains it.
     pub(super) scope: usize,
     pub(super) callee: Callee,
 }
@@ -155,12 +155,12 @@ impl Unit {
         self.outwards(scope).filter_map(|scope| scope.of_type)
     }
 
-    /// Whether this file itself defines a function or method of this name.
+    /// Whether this file defines a function or method of this name.
     pub(super) fn defines(&self, name: &str) -> bool {
         self.functions.contains_key(name) || self.methods.contains(name)
     }
 
-    /// The function or the variable that a call of this name calls, outside types.
+    /// The function or variable outside types that a call of this name calls.
     pub(super) fn called(&self, name: &str) -> Option<(Rows, DefinitionKind)> {
         let function = self.functions.get(name).map(|rows| (*rows, DefinitionKind::Function));
         function.or_else(|| Some((*self.values.get(name)?, DefinitionKind::Value)))
@@ -176,20 +176,20 @@ impl Unit {
         })
     }
 
-    /// Whether it has a type of this name outside all others.
+    /// Whether it has an outermost type of this name.
     pub(super) fn has_outer_type(&self, name: &str) -> bool {
         self.outer_types.contains_key(name)
     }
 
-    /// The type of this name outside all others.
+    /// The outermost type of this name.
     pub(super) fn outer_type(&self, name: &str) -> Option<&Type> {
         self.outer_types.get(name).map(|number| &self.types[*number])
     }
 
-    /// The innermost scope that holds what stands between a row and the one before it.
+    /// The innermost scope that holds the text between a row and the one before.
     pub(super) fn scope_before(&self, row: u32) -> usize {
         let around = |scope: &Scope| scope.rows.start < row && row < scope.rows.end;
-        // Inner scopes stand behind those around them.
+        // Inner scopes follow those around them.
         self.scopes.iter().rposition(around).unwrap_or(0)
     }
 
@@ -203,7 +203,7 @@ impl Unit {
         self.scopes.first()?.variables.get(name)
     }
 
-    /// Whether it has a type, a function or a constant of this name outside all others.
+    /// Whether it has an outermost type, function or constant of this name.
     pub(super) fn declares(&self, name: &str) -> bool {
         self.functions.contains_key(name)
             || self.variable(name).is_some()

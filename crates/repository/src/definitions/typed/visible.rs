@@ -1,4 +1,4 @@
-//! Which type a name means where it stands.
+//! The type that a name means at its place.
 
 use std::sync::Arc;
 
@@ -49,7 +49,7 @@ impl<'a> Program<'a> {
         None
     }
 
-    /// A type and, where it is partial, its other parts.
+    /// A type and its other parts, if it is partial.
     pub(super) fn parts(&self, file: usize, number: usize) -> Option<Arc<TypeSet<'a>>> {
         let found = &self.unit(file).types[number];
         if self.rules.has_parts {
