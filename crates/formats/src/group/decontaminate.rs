@@ -1,12 +1,12 @@
 //! Overlap of training data with benchmarks: their repositories, and files with their targets.
 //!
 //! A repository is left out by its name. A file is left out if it holds twelve successive words of a target, as StarCoder's and
-//! datatrove's filters leave out texts. Words are `\w+`: whole identifiers, in their case. So a target is found whatever its indent,
-//! its line breaks and its punctuation are, and code that is alike by its punctuation alone is not. A target of fewer words
+//! datatrove's filters leave out texts. Words are `\w+`: whole identifiers, in their case. So a target is found whatever its
+//! indent, line breaks and punctuation are, and code that shares only its punctuation is not. A target of fewer words
 //! is found by the twelve that end in its last one and begin in the left context: `return x` alone is no leak.
 //!
-//! Twelve words with fewer than six different ones, such as rows of zeros, say nothing and are not looked for. Of datatrove's
-//! filter, the n-grams of left context and target together are left out for longer targets: the files that they find share a
+//! Twelve words with fewer than six different ones, such as rows of zeros, mean nothing and are ignored. Unlike datatrove's
+//! filter, this one does not combine left context and longer targets in n-grams: the files so found only share a
 //! license or imports with the left context.
 
 use std::fmt;
@@ -19,7 +19,7 @@ use twox_hash::XxHash64;
 
 /// Words of an n-gram.
 const NGRAM: usize = 12;
-/// Different words that an n-gram has at least.
+/// Least number of different words.
 const DIFFERENT: usize = 6;
 /// Bytes of the left context that a short target can reach into.
 const REACH: usize = 1 << 12;
@@ -43,7 +43,7 @@ const COMMIT: std::ops::RangeInclusive<usize> = 7..=40;
 pub struct Contamination {
     /// Task files.
     sets: Vec<PathBuf>,
-    /// The task file of each task, and its id.
+    /// Task file and id of each task.
     tasks: Vec<(usize, String)>,
     /// The first task of each repository, by the repository's key.
     names: FxHashMap<String, usize>,
@@ -52,14 +52,14 @@ pub struct Contamination {
     unchecked: Vec<usize>,
 }
 
-/// A task that a repository or a file belongs to.
+/// A task whose repository or target was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Leak<'a> {
     /// Its file.
     pub tasks: &'a Path,
     /// Its id.
     pub task: &'a str,
-    /// Its repository's name or the words of its target, as they were found.
+    /// Repository name or words of the target, as they were found.
     pub by: String,
 }
 
@@ -103,7 +103,7 @@ impl Contamination {
     }
 
     /// The task whose repository has this name, in any case, with its owner (`owner/name`, `owner_name`, `owner--name`, or
-    /// CrossCodeEval's `owner-name-commit`) or, where the task names none, with any.
+    /// CrossCodeEval's `owner-name-commit`) or, if the task names none, with any.
     pub fn repository(&self, name: &str) -> Option<Leak<'_>> {
         let without_owner = name.split_once('/').map_or(name, |(_, name)| name);
         let known = |name| self.names.get(&key(name));
@@ -111,7 +111,7 @@ impl Contamination {
         Some(self.leak(*number, name.to_owned()))
     }
 
-    /// The task of the first n-gram of this text that belongs to one.
+    /// The task with the first n-gram of this text that any task has.
     pub fn file(&self, text: &str) -> Option<Leak<'_>> {
         let mut window = Window::default();
         for word in words(text) {
@@ -132,13 +132,13 @@ impl Contamination {
     }
 }
 
-/// A name that all forms of a repository's name share: in lower case, its parts between `/`, `_` and `-`.
+/// A key that all forms of a repository's name share: in lower case, its parts between `/`, `_` and `-`.
 fn key(name: &str) -> String {
     let parts = name.split(['/', '_', '-']).filter(|part| !part.is_empty());
     parts.map(str::to_lowercase).collect::<Vec<_>>().join("-")
 }
 
-/// Keys of a task's folder: itself, and without a commit behind owner and name.
+/// Keys of a task's folder: itself, and without a commit after owner and name.
 fn keys(folder: &str) -> Vec<String> {
     if folder.is_empty() {
         return Vec::new();
@@ -154,7 +154,7 @@ fn keys(folder: &str) -> Vec<String> {
 fn ngrams(task: &Task) -> FxHashSet<u64> {
     let left = task.full_left_context.as_deref().unwrap_or(&task.prompt);
     let left = &left[left.ceil_char_boundary(left.len().saturating_sub(REACH))..];
-    // Prompts of whole lines may be stripped at their end.
+    // Prompts of whole lines may be stripped at the end.
     let between = if task.format == Format::RepoEval { "\n" } else { "" };
     let right = task.right_context.as_deref().unwrap_or_default();
     let right = &right[..right.find(|one| !is_word(one)).unwrap_or(right.len())];
@@ -162,7 +162,7 @@ fn ngrams(task: &Task) -> FxHashSet<u64> {
     let start = left.len() + between.len();
     let end = start + task.ground_truth.len();
 
-    // A word that the right context goes on with is not the target's.
+    // A word that continues in the right context is not the target's.
     let end_of = |word: &str| word.as_ptr().addr() - text.as_ptr().addr() + word.len();
     let (mut own, mut window, mut found) = (0, Window::default(), FxHashSet::default());
     let mut words = words(&text).take_while(|word| end_of(word) <= end).peekable();
@@ -189,7 +189,7 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
 struct Window<'t> {
     /// With their hashes, each in its turn.
     last: [(&'t str, u64); NGRAM],
-    /// How many words there were.
+    /// Number of words so far.
     count: usize,
     /// A polynomial of the words' hashes, modulo `2^64`.
     hash: u64,
@@ -248,7 +248,7 @@ mod tests {
         sources.map(read).collect()
     }
 
-    /// A target with the lines before it that its n-gram reaches into.
+    /// A target with the preceding lines that its n-gram reaches into.
     fn leaked(task: &Task) -> String {
         let lines: Vec<&str> = task.prompt.split_inclusive('\n').collect();
         let own = words(&task.ground_truth).count();
@@ -295,7 +295,7 @@ mod tests {
         assert_eq!((planted, unchecked), (3 * 714, 6));
     }
 
-    /// The sample repositories have one author and some habits in common.
+    /// The sample repositories share an author and some habits.
     #[test]
     fn other_repositories_are_clean() {
         let mut sets = sample_tasks();

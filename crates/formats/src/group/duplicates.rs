@@ -1,4 +1,4 @@
-//! Repositories that are others again: which of them stays.
+//! Repositories that repeat others: which of them stay.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::min_hash::{Signature, Signer, clusters};
 use super::repositories::GroupedRepository;
 
-/// Which duplicates are dropped.
+/// Duplicates to drop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Dedup {
     /// None.
@@ -27,15 +27,15 @@ named! {
     Near = "near",
 }
 
-/// A repository, as far as duplicates show by it.
+/// A repository's facts that reveal duplicates.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Facts {
     pub(super) name: String,
     pub(super) stars: u64,
     pub(super) files: u64,
     pub(super) digest: String,
-    /// Of all texts, in the order of their paths, a line end between two; `None` where near duplicates are not looked for, or
-    /// the texts are too short to be any.
+    /// Of all texts, in the order of their paths, separated by line ends; `None` if near duplicates are not sought, or
+    /// the texts are too short for one.
     signature: Option<Signature>,
 }
 
@@ -55,7 +55,7 @@ impl Facts {
         }
     }
 
-    /// Order of what stays: the most stars, then the most files, then the first name.
+    /// Order of preference: the most stars, then the most files, then the first name.
     fn rank(&self) -> impl Ord + '_ {
         (std::cmp::Reverse(self.stars), std::cmp::Reverse(self.files), &self.name)
     }
@@ -79,11 +79,11 @@ pub(super) enum Reason {
     ExactDuplicate,
     /// Another repository has nearly the same texts.
     NearDuplicate,
-    /// A task is of the repository, or the file holds its target.
+    /// A task uses the repository, or the file has its target.
     Contaminated,
 }
 
-/// The repositories to drop, in the order of their names.
+/// The repositories to drop, ordered by name.
 pub(super) fn duplicates(mut all: Vec<Facts>, dedup: Dedup) -> Vec<Duplicate> {
     let mut dropped = Vec::new();
     if dedup == Dedup::None {
@@ -156,7 +156,7 @@ mod tests {
         assert!(duplicates(all.to_vec(), Dedup::None).is_empty());
     }
 
-    /// An exact duplicate says what it is a duplicate of, whatever its cluster; a kept one is named once.
+    /// An exact duplicate names its original, whatever its cluster; a kept one is named once.
     #[test]
     fn of_a_cluster_of_near_duplicates_one_stays() {
         let facts = |name: &str, stars, text: &str| {

@@ -12,23 +12,23 @@ use repoformer_store::progress::Work;
 use serde::{Deserialize, Serialize};
 use walkdir::WalkDir;
 
-/// Endings of the files that are taken of a folder.
+/// Endings of the files read from a folder.
 const ENDS: [&str; 5] = [".parquet", ".jsonl", ".ndjson", ".json", ".tar"];
 /// Endings of compressed ones.
 const COMPRESSED: [&str; 3] = ["", ".gz", ".zst"];
 
-/// Files to read, in their order, and those of folders that have another name.
+/// Files to read, in order, and other files of folders.
 #[derive(Debug, Default)]
 pub(super) struct InputList {
     pub(super) files: Vec<PathBuf>,
     pub(super) others: Vec<PathBuf>,
 }
 
-/// Lists the files of inputs in the order in which they are named; those of a folder, and of a pattern, by their paths. A file
-/// is listed once. What lies below `output` is left out.
+/// Lists the files of inputs in the order in which they are named; files of a folder or pattern, by their paths. A file
+/// is listed once. Files below `output` are left out.
 ///
 /// # Errors
-/// An input is not there, or has no file.
+/// An input does not exist, or has no file.
 pub(super) fn list(inputs: &[PathBuf], output: &Path) -> Result<InputList> {
     let mut listed = InputList::default();
     let mut seen = BTreeSet::new();
@@ -71,7 +71,7 @@ fn has_known_end(path: &Path) -> bool {
         || name.ends_with(".tgz")
 }
 
-/// The files of an input, and whether they were named themselves.
+/// The files of an input, and whether the input names them.
 fn expand(input: &Path) -> Result<Vec<(PathBuf, bool)>> {
     if input == Path::new("-") {
         let reason = "standard input cannot be read again where interrupted work goes on";
@@ -112,7 +112,7 @@ fn expand(input: &Path) -> Result<Vec<(PathBuf, bool)>> {
     Ok(found)
 }
 
-/// The files below a folder but for hidden ones. Links are followed: the hub's cache is made of them.
+/// The files below a folder except hidden ones. Links are followed: the hub's cache is made of them.
 fn walk(folder: &Path) -> Result<Vec<(PathBuf, bool)>> {
     let is_hidden = |name: &std::ffi::OsStr| name.to_string_lossy().starts_with('.');
     let entries = WalkDir::new(folder).follow_links(true).into_iter();
@@ -136,13 +136,13 @@ pub(super) struct Input {
     pub(super) path: String,
     pub(super) bytes: u64,
     pub(super) digest: String,
-    /// Nanoseconds of its last change, by which a later one shows.
+    /// Nanoseconds of its last change, to detect later changes.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub(super) modified: Option<u64>,
 }
 
 impl Input {
-    /// Whether the content is that of another input.
+    /// Whether another input has the same content.
     pub(super) fn is_same(&self, other: &Self) -> bool {
         (self.bytes, &self.digest) == (other.bytes, &other.digest)
     }
@@ -159,7 +159,7 @@ pub(super) fn state(path: &Path) -> Result<(u64, Option<u64>)> {
     Ok((metadata.len(), modified.and_then(|age| u64::try_from(age.as_nanos()).ok())))
 }
 
-/// Digests of files. That of one that is as it was when an earlier run read it is taken from there.
+/// Digests of files. If a file is unchanged since an earlier run, that run's digest is used.
 pub(super) fn describe(paths: &[PathBuf], earlier: &[Input]) -> Result<Vec<Input>> {
     let work = Work::begin("group: digests", "bytes");
     for path in paths {

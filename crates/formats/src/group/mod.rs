@@ -1,13 +1,13 @@
 //! Rows of files, grouped into repositories, in shards of raw records.
 //!
-//! Corpora such as The Stack have a row a file, in no order. Grouping goes through the disk, within a bounded memory:
+//! Corpora such as The Stack have a row per file, unordered. Grouping goes through the disk, within bounded memory:
 //!
-//! 1. `rows` reads each input as a stream. `spill` writes its files to disk, sorted by shard, repository and path as many at a
-//!    time as the memory holds.
+//! 1. `rows` reads each input as a stream. `spill` writes its files to disk, sorted by shard, repository and path, as many at a
+//!    time as memory holds.
 //! 2. Each shard's sorted sections are merged, and `repositories` puts one repository after another together: once to find
 //!    `duplicates`, once to `write` the shards.
 //!
-//! Finished work lies in a hidden folder of the output (`work`) until all is done, and interrupted work goes on from there.
+//! Finished work stays in a hidden folder of the output (`work`) until all is done, and interrupted work goes on from there.
 
 pub mod decontaminate;
 mod duplicates;

@@ -1,26 +1,26 @@
-//! Repositories, put together from the merged rows of a shard, one at a time.
+//! Repositories, assembled from the merged rows of a shard, one at a time.
 
 use repoformer_store::error::Result;
 use rustc_hash::FxHashSet;
 
 use super::spill::Merge;
 
-/// Bytes that a file takes beside its path and text.
+/// Bytes of a file without its path and text.
 const FILE: u64 = 64;
 
 /// A repository with its files in the order of their paths.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct GroupedRepository {
     pub(super) name: String,
-    /// The most that a row says.
+    /// The most in any row.
     pub(super) stars: u64,
     /// Paths and texts.
     pub(super) files: Vec<(String, String)>,
-    /// Files that came again, with the same text.
+    /// Repeated files with the same text.
     pub(super) repeated: u64,
-    /// Files that came again with another text: the first is kept.
+    /// Repeated files with another text: the first is kept.
     pub(super) conflicting: u64,
-    /// Why the repository is left out; then it has no files.
+    /// Reason for leaving it out; then it has no files.
     pub(super) left_out: Option<String>,
 }
 
@@ -39,15 +39,15 @@ impl GroupedRepository {
 /// Repositories of a shard in the order of their names.
 pub(super) struct RepositoryStream {
     rows: Merge,
-    /// Whether the next row is at hand already.
+    /// Whether the next row is already read.
     is_ahead: bool,
     most: u64,
-    /// Folder names of those that are done.
+    /// Folders of finished repositories.
     folders: FxHashSet<String>,
 }
 
 impl RepositoryStream {
-    /// Repositories of merged rows; those of more than `most` bytes are left out.
+    /// Repositories of merged rows; larger ones than `most` bytes are left out.
     pub(super) fn new(rows: Merge, most: u64) -> Self {
         Self { rows, is_ahead: false, most, folders: FxHashSet::default() }
     }

@@ -1,4 +1,4 @@
-//! The steps of grouping, of which those that were done before are not done again.
+//! The steps of grouping; steps that were done before are skipped.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -27,13 +27,13 @@ use super::write::{Counts, GroupRecord, Leaving, ShardDone, is_there, write_shar
 
 /// Format of the record and of the work.
 const FORMAT: u64 = 2;
-/// Bytes of rows that wait in memory, over all threads.
+/// Bytes of waiting rows in memory, over all threads.
 const WAITING: usize = 256 << 20;
-/// Most of them, and the least, in one thread.
+/// Least and most of them in one thread.
 const WAITING_EACH: (usize, usize) = (4 << 20, 64 << 20);
 /// Files that all threads together may open.
 const OPEN_FILES: usize = 512;
-/// Small inputs are read together, up to so many bytes and so many of them.
+/// Small inputs are read together, up to so many bytes and inputs.
 const UNIT: (u64, usize) = (64 << 20, 1000);
 
 /// Inputs, output and settings of a grouping.
@@ -45,9 +45,9 @@ pub struct Grouping {
     pub output: PathBuf,
     /// Number of shards, at least 1.
     pub shards: u64,
-    /// Language of the files; `None` for all that the program knows.
+    /// Language of the files; `None` for all known ones.
     pub language: Option<Language>,
-    /// Which duplicates are dropped.
+    /// Duplicates to drop.
     pub dedup: Dedup,
     /// Benchmarks whose repositories and targets are left out.
     pub benchmarks: Vec<TaskSet>,
@@ -55,18 +55,18 @@ pub struct Grouping {
     pub max_repository: u64,
 }
 
-/// How a grouping ended.
+/// Result of a grouping.
 #[derive(Debug)]
 pub struct GroupSummary {
-    /// Its record; `None` where no file could be taken, and nothing was written.
+    /// Its record; `None` if no file could be used, and nothing was written.
     pub record: Option<GroupRecord>,
     /// Whether it had been done before.
     pub is_known: bool,
     /// Input files that an earlier run had read.
     pub resumed: usize,
-    /// Files of folders that have the name of no table.
+    /// Files of folders without a table's ending.
     pub others: Vec<PathBuf>,
-    /// Tasks whose targets have too few words to be found in files: their number, and the first.
+    /// Tasks whose targets have too few words to find in files: their number, and the first.
     pub unchecked: Option<(usize, String)>,
     /// Remarks on archives.
     pub notes: Vec<String>,
@@ -74,18 +74,18 @@ pub struct GroupSummary {
     pub problems: Vec<Error>,
 }
 
-/// Inputs that were read, and where their rows are.
+/// Inputs that were read, and their rows' places.
 #[derive(Debug, Serialize, Deserialize)]
 struct UnitDone {
     sections: Vec<Section>,
     tally: Tally,
 }
 
-/// Groups the files of rows into repositories, and writes them in shards: raw records in the order of their names, compressed,
-/// and `group.json` last. The output depends on the inputs' content and order and on the settings alone.
+/// Groups the files of rows into repositories, and writes them in shards: raw records ordered by name, compressed,
+/// and `group.json` last. The output depends only on the inputs' content and order and on the settings.
 ///
 /// # Errors
-/// An input is not there, the output folder cannot be written, or it has the output or the work of other inputs or settings.
+/// An input does not exist, the output folder cannot be written, or it has the output or work of other inputs or settings.
 pub fn group(grouping: &Grouping) -> Result<GroupSummary> {
     let output = &grouping.output;
     let listed = inputs::list(&grouping.inputs, output)?;
@@ -153,7 +153,7 @@ pub fn group(grouping: &Grouping) -> Result<GroupSummary> {
     counts.contaminated_files = dropped.iter().filter(is_file).count() as u64;
     counts.contaminated_repositories = of(Reason::Contaminated) - counts.contaminated_files;
     let dropped = write_dropped(&output.join(DROPPED), &dropped)?;
-    // Times of files are no part of what was done.
+    // File times are no part of the result.
     let inputs = plan.inputs.into_iter().map(|input| Input { modified: None, ..input }).collect();
     let shards = done.into_iter().map(|one| one.shard).collect();
     let record =
@@ -171,7 +171,7 @@ impl Grouping {
         let benchmarks = self.benchmarks.iter().map(digest).collect::<Result<Vec<_>>>()?;
         Ok(json!({
             "format": FORMAT,
-            // Which files are code, and how they are compared, may change.
+            // The files that are code, and their comparison, may change.
             "program": env!("CARGO_PKG_VERSION"),
             "shards": self.shards,
             "language": self.language.map_or("all", Language::name),
@@ -182,7 +182,7 @@ impl Grouping {
     }
 }
 
-/// Checks that finished output is of this plan, and whole.
+/// Checks that finished output is whole and of this plan.
 fn check_done(output: &Path, plan: &Plan, done: &Plan, record: &GroupRecord) -> Result<()> {
     let hint = message![
         "remove its shards and group.json to make them again, or choose another ",
@@ -219,7 +219,7 @@ fn units(inputs: &[Input]) -> Vec<std::ops::Range<usize>> {
     units
 }
 
-/// Reads the inputs that were not read yet, and returns the files with their rows.
+/// Reads the remaining inputs, and returns the files with their rows.
 fn read_inputs(
     grouping: &Grouping,
     plan: &Plan,
@@ -237,7 +237,7 @@ fn read_inputs(
             progress.kept(inputs.len());
             return Ok(Some((rows, done, inputs.len())));
         }
-        // What cannot be written for one unit cannot for the others.
+        // If one unit cannot be written, neither can others.
         if has_failed.load(Relaxed) {
             return Ok(None);
         }
@@ -260,7 +260,7 @@ fn read_inputs(
         });
         if written.is_err() {
             has_failed.store(true, Relaxed);
-            // A full disk gets it back.
+            // Frees disk space.
             let _ = files::remove_file(&rows);
         }
         written
@@ -275,7 +275,7 @@ fn read_inputs(
     Ok(done)
 }
 
-/// Bytes of rows that wait in the memory of one thread.
+/// Bytes of waiting rows in one thread's memory.
 fn waiting() -> usize {
     (WAITING / rayon::current_num_threads().max(1)).clamp(WAITING_EACH.0, WAITING_EACH.1)
 }
@@ -309,7 +309,7 @@ impl Grouping {
     }
 }
 
-/// The shards, as they are merged and written.
+/// The shards, during merging and writing.
 struct Shards<'a> {
     grouping: &'a Grouping,
     units: &'a [(PathBuf, UnitDone)],
@@ -342,13 +342,13 @@ impl Shards<'_> {
         Ok(RepositoryStream::new(rows, self.grouping.max_repository))
     }
 
-    /// Folder of what is merged on the way.
+    /// Folder of intermediate merges.
     fn folder(&self, index: u64) -> PathBuf {
         self.work.at(&format!("{}.merged", Self::name(index)))
     }
 
     fn remove_folder(&self, index: u64) {
-        // What stays is removed with the work folder.
+        // Remains are removed with the work folder.
         let _ = files::remove_dir_all(self.folder(index));
     }
 
@@ -384,7 +384,7 @@ impl Shards<'_> {
         Ok(dropped)
     }
 
-    /// Drops the repository, or files of it, where a benchmark has them.
+    /// Drops the repository, or its files, if a benchmark has them.
     fn decontaminate(&self, repository: &mut GroupedRepository, dropped: &mut Vec<Duplicate>) {
         let GroupedRepository { name, files, .. } = repository;
         let mut leaks = |filepath: Option<&str>, of: String| {
@@ -447,7 +447,7 @@ impl Shards<'_> {
     }
 }
 
-/// Writes the list of what was dropped, and returns its digest.
+/// Writes the list of dropped things, and returns its digest.
 fn write_dropped(path: &Path, dropped: &[Duplicate]) -> Result<String> {
     let mut file = OutputFile::create(path)?;
     for one in dropped {

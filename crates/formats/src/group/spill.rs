@@ -1,6 +1,6 @@
 //! Rows on their way through the disk: sorted sections of one shard each, several to a file, and their merge.
 //!
-//! The order is that of repositories' names, then of paths, then of the inputs: the first of two files with one path came first.
+//! The order is by repository name, then by path, then by input: of two files with one path, the first read comes first.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -17,7 +17,7 @@ use super::rows::FileRow;
 /// Compression: the fastest that is small, with a window that lets many sections be read at once.
 const LEVEL: i32 = 1;
 const WINDOW_LOG: u32 = 17;
-/// Bytes that are read of a section at once.
+/// Bytes read of a section at once.
 const AT_ONCE: usize = 1 << 15;
 
 /// Part of a file that holds sorted rows of one shard.
@@ -45,7 +45,7 @@ impl Waiting {
     }
 }
 
-/// Writes rows into a file: sorted as many at a time as the memory holds.
+/// Writes rows into a file: sorted, as many at a time as memory holds.
 pub(super) struct Spill {
     path: PathBuf,
     file: BufWriter<File>,
@@ -80,7 +80,7 @@ impl Spill {
         let begin = self.bytes.len();
         parts.iter().for_each(|part| self.bytes.extend_from_slice(part));
         let shard = Shard::containing(&file.repository.replace('/', "_"), self.shards).index;
-        // A text has 64 MiB at most.
+        // A text has at most 64 MiB.
         let lengths = parts.map(|part| part.len() as u32);
         self.waiting.push(Waiting { shard, begin, lengths, stars: file.stars, input, row });
         if self.bytes.len() + self.waiting.len() * size_of::<Waiting>() >= self.most {
@@ -118,7 +118,7 @@ impl Spill {
         Ok(())
     }
 
-    /// Writes what is left, syncs the file, and returns where its sections are.
+    /// Writes the remaining rows, syncs the file, and returns its sections.
     pub(super) fn finish(mut self) -> Result<Vec<Section>> {
         self.write_out()?;
         let file = self.file.into_inner().map_err(io::IntoInnerError::into_error);
@@ -128,7 +128,7 @@ impl Spill {
     }
 }
 
-/// A row but for its text.
+/// A row without its text.
 struct Head<B> {
     name: B,
     path: B,
@@ -191,12 +191,12 @@ struct Source {
     path: PathBuf,
     input: BufReader<zstd::stream::read::Decoder<'static, BufReader<io::Take<File>>>>,
     head: Head<Vec<u8>>,
-    /// Bytes of the text of the row, which were not read yet.
+    /// Unread bytes of the row's text.
     text: u64,
 }
 
 impl Source {
-    /// Opens a section; `None` where it has no row.
+    /// Opens a section; `None` if it has no row.
     fn open(path: &Path, section: &Section) -> Result<Option<Self>> {
         let opened = File::open(path).and_then(|mut file| {
             file.seek(SeekFrom::Start(section.begin))?;
@@ -239,7 +239,7 @@ impl Source {
     }
 }
 
-/// Reads so many bytes; a damaged length does not reserve memory.
+/// Reads so many bytes; a damaged length reserves no memory.
 fn fill(input: &mut impl Read, into: &mut Vec<u8>, length: u64) -> io::Result<()> {
     let read = input.by_ref().take(length).read_to_end(into)?;
     if read as u64 == length { Ok(()) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
@@ -273,10 +273,10 @@ impl Ord for Source {
     }
 }
 
-/// Rows of several sections in their order.
+/// Rows of several sections in order.
 pub(super) struct Merge {
     sources: BinaryHeap<Reverse<Source>>,
-    /// Source of the row at hand.
+    /// Source of the current row.
     current: Option<Source>,
 }
 
@@ -353,13 +353,13 @@ impl Merge {
         Ok(self.current.is_some())
     }
 
-    /// The row at hand: its repository, its path, the stars it says, and the length of its text.
+    /// The current row: its repository, its path, its stars, and the length of its text.
     pub(super) fn row(&self) -> Option<(&[u8], &[u8], u64, u64)> {
         let source = self.current.as_ref()?;
         Some((&source.head.name, &source.head.path, source.head.stars, source.text))
     }
 
-    /// Reads the text of the row at hand.
+    /// Reads the text of the current row.
     pub(super) fn text(&mut self) -> Result<Vec<u8>> {
         let mut text = Vec::new();
         if let Some(source) = &mut self.current {
@@ -375,7 +375,7 @@ impl Merge {
 mod tests {
     use super::*;
 
-    /// As a plain sort of all rows has it, however little memory there is and however few sections are read at once.
+    /// As in a plain sort of all rows, however little memory there is and however few sections are read at once.
     #[test]
     fn merged_rows_are_sorted_whatever_the_memory() {
         let dir = tempfile::tempdir().unwrap();

@@ -24,7 +24,7 @@ pub(super) struct WorkFolder {
     _lock: File,
 }
 
-/// Inputs and settings of the work that lies in the folder.
+/// Inputs and settings of the work in the folder.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Plan {
     pub(super) settings: Value,
@@ -32,7 +32,7 @@ pub(super) struct Plan {
 }
 
 impl Plan {
-    /// Why work or output of this plan is not that of another; `None` if it is.
+    /// Difference between work or output of two plans; `None` if they agree.
     pub(super) fn difference(&self, other: &Self) -> Option<String> {
         if let (Value::Object(ours), Value::Object(theirs)) = (&self.settings, &other.settings) {
             for (name, value) in ours {
@@ -77,7 +77,7 @@ impl WorkFolder {
         self.path.join(name)
     }
 
-    /// Reads a document; `None` where it is not there, or not whole.
+    /// Reads a document; `None` if it is missing or damaged.
     pub(super) fn read<T: DeserializeOwned>(&self, name: &str) -> Result<Option<T>> {
         read_document(&self.at(name))
     }
@@ -93,7 +93,7 @@ impl WorkFolder {
             .map_err(|e| Error::writing(&self.path, "remove this folder", e))
     }
 
-    /// Takes the plan of this work, and refuses that of another.
+    /// Takes this work's plan, and refuses any other.
     pub(super) fn begin(&self, plan: &Plan, earlier: Option<&Plan>) -> Result<()> {
         match earlier.map(|earlier| plan.difference(earlier)) {
             Some(Some(difference)) => {
@@ -111,7 +111,7 @@ impl WorkFolder {
         self.write(PLAN, plan)
     }
 
-    /// Refuses an output folder that has shards which are not of this work.
+    /// Refuses an output folder with shards of other work.
     fn check_output(&self) -> Result<()> {
         let cannot_list = |e| Error::reading(&self.output, "list this folder", e);
         for entry in files::read_dir(&self.output).map_err(cannot_list)? {
@@ -129,12 +129,12 @@ impl WorkFolder {
 
 /// Name of the plan in the folder.
 pub(super) const PLAN: &str = "plan.json";
-/// Name of the list of what was dropped, in the output folder.
+/// Name of the list of dropped things, in the output folder.
 pub(super) const DROPPED: &str = "dropped.jsonl";
 /// Name of the record of the output, which is written last.
 pub(super) const RECORD: &str = "group.json";
 
-/// Reads a document with its checksum; `None` where it is not there, or not whole.
+/// Reads a document with its checksum; `None` if it is missing or damaged.
 pub(super) fn read_document<T: DeserializeOwned>(path: &Path) -> Result<Option<T>> {
     let read = files::read_if_there(path).map_err(|e| Error::reading(path, "read this file", e))?;
     let whole = read.filter(|bytes| check(bytes) == Seal::Whole);

@@ -1,4 +1,4 @@
-//! Shards of raw records, and the record of all of them.
+//! Shards of raw records, and their common record.
 
 use std::path::Path;
 
@@ -15,36 +15,36 @@ use super::inputs::Input;
 use super::repositories::RepositoryStream;
 use super::rows::Problem;
 
-/// Counts of rows and repositories, as `group.json` has it.
+/// Counts of rows and repositories, as in `group.json`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
     /// Files that the rows hold.
     pub rows: u64,
-    /// Files that are not of the language, or of none that the program knows.
+    /// Files that are not of the language, or of no known one.
     pub other_languages: u64,
-    /// Files whose first line was StarCoderData's marks, which were taken away.
+    /// Files whose first line held StarCoderData's marks, which were removed.
     pub marked: u64,
     /// Rows, parts of inputs and repositories that are broken or too large.
     pub broken: u64,
-    /// Files that came again with the same path and text.
+    /// Repeated files with the same path and text.
     pub repeated: u64,
-    /// Files that came again with the same path and another text.
+    /// Repeated files with the same path and another text.
     pub conflicting: u64,
-    /// Repositories that are dropped because another has the same files.
+    /// Repositories dropped because another has the same files.
     pub exact_duplicates: u64,
-    /// Repositories that are dropped because another has nearly the same texts.
+    /// Repositories dropped because another has nearly the same texts.
     pub near_duplicates: u64,
-    /// Repositories that are left out because tasks are of them.
+    /// Repositories left out because tasks use them.
     pub contaminated_repositories: u64,
-    /// Files that are left out because they hold what tasks ask for.
+    /// Files left out because they hold targets of tasks.
     pub contaminated_files: u64,
-    /// Repositories that are written.
+    /// Repositories written.
     pub repositories: u64,
     /// Their files.
     pub files: u64,
 }
 
-/// A shard as it was written.
+/// A written shard.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ShardRecord {
     /// Name of its file.
@@ -72,12 +72,12 @@ pub struct GroupRecord {
     pub counts: Counts,
     /// Shards, in their order.
     pub shards: Vec<ShardRecord>,
-    /// Digest (BLAKE3) of the list of what was dropped.
+    /// Digest (BLAKE3) of the list of dropped things.
     #[serde(default)]
     pub dropped: String,
 }
 
-/// A shard, and what was noticed when it was written.
+/// A shard, and findings from writing it.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct ShardDone {
     pub(super) shard: ShardRecord,
@@ -87,13 +87,13 @@ pub(super) struct ShardDone {
 }
 
 impl ShardDone {
-    /// Whether the shard's file is there as it was written.
+    /// Whether the shard's file is still as written.
     pub(super) fn is_there(&self, output: &Path) -> bool {
         is_there(&self.shard, output)
     }
 }
 
-/// Whether a shard's file is as it was written.
+/// Whether a shard's file is as written.
 pub(super) fn is_there(shard: &ShardRecord, output: &Path) -> bool {
     let is_it = |there: FileDigest| (there.bytes, &there.digest) == (shard.bytes, &shard.digest);
     digest_of(&output.join(&shard.name)).is_ok_and(is_it)
@@ -109,7 +109,7 @@ pub(super) struct Leaving<'a> {
 }
 
 impl<'a> Leaving<'a> {
-    /// Repositories that are left out whole, and those of which files are.
+    /// Repositories that are left out whole, and those that lose files.
     pub(super) fn new(dropped: &'a [Duplicate]) -> Self {
         let mut leaving = Self::default();
         for one in dropped {
@@ -126,7 +126,7 @@ impl<'a> Leaving<'a> {
     }
 }
 
-/// Writes a shard but for what is dropped.
+/// Writes a shard without dropped things.
 pub(super) fn write_shard(
     mut repositories: RepositoryStream,
     dropped: &Leaving<'_>,

@@ -1,4 +1,4 @@
-//! Layout of training sequences as it is chosen: checked, and opened with its tokenizer.
+//! Layout of training sequences: its choices, checked, and opened with its tokenizer.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use super::sequence::VerbalizeSettings;
 use super::split::Proportions;
 use repoformer_core::prompt::style::{DecisionFrame, Style};
 
-/// Layout of training sequences, with tokens as they are spelled.
+/// Layout of training sequences, with the spelling of its tokens.
 #[derive(Debug, Clone, Copy)]
 pub struct SequenceLayout<'a> {
     /// Token that ends the current file; `None`: the style's, or the usual one.
@@ -33,12 +33,12 @@ pub struct SequenceLayout<'a> {
 }
 
 impl SequenceLayout<'_> {
-    /// Checks the layout for a style, and opens the model's tokenizer with the special tokens. The settings are those of all
-    /// shards.
+    /// Checks the layout for a style, and opens the model's tokenizer with the special tokens. All shards have the same
+    /// settings.
     ///
     /// # Errors
     /// A number is outside its range, a special token could occur in code or has two meanings, the style has no place for the
-    /// decision, or the tokenizer cannot be read or is none of a model.
+    /// decision, or the tokenizer cannot be read or is no model's.
     pub fn open(&self, style: &Style, tokenizer: &Path) -> Result<(VerbalizeSettings, Encoder)> {
         self.check()?;
         if matches!(&*tokenizer.to_string_lossy(), "p50k_base" | "words") {
@@ -140,7 +140,7 @@ fn could_be_code(token: &str) -> bool {
     !is_framed || token.len() < 3 || token.contains(char::is_whitespace)
 }
 
-/// Says which tokens were added to a tokenizer, and with which ids; `None` without any.
+/// Lists the tokens added to a tokenizer, with their ids; `None` without any.
 pub fn added_tokens(encoder: &Encoder) -> Option<Message> {
     let added: Vec<String> =
         encoder.added.iter().map(|(token, id)| format!("{token} = {id}")).collect();

@@ -39,7 +39,7 @@ use repoformer_core::repository::{Shard, parallel};
 const BATCH: usize = 8 << 20;
 
 /// Verbalizes files of labels, one after another, into a folder: `train.jsonl` and `train.parquet`, such files for each requested
-/// split, the `tokenizer.json` with the added tokens, and the `prompt-style.toml` of the trained model. The labels are read twice and
+/// split, the `tokenizer.json` with the added tokens, and the trained model's `prompt-style.toml`. The labels are read twice and
 /// in parts; memory grows by 32 bytes per instance and the names of the repositories. Files of splits that are not requested are
 /// removed, as their repositories are now trained on. The output does not depend on the number of threads. A shard has no Parquet,
 /// and may have no sequence.
@@ -129,8 +129,8 @@ fn read(path: &Path, record: &Record) -> Result<Label> {
     Label::read(path, record.line, object)
 }
 
-/// First reading: finds the repositories, and checks that all instances were judged by one model, metric and threshold, and that no
-/// two files hold the same one.
+/// First reading: finds the repositories, and checks that one model, metric and threshold judged all instances, and that no two
+/// files hold the same one.
 fn plan(labels: &[&Path], settings: &VerbalizeSettings) -> Result<Plan> {
     let mut found = Occurrences::default();
     let (mut judgements, mut unread) = (BTreeMap::new(), Vec::<Error>::new());

@@ -16,7 +16,7 @@ use repoformer_store::parquet::{column, writer};
 
 use super::row::Row;
 
-/// Number of sequences in a row group, which is held in memory: some 40 MB for sequences of 2,048 tokens.
+/// Number of sequences in a row group, which memory holds: about 40 MB for sequences of 2,048 tokens.
 const GROUP: usize = 512;
 
 const SCHEMA: &str = "

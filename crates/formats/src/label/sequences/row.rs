@@ -1,4 +1,4 @@
-//! Columns of a sequence, as Hugging Face `datasets` and trainers use them.
+//! Columns of a sequence, as used by Hugging Face `datasets` and trainers.
 
 use serde::{Deserialize, Serialize};
 

@@ -16,9 +16,9 @@ pub struct VerbalizeSettings {
     pub frame: DecisionFrame,
     /// Greatest number of tokens of a sequence; 2,048 in the paper.
     pub max_tokens: usize,
-    /// Greatest number of tokens of a cross-file context, of which the first are kept; 512 in the paper.
+    /// Greatest number of tokens of a cross-file context, which keeps its start; 512 in the paper.
     pub max_cross_file_tokens: usize,
-    /// Token after the target, with which the model learns to stop. The released program has none.
+    /// Token after the target, which teaches the model to stop. The released program has none.
     pub end: Option<String>,
     /// Weight of the decision relative to the completion; 1 in the paper.
     pub lambda: f32,
@@ -47,16 +47,16 @@ pub struct Sequence {
     pub text: String,
     /// Token ids of the model's tokenizer, at most [`VerbalizeSettings::max_tokens`].
     pub ids: Vec<u32>,
-    /// Index of the decision: the token after `<eof>`, which L_eval supervises. It is the completion's first where a model decides
+    /// Index of the decision: the token after `<eof>`, which L_eval supervises. It is the completion's first if a model decides
     /// with that.
     pub decision: usize,
-    /// Index of the first token of the completion: L_gen supervises all tokens from there on.
+    /// Index of the first token of the completion: L_gen supervises all tokens from it on.
     pub completion: usize,
     /// Whether the left, the right and the cross-file context were cut.
     pub cut: [bool; 3],
 }
 
-/// Reason why an instance is not a sequence.
+/// Reason why an instance gives no sequence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum LeftOut {
     /// It has neither a label nor the two similarities.

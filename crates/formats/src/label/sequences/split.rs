@@ -143,7 +143,7 @@ impl Occurrences {
         self.instances.push(Occurrence { repository: number, ..occurrence });
     }
 
-    /// Returns both places of an instance in two files, and the number of such instances in the second file; `None` without such
+    /// Returns an instance's places in two files, and the number of such instances in the second file; `None` without such
     /// instances.
     pub(super) fn of_two_files(&mut self) -> Option<(Occurrence, Occurrence, usize)> {
         self.instances.sort_unstable();
@@ -175,7 +175,7 @@ pub(super) struct Plan {
 
 impl Plan {
     /// Assigns repositories: ordered by a digest of the seed and their instances, the first are for tests, the next for validation,
-    /// the rest for training. An additional repository moves at most those at the two borders.
+    /// the rest for training. An additional repository moves at most the two at the borders.
     ///
     /// # Errors
     /// There are too few repositories for the requested splits.
@@ -229,7 +229,7 @@ impl Plan {
     }
 }
 
-/// Returns a digest of target, left and right context, by which instances are compared.
+/// Returns a digest of target, left and right context, which identifies an instance.
 pub(super) fn digest(label: &Label) -> [u8; 16] {
     let mut hasher = blake3::Hasher::new();
     for text in [&label.prompt, &label.ground_truth, &label.right_context] {

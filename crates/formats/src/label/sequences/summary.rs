@@ -47,7 +47,7 @@ pub struct VerbalizeSummary {
     pub splits: BTreeMap<Split, SplitSummary>,
     /// Number of instances left out, by reason.
     pub left_out: BTreeMap<LeftOut, usize>,
-    /// Number of instances whose repository has the same target and contexts before.
+    /// Number of repeats of a target with its contexts in one repository.
     pub repeated: usize,
     /// Number of sequences whose tokens do not decode to their text, because the tokenizer normalizes it.
     pub inexact: usize,
@@ -61,7 +61,7 @@ impl VerbalizeSummary {
         self.splits.values().any(|split| split.kinds.len() > 1)
     }
 
-    /// Warns of splits whose percentage of the sequences is less than half or more than twice the one that was asked for:
+    /// Warns of splits whose percentage of the sequences is less than half or more than twice the requested one:
     /// repositories are held out whole.
     pub fn uneven_splits(&self, held_out: Proportions) -> Vec<String> {
         let splits = || self.splits.values();
@@ -179,7 +179,7 @@ mod tests {
         );
     }
 
-    /// By hand: 10 % are asked for, and 4 % are less than half of that, 5 % not, 21 % more than twice.
+    /// By hand: 10 % are requested, and 4 % are less than half of that, 5 % not, 21 % more than twice.
     #[test]
     fn splits_far_from_their_share_are_warned_of() {
         let warnings = |validation: usize| {

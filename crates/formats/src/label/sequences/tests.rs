@@ -48,7 +48,7 @@ fn sequence(label: &Label, encoder: &Encoder, settings: &VerbalizeSettings) -> S
     Sequence::new(label, "r", encoder, settings).unwrap().unwrap()
 }
 
-/// The two forms of section 3.3, token by token: what is supervised is the token after `<eof>` and the target.
+/// The two forms of section 3.3, token by token: the token after `<eof>` and the target are supervised.
 #[test]
 fn what_a_sequence_spells_and_teaches() {
     let mut settings = settings("starcoder", 2048, 512);
@@ -82,7 +82,7 @@ fn what_a_sequence_spells_and_teaches() {
         assert!(weights[sequence.completion..].iter().all(|w| *w == of_target));
         assert!((weights.iter().sum::<f32>() - 3.0).abs() < 1e-5);
     }
-    // A token to stop with is taught as the target is.
+    // A stop token is taught like the target.
     settings.end = Some("<|endoftext|>".into());
     let label = label("x = 1\n", "y = x\n", "", "", false);
     let sequence = sequence(&label, &encoder, &settings);
@@ -107,9 +107,9 @@ fn contexts_share_two_to_one_what_the_others_leave() {
         (count(left), count(right), sequence.ids.len(), sequence.cut)
     };
     assert_eq!(kept(50, 50, true), (44, 21, 100, [true; 3]));
-    // The same without the 21 tokens that the positive form has more.
+    // As before, without the positive form's 21 tokens.
     assert_eq!(kept(50, 50, false), (44, 21, 79, [true, true, false]));
-    // What one does not need the other has.
+    // One gets what the other leaves.
     assert_eq!(kept(50, 5, true), (55, 10, 100, [true, false, true]));
     assert_eq!(kept(10, 50, false), (20, 45, 79, [false, true, false]));
 }
@@ -227,8 +227,8 @@ fn odd_text() -> impl Strategy<Value = String> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(150))]
 
-    /// Whatever the texts hold: the tokens decode to the text and are at most as many as asked for, each special token stands where
-    /// it was put and nowhere else, and the current file is the same whatever the label.
+    /// For any texts: the tokens decode to the text and are at most as many as requested, each special token is only where
+    /// it was put, and the current file is the same for either label.
     #[test]
     fn odd_texts_come_back(
         (left, right, cross_file) in (odd_text(), odd_text(), odd_text()), target in odd_text(), max_tokens in 20_usize..200,
@@ -257,7 +257,7 @@ proptest! {
     }
 }
 
-/// By the counts of Python's package tokenizers for the same files: `<s>` begins CodeLlama's prompts, NFC joins what was apart.
+/// Counts of Python's package tokenizers for the same files: `<s>` begins CodeLlama's prompts, NFC joins characters.
 #[test]
 fn tokenizers_that_are_no_byte_level_ones() {
     let settings_llama = settings("codellama", 2048, 512);
@@ -276,7 +276,7 @@ fn tokenizers_that_are_no_byte_level_ones() {
 #[test]
 fn no_repository_and_no_instance_is_for_two() {
     let shares = Proportions { validation: 0.2, test: 0.1 };
-    // An instance of its own for each repository, and one that is in all.
+    // One instance per repository, and one that is in all.
     let places = |repositories: u8| {
         let mut found = Occurrences::default();
         for name in 0..repositories {
@@ -301,7 +301,7 @@ fn no_repository_and_no_instance_is_for_two() {
     }
     let of = |split| twenty.iter().filter(|[own, _]| *own == Some(split)).count();
     assert_eq!(Split::ALL.map(of), [14, 4, 2]);
-    // One more moves none from one held-out split into training and back but at the borders.
+    // One more repository moves others only at the splits' borders.
     let moved = twenty.iter().zip(places(21)).filter(|(a, b)| a[0] != b[0]).count();
     assert!(moved <= 3, "{moved}");
 }

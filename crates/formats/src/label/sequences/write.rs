@@ -28,10 +28,10 @@ pub fn outputs(folder: &Path) -> Vec<PathBuf> {
     of_splits.chain(BESIDE.map(|name| folder.join(name))).collect()
 }
 
-/// Names of the tokenizer and the prompt style beside the sequences.
+/// Names of the tokenizer and prompt style next to the sequences.
 pub(super) const BESIDE: [&str; 2] = ["tokenizer.json", "prompt-style.toml"];
 
-/// Removes the files of a split, if there are any.
+/// Removes any files of a split.
 fn remove(folder: &Path, split: Split) -> Result<()> {
     for path in places(folder, split) {
         // Of a shard, there was one.
@@ -46,7 +46,7 @@ fn remove(folder: &Path, split: Split) -> Result<()> {
     Ok(())
 }
 
-/// Files of the splits in a folder during writing.
+/// Files of the splits in a folder, being written.
 pub struct SequenceFiles {
     folder: PathBuf,
     splits: Vec<(Split, OutputFile, Option<Table>)>,
