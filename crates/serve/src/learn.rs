@@ -1,5 +1,5 @@
-//! Labels of the lines that the user wrote: for each completion that was shown, what she accepted or typed in its place is the truth,
-//! and the model is asked for the completion that was not shown, while she pauses.
+//! Labels of the lines that the user wrote: for each shown completion, the text accepted or typed in its place is the truth,
+//! and the model is asked for the completion that was not shown, while the user pauses.
 
 use std::collections::VecDeque;
 use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
@@ -25,7 +25,7 @@ use serde_json::Value;
 
 use crate::error::{Result, ServeError};
 
-/// Quiet after which the model is asked for what was not shown.
+/// Quiet time before asking for the other completion.
 const PAUSE: Duration = Duration::from_secs(1);
 /// Time after which a model's server that does not answer is asked again, and how often.
 const LATER: Duration = Duration::from_secs(5);
@@ -40,12 +40,12 @@ const FILES: usize = 16;
 pub(crate) struct LearnRequest {
     /// The hole at the cursor.
     pub(crate) task: Task,
-    /// The file's whole text, and the bytes of it before the cursor.
+    /// The file's whole text, and its bytes before the cursor.
     pub(crate) text: String,
     pub(crate) offset: usize,
-    /// Fragments that are retrieved for it, shown or not.
+    /// Fragments retrieved for the request, shown or not.
     pub(crate) found: PromptContext,
-    /// Signals of the model, where it was asked.
+    /// Signals of the model, if it was asked.
     pub(crate) signals: Signals,
     pub(crate) retrieved: bool,
     /// Request for the completion of the other prompt.
@@ -74,7 +74,7 @@ struct ShownCompletion {
     model: String,
 }
 
-/// A line that was written where a completion was shown.
+/// A line that was written in place of a completion.
 #[derive(Debug)]
 struct LineOutcome {
     shown: ShownCompletion,
@@ -114,7 +114,7 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 }
 
 impl Learner {
-    /// Opens a log of labels, to which others are added: `fragments` is the kind of the fragments here.
+    /// Opens a log of labels to append to: `fragments` is the kind of the fragments here.
     ///
     /// # Errors
     /// The log cannot be opened, or has labels of other fragments.
@@ -142,8 +142,8 @@ impl Learner {
         Ok(Self { shown: Mutex::default(), written, state })
     }
 
-    /// Sees a file's text with its cursor: what was written where a completion was shown. `held` are the bytes of it that are sure to
-    /// be as they are now.
+    /// Finds in a file's text, with its cursor, the line written in place of a completion. `held` are the bytes of the text that
+    /// are sure to be current.
     pub(crate) fn see(&self, path: &str, (text, offset): (&str, usize), held: &Range<usize>) {
         *lock(&self.state.last_request) = Instant::now();
         if let Some(asking) = lock(&self.state.asking).take() {
@@ -171,7 +171,7 @@ impl Learner {
         }
     }
 
-    /// Whether a completion was shown in a file at the line that is written there.
+    /// Whether a completion was shown in a file at its current line.
     pub(crate) fn has(&self, path: &str) -> bool {
         is_kept(&lock(&self.shown), path)
     }
@@ -199,7 +199,7 @@ fn check_fragments(path: &Path, here: &str) -> Result<()> {
     let failed = ServeError::system(format!("{}: cannot be read", path.display()));
     let text = files::read(path).map_err(failed)?;
     for (number, line) in (1..).zip(text.split(|byte| *byte == b'\n')) {
-        // A line that was cut off is reported where labels are read.
+        // A line that was cut off is reported when labels are read.
         if let Ok(there) = serde_json::from_slice::<OfFragments>(line)
             && there.fragments != here
         {
@@ -239,7 +239,7 @@ fn written(
     let LearnRequest { text: before, offset: at, .. } = &shown.asked;
     let seen = of_text((&before[..*at], &before[*at..]), &shown.completion, (text, offset));
     match &seen {
-        // Beyond what the editor sent stands what was saved last.
+        // Text outside the editor's part is the last saved text.
         CompletionFate::Written { truth, .. }
             if *at < held.start || at + truth.len() > held.end =>
         {
@@ -249,7 +249,7 @@ fn written(
     }
 }
 
-/// Lines that stand between the texts before and behind a cursor where a completion was shown, as many as that has.
+/// Lines between the texts before and after a cursor where a completion was shown, as many as the completion has.
 fn of_text(
     (left, right): (&str, &str),
     completion: &str,
@@ -258,7 +258,7 @@ fn of_text(
     let rest = text.strip_prefix(left).and_then(|rest| rest.strip_suffix(right));
     let Some(between) = rest else { return CompletionFate::Nothing };
     let inside = offset.checked_sub(left.len()).filter(|at| *at <= between.len());
-    // The line of the cursor is not whole yet.
+    // The cursor's line is not finished.
     let whole = match inside {
         Some(at) => match between[..at].rfind('\n') {
             Some(end) => &between[..=end],
@@ -296,7 +296,7 @@ fn write_labels(state: &State, endpoint: &Endpoint, mut log: Log, jobs: &Receive
     }
 }
 
-/// The completion of the prompt that was not used, from a server that may have to be started again.
+/// The completion of the other prompt, from a server that may have to be restarted.
 fn patient_completion(
     state: &State,
     endpoint: &Endpoint,
@@ -314,7 +314,7 @@ fn patient_completion(
     }
 }
 
-/// The completion of the prompt that was not used. A request of the editor ends it, and it begins again after that.
+/// The completion of the other prompt. A request of the editor ends it, and it begins again after that.
 fn other_completion(
     state: &State,
     endpoint: &Endpoint,
@@ -348,7 +348,7 @@ fn other_completion(
     }
 }
 
-/// The label of a line, by the completions without and with what was retrieved.
+/// The label of a line, by the completions without and with retrieval.
 fn label(written: LineOutcome, other: String, fragments: &str) -> Result<Value, Error> {
     let LineOutcome { shown: ShownCompletion { asked, completion, model }, truth, accepted } =
         written;
@@ -372,7 +372,7 @@ fn label(written: LineOutcome, other: String, fragments: &str) -> Result<Value, 
     Ok(label.to_record())
 }
 
-/// A file of lines to which others are added.
+/// A file to which lines are appended.
 #[derive(Debug)]
 struct Log {
     path: PathBuf,
@@ -442,7 +442,7 @@ mod tests {
         assert_eq!(seen("", "g(2)", 0), of("g(2)", false));
         assert_eq!(seen("f(1)", "", 0), CompletionFate::Nothing);
         assert_eq!(seen("f(1)", " \n", 0), CompletionFate::Nothing);
-        // The text around it is another.
+        // The surrounding text differs.
         assert_eq!(of_text(around, "f(1)", ("c\nx = f(1)\nb\n", 0)), CompletionFate::Nothing);
         assert_eq!(of_text(("aa", "aa"), "", ("aaa", 0)), CompletionFate::Nothing);
     }

@@ -1,4 +1,4 @@
-//! Judged instances as policies see them: features, what the model said, and what retrieval did.
+//! Judged instances as policies see them: features, model signals, and retrieval's effect.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -31,7 +31,7 @@ pub struct Example {
     pub content: ContentDigest,
     /// Index of the file it was read from.
     pub file: usize,
-    /// 1-based line in that file; 0 if it is of none.
+    /// 1-based line in that file; 0 without a file.
     pub line: usize,
     /// Score without retrieval, 0 to 1.
     pub score_base: f64,
@@ -72,8 +72,8 @@ impl Example {
         (self.file, &self.repository)
     }
 
-    /// Numbers instances of one id and repository. Returns the ids of those that are not the first, and of those that contradict an
-    /// earlier one of their row.
+    /// Numbers instances of one id and repository. Returns the ids of repeats, and of repeats that contradict an earlier instance
+    /// of their row.
     pub fn count_repeats(all: &mut [Self]) -> [Vec<String>; 2] {
         let mut seen: BTreeMap<(String, String), usize> = BTreeMap::new();
         let mut labels = BTreeMap::new();
@@ -94,8 +94,8 @@ impl Example {
         [repeated, contradicting]
     }
 
-    /// Returns the example of a request with the scores of its completions. Without fragments, `retrieved_something` says that
-    /// they are not known; otherwise nothing was retrieved.
+    /// Returns the example of a request with the scores of its completions. Without fragments, `retrieved_something` means that
+    /// they are unknown; otherwise nothing was retrieved.
     pub fn new(
         id: &str,
         request: Request<'_>,
@@ -145,8 +145,8 @@ impl Example {
         }
     }
 
-    /// Converts an instance, or returns the missing field if it is not judged. Without `label`, or if another metric than that of
-    /// `measure` decided it, the scores decide.
+    /// Converts an instance, or returns the missing field if it is not judged. Without `label`, or if a metric other than
+    /// `measure`'s decided it, the scores decide.
     fn from_label(label: &Label, measure: Measure) -> Result<Self, &'static str> {
         let request = Request {
             left: &label.prompt,
@@ -212,7 +212,7 @@ impl Measure {
         }
     }
 
-    /// Fields of its scores without and with retrieval.
+    /// Score fields without and with retrieval.
     fn fields(self) -> [&'static str; 2] {
         match self {
             Self::Similarity => ["es_infile", "es_rg1"],
@@ -230,7 +230,7 @@ impl Measure {
         }
     }
 
-    /// Short name, as tables head a column with it.
+    /// Short name, for column headings of tables.
     pub fn name(self) -> &'static str {
         match self {
             Self::Similarity => "ES",
@@ -253,7 +253,7 @@ impl FromStr for Measure {
 /// Scores of the completions without and with retrieval.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct CompletionScores {
-    /// Scores that say what is better, 0 to 1.
+    /// Scores to compare, 0 to 1.
     pub score: [f64; 2],
     /// Exact matches, 0 or 1, if known.
     pub em: [Option<f64>; 2],
@@ -270,7 +270,7 @@ pub struct Examples {
     pub model: Option<String>,
     /// Metric of the labels, if they name it.
     pub metric: Option<String>,
-    /// Fragments of the instances, if the labels say which.
+    /// Kind of the fragments, if the labels name it.
     pub fragments: Option<String>,
     /// Measure of the scores.
     pub measure: Measure,
@@ -278,7 +278,7 @@ pub struct Examples {
     pub unjudged: BTreeMap<&'static str, usize>,
     /// Ids of the instances with the id and repository of an earlier one in their file.
     pub repeated: Vec<String>,
-    /// Ids of those that have its row as well, and another label.
+    /// Ids of repeats with the same row and another label.
     pub contradicting: Vec<String>,
     /// Records that cannot be used.
     pub problems: Vec<Error>,
@@ -294,7 +294,7 @@ type FirstPlaces = BTreeMap<Option<String>, (PathBuf, usize)>;
 const BATCH: usize = 512;
 
 impl Examples {
-    /// Reads labels (`.jsonl`, gzip, zstd, or `-`) by a measure, or by that of the first label. Edit similarities may be from 0 to
+    /// Reads labels (`.jsonl`, gzip, zstd, or `-`) by a measure, or else by the first label's. Edit similarities may be from 0 to
     /// 1 or from 0 to 100.
     ///
     /// # Errors
@@ -330,7 +330,7 @@ impl Examples {
             examples.all.append(&mut of_file);
         }
         let [mut models, metrics, mut fragments] = seen;
-        // A label of elsewhere need not name its model, nor its fragments.
+        // Labels from other tools need not name their model or fragments.
         models.remove(&None);
         fragments.remove(&None);
         examples.model = only(models, |other, one| {
@@ -381,7 +381,7 @@ impl Examples {
                 }
                 Ok((line, [_, metric, _], Err(missing))) => {
                     *self.unjudged.entry(missing).or_default() += 1;
-                    // What was judged by another metric lacks this one's scores.
+                    // Labels judged by another metric lack this one's scores.
                     if metric.is_some() {
                         metrics.entry(metric).or_insert_with(|| (path.to_owned(), line));
                     }
@@ -391,7 +391,7 @@ impl Examples {
         }
     }
 
-    /// Numbers the files after those of `other`, so that repositories of the same name are told apart.
+    /// Numbers the files after those of `other`, so that repositories of the same name stay distinct.
     pub fn behind(mut self, other: &Self) -> Self {
         let first = other.all.iter().map(|example| example.file + 1).max();
         for example in &mut self.all {
@@ -406,8 +406,8 @@ impl Examples {
     }
 }
 
-/// Divides a file's values by 100 if these are percentages, as the released program writes them: more of them are above 1 than above
-/// 0 and at most 1. Leaves out the instances with a value that is beyond the scale, and returns a problem for each.
+/// Divides a file's values by 100 if they are percentages, as the released program writes them: more of them are above 1 than
+/// above 0 and at most 1. Leaves out instances with a value beyond the scale, and returns a problem for each.
 fn as_shares(
     path: &Path,
     of_file: &mut Vec<Example>,

@@ -1,9 +1,9 @@
-//! Definitions as a ranker: fragments of other files that define what the names near a hole mean.
+//! Definitions as a ranker: fragments of other files that define the names used near a hole.
 //!
 //! A *mention* is a name of the query, a name in the head of a function or class around the hole, or a name that the hole's
 //! file imports. It is looked up by the rules of its language, in the file without the lines of its target. A fragment's score
 //! is the sum over all definitions of the largest weight of their mentions, times the share of the definition's first lines
-//! that the fragment shows. Of a class it counts for less to show methods alone.
+//! that the fragment shows. A class counts for less if only its methods are shown.
 //!
 //! Searching by what a file imports follows DraCo (Cheng et al. 2024); weights and constants are our own.
 
@@ -30,27 +30,27 @@ use crate::task::Task;
 
 /// Lines of a definition that count: its signature, and the head of its documentation or body.
 pub(super) const HEAD: u32 = 10;
-/// Lines of a function or class around the hole that are looked at.
+/// Lines looked at of a function or class around the hole.
 const HEAD_AROUND: usize = 3;
-/// Weight of a name in those lines; a name of the query weighs 1/√(1 + distance).
+/// Weight of a name in those lines; a query's name weighs 1/√(1 + distance).
 const AROUND: f64 = 0.3;
-/// Weight of a name that the file imports and does not use yet before the hole: it is likely to be used soon.
+/// Weight of a name that the file imports but does not use before the hole: it is likely to be used soon.
 const UNUSED: f64 = 0.25;
 /// Weight of another name that the file imports.
 const IMPORTED: f64 = 0.05;
-/// Share that methods count for where a class was mentioned.
+/// Factor for methods if a class was mentioned.
 const METHODS: f64 = 0.3;
-/// Lines before the hole by which the place of a chunk's hole is found in its file.
+/// Number of lines before the hole that locate a chunk's hole in its file.
 const LINES_TO_FIND: usize = 20;
 
-/// A fragment that shows definitions of what is mentioned near a hole.
+/// A fragment that shows definitions of names used near a hole.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Defining {
     /// Its number.
     pub fragment: u32,
     /// Its score.
     pub score: f64,
-    /// The definition that most of the score is for; of equal ones the first. Its lines are those from its name to its end.
+    /// The definition that adds most to the score; of equal ones the first. Its lines are those from its name to its end.
     pub definition: FileLines,
 }
 
@@ -82,13 +82,13 @@ struct Places {
 }
 
 impl<'a> FileNames<'a> {
-    /// Parses all files but those that are known; their texts have to be there.
+    /// Parses all files except the known ones; their texts must be present.
     pub fn read(fragments: &'a RepoFragments, known: &KnownNames) -> Self {
         let files = &fragments.files;
         let work = Work::new(format!("parse {}", fragments.repository), "files", files.len());
         let read = parallel::map(files.iter().enumerate(), |(number, file)| {
             work.done(1);
-            // A link to a file that was read has nothing of its own.
+            // A link to a file that was read adds no names.
             if (file.same_as as usize) < number {
                 return (Names::Unread, None);
             }
@@ -106,7 +106,7 @@ impl<'a> FileNames<'a> {
         }
     }
 
-    /// The files that could not be parsed whole.
+    /// The files that were not fully parsed.
     pub fn gaps(&self) -> &[ParseGap] {
         &self.gaps
     }
@@ -137,7 +137,7 @@ impl<'a> FileNames<'a> {
 }
 
 impl DefinitionIndex<'_> {
-    /// Returns the fragments that show definitions of what is mentioned near a task's hole, by number.
+    /// Returns the fragments that show definitions of names used near a task's hole, by number.
     pub fn search(&self, query: &Query, task: &Task) -> Vec<Defining> {
         let weights = self.looked_up(task, |own, look_up| {
             let mentions = mentions(query, own).into_iter();
@@ -156,7 +156,7 @@ impl DefinitionIndex<'_> {
         self.scores(weights.unwrap_or_default())
     }
 
-    /// The file of a task's hole: the first that is the same on disk.
+    /// The file of a task's hole: the first copy of it on disk.
     pub(super) fn file_of(&self, task: &Task) -> Option<usize> {
         let file = self.fragments.file_index(&task.path)?;
         Some(file.min(self.fragments.files[file].same_as as usize))
@@ -168,8 +168,8 @@ impl DefinitionIndex<'_> {
         counted(calls.map(|(_, definitions)| definitions))
     }
 
-    /// Other files that define what is named in a task's file without its target, by number, with how often that is. Lines
-    /// behind the hole count where the query has any of them.
+    /// Other files that define names used in a task's file without its target, by number, with how often that is. Lines
+    /// after the hole count if the query has any of them.
     pub(super) fn named_files(&self, query: &Query, task: &Task) -> Vec<(u32, u32)> {
         let is_behind = query.lines().count() > query.hole as usize;
         let named = self.looked_up(task, |own, look_up| {
@@ -190,7 +190,7 @@ impl DefinitionIndex<'_> {
         named.unwrap_or_default()
     }
 
-    /// Does something with a task's file, and with what looks names up in it; `None` where the file is not there.
+    /// Does something with a task's file and its name look-up; `None` if the file does not exist.
     fn looked_up<T>(
         &self,
         task: &Task,
@@ -206,7 +206,7 @@ impl DefinitionIndex<'_> {
         Some(with(&OwnFile { lines: &lines, row, syntax: &syntax, names: &names }, &look_up))
     }
 
-    /// Scores of fragments for weighted definitions. They are summed in one order, so that they are always the same.
+    /// Scores of fragments for weighted definitions, summed in a fixed order, so that they are always the same.
     fn scores(&self, weights: FxHashMap<Definition, f64>) -> Vec<Defining> {
         let mut weights: Vec<(Definition, f64)> = weights.into_iter().collect();
         weights.sort_unstable_by_key(|(definition, _)| *definition);
@@ -249,7 +249,7 @@ impl DefinitionIndex<'_> {
 #[derive(Default)]
 struct Sum {
     score: f64,
-    /// The largest part, and the definition that it is for.
+    /// The largest part, and its definition.
     best: Option<(f64, FileLines)>,
 }
 
@@ -263,7 +263,7 @@ impl Sum {
 }
 
 impl Places {
-    /// The fragments in which a definition begins, with the share of its first lines that each shows.
+    /// The fragments in which a definition begins, with the share of its first lines in each.
     fn shares(&self, definition: Rows) -> impl Iterator<Item = (u32, f64)> {
         let start = definition.start;
         let end = definition.end.min(start + HEAD).max(start + 1);
@@ -280,7 +280,7 @@ fn parse<'l>(file: &FragmentFile, lines: &'l Lines, language: Language) -> Optio
     Syntax::of_lines(lines, Grammar::for_path(language, &file.path))
 }
 
-/// The files of definitions, by number, each with how often it is among them.
+/// The files of definitions, by number, each with its number of definitions.
 fn counted(found: impl Iterator<Item = FoundDefinitions>) -> Vec<(u32, u32)> {
     let mut counts: BTreeMap<u32, u32> = BTreeMap::new();
     for (found, times) in
@@ -296,7 +296,7 @@ fn counted(found: impl Iterator<Item = FoundDefinitions>) -> Vec<(u32, u32)> {
 /// The file of a hole, without the lines of its target.
 struct OwnFile<'a> {
     lines: &'a Lines,
-    /// The row that the hole stands before.
+    /// The row after the hole.
     row: usize,
     syntax: &'a Syntax<'a>,
     names: &'a Names,
@@ -318,7 +318,7 @@ fn mentions<'a>(query: &'a Query, own: &OwnFile<'a>) -> Vec<(Vec<&'a str>, f64)>
     for (number, line) in query.lines().enumerate() {
         add(line, 1.0 / (1.0 + distance(number, query.hole as usize) as f64).sqrt());
     }
-    // A block of indented lines may go on behind its last one.
+    // A block of indented lines may go on after its last one.
     let end = usize::from(syntax.spec().layout == BlockMarks::Indentation);
     let around = |lines: &Range<usize>| lines.start < row && row < lines.end + end;
     for scope in syntax.scopes().into_iter().map(|scope| scope.span.lines).filter(around) {
@@ -338,8 +338,8 @@ fn mentions<'a>(query: &'a Query, own: &OwnFile<'a>) -> Vec<(Vec<&'a str>, f64)>
     mentions.into_iter().collect()
 }
 
-/// The text of a task's file without the lines of its target, and the row that these began at. Where the file does not hold the
-/// task's text, or holds it in several places, what the task shows before its hole is all that is known.
+/// The text of a task's file without the lines of its target, and the row at which these began. If the file does not hold the
+/// task's text, or holds it in several places, only the task's text before its hole is known.
 fn without_target(file: &FragmentFile, task: &Task, cut: Cut) -> (String, usize) {
     let lines: Vec<&str> = file.lines.iter().collect();
     let Some(target) = target_rows(&lines, task, cut) else {
@@ -352,8 +352,8 @@ fn without_target(file: &FragmentFile, task: &Task, cut: Cut) -> (String, usize)
     (kept.join("\n"), target.start)
 }
 
-/// Rows of a task's target in the lines of its file: those that are not blank follow the last ones of the prompt, and are the
-/// target's. Of several places only the one of a window's task counts.
+/// Rows of a task's target in the lines of its file: the non-blank rows follow the prompt's last ones, and are the
+/// target's. Of several places only that of a window's task counts.
 fn target_rows(lines: &[&str], task: &Task, cut: Cut) -> Option<Range<usize>> {
     let rows: Vec<usize> = (0..lines.len()).filter(|row| !strip(lines[*row]).is_empty()).collect();
     let code = |text: &str| -> Vec<String> {

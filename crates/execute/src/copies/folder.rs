@@ -39,14 +39,14 @@ pub(super) fn remove(path: &Path) -> io::Result<()> {
     files::remove_dir_all(path)
 }
 
-/// Bits of a mode that copies keep: not those that let a program run as its owner.
+/// Bits of a mode that copies keep: none that runs a program as its owner.
 const MODE: u32 = 0o777;
 
-/// Most bytes of the files of a folder that is digested or copied; a file with holes counts with its length.
+/// Most bytes of the files of a folder that is digested or copied; a sparse file counts with its length.
 const MOST_BYTES: u64 = 16 << 30;
 
-/// Opens a file of a folder whose owner may put something else in its place at any time: a link, or a pipe that nobody writes to.
-/// Returns its length and mode, too.
+/// Opens a file of a folder whose owner may replace it at any time: with a link, or with a pipe that nobody writes to.
+/// Also returns its length and mode.
 ///
 /// # Errors
 /// There is no regular file at the path, or a folder on the path is a link.
@@ -61,7 +61,7 @@ fn open_regular(path: &Path) -> io::Result<(impl io::Read + use<>, files::Metada
     Err(io::Error::other(format!("{}: it changed while it was read", path.display())))
 }
 
-/// Removes the bits that let a program run as its owner from all files and folders of a folder, such as a command may have set.
+/// Removes the bits that let a program run as its owner from all files and folders of a folder: a command may have set them.
 pub(super) fn remove_special_modes(folder: &Path) -> io::Result<()> {
     for entry in WalkDir::new(folder) {
         let entry = entry?;
@@ -73,8 +73,8 @@ pub(super) fn remove_special_modes(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Copies a folder's content into another, except the folders `without`. Times, modes and links are kept, but for the bits that let a
-/// program run as its owner; an absolute link to a place within the folder is made to point to the same place of the copy.
+/// Copies a folder's content into another, except the folders `without`. Times, modes and links are kept, except the bits that let
+/// a program run as its owner; an absolute link into the folder is made to point to the same place in the copy.
 pub(super) fn copy_folder(from: &Path, to: &Path, without: &[PathBuf]) -> io::Result<()> {
     let from = &files::canonicalize(from)?;
     let walk = WalkDir::new(from).min_depth(1).sort_by_file_name().into_iter();
@@ -103,7 +103,7 @@ pub(super) fn copy_entry(from: &Path, to: &Path, root: &Path, copy: &Path) -> io
             Ok(real) if real.starts_with(root) && target.is_absolute() => {
                 symlink(copy.join(real.strip_prefix(root).unwrap_or(&real)), to)
             }
-            // A link to elsewhere, such as a virtual environment's interpreter, or to nothing stays as it is.
+            // A link to elsewhere, such as a virtual environment's interpreter, or to nothing, is kept.
             _ => symlink(&target, to),
         };
     }

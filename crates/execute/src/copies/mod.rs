@@ -1,8 +1,8 @@
 //! Copies of repositories in which tests run; the user's own are never written.
 //!
 //! A copy is made once, set up once and kept for later runs: its stamp is a digest of the repository's content and of the
-//! setup command. The stamp also has a digest of what the copy held then; a copy that was changed since is made again. That
-//! takes as long as reading the copy: 0.8 s of processor time at each start for 1.1 GB in 30,000 files, which memory had.
+//! setup command. The stamp also has a digest of the copy's content then; a copy that has changed since is rebuilt. That
+//! takes as long as reading the copy: 0.8 s of processor time at each start for 1.1 GB in 30,000 files that memory held.
 //!
 //! If runs write to a layer of their own above it, a copy never changes, and one serves all workers.
 //! Otherwise every worker has one, and a second that stays unchanged; after each run, everything that changed, appeared or
@@ -41,7 +41,7 @@ pub struct Copies<'a> {
     /// Number of parallel runs.
     pub(super) workers: usize,
     repositories: Vec<Source>,
-    /// Files and folders that hold answers: the repositories and their copies, this program's own files, those of the user.
+    /// Files and folders that hold answers: the repositories and their copies, this program's own files, the user's files.
     answers: Vec<PathBuf>,
     /// Conditions of all runs besides their own command, text and repository.
     pub(super) surroundings: String,
@@ -62,7 +62,7 @@ pub struct Setup {
 struct Source {
     name: String,
     digest: OnceLock<Result<String, String>>,
-    /// One for each worker, or one for all.
+    /// One per worker, or one for all.
     copies: Vec<OnceLock<Result<Copy, CopyFailure>>>,
 }
 
@@ -98,7 +98,7 @@ pub struct CopyFolders<'a> {
 }
 
 impl<'a> Copies<'a> {
-    /// Prepares copies of these repositories; none is made yet.
+    /// Prepares copies of these repositories; makes none yet.
     ///
     /// # Errors
     /// A folder does not exist or cannot be created, copies would be inside a repository, or another evaluation uses them.
@@ -196,7 +196,7 @@ impl<'a> Copies<'a> {
         };
         let variables = [
             ("TMPDIR", temporary.as_str()),
-            // No run may find what another one compiled; and the order of sets is the same in every run.
+            // No run may find another's compiled files; and the order of sets is the same in every run.
             ("PYTHONDONTWRITEBYTECODE", "1"),
             ("PYTHONHASHSEED", "0"),
             // Summaries are read as plain text.
@@ -256,7 +256,7 @@ impl<'a> Copies<'a> {
                 files::create_dir_all(&folder).map_err(|e| at(&folder, e))?;
                 let from = self.repos_dir.join(name);
                 copy_folder(&from, &folder, &self.apart).map_err(|e| at(&folder, e))?;
-                // The copy is of the files that results are known by.
+                // The copy must have the files that identify results.
                 let now = digest(&from, &self.apart).map_err(|e| at(&from, e))?;
                 if now != stamp.repository {
                     let from = from.display();
@@ -288,7 +288,7 @@ impl<'a> Copies<'a> {
         Ok(Copy { folder, scratch, pristine: kept })
     }
 
-    /// Returns the folders that hold the user's repositories: that of all, and those elsewhere that links in it lead to.
+    /// Returns the folders that hold the user's repositories: their folder, and outside targets of links in it.
     fn protected(&self) -> Vec<PathBuf> {
         let entries = files::read_dir(&self.repos_dir).into_iter().flatten().flatten();
         let named = self.repositories.iter().map(|source| self.repos_dir.join(&source.name));
@@ -361,12 +361,12 @@ fn taken(place: &Path) -> Message {
     ]
 }
 
-/// Lets no other user into a folder: what they change there would be the result of tests.
+/// Lets no other user into a folder: their changes there would become test results.
 fn make_private(folder: &Path) -> io::Result<()> {
     files::set_permissions(folder, files::Permissions::from_mode(0o700))
 }
 
-/// Makes an empty folder for a copy where there [is room](is_room).
+/// Makes an empty folder for a copy if there [is room](is_room).
 fn make_room(place: &Path) -> io::Result<()> {
     remove(place)?;
     files::create_dir_all(place)?;
@@ -374,7 +374,7 @@ fn make_room(place: &Path) -> io::Result<()> {
     files::write(place.join(MARK), "")
 }
 
-/// Returns the absolute path of a file or folder that is there or may be made later; `None` for pipes and devices.
+/// Returns the absolute path of a file or folder that exists or may be made later; `None` for pipes and devices.
 fn whereabouts(path: &Path) -> Option<PathBuf> {
     match files::canonicalize(path) {
         Ok(path) => (path.is_file() || path.is_dir()).then_some(path),
@@ -422,9 +422,9 @@ fn surroundings(guard: &Guard) -> String {
     serde_json::json!([enclosure.enclosed, network, enclosure.filtered, variables()]).to_string()
 }
 
-/// Returns what is hidden of files and folders with answers. What the user's command or a variable names must stay, such as an
-/// environment in a repository: of a path below such a folder, its first part stays, of the folder itself all. A path with the
-/// repository's name keeps parts of this repository alone, since others may have chosen the name.
+/// Returns the hidden parts of files and folders with answers. Paths that the user's command or a variable names stay, such as an
+/// environment in a repository: of a path below such a folder, its first part stays; of the folder, all. A path with the
+/// repository's name keeps parts of this repository only: others may have chosen the name.
 fn hidden(answers: &[PathBuf], named: &NamedPaths, repos_dir: &Path) -> Vec<HiddenPlace> {
     let of_variables: Vec<PathBuf> =
         variables().iter().flatten().flat_map(|value| paths_in(value)).collect();
@@ -457,13 +457,13 @@ struct Stamp {
     layered: bool,
     /// Digest of the copy.
     files: String,
-    /// Digest of the second copy, where there is one.
+    /// Digest of the second copy, if it exists.
     pristine: Option<String>,
     snapshot: Snapshot,
 }
 
 impl Stamp {
-    /// Brings a copy into the state of the stamp, as far as runs changed it; in words why it cannot be used otherwise.
+    /// Undoes what runs changed in a copy since the stamp; otherwise returns in words why it cannot be used.
     fn take_up(self, folder: &Path, pristine: &Path) -> Result<Snapshot, String> {
         let at = |path: &Path, e: io::Error| format!("{}: {e}", path.display());
         let mut snapshot = self.snapshot;
@@ -514,7 +514,7 @@ mod tests {
             [own.clone(), nothing.clone()]
         );
         assert_eq!(kept("cd /work/repos/demo; pytest"), std::slice::from_ref(&nothing));
-        // Whoever wrote the repository named the tests, and may have named it.
+        // The repository's author named the tests, and may have named it.
         assert_eq!(kept("pytest {tests}"), [nothing.clone(), nothing.clone()]);
         assert_eq!(
             kept("/work/repos/{repository}/.venv/bin/python {tests}"),

@@ -1,4 +1,4 @@
-//! State of an unused copy, and its restoration.
+//! State of an unused copy, and restoring it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -73,7 +73,7 @@ pub(super) fn restore(folder: &Path, pristine: &Path, snapshot: &mut Snapshot) -
             let entry = match entry {
                 Ok(entry) => entry,
                 Err(error) => match error.path() {
-                    // It had no permissions for its owner, and got them back as an entry of the folder around it.
+                    // It had no permissions for its owner, and got them back as an entry of its parent.
                     Some(path) if *path != root => {
                         folders.push(path.to_owned());
                         continue;

@@ -76,13 +76,13 @@ const REFUSED: &[i64] = &[
     libc::SYS_quotactl,
     libc::SYS_quotactl_fd,
     OPEN_TREE_ATTR,
-    // Places of memory: the kernel keeps what was chosen for each part of a file in memory, and counts it for nobody.
+    // Placement of memory: the kernel keeps the choice for each part of a file in memory, and charges it to nobody.
     libc::SYS_mbind,
     libc::SYS_set_mempolicy,
     libc::SYS_set_mempolicy_home_node,
     libc::SYS_migrate_pages,
     libc::SYS_move_pages,
-    // The kernel itself, and parts of it with many faults.
+    // The kernel itself, and its parts with many faults.
     libc::SYS_bpf,
     libc::SYS_perf_event_open,
     libc::SYS_userfaultfd,
@@ -111,8 +111,8 @@ const REFUSED: &[i64] = &[
     libc::SYS_setdomainname,
 ];
 
-/// Calls that give files attributes. A file in memory may have access lists of 64 KB each, which the kernel counts for nobody, and a
-/// filter cannot read the attribute's name. To a program, its file systems have no attributes.
+/// Calls that give files attributes. A file in memory may have access lists of 64 KB each, which the kernel charges to nobody, and
+/// a filter cannot read the attribute's name. Programs see file systems without attributes.
 const ATTRIBUTES: [i64; 4] =
     [libc::SYS_setxattr, libc::SYS_lsetxattr, libc::SYS_fsetxattr, SETXATTRAT];
 
@@ -154,8 +154,8 @@ const MOVES: [i64; 4] = [libc::SYS_splice, libc::SYS_tee, libc::SYS_vmsplice, li
 const BUFFERS: [i32; 4] =
     [libc::SO_SNDBUF, libc::SO_SNDBUFFORCE, libc::SO_RCVBUF, libc::SO_RCVBUFFORCE];
 
-/// Settings of sockets that are left, by their level: those that hold no memory. Others do, which nothing counts: filters, keys of
-/// connections (`TCP_MD5SIG`), groups and their sources, headers. To a program, the system does not have them.
+/// Settings of sockets that stay allowed, by level: those that hold no memory. Others hold uncounted memory: filters, keys of
+/// connections (`TCP_MD5SIG`), groups and their sources, headers. To a program, the system lacks them.
 const SETTINGS: [(i32, &[i32]); 5] = [
     (
         libc::SOL_SOCKET,
@@ -278,10 +278,10 @@ const LEASES: [u64; 2] = [libc::F_SETLEASE as u64, 1040];
 const FIOSETOWN: libc::Ioctl = 0x8901;
 const SIOCSPGRP: libc::Ioctl = 0x8902;
 
-/// Bit of the calls by x32, another way to call a kernel of x86-64, and the calls that have numbers of their own there.
+/// Bit of the calls by x32, another ABI of x86-64 kernels, and the calls that have their own numbers there.
 const X32: (i64, std::ops::Range<i64>) = (1 << 30, 512..548);
 
-/// Socket families that are left, whose memory the kernel counts in control groups and `processes` without them:
+/// Socket families that stay allowed; the kernel counts their memory in control groups, `processes` otherwise:
 /// - `AF_UNIX`, of the machine: pairs and servers of programs that speak with their own processes, such as `multiprocessing`;
 /// - `AF_INET` and `AF_INET6`, of the internet: servers on `localhost`, in a network that namespaces close off.
 ///
@@ -289,21 +289,21 @@ const X32: (i64, std::ops::Range<i64>) = (1 << 30, 512..548);
 /// sockets. What asks it for the network's settings finds none; `getaddrinfo` then takes all families for present.
 const FAMILIES: [i32; 3] = [libc::AF_UNIX, libc::AF_INET, libc::AF_INET6];
 
-/// Protocols of the internet that are left: the usual one of a stream or of datagrams, by default or by number. The memory
-/// of others (MPTCP, UDP-Lite, SCTP, DCCP, ICMP) is counted in part or not at all.
+/// Internet protocols that stay allowed: the usual one of a stream or of datagrams, by default or by number. The memory
+/// of others (MPTCP, UDP-Lite, SCTP, DCCP, ICMP) is counted partly or not at all.
 const PROTOCOLS: [i32; 3] = [libc::IPPROTO_IP, libc::IPPROTO_TCP, libc::IPPROTO_UDP];
 
-/// Bits in the kind of a socket that neither a stream (1) nor datagrams (2) have; raw sockets have both of these.
+/// Bits in a socket's kind that neither a stream (1) nor datagrams (2) have; raw sockets have both of these.
 const OTHER_KINDS: [u64; 3] = [3, 4, 8];
 
 /// Filters of a command's system calls, in the order in which they are set.
 pub(super) struct Filters(Vec<BpfProgram>);
 
 impl Filters {
-    /// Builds the filters for this machine, and for the processes that are guarded.
+    /// Builds the filters for this machine, and for the guarded processes.
     ///
     /// # Errors
-    /// The processor is none of those that can be filtered.
+    /// The filters do not support the processor.
     pub(super) fn new(guarded: &FilterScope) -> Result<Self, String> {
         let failed = |error: &dyn std::fmt::Display| format!("a filter of system calls: {error}");
         let architecture = TargetArch::try_from(std::env::consts::ARCH).map_err(|e| failed(&e))?;
@@ -322,7 +322,7 @@ impl Filters {
             .iter()
             .map(|&flag| (0, SeccompCmpOp::MaskedEq(flag as u64), flag as u64))
             .collect();
-        // What is typed at a terminal, by the program's user; and who gets the signals of a socket.
+        // Input typed at a terminal by the program's user, and the receiver of a socket's signals.
         let ioctl = [libc::TIOCSTI, libc::TIOCLINUX, FIOSETOWN, SIOCSPGRP]
             .into_iter()
             .chain(PARTS)
@@ -348,12 +348,12 @@ impl Filters {
             let numbers = numbers.iter().map(|&number| u64::from(number.cast_unsigned()));
             numbers.map(|number| one((0, SeccompCmpOp::Eq, number))).collect()
         };
-        // A thread's number stands for its process.
+        // A thread's number means its process.
         let guarded_numbers = [&guarded.processes[..], &guarded.threads].concat();
         for &call in OF_PROCESS {
             refused.insert(call, is_any(&guarded_numbers)?);
         }
-        // Signals that tell of files may go to any process. Of the newer call that says so, the process lies in memory.
+        // Signals about files may go to any process. The newer call has the process in memory, hidden from filters.
         let mut requests = vec![one((1, SeccompCmpOp::Eq, F_SETOWN_EX))?];
         for &number in &guarded_numbers {
             let owner = u64::from(number.cast_unsigned());
@@ -366,7 +366,7 @@ impl Filters {
         refused.insert(libc::SYS_fcntl, requests);
         refused.insert(libc::SYS_tkill, is_any(&guarded.threads)?);
         let (families, protocols) = socket_rules().map_err(|e| failed(&e))?;
-        // Its flags lie in memory, where no filter can read them; libraries then use the older call.
+        // Its flags are in memory, where no filter can read them; libraries then use the older call.
         let mut newer = BTreeMap::from([(libc::SYS_clone3, Vec::new())]);
         // A folder of `/proc` names a process as well; programs then signal by its number.
         newer.insert(libc::SYS_pidfd_send_signal, Vec::new());
@@ -402,7 +402,7 @@ impl Filters {
             build(sockets(protocols), libc::EPROTONOSUPPORT)?,
         ];
         if !buffers.is_empty() {
-            // The system, too, takes a larger number than it gives.
+            // The system also accepts more than it gives.
             filters.push(build(buffers, 0)?);
         }
         Ok(Self(filters))
@@ -439,15 +439,15 @@ const OWN_FILES: Condition = (
     libc::CLONE_THREAD as u64,
 );
 
-/// Flags of `clone` that make a process which shares the open files of another: locks that it takes stay when it has ended, and no
-/// list shows them.
+/// Flags of `clone` that make a process which shares the open files of another: its locks outlive it, and no list shows
+/// them.
 const OTHERS_FILES: Condition = (
     0,
     SeccompCmpOp::MaskedEq((libc::CLONE_THREAD | libc::CLONE_FILES) as u64),
     libc::CLONE_FILES as u64,
 );
 
-/// Calls of x32 that are refused: all that the filters name otherwise.
+/// Refused calls of x32: all that the filters name otherwise.
 fn of_x32() -> impl Iterator<Item = i64> {
     let (bit, own) = X32;
     let by_argument = [
@@ -468,7 +468,7 @@ fn of_x32() -> impl Iterator<Item = i64> {
     numbers.chain(OF_USER.map(|(call, _)| call)).map(move |call| call | bit)
 }
 
-/// Rules for the families of sockets, and for the kinds and protocols of the internet's, that are refused.
+/// Rules that refuse families of sockets, and kinds and protocols of internet sockets.
 fn socket_rules() -> Result<(Vec<SeccompRule>, Vec<SeccompRule>), seccompiler::BackendError> {
     let others = FAMILIES.map(|family| (0, SeccompCmpOp::Ne, family as u64));
     let mut of_internet = Vec::new();
@@ -483,7 +483,7 @@ fn socket_rules() -> Result<(Vec<SeccompRule>, Vec<SeccompRule>), seccompiler::B
     Ok((vec![rule(&others)?], of_internet))
 }
 
-/// Rules for the settings of sockets that are refused: all of other levels, and all but some of these.
+/// Rules that refuse settings of sockets: all of other levels, and all except some of these.
 fn settings() -> Result<Vec<SeccompRule>, seccompiler::BackendError> {
     let is = |argument: u8, compare: SeccompCmpOp, number: i32| {
         (argument, compare, u64::from(number.cast_unsigned()))
@@ -498,7 +498,7 @@ fn settings() -> Result<Vec<SeccompRule>, seccompiler::BackendError> {
     Ok(rules)
 }
 
-/// Rule that holds where all conditions do.
+/// Rule that holds if all conditions do.
 fn rule(conditions: &[Condition]) -> Result<SeccompRule, seccompiler::BackendError> {
     let conditions = conditions.iter().map(|(argument, compare, value)| {
         SeccompCondition::new(*argument, SeccompCmpArgLen::Dword, compare.clone(), *value)

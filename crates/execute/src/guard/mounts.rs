@@ -12,18 +12,18 @@ pub(super) struct Mount {
     pub(super) path: PathBuf,
     /// Number of its file system.
     pub(super) device: Vec<u8>,
-    /// Part of the file system that it shows.
+    /// Shown part of the file system.
     pub(super) root: PathBuf,
     /// Flags that a user namespace must not change.
     pub(super) kept: MsFlags,
-    /// Whether it shows the system itself: its processes, devices, or the kernel's inner parts.
+    /// Whether it shows the system itself: its processes, devices, or kernel internals.
     pub(super) shows_system: bool,
 }
 
 /// Kinds of file systems that show the system itself.
 const OF_SYSTEM: [&[u8]; 5] = [b"proc", b"sysfs", b"debugfs", b"tracefs", b"securityfs"];
 
-/// Returns the mounts of the system, of several at one place the one on top.
+/// Returns the mounts of the system; of several at one path, the top one.
 pub(super) fn mounts() -> io::Result<Vec<Mount>> {
     let text = fs::read("/proc/self/mountinfo")?;
     let mut found: Vec<Mount> = Vec::new();
@@ -34,8 +34,8 @@ pub(super) fn mounts() -> io::Result<Vec<Mount>> {
     Ok(found)
 }
 
-/// Parses a line of `/proc/self/mountinfo` (proc_pid_mountinfo(5)): the third to sixth fields are the file system's number, the part
-/// of it that is shown, the path, and the options; behind others and a hyphen comes the kind of file system.
+/// Parses a line of `/proc/self/mountinfo` (proc_pid_mountinfo(5)): the third to sixth fields are the file system's number, its
+/// part that is shown, the path, and the options; the kind of file system comes after others and a hyphen.
 fn parse_mount(line: &[u8]) -> Option<Mount> {
     let mut fields = line.split(|byte| *byte == b' ').skip(2);
     let (device, root, path) = (fields.next()?, fields.next()?, fields.next()?);

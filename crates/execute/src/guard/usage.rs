@@ -1,4 +1,4 @@
-//! What processes use: processor time, memory, the kernel's memory for their files and sockets, locks.
+//! Resources of processes: processor time, memory, the kernel's memory for files and sockets, locks.
 
 use std::fs;
 use std::io::{self, BufRead, BufReader, Read};
@@ -17,31 +17,31 @@ use super::processes::{Process, read_file};
 #[derive(Debug, Default, Clone, Copy)]
 pub(super) struct Usage {
     pub(super) cpu_seconds: f64,
-    /// Memory; what parent and child share is counted twice.
+    /// Memory; pages shared by parent and child count twice.
     pub(super) memory: Memory,
 }
 
 /// Memory of several processes, in bytes.
 #[derive(Debug, Default, Clone, Copy)]
 pub(super) struct Memory {
-    /// Their anonymous memory; a part of their own.
+    /// Anonymous memory; part of `own`.
     pub(super) anonymous: u64,
-    /// Their own, the kernel's for them, and that of their sockets.
+    /// Own memory, kernel memory for them, and socket memory.
     own: u64,
-    /// What they show of memory that may be shared and that no file on a disk backs.
+    /// Visible memory that may be shared and that no file on a disk backs.
     shared: u64,
-    /// The kernel's, if all open files for which their lists have room were pipes.
+    /// Kernel memory if every slot of the file lists held a pipe.
     pub(super) files: u64,
 }
 
 impl Memory {
-    /// Adds up this memory and what does not show in it.
+    /// Returns the sum of this and unseen memory.
     pub(super) fn with(self, hidden: UnseenMemory) -> u64 {
         self.own + self.shared.max(hidden.shared) + hidden.kernel
     }
 
-    /// Takes off what processes share, as often as it was counted too much; the system takes longer to tell. What cannot be read
-    /// is taken for not shared.
+    /// Subtracts shared memory as often as it was counted in excess; reading it takes longer. Memory that cannot be read counts as
+    /// not shared.
     pub(super) fn once(self, processes: &[Process]) -> Self {
         let of_process = |process: &Process| {
             let rollup = read_file(&format!("/proc/{}/smaps_rollup", process.pid)).ok()??;
@@ -82,7 +82,7 @@ pub(super) fn usage(processes: &[Process], own_network: bool) -> io::Result<Usag
     Ok(Usage { cpu_seconds: cpu_ticks as f64 / ticks as f64, memory })
 }
 
-/// Returns the longest time that a thread of the processes has waited for a processor: none if the kernel does not count it.
+/// Returns the longest time that a thread of the processes has waited for a processor: zero if the kernel does not count it.
 pub(super) fn longest_wait(processes: &[Process]) -> Duration {
     let of_thread = |thread: fs::DirEntry| {
         let text = fs::read_to_string(thread.path().join("schedstat")).ok()?;
@@ -95,7 +95,7 @@ pub(super) fn longest_wait(processes: &[Process]) -> Duration {
     Duration::from_nanos(processes.iter().filter_map(of_process).max().unwrap_or(0))
 }
 
-/// Bytes that the kernel takes for an open file, and for a pipe, which has two pages however many others there are.
+/// Bytes that the kernel uses for an open file, and for a pipe, which has two pages however many pipes there are.
 const FILE: u64 = 512;
 const PIPE: u64 = 10 << 10;
 
@@ -115,7 +115,7 @@ pub(super) fn of_files(processes: &[Process]) -> io::Result<u64> {
         let folder = format!("/proc/{}", process.pid);
         let mut found = files_in(&format!("{folder}/fd"), &mut pipes);
         if found == Some(0) {
-            // The first thread has ended, and only the others tell.
+            // The first thread has ended; ask the others.
             for thread in fs::read_dir(format!("{folder}/task")).into_iter().flatten().flatten() {
                 let of_thread = files_in(&thread.path().join("fd").to_string_lossy(), &mut pipes);
                 found = found.max(of_thread);
@@ -153,7 +153,7 @@ pub(super) struct SystemMemory {
 }
 
 impl SystemMemory {
-    /// Reads how much there is now.
+    /// Reads the current values.
     ///
     /// # Errors
     /// It cannot be read.
@@ -188,7 +188,7 @@ pub(super) fn look_into_memory(processes: &[Process]) -> bool {
 /// remembers one list for each change, and with `of_processes` the text of each file of `/proc`, 8 MB at most.
 pub(super) fn of_lists(processes: &[Process], of_processes: bool) -> u64 {
     const TEXT: u64 = 8 << 20;
-    // A folder in memory has 20 bytes for each name, which takes up to 360 in a list. What lies below a layer is not told.
+    // A folder in memory has 20 bytes for each name, which takes up to 360 in a list. Sizes below a layer are unknown.
     let of_folder = |size: u64| size.saturating_mul(18).max(1 << 20);
     let device = fs::metadata("/proc").map(|metadata| metadata.dev()).ok();
     let of_file = |file: fs::DirEntry| match fs::metadata(file.path()) {
@@ -218,15 +218,15 @@ const OTHER: [&str; 3] = ["VmSwap:", "VmPTE:", "HugetlbPages:"];
 /// Memory that does not show in the sizes of processes, in bytes.
 #[derive(Debug, Default, Clone, Copy)]
 pub(super) struct UnseenMemory {
-    /// Shared regions that no file backs. They keep what was written to them, by a process that has ended too, until nobody maps
-    /// them any more.
+    /// Shared regions that no file backs. They keep what was written to them, even by a process that has ended, until nobody maps
+    /// them.
     shared: u64,
     /// The kernel's own, which describes mappings.
     kernel: u64,
 }
 
-/// Mappings of a run's processes. Its memory in them is at most what these could hold, and at most what the whole system has of
-/// such memory: so a large region that is hardly used does no harm where the system is not full of others.
+/// Mappings of a run's processes. Its memory in them is at most their capacity, and at most the whole system's memory of this
+/// kind: so a large, hardly used region does no harm unless the system is full of others.
 #[derive(Debug, Default)]
 pub(super) struct Mappings {
     /// Largest part of each shared region that was seen mapped, by the region's device and inode.
@@ -235,14 +235,14 @@ pub(super) struct Mappings {
 
 /// Bytes that the kernel takes for each mapping.
 const MAPPING: u64 = 256;
-/// Bytes that a shared region counts as at least: what is still mapped of it may be the smallest part, and the rest was
-/// gone before it was seen.
+/// Least bytes that a shared region counts as: the part that is still mapped may be its smallest, and the rest may have
+/// been unmapped unseen.
 const REGION: u64 = 16 << 20;
 /// Beginnings of the names of shared regions that no file backs.
 const REGIONS: [&[u8]; 4] = [b"/dev/zero (deleted)", b"/anon_hugepage", b"/memfd:", b"/SYSV"];
 
 impl Mappings {
-    /// Returns what processes with this memory hold besides; nothing if they cannot hold more than `most` bytes together.
+    /// Returns the processes' unseen memory; nothing if they cannot hold more than `most` bytes together.
     ///
     /// # Errors
     /// The mappings of a process that exists cannot be read.
@@ -261,7 +261,7 @@ impl Mappings {
             let folder = format!("/proc/{}", process.pid);
             let mut found = read_mappings(&format!("{folder}/maps"), most, &mut regions)?;
             if found == 0 {
-                // The first thread has ended, and only the others tell.
+                // The first thread has ended; ask the others.
                 for thread in fs::read_dir(format!("{folder}/task")).into_iter().flatten().flatten()
                 {
                     let path = thread.path().join("maps").display().to_string();
@@ -283,7 +283,7 @@ impl Mappings {
 }
 
 impl UnseenMemory {
-    /// Returns what the whole system has of such memory. What it does not tell is without bounds.
+    /// Returns the whole system's memory of this kind. Unreported values are unbounded.
     fn of_system() -> io::Result<Self> {
         let text = fs::read_to_string("/proc/meminfo")?;
         let of = |name: &str| if text.contains(name) { kilobytes(&text, name) } else { 1 << 60 };
@@ -294,7 +294,7 @@ impl UnseenMemory {
 }
 
 /// Reads a list of mappings (proc_pid_maps(5)), and adds up how far each shared region in it reaches. Returns the number of
-/// mappings, 0 if there is no such process any more. It stops where they alone take more than `most` bytes.
+/// mappings, 0 if the process has ended. It stops when they alone take more than `most` bytes.
 fn read_mappings(path: &str, most: u64, regions: &mut FxHashMap<Vec<u8>, u64>) -> io::Result<u64> {
     let gone = |error: &io::Error| {
         error.kind() == io::ErrorKind::NotFound || error.raw_os_error() == Some(Errno::ESRCH as i32)
@@ -339,8 +339,8 @@ fn shared_region(line: &[u8]) -> Option<(Vec<u8>, u64)> {
     Some((format!("{device} {inode}").into_bytes(), extent))
 }
 
-/// Bytes that the sockets of this network may hold. Those that no process holds any more, because they are on their way to another
-/// one, are listed as well. The system tells what sockets of the internet hold, but not those of the machine: each counts as full.
+/// Bytes that the sockets of this network may hold. Sockets that no process holds, because they are being passed to another, are
+/// listed as well. The system reports what internet sockets hold, but not Unix sockets: each of these counts as full.
 fn of_sockets() -> io::Result<u64> {
     let own = UnixDatagram::unbound()?;
     let each = getsockopt(&own, sockopt::SndBuf)? as u64;
@@ -372,7 +372,7 @@ fn sockets_in_use(summary: &str) -> io::Result<u64> {
 }
 
 /// Bytes that wait in connections of this network which no process has accepted: no control group counts them before. They are
-/// open, to one side at least, and have no inode. Each counts as 16 KB at least, which the kernel takes for a few bytes. Where there
+/// open, to one side at least, and have no inode. Each counts as 16 KB at least, which the kernel takes for a few bytes. If there
 /// are few sockets, nothing counts.
 pub(super) fn of_unaccepted() -> io::Result<u64> {
     const STATES: [&str; 2] = ["01", "08"];
@@ -397,8 +397,8 @@ pub(super) fn of_unaccepted() -> io::Result<u64> {
     Ok(held)
 }
 
-/// Whether processes of this namespace hold more locks of files than programs do, about 15,000: the kernel keeps them in memory that
-/// it counts for nobody.
+/// Whether processes of this namespace hold more locks of files than programs do, about 15,000: the kernel charges their memory
+/// to nobody.
 pub(super) fn many_locks() -> bool {
     const MOST: u64 = 1 << 20;
     let mut text = Vec::new();
@@ -429,7 +429,7 @@ mod tests {
         let count = |of_processes| of_lists(&own, of_processes);
         let dir = tempfile::tempdir().unwrap();
         let _kept: Vec<fs::File> = (0..10).map(|_| fs::File::open(dir.path()).unwrap()).collect();
-        // Tests beside this one open and close files, too, so that only the least is known.
+        // Other tests open and close files too, so only a minimum is known.
         assert!(count(false) >= 10 << 20);
         let _texts: Vec<fs::File> =
             (0..10).map(|_| fs::File::open("/proc/self/status").unwrap()).collect();

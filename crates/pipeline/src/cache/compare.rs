@@ -12,7 +12,7 @@ use rustc_hash::FxHashMap;
 use super::file::{CacheFile, CacheSources, Condition};
 use crate::contexts::RightContexts;
 
-/// A file, and its header where it has one that can be read.
+/// A file, and its header if it has a readable one.
 pub(super) type HeadedFile = (CacheFile, Option<Header>);
 
 /// Inputs that are artifacts of the cache, by the checksums in their headers.
@@ -21,7 +21,7 @@ const ARTIFACTS: [&str; 8] = [
     "prompts", "right contexts",
 ];
 
-/// Compares the inputs that lie in the cache: those that are not there any more were made again differently, or removed.
+/// Compares the inputs that are artifacts of the cache: missing ones were rebuilt differently, or removed.
 pub(super) fn compare_inputs(found: &mut [HeadedFile]) {
     let checksums = checksums(found);
     let unreadable = unreadable(found);
@@ -37,7 +37,7 @@ pub(super) fn compare_inputs(found: &mut [HeadedFile]) {
     }
 }
 
-/// Condition of what is made of something that is not found, where a file cannot be read: it may be that.
+/// Condition of an artifact with a missing input, if a file cannot be read: it may be that input.
 fn unreadable(found: &[HeadedFile]) -> Option<Condition> {
     let (file, _) =
         found.iter().find(|(file, _)| matches!(file.condition, Condition::Unreadable(_)))?;
@@ -53,7 +53,7 @@ fn checksums(found: &[HeadedFile]) -> FxHashMap<String, usize> {
     found.iter().enumerate().filter_map(of).collect()
 }
 
-/// The inputs of an artifact that are others.
+/// Inputs of an artifact that are artifacts.
 fn inputs(header: &Header) -> impl Iterator<Item = (&str, &str)> {
     let is_artifact = |name: &str| {
         ARTIFACTS.contains(&name) || name == "predictions" && header.identity.kind == "scores"
@@ -62,7 +62,7 @@ fn inputs(header: &Header) -> impl Iterator<Item = (&str, &str)> {
     all.filter(move |(name, _)| is_artifact(name))
 }
 
-/// Marks what was made from artifacts that are not current.
+/// Marks artifacts built from outdated ones.
 pub(super) fn spread(found: &mut [HeadedFile]) {
     let checksums = checksums(found);
     // A chain from fragments to scores has seven artifacts.
@@ -94,7 +94,7 @@ pub(super) fn spread(found: &mut [HeadedFile]) {
     }
 }
 
-/// Compares prompts with what was retrieved, of which they keep one digest: see `prompt::Sources::digest`.
+/// Compares prompts with their retrievals, of which they keep one digest: see `prompt::Sources::digest`.
 pub(super) fn compare_prompts(found: &mut [HeadedFile], sources: &CacheSources) {
     let mut groups: BTreeMap<String, Vec<usize>> = BTreeMap::new();
     let mut contexts: FxHashMap<(String, String), usize> = FxHashMap::default();
@@ -110,7 +110,7 @@ pub(super) fn compare_prompts(found: &mut [HeadedFile], sources: &CacheSources) 
             let shared = parameters.iter().filter(|(name, _)| !OF_ONE.contains(&name.as_str()));
             let shared: Vec<_> = shared.collect();
             let folder = file.path.parent().unwrap_or(Path::new("")).display();
-            // The name says by which queries it was found: `alpha_chunk20_stride10.left-right20.jaccard.top20.bin`.
+            // The name shows which queries were used: `alpha_chunk20_stride10.left-right20.jaccard.top20.bin`.
             let (name, own) = (file.path.file_name(), parameters.get("repository"));
             let name = name.unwrap_or_default().to_string_lossy();
             let kind = own.and_then(|own| name.strip_prefix(own.as_str())).unwrap_or_default();
@@ -173,14 +173,14 @@ pub(super) fn compare_prompts(found: &mut [HeadedFile], sources: &CacheSources) 
     }
 }
 
-/// Parameters that artifacts of one retrieval do not share.
+/// Parameters that differ within one retrieval.
 const OF_ONE: [&str; 3] = ["repository", "fragments-file", "queries-file"];
 
 fn retrieves(header: &Header) -> bool {
     !matches!(header.identity.parameters.get("mode").map(String::as_str), Some("none" | "given"))
 }
 
-/// Whether prompts show neither fragments nor what the repositories tell of the holes.
+/// Whether prompts show neither fragments nor the repositories' facts about the holes.
 fn has_none(header: &Header) -> bool {
     let style = header.identity.parameters.get("prompt-style");
     !retrieves(header) && style.is_none_or(|style| style != "repocoder")
@@ -214,7 +214,7 @@ fn compare_contexts(
     (!contexts.iter().all(is_current)).then(|| Condition::Stale(reason.into()))
 }
 
-/// Whether prompts can have been made from a group of artifacts: retrieval of their mode, or fragments where they show none.
+/// Whether prompts can come from a group of artifacts: retrieval of their mode, or fragments if they show none.
 fn is_source(found: &[HeadedFile], file: &CacheFile, prompts: &Header, group: &[usize]) -> bool {
     let Some((first, Some(header))) = group.first().map(|index| &found[*index]) else {
         return false;
@@ -233,7 +233,7 @@ fn is_source(found: &[HeadedFile], file: &CacheFile, prompts: &Header, group: &[
         && header.identity.parameters.iter().all(is_same)
 }
 
-/// The repository that an artifact is of.
+/// Repository of an artifact.
 fn repository(found: &[HeadedFile], index: usize) -> String {
     let parameters = found[index].1.as_ref().map(|header| &header.identity.parameters);
     parameters.and_then(|of| of.get("repository")).cloned().unwrap_or_default()

@@ -24,22 +24,22 @@ use super::super::experiment::Experiment;
 use super::super::prompt::{for_each_prompts, require_prompts};
 use super::latency::Latency;
 
-/// Prompts to complete, read where they lie as often as they are needed: a data set's together are larger than memory should be.
+/// Prompts to complete, read from their source whenever they are needed: all prompts of a data set would take too much memory.
 #[derive(Debug, Clone)]
 pub struct PromptText {
-    /// Where they lie.
+    /// Source path.
     pub(super) path: PathBuf,
     held: RecordPlace,
 }
 
-/// Where the records are.
+/// Place of the records.
 #[derive(Debug, Clone)]
 enum RecordPlace {
-    /// In the cache: those of a mode, with this header.
+    /// Cached prompts of a mode, with this header.
     Cached(Mode, Box<Header>),
     /// In a file.
     File,
-    /// Here: standard input and pipes are read once.
+    /// In memory: stdin and pipes are read once.
     Here(Vec<u8>),
 }
 
@@ -54,21 +54,21 @@ impl PromptText {
         Ok(Self { path: path.to_owned(), held })
     }
 
-    /// The cached ones of a mode.
+    /// Cached prompts of a mode.
     ///
     /// # Errors
-    /// They are missing, cut off, or were made otherwise.
+    /// They are missing, cut off or built differently.
     pub fn of_mode(experiment: &Experiment, mode: Mode) -> Result<Self> {
         Ok(Self::of_header(experiment, mode, require_prompts(experiment, mode)?))
     }
 
-    /// Those of a mode that this header is of.
+    /// Prompts of a mode, with this header.
     pub(crate) fn of_header(experiment: &Experiment, mode: Mode, header: Header) -> Self {
         let path = experiment.paths().prompts(mode);
         Self { path, held: RecordPlace::Cached(mode, Box::new(header)) }
     }
 
-    /// The mode that they are of, where they are the cache's.
+    /// Mode of the prompts, if they are cached.
     pub(super) fn mode(&self) -> Option<Mode> {
         match self.held {
             RecordPlace::Cached(mode, _) => Some(mode),
@@ -76,15 +76,15 @@ impl PromptText {
         }
     }
 
-    /// Where they lie.
+    /// Source path.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Calls `take` with whole lines, some megabytes at a time. That cached ones are undamaged is known at the end.
+    /// Calls `take` with whole lines, a few MB at a time. Damage to cached prompts is noticed only at the end.
     ///
     /// # Errors
-    /// They cannot be read, are damaged, or are others by now; or an error of `take`.
+    /// They cannot be read, are damaged, or have changed; or an error of `take`.
     pub(crate) fn for_each_piece(&self, take: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
         match &self.held {
             RecordPlace::Cached(mode, header) => for_each_prompts(&self.path, *mode, header, take),
@@ -102,15 +102,15 @@ impl PromptText {
     }
 }
 
-/// Records of some prompts, each read when it is asked for.
+/// Records of some prompts, each read on request.
 pub(super) struct Ahead<'a> {
     server: &'a Server,
     prompts: &'a PromptText,
     completion: &'a Completion,
-    /// Line of each record that can be asked for.
+    /// Line of each record that can be requested.
     lines: &'a [usize],
     input: Option<Box<dyn BufRead + Send + 'a>>,
-    /// Number of the line that was read last, and the line.
+    /// Number and text of the line read last.
     last: usize,
     bytes: Vec<u8>,
 }
@@ -133,7 +133,7 @@ impl<'a> Ahead<'a> {
         }
     }
 
-    /// The record at an index of those that can be asked for; fastest in their order.
+    /// Returns the record at this index of `lines`; fastest in order.
     ///
     /// # Errors
     /// It cannot be read.
@@ -159,7 +159,7 @@ impl<'a> Ahead<'a> {
     }
 }
 
-/// Records that can be asked for.
+/// Records that can be requested.
 #[derive(Default)]
 pub(super) struct Askable {
     /// Line of each.
@@ -168,7 +168,7 @@ pub(super) struct Askable {
     pub(super) keys: Vec<String>,
 }
 
-/// The error for prompts that are no longer those that were asked for.
+/// Error for prompts that have changed since they were requested.
 pub(super) fn changed(path: &Path) -> Error {
     let reason = "was changed while its prompts were being completed";
     Error::artifact(path, reason, "the same command goes on with the prompts that are there now")
@@ -218,7 +218,7 @@ impl Record {
         if is_whole { whole } else { ended }
     }
 
-    /// Whether a server has written all lines of a completion, or a stop text; the number is the length of a prefix that was not enough.
+    /// Whether a server has written all lines of a completion, or a stop text; the number is the length of a prefix too short.
     pub(super) fn is_enough(&self) -> Option<impl Fn(&str, usize) -> bool + '_> {
         let lines = self.lines?;
         Some(move |written: &str, not_enough: usize| {
@@ -243,7 +243,7 @@ impl Record {
         }
     }
 
-    /// Whether an answer was written beyond the lines that the completion ends after: its time is not that of the completion.
+    /// Whether an answer goes on beyond the lines of the completion, so that its time is not the completion's.
     fn is_longer(&self, entry: &Entry) -> bool {
         let has_end = |lines: usize, written: &str| {
             end_of_lines(self.prompt(), self.asking.completion(self.prompt(), written), lines, 0)
@@ -270,7 +270,7 @@ impl Record {
         }
     }
 
-    /// The record with the answers: each as if the prompt had been sent whole, and as it was written where that differs.
+    /// The record with the answers: each as if the whole prompt had been sent, and as written if that differs.
     pub(super) fn answered(self, entry: &Entry) -> Vec<u8> {
         let (mut choices, mut all) = (Vec::new(), Vec::new());
         for (index, sample) in entry.samples.iter().enumerate() {
@@ -281,7 +281,7 @@ impl Record {
             let text = &sample.text[span.clone()];
             let end = self.lines.and_then(|lines| end_of_lines(self.prompt(), text, lines, 0));
             if let Some(end) = end.or(is_cut.then_some(text.len())) {
-                // As much as comes before a server stops depends on how fast it is told to.
+                // How much arrives before a server stops depends on timing.
                 span.end = span.start + end;
                 written = &written[..span.end];
                 tokens = sample.tokens_before(span.end);
@@ -294,7 +294,7 @@ impl Record {
                     tokens.iter().map(|token| (token.text.as_str(), token.logprob)).unzip();
                 choice["logprobs"] = json!({"tokens": tokens, "token_logprobs": logprobs});
             }
-            // How sure the model is of the completion, whatever else it wrote; not said where that is not known.
+            // The model's confidence in the completion, whatever else it wrote; omitted if unknown.
             let logprobs = sample.logprobs(span);
             if let Some(sure) = Confidence::from_logprobs(&logprobs) {
                 choice["mean_logprob"] = sure.mean_logprob.into();
@@ -320,16 +320,16 @@ impl Record {
     }
 }
 
-/// Key of a request that ends after so many lines, of that for all tokens.
+/// Key of a request for so many lines, from the key for all tokens.
 fn ended_key(whole: &str, lines: usize) -> String {
     digest_parts(["until lines 1", whole, &lines.to_string()])
 }
 
 impl Server {
-    /// Calls `take` with each record in its order, or why it cannot be asked for.
+    /// Calls `take` with each record in order, or why it cannot be requested.
     ///
     /// # Errors
-    /// The prompts cannot be read, are damaged, or are others by now; or an error of `take`.
+    /// The prompts cannot be read, are damaged, or have changed; or an error of `take`.
     pub(super) fn for_each_record(
         &self,
         prompts: &PromptText,
@@ -376,8 +376,8 @@ impl Server {
     }
 }
 
-/// Where the lines end in a completion, before the newline; `None` if more may follow. They are counted as they are written,
-/// and again as they are without what chat models write around code. It is known that they do not end before `from`.
+/// End of the lines in a completion, before the newline; `None` if more may follow. They are counted as they are written,
+/// and again without the text that chat models write around code. The caller knows that they do not end before `from`.
 fn end_of_lines(left_context: &str, text: &str, lines: usize, from: usize) -> Option<usize> {
     let chat = Recipe::chat();
     let language = Language::default();
@@ -396,9 +396,9 @@ fn end_of_lines(left_context: &str, text: &str, lines: usize, from: usize) -> Op
     })
 }
 
-/// Number, from 1, of the interval in which a line end lies; the code is extracted at the first line end of each interval. Up to 4 KiB
-/// each byte is an interval; then each doubling of the text has 64, so that the work grows with the text: a chat model may think for
-/// thousands of lines.
+/// Number, from 1, of the interval that contains a line end; the code is extracted at each interval's first line end. Up to 4 KiB
+/// each byte is an interval; then each doubling of the text has 64, so that the work grows with the text: a chat model may think
+/// for thousands of lines.
 fn interval_of(end: usize) -> usize {
     let doublings = (end >> 12).checked_ilog2().map_or(0, |doublings| doublings as usize + 1);
     let width = doublings.saturating_sub(1) + 6;

@@ -1,7 +1,7 @@
-//! Prompt styles: in what order a model reads the contexts of a hole, and what stands between them.
+//! Prompt styles: the order of a hole's contexts in a prompt, and the text between them.
 //!
-//! A style is data: a template, the special tokens in it, and the strings at which the model is done. Those that the project
-//! brings along are small files in the language that a user's own file is written in:
+//! A style is data: a template, the special tokens in it, and the strings at which the model is done. The bundled
+//! styles are small files in the same format as a user's own:
 //!
 //! ```toml
 //! specials = ["<fim_prefix>", "<fim_suffix>", "<fim_middle>", "<file_sep>"]
@@ -12,14 +12,14 @@
 //! about = "where this comes from"
 //! ```
 //!
-//! The slots are `left`, `right`, `cross_file`, `repository` and `path`. `{#right}…{/right}` is there only with a right context,
+//! The slots are `left`, `right`, `cross_file`, `repository` and `path`. `{#right}…{/right}` appears only with a right context,
 //! `{^right}…{/right}` only without one, and likewise for every slot but `left`. `{{` and `}}` are braces.
 //!
 //! [`Style::fill`] puts a task's contexts in, within a budget of the model's own tokens, and [`Style::split`] takes a prompt
-//! apart again. Which contexts are shown is chosen with [`Include`]. Where the right context is left out, the bundled
+//! apart again. Which contexts are shown is chosen with [`Include`]. If the right context is left out, the bundled
 //! fill-in-the-middle styles keep their frame with an empty suffix, as the released baselines do (Repoformer's
 //! `repo_eval/eval_hf.py` with `--use_fim_prompt`); `starcoder2` and `qwen2.5-coder` have a left-to-right form of their own
-//! for whole repositories, and take that.
+//! for whole repositories, and use that.
 
 mod cross_file;
 mod decision;
@@ -72,18 +72,18 @@ pub struct Style {
     template: Template,
     /// Shows a fragment as a file; without one, cross-file context is shown as comments.
     fragment: Option<Template>,
-    /// Before a cross-file context that is shown as comments, and cut with it.
+    /// Text before a cross-file context shown as comments, cut with it.
     lead: String,
     stop: Vec<String>,
     include: Include,
 }
 
-/// Which contexts beside the left one a prompt shows.
+/// Contexts that a prompt shows next to the left one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Include {
     /// The right context. A right context that is shown and empty is still shown.
     pub right: bool,
-    /// The cross-file context, where there is one.
+    /// The cross-file context, if any.
     pub cross_file: bool,
 }
 
@@ -111,16 +111,16 @@ pub struct Parts<'a> {
     pub language: Language,
 }
 
-/// Numbers of tokens of the model's tokenizer that a prompt and its parts have at most.
+/// Most tokens of a prompt and its parts, by the model's tokenizer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Budget {
     /// The whole prompt, special tokens included.
     pub total: usize,
-    /// The left context, of which the end is kept. Without one it gets all that the other parts leave.
+    /// The left context, whose end is kept. `None`: it gets all that the other parts leave.
     pub left: Option<usize>,
-    /// The right context, of which the start is kept. Without one it is not cut.
+    /// The right context, whose start is kept. `None`: it is not cut.
     pub right: Option<usize>,
-    /// The cross-file context, of which the start is kept. Without one it is not cut.
+    /// The cross-file context, whose start is kept. `None`: it is not cut.
     pub cross_file: Option<usize>,
 }
 
@@ -129,23 +129,23 @@ pub struct Budget {
 pub struct StyledPrompt {
     /// Text that the model reads.
     pub text: String,
-    /// Tokens of all of it, as the tokenizer counts the whole.
+    /// Tokens of the whole text, counted at once.
     pub tokens: usize,
-    /// Tokens of the left context that is shown, on its own.
+    /// Tokens of the shown left context alone.
     pub left_tokens: usize,
-    /// Tokens of the right context that is shown, on its own.
+    /// Tokens of the shown right context alone.
     pub right_tokens: usize,
-    /// Tokens of the cross-file context that is shown, on its own, with what the style puts before it or between files.
+    /// Tokens of the shown cross-file context alone, with what the style puts before it or between files.
     pub cross_file_tokens: usize,
     /// Fragments of which at least some code is shown.
     pub fragments: usize,
-    /// Code of the last of them that is shown, where it was cut.
+    /// Shown code of the last fragment, if it was cut.
     pub cut: Option<String>,
     /// Strings at which the completion ends, the most usual first.
     pub stop: Vec<String>,
 }
 
-/// The contexts in a prompt; those that it does not show are empty.
+/// The contexts in a prompt; contexts not shown are empty.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Slots<'t> {
     /// Name of the repository.
@@ -167,7 +167,7 @@ impl Style {
         Self { include, ..self }
     }
 
-    /// Name among [`names`](Self::names), or that of its file.
+    /// Name among [`names`](Self::names), or its file's.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -177,7 +177,7 @@ impl Style {
         self.about.trim()
     }
 
-    /// Which contexts it is asked to show.
+    /// Contexts that it is asked to show.
     pub fn include(&self) -> Include {
         self.include
     }
@@ -202,13 +202,13 @@ impl Style {
         &self.digest
     }
 
-    /// Digest for an artifact's identity: of its file, and of which contexts it shows.
+    /// Digest for an artifact's identity: of its style file and the contexts shown.
     pub fn digest(&self) -> String {
         let Include { right, cross_file } = self.include;
         format!("{} right={right} cross-file={cross_file}", self.digest)
     }
 
-    /// Its special tokens that a tokenizer reads as several: a model of that tokenizer was hardly trained with the style.
+    /// Special tokens that a tokenizer splits: a model with that tokenizer was hardly trained with the style.
     ///
     /// ```
     /// use repoformer_core::prompt::style::Style;
@@ -223,7 +223,7 @@ impl Style {
     }
 }
 
-/// Stop texts of a prompt's record: those that it lists, else those of the bundled style that it names, as one written by hand
+/// Stop texts of a prompt's record: the listed ones, else those of the bundled style that it names, as a handwritten record
 /// may.
 pub fn stops_of(prompt: &Object) -> Vec<String> {
     let metadata = prompt.get("metadata").and_then(Value::as_object);
