@@ -39,7 +39,7 @@ pub(super) fn remove(path: &Path) -> io::Result<()> {
     files::remove_dir_all(path)
 }
 
-/// Bits of a mode that copies keep: none that runs a program as its owner.
+/// Bits of a mode that copies keep: not set-user-ID and set-group-ID, with which a program runs as its owner, nor the sticky bit.
 const MODE: u32 = 0o777;
 
 /// Most bytes of the files of a folder that is digested or copied; a sparse file counts with its length.
