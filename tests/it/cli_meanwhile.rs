@@ -201,6 +201,48 @@ fn predictions_are_of_the_prompts_that_they_are_kept_under() {
     assert!(swapped > 5);
 }
 
+/// The owner of a repository swaps a file or its folder for a link to somebody's file, or for a pipe that nobody writes to, before
+/// each call: nothing of the other file is kept, and nothing waits.
+#[test]
+fn what_takes_a_files_place_while_it_is_read_is_not_read() {
+    let place = Place::new();
+    place.write("outside/help.py", &format!("SECRET = 1\n{}", source("secret", 30)));
+    place.write("kept/help.py", &source("open", 30));
+    let back = "rm -rf repos/beta/pkg repos/beta/.git* cache; cp -r kept repos/beta/pkg";
+    let window = ["window", "--walk", "git"];
+    place.shell(back).done();
+    place.stage(&window).done();
+    let holds = |word: &str| {
+        let contents = place.files("cache").into_values();
+        contents.into_iter().any(|file| memchr::memmem::find(&file, word.as_bytes()).is_some())
+    };
+    assert!(holds("open") && !holds("SECRET"));
+    for swap in [
+        "ln -sf ../../../outside/help.py repos/beta/pkg/help.py",
+        "rm repos/beta/pkg/help.py; mkfifo repos/beta/pkg/help.py",
+        "rm -r repos/beta/pkg; ln -s ../../outside repos/beta/pkg",
+        "ln -s ../../outside/help.py repos/beta/.gitignore",
+        "mkfifo repos/beta/.gitignore repos/beta/.git",
+    ] {
+        let mut swapped = 0;
+        for number in 1.. {
+            place.shell(back).done();
+            let mut command = place.command(&place.args(&window));
+            command.env("REPOFORMER_THREADS", "1").env("FAULTY_COMMAND", swap);
+            command.env("FAULTY_CALL", format!("meanwhile:{number}"));
+            let ran = Ran::of(command.output().unwrap());
+            if !ran.stderr.contains("fault ") {
+                break;
+            }
+            swapped += 1;
+            assert!(matches!(ran.code, Some(0..=2)), "{swap}, call {number}: {}", ran.stderr);
+            let is_shown = ran.stdout.contains("SECRET") || ran.stderr.contains("SECRET");
+            assert!(!is_shown && !holds("SECRET"), "{swap}, call {number}: {}", ran.stderr);
+        }
+        assert!(swapped > 5, "{swap}: {swapped}");
+    }
+}
+
 /// The manifest of scores has the digest of the tasks that were read, whatever lies there by then.
 #[test]
 fn a_manifest_is_of_what_was_read() {

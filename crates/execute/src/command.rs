@@ -1,7 +1,9 @@
 //! Shell commands given by the user, with placeholders.
 
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
+use memchr::memmem;
 use repoformer_store::error::{Error, Result};
 use repoformer_store::files;
 
@@ -216,21 +218,28 @@ fn quote(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }
 
+/// Most bytes that are read of a repository's settings.
+const LONGEST_SETTINGS: u64 = 1 << 20;
+
 /// Returns the default test command of a repository: pytest if it is configured, otherwise Python's own runner; `None` without
 /// Python code.
 pub fn default_test_command(repository: &Path) -> Option<&'static str> {
-    let says = |file: &str, words: &[&str]| {
-        let text = files::read_to_string(repository.join(file)).unwrap_or_default();
-        words.iter().any(|word| text.contains(word))
+    let says = |file: &str, word: &str| {
+        let open = files::File::open_regular(repository.join(file));
+        let mut text = Vec::new();
+        open.is_ok_and(|open| {
+            let read = open.map(|open| open.file.take(LONGEST_SETTINGS).read_to_end(&mut text));
+            read.is_some_and(|read| read.is_ok()) && memmem::find(&text, word.as_bytes()).is_some()
+        })
     };
     let is_there = |file: &&str| repository.join(file).is_file();
     let uses_pytest =
         ["pytest.ini", ".pytest.ini", "conftest.py", "tests/conftest.py", "test/conftest.py"]
             .iter()
             .any(is_there)
-            || says("pyproject.toml", &["[tool.pytest"])
-            || says("setup.cfg", &["[tool:pytest]"])
-            || says("tox.ini", &["[pytest]"]);
+            || says("pyproject.toml", "[tool.pytest")
+            || says("setup.cfg", "[tool:pytest]")
+            || says("tox.ini", "[pytest]");
     if uses_pytest {
         return Some("python3 -m pytest -q -x -p no:cacheprovider {tests}");
     }
@@ -300,6 +309,11 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         assert_eq!(default_test_command(dir.path()), None);
         std::fs::write(dir.path().join("a.py"), "").unwrap();
+        assert!(default_test_command(dir.path()).unwrap().contains("unittest"));
+        // Neither a pipe that nobody writes to nor a device without end is read.
+        let made = std::process::Command::new("mkfifo").arg(dir.path().join("setup.cfg")).status();
+        assert!(made.unwrap().success());
+        std::os::unix::fs::symlink("/dev/zero", dir.path().join("tox.ini")).unwrap();
         assert!(default_test_command(dir.path()).unwrap().contains("unittest"));
         std::fs::write(dir.path().join("pyproject.toml"), "[tool.pytest.ini_options]\n").unwrap();
         assert!(default_test_command(dir.path()).unwrap().contains("pytest"));

@@ -222,6 +222,29 @@ pub struct File {
     path: PathBuf,
 }
 
+/// Path of an open file, without links.
+#[cfg(unix)]
+fn place_of(file: &fs::File) -> io::Result<PathBuf> {
+    use std::os::fd::AsRawFd as _;
+    fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd()))
+}
+
+#[cfg(not(unix))]
+fn place_of(_file: &fs::File) -> io::Result<PathBuf> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
+/// A regular file that is open.
+#[derive(Debug)]
+pub struct RegularFile {
+    /// The file, at its beginning.
+    pub file: File,
+    /// Its properties.
+    pub metadata: Metadata,
+    /// Its path without links; where the system cannot tell, the path without links that led to it after it was opened.
+    pub place: PathBuf,
+}
+
 impl File {
     fn wrap(file: fs::File, _path: &Path) -> Self {
         Self {
@@ -249,14 +272,24 @@ impl File {
         Ok(Self::wrap(fs::File::open(path)?, path))
     }
 
-    /// Opens a file for reading with flags of `open(2)`.
-    #[cfg(unix)]
-    pub fn open_with_flags(path: impl AsRef<Path>, flags: i32) -> io::Result<Self> {
-        use std::os::unix::fs::OpenOptionsExt as _;
+    /// Opens a regular file for reading, never waiting as a named pipe would make it wait; `None` if the path leads to something
+    /// else. Somebody may replace the file at any time, so its properties and its place are those of the open file.
+    pub fn open_regular(path: impl AsRef<Path>) -> io::Result<Option<RegularFile>> {
         let path = path.as_ref();
         fault::before(Call::Look, "open", path)?;
-        let file = fs::File::options().read(true).custom_flags(flags).open(path)?;
-        Ok(Self::wrap(file, path))
+        let mut options = fs::File::options();
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::custom_flags(
+            &mut options,
+            rustix::fs::OFlags::NONBLOCK.bits().cast_signed(),
+        );
+        let file = options.read(true).open(path)?;
+        let metadata = file.metadata()?;
+        if !metadata.is_file() {
+            return Ok(None);
+        }
+        let place = place_of(&file).or_else(|_| fs::canonicalize(path))?;
+        Ok(Some(RegularFile { file: Self::wrap(file, path), metadata, place }))
     }
 
     /// Creates a file for writing, or empties it.

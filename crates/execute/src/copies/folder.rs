@@ -1,12 +1,10 @@
 //! Operations on whole folders: copy, digest, remove.
 
 use std::io::{self, Read as _};
-use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
-use nix::fcntl::OFlag;
-use repoformer_store::files;
+use repoformer_store::files::{self, RegularFile};
 use walkdir::{DirEntry, WalkDir};
 
 /// Makes an empty folder, removing what exists.
@@ -51,14 +49,10 @@ const MOST_BYTES: u64 = 16 << 30;
 /// # Errors
 /// There is no regular file at the path, or a folder on the path is a link.
 fn open_regular(path: &Path) -> io::Result<(impl io::Read + use<>, files::Metadata)> {
-    let flags = (OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK).bits();
-    let file = files::File::open_with_flags(path, flags)?.into_std();
-    let metadata = file.metadata()?;
-    let place = files::read_link(format!("/proc/self/fd/{}", file.as_raw_fd()))?;
-    if metadata.is_file() && place == path {
-        return Ok((file, metadata));
+    match files::File::open_regular(path)? {
+        Some(RegularFile { file, metadata, place }) if place == path => Ok((file, metadata)),
+        _ => Err(io::Error::other(format!("{}: it changed while it was read", path.display()))),
     }
-    Err(io::Error::other(format!("{}: it changed while it was read", path.display())))
 }
 
 /// Removes the bits that let a program run as its owner from all files and folders of a folder: a command may have set them.

@@ -3,7 +3,7 @@
 //!
 //! Git's index is not read: a tracked file is also left out if a pattern names it.
 
-use std::io::Read as _;
+use std::io::{self, BufRead as _, Read as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -160,8 +160,10 @@ fn decided(rules: &Gitignore, path: &Path, is_folder: bool) -> Option<bool> {
 /// folder.
 fn exclude_of(tree: &Path) -> PathBuf {
     let line = |path: PathBuf| {
-        let text = files::read_to_string(path).ok()?;
-        Some(text.lines().next()?.trim_end().to_owned())
+        let file = files::File::open_regular(path).ok()??.file;
+        let mut line = String::new();
+        io::BufReader::new(file.take(MOST)).read_line(&mut line).ok()?;
+        Some(line.trim_end().to_owned())
     };
     let named = line(tree.join(".git"));
     let Some(folder) = named.as_ref().and_then(|text| text.strip_prefix("gitdir:")) else {
@@ -210,8 +212,12 @@ impl Reading {
             return Gitignore::empty();
         }
         let mut bytes = Vec::new();
-        let read =
-            files::File::open(path).and_then(|file| file.take(*left + 1).read_to_end(&mut bytes));
+        let read = files::File::open_regular(path).and_then(|open| match open {
+            Some(open) if follows || open.place.ends_with(GIT_IGNORE) => {
+                open.file.take(*left + 1).read_to_end(&mut bytes)
+            }
+            _ => Err(io::Error::other("it changed while it was read")),
+        });
         if let Err(error) = read {
             problem(format!("cannot be read, so that its patterns are not used: {error}"));
             return Gitignore::empty();

@@ -15,7 +15,7 @@ use walkdir::{DirEntry, WalkDir};
 
 use super::ignored::GitRules;
 use super::part::{cache_around, is_cache, is_hidden, leads_out};
-use super::reading::{FileId, decode, digest_of_id, read_bytes, unreadable};
+use super::reading::{Bytes, FileId, decode, digest_of_id, read_bytes, unreadable};
 use super::{Repository, RepositoryReading, SourceFile, Walk, check_name, is_folder_name};
 use crate::parallel;
 
@@ -39,11 +39,12 @@ impl Repository {
         language: Language,
         walk: Walk,
     ) -> Result<RepositoryReading> {
-        let (found, mut skipped) = source_files(repos_dir, name, language, walk)?;
+        let listing = Listing::new(repos_dir, name, language, walk)?;
+        let (found, mut skipped) = listing.all()?;
         let work = Work::new(format!("reading {name}"), "files", found.len());
         let read = |file: &SourcePath| {
             work.done(1);
-            let bytes = read_bytes(&file.on_disk)?;
+            let bytes = listing.read_bytes(file)?;
             let text = decode(&file.on_disk, bytes.content)?;
             Ok((bytes.id, universal_newlines(text)))
         };
@@ -90,26 +91,14 @@ pub struct SourcePath {
     pub on_disk: PathBuf,
 }
 
-/// Lists the files of one language in `<repos_dir>/<name>` in the code-point order of their paths, and the files and
-/// folders that cannot be listed.
-///
-/// # Errors
-/// The same as for [`Repository::read`].
-pub fn source_files(
-    repos_dir: &Path,
-    name: &str,
-    language: Language,
-    walk: Walk,
-) -> Result<(Vec<SourcePath>, Vec<Error>)> {
-    Listing::new(repos_dir, name, language, walk)?.all()
-}
-
 /// Files of some languages in a repository's folder, as a walk finds them.
 #[derive(Debug)]
 pub struct Listing<'a> {
     repos_dir: &'a Path,
     name: &'a str,
     root: PathBuf,
+    /// The root without links.
+    real: PathBuf,
     languages: Cow<'a, [Language]>,
     walk: Walk,
     /// Git's rules, if the walk uses them.
@@ -138,8 +127,10 @@ impl<'a> Listing<'a> {
         if !metadata.is_dir() {
             return Err(Error::Repository { path: root, reason: "is not a folder".into() });
         }
+        let real = files::canonicalize(&root)
+            .map_err(|e| Error::reading(&root, "open this repository folder", e))?;
         let rules = (walk == Walk::Git).then(|| GitRules::new(&root)).transpose()?;
-        Ok(Self { repos_dir, name, root, languages: languages.into(), walk, rules })
+        Ok(Self { repos_dir, name, root, real, languages: languages.into(), walk, rules })
     }
 
     /// Lists all files in the code-point order of their paths, and the files and folders that cannot be listed.
@@ -163,8 +154,7 @@ impl<'a> Listing<'a> {
     /// if it cannot be listed; [`all`](Self::all) then reports why.
     pub fn below(&self, folder: &str) -> Option<Vec<SourcePath>> {
         let on_disk = self.root.join(folder);
-        let real = files::canonicalize(&self.root).ok()?;
-        if files::canonicalize(&on_disk).ok()? != real.join(folder) {
+        if files::canonicalize(&on_disk).ok()? != self.real.join(folder) {
             return None;
         }
         let mut way = Path::new(folder).ancestors().filter(|folder| *folder != Path::new(""));
@@ -205,17 +195,23 @@ impl<'a> Listing<'a> {
         {
             return Ok(None);
         }
-        if self.walk != Walk::GlobAnywhere {
-            let real = files::canonicalize(&self.root)
-                .map_err(|e| Error::reading(&self.root, "open this repository folder", e))?;
-            if let Some(reason) = leads_out(&real, &on_disk) {
-                return Err(Error::SourceFile { path: on_disk, reason: reason.into() });
-            }
-        }
-        let bytes = read_bytes(&on_disk)?;
+        let bytes = read_bytes(&on_disk, self.within())?;
         let text = universal_newlines(decode(&on_disk, bytes.content)?);
         let file = SourceFile { path: path.to_owned(), text, same_as: 0 };
         Ok(Some((file, digest_of_id(&bytes.id))))
+    }
+
+    /// Reads a file that was listed. Its owner may have replaced the file meanwhile.
+    ///
+    /// # Errors
+    /// The file vanished, cannot be read, or is a link out of the repository now.
+    pub fn read_bytes(&self, file: &SourcePath) -> Result<Bytes> {
+        read_bytes(&file.on_disk, self.within())
+    }
+
+    /// Folder in which all files must lie, if links are not followed out of the repository.
+    fn within(&self) -> Option<&Path> {
+        (self.walk != Walk::GlobAnywhere).then_some(&self.real)
     }
 
     fn follows_links(&self) -> bool {
@@ -267,10 +263,8 @@ impl<'a> Listing<'a> {
     }
 
     fn find(&self) -> Result<(Vec<SourcePath>, Vec<Error>)> {
-        let (root, follows) = (&self.root, self.follows_links());
+        let (root, real, follows) = (&self.root, &self.real, self.follows_links());
         let (mut found, mut skipped) = (Vec::new(), Vec::new());
-        let real = files::canonicalize(root)
-            .map_err(|e| Error::reading(root, "open this repository folder", e))?;
         let (mut led_out, mut caches) = (Vec::new(), Vec::new());
         let entries = WalkDir::new(root).follow_links(follows).into_iter();
         let mut is_taken = |entry: &DirEntry| {
@@ -279,7 +273,7 @@ impl<'a> Listing<'a> {
             }
             let is_read = self.is_source_name(entry.path()) || entry.file_type().is_dir();
             let is_link = entry.depth() > 0 && entry.path_is_symlink() && is_read;
-            match is_link.then(|| leads_out(&real, entry.path())).flatten() {
+            match is_link.then(|| leads_out(real, entry.path())).flatten() {
                 Some(_) if self.walk == Walk::GlobAnywhere => true,
                 Some(reason) => {
                     let reason = message![

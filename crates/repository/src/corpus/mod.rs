@@ -30,14 +30,14 @@ pub use folders::{RepositoryFolders, folder_names};
 #[cfg(feature = "gitignore")]
 pub use ignored::{GIT_EXCLUDE, GIT_IGNORE, lists_outside};
 pub use listing::languages;
-pub use listing::{Listing, source_files};
+pub use listing::{Listing, SourcePath};
 pub use names::is_folder_name;
 pub use names::{
     PathError, abbreviated, folded, is_git_head, is_version_control, path_names,
     path_names_with_repository,
 };
 pub use reading::identity;
-pub use reading::{decode, place_in, read_bytes, read_named};
+pub use reading::{Bytes, decode, place_in, read_named};
 
 use std::path::Path;
 

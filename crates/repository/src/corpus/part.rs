@@ -34,9 +34,13 @@ pub(super) fn cache_around(entry: &DirEntry) -> Option<&Path> {
 /// Describes the target of a path, if it is outside of the folder `real`, a canonical path. A link that leads nowhere does not
 /// lead out.
 pub(super) fn leads_out(real: &Path, path: &Path) -> Option<String> {
-    let target = files::canonicalize(path).ok()?;
-    (!target.starts_with(real)).then(|| {
-        format!("a link out of the repository, to {}; put a copy in its place", target.display())
+    lies_outside(real, &files::canonicalize(path).ok()?)
+}
+
+/// Describes a file, by its path without links, if it is outside of the folder `real`, a canonical path.
+pub(super) fn lies_outside(real: &Path, place: &Path) -> Option<String> {
+    (!place.starts_with(real)).then(|| {
+        format!("a link out of the repository, to {}; put a copy in its place", place.display())
     })
 }
 

@@ -4,10 +4,10 @@ use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
 use repoformer_store::error::{Error, Result};
-use repoformer_store::files;
+use repoformer_store::files::{self, RegularFile};
 
 use super::names::{path_names, path_names_with_repository};
-use super::part::leads_out;
+use super::part::{leads_out, lies_outside};
 
 /// Offsets into a file's text are 32 bits wide.
 const LARGEST_FILE: u64 = u32::MAX as u64 - 1;
@@ -46,7 +46,7 @@ pub fn read_named(repos_dir: &Path, path: &str) -> std::result::Result<String, S
     if let Some(reason) = leads_out(&real, &on_disk) {
         return Err(says(&reason));
     }
-    let text = read_bytes(&on_disk).and_then(|bytes| decode(&on_disk, bytes.content));
+    let text = read_bytes(&on_disk, Some(&real)).and_then(|bytes| decode(&on_disk, bytes.content));
     text.map_err(|error| match error {
         Error::SourceFile { reason, .. } => says(&reason.to_string()),
         error => error.to_string(),
@@ -91,25 +91,35 @@ pub(super) fn digest_of_id(id: &impl std::hash::Hash) -> u64 {
 }
 
 /// Content of a file, and its identity on disk.
+#[derive(Debug)]
 pub struct Bytes {
     pub(super) id: FileId,
+    /// The content.
     pub content: Vec<u8>,
 }
 
-/// Reads a regular file whose offsets fit 32 bits.
-pub fn read_bytes(path: &Path) -> Result<Bytes> {
-    let metadata = files::metadata(path).map_err(|e| unreadable(path, &e))?;
+/// Reads a regular file whose offsets fit 32 bits, and which lies in the folder `within`, a canonical path, even if somebody
+/// replaces the file or a folder on its path with a link or a pipe meanwhile.
+pub(super) fn read_bytes(path: &Path, within: Option<&Path>) -> Result<Bytes> {
     let left_out =
-        |reason: &str| Error::SourceFile { path: path.to_owned(), reason: reason.into() };
-    if !metadata.is_file() {
-        return Err(left_out("not a regular file"));
+        |reason: String| Error::SourceFile { path: path.to_owned(), reason: reason.into() };
+    let unreadable = |error| unreadable(path, &error);
+    let is_file = files::metadata(path).map_err(unreadable)?.is_file();
+    let open = if is_file { files::File::open_regular(path).map_err(unreadable)? } else { None };
+    let Some(RegularFile { file, metadata, place }) = open else {
+        return Err(left_out("not a regular file".into()));
+    };
+    if let Some(reason) = within.and_then(|within| lies_outside(within, &place)) {
+        return Err(left_out(reason));
     }
-    if metadata.len() > LARGEST_FILE {
-        return Err(left_out("larger than 4 GiB"));
+    let mut content = Vec::new();
+    if metadata.len() <= LARGEST_FILE {
+        content.reserve_exact(metadata.len() as usize + 1);
+        file.take(LARGEST_FILE + 1).read_to_end(&mut content).map_err(unreadable)?;
     }
-    let mut content = Vec::with_capacity(metadata.len() as usize + 1);
-    let read = files::File::open(path).and_then(|mut file| file.read_to_end(&mut content));
-    read.map_err(|e| unreadable(path, &e))?;
+    if metadata.len().max(content.len() as u64) > LARGEST_FILE {
+        return Err(left_out("larger than 4 GiB".into()));
+    }
     Ok(Bytes { id: file_id(&metadata, path), content })
 }
 

@@ -61,8 +61,10 @@ impl NamedFolder<'_> {
             Err(e) => return Err(failed(e)),
         }
         let mut bytes = Vec::new();
-        let file = File::open(path).map_err(failed)?;
-        file.take(most + 1).read_to_end(&mut bytes).map_err(failed)?;
+        let Some(open) = File::open_regular(path).map_err(failed)? else {
+            return Err(self.neither(path));
+        };
+        open.file.take(most + 1).read_to_end(&mut bytes).map_err(failed)?;
         match bytes.len() as u64 > most {
             true => Err(self.refused(format!("{} has more than {most} bytes", self.name(path)))),
             false => Ok(Some(bytes)),

@@ -21,7 +21,7 @@ use std::path::Path;
 use repoformer_store::error::{Error, Result};
 use repoformer_text::language::Language;
 
-use crate::corpus::{Walk, decode, read_bytes, source_files};
+use crate::corpus::{Listing, Walk, decode};
 use crate::fragment::path_in_repository;
 
 /// One file of a repository: where it is in it, and what it holds, newlines as they are on disk.
@@ -43,10 +43,11 @@ pub fn read_folder(
     language: Language,
     walk: Walk,
 ) -> Result<(Vec<FileText>, Vec<Error>)> {
-    let (found, mut skipped) = source_files(repos_dir, name, language, walk)?;
+    let listing = Listing::new(repos_dir, name, language, walk)?;
+    let (found, mut skipped) = listing.all()?;
     let mut contents = Vec::new();
     for file in found {
-        let read = read_bytes(&file.on_disk);
+        let read = listing.read_bytes(&file);
         match read.and_then(|bytes| decode(&file.on_disk, bytes.content)) {
             Ok(text) => {
                 contents.push(FileText { path: path_in_repository(&file.path).to_owned(), text })

@@ -159,7 +159,8 @@ pub fn read_header(path: &Path) -> Result<Header> {
 /// It cannot be read.
 pub fn is_artifact(path: &Path) -> io::Result<bool> {
     let mut begin = [0; MAGIC.len()];
-    match File::open(path)?.read_exact(&mut begin) {
+    let Some(open) = File::open_regular(path)? else { return Ok(false) };
+    match { open.file }.read_exact(&mut begin) {
         Err(e) if e.kind() == io::ErrorKind::UnexpectedEof => Ok(false),
         read => read.map(|()| begin == MAGIC),
     }

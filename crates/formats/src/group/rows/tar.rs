@@ -3,7 +3,7 @@
 use std::io::BufRead;
 use std::path::Path;
 
-use repoformer_core::repository::corpus::{Walk, read_bytes, source_files};
+use repoformer_core::repository::corpus::{Listing, Walk};
 use repoformer_core::repository::fragment::path_in_repository;
 use repoformer_store::error::{Error, Result};
 use repoformer_store::files;
@@ -46,12 +46,13 @@ impl Rows<'_> {
         names.sort_unstable();
         for name in names {
             for language in Language::ALL {
-                let (found, skipped) = source_files(folder, &name, language, Walk::Glob)?;
+                let listing = Listing::new(folder, &name, language, Walk::Glob)?;
+                let (found, skipped) = listing.all()?;
                 for error in skipped {
                     self.tally.problem(Problem::from_error(self.input, error));
                 }
                 for file in found {
-                    let bytes = read_bytes(&file.on_disk)?;
+                    let bytes = listing.read_bytes(&file)?;
                     let path = path_in_repository(&file.path).as_bytes();
                     self.file(Place::Archive, name.as_bytes(), path, &bytes.content, 0)?;
                 }
