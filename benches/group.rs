@@ -20,12 +20,12 @@ fn signature(bencher: Bencher<'_, '_>) {
     });
 }
 
-/// Every file, compared with the sample's tasks; each file is read to its end.
+/// Every file, compared with the sample's tasks in reverse, so that each file is read to its end.
 #[divan::bench]
 fn contamination(bencher: Bencher<'_, '_>) {
     let mut tasks = TaskSet::read(Path::new("data/tasks/function.jsonl")).unwrap().set;
     for task in tasks.tasks_mut() {
-        task.ground_truth = task.ground_truth.replace(' ', " other ");
+        task.ground_truth = task.ground_truth.chars().rev().collect();
     }
     let found = Contamination::new(&[tasks]);
     bencher.counter(BytesCount::new(bytes(&SAMPLE))).bench(|| {
