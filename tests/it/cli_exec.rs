@@ -640,6 +640,7 @@ fn what_cannot_be_is_refused_with_the_way_out() {
 
 /// Where this user may have namespaces, whoever it is, runs are closed off.
 #[test]
+#[ignore = "needs root, to become another user, and namespaces for ordinary users"]
 fn an_ordinary_user_is_enclosed_too() {
     let place = place();
     predict(&place, &["ESCAPE", "FINE"]);
@@ -649,9 +650,7 @@ fn an_ordinary_user_is_enclosed_too() {
     let prepare = format!(
         "cp \"$(command -v repoformer)\" own && chmod 755 . own && chmod -R a+rwX repos cache && {nobody} unshare -Ur true"
     );
-    if place.shell(&prepare).code != Some(0) {
-        return; // not run by root, or no namespaces for ordinary users
-    }
+    place.shell(&prepare).done();
     let run = format!(
         "HOME=\"$PWD/cache\" {nobody} ./own eval --exec --test-cmd '{test}' --predictions p.jsonl \
          --missing skip --repos-dir repos --tasks tasks.jsonl --cache-dir cache --isolation required --per-task --format json"

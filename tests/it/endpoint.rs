@@ -143,10 +143,8 @@ fn the_probability_of_the_likeliest_token_is_that_of_the_completion() {
 #[ignore = "asks a real model: set REPOFORMER_ENDPOINT"]
 fn a_prompt_that_is_too_long_is_named_and_the_others_go_on() {
     let (model, place) = (Model::served(), Place::empty());
-    // Where the context is larger, or not known, nothing would be too long.
-    if model.context.is_none_or(|tokens| tokens > 8_192) {
-        return;
-    }
+    let is_short = model.context.is_some_and(|tokens| tokens <= 8_192);
+    assert!(is_short, "serve a model with a context of 8192 tokens or fewer");
     prompts(&place, &[READER, &"x = 1\n".repeat(9_000), "a = "]);
     let complete = ["complete", "--prompts", "prompts.jsonl", "--max-tokens", "2"];
     let ran = model.ask(&place, &complete).partly();
