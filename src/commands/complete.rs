@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use clap::Args;
 use repoformer_core::prompt::style::Style;
 use repoformer_core::retrieve::Mode;
@@ -220,16 +220,15 @@ fn complete_one(
 ) -> Result<()> {
     let mut output = RecordsOutput::new(place);
     let part = ShardFile::find(prompts)?;
-    let (mut positions, mut unplaced) = (Positions::default(), Ok(()));
     let predictions = resumable(completion, &Screen, || {
-        complete_file(prompts, completion, style, &mut |line| {
-            if part.is_some() && unplaced.is_ok() {
-                unplaced = parts::add(&mut positions, line);
-            }
-            output.bytes(line)
-        })
+        complete_file(prompts, completion, style, &mut |line| output.bytes(line))
     })?;
-    unplaced?;
+    let mut positions = Positions::default();
+    if part.is_some() {
+        for latency in &predictions.latencies {
+            positions.add(latency.row.context("a prompt of a shard does not say its row")?);
+        }
+    }
     output.finish()?;
     if let Some(part) = part {
         let inputs = [("prompts", part.digest())];

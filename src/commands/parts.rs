@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use repoformer_core::repository::Shard;
 use repoformer_core::retrieve::Mode;
 use repoformer_core::task::TaskSet;
@@ -10,6 +10,7 @@ use repoformer_formats::merge::{Positions, SHARD_PARAMETERS, ShardFile, with_sha
 use repoformer_pipeline::{Experiment, artifact_text};
 use repoformer_store::artifact::{Identity, digest, jsonl_header};
 use repoformer_store::manifest::Manifest;
+use serde::Deserialize;
 use serde_json::Value;
 
 use crate::commands::eval_args::EvalArgs;
@@ -67,15 +68,17 @@ pub(super) fn write_beside(
     write_shard_beside(output, manifest, shard, positions)
 }
 
-/// Adds the record of a prompt or prediction, a line.
-pub(super) fn add(positions: &mut Positions, line: &[u8]) -> Result<()> {
-    positions.add(row_of(line).context("a prompt of a shard does not say its row")?);
-    Ok(())
-}
-
+/// Row that the record of a prompt or prediction states.
 fn row_of(line: &[u8]) -> Option<u64> {
-    let record: Value = serde_json::from_slice(line).ok()?;
-    record["metadata"]["row"].as_u64()
+    #[derive(Deserialize)]
+    struct Record {
+        metadata: Metadata,
+    }
+    #[derive(Deserialize)]
+    struct Metadata {
+        row: u64,
+    }
+    serde_json::from_slice(line).ok().map(|record: Record| record.metadata.row)
 }
 
 /// Where the records of tasks stand among those of all shards: `rows` of each set of predictions, one set after another.

@@ -1,7 +1,5 @@
 //! Figure 1: the framework at work on two requests, one with retrieval and one without.
 
-use std::path::Path;
-
 use anyhow::Result;
 use repoformer_core::prompt::shown::read_fragments;
 use repoformer_core::retrieve::Mode;
@@ -10,6 +8,7 @@ use repoformer_evaluate::table::{NamedColumn, Printable, Table, columns, or_dash
 use repoformer_pipeline::Experiment;
 use repoformer_store::frame::ColumnType::{Flag, Number, Text};
 use repoformer_text::message;
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::fail;
@@ -43,7 +42,7 @@ pub fn walk(experiment: &Experiment, model: &str, judged: &JudgedTasks) -> Resul
     let fragments = read_fragments(&experiment.paths().prompts(judged.mode))?;
     let read = |mode: Mode| predictions::read(&experiment.paths().predictions(mode, model), tasks);
     let completions = [read(Mode::Without)?, read(judged.mode)?];
-    let mut records = Vec::new();
+    let mut requests = Vec::new();
     for place in with.into_iter().chain(without) {
         let example = &judged.examples[place];
         let Some(at) = example
@@ -53,25 +52,72 @@ pub fn walk(experiment: &Experiment, model: &str, judged: &JudgedTasks) -> Resul
             continue;
         };
         let task = &tasks.tasks()[at];
-        let text = |which: usize| completions[which].predictions[at].first().cloned();
+        let completion = |which: usize, es: f64| Completion {
+            completion: completions[which].predictions[at].first().cloned(),
+            es,
+        };
         let found = fragments.get(&task.row).map_or(&[][..], Vec::as_slice);
-        let found = found.iter().take(SHOWN).map(|fragment| {
-            json!({"path": &*fragment.path, "score": fragment.score, "text": head(&fragment.text)})
+        let fragments = found.iter().take(SHOWN).map(|fragment| Fragment {
+            path: fragment.path.to_string(),
+            score: fragment.score,
+            text: head(&fragment.text),
         });
-        records.push(json!({
-            "figure": "figure-1", "task_id": task.id, "file": task.path, "policy": policy.name, "score": policy.score(place),
-            "threshold": policy.threshold, "retrieves": policy.retrieves[place], "left_context": tail(&task.prompt),
-            "fragments": found.collect::<Vec<_>>(), "target": task.ground_truth,
-            "without": {"completion": text(0), "es": example.score_base}, "with": {"completion": text(1), "es": example.score_rag},
-        }));
+        requests.push(Request {
+            figure: "figure-1",
+            task_id: task.id.clone(),
+            file: task.path.clone(),
+            policy: policy.name.clone(),
+            score: policy.score(place),
+            threshold: policy.printed_threshold(),
+            retrieves: policy.retrieves[place],
+            left_context: tail(&task.prompt),
+            fragments: fragments.collect(),
+            target: task.ground_truth.clone(),
+            without: completion(0, example.score_base),
+            with: completion(1, example.score_rag),
+        });
     }
-    Ok(TwoRequests { records })
+    Ok(TwoRequests { requests })
+}
+
+/// A request, with its decision and its two completions.
+#[derive(Debug, Serialize)]
+struct Request {
+    figure: &'static str,
+    task_id: String,
+    file: String,
+    policy: String,
+    score: f64,
+    /// `None` if the policy has no threshold.
+    threshold: Option<f64>,
+    retrieves: bool,
+    /// Last lines of the left context.
+    left_context: String,
+    fragments: Vec<Fragment>,
+    target: String,
+    without: Completion,
+    with: Completion,
+}
+
+/// Path, score and first lines of a retrieved fragment.
+#[derive(Debug, Serialize)]
+struct Fragment {
+    path: String,
+    score: Option<f64>,
+    text: String,
+}
+
+/// A completion; `None` if the file has none for the task.
+#[derive(Debug, Serialize)]
+struct Completion {
+    completion: Option<String>,
+    es: f64,
 }
 
 /// Two requests, with what was decided and completed for each.
 #[derive(Debug)]
 pub struct TwoRequests {
-    records: Vec<Value>,
+    requests: Vec<Request>,
 }
 
 impl Printable for TwoRequests {
@@ -79,17 +125,15 @@ impl Printable for TwoRequests {
     fn table(&self) -> Table {
         let head = ["task_id", "policy", "score", "threshold", "retrieves"];
         let mut table = Table::new(head.into_iter().chain(["ES without", "ES with"]));
-        for record in &self.records {
-            let text = |key: &str| record[key].as_str().unwrap_or_default().to_owned();
-            let es = |key: &str| or_dash(record[key]["es"].as_f64().map(percent));
+        for request in &self.requests {
             table.row(vec![
-                text("task_id"),
-                text("policy"),
-                or_dash(record["score"].as_f64().map(|score| format!("{score:.3}"))),
-                record["threshold"].to_string(),
-                record["retrieves"].to_string(),
-                es("without"),
-                es("with"),
+                request.task_id.clone(),
+                request.policy.clone(),
+                format!("{:.3}", request.score),
+                or_dash(request.threshold.map(|threshold| format!("{threshold:?}"))),
+                request.retrieves.to_string(),
+                percent(request.without.es),
+                percent(request.with.es),
             ]);
         }
         table
@@ -97,12 +141,12 @@ impl Printable for TwoRequests {
 
     fn text(&self) -> String {
         let title = "The framework at work: a request that retrieves, and one that does not";
-        let parts: String = self.records.iter().map(words).collect();
+        let parts: String = self.requests.iter().map(words).collect();
         format!("{title} (Repoformer (Wu et al., ICML 2024), Figure 1)\n\n{parts}")
     }
 
     fn lines(&self) -> Box<dyn Iterator<Item = Value> + '_> {
-        Box::new(self.records.iter().cloned())
+        Box::new(self.requests.iter().map(|request| json!(request)))
     }
 
     fn columns(&self) -> Vec<NamedColumn> {
@@ -120,44 +164,29 @@ impl Printable for TwoRequests {
 }
 
 /// A request in words.
-fn words(record: &Value) -> String {
-    let text = |value: &Value| indented(value.as_str().unwrap_or("(none)"));
-    let decides = match record["retrieves"] == true {
-        true => "above",
-        false => "not above",
+fn words(request: &Request) -> String {
+    let Request { task_id, file, policy, score, threshold, retrieves, .. } = request;
+    let threshold = or_dash(threshold.map(|threshold| format!("{threshold:?}")));
+    let (decides, decision, is_used) = if *retrieves {
+        ("above", "retrieve", "")
+    } else {
+        ("not above", "complete from the file alone", " (not used)")
     };
-    let number = |value: &Value| value.as_f64().unwrap_or_default();
     let mut words = format!(
-        "{} in {}\n  the file ends before the hole with\n{}",
-        record["task_id"].as_str().unwrap_or_default(),
-        record["file"].as_str().unwrap_or_default(),
-        text(&record["left_context"])
+        "{task_id} in {file}\n  the file ends before the hole with\n{}  policy {policy}: {score:.3}, {decides} {threshold}: {decision}\n",
+        indented(&request.left_context)
     );
-    words += &format!(
-        "  policy {}: {:.3}, {decides} {}: {}\n",
-        record["policy"].as_str().unwrap_or_default(),
-        number(&record["score"]),
-        record["threshold"],
-        if record["retrieves"] == true { "retrieve" } else { "complete from the file alone" },
-    );
-    for fragment in record["fragments"].as_array().into_iter().flatten() {
-        let path = Path::new(fragment["path"].as_str().unwrap_or_default()).display();
-        let is_used = if record["retrieves"] == true { "" } else { " (not used)" };
-        words += &format!(
-            "  retrieved{is_used}: {path}, {:.3}\n{}",
-            number(&fragment["score"]),
-            text(&fragment["text"])
-        );
+    for Fragment { path, score, text } in &request.fragments {
+        let score = or_dash(score.map(|score| format!("{score:.3}")));
+        words += &format!("  retrieved{is_used}: {path}, {score}\n{}", indented(text));
     }
-    for (name, key) in [("without retrieval", "without"), ("with retrieval", "with")] {
-        let one = &record[key];
-        words += &format!(
-            "  completion {name}, ES {:.2}\n{}",
-            100.0 * number(&one["es"]),
-            text(&one["completion"])
-        );
+    for (name, Completion { completion, es }) in
+        [("without retrieval", &request.without), ("with retrieval", &request.with)]
+    {
+        let text = indented(completion.as_deref().unwrap_or("(none)"));
+        words += &format!("  completion {name}, ES {:.2}\n{text}", 100.0 * es);
     }
-    format!("{words}  target\n{}\n", text(&record["target"]))
+    format!("{words}  target\n{}\n", indented(&request.target))
 }
 
 fn indented(text: &str) -> String {
