@@ -486,6 +486,36 @@ fn pages_that_other_files_name_exist() {
     assert!(problems.is_empty(), "{}", problems.join("\n"));
 }
 
+/// The last cell of a row names the tests of a promise.
+#[test]
+fn tests_that_promises_name_exist() {
+    let is_name = |word: &&str| {
+        word.contains('_')
+            && word.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_')
+    };
+    let mut named = BTreeSet::new();
+    for page in ["SECURITY.md", "docs/security.md"] {
+        let text = fs::read_to_string(root().join(page)).unwrap();
+        for row in text.lines().filter(|line| line.starts_with('|')) {
+            let cell = row.trim_end_matches([' ', '|']).rsplit('|').next().unwrap_or_default();
+            named.extend(cell.split('`').skip(1).step_by(2).filter(is_name).map(str::to_owned));
+        }
+    }
+    assert!(named.len() > 50, "{named:?}");
+    for folder in ["tests/it", "crates", "src"] {
+        for entry in walkdir::WalkDir::new(root().join(folder)).into_iter().flatten() {
+            if entry.path().extension().is_some_and(|end| end == "rs") {
+                let text = fs::read_to_string(entry.path()).unwrap();
+                named.retain(|name| {
+                    !text.contains(&format!("fn {name}("))
+                        && !text.contains(&format!("mod {name};"))
+                });
+            }
+        }
+    }
+    assert!(named.is_empty(), "no such tests: {named:?}");
+}
+
 #[test]
 fn the_readme_is_short() {
     let length = fs::metadata(root().join("README.md")).unwrap().len();
