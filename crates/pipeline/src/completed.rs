@@ -13,7 +13,7 @@ use repoformer_text::message::{StageRun, UserChoice};
 use super::completion::Completion;
 use super::engine::{check, check_settings};
 use super::experiment::Experiment;
-use super::prompt::require_prompts;
+use super::prompt_artifact::require_prompts;
 use super::stage::{PREDICTIONS_FILE, made_again, require_jsonl};
 
 /// Checks that predictions were completed with these settings; predictions that the user brought do not name their settings.

@@ -14,7 +14,7 @@ use super::engine::Engine;
 use super::experiment::{Experiment, PromptLayout};
 use super::fragments::OpenFragments;
 use super::prompt_lines::{Maker, TaskPrompt};
-use super::vectorize::UnreadVectors;
+use super::vectors::UnreadVectors;
 
 /// Counts tokens of blocks.
 static P50K: P50k = P50k;

@@ -19,7 +19,7 @@ use super::engine::{Artifact, Engine, Unread};
 use super::experiment::Experiment;
 use super::fragments::{Fragments, OpenFragments};
 use super::messages::Messages;
-use super::window::ModeQueries;
+use super::queries::ModeQueries;
 
 /// Dense vectors of a repository's fragments, or of its queries in a mode.
 pub(super) struct DenseVectors<'a> {

@@ -32,19 +32,24 @@ mod eval;
 mod exchange;
 mod experiment;
 mod fragments;
+mod indexes;
 mod layout;
 mod likelihood;
 mod merge;
 mod messages;
 mod plan;
+mod prediction_artifact;
 mod prompt;
+mod prompt_artifact;
 mod prompt_batches;
 mod prompt_lines;
 mod prompt_sources;
 mod prompt_warnings;
 mod quality;
+mod queries;
 mod remote;
 pub mod report;
+mod retrieval_artifact;
 mod retrieved;
 mod search;
 mod search_time;
@@ -52,6 +57,7 @@ mod selective;
 mod stage;
 mod uses;
 mod vectorize;
+mod vectors;
 mod window;
 
 pub use cache::{CacheFile, CacheSources, Condition, STAGES, cache_files, remove_abandoned};
@@ -72,9 +78,11 @@ pub use likelihood::likelihoods;
 pub use merge::merge;
 pub use messages::{Messages, Silent};
 pub use plan::{Plan, PlanVerdict, PlannedArtifact, Requests};
-pub use prompt::{PromptTotals, prompt, prompt_totals};
+pub use prompt::prompt;
+pub use prompt_artifact::{PromptTotals, prompt_totals};
 pub use prompt_lines::TaskPrompt;
 pub use quality::retrieval_quality;
+pub use queries::window_queries;
 pub use remote::{
     BatchOf, BatchRead, BatchWritten, Latency, PromptText, TokenQuestion, cached_probabilities,
     decision_latencies, latencies, probabilities, read_batch, write_batch,
@@ -85,4 +93,4 @@ pub use selective::{Selective, SignalSources, forget_outdated, selective, write_
 pub use stage::{Rebuilt, StageReport};
 pub use uses::{DefinitionUses, definition_uses};
 pub use vectorize::{vectorize_queries, vectorize_repositories};
-pub use window::{window_queries, window_repositories};
+pub use window::window_repositories;

@@ -13,11 +13,11 @@ use repoformer_text::message;
 use repoformer_text::message::StageRun;
 use serde::Deserialize;
 
-use super::complete::{ModePredictions, predictions_identity};
 use super::completion::Completion;
 use super::engine::Engine;
 use super::experiment::Experiment;
-use super::prompt::Prompts;
+use super::prediction_artifact::{ModePredictions, predictions_identity};
+use super::prompt_artifact::Prompts;
 use super::prompt_sources::PromptSources;
 use super::remote;
 use super::stage::StageReport;

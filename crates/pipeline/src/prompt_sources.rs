@@ -22,7 +22,9 @@ use super::engine::{Engine, Unread};
 use super::experiment::{Experiment, PromptLayout};
 use super::fragments::{Fragments, OpenFragments};
 use super::plan::planned_digest;
-use super::prompt::{RETRIEVAL, SHARD, TASKS, TOKENS, WITH_BLOCKS, WITHOUT_PROMPT, settings};
+use super::prompt_artifact::{
+    RETRIEVAL, SHARD, TASKS, TOKENS, WITH_BLOCKS, WITHOUT_PROMPT, settings,
+};
 use super::prompt_batches::batches;
 use super::prompt_lines::{Line, Maker};
 use super::retrieved::{OnDisk, RepositoryResults};

@@ -8,8 +8,8 @@ use repoformer_store::error::Result;
 use super::engine::{Engine, Unread};
 use super::experiment::Experiment;
 use super::fragments::{Fragments, OpenFragments};
-use super::search::ModeRetrieval;
-use super::window::ModeQueries;
+use super::queries::ModeQueries;
+use super::retrieval_artifact::ModeRetrieval;
 
 /// Results of one repository in one mode, of which only the headers were read.
 pub(super) struct OnDisk {

@@ -17,8 +17,9 @@ use super::embed::{cosines, embedding_times};
 use super::engine::Engine;
 use super::experiment::Experiment;
 use super::fragments::OpenFragments;
-use super::search::{Indexes, ModeSearch, ReadSearch};
-use super::vectorize::UnreadVectors;
+use super::indexes::Indexes;
+use super::search::{ModeSearch, ReadSearch};
+use super::vectors::UnreadVectors;
 
 /// Time that a search took. It depends on the clock, and so has a file of its own.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]

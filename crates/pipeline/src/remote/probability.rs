@@ -16,7 +16,7 @@ use serde_json::json;
 use super::super::completion::{AskedServer, Completion, EmitLine, Predictions, Server};
 use super::super::engine::{Artifact, Cost, Engine, Flaw, Lines, Times};
 use super::super::experiment::Experiment;
-use super::super::prompt::require_prompts;
+use super::super::prompt_artifact::require_prompts;
 use super::super::stage::StageReport;
 use super::Question;
 use super::latency::{self, Latency};

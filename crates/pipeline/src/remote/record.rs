@@ -21,7 +21,7 @@ use super::super::completion::{
     Completion, Server, Until, parse_prompt, record_line, target_lines,
 };
 use super::super::experiment::Experiment;
-use super::super::prompt::{for_each_prompts, require_prompts};
+use super::super::prompt_artifact::{for_each_prompts, require_prompts};
 use super::latency::Latency;
 
 /// Prompts to complete, read from their source whenever they are needed: all prompts of a data set would take too much memory.
