@@ -206,8 +206,8 @@ fn predictions_are_of_the_prompts_that_they_are_kept_under() {
 #[test]
 fn what_takes_a_files_place_while_it_is_read_is_not_read() {
     let place = Place::new();
-    place.write("outside/help.py", &format!("SECRET = 1\n{}", source("secret", 30)));
-    place.write("kept/help.py", &source("open", 30));
+    place.write("outside/help.py", format!("SECRET = 1\n{}", source("secret", 30)));
+    place.write("kept/help.py", source("open", 30));
     let back = "rm -rf repos/beta/pkg repos/beta/.git* cache; cp -r kept repos/beta/pkg";
     let window = ["window", "--walk", "git"];
     place.shell(back).done();

@@ -63,8 +63,6 @@ mod reference;
 mod report_browser;
 #[cfg(unix)]
 mod repositories;
-mod scores;
 mod sources;
 mod support;
-mod tokenize;
 mod transcripts;

@@ -171,6 +171,9 @@ impl Metric {
 }
 
 #[cfg(test)]
+mod reference_tests;
+
+#[cfg(test)]
 mod tests {
     use super::*;
     use crate::task::kind::RecordKind;

@@ -147,3 +147,6 @@ impl P50k {
         }
     }
 }
+
+#[cfg(test)]
+mod oracle_tests;

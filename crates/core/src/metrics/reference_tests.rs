@@ -8,14 +8,15 @@ use std::collections::BTreeSet;
 use std::io::BufRead;
 use std::path::Path;
 
-use repoformer_core::metrics::repoformer::Fuzz;
-use repoformer_core::metrics::{PairScore, crosscodeeval, repocoder, repoformer as code_tokens};
-use repoformer_core::postprocess::{HoleContext, Recipe};
 use repoformer_store::jsonl;
 use repoformer_text::distance::indel;
 use repoformer_text::language::{Language, identifiers, without_strings};
 use repoformer_text::lines::strip;
 use serde_json::{Value, json};
+
+use super::repoformer::Fuzz;
+use super::{PairScore, crosscodeeval, repocoder, repoformer as code_tokens};
+use crate::postprocess::{HoleContext, Recipe};
 
 /// Result of comparing one file.
 #[derive(Debug, Default)]
@@ -141,14 +142,16 @@ fn by_crosscodeeval(row: &Row) {
 
 #[test]
 fn rows_of_the_reference() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/scores/pairs.jsonl");
+    let path =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures/scores/pairs.jsonl");
     let Compared { equal, fixed, kinds } = compare(&path);
     assert_eq!((equal, fixed, kinds.len()), (139, 8, 35));
 }
 
 #[test]
 fn crosscodeeval_in_four_languages() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/scores/languages.jsonl");
+    let path =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures/scores/languages.jsonl");
     let statement: Recipe = "statement".parse().unwrap();
     let (mut rows, mut matches) = (0, 0);
     for line in jsonl::open(&path).unwrap().lines() {

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use super::{IdSet, LineTokens, P50k, PieceCache};
 use proptest::prelude::*;
-use repoformer_text::tokenize::{IdSet, LineTokens, P50k, PieceCache};
 use tiktoken_rs::p50k_base_singleton;
 
 /// The oracle's ids.
