@@ -188,7 +188,7 @@ fn the_time_of_a_longer_answer_is_not_that_of_a_shorter_one() {
     ran.silent_on("have no time");
     let (is_timed, ran) = run(&[]);
     assert!(!is_timed, "{}", ran.stdout);
-    ran.says(&["tasks none: 3 of 3 completions have no time, so their mean is left out"]);
+    ran.says(&["tasks none: 3 of 3 completions have no time, so the mean is left out"]);
     assert_eq!(seen.lock().unwrap().len(), 3);
     // A mean of some would be taken for that of all.
     let journal = place.read("cache/journal/tiny.jsonl");
@@ -196,7 +196,7 @@ fn the_time_of_a_longer_answer_is_not_that_of_a_shorter_one() {
     std::fs::remove_dir_all(place.path("cache/predictions")).unwrap();
     let (is_timed, ran) = run(&[]);
     assert!(!is_timed, "{}", ran.stdout);
-    ran.says(&["tasks none: 1 of 3 completions have no time", "a new --journal"]);
+    ran.says(&["tasks none: 1 of 3 completions has no time", "a new --journal"]);
     let times = place.records("cache/latency/tasks/none-one-gram-ws-20-ss-2-tiny.jsonl");
     assert_eq!(times.iter().filter(|time| time["generation_ms"].is_null()).count(), 1);
 }
@@ -588,7 +588,7 @@ fn answers_that_came_meanwhile_are_added() {
     place.run(&[&flags[..], &more].concat()).done();
     let asked = seen.lock().unwrap().len();
     let dry = place.stage(&complete(&url, &["--dry-run"])).done();
-    assert!(dry.stdout.contains("1 of 3 prompts have no prediction"), "{}", dry.stdout);
+    assert!(dry.stdout.contains("1 of 3 prompts has no prediction"), "{}", dry.stdout);
     place.stage(&complete(&url, &[])).done().says(&["3 records in 1 artifact (written)"]);
     assert_eq!((place.records(PREDICTIONS).len(), seen.lock().unwrap().len()), (3, asked));
     place.stage(&complete(&url, &[])).done().says(&["3 records in 1 artifact (current)"]);
@@ -1183,7 +1183,7 @@ fn a_model_decides_by_itself() {
     place.write("some.jsonl", crate::support::jsonl(&some));
     let sweep = ["policy", "sweep", "--labels", "some.jsonl"];
     let ran = place.run(&sweep).done();
-    ran.says(&["policy self is left out: 1 of 3 instances lack cc_probability"]);
+    ran.says(&["policy self is left out: 1 of 3 instances lacks cc_probability"]);
     // Files that are something else are told from probabilities.
     place
         .run(&[&judge[..], &[&base]].concat())

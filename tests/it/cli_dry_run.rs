@@ -236,7 +236,7 @@ fn requests_are_counted_and_no_server_is_asked() {
     let again = plan(&place, &["--retry-failed"]);
     assert_eq!(again.0[predictions]["state"], "incomplete");
     assert_eq!(again.0[predictions]["requests"], 1);
-    assert_eq!(again.0[predictions]["reason"], "1 of 3 prompts have no prediction");
+    assert_eq!(again.0[predictions]["reason"], "1 of 3 prompts has no prediction");
     add_tasks(&place);
     place.stage(&["window"]).done();
     place.stage(&["prompt", "--mode", "none"]).done();

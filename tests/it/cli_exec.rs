@@ -451,7 +451,7 @@ fn rates_have_one_denominator() {
         "--pass-k", "1,2,5",
     ];
     let run = |missing: &str| place.stage(&[&base[..], &["--missing", missing]].concat());
-    run("error").failed().says(&["demo/1", "1 of 2 tasks have none", "--missing zero"]);
+    run("error").failed().says(&["demo/1", "1 of 2 tasks has none", "--missing zero"]);
     // By hand: 1 of 4 passes; of the 6 pairs 3 hold it.
     let skip = run("skip").partly().says(&["pass@5 needs more samples: a task has 4"]).stdout;
     assert!(
@@ -585,7 +585,7 @@ fn a_map_says_which_tests_a_task_runs_and_mining_finds_them() {
     place
         .stage(&[&args[..], &["half.json"]].concat())
         .partly()
-        .says(&["1 of 2 tasks are excluded", "it has no tests in half.json: demo/0"]);
+        .says(&["1 of 2 tasks is excluded", "it has no tests in half.json: demo/0"]);
     let text = "def test_add():\n    assert True\n";
     place.write("repos/demo/tests/test_calc.py", text);
     place.add_tasks(&[task("demo/2", "demo/tests/test_calc.py", text, 0, 1)]);

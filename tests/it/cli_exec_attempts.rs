@@ -546,7 +546,7 @@ fn reports_come_through_wrappers() {
     let runner = "PYTHONPATH=. python3 -m unittest";
     let (ran, _) =
         outcomes(&place, &["return b + a".to_owned()], &Way { runner, ..Way::default() });
-    ran.done().says(&["1 of 1 tasks are judged by the exit code and the output of their tests"]);
+    ran.done().says(&["1 of 1 task is judged by the exit code and the output of the tests"]);
 }
 
 /// What a suite leaves in place of the file that mining reads is not followed, nor read without bound.

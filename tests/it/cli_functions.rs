@@ -1,4 +1,4 @@
-//! Function bodies: how they are recognised and cut where prompts show only the end of their files.
+//! Function bodies: how they are recognised and cut where prompts show only the end of the files.
 
 use std::path::Path;
 
@@ -65,7 +65,7 @@ fn what_cannot_be_recognised_is_told() {
     assert!(said.contains(wanted) && said.contains("--postprocess function-body"), "{said}");
     let (found, said) = scores(&place, &["--postprocess", "function-body"]);
     assert_eq!(found[0]["repoformer"], "function-body");
-    assert!(said.contains("40 of 40 prompts show only the end of their file"), "{said}");
+    assert!(said.contains("40 of 40 prompts show only the end of the file"), "{said}");
     // Where the tasks say what they are, nothing is guessed.
     let mut tasks = place.records("tasks.jsonl");
     tasks.iter_mut().for_each(|task| task["metadata"]["function_name"] = "f".into());

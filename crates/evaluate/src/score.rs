@@ -14,6 +14,7 @@ use repoformer_core::task::{Task, TaskSet};
 use repoformer_store::error::{Error, Result};
 use repoformer_store::jsonl::Object;
 use repoformer_store::progress::Work;
+use repoformer_text::counts::part;
 use repoformer_text::language::Language;
 use repoformer_text::named;
 use serde_json::{Map, Value, json};
@@ -435,7 +436,8 @@ impl Scores {
                 more => format!(" and {more} more"),
             };
             let (count, ids) = (uncut[recipe].get(reason), ids[..ids.len().min(SHOWN)].join(", "));
-            format!("{metric}: {count} of {all} predictions are compared whole, {why}: {ids}{rest}")
+            let count = part(count, all, "prediction", ["is", "are"]);
+            format!("{metric}: {count} compared whole, {why}: {ids}{rest}")
         };
         told.map(tell).collect()
     }
@@ -577,7 +579,8 @@ pub fn score_tasks(
     let count = without.clone().count();
     if let (Missing::Error, Some((task, _))) = (missing, without.next()) {
         let total = tasks.tasks().len();
-        let reason = format!("it has no prediction ({count} of {total} tasks have none)");
+        let count = part(count, total, "task", ["has", "have"]);
+        let reason = format!("it has no prediction ({count} none)");
         return Err(tasks.error(task, reason));
     }
     let cuts = Cuts::new(metrics, postprocess, true);

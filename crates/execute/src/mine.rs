@@ -14,7 +14,7 @@ use repoformer_core::task::TaskSet;
 use repoformer_store::error::{Error, Result};
 use repoformer_store::progress;
 use repoformer_store::remark::{LeftOutTasks, Remark};
-use repoformer_text::counts::counted;
+use repoformer_text::counts::{counted, part};
 use repoformer_text::message;
 use repoformer_text::message::{Message, UserChoice};
 use rustc_hash::FxHashMap;
@@ -146,9 +146,8 @@ impl Findings {
         let mut lost = LeftOutTasks::new(Message::default(), &tasks.path, lost);
         if lost.count() > 0 {
             let (count, all) = (lost.count(), self.tasks.len());
-            lost.warning =
-                format!("{count} of {all} tasks have no test that fails when their hole is broken")
-                    .into();
+            let count = part(count, all, "task", ["has", "have"]);
+            lost.warning = format!("{count} no test that fails if the hole is broken").into();
             remarks.push(Remark::LeftOut(lost));
         }
         let (tests, found) =
@@ -629,7 +628,7 @@ mod tests {
         assert_eq!(
             said(some),
             [
-                "1 of 2 tasks have no test that fails when their hole is broken: [\"t/2 (line 2)\"]",
+                "1 of 2 tasks has no test that fails if the hole is broken: [\"t/2 (line 2)\"]",
                 "mine tests: 2 tests of 1 task",
             ]
         );

@@ -5,7 +5,7 @@ use std::path::Path;
 use repoformer_core::task::TaskSet;
 use repoformer_evaluate::score::Missing;
 use repoformer_store::remark::{LeftOutTasks, Remark};
-use repoformer_text::counts::subject;
+use repoformer_text::counts::{part, subject};
 use repoformer_text::message;
 use repoformer_text::message::UserChoice;
 
@@ -37,8 +37,8 @@ impl Execution {
         let count = excluded().count();
         if count > 0 {
             let warning = format!(
-                "{name}: {count} of {} tasks are excluded: their tests are not conclusive; their output is in {}",
-                self.tasks.len(),
+                "{name}: {} excluded: their tests are not conclusive; their output is in {}",
+                part(count, self.tasks.len(), "task", ["is", "are"]),
                 results.display()
             );
             let of = excluded().filter_map(|task| {
@@ -62,9 +62,9 @@ impl Execution {
         let by_output = judged.iter().filter(|of| !of.is_reported).count();
         if by_output > 0 {
             let warning = format!(
-                "{name}: {by_output} of {} tasks are judged by the exit code and the output of their tests, which a prediction can fake \
-                 (pytest and unittest report their own results where the command keeps PYTHONPATH)",
-                judged.len()
+                "{name}: {} judged by the exit code and the output of the tests, which a prediction can fake \
+                 (pytest and unittest report their own results if the command keeps PYTHONPATH)",
+                part(by_output, judged.len(), "task", ["is", "are"])
             );
             remarks.push(Remark::Warning(warning.into()));
         }
@@ -154,7 +154,7 @@ mod tests {
         };
         let last = "note: exec rg1: 3 runs, 2 results known or shared";
         let mut sound = execution(vec![task("a", None, &[Status::Pass])]);
-        let faked = "warning: rg1: 1 of 1 tasks are judged by the exit code";
+        let faked = "warning: rg1: 1 of 1 task is judged by the exit code";
         let [warning, note] = &of(&sound, true)[..] else { panic!() };
         assert!(warning.starts_with(faked) && note == last, "{warning}");
         sound.tasks[0].is_reported = true;

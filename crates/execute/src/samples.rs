@@ -8,6 +8,7 @@ use repoformer_evaluate::predictions;
 use repoformer_evaluate::score::Missing;
 use repoformer_store::error::{Error, Result};
 use repoformer_store::remark::Remark;
+use repoformer_text::counts::part;
 use repoformer_text::message;
 use repoformer_text::message::UserChoice;
 
@@ -72,7 +73,8 @@ fn long_predictions(name: &str, tasks: &TaskSet, predictions: &[Vec<String>]) ->
     (long * 4 > given).then(|| {
         Remark::Warning(message![
             format!(
-                "exec {name}: {long} of {given} predictions have more than twice the lines of their target; "
+                "exec {name}: {} more than twice the lines of the target; ",
+                part(long, given, "prediction", ["has", "have"])
             ),
             UserChoice::Postprocessing,
             " by lines cuts them"
@@ -89,11 +91,9 @@ pub fn check_missing(tasks: &TaskSet, samples: &[Vec<String>], missing: Missing)
     let without: Vec<_> = pairs.filter(|(_, samples)| samples.is_empty()).collect();
     match (missing, without.first()) {
         (Missing::Error, Some((task, _))) => {
-            let (count, all) = (without.len(), tasks.tasks().len());
+            let count = part(without.len(), tasks.tasks().len(), "task", ["has", "have"]);
             let reason = message![
-                format!(
-                    "it has no prediction ({count} of {all} tasks have none); choose what becomes of "
-                ),
+                format!("it has no prediction ({count} none); choose what becomes of "),
                 UserChoice::TasksWithoutPrediction
             ];
             Err(tasks.error(task, reason))
@@ -158,7 +158,7 @@ mod tests {
             said,
             [
                 "1 problems",
-                "exec p: 1 of 2 predictions have more than twice the lines of their target; postprocessing by lines cuts them",
+                "exec p: 1 of 2 predictions has more than twice the lines of the target; postprocessing by lines cuts them",
             ]
         );
         let (samples, said) = read("lines");
@@ -173,7 +173,7 @@ mod tests {
         let (tasks, samples) = (tasks(), [vec!["x".to_owned()], Vec::new()]);
         let error = check_missing(&tasks, &samples, Missing::Error).unwrap_err().to_string();
         assert!(
-            error.contains("task demo/1: it has no prediction (1 of 2 tasks have none)"),
+            error.contains("task demo/1: it has no prediction (1 of 2 tasks has none)"),
             "{error}"
         );
         for missing in [Missing::Zero, Missing::Skip] {

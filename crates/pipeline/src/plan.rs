@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use repoformer_store::artifact::{Difference, Header, Identity, State};
+use repoformer_text::counts::part;
 use rustc_hash::FxHashMap;
 use serde_json::{Value, json};
 
@@ -102,7 +103,9 @@ impl PlanVerdict {
             }
             Self::Damaged(reason) => reason.clone(),
             Self::Incomplete { there, prompts } => {
-                format!("{} of {prompts} prompts have no prediction", prompts - there)
+                let missing = prompts - there;
+                part(missing as usize, *prompts as usize, "prompt", ["has", "have"])
+                    + " no prediction"
             }
             Self::Upstream(inputs) => {
                 let mut names: Vec<&str> = inputs.iter().map(|(name, _)| name.as_str()).collect();

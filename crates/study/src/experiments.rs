@@ -17,6 +17,7 @@ use repoformer_evaluate::conditions::are_chat_answers;
 use repoformer_evaluate::score::Scoring;
 use repoformer_pipeline::{Completion, Experiment, Layout, Messages, PromptLayout, Until};
 use repoformer_store::artifact::header_path;
+use repoformer_text::counts::part;
 use repoformer_text::language::Language;
 use repoformer_text::message;
 use repoformer_text::message::Message;
@@ -224,10 +225,10 @@ fn warn_of_cuts(settings: &Settings, set: &TaskSet) {
     }
     let cut = set.tasks().iter().filter(|task| !task.has_whole_left()).count();
     if as_bodies && !is_known && cut > 0 {
-        let total = set.tasks().len();
         settings.messages.warning(message![
             format!(
-                "{file}: {cut} of {total} prompts show only the end of their file, so that function bodies may be cut wrongly: "
+                "{file}: {} only the end of the file, so that function bodies may be cut wrongly: ",
+                part(cut, set.tasks().len(), "prompt", ["shows", "show"])
             ),
             &DECLARED.repos_dir,
             " shows all of it"

@@ -20,6 +20,7 @@ use repoformer_pipeline::{
     forget_outdated, selective, write_chosen,
 };
 use repoformer_store::error::Error;
+use repoformer_text::counts::part;
 use repoformer_text::message;
 use repoformer_text::message::{Message, UserChoice};
 
@@ -253,7 +254,8 @@ impl Policies {
             policy if policy.asks_model() && decisions.refusal().is_some() => decisions.refusal(),
             Policy::Entropy if self.samples.is_none() => {
                 let count = tasks.len();
-                Some(message![format!("{count} of {count} tasks lack "), policy.lacking()])
+                let all = part(count, count, "task", ["lacks ", "lack "]);
+                Some(message![all, policy.lacking()])
             }
             policy => {
                 let repositories = tasks.iter().map(|task| task.repository.as_str());
@@ -338,7 +340,7 @@ impl Policies {
             match scores.iter().filter(|score| score.is_none()).count() {
                 0 => Ok(scores.into_iter().flatten().collect()),
                 n => Err(message![
-                    format!("{n} of {} tasks lack ", examples.len()),
+                    part(n, examples.len(), "task", ["lacks ", "lack "]),
                     policy.lacking()
                 ]
                 .into()),

@@ -21,6 +21,7 @@ use repoformer_pipeline::{
 use repoformer_store::artifact::{digest, parameters, write_file};
 use repoformer_store::files;
 use repoformer_store::manifest::{Manifest, write_document};
+use repoformer_text::counts::part;
 use repoformer_text::message;
 use repoformer_text::message::UserChoice;
 use serde_json::Value;
@@ -216,10 +217,10 @@ pub fn make(
             && scores.missing > 0
         {
             notes.push(format!(
-                "{}: {} of {} tasks have no prediction and are left out of its means.",
+                "{}: {} no prediction and {} left out of its means.",
                 source.name,
-                scores.missing,
-                evaluation.tasks.tasks().len()
+                part(scores.missing, evaluation.tasks.tasks().len(), "task", ["has", "have"]),
+                if scores.missing == 1 { "is" } else { "are" }
             ));
         }
         if let Ok(scores) = &evaluation.scores {

@@ -16,6 +16,7 @@ use repoformer_pipeline::{
     Completion, Experiment, Latency, Messages, PromptTotals, SearchTime, prompt_totals,
 };
 use repoformer_store::frame::ColumnType::{Flag, Integer, Number, Text};
+use repoformer_text::counts::part;
 use repoformer_text::message;
 use repoformer_text::message::{Message, UserChoice};
 use serde_json::{Value, json};
@@ -218,8 +219,10 @@ pub fn tell_of_untimed(
     };
     messages.note(message![
         format!(
-            "{} {}: {untimed} of {all} completions have no time, so their mean is left out: {why}; ",
-            row.benchmark, row.mode
+            "{} {}: {} no time, so the mean is left out: {why}; ",
+            row.benchmark,
+            row.mode,
+            part(untimed, all, "completion", ["has", "have"])
         ),
         way_out
     ]);
@@ -320,10 +323,10 @@ pub fn warn_of_gaps(rows: &[Row], messages: &dyn Messages) {
         if row.count() < most {
             messages.warning(message![
                 format!(
-                    "{} {}: only {} of {most} tasks have a prediction, so its row is not comparable with the others; a ",
+                    "{} {}: only {} a prediction, so its row is not comparable with the others; a ",
                     row.benchmark,
                     row.mode,
-                    row.count()
+                    part(row.count() as usize, most as usize, "task", ["has", "have"])
                 ),
                 UserChoice::Comparison,
                 " pairs tasks"

@@ -29,6 +29,12 @@ pub fn subject(count: usize, noun: &str, [of_one, of_several]: [&str; 2]) -> Str
     format!("{} {} {verb}", group(count), plural(count, noun))
 }
 
+/// A number of a larger one, their noun and the verb of one or of several: `1 of 3 tasks is`, `2 of 3 tasks are`.
+pub fn part(count: usize, all: usize, noun: &str, [of_one, of_several]: [&str; 2]) -> String {
+    let verb = if count == 1 { of_one } else { of_several };
+    format!("{} of {} {} {verb}", group(count), group(all), plural(all, noun))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -41,5 +47,7 @@ mod tests {
         assert_eq!(counted(1, "repository"), "1 repository");
         assert_eq!(counted(1200, "repository"), "1,200 repositories");
         assert_eq!(plural(0, "record"), "records");
+        assert_eq!(part(1, 3, "task", ["has", "have"]), "1 of 3 tasks has");
+        assert_eq!(part(1, 1, "task", ["has", "have"]), "1 of 1 task has");
     }
 }

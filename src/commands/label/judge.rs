@@ -18,11 +18,9 @@ use repoformer_formats::label::InstanceJudgement;
 use repoformer_store::files;
 use repoformer_study::choices::warn_of_some_departures;
 use repoformer_study::scoring::warn_of_ends;
-use repoformer_text::counts::subject;
+use repoformer_text::counts::{part, subject};
 
-use crate::output::{
-    self, Screen, check_output, check_rereadable, fail, group, screen, write_data,
-};
+use crate::output::{self, Screen, check_output, check_rereadable, fail, screen, write_data};
 use crate::records_output::RecordsOutput;
 use crate::settings::{DECLARED, MetricName, SettingValue, Settings, ValueList};
 use crate::table::{ScoreFormat, written};
@@ -154,11 +152,11 @@ fn report(args: &LabelJudgeArgs, judged: &JudgeSummary) -> Result<()> {
             subject(*count, "instance", ["is", "are"])
         ));
     }
-    if args.probabilities.is_some() && judged.probable < judged.gains.len() {
+    let all = judged.gains.len();
+    if args.probabilities.is_some() && judged.probable < all {
         output::warning(format!(
-            "{} of {} instances have no probability in --probabilities, so policy self cannot score them",
-            group(judged.gains.len() - judged.probable),
-            group(judged.gains.len())
+            "{} no probability in --probabilities, so policy self cannot score them",
+            part(all - judged.probable, all, "instance", ["has", "have"])
         ));
     }
     let table = JudgeTable::new(judged);

@@ -41,6 +41,7 @@ use measure::Column;
 use repoformer_core::metrics::Metric;
 use repoformer_core::task::NumberedRecords;
 use repoformer_store::error::{Error, Result};
+use repoformer_text::counts::part;
 
 use crate::conditions;
 use crate::statistics::{Groups, IntervalKind, Resampling, ResamplingUnit, SignFlips};
@@ -298,7 +299,7 @@ fn groups(tasks: &[PairedTask], unit: Option<ResamplingUnit>) -> Result<Groups> 
             let unknown = tasks.iter().filter(|task| task.repository.is_none()).count();
             let reason = match unknown {
                 0 => "all tasks are of one repository".into(),
-                n => format!("{n} of {} tasks name no repository", tasks.len()),
+                n => part(n, tasks.len(), "task", ["names", "name"]) + " no repository",
             };
             Error::parameter("unit", format!("repositories cannot be resampled: {reason}"))
         }),

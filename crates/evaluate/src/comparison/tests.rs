@@ -148,7 +148,7 @@ mod measures {
         );
         assert_eq!(unit(None, &nameless).unwrap(), ResamplingUnit::Tasks);
         for (records, reason) in [
-            (&nameless[..], "1 of 2 tasks name no repository"),
+            (&nameless[..], "1 of 2 tasks names no repository"),
             (&two[..1], "all tasks are of one repository"),
         ] {
             let error = unit(Some(ResamplingUnit::Repositories), records).unwrap_err().to_string();

@@ -8,7 +8,7 @@ use repoformer_core::policy::{Examples, Measure, Policy, Threshold};
 use repoformer_store::error::{Error, Result};
 use repoformer_store::progress::Work;
 use repoformer_store::remark::Remark;
-use repoformer_text::counts::{group, subject};
+use repoformer_text::counts::{group, part, subject};
 use repoformer_text::message;
 use repoformer_text::message::{Message, UserChoice};
 
@@ -113,9 +113,8 @@ impl Sweep {
                 Ok(found) if are_chosen || found.lacking() == 0 => scored.push(found),
                 Ok(found) => tell(Remark::Note(message![
                     format!(
-                        "policy sweep: policy {policy} is left out: {} of {} instances lack ",
-                        group(found.lacking()),
-                        group(examples.all.len())
+                        "policy sweep: policy {policy} is left out: {} ",
+                        part(found.lacking(), examples.all.len(), "instance", ["lacks", "lack"])
                     ),
                     policy.lacking(),
                     "; as the ",

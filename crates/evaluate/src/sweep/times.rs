@@ -7,7 +7,7 @@ use repoformer_core::policy::{Example, Examples};
 use repoformer_core::task::NumberedRecords;
 use repoformer_store::error::{Error, Result};
 use repoformer_store::remark::Remark;
-use repoformer_text::counts::group;
+use repoformer_text::counts::part;
 use repoformer_text::message;
 use repoformer_text::message::UserChoice;
 
@@ -122,10 +122,8 @@ fn check_known(
             ],
         )),
         known if known < all => {
-            let (without, all) = (group(all - known), group(all));
-            let warning = format!(
-                "{without} of {all} instances have no time of {name}; the mean of the others is used"
-            );
+            let without = part(all - known, all, "instance", ["has", "have"]);
+            let warning = format!("{without} no time of {name}; the mean of the others is used");
             tell(Remark::Warning(warning.into()));
             Ok(())
         }
