@@ -17,10 +17,12 @@ use repoformer_store::progress::Work;
 use repoformer_text::counts::part;
 use repoformer_text::language::Language;
 use repoformer_text::named;
-use serde_json::{Map, Value, json};
+use serde_json::Value;
 
 use crate::pairs::Pair;
 use crate::statistics::{Groups, Interval, IntervalKind, Resampling, ResamplingUnit};
+
+mod record;
 
 /// Metrics, of which the first decides what is better, and the post-processing before them.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -152,14 +154,6 @@ impl UncutCounts {
     fn add(&mut self, other: Self) {
         self.0.iter_mut().zip(other.0).for_each(|(count, more)| *count += more);
     }
-
-    /// Returns `{"file": …}`; `None` if all were cut.
-    fn to_record(self) -> Option<Value> {
-        let counts = Uncut::ALL.into_iter().zip(self.0).filter(|(_, count)| *count > 0);
-        let counts: Map<String, Value> =
-            counts.map(|(reason, count)| (reason.name().to_owned(), count.into())).collect();
-        (!counts.is_empty()).then_some(Value::Object(counts))
-    }
 }
 
 impl FromIterator<Uncut> for UncutCounts {
@@ -186,39 +180,6 @@ pub fn samples_of(record: &Object) -> usize {
 }
 
 impl TaskScore {
-    /// Returns `{"task_id": …, "row": …, "repository": …, "repocoder": {"em": …, "es": …}, …, "target_digest": …}`, with all
-    /// values between 0 and 1; `uncut` follows if a sample could not be cut.
-    ///
-    /// The texts follow if they are kept: `pred_raw` as predicted, `pred` as compared by the first metric, and in `pred_by` the
-    /// texts that other metrics compared; each is a list if a task has several samples.
-    pub fn to_record(&self, cuts: &Cuts) -> Value {
-        let mut record = json!({"task_id": self.task_id, "row": self.row});
-        if let Some(repository) = &self.repository {
-            record["repository"] = repository.as_str().into();
-        }
-        add_metrics(&mut record, &self.scores);
-        record["target_digest"] = format!("{:016x}", self.target).into();
-        cuts.add_uncut(&mut record, self.scores.iter().map(|score| score.metric), &self.uncut);
-        if cuts.are_shown {
-            let text = |samples: &[String]| match samples {
-                [one] => Value::from(one.as_str()),
-                several => several.into(),
-            };
-            let first = cuts.of_metric.first().map(|&recipe| &self.cut[recipe]);
-            record["pred_raw"] = text(&self.raw);
-            record["pred"] = text(first.unwrap_or(&self.raw));
-            let others = self.scores.iter().zip(&cuts.of_metric).skip(1);
-            let others = others.filter(|&(_, &recipe)| Some(&self.cut[recipe]) != first);
-            let others = others
-                .map(|(score, &recipe)| (score.metric.name().to_owned(), text(&self.cut[recipe])));
-            let others: Map<String, Value> = others.collect();
-            if !others.is_empty() {
-                record["pred_by"] = others.into();
-            }
-        }
-        record
-    }
-
     /// Returns a value of a metric.
     pub fn get(&self, metric: Metric, value: &str) -> Option<f64> {
         let score = self.scores.iter().find(|score| score.metric == metric)?;
@@ -250,23 +211,6 @@ impl Cuts {
         };
         let of_metric = metrics.iter().map(place).collect();
         Self { recipes, of_metric, are_shown }
-    }
-
-    /// Adds `"uncut": {"repoformer": {"file": 1}, …}` for the metrics whose recipe could not cut every sample.
-    fn add_uncut(
-        &self,
-        record: &mut Value,
-        metrics: impl IntoIterator<Item = Metric>,
-        uncut: &[UncutCounts],
-    ) {
-        let of_metric = metrics.into_iter().zip(&self.of_metric);
-        let counts = of_metric.filter_map(|(metric, &recipe)| {
-            Some((metric.name().to_owned(), uncut.get(recipe)?.to_record()?))
-        });
-        let counts: Map<String, Value> = counts.collect();
-        if !counts.is_empty() {
-            record["uncut"] = counts.into();
-        }
     }
 
     /// Scores the samples of one target. Returns the scores, the samples after each recipe, and the numbers of uncut samples.
@@ -309,16 +253,6 @@ impl Cuts {
         let shown = cut.into_iter().filter(|_| self.are_shown);
         (scores, shown.map(texts).collect(), uncut)
     }
-
-    /// Returns the recipe of each metric: `{"repocoder": "stripped-lines", …}`.
-    pub fn to_record(&self, metrics: &[Metric]) -> Value {
-        let recipes = metrics.iter().zip(&self.of_metric);
-        let name = |(metric, &recipe): (&Metric, &usize)| {
-            let recipe = self.recipes[recipe].to_string();
-            (metric.name().to_owned(), recipe.into())
-        };
-        Value::Object(recipes.map(name).collect())
-    }
 }
 
 /// Means over some tasks.
@@ -352,21 +286,6 @@ impl MetricMeans {
         }
         Self { n, means }
     }
-
-    /// Returns `{"n": …, "repocoder": {"em": …, "es": …}, …}`.
-    pub fn to_record(&self) -> Value {
-        let mut record = json!({"n": self.n});
-        add_metrics(&mut record, &self.means);
-        record
-    }
-}
-
-fn add_metrics(record: &mut Value, scores: &[MetricScore]) {
-    for MetricScore { metric, values } in scores {
-        let named = metric.values().iter().zip(values);
-        let named = named.map(|(&name, &value)| (name.to_owned(), value.into()));
-        record[metric.name()] = Value::Object(named.collect());
-    }
 }
 
 /// Scores of a benchmark.
@@ -386,24 +305,6 @@ pub struct Scores {
 }
 
 impl Scores {
-    /// Returns all means as one object, with all values between 0 and 1; `name` identifies the predictions.
-    pub fn to_record(&self, name: &str, per_task: bool) -> Value {
-        let of = |(name, summary): &(String, MetricMeans)| (name.clone(), summary.to_record());
-        let repositories: Map<String, Value> = self.repositories.iter().map(of).collect();
-        let mut record = json!({
-            "predictions": name,
-            "all": self.all.to_record(),
-            "repositories": repositories,
-            "missing": self.missing,
-            "postprocess": self.cuts.to_record(&self.metrics()),
-        });
-        self.cuts.add_uncut(&mut record, self.metrics(), &self.uncut());
-        if per_task {
-            record["tasks"] = self.tasks.iter().map(|task| task.to_record(&self.cuts)).collect();
-        }
-        record
-    }
-
     /// Returns the numbers of samples that recipes could not cut, in the order of [`Cuts::recipes`].
     pub fn uncut(&self) -> Vec<UncutCounts> {
         let mut all = vec![UncutCounts::default(); self.cuts.recipes.len()];
@@ -518,28 +419,6 @@ impl Intervals {
     pub fn kind(&self) -> Option<IntervalKind> {
         let has_any = self.of_values.iter().any(Option::is_some);
         has_any.then(|| self.unit.interval_kind(self.units))
-    }
-
-    /// Returns `{"kind", "unit", "units", "level", "resamples", "seed", "repocoder": {"em": [low, high], …}, …}`; the level of
-    /// a range is null, and so is the kind if there are no intervals.
-    pub fn to_record(&self, metrics: &[Metric], resampling: &Resampling) -> Value {
-        let mut record = json!({
-            "kind": self.kind().map(IntervalKind::name),
-            "unit": self.unit.name(),
-            "units": self.units,
-            "level": self.kind().and_then(|kind| kind.level(resampling.level)),
-            "resamples": resampling.resamples,
-            "seed": resampling.seed,
-        });
-        let mut intervals = self.of_values.iter();
-        for metric in metrics {
-            let of = metric.values().iter().zip(&mut intervals);
-            let of = of.map(|(&name, interval)| {
-                (name.to_owned(), interval.map_or(Value::Null, |i| json!([i.low, i.high])))
-            });
-            record[metric.name()] = Value::Object(of.collect());
-        }
-        record
     }
 }
 
