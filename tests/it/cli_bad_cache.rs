@@ -268,3 +268,38 @@ fn links_in_a_cache_lead_no_writing_out_of_it() {
     place.stage(&["run"]).done();
     assert_eq!(without_temporary(place.files("cache")), whole);
 }
+
+/// A pipe to which nobody writes and a device without end, in the place of each file of a cache and of a manifest.
+#[cfg(target_os = "linux")]
+#[test]
+fn what_is_no_file_next_to_a_file_or_in_a_cache_is_named() {
+    let (place, wanted) = ran();
+    let run = place.args(&["run"]).join(" ");
+    let bounded = "ulimit -v 4000000; timeout 60 repoformer";
+    let others = ["mkfifo", "ln -s /dev/zero"];
+    place.shell("cp -a cache whole").done();
+    for name in wanted.keys() {
+        let path = format!("cache/{name}");
+        for make in others {
+            let line = format!(
+                "rm -rf cache && cp -a whole cache && rm '{path}' && {make} '{path}' && {bounded} {run}"
+            );
+            let ran = place.shell(&line);
+            assert!(matches!(ran.code, Some(0..=2)), "{make} {path}: {:?}", ran.code);
+            assert!(ran.stderr.contains(name.as_str()), "{make} {path}: {}", ran.stderr);
+        }
+    }
+    place.shell("rm -rf cache && cp -a whole cache").done();
+    place.stage(&["eval", "--per-task", "--format", "jsonl", "-o", "a.jsonl"]).done();
+    place.shell("cp a.jsonl b.jsonl && cp a.jsonl.manifest.json b.jsonl.manifest.json").done();
+    let damage = ["echo garbage >", "echo '{}' >", "echo '[]' >", ":>"];
+    for make in others.iter().chain(&damage) {
+        place.shell(&format!("rm a.jsonl.manifest.json && {make} a.jsonl.manifest.json")).done();
+        for command in ["compare a.jsonl b.jsonl", "validate a.jsonl"] {
+            let ran = place.shell(&format!("{bounded} {command}"));
+            assert!(matches!(ran.code, Some(1 | 2)), "{make}, {command}: {:?}", ran.code);
+            let said = ran.stdout + &ran.stderr;
+            assert!(said.contains("a.jsonl.manifest.json"), "{make}, {command}: {said}");
+        }
+    }
+}

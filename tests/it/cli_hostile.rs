@@ -129,15 +129,17 @@ fn what_programs_of_version_control_would_run_is_left_out_of_written_repositorie
     // Case, dots and blanks at the end, full case folding, composition, and characters that nobody sees.
     let alike = [
         "A.py", "SUB/b.py", "a.py.", "sub /b.py", "STRASSE.py", "stra\u{1e9e}e.py", "e\u{301}.py",
-        "a\u{ad}.py",
+        "a\u{ad}.py", "a.py:stream",
     ];
+    let settings = ["sub/Repoformer.toml"];
     let content = |path: &str| match path.rsplit('/').next() {
         Some(name) if name.to_lowercase().starts_with("head") => {
             "ref: refs/heads/main\n".to_owned()
         }
         _ => config.clone(),
     };
-    let all: Vec<&str> = paths.iter().chain(&kept).chain(&alike).copied().collect();
+    let all: Vec<&str> =
+        paths.iter().chain(&kept).chain(&alike).chain(&settings).copied().collect();
     let file = |path: &&str| json!({"filepath": path, "content": content(path)});
     let files: Vec<_> = all.iter().map(file).collect();
     place.write("raw.jsonl", format!("{}\n", json!({"repo_name": "o/r", "files": files})));
@@ -163,7 +165,8 @@ fn what_programs_of_version_control_would_run_is_left_out_of_written_repositorie
         ran.says(&[
             "left out: 11 files in folders of version control, of which programs run commands; the first is '",
             ".git/HEAD",
-            "left out: 8 files whose names some file systems take for those of others",
+            "left out: 1 file of settings, which this program would follow in their folder",
+            "left out: 9 files whose names some file systems take for those of others",
             "A.py",
             "convert: 8 files to repos",
         ]);

@@ -102,7 +102,7 @@ pub fn join(
 pub fn is_of(results: &Path, predictions: &Path) -> Result<Option<bool>> {
     let read =
         |path: &Path| files::read(path).map_err(|e| Error::reading(path, "read this file", e));
-    let text = match files::read(manifest::beside(results)) {
+    let text = match files::read_companion(manifest::beside(results)) {
         Ok(text) => text,
         Err(_) => read(results)?,
     };

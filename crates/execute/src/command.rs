@@ -56,36 +56,70 @@ pub(crate) fn paths_in(text: &str) -> Vec<PathBuf> {
     words.filter(|path| path.is_absolute()).collect()
 }
 
-/// Quotes of the shell around a place in a command.
+/// What surrounds a place in a command of the shell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Quotes {
-    None,
+enum Surroundings {
+    /// A quoted word is one word, whatever is in it.
+    Plain,
     Single,
     Double,
-    /// A backslash before it, outside of quotes.
+    /// A backslash before the place, outside of quotes.
     Backslash,
+    Comment,
+    /// Somewhere before the place begins a here-document, a command in backticks, a `$'…'` or an arithmetic `$((…))`, in which
+    /// quotes have another meaning.
+    OtherQuoting,
 }
 
-impl Quotes {
-    /// Returns the quotes behind a text that begins within these.
-    fn after(self, text: &str) -> Self {
-        let mut within = self;
-        let mut signs = text.chars();
-        while let Some(sign) = signs.next() {
+impl Surroundings {
+    /// Returns what surrounds the place behind a text.
+    fn behind(text: &str) -> Self {
+        let mut within = Self::Plain;
+        let mut before = '\n';
+        let mut rest = text;
+        while let Some(sign) = rest.chars().next() {
+            let is_word_start = before.is_whitespace() || ";&|()<>".contains(before);
+            let mut length = sign.len_utf8();
             within = match (within, sign) {
-                (Self::Backslash, _) => Self::None,
-                (Self::None, '\\') => Self::Backslash,
-                (Self::None, '\'') => Self::Single,
-                (Self::None, '"') => Self::Double,
-                (Self::Single, '\'') | (Self::Double, '"') => Self::None,
+                (Self::Plain, _) if ["`", "$'", "$(("].iter().any(|odd| rest.starts_with(odd)) => {
+                    return Self::OtherQuoting;
+                }
+                // `<<<` is followed by a word.
+                (Self::Plain, '<') if rest.starts_with("<<<") => {
+                    length = 3;
+                    Self::Plain
+                }
+                (Self::Plain, '<') if rest.starts_with("<<") => return Self::OtherQuoting,
+                (Self::Plain, '#') if is_word_start => Self::Comment,
+                (Self::Plain, '\\') => Self::Backslash,
+                (Self::Plain, '\'') => Self::Single,
+                (Self::Plain, '"') => Self::Double,
+                (Self::Backslash, _)
+                | (Self::Single, '\'')
+                | (Self::Double, '"')
+                | (Self::Comment, '\n') => Self::Plain,
                 (Self::Double, '\\') => {
-                    signs.next();
+                    length += rest[1..].chars().next().map_or(0, char::len_utf8);
                     Self::Double
                 }
                 (same, _) => same,
             };
+            before = sign;
+            rest = &rest[length..];
         }
         within
+    }
+
+    /// Returns where the place is, if a value there could break out of its quotes.
+    fn is_unsafe(self) -> Option<&'static str> {
+        match self {
+            Self::Plain => None,
+            Self::Single | Self::Double | Self::Backslash => {
+                Some("within quotes or behind a backslash")
+            }
+            Self::Comment => Some("in a comment"),
+            Self::OtherQuoting => Some("behind a here-document, backticks, `$'` or `$((`"),
+        }
     }
 }
 
@@ -132,7 +166,7 @@ impl Template {
         }
         let mut parts = Vec::new();
         let mut plain = String::new();
-        let mut quotes = Quotes::None;
+        let mut until_here = String::new();
         let mut rest = text;
         while let Some(at) = rest.find(['{', '}']) {
             let (before, from) = rest.split_at(at);
@@ -155,14 +189,15 @@ impl Template {
                         );
                         return Err(Error::parameter(name, reason));
                     };
-                    quotes = quotes.after(&plain);
-                    if quotes != Quotes::None {
+                    until_here.push_str(&plain);
+                    if let Some(odd) = Surroundings::behind(&until_here).is_unsafe() {
                         let reason = format!(
-                            "{{{inside}}} stands within quotes or behind a backslash, so that the shell would run parts of its value; write \
-                             it without: the value is quoted for the shell"
+                            "{{{inside}}} stands {odd}, so that the shell could run parts of its value; write the name as a word of its \
+                             own, without quotes: the value is quoted for the shell"
                         );
                         return Err(Error::parameter(name, reason));
                     }
+                    until_here.push('x'); // the value is a word
                     parts.push(Part::Text(std::mem::take(&mut plain)));
                     parts.push(Part::Place(place));
                     rest = after;
@@ -225,7 +260,7 @@ const LONGEST_SETTINGS: u64 = 1 << 20;
 /// Python code.
 pub fn default_test_command(repository: &Path) -> Option<&'static str> {
     let says = |file: &str, word: &str| {
-        let open = files::File::open_regular(repository.join(file));
+        let open = files::File::open_in_place(repository.join(file));
         let mut text = Vec::new();
         open.is_ok_and(|open| {
             let read = open.map(|open| open.file.take(LONGEST_SETTINGS).read_to_end(&mut text));
@@ -293,9 +328,16 @@ mod tests {
             "sh -c \"x \\\" {path}\"",
             "echo \\{task_id}",
             "echo 'it'\\''s {tests}'",
+            "cat <<X\n{repository}\nX",
+            "cat <<'X' >a\n{repository}\nX",
+            "true # it's\necho '{repository}'",
+            "true # {repository}",
+            "echo `echo {tests}`",
+            "echo $'\\' {path}'",
+            "echo $(( {path} ))",
         ] {
             let error = Template::parse("setup-cmd", within).unwrap_err().to_string();
-            assert!(error.contains("within quotes or behind a backslash"), "{within}: {error}");
+            assert!(error.contains("could run parts of its value"), "{within}: {error}");
         }
         for outside in [
             "sh -c 'a \" b' {path}", "echo \"it's\" {tests}", "echo \\\\{path}", "echo \\\" {path}",

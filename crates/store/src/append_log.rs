@@ -112,7 +112,8 @@ impl AppendLog {
         take: impl FnMut(&[u8], LinePlace) -> bool,
     ) -> Result<Self> {
         check_file(path, kind)?;
-        let file = File::open(path).map_err(|e| Error::reading(path, "read this file", e))?;
+        let file =
+            File::open_regular(path).map_err(|e| Error::reading(path, "read this file", e))?;
         let mut log = Self { path: path.to_owned(), file, end: 0 };
         log.read_lines(kind, take)?;
         Ok(log)

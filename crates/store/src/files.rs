@@ -222,6 +222,24 @@ pub struct File {
     path: PathBuf,
 }
 
+/// True for devices that can be read without end.
+#[cfg(unix)]
+fn is_endless(metadata: &Metadata) -> bool {
+    use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
+    /// Number of the driver of `/dev/null`, `/dev/zero` and others.
+    const MEMORY: u32 = 1;
+    const NULL: u32 = 3;
+    let (kind, device) = (metadata.file_type(), metadata.rdev());
+    let is_null = rustix::fs::minor(device) == NULL;
+    kind.is_block_device()
+        || kind.is_char_device() && rustix::fs::major(device) == MEMORY && !is_null
+}
+
+#[cfg(not(unix))]
+fn is_endless(_metadata: &Metadata) -> bool {
+    false
+}
+
 /// Path of an open file, without links.
 #[cfg(unix)]
 fn place_of(file: &fs::File) -> io::Result<PathBuf> {
@@ -262,19 +280,34 @@ impl File {
         fault::before(call, name, path)
     }
 
-    /// Opens a file for reading.
+    /// Opens a file or pipe that the user names, for reading.
     ///
     /// # Errors
-    /// The same as in `std::fs`, here and for all functions below.
+    /// The same as in `std::fs`, here and for all functions below; also for a device without end, such as `/dev/zero`.
     pub fn open(path: impl AsRef<Path>) -> io::Result<Self> {
         let path = path.as_ref();
         fault::before(Call::Look, "open", path)?;
-        Ok(Self::wrap(fs::File::open(path)?, path))
+        let file = fs::File::open(path)?;
+        if is_endless(&file.metadata()?) {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "a device, not a file"));
+        }
+        Ok(Self::wrap(file, path))
     }
 
-    /// Opens a regular file for reading, never waiting as a named pipe would make it wait; `None` if the path leads to something
-    /// else. Somebody may replace the file at any time, so its properties and its place are those of the open file.
-    pub fn open_regular(path: impl AsRef<Path>) -> io::Result<Option<RegularFile>> {
+    /// Opens a regular file for reading, never waiting as a named pipe would make it wait: a file that a program wrote into a
+    /// cache or next to another file, unless somebody put something else in its place.
+    pub fn open_regular(path: impl AsRef<Path>) -> io::Result<Self> {
+        let path = path.as_ref();
+        match Self::open_in_place(path)? {
+            Some(open) => Ok(open.file),
+            None if path.is_dir() => Err(io::ErrorKind::IsADirectory.into()),
+            None => Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file")),
+        }
+    }
+
+    /// Opens a file as [`open_regular`](Self::open_regular) does; `None` if the path leads to something else. Somebody may replace
+    /// the file at any time, so its properties and its place are those of the open file.
+    pub fn open_in_place(path: impl AsRef<Path>) -> io::Result<Option<RegularFile>> {
         let path = path.as_ref();
         fault::before(Call::Look, "open", path)?;
         let mut options = fs::File::options();
@@ -523,9 +556,22 @@ pub fn split_name(given: &str) -> (Option<&str>, &str) {
     }
 }
 
-/// Reads a whole file; `None` if the file does not exist.
-pub fn read_if_there(path: impl AsRef<Path>) -> io::Result<Option<Vec<u8>>> {
-    match read(path) {
+/// Most bytes of a file that stands next to another one: a manifest, a header, times.
+const LONGEST_COMPANION: u64 = 1 << 28;
+
+/// Reads a whole regular file that a program wrote next to another one, of at most 256 MiB.
+pub fn read_companion(path: impl AsRef<Path>) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    File::open_regular(path)?.take(LONGEST_COMPANION + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > LONGEST_COMPANION {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "longer than 256 MiB"));
+    }
+    Ok(bytes)
+}
+
+/// Reads a file as [`read_companion`] does; `None` if the file does not exist.
+pub fn read_companion_if_there(path: impl AsRef<Path>) -> io::Result<Option<Vec<u8>>> {
+    match read_companion(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         read => read.map(Some),
     }

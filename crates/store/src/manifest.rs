@@ -146,26 +146,23 @@ pub fn read_beside(path: &Path) -> Result<Map<String, Value>> {
     read(&beside(path))
 }
 
-/// Reads a manifest; it is empty if this program wrote none there.
+/// Reads a manifest; returns no fields if there is no such file.
 ///
 /// # Errors
 /// The manifest is damaged or cannot be read.
 pub fn read(manifest: &Path) -> Result<Map<String, Value>> {
-    let text = files::read_if_there(manifest)
+    let text = files::read_companion_if_there(manifest)
         .map_err(|e| Error::reading(manifest, "read this manifest", e))?;
     let Some(text) = text else { return Ok(Map::new()) };
     seal::check_document(manifest, &text)?;
-    let tool = concat!("\"tool\": \"", env!("CARGO_PKG_NAME"), "\"");
-    let is_own = || memchr::memmem::find(&text, tool.as_bytes()).is_some();
-    match serde_json::from_slice(&text) {
-        Err(_) if is_own() => {
-            let hint = "make the file again, or remove its manifest";
-            Err(Error::artifact(manifest, "damaged: not JSON", hint))
-        }
-        read => {
-            let mut fields: Map<String, Value> = read.unwrap_or_default();
+    match serde_json::from_slice::<Map<String, Value>>(&text) {
+        Ok(mut fields) if !fields.is_empty() => {
             fields.remove(seal::FIELD);
             Ok(fields)
+        }
+        _ => {
+            let hint = "make the file again, or remove its manifest";
+            Err(Error::artifact(manifest, "damaged: no JSON object with fields", hint))
         }
     }
 }

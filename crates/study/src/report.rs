@@ -391,7 +391,7 @@ fn write(report: &ReportContents, mut manifest: Manifest, place: &ReportPaths) -
 
 /// Removes the figures of an earlier report: a folder holds those of one report.
 fn remove_old_figures(place: &ReportPaths) -> Result<()> {
-    let manifest = files::read(place.manifest()).unwrap_or_default();
+    let manifest = files::read_companion(place.manifest()).unwrap_or_default();
     let manifest: Value = serde_json::from_slice(&manifest).unwrap_or_default();
     let inputs = manifest["inputs"].as_array().into_iter().flatten();
     let names = inputs.filter_map(|input| input["name"].as_str());

@@ -49,7 +49,7 @@ const MOST_BYTES: u64 = 16 << 30;
 /// # Errors
 /// There is no regular file at the path, or a folder on the path is a link.
 fn open_regular(path: &Path) -> io::Result<(impl io::Read + use<>, files::Metadata)> {
-    match files::File::open_regular(path)? {
+    match files::File::open_in_place(path)? {
         Some(RegularFile { file, metadata, place }) if place == path => Ok((file, metadata)),
         _ => Err(io::Error::other(format!("{}: it changed while it was read", path.display()))),
     }

@@ -4,13 +4,14 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
-use repoformer_core::repository::parallel;
+use repoformer_core::repository::{corpus, parallel};
 use repoformer_store::error::{Error, Result};
 use repoformer_store::files;
 use repoformer_store::manifest::digest_of;
 use repoformer_store::progress::Work;
+use rustc_hash::FxHashSet;
 use serde::{Deserialize, Serialize};
-use walkdir::WalkDir;
+use walkdir::{DirEntry, WalkDir};
 
 /// Endings of the files read from a folder.
 const ENDS: [&str; 5] = [".parquet", ".jsonl", ".ndjson", ".json", ".tar"];
@@ -112,12 +113,17 @@ fn expand(input: &Path) -> Result<Vec<(PathBuf, bool)>> {
     Ok(found)
 }
 
-/// The files below a folder except hidden ones. Links are followed: the hub's cache is made of them.
+/// The files below a folder except hidden ones. Links are followed, since the hub's cache is made of them, but lead to each
+/// folder only once.
 fn walk(folder: &Path) -> Result<Vec<(PathBuf, bool)>> {
     let is_hidden = |name: &std::ffi::OsStr| name.to_string_lossy().starts_with('.');
-    let entries = WalkDir::new(folder).follow_links(true).into_iter();
-    let mut found = Vec::new();
-    for entry in entries.filter_entry(|entry| entry.depth() == 0 || !is_hidden(entry.file_name())) {
+    let entries = WalkDir::new(folder).follow_links(true).sort_by_file_name().into_iter();
+    let (mut found, mut met) = (Vec::new(), FxHashSet::default());
+    let mut is_taken = |entry: &DirEntry| {
+        (entry.depth() == 0 || !is_hidden(entry.file_name()))
+            && (!entry.file_type().is_dir() || met.insert(corpus::identity(entry.path())))
+    };
+    for entry in entries.filter_entry(|entry| is_taken(entry)) {
         let entry = entry.map_err(|e| {
             let path = e.path().unwrap_or(folder).to_owned();
             Error::reading(&path, "list this folder", e.into())

@@ -265,7 +265,7 @@ fn is_choice(path: &Path, name: &str) -> bool {
 /// The first bytes of a file: enough for what tells its kind.
 fn beginning(path: &Path) -> io::Result<String> {
     let mut begin = Vec::new();
-    File::open(path)?.take(4096).read_to_end(&mut begin)?;
+    File::open_regular(path)?.take(4096).read_to_end(&mut begin)?;
     Ok(String::from_utf8_lossy(&begin).into_owned())
 }
 

@@ -7,9 +7,11 @@ use repoformer_store::files;
 use repoformer_text::language::Language;
 use repoformer_text::message;
 use repoformer_text::message::UserChoice;
+use rustc_hash::FxHashSet;
 use walkdir::WalkDir;
 
 use super::part::{is_cache, is_hidden, leads_out};
+use super::reading::identity;
 
 /// Folders directly below a folder of repositories.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -81,6 +83,8 @@ fn is_by_product(name: &str) -> bool {
 fn holds_source(folder: &Path) -> bool {
     let real = files::canonicalize(folder).unwrap_or_else(|_| folder.to_owned());
     let mut entries = WalkDir::new(folder).follow_links(true).into_iter();
+    // Links may lead to a folder in exponentially many ways.
+    let mut met = FxHashSet::default();
     while let Some(entry) = entries.next() {
         let entry = match entry {
             Ok(entry) => entry,
@@ -94,7 +98,8 @@ fn holds_source(folder: &Path) -> bool {
         };
         let is_folder = entry.file_type().is_dir();
         let is_own = || is_folder && entry.depth() > 0 && is_cache(entry.path());
-        if is_hidden(&entry) || is_own() {
+        let is_known = is_folder && !met.insert(identity(entry.path()));
+        if is_known || is_hidden(&entry) || is_own() {
             if is_folder {
                 entries.skip_current_dir();
             }

@@ -28,10 +28,21 @@ pub(super) struct GitRules {
     /// Lists of the folders above, of the clone and of the user, of which the first that names a path decides; each with the
     /// path from the root of its patterns to the repository.
     outer: Vec<(Gitignore, PathBuf)>,
-    /// Lists in the repository's folders, by the folder's path below the repository's root.
-    folders: Mutex<FxHashMap<PathBuf, Arc<Gitignore>>>,
+    /// Lists that apply in the repository's folders, by the folder's path below the repository's root.
+    folders: Mutex<FxHashMap<PathBuf, Arc<[FolderList]>>>,
     reading: Mutex<Reading>,
 }
+
+/// List of a folder in the repository.
+#[derive(Debug, Clone)]
+struct FolderList {
+    rules: Arc<Gitignore>,
+    /// Path of the folder below the repository's root.
+    folder: PathBuf,
+}
+
+/// Most lists that apply in a folder: its own and those of the folders above.
+const MOST_LISTS: usize = 64;
 
 /// What reading the lists leaves.
 #[derive(Debug)]
@@ -47,7 +58,7 @@ impl GitRules {
         let mut reading = Reading { problems: Vec::new(), left: MOST };
         let lists = outer_lists(root).into_iter();
         let mut outer: Vec<_> =
-            lists.map(|list| (reading.read(&list.path, list.follows), list.way)).collect();
+            lists.map(|list| (reading.read(&list.path, &list.allowed), list.way)).collect();
         outer.retain(|(rules, _)| !rules.is_empty());
         let reading = Mutex::new(reading);
         Ok(Self { root: root.to_owned(), outer, folders: Mutex::default(), reading })
@@ -55,10 +66,9 @@ impl GitRules {
 
     /// True if a file or folder of the repository is ignored, given that the folder around it is not.
     pub(super) fn ignore(&self, below: &Path, is_folder: bool) -> bool {
-        let folders = below.ancestors().skip(1);
-        let own = folders.map(|folder| {
-            let path = below.strip_prefix(folder).unwrap_or(below);
-            decided(&self.folder(folder), path, is_folder)
+        let lists = self.lists_in(below.parent().unwrap_or(Path::new("")));
+        let own = lists.iter().map(|FolderList { rules, folder }| {
+            decided(rules, below.strip_prefix(folder).unwrap_or(below), is_folder)
         });
         let outer =
             self.outer.iter().map(|(rules, way)| decided(rules, &way.join(below), is_folder));
@@ -83,15 +93,54 @@ impl GitRules {
         std::mem::take(&mut self.reading.lock().unwrap_or_else(PoisonError::into_inner).problems)
     }
 
-    fn folder(&self, folder: &Path) -> Arc<Gitignore> {
+    /// Returns the lists that apply in a folder of the repository, the nearest first.
+    fn lists_in(&self, folder: &Path) -> Arc<[FolderList]> {
         let mut folders = self.folders.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = folders.get(folder) {
-            return Arc::clone(known);
+        let mut lists: Arc<[FolderList]> = Arc::new([]);
+        let mut unknown = Vec::new();
+        for above in folder.ancestors() {
+            if let Some(known) = folders.get(above) {
+                lists = Arc::clone(known);
+                break;
+            }
+            unknown.push(above);
         }
         let mut reading = self.reading.lock().unwrap_or_else(PoisonError::into_inner);
-        let rules = Arc::new(reading.read(&self.root.join(folder).join(GIT_IGNORE), false));
-        folders.insert(folder.to_owned(), Arc::clone(&rules));
-        rules
+        for folder in unknown.into_iter().rev() {
+            let path = self.root.join(folder).join(GIT_IGNORE);
+            let rules = reading.read(&path, &ListPlace::Path);
+            if lists.len() == MOST_LISTS && !rules.is_empty() {
+                let reason =
+                    "64 lists of the folders above apply here, so that its patterns are not used";
+                reading.problems.push(Error::SourceFile { path, reason: reason.into() });
+            } else if !rules.is_empty() {
+                let own = FolderList { rules: Arc::new(rules), folder: folder.to_owned() };
+                lists = [own].into_iter().chain(lists.iter().cloned()).collect();
+            }
+            folders.insert(folder.to_owned(), Arc::clone(&lists));
+        }
+        lists
+    }
+}
+
+/// Where a list may be stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum ListPlace {
+    /// At its path; git leaves out a link in the work tree, since it could lead anywhere.
+    Path,
+    /// In this folder, without links.
+    Folder(PathBuf),
+    /// Anywhere: it is the user's own.
+    Anywhere,
+}
+
+impl ListPlace {
+    fn allows(&self, path: &Path, place: &Path) -> bool {
+        match self {
+            Self::Path => place.file_name() == path.file_name(),
+            Self::Folder(folder) => place.starts_with(folder),
+            Self::Anywhere => true,
+        }
     }
 }
 
@@ -99,8 +148,7 @@ impl GitRules {
 #[derive(Debug)]
 struct OuterList {
     path: PathBuf,
-    /// True if the list is read even if it is a link.
-    follows: bool,
+    allowed: ListPlace,
     /// Path from the root of its patterns to the repository.
     way: PathBuf,
 }
@@ -116,15 +164,19 @@ fn outer_lists(root: &Path) -> Vec<OuterList> {
         let above = real.ancestors().skip(1).take_while(|folder| folder.starts_with(tree));
         lists.extend(above.map(|folder| OuterList {
             path: folder.join(GIT_IGNORE),
-            follows: false,
+            allowed: ListPlace::Path,
             way: way(folder),
         }));
-        lists.push(OuterList { path: exclude_of(tree), follows: true, way: way(tree) });
+        lists.extend(git_folder_of(tree).map(|folder| OuterList {
+            path: folder.join("info/exclude"),
+            allowed: ListPlace::Folder(folder),
+            way: way(tree),
+        }));
     }
     let of_user = gitconfig_excludes_path();
     lists.extend(of_user.map(|path| OuterList {
         path,
-        follows: true,
+        allowed: ListPlace::Anywhere,
         way: way(tree.unwrap_or(&real)),
     }));
     lists
@@ -135,11 +187,11 @@ fn outer_lists(root: &Path) -> Vec<OuterList> {
 pub fn lists_outside(root: &Path) -> Vec<PathBuf> {
     let real = files::canonicalize(root).unwrap_or_else(|_| root.to_owned());
     let mut paths = Vec::new();
-    for OuterList { path, follows, .. } in outer_lists(root) {
+    for OuterList { path, allowed, .. } in outer_lists(root) {
         // The folder gets the name that file system events will use.
         let folder = path.parent().and_then(|folder| files::canonicalize(folder).ok());
         let named = folder.zip(path.file_name()).map(|(folder, name)| folder.join(name));
-        let led = files::canonicalize(&path).ok().filter(|_| follows);
+        let led = files::canonicalize(&path).ok().filter(|_| allowed != ListPlace::Path);
         paths.extend(named.into_iter().chain(led).filter(|path| !path.starts_with(&real)));
     }
     paths.sort_unstable();
@@ -156,22 +208,31 @@ fn decided(rules: &Gitignore, path: &Path, is_folder: bool) -> Option<bool> {
     }
 }
 
-/// Returns the path of a clone's own list. If `.git` is a file, as in a linked work tree or a submodule, it names the clone's
-/// folder.
-fn exclude_of(tree: &Path) -> PathBuf {
+/// Returns git's own folder of a work tree, without links. If `.git` is a file, as in a linked work tree or a submodule, it
+/// names that folder, which must belong to the work tree: it names the work tree in turn, or is stored in the `.git` of a
+/// folder above. Otherwise whoever made the tree could have any file read as a list.
+fn git_folder_of(tree: &Path) -> Option<PathBuf> {
     let line = |path: PathBuf| {
-        let file = files::File::open_regular(path).ok()??.file;
+        let file = files::File::open_in_place(path).ok()??.file;
         let mut line = String::new();
         io::BufReader::new(file.take(MOST)).read_line(&mut line).ok()?;
         Some(line.trim_end().to_owned())
     };
-    let named = line(tree.join(".git"));
-    let Some(folder) = named.as_ref().and_then(|text| text.strip_prefix("gitdir:")) else {
-        return tree.join(GIT_EXCLUDE);
-    };
-    let folder = tree.join(folder.trim_start());
-    let common = line(folder.join("commondir")).map(|common| folder.join(common));
-    common.unwrap_or(folder).join("info/exclude")
+    let own = files::canonicalize(tree.join(".git")).ok()?;
+    if own.is_dir() {
+        return own.starts_with(tree).then_some(own);
+    }
+    let named = line(own.clone())?;
+    let folder =
+        files::canonicalize(tree.join(named.strip_prefix("gitdir:")?.trim_start())).ok()?;
+    let back = line(folder.join("gitdir")).map(|back| folder.join(back));
+    let is_worktree = back.and_then(|back| files::canonicalize(back).ok()) == Some(own);
+    if is_worktree {
+        let common = folder.join(line(folder.join("commondir"))?);
+        return files::canonicalize(common).ok().filter(|common| folder.starts_with(common));
+    }
+    let is_submodule = tree.ancestors().skip(1).any(|above| folder.starts_with(above.join(".git")));
+    is_submodule.then_some(folder)
 }
 
 /// Escapes the braces of a pattern, which are ordinary characters to git.
@@ -200,23 +261,25 @@ fn with_literal_braces(line: &str) -> String {
 }
 
 impl Reading {
-    /// Reads a list of patterns. In the work tree, git leaves out what is not a regular file, since a link could lead anywhere. The
-    /// user's own lists may be links.
-    fn read(&mut self, path: &Path, follows: bool) -> Gitignore {
+    /// Reads a list of patterns, if it is stored where it may be.
+    fn read(&mut self, path: &Path, allowed: &ListPlace) -> Gitignore {
         let Self { problems, left } = self;
         let mut problem = |reason: String| {
             problems.push(Error::SourceFile { path: path.to_owned(), reason: reason.into() });
         };
-        let found = if follows { files::metadata(path) } else { files::symlink_metadata(path) };
+        let found = match allowed {
+            ListPlace::Path => files::symlink_metadata(path),
+            _ => files::metadata(path),
+        };
         if !found.is_ok_and(|metadata| metadata.is_file()) {
             return Gitignore::empty();
         }
         let mut bytes = Vec::new();
-        let read = files::File::open_regular(path).and_then(|open| match open {
-            Some(open) if follows || open.place.ends_with(GIT_IGNORE) => {
+        let read = files::File::open_in_place(path).and_then(|open| match open {
+            Some(open) if allowed.allows(path, &open.place) => {
                 open.file.take(*left + 1).read_to_end(&mut bytes)
             }
-            _ => Err(io::Error::other("it changed while it was read")),
+            _ => Err(io::Error::other("it is a link out of its folder")),
         });
         if let Err(error) = read {
             problem(format!("cannot be read, so that its patterns are not used: {error}"));
@@ -367,9 +430,9 @@ mod tests {
         symlink("build", tree.join("latest")).unwrap();
         symlink("other", tree.join("build2")).unwrap();
         write(&dir.path().join("main/.git/worktrees/w/commondir"), "../..\n");
-        write(&dir.path().join("dotfiles/exclude"), "b.py\n");
-        std::fs::create_dir_all(dir.path().join("main/.git/info")).unwrap();
-        symlink("../../../dotfiles/exclude", dir.path().join("main/.git/info/exclude")).unwrap();
+        write(&dir.path().join("main/.git/worktrees/w/gitdir"), "../../../../tree/r/.git\n");
+        write(&dir.path().join("main/.git/info/list"), "b.py\n");
+        symlink("list", dir.path().join("main/.git/info/exclude")).unwrap();
         write(&tree.join(".git"), "gitdir: ../../main/.git/worktrees/w\n");
         let root = dir.path().join("tree");
         let listing = Listing::new(&root, "r", Language::Python, Walk::Git).unwrap();
@@ -382,13 +445,50 @@ mod tests {
         let of_clone: Vec<_> = outside.iter().filter(|path| path.starts_with(&real)).collect();
         assert_eq!(
             of_clone,
-            [&real.join("dotfiles/exclude"), &real.join("main/.git/info/exclude")]
+            [&real.join("main/.git/info/exclude"), &real.join("main/.git/info/list")]
         );
         for file in ["a.py", "b.py", "build/c.py", "latest/c.py", "build2/d.py", "other/d.py"] {
             let path = format!("r/{file}");
             let is_read = listing.read(&path).unwrap().is_some();
             assert_eq!(is_read, found.contains(&&*path), "{file}");
         }
+    }
+
+    /// Whoever made the tree could learn from the files that are left out which lines another file has.
+    #[cfg(unix)]
+    #[test]
+    fn lists_elsewhere_are_not_read() {
+        use std::os::unix::fs::symlink;
+
+        let dir = tempfile::tempdir().unwrap();
+        let tree = dir.path().join("r");
+        let reset = |name: &str| {
+            let _ = std::fs::remove_dir_all(&tree);
+            std::fs::create_dir_all(tree.join("evil")).unwrap();
+            std::fs::write(tree.join("a.py"), "").unwrap();
+            tree.join(name)
+        };
+        std::fs::create_dir_all(dir.path().join("other/info")).unwrap();
+        std::fs::write(dir.path().join("other/info/exclude"), "a.py\n").unwrap();
+        let is_read = || {
+            let listing = Listing::new(dir.path(), "r", Language::Python, Walk::Git).unwrap();
+            listing.all().unwrap().0.len() == 1
+        };
+        let git = reset(".git/info");
+        std::fs::create_dir_all(&git).unwrap();
+        symlink("../../../other/info/exclude", git.join("exclude")).unwrap();
+        assert!(is_read(), "a link as the list");
+        symlink("../other", reset(".git")).unwrap();
+        assert!(is_read(), "a link as git's folder");
+        std::fs::write(reset(".git"), "gitdir: ../other\n").unwrap();
+        assert!(is_read(), "a folder elsewhere");
+        std::fs::write(reset(".git"), "gitdir: evil\n").unwrap();
+        std::fs::write(tree.join("evil/gitdir"), "../.git\n").unwrap();
+        std::fs::write(tree.join("evil/commondir"), "../../other\n").unwrap();
+        assert!(is_read(), "a clone elsewhere");
+        std::fs::create_dir_all(reset(".git/info")).unwrap();
+        std::fs::write(tree.join(".git/info/exclude"), "a.py\n").unwrap();
+        assert!(!is_read(), "its own list");
     }
 
     #[test]

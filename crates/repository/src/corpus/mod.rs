@@ -33,7 +33,7 @@ pub use listing::languages;
 pub use listing::{Listing, SourcePath};
 pub use names::is_folder_name;
 pub use names::{
-    PathError, abbreviated, folded, is_git_head, is_version_control, path_names,
+    PathError, abbreviated, file_of, is_git_head, is_version_control, path_names,
     path_names_with_repository,
 };
 pub use reading::identity;
@@ -273,6 +273,35 @@ mod tests {
             assert!(read_named(dir.path(), path).is_err(), "{path}");
         }
         assert_eq!(read_named(dir.path(), "r/also/n.py").unwrap(), "y\n");
+    }
+
+    /// Sixty links would show one file by 2^30 paths.
+    #[cfg(unix)]
+    #[test]
+    fn links_to_the_same_folders_again_and_again_have_a_bound() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().join("r");
+        for level in 0..=30 {
+            let folder = root.join(format!("d{level}"));
+            fs::create_dir_all(&folder).unwrap();
+            if level < 30 {
+                for name in ["a", "b"] {
+                    let next = format!("../d{}", level + 1);
+                    std::os::unix::fs::symlink(next, folder.join(name)).unwrap();
+                }
+            }
+        }
+        fs::write(root.join("d30/x.py"), "x\n").unwrap();
+        let list = |walk| Listing::new(dir.path(), "r", Language::Python, walk).unwrap().all();
+        let (found, skipped) = list(Walk::Glob).unwrap();
+        assert!((2_000..=20_001).contains(&found.len()), "{}", found.len());
+        let [reason] = &skipped[..] else { panic!("{skipped:?}") };
+        assert!(reason.to_string().contains("a second time, more than 20,000"), "{reason}");
+        let again = list(Walk::Glob).unwrap().0;
+        let same = found.iter().zip(&again).all(|(one, other)| one.path == other.path);
+        assert!(same && found.len() == again.len());
+        assert_eq!(list(Walk::Rglob).unwrap().0.len(), 1);
+        assert_eq!(RepositoryFolders::below(dir.path()).unwrap().names, ["r"]);
     }
 
     #[test]

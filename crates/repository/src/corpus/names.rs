@@ -107,7 +107,7 @@ const SHORT: [&str; 10] =
 ///
 /// NTFS, APFS, HFS+ and ext4 folders with `casefold` ignore case; the last three also ignore how characters are composed; the
 /// last two also ignore invisible characters. Windows drops blanks and dots at the end.
-pub fn folded(name: &str) -> String {
+fn folded(name: &str) -> String {
     // Full case folding: ẞ, ß and SS become ss.
     let lower = |c: char| c.to_lowercase();
     let folded = name.nfd().filter(|c| !is_unseen(*c)).flat_map(lower).flat_map(char::to_uppercase);
@@ -124,8 +124,8 @@ const fn is_unseen(c: char) -> bool {
         | '\u{e0000}'..='\u{e0fff}')
 }
 
-/// Returns the file's part of a name, without the stream that NTFS reads after a colon.
-fn file_of(name: &str) -> String {
+/// Returns a name as the most tolerant file systems see it, without the stream of a file that NTFS reads after a colon.
+pub fn file_of(name: &str) -> String {
     folded(name.split(':').next().unwrap_or_default())
 }
 

@@ -1,11 +1,15 @@
 //! What belongs to a repository: everything in its folder except caches of this program, which hold copies of the repository's
 //! files, and the targets of links out of it.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use repoformer_store::artifact::is_artifact;
+use repoformer_store::error::Error;
 use repoformer_store::files;
+use rustc_hash::FxHashSet;
 use walkdir::{DirEntry, WalkDir};
+
+use super::reading::{FileId, file_id};
 
 /// Folders of a cache; nobody removes all of them and keeps the cache.
 const STAGES: [&str; 5] = ["window", "vector", "retrieval", "prompts", "predictions"];
@@ -42,6 +46,44 @@ pub(super) fn lies_outside(real: &Path, place: &Path) -> Option<String> {
     (!place.starts_with(real)).then(|| {
         format!("a link out of the repository, to {}; put a copy in its place", place.display())
     })
+}
+
+/// Files and folders that a walk along links has met. Links may lead to each of them again and again, in exponentially many
+/// ways: of these repeats, the walk keeps a number and a sum of lengths.
+#[derive(Debug, Default)]
+pub(super) struct MetEntries {
+    known: FxHashSet<FileId>,
+    repeats: usize,
+    bytes: u64,
+    /// The first path that was left out.
+    left_out: Option<PathBuf>,
+}
+
+impl MetEntries {
+    const MOST_REPEATS: usize = 20_000;
+    const MOST_BYTES: u64 = 256 << 20;
+
+    /// True if the walk keeps an entry: it is new, or one of the repeats that are kept.
+    pub(super) fn keep(&mut self, entry: &DirEntry) -> bool {
+        let Ok(metadata) = files::metadata(entry.path()) else { return true };
+        if self.known.insert(file_id(&metadata, entry.path())) {
+            return true;
+        }
+        self.repeats += 1;
+        self.bytes += if metadata.is_file() { metadata.len() } else { 0 };
+        let is_kept = self.repeats <= Self::MOST_REPEATS && self.bytes <= Self::MOST_BYTES;
+        if !is_kept && self.left_out.is_none() {
+            self.left_out = Some(entry.path().to_owned());
+        }
+        is_kept
+    }
+
+    /// Returns an error that says from where on repeats were left out, if any were.
+    pub(super) fn problem(self) -> Option<Error> {
+        let reason = "links lead to files and folders a second time, more than 20,000 or 256 MiB of them; this repeat and \
+                      later ones are left out";
+        self.left_out.map(|path| Error::SourceFile { path, reason: reason.into() })
+    }
 }
 
 /// True if an entry of a walk is hidden; the folder where the walk begins is not.

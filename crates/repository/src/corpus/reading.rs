@@ -19,14 +19,14 @@ pub(super) type FileId = (u64, u64);
 pub(super) type FileId = std::path::PathBuf;
 
 #[cfg(unix)]
-fn file_id(metadata: &files::Metadata, _path: &Path) -> FileId {
+pub(super) fn file_id(metadata: &files::Metadata, _path: &Path) -> FileId {
     use std::os::unix::fs::MetadataExt;
     (metadata.dev(), metadata.ino())
 }
 
 /// Hard links cannot be recognised on this system.
 #[cfg(not(unix))]
-fn file_id(_metadata: &files::Metadata, path: &Path) -> FileId {
+pub(super) fn file_id(_metadata: &files::Metadata, path: &Path) -> FileId {
     files::canonicalize(path).unwrap_or_else(|_| path.to_owned())
 }
 
@@ -105,7 +105,7 @@ pub(super) fn read_bytes(path: &Path, within: Option<&Path>) -> Result<Bytes> {
         |reason: String| Error::SourceFile { path: path.to_owned(), reason: reason.into() };
     let unreadable = |error| unreadable(path, &error);
     let is_file = files::metadata(path).map_err(unreadable)?.is_file();
-    let open = if is_file { files::File::open_regular(path).map_err(unreadable)? } else { None };
+    let open = if is_file { files::File::open_in_place(path).map_err(unreadable)? } else { None };
     let Some(RegularFile { file, metadata, place }) = open else {
         return Err(left_out("not a regular file".into()));
     };

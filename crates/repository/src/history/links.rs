@@ -61,7 +61,7 @@ impl NamedFolder<'_> {
             Err(e) => return Err(failed(e)),
         }
         let mut bytes = Vec::new();
-        let Some(open) = File::open_regular(path).map_err(failed)? else {
+        let Some(open) = File::open_in_place(path).map_err(failed)? else {
             return Err(self.neither(path));
         };
         open.file.take(most + 1).read_to_end(&mut bytes).map_err(failed)?;

@@ -10,7 +10,7 @@ use repoformer_store::files;
 use rustc_hash::FxHashMap;
 use walkdir::WalkDir;
 
-use crate::corpus::{PathError, abbreviated, folded, is_git_head, is_version_control, path_names};
+use crate::corpus::{PathError, abbreviated, file_of, is_git_head, is_version_control, path_names};
 
 /// Names of folders and files that there may be in any case, and for each file: a folder takes a block of the disk, and a path of
 /// some hundred bytes makes dozens.
@@ -60,6 +60,7 @@ pub enum WriteOutcome {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum LeftOutReason {
     Control,
+    Settings,
     Alike,
 }
 
@@ -67,6 +68,7 @@ impl LeftOutReason {
     const fn reason(self) -> &'static str {
         match self {
             Self::Control => "in folders of version control, of which programs run commands",
+            Self::Settings => "of settings, which this program would follow in their folder",
             Self::Alike => "whose names some file systems take for those of others",
         }
     }
@@ -82,7 +84,7 @@ impl Names {
         let mut folder = 0;
         for name in names {
             let number = self.0.len() + 1;
-            let key = (folder, folded(name));
+            let key = (folder, file_of(name));
             let (there, number) = self.0.entry(key).or_insert_with(|| (name.to_owned(), number));
             if there != name {
                 return false;
@@ -239,6 +241,9 @@ impl Folders {
         }
         if names.last().is_some_and(|name| is_git_head(name, content)) {
             return Ok(self.leave_out(LeftOutReason::Control, of, path));
+        }
+        if names.last().is_some_and(|name| file_of(name) == "repoformer.toml") {
+            return Ok(self.leave_out(LeftOutReason::Settings, of, path));
         }
         if !self.names.add(std::iter::once(folder).chain(names.iter().copied())) {
             return Ok(self.leave_out(LeftOutReason::Alike, of, path));

@@ -152,7 +152,7 @@ impl Columns {
         if let Some(file) = self.file.get() {
             return Ok(file);
         }
-        let file = File::open(&self.path).map_err(|e| self.cannot_read(e))?;
+        let file = File::open_regular(&self.path).map_err(|e| self.cannot_read(e))?;
         Ok(self.file.get_or_init(|| file))
     }
 

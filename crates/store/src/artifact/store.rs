@@ -137,7 +137,7 @@ pub fn header_path(path: &Path) -> PathBuf {
 /// There is a header, and it cannot be read or is damaged.
 pub fn parameters(path: &Path) -> Result<std::collections::BTreeMap<String, String>> {
     let beside = header_path(path);
-    let text = files::read_if_there(&beside)
+    let text = files::read_companion_if_there(&beside)
         .map_err(|e| Error::reading(&beside, "open this header", e))?;
     match text {
         Some(text) => parse_header(&beside, &text).map(|header| header.identity.parameters),
@@ -159,8 +159,7 @@ pub fn read_header(path: &Path) -> Result<Header> {
 /// It cannot be read.
 pub fn is_artifact(path: &Path) -> io::Result<bool> {
     let mut begin = [0; MAGIC.len()];
-    let Some(open) = File::open_regular(path)? else { return Ok(false) };
-    match { open.file }.read_exact(&mut begin) {
+    match File::open_regular(path)?.read_exact(&mut begin) {
         Err(e) if e.kind() == io::ErrorKind::UnexpectedEof => Ok(false),
         read => read.map(|()| begin == MAGIC),
     }
@@ -172,7 +171,8 @@ pub fn is_artifact(path: &Path) -> io::Result<bool> {
 /// As for [`read_header`].
 pub fn open(path: &Path) -> Result<(Header, Columns)> {
     let cannot_read = |e| Error::reading(path, "read this artifact", e);
-    let file = File::open(path).map_err(|e| Error::reading(path, "open this artifact", e))?;
+    let file =
+        File::open_regular(path).map_err(|e| Error::reading(path, "open this artifact", e))?;
     let mut reader = BufReader::new(&file);
     let mut magic = Vec::new();
     let read = reader.by_ref().take(MAGIC.len() as u64).read_to_end(&mut magic);
@@ -297,7 +297,7 @@ pub fn jsonl_header(path: &Path) -> Result<Header> {
 pub fn read_jsonl_header(path: &Path) -> Result<Header> {
     let cannot_read = |e| Error::reading(path, "open this artifact", e);
     let mut hasher = blake3::Hasher::new();
-    let hashed = File::open(path).and_then(|file| hasher.update_reader(file).map(|_| ()));
+    let hashed = File::open_regular(path).and_then(|file| hasher.update_reader(file).map(|_| ()));
     hashed.map_err(cannot_read)?;
     header_of(path, |header| hex(&hasher) == header.checksum)
 }
@@ -307,7 +307,9 @@ pub fn read_jsonl_header(path: &Path) -> Result<Header> {
 /// # Errors
 /// As for [`read_jsonl_header`].
 pub fn read_jsonl(path: &Path) -> Result<(Header, Vec<u8>)> {
-    let text = files::read(path).map_err(|e| Error::reading(path, "open this artifact", e))?;
+    let mut text = Vec::new();
+    let read = File::open_regular(path).and_then(|mut file| file.read_to_end(&mut text));
+    read.map_err(|e| Error::reading(path, "open this artifact", e))?;
     let header = header_of(path, |header| digest(&text) == header.checksum)?;
     Ok((header, text))
 }
@@ -322,7 +324,8 @@ pub fn for_each_piece(
     header: &Header,
     take: &mut dyn FnMut(&[u8]) -> Result<()>,
 ) -> Result<()> {
-    let file = File::open(path).map_err(|e| Error::reading(path, "open this artifact", e))?;
+    let file =
+        File::open_regular(path).map_err(|e| Error::reading(path, "open this artifact", e))?;
     let mut hasher = blake3::Hasher::new();
     whole_lines(path, Box::new(BufReader::new(file)), &mut |piece| {
         hasher.update(piece);
@@ -364,7 +367,8 @@ const UNLIKE_HEADER: &str = "it does not match its header";
 /// Reads the header beside a JSONL artifact, which must match.
 fn header_of(path: &Path, matches: impl FnOnce(&Header) -> bool) -> Result<Header> {
     let beside = header_path(path);
-    let json = files::read(&beside).map_err(|e| Error::reading(&beside, "open this header", e))?;
+    let json = files::read_companion(&beside)
+        .map_err(|e| Error::reading(&beside, "open this header", e))?;
     let header = parse_header(&beside, &json)?;
     if matches(&header) || IS_UNCHECKED {
         return Ok(header);

@@ -1,6 +1,5 @@
 //! A model's tokenizer for training: ids instead of counts, and new special tokens.
 
-use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -42,7 +41,7 @@ impl Encoder {
     pub fn open(path: &Path, specials: &[&str]) -> Result<Self> {
         let inside = path.join("tokenizer.json");
         let path = if path.is_dir() { &inside } else { path };
-        let bytes = fs::read(path).map_err(|reason| not_read(path, reason))?;
+        let bytes = super::read(path).map_err(|reason| not_read(path, reason))?;
         let before = File::of_bytes(path, &bytes)?;
         let mut lacking: Vec<&str> = Vec::new();
         for special in specials {

@@ -1,8 +1,8 @@
 //! The tokenizer of a `tokenizer.json`, and texts made of plain parts and special tokens.
 
+use std::fmt;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
-use std::{fmt, fs};
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde_json::{Value, json};
@@ -42,7 +42,7 @@ impl File {
     pub(super) fn open(path: &Path) -> Result<Self> {
         let inside = path.join("tokenizer.json");
         let path = if path.is_dir() { &inside } else { path };
-        let bytes = fs::read(path).map_err(|reason| not_read(path, reason))?;
+        let bytes = super::read(path).map_err(|reason| not_read(path, reason))?;
         Self::of_bytes(path, &bytes)
     }
 

@@ -25,11 +25,12 @@ mod parts;
 mod pattern;
 
 use std::cell::RefCell;
-use std::fmt;
+use std::io::{self, Read as _};
 use std::ops::Range;
 use std::path::Path;
 use std::str::FromStr;
 use std::sync::Arc;
+use std::{fmt, fs};
 
 use super::classes::Class;
 use super::{P50k, PieceCache, vocabulary};
@@ -44,6 +45,25 @@ const END_OF_TEXT: (&str, u32) = ("<|endoftext|>", 50_256);
 thread_local! {
 /// Memo of `P50k` across texts; it never changes a count.
     static PIECES: RefCell<PieceCache> = RefCell::new(PieceCache::default());
+}
+
+/// Reads a whole file.
+///
+/// # Errors
+/// The same as in `std::fs`; also for a device, such as `/dev/zero`, which may have no end.
+fn read(path: &Path) -> io::Result<Vec<u8>> {
+    let mut file = fs::File::open(path)?;
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::FileTypeExt as _;
+        let kind = file.metadata()?.file_type();
+        if kind.is_char_device() || kind.is_block_device() {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "a device, not a file"));
+        }
+    }
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 /// Counts a text in tokens and truncates it to a number of them. Cheap to clone, and safe to share among threads.
