@@ -13,7 +13,8 @@ const MOST_ENTRIES: u64 = 1_000_000;
 const MOST_PATH_BYTES: u64 = 256 << 20;
 /// Most files of a language in a commit.
 pub(super) const MOST_FILES: usize = 200_000;
-/// Most bytes of these files together.
+/// Most bytes of one of these files, and of all together.
+const MOST_FILE_BYTES: u64 = 16 << 20;
 const MOST_BYTES: u64 = 1 << 30;
 /// Most bytes of files that repeat another file of the commit: all can stand for one object.
 const MOST_COPIED_BYTES: u64 = 128 << 20;
@@ -27,6 +28,8 @@ pub enum Bound {
     PathBytes,
     /// Number of files of the language.
     Files,
+    /// Bytes of one of these files.
+    FileBytes,
     /// Bytes of these files.
     Bytes,
     /// Bytes of files that repeat others.
@@ -41,6 +44,7 @@ impl fmt::Display for Bound {
             Self::Entries => "it has more than 1,000,000 files",
             Self::PathBytes => "the paths of its files have more than 256 MiB",
             Self::Files => "it has more than 200,000 source files",
+            Self::FileBytes => "it has a source file of more than 16 MiB",
             Self::Bytes => "its source files have more than 1 GiB",
             Self::CopiedBytes => "its source files have more than 128 MiB of copies",
             Self::Changes => "the changes since it have more than 1 GiB, and 1 MiB for each commit",
@@ -80,6 +84,7 @@ impl ByteCount {
         self.copied = self.copied.saturating_add(copied);
         self.bytes = self.bytes.saturating_add(bytes).saturating_add(copied);
         match () {
+            () if bytes > MOST_FILE_BYTES => Err(Bound::FileBytes),
             () if self.copied > MOST_COPIED_BYTES => Err(Bound::CopiedBytes),
             () if self.bytes > MOST_BYTES => Err(Bound::Bytes),
             () => Ok(()),

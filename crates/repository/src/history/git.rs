@@ -40,10 +40,11 @@ pub(super) const PLAIN_LOG: [&str; 5] =
 const KEPT: [&str; 2] = ["GIT_CONFIG", "GIT_EXEC_PATH"];
 
 /// Settings that override the user's own: names as they are, no attributes, and no program that watches files.
-const SETTINGS: [&str; 7] = [
+const SETTINGS: [&str; 8] = [
     "core.attributesFile=/dev/null",
     "core.quotePath=false",
     "core.fsmonitor=false",
+    "core.bigFileThreshold=64m",
     "log.showRoot=true",
     "log.follow=false",
     "diff.submodule=short",
@@ -115,6 +116,13 @@ impl Git {
         command
     }
 
+    /// Starts a program of git's. A commit's message or a tag of a few MB may expand to gigabytes, so its memory is limited.
+    fn start(&self, command: &mut Command) -> Result<Child> {
+        let child = command.spawn().map_err(|e| self.not_run(&e))?;
+        limit_memory(&child);
+        Ok(child)
+    }
+
     fn refused(&self, reason: String) -> Error {
         Error::Repository { path: self.dir.clone(), reason: reason.into() }
     }
@@ -131,7 +139,8 @@ impl Git {
 
     /// Output of a subcommand.
     pub(super) fn bytes(&self, arguments: &[&str]) -> Result<Vec<u8>> {
-        let output = self.command(arguments).output().map_err(|e| self.not_run(&e))?;
+        let child = self.start(&mut self.command(arguments))?;
+        let output = child.wait_with_output().map_err(|e| self.not_run(&e))?;
         match output.status.success() {
             true => Ok(output.stdout),
             false => Err(self.failed(arguments[0], &output.stderr)),
@@ -151,7 +160,7 @@ impl Git {
         arguments: &[&str],
         mut each: impl FnMut(&[u8]) -> ControlFlow<()>,
     ) -> Result<bool> {
-        let mut child = self.command(arguments).spawn().map_err(|e| self.not_run(&e))?;
+        let mut child = self.start(&mut self.command(arguments))?;
         let said = said(&mut child);
         let cannot_read = |e| Error::reading(&self.dir, "read the history of this repository", e);
         if let Some(output) = child.stdout.take() {
@@ -180,7 +189,7 @@ impl Git {
         mut accept: impl FnMut(usize, u64) -> std::result::Result<(), R>,
     ) -> Result<std::result::Result<Vec<Vec<u8>>, R>> {
         let mut command = self.command(&["cat-file", "--batch"]);
-        let mut child = command.stdin(Stdio::piped()).spawn().map_err(|e| self.not_run(&e))?;
+        let mut child = self.start(command.stdin(Stdio::piped()))?;
         let said = said(&mut child);
         let asked: String = ids.iter().flat_map(|id| [id, "\n"]).collect();
         let input = child.stdin.take();
@@ -246,11 +255,17 @@ impl ObjectReader {
     pub(super) fn start(git: &Git) -> Result<Self> {
         let mut command = git.command(&["cat-file", "--batch"]);
         command.stdin(Stdio::piped()).stderr(Stdio::null());
-        let mut child = command.spawn().map_err(|e| git.not_run(&e))?;
+        let mut child = git.start(&mut command)?;
         let (input, output) = (child.stdin.take(), child.stdout.take());
         let output = output.ok_or_else(|| git.not_run(&ErrorKind::BrokenPipe.into()))?;
         let output = BufReader::with_capacity(1 << 16, output);
         Ok(Self { git: git.clone(), child, input, output })
+    }
+
+    /// Number of the process.
+    #[cfg(all(test, target_os = "linux"))]
+    pub(super) fn id(&self) -> u32 {
+        self.child.id()
     }
 
     /// Reads a tree of at most so many bytes.
@@ -285,6 +300,22 @@ impl Drop for ObjectReader {
         stop(&mut self.child);
     }
 }
+
+/// Most bytes of memory that a program of git's may have besides files that it maps.
+#[cfg(target_os = "linux")]
+const MOST_MEMORY: u64 = 2 << 30;
+
+#[cfg(target_os = "linux")]
+fn limit_memory(child: &Child) {
+    use rustix::process::{Pid, Resource, Rlimit, prlimit};
+    let limit = Rlimit { current: Some(MOST_MEMORY), maximum: Some(MOST_MEMORY) };
+    // A program that has ended needs no limit.
+    let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+    let _ = pid.map(|pid| prlimit(Some(pid), Resource::Data, limit));
+}
+
+#[cfg(not(target_os = "linux"))]
+fn limit_memory(_child: &Child) {}
 
 /// Ends a program whose other output is unneeded.
 fn stop(child: &mut Child) {

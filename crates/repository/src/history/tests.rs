@@ -471,9 +471,24 @@ fn trees_that_name_one_another_have_bounds() {
 #[test]
 fn bytes_of_files_and_paths_have_bounds() {
     let mut count = ByteCount::default();
-    assert_eq!(count.add(1 << 29, 1), Ok(()));
-    assert_eq!(count.add((1 << 29) + 1, 1), Err(Bound::Bytes));
-    assert_eq!(ByteCount::default().add(u64::MAX, u64::MAX), Err(Bound::CopiedBytes));
+    for _ in 0..64 {
+        assert_eq!(count.add(16 << 20, 1), Ok(()));
+    }
+    assert_eq!(count.add(1, 1), Err(Bound::Bytes));
+    assert_eq!(ByteCount::default().add((16 << 20) + 1, 1), Err(Bound::FileBytes));
+    assert_eq!(ByteCount::default().add(16 << 20, u64::MAX), Err(Bound::CopiedBytes));
+}
+
+/// A commit's message of a few MB can expand to gigabytes, which git would read as a whole.
+#[cfg(target_os = "linux")]
+#[test]
+fn memory_of_git_has_a_limit() {
+    let (_guard, dir) = made(&[(OLD, &[("a.py", Some("a\n"))])]);
+    let history = History::open(&dir).unwrap();
+    let reader = super::git::ObjectReader::start(&history.git).unwrap();
+    let limits = fs::read_to_string(format!("/proc/{}/limits", reader.id())).unwrap();
+    let limit = limits.lines().find(|line| line.starts_with("Max data size")).unwrap();
+    assert!(limit.contains(" 2147483648 "), "{limit}");
 }
 
 #[test]
