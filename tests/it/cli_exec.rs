@@ -432,6 +432,12 @@ fn tasks_whose_tests_cannot_tell_are_excluded_and_listed() {
         ])
         .partly()
         .says(&["its reference text does not pass: no-tests"]);
+    // A time limit is named with its number.
+    let flags = ["--check-references", "--timeout", "0.5"];
+    place
+        .stage(&[&["eval", "--exec", "--test-cmd", "sleep 9"][..], &flags].concat())
+        .partly()
+        .says(&["timeout, limit of seconds (--timeout), 0.5 s: "]);
     let flag = place.path("flag").display().to_string();
     let flaky = format!("if [ -e {flag} ]; then rm {flag}; exit 1; else touch {flag}; fi");
     let flags =
@@ -440,6 +446,24 @@ fn tasks_whose_tests_cannot_tell_are_excluded_and_listed() {
         .stage(&[&["eval", "--exec", "--test-cmd", &flaky][..], &flags].concat())
         .partly()
         .says(&["when run again"]);
+}
+
+/// What a task brings along and cannot be written is no reason to leave out the others of its repository.
+#[test]
+fn a_test_file_that_cannot_be_written_is_the_fault_of_its_task() {
+    for isolation in ["auto", "off"] {
+        let place = place();
+        let mut wrong = task("wrong", "demo/calc.py", CALC, 0, 1);
+        wrong["metadata"]["test_files"] = json!({"run.sh/x": "text"});
+        let tasks = [wrong, task("right", "demo/calc.py", CALC, 0, 1)];
+        place.write("tasks.jsonl", jsonl(&tasks));
+        let flags = ["--check-references", "--isolation", isolation];
+        place
+            .stage(&[&["eval", "--exec", "--test-cmd", "sh run.sh"][..], &flags].concat())
+            .partly()
+            .says(&["1 of 2 tasks is excluded", "does not pass: error, cannot write ", "run.sh/x"])
+            .silent_on("right (line 2)");
+    }
 }
 
 #[test]

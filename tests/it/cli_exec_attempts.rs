@@ -43,6 +43,8 @@ const ATTEMPTS: &[(&str, bool, bool)] = &[
     ("network-socket", false, true),
     ("root-socket", false, true),
     ("line-socket", false, true),
+    ("folder-socket", false, true),
+    ("descriptor-socket", false, true),
     ("packet-socket", false, false),
     ("vsock", false, false),
     ("netlink-socket", false, false),
@@ -283,7 +285,8 @@ fn without_namespaces(place: &Place) -> String {
 const SERVER: &str = "\
 import ctypes, os, socket, time
 kept = []
-# In folders of their own: by a name like that of an abstract socket, a name with line feeds, from another network and another root.
+# In folders of their own: by a name like that of an abstract socket, a name with line feeds, names that lead through the process, from
+# another network and another root.
 base = os.getcwd()
 def listen(name):
     kept.append(socket.socket(socket.AF_UNIX))
@@ -308,14 +311,18 @@ elsewhere('network', 0x50000000)
 elsewhere('root', 0x10000000)
 while not (os.path.exists('network/socket') and os.path.exists('root/socket')):
     time.sleep(0.01)
-os.mkdir('at')
-if os.fork() == 0:
-    ctypes.CDLL(None).prctl(1, 9)
-    os.chdir('at')
-    listen('@at')
-    time.sleep(600)
-while not os.path.exists('at/@at'):
+for folder, name in ('at', '@at'), ('folder', '/proc/self/cwd/socket'):
+    os.mkdir(folder)
+    if os.fork() == 0:
+        ctypes.CDLL(None).prctl(1, 9)
+        os.chdir(folder)
+        listen(name)
+        time.sleep(600)
+while not (os.path.exists('at/@at') and os.path.exists('folder/socket')):
     time.sleep(0.01)
+os.mkdir('descriptor')
+kept.append(os.open('descriptor', os.O_RDONLY))
+listen('/dev/fd/%d/../descriptor/socket' % kept[-1])
 for bound, name in ('relative', 'relative'), ('before', 'renamed'):
     kept.append(socket.socket(socket.AF_UNIX))
     kept[-1].bind(bound)
@@ -607,7 +614,7 @@ fn common_uses_of_sockets_go_on() {
 }
 
 /// Ways to take more than the limits allow, and their statuses if the kernel counts and if the guard does.
-const HOGS: [(&str, &str, &str); 40] = [
+const HOGS: [(&str, &str, &str); 41] = [
     ("memory", "out-of-memory", "out-of-memory"),
     ("time", "timeout", "timeout"),
     ("processes", "error", "error"),
@@ -619,6 +626,7 @@ const HOGS: [(&str, &str, &str); 40] = [
     ("segments", "out-of-memory", "fail"),
     ("sent-memory", "out-of-memory", "fail"),
     ("socket-buffers", "out-of-memory", "out-of-memory"),
+    ("datagrams", "out-of-memory", "out-of-memory"),
     ("internet-sockets", "out-of-memory", "out-of-memory"),
     ("multipath-tcp", "fail", "fail"),
     ("udp-lite", "fail", "fail"),

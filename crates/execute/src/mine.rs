@@ -389,6 +389,7 @@ impl Work<'_> {
                 let text = outcome.collected.unwrap_or(Ok(String::new()));
                 text.map(|text| (text, outcome.output)).map_err(Message::from)
             }
+            (None, RunEnd::Unwritten) => Err(outcome.output.into()),
             (None, ended) => Err(message![
                 format!("a run of the whole suite was stopped ({ended:?}); see the "),
                 UserChoice::SetupTimeLimit,

@@ -435,7 +435,7 @@ impl Board<'_> {
                 let line = telling_line(&record.output_tail);
                 let line = line.filter(|line| is_own && !reason.contains(line));
                 let line = line.unwrap_or_default();
-                self.exclude(task, Some(status), in_words(&what, status, &reason, &line));
+                self.exclude(task, Some(status), self.in_words(&what, status, &reason, &line));
             }
             Step::Truth(turn) => {
                 let before = self.states[task].reference.take();
@@ -451,7 +451,7 @@ impl Board<'_> {
             Step::Planted if !is_lasting || !matches!(status, Status::Fail | Status::Error) => {
                 let what = match status {
                     Status::Pass => "its tests pass with a failure planted before the hole".into(),
-                    _ => in_words(
+                    _ => self.in_words(
                         "its tests do not fail with a failure planted before the hole",
                         status,
                         &reason,
@@ -466,6 +466,21 @@ impl Board<'_> {
                 (0..count).for_each(|sample| self.request(task, Step::Sample(sample)));
             }
             Step::Sample(sample) => self.states[task].samples[sample] = Some((status, reason)),
+        }
+    }
+
+    /// Describes a failure with its reason and a telling line of the output, both of which may be empty; a reached limit is named
+    /// by its setting.
+    fn in_words(&self, what: &str, status: Status, reason: &str, line: &str) -> Message {
+        let reason = reason.parse().map_or_else(
+            |_| reason.into(),
+            |limit: ReachedLimit| limit.message(&self.settings.limits),
+        );
+        let parts = [reason, line.into()].into_iter().filter(|part| *part != Message::default());
+        let said = Message::join(parts, "; ");
+        match said.parts() {
+            [] => format!("{what}: {status}").into(),
+            _ => message![format!("{what}: {status}, "), said],
         }
     }
 
@@ -532,18 +547,6 @@ impl Board<'_> {
             runs: self.made,
             reused: self.done.saturating_sub(self.made),
         }
-    }
-}
-
-/// Describes a failure with its reason and a telling line of the output, both of which may be empty; a reached limit is named
-/// by its setting.
-fn in_words(what: &str, status: Status, reason: &str, line: &str) -> Message {
-    let reason = reason.parse().map_or_else(|_| reason.into(), ReachedLimit::message);
-    let parts = [reason, line.into()].into_iter().filter(|part| *part != Message::default());
-    let said = Message::join(parts, "; ");
-    match said.parts() {
-        [] => format!("{what}: {status}").into(),
-        _ => message![format!("{what}: {status}, "), said],
     }
 }
 

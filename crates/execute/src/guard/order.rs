@@ -173,6 +173,8 @@ pub enum RunEnd {
     Processes,
     /// When the guard could no longer read what it uses.
     Unseen,
+    /// Before it began: one of its files cannot be written. The output says why.
+    Unwritten,
     /// The program that gave the order is gone.
     Abandoned,
     /// The guard itself was killed.
@@ -183,7 +185,7 @@ pub enum RunEnd {
 /// Result of a run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct RunOutcome {
-    /// Why there was no run: the system refused a step, or a file could not be prepared.
+    /// Why there was no run: the system refused a step.
     pub refused: Option<String>,
     /// How the run ended.
     pub ended: RunEnd,

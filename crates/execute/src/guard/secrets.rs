@@ -26,19 +26,19 @@ const OTHER: [&str; 16] = [
 ];
 /// Prefixes of keys, by issuer: GitHub, GitLab, Amazon, OpenAI and others, npm, Hugging Face, Slack, PyPI,
 /// Google, Docker, Groq, Vault, SendGrid, DigitalOcean, Atlassian, Stripe, Supabase, Linear, Databricks, Replicate, xAI, NVIDIA, Perplexity,
-/// Tavily, Shopify, Facebook, age; and JSON Web Tokens.
-const KEYS: [&str; 45] = [
+/// Tavily, Shopify, Facebook, age, Figma, Notion, Postman, New Relic, Contentful; and JSON Web Tokens.
+const KEYS: [&str; 50] = [
     "whsec_", "sbp_", "lin_api_", "dapi", "r8_", "xai-", "nvapi-", "pplx-", "tvly-", "shpat_",
     "shpss_", "GOCSPX-", "EAAC", "AGE-SECRET-KEY-", "ghp_", "gho_", "ghu_", "ghs_", "ghr_",
     "github_pat_", "glpat-", "AKIA", "ASIA", "sk-", "sk_", "rk_", "npm_", "hf_", "xoxb-", "xoxp-",
     "pypi-", "AIza", "ya29.", "dckr_pat_", "eyJ", "xapp-", "xoxa-", "gsk_", "hvs.", "SG.",
-    "dop_v1_", "doo_v1_", "glrt-", "ATATT", "ATCTT",
+    "dop_v1_", "doo_v1_", "glrt-", "ATATT", "ATCTT", "figd_", "ntn_", "PMAK-", "NRAK-", "CFPAT-",
 ];
 /// Texts before a secret in a longer value, in lower case.
-const BEFORE: [&str; 17] = [
+const BEFORE: [&str; 18] = [
     "-----begin", "bearer ", "basic ", "token ", "password=", "password:", "password\"",
     "password ", "pwd=", "accountkey=", "api_key=", "api-key=", "token=", "sig=",
-    "hooks.slack.com/", "/api/webhooks/", "\"auth\":",
+    "hooks.slack.com/", "/api/webhooks/", "\"auth\":", ".atlasv1.",
 ];
 /// What stands before a colon and an address without a password.
 const SCHEMES: [&str; 5] = ["mailto", "sip", "sips", "xmpp", "acct"];
@@ -66,6 +66,7 @@ pub(super) fn is_secret(name: &str, value: &str) -> bool {
         || words.any(|word| {
             let urls = word.match_indices("://").map(|(at, mark)| &word[at + mark.len()..]);
             holds_key(word)
+                || holds_bot(word)
                 || holds_pair(word)
                 || urls.into_iter().any(has_user)
                 || has_password(name, word)
@@ -78,7 +79,22 @@ fn holds_key(word: &str) -> bool {
     let is_key = |part: &str| {
         KEYS.iter().any(|key| part.strip_prefix(key).is_some_and(|rest| rest.len() >= 12))
     };
-    word.split(between).any(is_key)
+    // Of crates.io.
+    let is_short = |part: &str| {
+        let rest = part.strip_prefix("cio").filter(|rest| rest.len() == 32);
+        rest.is_some_and(|rest| rest.bytes().all(|byte| byte.is_ascii_alphanumeric()))
+    };
+    word.split(between).any(|part| is_key(part) || is_short(part))
+}
+
+/// Whether a word holds the key of a bot of Telegram: its number, of 8 to 10 digits, and `:AA` with 33 characters.
+fn holds_bot(word: &str) -> bool {
+    let of_key = |byte: &u8| byte.is_ascii_alphanumeric() || b"_-".contains(byte);
+    word.match_indices(":AA").any(|(at, mark)| {
+        let (before, key) = (&word[..at], &word[at + mark.len()..]);
+        let digits = before.bytes().rev().take_while(u8::is_ascii_digit).count();
+        (8..=10).contains(&digits) && key.bytes().take_while(of_key).count() == 33
+    })
 }
 
 /// Whether a word holds `user:password` in base64, of twelve characters at least.
@@ -380,6 +396,15 @@ mod tests {
             ("WALLET_SEED", "twelve words"),
             ("X_WEBHOOK", "https://host/x"),
             ("A", "https://discord.com/api/webhooks/1/x"),
+            ("A", "figd_0123456789abcdef"),
+            ("A", "ntn_0123456789abcdef"),
+            ("A", "PMAK-0123456789abcdef"),
+            ("A", "NRAK-0123456789ABCDEF"),
+            ("A", "CFPAT-0123456789abcdef"),
+            ("A", "0123456789abcd.atlasv1.0123456789abcdef"),
+            ("A", "registry=cio0123456789abcdefGHIJKLMNOPQRSTUV"),
+            ("A", "12345678:AA0123456789abcdef0123456789-_abc-_"),
+            ("A", "https://api.telegram.org/bot1234567890:AA0123456789abcdef0123456789-_abcde/x"),
         ] {
             assert!(is_secret(name, value), "{name}={value}");
         }
@@ -419,6 +444,9 @@ mod tests {
             ("COMPASS_DIRECTION", "north"),
             ("PATH", "/opt/sk-tools-and-others/bin:/usr/bin"),
             ("A", "task-sk-0123456789abcdef"),
+            ("A", "cio0123456789abcdefGHIJKLMNOPQRSTU"),
+            ("A", "1234567:AA0123456789abcdef0123456789-_abcde"),
+            ("A", "12345678:AA0123456789abcdef"),
         ] {
             assert!(!is_secret(name, value), "{name}={value}");
         }

@@ -1,11 +1,11 @@
 //! Sockets and named pipes of other programs, which no namespace closes off: they are files.
 //!
 //! `/proc/net/unix` has the names by which sockets were bound, each network's its own. A name may be relative to the folder that
-//! the program was in, or to another root, and the file may have been renamed since. So every socket and named pipe in a folder
-//! where one was bound counts.
+//! the program was in, or to another root, or lead through `/proc/self`, and the file may have been renamed since. So every socket
+//! and named pipe in a folder where one was bound counts.
 
 use std::collections::BTreeSet;
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileTypeExt;
@@ -30,21 +30,24 @@ pub(super) fn reachable() -> Vec<PathBuf> {
         }
         found.insert(path);
     };
-    for socket in bound.iter().filter(|socket| socket.name.is_absolute()) {
-        note(socket.name.to_owned());
-        for root in &roots {
-            note(root.join(socket.name.strip_prefix("/").unwrap_or(socket.name)));
+    let mut of_processes = Vec::new();
+    for socket in &bound {
+        match socket.name.is_absolute().then(|| place_of(socket.name, None)).flatten() {
+            Some(place) => note(place),
+            None => of_processes.push(socket),
+        }
+        if let Ok(name) = socket.name.strip_prefix("/") {
+            roots.iter().filter_map(|root| place_of(&root.join(name), None)).for_each(&mut note);
         }
     }
-    for (folder, name) in in_folders(&bound) {
-        note(folder.join(name));
-    }
+    places(&of_processes).into_iter().for_each(note);
     for entry in folders.iter().flat_map(fs::read_dir).flatten().flatten() {
         if entry.file_type().is_ok_and(|kind| kind.is_socket() || kind.is_fifo()) {
             found.insert(entry.path());
         }
     }
-    found.into_iter().filter(|path| path.exists()).collect()
+    // What is mounted over a link covers what it leads to, under all its names.
+    found.into_iter().filter_map(|path| path.canonicalize().ok()).collect()
 }
 
 fn is_closed(folder: &Path) -> bool {
@@ -75,33 +78,59 @@ fn networks_and_roots() -> (Vec<Vec<u8>>, BTreeSet<PathBuf>) {
     (lists, roots)
 }
 
-/// Folders in which sockets were bound by relative names, by the sockets' inodes; empty for those whose holder is not found.
-static FOLDERS: Mutex<Option<FxHashMap<Vec<u8>, Vec<PathBuf>>>> = Mutex::new(None);
+/// Most links that a name may lead through, as for the kernel.
+const LINKS: usize = 40;
 
-/// Returns the folders of the processes that hold sockets with relative names, and these. Processes are searched if there is a
-/// socket that was not there before.
-fn in_folders<'a>(bound: &[Bound<'a>]) -> Vec<(PathBuf, &'a Path)> {
-    let relative = bound.iter().filter(|socket| !socket.name.is_absolute() && socket.waits);
-    let relative: Vec<&Bound<'a>> = relative.collect();
-    let mut known = FOLDERS.lock().unwrap_or_else(PoisonError::into_inner);
-    let known = known.get_or_insert_default();
-    if relative.iter().any(|socket| !known.contains_key(socket.inode)) {
-        for socket in &relative {
-            known.entry(socket.inode.to_owned()).or_default();
+/// Returns the place of a file: in a folder without links, under the last part of its name. `/proc/self` and `/proc/thread-self` are
+/// those of a process; without one, there is no place behind them.
+fn place_of(name: &Path, process: Option<&str>) -> Option<PathBuf> {
+    let parts = |path: &Path| -> Vec<OsString> {
+        path.components().rev().map(|part| part.as_os_str().to_owned()).collect()
+    };
+    let (mut rest, mut place, mut links) = (parts(name), PathBuf::new(), 0);
+    while let Some(part) = rest.pop() {
+        if part == ".." {
+            place.pop();
+            continue;
         }
-        for (folder, inodes) in holders() {
-            for inode in inodes {
-                if let Some(folders) = known.get_mut(&inode).filter(|of| !of.contains(&folder)) {
-                    folders.push(folder.clone());
-                }
+        let next = place.join(&part);
+        let target = match next.to_str() {
+            _ if rest.is_empty() => None,
+            Some("/proc/self") => Some(PathBuf::from(process?)),
+            Some("/proc/thread-self") => Some(format!("{0}/task/{0}", process?).into()),
+            _ => fs::read_link(&next).ok(),
+        };
+        match target {
+            None => place = next,
+            Some(_) if links == LINKS => return None,
+            Some(target) => {
+                links += 1;
+                rest.extend(parts(&target));
             }
         }
     }
-    let of = |socket: &&Bound<'a>| known.get(socket.inode).cloned().unwrap_or_default();
-    let pairs = relative
-        .iter()
-        .flat_map(|socket| of(socket).into_iter().map(|folder| (folder, socket.name)));
-    pairs.collect()
+    Some(place)
+}
+
+/// Places of sockets whose names mean something else for each process, by the sockets' inodes; empty for those whose holder is not
+/// found.
+static PLACES: Mutex<Option<FxHashMap<Vec<u8>, BTreeSet<PathBuf>>>> = Mutex::new(None);
+
+/// Returns what the names of sockets mean for the processes that hold them. Processes are searched if there is a socket that was not
+/// there before.
+fn places(bound: &[&Bound<'_>]) -> Vec<PathBuf> {
+    let bound: Vec<_> = bound.iter().filter(|socket| socket.waits).collect();
+    let mut known = PLACES.lock().unwrap_or_else(PoisonError::into_inner);
+    let known = known.get_or_insert_default();
+    if bound.iter().any(|socket| !known.contains_key(socket.inode)) {
+        let holders: Vec<Holder> = processes().filter_map(Holder::read).collect();
+        for socket in &bound {
+            let holders = holders.iter().filter(|holder| holder.inodes.contains(socket.inode));
+            let places = holders.filter_map(|holder| holder.place_of(socket.name));
+            known.entry(socket.inode.to_owned()).or_default().extend(places);
+        }
+    }
+    bound.iter().filter_map(|socket| known.get(socket.inode)).flatten().cloned().collect()
 }
 
 /// Splits a list into its records. Each begins a line with an address, of 16 hexadecimal digits (8 on small machines), and a colon;
@@ -150,23 +179,67 @@ impl<'a> Bound<'a> {
     }
 }
 
-/// Working folders of all processes, and the inodes of their sockets; of those that this user can look into.
-fn holders() -> impl Iterator<Item = (PathBuf, FxHashSet<Vec<u8>>)> {
-    processes().filter_map(|pid| {
-        let folder = fs::read_link(format!("/proc/{pid}/cwd")).ok()?;
-        let files = fs::read_dir(format!("/proc/{pid}/fd")).ok()?.flatten();
+/// A process that may have bound sockets.
+struct Holder {
+    process: String,
+    /// Its working folder.
+    folder: PathBuf,
+    /// Inodes of its sockets, in decimal digits.
+    inodes: FxHashSet<Vec<u8>>,
+}
+
+impl Holder {
+    /// Reads a process, if this user can look into it.
+    fn read(process: String) -> Option<Self> {
+        let folder = fs::read_link(format!("/proc/{process}/cwd")).ok()?;
+        let files = fs::read_dir(format!("/proc/{process}/fd")).ok()?.flatten();
         let targets = files.filter_map(|file| fs::read_link(file.path()).ok());
         let inodes = targets.filter_map(|target| {
             let inode = target.as_os_str().as_bytes().strip_prefix(b"socket:[")?;
             Some(inode.strip_suffix(b"]")?.to_owned())
         });
-        Some((folder, inodes.collect()))
-    })
+        let inodes = inodes.collect();
+        Some(Self { process, folder, inodes })
+    }
+
+    /// Returns the place that a name means for this process.
+    fn place_of(&self, name: &Path) -> Option<PathBuf> {
+        place_of(&self.folder.join(name), Some(&self.process))
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::os::fd::AsRawFd;
+    use std::os::unix::fs::symlink;
+
     use super::*;
+
+    #[test]
+    fn names_that_lead_through_a_process_mean_its_files() {
+        let dir = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
+        let real = dir.path().canonicalize().unwrap();
+        fs::create_dir(real.join("sub")).unwrap();
+        symlink("/proc/self/cwd", real.join("link")).unwrap();
+        let file = fs::File::open(real.join("sub")).unwrap();
+        let own = Holder::read(std::process::id().to_string()).unwrap();
+        let fd = file.as_raw_fd();
+        for (name, place) in [
+            (format!("/proc/self/fd/{fd}/a"), real.join("sub/a")),
+            (format!("/proc/self/fd/{fd}/../a"), real.join("a")),
+            (format!("/dev/fd/{fd}/./a"), real.join("sub/a")),
+            (format!("//proc/../proc/thread-self/fd/{fd}/a"), real.join("sub/a")),
+            (format!("{}/link/a", real.display()), own.folder.join("a")),
+        ] {
+            assert_eq!(place_of(Path::new(&name), None), None, "{name}");
+            assert_eq!(own.place_of(Path::new(&name)), Some(place), "{name}");
+        }
+        let name = format!("/proc/{}/fd/{fd}/a", own.process);
+        assert_eq!(place_of(Path::new(&name), None), Some(real.join("sub/a")));
+        assert_eq!(own.place_of(Path::new("a")), Some(own.folder.join("a")));
+        symlink("circle", real.join("circle")).unwrap();
+        assert_eq!(place_of(&real.join("circle/a"), None), None);
+    }
 
     #[test]
     fn names_of_sockets_are_read_as_the_kernel_writes_them() {

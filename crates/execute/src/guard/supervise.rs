@@ -45,6 +45,9 @@ const LARGEST_COLLECTED: u64 = 64 << 20;
 /// Runs an order to its end. `alone` says that this is the first process of its own namespace; `abandoned` becomes true when
 /// nobody waits for the outcome any more.
 pub(super) fn run(order: &RunOrder, view: View, alone: bool, abandoned: &AtomicBool) -> RunOutcome {
+    if let Err(output) = put_texts(order) {
+        return RunOutcome { ended: RunEnd::Unwritten, output, ..RunOutcome::default() };
+    }
     match start(order, view, alone) {
         Ok(started) => started.watch(order, abandoned),
         Err(reason) => RunOutcome::refused(reason),
@@ -73,7 +76,6 @@ struct StartedRun {
 
 fn start(order: &RunOrder, view: View, alone: bool) -> Result<StartedRun, String> {
     let failed = |what: &'static str| move |error: io::Error| format!("cannot {what}: {error}");
-    put_texts(order)?;
     let disk_before = match order.files {
         Files::InPlace => bytes_written(order),
         Files::Layered | Files::Open { .. } => 0,

@@ -342,10 +342,12 @@ fn shared_region(line: &[u8]) -> Option<(Vec<u8>, u64)> {
 /// Bytes that the sockets of this network may hold. Sockets that no process holds, because they are being passed to another, are
 /// listed as well. The system reports what internet sockets hold, but not Unix sockets: each of these counts as full.
 fn of_sockets() -> io::Result<u64> {
-    let own = UnixDatagram::unbound()?;
-    let each = getsockopt(&own, sockopt::SndBuf)? as u64;
-    let lines = fs::read_to_string("/proc/net/unix")?.lines().skip(1).count() as u64;
-    let mut held = lines.saturating_sub(1) * each;
+    let buffer = getsockopt(&UnixDatagram::unbound()?, sockopt::SndBuf)? as u64;
+    // New networks have this one, whatever the system's has; old kernels do not show it.
+    let queue = fs::read_to_string("/proc/sys/net/unix/max_dgram_qlen").ok();
+    let queue = queue.and_then(|number| number.trim().parse().ok()).unwrap_or(10);
+    let list = fs::read("/proc/net/unix")?;
+    let mut held = of_unix_sockets(&String::from_utf8_lossy(&list), buffer, queue);
     for name in ["tcp", "tcp6", "udp", "udp6"] {
         // Without IPv6 there are no such files.
         let text = read_file(&format!("/proc/net/{name}"))?.unwrap_or_default();
@@ -357,6 +359,25 @@ fn of_sockets() -> io::Result<u64> {
         held += queues.sum::<u64>();
     }
     Ok(held)
+}
+
+/// Bytes that Unix sockets of a list can hold. Others write to a stream until their `buffer` is full. A datagram may be as long as the
+/// buffer, and takes up to twice its length. What has a name gets more of them than `queue` says by one, from anybody; what has none,
+/// from one other socket, whose buffer may be nearly full before the last.
+fn of_unix_sockets(list: &str, buffer: u64, queue: u64) -> u64 {
+    const DATAGRAM: &str = "0002";
+    let of_line = |line: &str| {
+        let mut fields = line.split_ascii_whitespace().skip(4);
+        let is_datagram = fields.next() == Some(DATAGRAM);
+        // Blanks are names as well.
+        let is_named = fields.nth(2).is_some() || line.ends_with(|c: char| c.is_ascii_whitespace());
+        match (is_datagram, is_named) {
+            (false, _) => buffer,
+            (true, false) => 3 * buffer,
+            (true, true) => queue.saturating_add(1).saturating_mul(2 * buffer),
+        }
+    };
+    list.lines().skip(1).map(of_line).fold(0, u64::saturating_add)
 }
 
 /// Number of TCP sockets of this network, from one of its summaries: the list of them takes milliseconds, however few there are.
@@ -422,6 +443,21 @@ mod tests {
 
     use super::super::processes;
     use super::*;
+
+    #[test]
+    fn sockets_count_as_what_they_can_hold() {
+        let head = "Num       RefCount Protocol Flags    Type St Inode Path\n";
+        let of = |line: &str| of_unix_sockets(&format!("{head}{line}"), 100, 10);
+        let start = "0000000000000000: 00000002 00000000 00000000";
+        assert_eq!(of(""), 0);
+        assert_eq!(of(&format!("{start} 0001 03 31463\n")), 100);
+        assert_eq!(of(&format!("{start} 0002 01    63\n")), 300);
+        for name in ["@a", "a b", " ", "\u{fffd}"] {
+            assert_eq!(of(&format!("{start} 0002 01    63 {name}\n")), 2200, "{name:?}");
+        }
+        assert_eq!(of(&format!("{start} 0002 01    63 \n\n")), 2300, "a line feed");
+        assert_eq!(of(&format!("{start} 0005 01    63 /a\n")), 100);
+    }
 
     #[test]
     fn lists_that_a_process_has_open_are_counted() {

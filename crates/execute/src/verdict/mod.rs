@@ -27,7 +27,7 @@ use repoformer_text::message;
 use repoformer_text::message::{Message, UserChoice};
 use repoformer_text::named;
 
-use super::guard::{RunEnd, RunOutcome};
+use super::guard::{Limits, RunEnd, RunOutcome};
 
 /// How the end of a test command is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -90,14 +90,14 @@ named! {
 }
 
 impl ReachedLimit {
-    /// Returns the reason with the limit as a choice.
-    pub(super) fn message(self) -> Message {
+    /// Returns the reason with the limit as a choice, and a time with its number.
+    pub(super) fn message(self, limits: &Limits) -> Message {
+        let seconds = message![UserChoice::TimeLimit, format!(", {} s", limits.wall_seconds)];
         match self {
-            Self::Time => UserChoice::TimeLimit.into(),
-            Self::TimeOfOthers => message![
-                UserChoice::TimeLimit,
-                ", most of them waiting for a processor; run fewer at a time"
-            ],
+            Self::Time => seconds,
+            Self::TimeOfOthers => {
+                message![seconds, ", most of them waiting for a processor; run fewer at a time"]
+            }
             Self::ProcessorTime => UserChoice::ProcessorTimeLimit.into(),
             Self::Memory => UserChoice::MemoryLimit.into(),
             Self::Disk => UserChoice::DiskLimit.into(),
@@ -128,6 +128,7 @@ pub fn judge(runner: Runner, outcome: &RunOutcome) -> Verdict {
         RunEnd::Disk => verdict(Status::Error, ReachedLimit::Disk.name()),
         RunEnd::Processes => verdict(Status::Error, ReachedLimit::Processes.name()),
         RunEnd::Unseen => verdict(Status::Error, "its use of memory and time could not be read"),
+        RunEnd::Unwritten => lost(Status::Error, &outcome.output),
         RunEnd::Abandoned | RunEnd::Lost => lost(Status::Error, "its guard was killed"),
     }
 }
