@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use repoformer_models::endpoint::Endpoint;
 use repoformer_models::server::StreamPart;
 use repoformer_store::json;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::error::{Result, ServeError};
@@ -404,10 +404,17 @@ fn next(input: &mut impl BufRead, output: &Output) -> Result<Option<Value>> {
 
 /// What is read of a message with too many values.
 #[derive(Deserialize)]
-struct Head<I> {
-    id: Option<I>,
+struct Head {
+    id: Option<MessageId>,
     method: Option<String>,
     params: Option<Params>,
+}
+
+#[derive(Deserialize, Serialize)]
+#[serde(untagged)]
+enum MessageId {
+    Number(i64),
+    Text(String),
 }
 
 #[derive(Deserialize)]
@@ -424,15 +431,9 @@ struct Identifier {
 /// Refuses a message with too many values. Of a notification the document's URI is left: its change is then a wrong one.
 fn without_values(text: &str, output: &Output) -> serde_json::Result<Option<Value>> {
     let reason = format!("the message has more than {VALUES} values of JSON");
-    let (id, method, params) = match serde_json::from_str::<Head<i64>>(text) {
-        Ok(Head { id, method, params }) => (id.map(Value::from), method, params),
-        Err(_) => {
-            let Head { id, method, params } = serde_json::from_str::<Head<String>>(text)?;
-            (id.map(Value::from), method, params)
-        }
-    };
+    let Head { id, method, params } = serde_json::from_str(text)?;
     if let Some(id) = id {
-        output.fail(&id, INVALID_REQUEST, &reason);
+        output.fail(&json!(id), INVALID_REQUEST, &reason);
         return Ok(None);
     }
     output.log(&reason);
