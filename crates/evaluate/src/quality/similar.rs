@@ -18,27 +18,55 @@ struct Run<'f> {
 /// One pass over a fragment bounds all its runs from above; the runs are then compared in the order of their bounds, until no
 /// bound is above the best similarity. Fragments overlap: a text that is in several is compared once.
 pub(super) fn best(target: &StrippedLines, fragments: &[StrippedLines]) -> f64 {
-    let mut runs = Vec::new();
-    for fragment in fragments {
-        bound(target, fragment, &mut runs);
-    }
-    runs.sort_by(|a, b| b.bound.total_cmp(&a.bound));
-    let (mut best, mut compared) = (0.0, FxHashSet::default());
-    for run in runs {
-        if run.bound <= best {
-            break;
-        }
-        let text = run.fragment.run(run.lines);
-        if compared.insert(text) {
-            best = levenshtein::similarity(target.text(), text).max(best);
-        }
-    }
-    best
+    best_of_batches(target, fragments, MOST_RUNS)
 }
 
-/// Adds a fragment's runs with their bounds: a run is at most as near as the nearest of all texts with the same end, and a
-/// difference in length needs as many insertions.
-fn bound<'f>(target: &StrippedLines, fragment: &'f StrippedLines, runs: &mut Vec<Run<'f>>) {
+/// Most runs that are kept to be compared in order; then they are compared, and make room.
+const MOST_RUNS: usize = 1 << 20;
+
+fn best_of_batches(target: &StrippedLines, fragments: &[StrippedLines], most: usize) -> f64 {
+    let mut batch = Batch { best: 0.0, compared: FxHashSet::default(), runs: Vec::new() };
+    for fragment in fragments {
+        for_each_run(target, fragment, &mut |run| {
+            batch.runs.push(run);
+            if batch.runs.len() == most {
+                batch.compare(target);
+            }
+        });
+    }
+    batch.compare(target);
+    batch.best
+}
+
+/// Runs that are not compared yet, and the best similarity so far.
+struct Batch<'f> {
+    best: f64,
+    compared: FxHashSet<&'f str>,
+    runs: Vec<Run<'f>>,
+}
+
+impl Batch<'_> {
+    fn compare(&mut self, target: &StrippedLines) {
+        self.runs.sort_by(|a, b| b.bound.total_cmp(&a.bound));
+        for run in self.runs.drain(..) {
+            if run.bound <= self.best {
+                break;
+            }
+            let text = run.fragment.run(run.lines);
+            if self.compared.insert(text) {
+                self.best = levenshtein::similarity(target.text(), text).max(self.best);
+            }
+        }
+    }
+}
+
+/// Calls `take` with a fragment's runs and their bounds: a run is at most as near as the nearest of all texts with the same end,
+/// and a difference in length needs as many insertions.
+fn for_each_run<'f>(
+    target: &StrippedLines,
+    fragment: &'f StrippedLines,
+    take: &mut dyn FnMut(Run<'f>),
+) {
     let nearest = levenshtein::nearest_ends(target.text(), fragment.text());
     let length = target.text().chars().count();
     // Ends of the lines, in characters.
@@ -49,15 +77,15 @@ fn bound<'f>(target: &StrippedLines, fragment: &'f StrippedLines, runs: &mut Vec
         end
     });
     let ends: Vec<usize> = ends.collect();
-    runs.extend(fragment.runs(target).map(|lines| {
+    fragment.runs(target).for_each(|lines| {
         let start = lines.0.checked_sub(1).map_or(0, |before| ends[before] + 1);
         let end = ends[lines.1];
         let (shorter, longer) = (length.min(end - start), length.max(end - start));
         let distance = (nearest[end] as usize).max(longer - shorter);
         // The formula of the similarity itself: rounding keeps the order of distances.
         let bound = 1.0 - distance as f64 / longer as f64;
-        Run { bound, fragment, lines }
-    }));
+        take(Run { bound, fragment, lines });
+    });
 }
 
 #[cfg(test)]
@@ -118,7 +146,12 @@ mod tests {
             fragments in prop::collection::vec("([abcdé ]{0,12}\n?){0,8}", 0..5),
         ) {
             let fragments: Vec<&str> = fragments.iter().map(String::as_str).collect();
-            prop_assert_eq!(fast(&target, &fragments), naive(&target, &fragments));
+            let wanted = naive(&target, &fragments);
+            prop_assert_eq!(fast(&target, &fragments), wanted);
+            let fragments: Vec<StrippedLines> =
+                fragments.iter().map(|text| StrippedLines::new(text)).collect();
+            let target = StrippedLines::new(&target);
+            prop_assert_eq!(best_of_batches(&target, &fragments, 2), wanted);
         }
     }
 }

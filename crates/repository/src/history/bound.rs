@@ -16,6 +16,8 @@ pub(super) const MOST_FILES: usize = 200_000;
 /// Most bytes of one of these files, and of all together.
 const MOST_FILE_BYTES: u64 = 16 << 20;
 const MOST_BYTES: u64 = 1 << 30;
+/// Most lines of these files together.
+const MOST_LINES: usize = 20_000_000;
 /// Most bytes of files that repeat another file of the commit: all can stand for one object.
 const MOST_COPIED_BYTES: u64 = 128 << 20;
 
@@ -32,6 +34,8 @@ pub enum Bound {
     FileBytes,
     /// Bytes of these files.
     Bytes,
+    /// Lines of these files.
+    Lines,
     /// Bytes of files that repeat others.
     CopiedBytes,
     /// Bytes of the changes of a whole history, up to this commit.
@@ -46,6 +50,7 @@ impl fmt::Display for Bound {
             Self::Files => "it has more than 200,000 source files",
             Self::FileBytes => "it has a source file of more than 16 MiB",
             Self::Bytes => "its source files have more than 1 GiB",
+            Self::Lines => "its source files have more than 20,000,000 lines",
             Self::CopiedBytes => "its source files have more than 128 MiB of copies",
             Self::Changes => "the changes since it have more than 1 GiB, and 1 MiB for each commit",
         })
@@ -90,6 +95,17 @@ impl ByteCount {
             () => Ok(()),
         }
     }
+}
+
+/// Checks the number of lines of contents, each of which several files hold.
+pub(super) fn check_lines<'c>(
+    mut contents: impl Iterator<Item = (&'c [u8], usize)>,
+) -> BoundedResult<()> {
+    let lines = contents.try_fold(0_usize, |lines, (content, files)| {
+        let more = memchr::memchr_iter(b'\n', content).count().saturating_mul(files);
+        Some(lines.saturating_add(more)).filter(|lines| *lines <= MOST_LINES)
+    });
+    lines.map(drop).ok_or(Bound::Lines)
 }
 
 /// Files below a tree.

@@ -19,7 +19,7 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use bound::{ByteCount, MOST_FILES, TreeSizes};
+use bound::{ByteCount, MOST_FILES, TreeSizes, check_lines};
 use git::Git;
 use links::{NamedFolder, Place};
 use own::OwnFolder;
@@ -248,6 +248,10 @@ impl History {
             Ok(contents) => contents,
             Err(bound) => return Ok(Err(bound)),
         };
+        let counted = contents.iter().zip(paths.values());
+        if let Err(bound) = check_lines(counted.map(|(text, paths)| (&**text, paths.len()))) {
+            return Ok(Err(bound));
+        }
         let mut files: Vec<SourceFile> = Vec::new();
         for (paths, content) in paths.into_values().zip(contents) {
             if let Ok(text) = String::from_utf8(content).map(universal_newlines) {

@@ -477,6 +477,9 @@ fn bytes_of_files_and_paths_have_bounds() {
     assert_eq!(count.add(1, 1), Err(Bound::Bytes));
     assert_eq!(ByteCount::default().add((16 << 20) + 1, 1), Err(Bound::FileBytes));
     assert_eq!(ByteCount::default().add(16 << 20, u64::MAX), Err(Bound::CopiedBytes));
+    let content = [b'\n'; 1000];
+    assert_eq!(check_lines([(&content[..], 20_000)].into_iter()), Ok(()));
+    assert_eq!(check_lines([(&content[..], 19_999), (&content, 2)].into_iter()), Err(Bound::Lines));
 }
 
 /// A commit's message of a few MB can expand to gigabytes, which git would read as a whole.
