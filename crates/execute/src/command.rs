@@ -1,6 +1,5 @@
 //! Shell commands given by the user, with placeholders.
 
-use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use memchr::memmem;
@@ -61,64 +60,104 @@ pub(crate) fn paths_in(text: &str) -> Vec<PathBuf> {
 enum Surroundings {
     /// A quoted word is one word, whatever is in it.
     Plain,
-    Single,
-    Double,
-    /// A backslash before the place, outside of quotes.
-    Backslash,
+    /// Quotes, or a backslash.
+    Quotes,
     Comment,
-    /// Somewhere before the place begins a here-document, a command in backticks, a `$'…'` or an arithmetic `$((…))`, in which
-    /// quotes have another meaning.
-    OtherQuoting,
+    /// Text that the shell reads by other rules begins before the place, and may reach to it.
+    OtherRules,
+}
+
+/// What the shell reads at a place, from the outside to the inside.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Context {
+    /// `(…)`
+    Parentheses,
+    /// `$(…)`
+    Substitution,
+    /// `"…"`
+    Double,
+    /// `${…}`
+    Parameter,
 }
 
 impl Surroundings {
     /// Returns what surrounds the place behind a text.
     fn behind(text: &str) -> Self {
-        let mut within = Self::Plain;
-        let mut before = '\n';
+        let mut contexts = Vec::new();
         let mut rest = text;
+        let mut is_word_start = true;
         while let Some(sign) = rest.chars().next() {
-            let is_word_start = before.is_whitespace() || ";&|()<>".contains(before);
+            let begins = |start: &str| rest.starts_with(start);
             let mut length = sign.len_utf8();
-            within = match (within, sign) {
-                (Self::Plain, _) if ["`", "$'", "$(("].iter().any(|odd| rest.starts_with(odd)) => {
-                    return Self::OtherQuoting;
+            let context = contexts.last().copied();
+            let is_double = context == Some(Context::Double);
+            if begins("`") || begins("$((") || !is_double && begins("$'") {
+                return Self::OtherRules;
+            }
+            let was_word_start = std::mem::replace(
+                &mut is_word_start,
+                !is_double && (sign.is_whitespace() || ";&|(".contains(sign)),
+            );
+            match (context, sign) {
+                (_, '$') if begins("$(") => {
+                    contexts.push(Context::Substitution);
+                    (length, is_word_start) = (2, true);
                 }
+                (_, '$') if begins("${") => {
+                    contexts.push(Context::Parameter);
+                    length = 2;
+                }
+                (Some(Context::Parameter), '}') | (Some(Context::Double), '"') => {
+                    contexts.pop();
+                }
+                // Whether quotes count there depends on what is around it.
+                (Some(Context::Parameter), '\'' | '"' | '\\') => return Self::OtherRules,
+                (_, '\\') => match rest[1..].chars().next() {
+                    Some(next) => length += next.len_utf8(),
+                    None => return Self::Quotes,
+                },
+                (Some(Context::Double | Context::Parameter), _) => {}
+                (_, '\'') => match rest[1..].find('\'') {
+                    Some(inner) => length = inner + 2,
+                    None => return Self::Quotes,
+                },
+                (_, '"') => contexts.push(Context::Double),
+                (_, '(') => contexts.push(Context::Parentheses),
+                (Some(Context::Parentheses | Context::Substitution), ')') => {
+                    contexts.pop();
+                }
+                // Patterns of `case` end with a parenthesis that nothing opened.
+                (_, ')') => return Self::OtherRules,
                 // `<<<` is followed by a word.
-                (Self::Plain, '<') if rest.starts_with("<<<") => {
-                    length = 3;
-                    Self::Plain
-                }
-                (Self::Plain, '<') if rest.starts_with("<<") => return Self::OtherQuoting,
-                (Self::Plain, '#') if is_word_start => Self::Comment,
-                (Self::Plain, '\\') => Self::Backslash,
-                (Self::Plain, '\'') => Self::Single,
-                (Self::Plain, '"') => Self::Double,
-                (Self::Backslash, _)
-                | (Self::Single, '\'')
-                | (Self::Double, '"')
-                | (Self::Comment, '\n') => Self::Plain,
-                (Self::Double, '\\') => {
-                    length += rest[1..].chars().next().map_or(0, char::len_utf8);
-                    Self::Double
-                }
-                (same, _) => same,
-            };
-            before = sign;
+                (_, '<') if begins("<<<") => length = 3,
+                (_, '<') if begins("<<") => return Self::OtherRules,
+                (_, '#') if was_word_start => match rest.find('\n') {
+                    Some(end) => length = end,
+                    None => return Self::Comment,
+                },
+                _ => {}
+            }
             rest = &rest[length..];
         }
-        within
+        match contexts.last() {
+            Some(Context::Double) => Self::Quotes,
+            Some(Context::Parameter) => Self::OtherRules,
+            Some(Context::Parentheses | Context::Substitution) | None => Self::Plain,
+        }
     }
 
-    /// Returns where the place is, if a value there could break out of its quotes.
-    fn is_unsafe(self) -> Option<&'static str> {
+    /// Says where the place is, and what to do, if a value could break out of its quotes there.
+    fn danger(self) -> Option<[&'static str; 2]> {
         match self {
             Self::Plain => None,
-            Self::Single | Self::Double | Self::Backslash => {
-                Some("within quotes or behind a backslash")
+            Self::Quotes => {
+                Some(["within quotes or behind a backslash", "write it outside of quotes"])
             }
-            Self::Comment => Some("in a comment"),
-            Self::OtherQuoting => Some("behind a here-document, backticks, `$'` or `$((`"),
+            Self::Comment => Some(["in a comment", "remove it there"]),
+            Self::OtherRules => Some([
+                "behind a here-document, backticks, `$'`, `$((`, quotes in `${}` or a pattern of `case`",
+                "write it before these, or put the command into a script",
+            ]),
         }
     }
 }
@@ -190,10 +229,10 @@ impl Template {
                         return Err(Error::parameter(name, reason));
                     };
                     until_here.push_str(&plain);
-                    if let Some(odd) = Surroundings::behind(&until_here).is_unsafe() {
+                    if let Some([place, way_out]) = Surroundings::behind(&until_here).danger() {
                         let reason = format!(
-                            "{{{inside}}} stands {odd}, so that the shell could run parts of its value; write the name as a word of its \
-                             own, without quotes: the value is quoted for the shell"
+                            "{{{inside}}} stands {place}, so that the shell could run parts of its value; {way_out}: the value is \
+                             quoted for the shell"
                         );
                         return Err(Error::parameter(name, reason));
                     }
@@ -261,11 +300,11 @@ const LONGEST_SETTINGS: u64 = 1 << 20;
 pub fn default_test_command(repository: &Path) -> Option<&'static str> {
     let says = |file: &str, word: &str| {
         let open = files::File::open_in_place(repository.join(file));
-        let mut text = Vec::new();
-        open.is_ok_and(|open| {
-            let read = open.map(|open| open.file.take(LONGEST_SETTINGS).read_to_end(&mut text));
-            read.is_some_and(|read| read.is_ok()) && memmem::find(&text, word.as_bytes()).is_some()
-        })
+        let text = open
+            .ok()
+            .flatten()
+            .and_then(|open| open.file.read_at_most(LONGEST_SETTINGS).ok().flatten());
+        text.is_some_and(|text| memmem::find(&text, word.as_bytes()).is_some())
     };
     let is_there = |file: &&str| repository.join(file).is_file();
     let uses_pytest =
@@ -335,12 +374,26 @@ mod tests {
             "echo `echo {tests}`",
             "echo $'\\' {path}'",
             "echo $(( {path} ))",
+            "echo \"$(echo '\"' ' {path} ')\"",
+            "echo \"$(echo \"a {path}\")\"",
+            "echo a\\ #'\n{path}\n'",
+            "echo $(x)#'\n{path}\n'",
+            "echo \"${A:-'\"' {path}",
+            "case x in a) echo {path};; esac",
+            "echo \"`echo '\"' {path}`\"",
         ] {
             let error = Template::parse("setup-cmd", within).unwrap_err().to_string();
             assert!(error.contains("could run parts of its value"), "{within}: {error}");
         }
         for outside in [
-            "sh -c 'a \" b' {path}", "echo \"it's\" {tests}", "echo \\\\{path}", "echo \\\" {path}",
+            "sh -c 'a \" b' {path}",
+            "PYTHONPATH=\"$(pwd)/${A}:$B\" pytest {tests}",
+            "(cd a && echo \"$(cat {path})\"; x) && cat <<<{path} # done",
+            "echo a#b {tests}",
+            "true # it's\necho {tests}",
+            "echo \"it's\" {tests}",
+            "echo \\\\{path}",
+            "echo \\\" {path}",
         ] {
             Template::parse("test-cmd", outside).unwrap();
         }

@@ -120,7 +120,7 @@ pub(super) fn noted_time(
     header: &Header,
 ) -> Result<Option<std::result::Result<SearchTime, &'static str>>> {
     let path = experiment.paths().search_time(mode, repository);
-    let bytes = files::read_companion_if_there(&path)
+    let bytes = files::read_regular_if_there(&path)
         .map_err(|e| Error::reading(&path, "read this time of a search", e))?;
     let Some(json) = bytes else { return Ok(None) };
     if check(&json) == Seal::Broken {

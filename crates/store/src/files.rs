@@ -223,7 +223,7 @@ pub struct File {
 }
 
 /// True for devices that can be read without end.
-#[cfg(unix)]
+#[cfg(target_os = "linux")]
 fn is_endless(metadata: &Metadata) -> bool {
     use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
     /// Number of the driver of `/dev/null`, `/dev/zero` and others.
@@ -235,7 +235,8 @@ fn is_endless(metadata: &Metadata) -> bool {
         || kind.is_char_device() && rustix::fs::major(device) == MEMORY && !is_null
 }
 
-#[cfg(not(unix))]
+/// Numbers of devices are Linux's.
+#[cfg(not(target_os = "linux"))]
 fn is_endless(_metadata: &Metadata) -> bool {
     false
 }
@@ -259,8 +260,15 @@ pub struct RegularFile {
     pub file: File,
     /// Its properties.
     pub metadata: Metadata,
-    /// Its path without links; where the system cannot tell, the path without links that led to it after it was opened.
-    pub place: PathBuf,
+    opened: PathBuf,
+}
+
+impl RegularFile {
+    /// Returns the file's path without links, whatever somebody put into its place since it was opened. Systems other than Linux
+    /// return the path without links that leads to that place now.
+    pub fn place(&self) -> io::Result<PathBuf> {
+        place_of(&self.file.file).or_else(|_| fs::canonicalize(&self.opened))
+    }
 }
 
 impl File {
@@ -294,8 +302,8 @@ impl File {
         Ok(Self::wrap(file, path))
     }
 
-    /// Opens a regular file for reading, never waiting as a named pipe would make it wait: a file that a program wrote into a
-    /// cache or next to another file, unless somebody put something else in its place.
+    /// Opens a regular file for reading, and never waits, as opening a named pipe does. For files that a program wrote into a cache
+    /// or next to another file: somebody may have put something else in their place.
     pub fn open_regular(path: impl AsRef<Path>) -> io::Result<Self> {
         let path = path.as_ref();
         match Self::open_in_place(path)? {
@@ -306,7 +314,7 @@ impl File {
     }
 
     /// Opens a file as [`open_regular`](Self::open_regular) does; `None` if the path leads to something else. Somebody may replace
-    /// the file at any time, so its properties and its place are those of the open file.
+    /// the file at any time, so its properties are those of the open file.
     pub fn open_in_place(path: impl AsRef<Path>) -> io::Result<Option<RegularFile>> {
         let path = path.as_ref();
         fault::before(Call::Look, "open", path)?;
@@ -321,8 +329,17 @@ impl File {
         if !metadata.is_file() {
             return Ok(None);
         }
-        let place = place_of(&file).or_else(|_| fs::canonicalize(path))?;
-        Ok(Some(RegularFile { file: Self::wrap(file, path), metadata, place }))
+        Ok(Some(RegularFile { file: Self::wrap(file, path), metadata, opened: path.to_owned() }))
+    }
+
+    /// Reads a regular file to its end; `None` if it has more than `most` bytes.
+    pub fn read_at_most(mut self, most: u64) -> io::Result<Option<Vec<u8>>> {
+        if self.metadata()?.len() > most {
+            return Ok(None);
+        }
+        let mut bytes = Vec::new();
+        self.read_to_end(&mut bytes)?;
+        Ok(Some(bytes).filter(|bytes| bytes.len() as u64 <= most))
     }
 
     /// Creates a file for writing, or empties it.
@@ -556,17 +573,22 @@ pub fn split_name(given: &str) -> (Option<&str>, &str) {
     }
 }
 
-/// Most bytes of a file that stands next to another one: a manifest, a header, times.
+/// Most bytes of a manifest or header.
 const LONGEST_COMPANION: u64 = 1 << 28;
 
-/// Reads a whole regular file that a program wrote next to another one, of at most 256 MiB.
+/// Reads a manifest or header, which a program wrote next to another file: a regular file of at most 256 MiB.
 pub fn read_companion(path: impl AsRef<Path>) -> io::Result<Vec<u8>> {
+    let read = File::open_regular(path)?.read_at_most(LONGEST_COMPANION)?;
+    read.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "longer than 256 MiB"))
+}
+
+/// Reads a whole regular file that a program wrote; `None` if the file does not exist.
+pub fn read_regular_if_there(path: impl AsRef<Path>) -> io::Result<Option<Vec<u8>>> {
     let mut bytes = Vec::new();
-    File::open_regular(path)?.take(LONGEST_COMPANION + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > LONGEST_COMPANION {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "longer than 256 MiB"));
+    match File::open_regular(path).and_then(|mut file| file.read_to_end(&mut bytes)) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        read => read.map(|_| Some(bytes)),
     }
-    Ok(bytes)
 }
 
 /// Reads a file as [`read_companion`] does; `None` if the file does not exist.

@@ -199,12 +199,13 @@ pub fn check_beside(path: &Path) -> Result<()> {
 /// # Errors
 /// The manifest cannot be removed.
 pub fn forget_beside(path: &Path) -> Result<()> {
-    let is_of = |manifest: &Map<String, Value>| manifest.contains_key(OUTPUT);
     let beside_it = beside(path);
-    let is_own = match read_beside(path) {
-        Ok(manifest) => is_of(&manifest),
-        Err(_) => true,
-    };
+    // Whatever else somebody put there stays.
+    let text = files::read_companion(&beside_it).unwrap_or_default();
+    let tool = concat!("\"tool\": \"", env!("CARGO_PKG_NAME"), "\"");
+    let is_own = [tool, concat!("\"", "output", "\"")]
+        .iter()
+        .any(|word| memchr::memmem::find(&text, word.as_bytes()).is_some());
     if is_own {
         let removed = files::remove_file(&beside_it);
         removed.map_err(|e| Error::writing(&beside_it, "remove this manifest", e))?;

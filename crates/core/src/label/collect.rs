@@ -187,7 +187,7 @@ struct RawShard {
 impl RawRecord {
     fn read(folder: &Path) -> Result<Option<Self>> {
         let path = folder.join(RAW_FOLDER);
-        let text = files::read_companion_if_there(&path)
+        let text = files::read_regular_if_there(&path)
             .map_err(|e| Error::reading(&path, "read this record", e))?;
         let record = text.map(|text| serde_json::from_slice(&text)).transpose();
         record.map_err(|e| Error::artifact(&path, format!("damaged: {e}"), "run `group` again"))

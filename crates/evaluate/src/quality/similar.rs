@@ -28,7 +28,9 @@ fn best_of_batches(target: &StrippedLines, fragments: &[StrippedLines], most: us
     let mut batch = Batch { best: 0.0, compared: FxHashSet::default(), runs: Vec::new() };
     for fragment in fragments {
         for_each_run(target, fragment, &mut |run| {
-            batch.runs.push(run);
+            if run.bound > batch.best {
+                batch.runs.push(run);
+            }
             if batch.runs.len() == most {
                 batch.compare(target);
             }

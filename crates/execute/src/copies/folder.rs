@@ -4,7 +4,7 @@ use std::io::{self, Read as _};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
-use repoformer_store::files::{self, RegularFile};
+use repoformer_store::files;
 use walkdir::{DirEntry, WalkDir};
 
 /// Makes an empty folder, removing what exists.
@@ -50,7 +50,7 @@ const MOST_BYTES: u64 = 16 << 30;
 /// There is no regular file at the path, or a folder on the path is a link.
 fn open_regular(path: &Path) -> io::Result<(impl io::Read + use<>, files::Metadata)> {
     match files::File::open_in_place(path)? {
-        Some(RegularFile { file, metadata, place }) if place == path => Ok((file, metadata)),
+        Some(open) if open.place()? == path => Ok((open.file, open.metadata)),
         _ => Err(io::Error::other(format!("{}: it changed while it was read", path.display()))),
     }
 }

@@ -136,7 +136,7 @@ pub(super) const RECORD: &str = "group.json";
 
 /// Reads a document with its checksum; `None` if it is missing or damaged.
 pub(super) fn read_document<T: DeserializeOwned>(path: &Path) -> Result<Option<T>> {
-    let read = files::read_companion_if_there(path)
+    let read = files::read_regular_if_there(path)
         .map_err(|e| Error::reading(path, "read this file", e))?;
     let whole = read.filter(|bytes| check(bytes) == Seal::Whole);
     Ok(whole.and_then(|bytes| serde_json::from_slice(&bytes).ok()))

@@ -190,7 +190,7 @@ fn write(path: &Path, latencies: &[Latency]) -> Result<()> {
 
 /// Reads the times kept; none where there is no file.
 fn read(path: &Path) -> Result<Vec<Latency>> {
-    let text = files::read_companion_if_there(path)
+    let text = files::read_regular_if_there(path)
         .map_err(|e| Error::reading(path, "read these times", e))?;
     let Some(text) = text else { return Ok(Vec::new()) };
     let record = |(At { line, .. }, bytes): (At, &[u8])| {

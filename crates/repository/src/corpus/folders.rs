@@ -98,8 +98,8 @@ fn holds_source(folder: &Path) -> bool {
         };
         let is_folder = entry.file_type().is_dir();
         let is_own = || is_folder && entry.depth() > 0 && is_cache(entry.path());
-        let is_known = is_folder && !met.insert(identity(entry.path()));
-        if is_known || is_hidden(&entry) || is_own() {
+        let mut is_repeat = || is_folder && !met.insert(identity(entry.path()));
+        if is_hidden(&entry) || is_own() || is_repeat() {
             if is_folder {
                 entries.skip_current_dir();
             }

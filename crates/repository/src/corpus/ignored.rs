@@ -96,6 +96,9 @@ impl GitRules {
     /// Returns the lists that apply in a folder of the repository, the nearest first.
     fn lists_in(&self, folder: &Path) -> Arc<[FolderList]> {
         let mut folders = self.folders.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = folders.get(folder) {
+            return Arc::clone(known);
+        }
         let mut lists: Arc<[FolderList]> = Arc::new([]);
         let mut unknown = Vec::new();
         for above in folder.ancestors() {
@@ -110,8 +113,9 @@ impl GitRules {
             let path = self.root.join(folder).join(GIT_IGNORE);
             let rules = reading.read(&path, &ListPlace::Path);
             if lists.len() == MOST_LISTS && !rules.is_empty() {
-                let reason =
-                    "64 lists of the folders above apply here, so that its patterns are not used";
+                let reason = format!(
+                    "{MOST_LISTS} lists of the folders above apply here, so that its patterns are not used"
+                );
                 reading.problems.push(Error::SourceFile { path, reason: reason.into() });
             } else if !rules.is_empty() {
                 let own = FolderList { rules: Arc::new(rules), folder: folder.to_owned() };
@@ -137,7 +141,12 @@ enum ListPlace {
 impl ListPlace {
     fn allows(&self, path: &Path, place: &Path) -> bool {
         match self {
-            Self::Path => place.file_name() == path.file_name(),
+            Self::Path => {
+                let folder = path.parent().and_then(|folder| files::canonicalize(folder).ok());
+                folder
+                    .zip(path.file_name())
+                    .is_some_and(|(folder, name)| place == folder.join(name))
+            }
             Self::Folder(folder) => place.starts_with(folder),
             Self::Anywhere => true,
         }
@@ -274,25 +283,25 @@ impl Reading {
         if !found.is_ok_and(|metadata| metadata.is_file()) {
             return Gitignore::empty();
         }
-        let mut bytes = Vec::new();
         let read = files::File::open_in_place(path).and_then(|open| match open {
-            Some(open) if allowed.allows(path, &open.place) => {
-                open.file.take(*left + 1).read_to_end(&mut bytes)
-            }
+            Some(open) if allowed.allows(path, &open.place()?) => open.file.read_at_most(*left),
             _ => Err(io::Error::other("it is a link out of its folder")),
         });
-        if let Err(error) = read {
-            problem(format!("cannot be read, so that its patterns are not used: {error}"));
-            return Gitignore::empty();
-        }
-        let Some(less) = left.checked_sub(bytes.len() as u64) else {
-            problem(
-                "the repository's lists of ignored files are longer than 256 KiB with this one, so that its patterns are not used"
-                    .into(),
-            );
-            return Gitignore::empty();
+        let bytes = match read {
+            Ok(Some(bytes)) => bytes,
+            Ok(None) => {
+                problem(
+                    "the repository's lists of ignored files are longer than 256 KiB with this one, so that its patterns are not used"
+                        .into(),
+                );
+                return Gitignore::empty();
+            }
+            Err(error) => {
+                problem(format!("cannot be read, so that its patterns are not used: {error}"));
+                return Gitignore::empty();
+            }
         };
-        *left = less;
+        *left -= bytes.len() as u64;
         let text = String::from_utf8_lossy(&bytes);
         let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
         let mut builder = GitignoreBuilder::new("");

@@ -14,7 +14,7 @@ use rustc_hash::FxHashMap;
 use walkdir::{DirEntry, WalkDir};
 
 use super::ignored::GitRules;
-use super::part::{MetEntries, cache_around, is_cache, is_hidden, leads_out};
+use super::part::{LinkTargets, cache_around, is_cache, is_hidden, leads_out};
 use super::reading::{Bytes, FileId, decode, digest_of_id, read_bytes, unreadable};
 use super::{Repository, RepositoryReading, SourceFile, Walk, check_name, is_folder_name};
 use crate::parallel;
@@ -266,9 +266,13 @@ impl<'a> Listing<'a> {
         let (root, real, follows) = (&self.root, &self.real, self.follows_links());
         let (mut found, mut skipped) = (Vec::new(), Vec::new());
         let (mut led_out, mut caches) = (Vec::new(), Vec::new());
-        // In order, so that the same repeats are kept each time.
-        let entries = WalkDir::new(root).follow_links(follows).sort_by_file_name().into_iter();
-        let mut met = MetEntries::default();
+        let mut walk = WalkDir::new(root).follow_links(follows);
+        if follows {
+            // So that the same repeats are kept each time.
+            walk = walk.sort_by_file_name();
+        }
+        let entries = walk.into_iter();
+        let mut targets = LinkTargets::default();
         let mut is_taken = |entry: &DirEntry| {
             if !self.is_part(entry, &mut caches) {
                 return false;
@@ -276,7 +280,7 @@ impl<'a> Listing<'a> {
             let is_read = self.is_source_name(entry.path()) || entry.file_type().is_dir();
             let is_link = entry.depth() > 0 && entry.path_is_symlink() && is_read;
             match is_link.then(|| leads_out(real, entry.path())).flatten() {
-                Some(_) if self.walk == Walk::GlobAnywhere => met.keep(entry),
+                Some(_) if self.walk == Walk::GlobAnywhere => targets.keep(entry),
                 Some(reason) => {
                     let reason = message![
                         reason,
@@ -287,7 +291,7 @@ impl<'a> Listing<'a> {
                     led_out.push(Error::SourceFile { path: entry.path().to_owned(), reason });
                     false
                 }
-                None => !is_read || met.keep(entry),
+                None => !is_read || targets.keep(entry),
             }
         };
         for entry in entries.filter_entry(&mut is_taken) {
@@ -319,7 +323,7 @@ impl<'a> Listing<'a> {
             }
         }
         skipped.extend(led_out);
-        skipped.extend(met.problem());
+        skipped.extend(targets.problem());
         let is_own = |path: &Path| caches.iter().any(|cache| path.starts_with(cache));
         found.retain(|file| !is_own(&file.on_disk));
         skipped.retain(|error| !matches!(error, Error::SourceFile { path, .. } if is_own(path)));

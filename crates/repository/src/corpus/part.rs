@@ -48,32 +48,42 @@ pub(super) fn lies_outside(real: &Path, place: &Path) -> Option<String> {
     })
 }
 
-/// Files and folders that a walk along links has met. Links may lead to each of them again and again, in exponentially many
-/// ways: of these repeats, the walk keeps a number and a sum of lengths.
+/// Files and folders that links of a repository lead to. Links may lead to each of them again and again, in exponentially many
+/// ways: of these repeats, a walk keeps a number and a sum of lengths.
 #[derive(Debug, Default)]
-pub(super) struct MetEntries {
-    known: FxHashSet<FileId>,
+pub(super) struct LinkTargets {
+    /// Depth of the link below which the walk is.
+    link: Option<usize>,
+    ids: FxHashSet<FileId>,
     repeats: usize,
     bytes: u64,
-    /// The first path that was left out.
-    left_out: Option<PathBuf>,
+    /// The first path that the walk left out.
+    first_lost: Option<PathBuf>,
 }
 
-impl MetEntries {
+impl LinkTargets {
     const MOST_REPEATS: usize = 20_000;
     const MOST_BYTES: u64 = 256 << 20;
 
-    /// True if the walk keeps an entry: it is new, or one of the repeats that are kept.
+    /// True if the walk keeps an entry: no link led to it, or none before, or it is one of the repeats that are kept. Expects the
+    /// entries of a walk in their order.
     pub(super) fn keep(&mut self, entry: &DirEntry) -> bool {
+        self.link = self.link.filter(|link| entry.depth() > *link);
+        if self.link.is_none() && entry.path_is_symlink() && entry.depth() > 0 {
+            self.link = Some(entry.depth());
+        }
+        if self.link.is_none() {
+            return true;
+        }
         let Ok(metadata) = files::metadata(entry.path()) else { return true };
-        if self.known.insert(file_id(&metadata, entry.path())) {
+        if self.ids.insert(file_id(&metadata, entry.path())) {
             return true;
         }
         self.repeats += 1;
         self.bytes += if metadata.is_file() { metadata.len() } else { 0 };
         let is_kept = self.repeats <= Self::MOST_REPEATS && self.bytes <= Self::MOST_BYTES;
-        if !is_kept && self.left_out.is_none() {
-            self.left_out = Some(entry.path().to_owned());
+        if !is_kept && self.first_lost.is_none() {
+            self.first_lost = Some(entry.path().to_owned());
         }
         is_kept
     }
@@ -82,7 +92,7 @@ impl MetEntries {
     pub(super) fn problem(self) -> Option<Error> {
         let reason = "links lead to files and folders a second time, more than 20,000 or 256 MiB of them; this repeat and \
                       later ones are left out";
-        self.left_out.map(|path| Error::SourceFile { path, reason: reason.into() })
+        self.first_lost.map(|path| Error::SourceFile { path, reason: reason.into() })
     }
 }
 

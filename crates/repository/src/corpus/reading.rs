@@ -1,6 +1,6 @@
 //! Reads the files of a repository.
 
-use std::io::{self, Read as _};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use repoformer_store::error::{Error, Result};
@@ -106,20 +106,19 @@ pub(super) fn read_bytes(path: &Path, within: Option<&Path>) -> Result<Bytes> {
     let unreadable = |error| unreadable(path, &error);
     let is_file = files::metadata(path).map_err(unreadable)?.is_file();
     let open = if is_file { files::File::open_in_place(path).map_err(unreadable)? } else { None };
-    let Some(RegularFile { file, metadata, place }) = open else {
+    let Some(open) = open else {
         return Err(left_out("not a regular file".into()));
     };
-    if let Some(reason) = within.and_then(|within| lies_outside(within, &place)) {
-        return Err(left_out(reason));
+    if let Some(within) = within {
+        let place = open.place().map_err(unreadable)?;
+        if let Some(reason) = lies_outside(within, &place) {
+            return Err(left_out(reason));
+        }
     }
-    let mut content = Vec::new();
-    if metadata.len() <= LARGEST_FILE {
-        content.reserve_exact(metadata.len() as usize + 1);
-        file.take(LARGEST_FILE + 1).read_to_end(&mut content).map_err(unreadable)?;
-    }
-    if metadata.len().max(content.len() as u64) > LARGEST_FILE {
+    let RegularFile { file, metadata, .. } = open;
+    let Some(content) = file.read_at_most(LARGEST_FILE).map_err(unreadable)? else {
         return Err(left_out("larger than 4 GiB".into()));
-    }
+    };
     Ok(Bytes { id: file_id(&metadata, path), content })
 }
 

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use repoformer_store::error::Result;
+use repoformer_text::lines::Lines;
 use rustc_hash::FxHashMap;
 
 use super::git::{Git, Object, ObjectReader};
@@ -13,8 +14,9 @@ const MOST_ENTRIES: u64 = 1_000_000;
 const MOST_PATH_BYTES: u64 = 256 << 20;
 /// Most files of a language in a commit.
 pub(super) const MOST_FILES: usize = 200_000;
-/// Most bytes of one of these files, and of all together.
+/// Most bytes of one of these files.
 const MOST_FILE_BYTES: u64 = 16 << 20;
+/// Most bytes of all together.
 const MOST_BYTES: u64 = 1 << 30;
 /// Most lines of these files together.
 const MOST_LINES: usize = 20_000_000;
@@ -97,15 +99,16 @@ impl ByteCount {
     }
 }
 
-/// Checks the number of lines of contents, each of which several files hold.
-pub(super) fn check_lines<'c>(
-    mut contents: impl Iterator<Item = (&'c [u8], usize)>,
-) -> BoundedResult<()> {
-    let lines = contents.try_fold(0_usize, |lines, (content, files)| {
-        let more = memchr::memchr_iter(b'\n', content).count().saturating_mul(files);
-        Some(lines.saturating_add(more)).filter(|lines| *lines <= MOST_LINES)
-    });
-    lines.map(drop).ok_or(Bound::Lines)
+/// Number of lines of source files so far.
+#[derive(Debug, Default)]
+pub(super) struct LineCount(usize);
+
+impl LineCount {
+    /// Adds a text that several files hold.
+    pub(super) fn add(&mut self, text: &str, files: usize) -> BoundedResult<()> {
+        self.0 = self.0.saturating_add(Lines::new(text).count().saturating_mul(files));
+        if self.0 > MOST_LINES { Err(Bound::Lines) } else { Ok(()) }
+    }
 }
 
 /// Files below a tree.

@@ -301,7 +301,7 @@ impl Drop for ObjectReader {
     }
 }
 
-/// Most bytes of memory that a program of git's may have besides files that it maps.
+/// Most bytes of private memory of a program of git's. It may begin without the limit, but cannot read much by then.
 #[cfg(target_os = "linux")]
 const MOST_MEMORY: u64 = 2 << 30;
 

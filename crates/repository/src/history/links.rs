@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fmt::Display;
-use std::io::{ErrorKind, Read};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use repoformer_store::error::{Error, Result};
@@ -60,14 +60,12 @@ impl NamedFolder<'_> {
             }
             Err(e) => return Err(failed(e)),
         }
-        let mut bytes = Vec::new();
         let Some(open) = File::open_in_place(path).map_err(failed)? else {
             return Err(self.neither(path));
         };
-        open.file.take(most + 1).read_to_end(&mut bytes).map_err(failed)?;
-        match bytes.len() as u64 > most {
-            true => Err(self.refused(format!("{} has more than {most} bytes", self.name(path)))),
-            false => Ok(Some(bytes)),
+        match open.file.read_at_most(most).map_err(failed)? {
+            None => Err(self.refused(format!("{} has more than {most} bytes", self.name(path)))),
+            some => Ok(some),
         }
     }
 

@@ -19,7 +19,7 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use bound::{ByteCount, MOST_FILES, TreeSizes, check_lines};
+use bound::{ByteCount, LineCount, MOST_FILES, TreeSizes};
 use git::Git;
 use links::{NamedFolder, Place};
 use own::OwnFolder;
@@ -248,13 +248,12 @@ impl History {
             Ok(contents) => contents,
             Err(bound) => return Ok(Err(bound)),
         };
-        let counted = contents.iter().zip(paths.values());
-        if let Err(bound) = check_lines(counted.map(|(text, paths)| (&**text, paths.len()))) {
-            return Ok(Err(bound));
-        }
-        let mut files: Vec<SourceFile> = Vec::new();
+        let (mut files, mut lines): (Vec<SourceFile>, _) = (Vec::new(), LineCount::default());
         for (paths, content) in paths.into_values().zip(contents) {
             if let Ok(text) = String::from_utf8(content).map(universal_newlines) {
+                if let Err(bound) = lines.add(&text, paths.len()) {
+                    return Ok(Err(bound));
+                }
                 let file = |path| SourceFile { path, text: text.clone(), same_as: 0 };
                 files.extend(paths.into_iter().map(file));
             }

@@ -474,12 +474,14 @@ fn bytes_of_files_and_paths_have_bounds() {
     for _ in 0..64 {
         assert_eq!(count.add(16 << 20, 1), Ok(()));
     }
-    assert_eq!(count.add(1, 1), Err(Bound::Bytes));
+    assert_eq!(count.add(16 << 20, 1), Err(Bound::Bytes));
     assert_eq!(ByteCount::default().add((16 << 20) + 1, 1), Err(Bound::FileBytes));
     assert_eq!(ByteCount::default().add(16 << 20, u64::MAX), Err(Bound::CopiedBytes));
-    let content = [b'\n'; 1000];
-    assert_eq!(check_lines([(&content[..], 20_000)].into_iter()), Ok(()));
-    assert_eq!(check_lines([(&content[..], 19_999), (&content, 2)].into_iter()), Err(Bound::Lines));
+    for line in ["\n", "\r", "\u{c}", "\u{2028}"] {
+        let (text, mut lines) = (line.repeat(1_000), LineCount::default());
+        assert_eq!(lines.add(&text, 20_000), Ok(()), "{line:?}");
+        assert_eq!(lines.add("a", 1), Err(Bound::Lines), "{line:?}");
+    }
 }
 
 /// A commit's message of a few MB can expand to gigabytes, which git would read as a whole.

@@ -3,14 +3,15 @@
 mod document;
 
 use std::collections::HashMap;
-use std::fmt::Display;
+use std::fmt::{self, Display};
 use std::io::{BufRead, Read as _, Write};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use repoformer_models::endpoint::Endpoint;
 use repoformer_models::server::StreamPart;
 use repoformer_store::json;
-use serde::{Deserialize, Serialize};
+use serde::de::Visitor;
+use serde::{Deserialize, Deserializer};
 use serde_json::{Value, json};
 
 use crate::error::{Result, ServeError};
@@ -410,11 +411,35 @@ struct Head {
     params: Option<Params>,
 }
 
-#[derive(Deserialize, Serialize)]
-#[serde(untagged)]
-enum MessageId {
-    Number(i64),
-    Text(String),
+/// Number or text of a request. Nothing else is read: it could have as many values as the message.
+struct MessageId(Value);
+
+impl<'de> Deserialize<'de> for MessageId {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
+        deserializer.deserialize_any(MessageIdVisitor)
+    }
+}
+
+struct MessageIdVisitor;
+
+impl Visitor<'_> for MessageIdVisitor {
+    type Value = MessageId;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a number or a text as the id")
+    }
+
+    fn visit_i64<E>(self, id: i64) -> std::result::Result<MessageId, E> {
+        Ok(MessageId(id.into()))
+    }
+
+    fn visit_u64<E>(self, id: u64) -> std::result::Result<MessageId, E> {
+        Ok(MessageId(id.into()))
+    }
+
+    fn visit_str<E>(self, id: &str) -> std::result::Result<MessageId, E> {
+        Ok(MessageId(id.into()))
+    }
 }
 
 #[derive(Deserialize)]
@@ -433,7 +458,7 @@ fn without_values(text: &str, output: &Output) -> serde_json::Result<Option<Valu
     let reason = format!("the message has more than {VALUES} values of JSON");
     let Head { id, method, params } = serde_json::from_str(text)?;
     if let Some(id) = id {
-        output.fail(&json!(id), INVALID_REQUEST, &reason);
+        output.fail(&id.0, INVALID_REQUEST, &reason);
         return Ok(None);
     }
     output.log(&reason);

@@ -129,7 +129,11 @@ impl Printable for TwoRequests {
             table.row(vec![
                 request.task_id.clone(),
                 request.policy.clone(),
-                format!("{:.3}", request.score),
+                or_dash(
+                    Some(request.score)
+                        .filter(|score| score.is_finite())
+                        .map(|score| format!("{score:.3}")),
+                ),
                 or_dash(request.threshold.map(|threshold| format!("{threshold:?}"))),
                 request.retrieves.to_string(),
                 percent(request.without.es),
