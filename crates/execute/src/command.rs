@@ -21,6 +21,8 @@ pub struct Template {
 enum Part {
     Text(String),
     Place(&'static str),
+    /// In a comment, which a line feed in the value must not end.
+    Remark(&'static str),
 }
 
 /// Values of the placeholders.
@@ -149,11 +151,10 @@ impl Surroundings {
     /// Says where the place is, and what to do, if a value could break out of its quotes there.
     fn danger(self) -> Option<[&'static str; 2]> {
         match self {
-            Self::Plain => None,
+            Self::Plain | Self::Comment => None,
             Self::Quotes => {
                 Some(["within quotes or behind a backslash", "write it outside of quotes"])
             }
-            Self::Comment => Some(["in a comment", "remove it there"]),
             Self::OtherRules => Some([
                 "behind a here-document, backticks, `$'`, `$((`, quotes in `${}` or a pattern of `case`",
                 "write it before these, or put the command into a script",
@@ -172,8 +173,10 @@ impl Template {
             let value = VALUE.to_string();
             let of = |part: &Part| match (part, repository) {
                 (Part::Text(text), _) => text.clone(),
-                (Part::Place("repository"), Some(name)) => name.to_owned(),
-                (Part::Place(_), _) => value.clone(),
+                (Part::Place("repository") | Part::Remark("repository"), Some(name)) => {
+                    name.to_owned()
+                }
+                (Part::Place(_) | Part::Remark(_), _) => value.clone(),
             };
             self.parts.iter().map(of).collect()
         };
@@ -229,7 +232,8 @@ impl Template {
                         return Err(Error::parameter(name, reason));
                     };
                     until_here.push_str(&plain);
-                    if let Some([place, way_out]) = Surroundings::behind(&until_here).danger() {
+                    let surroundings = Surroundings::behind(&until_here);
+                    if let Some([place, way_out]) = surroundings.danger() {
                         let reason = format!(
                             "{{{inside}}} stands {place}, so that the shell could run parts of its value; {way_out}: the value is \
                              quoted for the shell"
@@ -238,7 +242,10 @@ impl Template {
                     }
                     until_here.push('x'); // the value is a word
                     parts.push(Part::Text(std::mem::take(&mut plain)));
-                    parts.push(Part::Place(place));
+                    parts.push(match surroundings {
+                        Surroundings::Comment => Part::Remark(place),
+                        _ => Part::Place(place),
+                    });
                     rest = after;
                 }
                 None => {
@@ -254,22 +261,28 @@ impl Template {
 
     /// Returns the command with these values.
     pub fn fill(&self, values: Values<'_>) -> String {
-        let fill = |part: &Part| match part {
-            Part::Text(text) => text.clone(),
-            Part::Place("tests") => {
+        let value = |place: &str| match place {
+            "tests" => {
                 let quoted: Vec<String> = values.tests.iter().map(|test| quote(test)).collect();
                 quoted.join(" ")
             }
-            Part::Place("repository") => quote(values.repository),
-            Part::Place("task_id") => quote(values.task_id),
-            Part::Place(_) => quote(values.path),
+            "repository" => quote(values.repository),
+            "task_id" => quote(values.task_id),
+            _ => quote(values.path),
+        };
+        let fill = |part: &Part| match part {
+            Part::Text(text) => text.clone(),
+            Part::Place(place) => value(place),
+            Part::Remark(place) => value(place).replace('\n', " "),
         };
         self.parts.iter().map(fill).collect()
     }
 
     /// True if the template contains a placeholder.
     pub fn names(&self, place: &str) -> bool {
-        self.parts.iter().any(|part| matches!(part, Part::Place(name) if *name == place))
+        self.parts
+            .iter()
+            .any(|part| matches!(part, Part::Place(name) | Part::Remark(name) if *name == place))
     }
 }
 
@@ -278,7 +291,7 @@ impl std::fmt::Display for Template {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         self.parts.iter().try_for_each(|part| match part {
             Part::Text(text) => f.write_str(text),
-            Part::Place(place) => write!(f, "{{{place}}}"),
+            Part::Place(place) | Part::Remark(place) => write!(f, "{{{place}}}"),
         })
     }
 }
@@ -370,7 +383,6 @@ mod tests {
             "cat <<X\n{repository}\nX",
             "cat <<'X' >a\n{repository}\nX",
             "true # it's\necho '{repository}'",
-            "true # {repository}",
             "echo `echo {tests}`",
             "echo $'\\' {path}'",
             "echo $(( {path} ))",
@@ -385,6 +397,9 @@ mod tests {
             let error = Template::parse("setup-cmd", within).unwrap_err().to_string();
             assert!(error.contains("could run parts of its value"), "{within}: {error}");
         }
+        let remark = Template::parse("setup-cmd", "true # {path}\necho {path}").unwrap();
+        let filled = remark.fill(Values { path: "a\ntouch x", ..Values::default() });
+        assert_eq!(filled, "true # 'a touch x'\necho 'a\ntouch x'");
         for outside in [
             "sh -c 'a \" b' {path}",
             "PYTHONPATH=\"$(pwd)/${A}:$B\" pytest {tests}",
