@@ -615,7 +615,7 @@ fn labels_go_by_unit_tests() {
         .run(&judged)
         .failed()
         .says(&["base.jsonl: holds test results of other predictions", "eval --exec"]);
-    place.write("base.jsonl.manifest.json", "{}");
+    place.shell("rm base.jsonl.manifest.json").done();
     let named = [&judge[..], &["--base-exec", "x=base.jsonl", "--rag-exec", "rag.jsonl"]].concat();
     let mut records = place.records("base.jsonl");
     records.iter_mut().for_each(|record| record["predictions"] = json!("none"));
