@@ -448,7 +448,7 @@ fn tasks_whose_tests_cannot_tell_are_excluded_and_listed() {
         .says(&["when run again"]);
 }
 
-/// What a task brings along and cannot be written is no reason to leave out the others of its repository.
+/// A test file that cannot be written is the fault of its task, not of the other tasks of the repository.
 #[test]
 fn a_test_file_that_cannot_be_written_is_the_fault_of_its_task() {
     for isolation in ["auto", "off"] {

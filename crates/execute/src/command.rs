@@ -57,7 +57,7 @@ pub(crate) fn paths_in(text: &str) -> Vec<PathBuf> {
     words.filter(|path| path.is_absolute()).collect()
 }
 
-/// What surrounds a place in a command of the shell.
+/// Text around a place in a shell command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Surroundings {
     /// A quoted word is one word, whatever is in it.
@@ -69,7 +69,7 @@ enum Surroundings {
     OtherRules,
 }
 
-/// What the shell reads at a place, from the outside to the inside.
+/// Syntax of the shell that a place can be nested in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Context {
     /// `(…)`

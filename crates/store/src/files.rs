@@ -291,7 +291,7 @@ impl File {
     /// Opens a file or pipe that the user names, for reading.
     ///
     /// # Errors
-    /// The same as in `std::fs`, here and for all functions below; also for a device without end, such as `/dev/zero`.
+    /// Those of `std::fs`, here and for all functions below; also a device without end, such as `/dev/zero`.
     pub fn open(path: impl AsRef<Path>) -> io::Result<Self> {
         let path = path.as_ref();
         fault::before(Call::Look, "open", path)?;

@@ -200,12 +200,11 @@ pub fn check_beside(path: &Path) -> Result<()> {
 /// The manifest cannot be removed.
 pub fn forget_beside(path: &Path) -> Result<()> {
     let beside_it = beside(path);
-    // Whatever else somebody put there stays.
-    let text = files::read_companion(&beside_it).unwrap_or_default();
-    let tool = concat!("\"tool\": \"", env!("CARGO_PKG_NAME"), "\"");
-    let is_own = [tool, concat!("\"", "output", "\"")]
-        .iter()
-        .any(|word| memchr::memmem::find(&text, word.as_bytes()).is_some());
+    // A file that is no manifest of this program's stays.
+    let fields = files::read_companion(&beside_it)
+        .ok()
+        .and_then(|text| serde_json::from_slice::<Map<String, Value>>(&text).ok());
+    let is_own = fields.is_some_and(|fields| fields.contains_key(OUTPUT));
     if is_own {
         let removed = files::remove_file(&beside_it);
         removed.map_err(|e| Error::writing(&beside_it, "remove this manifest", e))?;
@@ -216,6 +215,21 @@ pub fn forget_beside(path: &Path) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_a_manifest_is_forgotten() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("x");
+        std::fs::write(&path, "abc").unwrap();
+        for foreign in ["[1]", "notes on the output", "{\"input\": 1}"] {
+            std::fs::write(beside(&path), foreign).unwrap();
+            forget_beside(&path).unwrap();
+            assert_eq!(std::fs::read_to_string(beside(&path)).unwrap(), foreign);
+        }
+        write_beside(&path, &Manifest::new("scores").to_record()).unwrap();
+        forget_beside(&path).unwrap();
+        assert!(!beside(&path).exists());
+    }
 
     #[test]
     fn inputs_by_their_bytes() {

@@ -46,7 +46,7 @@ pub(super) fn reachable() -> Vec<PathBuf> {
             found.insert(entry.path());
         }
     }
-    // What is mounted over a link covers what it leads to, under all its names.
+    // A mount over the canonical path covers the file under all its names.
     found.into_iter().filter_map(|path| path.canonicalize().ok()).collect()
 }
 

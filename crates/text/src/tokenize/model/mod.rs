@@ -50,7 +50,7 @@ thread_local! {
 /// Reads a whole file.
 ///
 /// # Errors
-/// The same as in `std::fs`; also for a device, such as `/dev/zero`, which may have no end.
+/// The file cannot be read, or is a device such as `/dev/zero`, which may have no end.
 fn read(path: &Path) -> io::Result<Vec<u8>> {
     let mut file = fs::File::open(path)?;
     #[cfg(unix)]
