@@ -88,7 +88,7 @@ impl LinkTargets {
         is_kept
     }
 
-    /// Returns an error that says from where on repeats were left out, if any were.
+    /// Returns an error that names the first repeat that was left out, if any was.
     pub(super) fn problem(self) -> Option<Error> {
         let reason = "links lead to files and folders a second time, more than 20,000 or 256 MiB of them; this repeat and \
                       later ones are left out";

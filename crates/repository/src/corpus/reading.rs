@@ -98,7 +98,7 @@ pub struct Bytes {
     pub content: Vec<u8>,
 }
 
-/// Reads a regular file whose offsets fit 32 bits, and which lies in the folder `within`, a canonical path, even if somebody
+/// Reads a regular file whose offsets fit 32 bits, and which is in the folder `within`, a canonical path, even if somebody
 /// replaces the file or a folder on its path with a link or a pipe meanwhile.
 pub(super) fn read_bytes(path: &Path, within: Option<&Path>) -> Result<Bytes> {
     let left_out =
