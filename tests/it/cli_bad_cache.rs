@@ -302,4 +302,11 @@ fn what_is_no_file_next_to_a_file_or_in_a_cache_is_named() {
             assert!(said.contains("a.jsonl.manifest.json"), "{make}, {command}: {said}");
         }
     }
+    let eval = place.args(&["eval", "--report", "page"]).join(" ");
+    for make in others.iter().chain(&["echo garbage >"]) {
+        place.shell(&format!("rm -rf page; mkdir page && {make} page/manifest.json")).done();
+        let ran = place.shell(&format!("{bounded} {eval}"));
+        assert_eq!(ran.code, Some(1), "{make}: {}", ran.stderr);
+        assert!(ran.stderr.contains("page/manifest.json"), "{make}: {}", ran.stderr);
+    }
 }

@@ -316,14 +316,34 @@ impl File {
     /// Opens a file as [`open_regular`](Self::open_regular) does; `None` if the path leads to something else. Somebody may replace
     /// the file at any time, so its properties are those of the open file.
     pub fn open_in_place(path: impl AsRef<Path>) -> io::Result<Option<RegularFile>> {
-        let path = path.as_ref();
+        Self::open_if_regular(path.as_ref(), Last::Follows)
+    }
+
+    /// Opens a file as [`open_in_place`](Self::open_in_place) does.
+    ///
+    /// # Errors
+    /// Also that the path is a link, whose target is not opened (Unix).
+    pub fn open_unlinked(path: impl AsRef<Path>) -> io::Result<Option<RegularFile>> {
+        Self::open_if_regular(path.as_ref(), Last::Stays)
+    }
+
+    fn open_if_regular(path: &Path, last: Last) -> io::Result<Option<RegularFile>> {
         fault::before(Call::Look, "open", path)?;
         let mut options = fs::File::options();
         #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::custom_flags(
-            &mut options,
-            rustix::fs::OFlags::NONBLOCK.bits().cast_signed(),
-        );
+        {
+            use rustix::fs::OFlags;
+            let flags = match last {
+                Last::Follows => OFlags::NONBLOCK,
+                Last::Stays => OFlags::NONBLOCK | OFlags::NOFOLLOW,
+            };
+            std::os::unix::fs::OpenOptionsExt::custom_flags(
+                &mut options,
+                flags.bits().cast_signed(),
+            );
+        }
+        #[cfg(not(unix))]
+        let _ = last;
         let file = options.read(true).open(path)?;
         let metadata = file.metadata()?;
         if !metadata.is_file() {

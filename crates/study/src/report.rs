@@ -391,8 +391,19 @@ fn write(report: &ReportContents, mut manifest: Manifest, place: &ReportPaths) -
 
 /// Removes the figures of an earlier report: a folder holds those of one report.
 fn remove_old_figures(place: &ReportPaths) -> Result<()> {
-    let manifest = files::read_companion(place.manifest()).unwrap_or_default();
-    let manifest: Value = serde_json::from_slice(&manifest).unwrap_or_default();
+    let path = place.manifest();
+    let manifest = match files::read_companion_if_there(&path) {
+        Ok(None) => return Ok(()),
+        Ok(Some(bytes)) => serde_json::from_slice(&bytes).map_err(|error| error.to_string()),
+        Err(error) => Err(error.to_string()),
+    };
+    let manifest: Value = match manifest {
+        Ok(manifest) => manifest,
+        Err(reason) => bail!(
+            "{}: cannot tell which figures are of an earlier report: {reason}; remove the folder",
+            path.display()
+        ),
+    };
     let inputs = manifest["inputs"].as_array().into_iter().flatten();
     let names = inputs.filter_map(|input| input["name"].as_str());
     for name in names.filter(|name| name.ends_with(".svg") && !name.contains('/')) {

@@ -49,7 +49,7 @@ const MOST_BYTES: u64 = 16 << 30;
 /// # Errors
 /// There is no regular file at the path, or a folder on the path is a link.
 fn open_regular(path: &Path) -> io::Result<(impl io::Read + use<>, files::Metadata)> {
-    match files::File::open_in_place(path)? {
+    match files::File::open_unlinked(path)? {
         Some(open) if open.place()? == path => Ok((open.file, open.metadata)),
         _ => Err(io::Error::other(format!("{}: it changed while it was read", path.display()))),
     }
@@ -208,6 +208,9 @@ mod tests {
         for name in ["link", "way/file", "pipe", "folder", "none"] {
             assert!(open_regular(&at(name)).is_err(), "{name}");
         }
+        // Opening a link's target, such as a tape, could change it.
+        let error = open_regular(&at("link")).err().unwrap();
+        assert_eq!(error.raw_os_error(), Some(nix::libc::ELOOP));
     }
 
     #[test]
