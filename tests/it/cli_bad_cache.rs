@@ -19,42 +19,6 @@ fn ran() -> (Place, BTreeMap<String, Vec<u8>>) {
     (place, files)
 }
 
-/// Damages each file of a finished cache in turn; `run` must warn, name it, and leave the same as before.
-fn rebuilds_each(damage: impl Fn(&[u8]) -> Vec<u8>, says: &str) {
-    let (place, wanted) = ran();
-    for (name, bytes) in &wanted {
-        let path = format!("cache/{name}");
-        place.write(&path, damage(bytes));
-        let said = place.stage(&["run"]).done().stderr;
-        let artifact = path.replace("/.", "/").replace(".header.json", ""); // a header's damage is its artifact's
-        let warning = said.lines().find(|line| line.starts_with(&format!("warning: {artifact}")));
-        let warning = warning.unwrap_or_else(|| panic!("{path}: no warning in\n{said}"));
-        assert!(warning.contains(says) && warning.contains("rebuilt"), "{warning}");
-        assert_same(&place.files("cache"), &wanted);
-    }
-}
-
-#[test]
-fn a_truncated_file_is_rebuilt_with_a_warning() {
-    rebuilds_each(|bytes| bytes[..bytes.len() / 2].to_vec(), "");
-}
-
-#[test]
-fn an_emptied_file_is_rebuilt_with_a_warning() {
-    rebuilds_each(|_| Vec::new(), "");
-}
-
-#[test]
-fn a_file_with_a_changed_byte_is_rebuilt_with_a_warning() {
-    let flip_last_digit_or_bit = |bytes: &[u8]| {
-        let mut bytes = bytes.to_vec();
-        let at = bytes.len() - 5;
-        bytes[at] ^= 0x01;
-        bytes
-    };
-    rebuilds_each(flip_last_digit_or_bit, "");
-}
-
 #[cfg(unix)]
 #[test]
 fn a_read_only_cache_serves_what_is_current() {
@@ -162,41 +126,6 @@ fn an_interrupted_run_is_taken_up_where_it_stopped() {
     place.stage(&["run"]).done().silent_on("warning");
     assert_same(&place.files("cache"), &wanted);
     place.stage(&["run"]).done().silent_on("written");
-}
-
-#[test]
-fn each_missing_file_is_made_again_alone() {
-    let (place, wanted) = ran();
-    // What an interruption leaves out. The headers of predictions are written before them, so none is alone in missing.
-    let texts = wanted
-        .keys()
-        .filter(|name| !(name.starts_with("predictions/") && name.ends_with(".header.json")));
-    for name in texts {
-        std::fs::remove_file(place.path("cache").join(name)).unwrap();
-        place.stage(&["run"]).done();
-        assert_same(&place.files("cache"), &wanted);
-    }
-}
-
-/// A whole file in the place of another is not damaged, and yet wrong.
-#[test]
-fn a_time_of_another_search_is_not_taken_for_its_own() {
-    let place = Place::new();
-    place.stage(&["run", "--mode", "none,rg1"]).done();
-    let folder = "cache/retrieval/tasks/rg1";
-    let names = std::fs::read_dir(place.path(folder)).unwrap();
-    let names = names.map(|entry| entry.unwrap().file_name().into_string().unwrap());
-    let mut times: Vec<_> = names.filter(|name| name.ends_with(".time.json")).collect();
-    times.sort();
-    let path = |number: usize| place.path(&format!("{folder}/{}", times[number]));
-    let other = std::fs::read(path(1)).unwrap();
-    std::fs::write(path(0), &other).unwrap();
-    place
-        .stage(&["run", "--mode", "none,rg1"])
-        .done()
-        .says(&[&times[0], "it is of another search"]);
-    assert_ne!(std::fs::read(path(0)).unwrap(), other);
-    place.stage(&["run", "--mode", "none,rg1"]).done().silent_on("another search");
 }
 
 /// Found by faults of each call: a time, a header or a manifest that is there and cannot be read was taken for none, and the result

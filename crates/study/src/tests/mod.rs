@@ -1,5 +1,8 @@
 //! Studies of the repository's sample data: runs, tables and figures, and what is refused.
 
+mod cache;
+
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -37,9 +40,12 @@ impl Messages for Heard {
 
     fn stage(&self, name: &str, report: &StageReport) {
         self.add(format!("{name}: {} written, {} current", report.built, report.current));
+        self.remarks(report);
     }
 
-    fn remarks(&self, _: &StageReport) {}
+    fn remarks(&self, report: &StageReport) {
+        report.rebuilt.iter().for_each(|rebuilt| self.add(rebuilt.to_string()));
+    }
 
     fn on_interruption(&self, _: Option<String>) -> Option<String> {
         None
@@ -66,6 +72,24 @@ impl Study {
 
     fn path(&self, name: &str) -> PathBuf {
         self.dir.path().join(name)
+    }
+
+    /// The files of the cache by their paths in it.
+    fn cached(&self) -> BTreeMap<String, Vec<u8>> {
+        let root = self.path("cache");
+        let (mut files, mut folders) = (BTreeMap::new(), vec![root.clone()]);
+        while let Some(folder) = folders.pop() {
+            for entry in fs::read_dir(folder).unwrap() {
+                let path = entry.unwrap().path();
+                if path.is_dir() {
+                    folders.push(path);
+                } else {
+                    let name = path.strip_prefix(&root).unwrap().to_str().unwrap();
+                    files.insert(name.to_owned(), fs::read(&path).unwrap());
+                }
+            }
+        }
+        files
     }
 
     fn records(&self) -> Vec<Value> {
