@@ -218,6 +218,91 @@ fn rg_rg_is_not_scored_once_its_first_predictions_are_others() {
     place.stage(&["eval", "--mode", "none,gt"]).done();
 }
 
+/// The predictions that rg-rg searched with are those of the model that completes, with its settings.
+#[test]
+fn prompts_of_predictions_that_are_others_now_are_not_completed() {
+    let place = Place::new();
+    let stage = |stage: &[&str]| place.stage(&[stage, &["-q"]].concat());
+    // What changes the answers of a model changes the text.
+    let answer = |request: &Request| {
+        let mut asked = request.body.clone();
+        asked.as_object_mut().unwrap().remove("stream");
+        ok(
+            &json!({"choices": [{"index": 0, "text": format!("\nx = {}", asked.to_string().len())}]}),
+        )
+    };
+    let url = format!("--endpoint={}", server(answer).0);
+    let model = |name: &'static str| ["--model", name, "--max-tokens=8"];
+    let complete =
+        |mode, flags: &[&str]| stage(&[&["complete", "--mode", mode, &*url], flags].concat());
+    for name in ["window", "vectorize", "search", "prompt"] {
+        stage(&[name]).done();
+    }
+    for name in ["one", "two"] {
+        complete("rg1", &model(name)).done();
+    }
+    stage(&[&["rg-rg"][..], &model("one")].concat()).done();
+    complete("rg-rg", &model("two")).failed().says(&[
+        "predictions of one, and two is to complete it",
+        "rg-rg",
+        "name their file",
+    ]);
+    // Absent is a value, too.
+    for other in ["--seed=3", "--stop=;", "--top-p=0.5", "--temperature=0.5", "--journal=own.jsonl"]
+    {
+        let key = other.trim_start_matches('-').split('=').next().unwrap();
+        let flags = [&model("one")[..], &[other]].concat();
+        complete("rg-rg", &flags).failed().says(&["stale", key]);
+    }
+    complete("rg-rg", &model("one")).done();
+    // The model's first predictions are others now.
+    complete("rg1", &[&model("one")[..], &["--seed=3"]].concat()).done();
+    complete("rg-rg", &model("one")).failed().says(&["seed was 3, is not set", "--mode rg1"]);
+    complete("rg-rg", &[&model("one")[..], &["--seed=3"]].concat())
+        .failed()
+        .says(&["made from other predictions-file than are there now", "rg-rg"]);
+    // Predictions that somebody names may be of any model.
+    let first = place.named("cache/predictions/tasks", "rg1-one-gram-ws-20-ss-2-one");
+    stage(&["rg-rg", "--predictions", &first]).done();
+    complete("rg-rg", &model("two")).done();
+    // The embedded model's lines count as well.
+    complete("rg1", &[]).failed();
+    stage(&["complete", "--mode=rg1", "--max-lines=2"]).done();
+    stage(&["rg-rg"]).done();
+    stage(&["complete", "--mode=rg-rg"]).failed().says(&["max-lines was 2, is not set"]);
+    stage(&["complete", "--mode=rg-rg", "--max-lines=2"]).done();
+}
+
+/// Prompts are completed and scored only while they are those of what was retrieved.
+#[test]
+fn prompts_of_an_earlier_retrieval_are_not_completed() {
+    let place = Place::new();
+    let stage = |stage: &[&str]| place.stage(&[stage, &["-q"]].concat());
+    let first = ["window", "vectorize", "search"];
+    first.iter().chain(&["prompt", "complete"]).for_each(|name| drop(stage(&[name]).done()));
+    place.write(
+        "repos/alpha/view.py",
+        place.read("repos/alpha/view.py").replace("view_1 ", "view_one "),
+    );
+    for name in first {
+        stage(&[name]).done();
+        let ran = stage(&["complete", "--mode=rg1"]).failed();
+        ran.says(&[
+            "stale: made from other",
+            if name == "search" { "prompt" } else { "than are there now" },
+        ]);
+    }
+    stage(&["eval", "--mode=rg1"]).failed().says(&["made from other retrieval than are there now"]);
+    stage(&["prompt"]).done();
+    stage(&["complete"]).done();
+    stage(&["eval", "--mode=rg1"]).done();
+    // Prompts alone, without what they were made of.
+    for folder in ["window", "vector", "retrieval"] {
+        std::fs::remove_dir_all(place.path("cache").join(folder)).unwrap();
+    }
+    stage(&["complete"]).done();
+}
+
 #[test]
 fn a_report_takes_the_test_results_of_its_predictions_alone() {
     let place = Place::new();

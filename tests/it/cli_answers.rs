@@ -11,7 +11,8 @@ use serde_json::{Value, json};
 
 use crate::cli_lsp::Session;
 use crate::cli_serve::Serving;
-use crate::support::server::{Answer, Request, completion, ok, server};
+use crate::support::completion;
+use crate::support::server::{Answer, Request, ok, server};
 use crate::support::{Place, Ran, TARGETS, parse_jsonl};
 
 const EVENTS: &str = "200 OK\r\nContent-Type: text/event-stream";

@@ -231,11 +231,15 @@ fn what_is_no_file_next_to_a_file_or_in_a_cache_is_named() {
             assert!(said.contains("a.jsonl.manifest.json"), "{make}, {command}: {said}");
         }
     }
-    let eval = place.args(&["eval", "--report", "page"]).join(" ");
+    let report = place.args(&["report"]).join(" ");
     for make in others.iter().chain(&["echo garbage >"]) {
-        place.shell(&format!("rm -rf page; mkdir page && {make} page/manifest.json")).done();
-        let ran = place.shell(&format!("{bounded} {eval}"));
-        assert_eq!(ran.code, Some(1), "{make}: {}", ran.stderr);
-        assert!(ran.stderr.contains("page/manifest.json"), "{make}: {}", ran.stderr);
+        place
+            .shell(&format!(
+                "rm -rf report; mkdir -p report/figures && {make} report/figures/manifest.json"
+            ))
+            .done();
+        let ran = place.shell(&format!("{bounded} {report}"));
+        assert_eq!(ran.code, Some(2), "{make}: {}", ran.stderr);
+        assert!(ran.stderr.contains("figures/manifest.json"), "{make}: {}", ran.stderr);
     }
 }

@@ -9,7 +9,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use crate::support::server::{Request, completion, ok, server as answering};
+use crate::support::completion;
+use crate::support::server::{Request, ok, server as answering};
 use crate::support::{Place, Ran, jsonl, parse_jsonl};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};

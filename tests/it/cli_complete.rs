@@ -5,7 +5,8 @@ use std::net::TcpListener;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use crate::support::server::{Answer, Request, completion, ok, refusal, server, server_listing};
+use crate::support::completion;
+use crate::support::server::{Answer, Request, ok, refusal, server, server_listing};
 use crate::support::{Place, TARGETS, parse_jsonl};
 use serde_json::{Value, json};
 

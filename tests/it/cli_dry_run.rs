@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 
-use crate::support::server::{completion, refusal, server};
+use crate::support::completion;
+use crate::support::server::{refusal, server};
 use crate::support::{Place, Ran, parse_jsonl, task};
 
 /// Artifacts that a dry run lists. What is in two benchmarks' plans is listed with the first of them.

@@ -167,7 +167,7 @@ fn long_names_fit_into_the_cache() {
     let run = ["run", "--mode", "none,rg1", "--benchmark", &benchmark];
     place.stage(&run).done();
     place.stage(&run).done().says(&["(current)"]);
-    let (url, _) = crate::support::server::server(|_| crate::support::server::completion("x"));
+    let (url, _) = crate::support::server::server(|_| crate::support::completion("x"));
     let model = format!("org/{}", "m".repeat(400));
     let run = ["run", "--mode", "none", "--endpoint", &url, "--model", &model, "--max-tokens", "8"];
     place.stage(&run).done();

@@ -7,7 +7,8 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use crate::support::server::{Request, completion, server};
+use crate::support::completion;
+use crate::support::server::{Request, server};
 use crate::support::{Place, Ran, jsonl, judge, task};
 
 /// Bytes that one flip stands for.

@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::support::server::{completion, ok, refusal, server};
+use crate::support::completion;
+use crate::support::server::{ok, refusal, server};
 use crate::support::{Place, TARGETS, jsonl, judge, parse_jsonl};
 
 /// A place with the prompts of three tasks.

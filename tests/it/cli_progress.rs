@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use crate::cli_dry_run::add_tasks;
 use crate::support::Place;
-use crate::support::server::{completion, server};
+use crate::support::completion;
+use crate::support::server::server;
 
 const BAR: char = '░';
 

@@ -5,7 +5,8 @@ use std::fs;
 
 use serde_json::json;
 
-use crate::support::server::{completion, server};
+use crate::support::completion;
+use crate::support::server::server;
 use crate::support::{Place, Ran, assert_same, judge, task};
 
 const DATA: [&str; 4] = ["--repos-dir", "repos", "--tasks", "tasks.jsonl"];

@@ -31,7 +31,6 @@ mod cli_functions;
 mod cli_group;
 #[cfg(unix)]
 mod cli_hostile;
-mod cli_identity;
 mod cli_joins;
 mod cli_languages;
 mod cli_likelihood;

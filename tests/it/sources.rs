@@ -30,7 +30,7 @@ fn code(folders: impl IntoIterator<Item = PathBuf>) -> Vec<(String, Vec<String>)
     for entry in folders.into_iter().flat_map(|folder| walkdir::WalkDir::new(folder.join("src"))) {
         let entry = entry.unwrap();
         let path = entry.path().strip_prefix(root()).unwrap().to_str().unwrap();
-        let is_test = path.ends_with("tests.rs") || path.ends_with("test_server.rs");
+        let is_test = path.ends_with("tests.rs") || path.contains("/tests/");
         if !path.ends_with(".rs") || is_test {
             continue;
         }

@@ -1,7 +1,10 @@
 //! A repository, a model's server and messages for unit tests.
 
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::net::TcpListener;
+/// Of the tests of the program, which read more of a request.
+#[expect(dead_code)]
+#[path = "../../../tests/it/support/server.rs"]
+mod server;
+
 use std::sync::{Arc, Mutex};
 
 use repoformer_core::completion::Ending;
@@ -21,6 +24,7 @@ use repoformer_text::language::Language;
 use repoformer_text::tokenize::model::Tokenizer;
 use tempfile::TempDir;
 
+use self::server::{ok, server};
 use crate::live::{Cursor, LiveRepository};
 use crate::service::Model;
 
@@ -106,30 +110,9 @@ pub(crate) fn lines(name: &str, numbers: std::ops::Range<usize>) -> String {
 
 /// A server that answers each request by `answer`, from the JSON of its body.
 pub(crate) fn endpoint(
-    answer: impl Fn(&serde_json::Value) -> serde_json::Value + Send + 'static,
+    answer: impl Fn(&serde_json::Value) -> serde_json::Value + Send + Sync + 'static,
 ) -> Endpoint {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let url = format!("http://{}", listener.local_addr().unwrap());
-    std::thread::spawn(move || {
-        for stream in listener.incoming() {
-            let mut stream = stream.unwrap();
-            let mut reader = BufReader::new(stream.try_clone().unwrap());
-            let (mut line, mut length) = (String::new(), 0);
-            while reader.read_line(&mut line).unwrap_or(0) > 2 {
-                if let Some((name, value)) = line.split_once(':')
-                    && name.eq_ignore_ascii_case("content-length")
-                {
-                    length = value.trim().parse().unwrap();
-                }
-                line.clear();
-            }
-            let mut body = vec![0; length];
-            reader.read_exact(&mut body).unwrap();
-            let body = answer(&serde_json::from_slice(&body).unwrap_or_default()).to_string();
-            let head = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close";
-            let _ = write!(stream, "{head}\r\nContent-Length: {}\r\n\r\n{body}", body.len());
-        }
-    });
+    let (url, _) = server(move |request| ok(&answer(&request.body)));
     Endpoint::new(&url, ConnectionSettings { retries: 0, ..ConnectionSettings::default() }).unwrap()
 }
 

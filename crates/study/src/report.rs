@@ -400,7 +400,7 @@ fn remove_old_figures(place: &ReportPaths) -> Result<()> {
     let manifest: Value = match manifest {
         Ok(manifest) => manifest,
         Err(reason) => bail!(
-            "{}: cannot tell which figures are of an earlier report: {reason}; remove the folder",
+            "{}: cannot tell which figures are of an earlier report: {reason}; remove its folder",
             path.display()
         ),
     };

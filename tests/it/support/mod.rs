@@ -66,6 +66,13 @@ pub(crate) fn task(
     }})
 }
 
+/// An answer with one completion of one token.
+pub(crate) fn completion(text: &str) -> server::Answer {
+    let logprobs = json!({"content": [{"id": 3, "token": text, "logprob": -0.5}]});
+    let choice = json!({"index": 0, "text": text, "finish_reason": "stop", "logprobs": logprobs});
+    server::ok(&json!({"choices": [choice]}))
+}
+
 /// Records as JSON lines.
 pub(crate) fn jsonl(records: &[Value]) -> String {
     records.iter().map(|record| format!("{record}\n")).collect()

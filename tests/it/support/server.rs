@@ -79,13 +79,6 @@ pub(crate) fn server_listing(
     (url, seen)
 }
 
-/// An answer with one completion of one token.
-pub(crate) fn completion(text: &str) -> Answer {
-    let logprobs = json!({"content": [{"id": 3, "token": text, "logprob": -0.5}]});
-    let choice = json!({"index": 0, "text": text, "finish_reason": "stop", "logprobs": logprobs});
-    ok(&json!({"choices": [choice]}))
-}
-
 /// An answer that has this JSON.
 pub(crate) fn ok(body: &Value) -> Answer {
     ("200 OK".into(), body.to_string())

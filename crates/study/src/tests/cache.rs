@@ -23,7 +23,7 @@ fn timeless(study: &Study) -> Files {
     files
 }
 
-fn is_time(name: &str) -> bool {
+pub(super) fn is_time(name: &str) -> bool {
     name.starts_with("latency/") || name.ends_with(".time.json")
 }
 

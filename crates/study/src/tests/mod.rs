@@ -1,6 +1,10 @@
 //! Studies of the repository's sample data: runs, tables and figures, and what is refused.
 
 mod cache;
+mod identity;
+/// Of the tests of the program.
+#[path = "../../../../tests/it/support/server.rs"]
+mod server;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -76,20 +80,7 @@ impl Study {
 
     /// The files of the cache by their paths in it.
     fn cached(&self) -> BTreeMap<String, Vec<u8>> {
-        let root = self.path("cache");
-        let (mut files, mut folders) = (BTreeMap::new(), vec![root.clone()]);
-        while let Some(folder) = folders.pop() {
-            for entry in fs::read_dir(folder).unwrap() {
-                let path = entry.unwrap().path();
-                if path.is_dir() {
-                    folders.push(path);
-                } else {
-                    let name = path.strip_prefix(&root).unwrap().to_str().unwrap();
-                    files.insert(name.to_owned(), fs::read(&path).unwrap());
-                }
-            }
-        }
-        files
+        files_below(&self.path("cache"))
     }
 
     fn records(&self) -> Vec<Value> {
@@ -145,6 +136,23 @@ impl Study {
         fs::write(self.path("p.jsonl"), records.collect::<String>()).unwrap();
         self.path("p.jsonl")
     }
+}
+
+/// The files below a folder by their paths in it.
+fn files_below(root: &Path) -> BTreeMap<String, Vec<u8>> {
+    let (mut files, mut folders) = (BTreeMap::new(), vec![root.to_owned()]);
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else {
+                let name = path.strip_prefix(root).unwrap().to_str().unwrap();
+                files.insert(name.to_owned(), fs::read(&path).unwrap());
+            }
+        }
+    }
+    files
 }
 
 fn data() -> PathBuf {

@@ -11,12 +11,93 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
+use std::sync::Arc;
+use std::time::SystemTime;
 
 use rayon::prelude::*;
+use repoformer_core::retrieve::Mode;
+use repoformer_pipeline::{
+    Silent, dense_texts, vectorize_queries, vectorize_repositories, window_queries,
+    window_repositories,
+};
 use serde_json::{Value, json};
 
-use crate::support::server::{Request, ok, server};
-use crate::support::{Place, jsonl, task};
+use super::server::{Request, ok, server};
+use super::{data, files_below};
+use crate::experiments::experiments;
+use crate::run::{RunRequest, run};
+use crate::settings::{Invocation, Setting, Settings};
+
+/// A folder with the inputs and caches of runs.
+struct Place(tempfile::TempDir);
+
+impl Place {
+    fn empty() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    fn path(&self, name: &str) -> std::path::PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn write(&self, name: &str, content: impl AsRef<[u8]>) {
+        let path = self.path(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, content).unwrap();
+    }
+
+    fn read(&self, name: &str) -> String {
+        fs::read_to_string(self.path(name)).unwrap()
+    }
+
+    fn records(&self, name: &str) -> Vec<Value> {
+        self.read(name).lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+
+    /// The files below a folder but measured times, which differ between two runs.
+    fn files(&self, folder: &str) -> Files {
+        let mut files = files_below(&self.path(folder));
+        files.retain(|name, _| !super::cache::is_time(name));
+        files
+    }
+
+    /// When each file was written.
+    fn times(&self, folder: &str) -> BTreeMap<String, SystemTime> {
+        let time =
+            |name: &String| fs::metadata(self.path(folder).join(name)).unwrap().modified().unwrap();
+        self.files(folder).into_keys().map(|name| (name.clone(), time(&name))).collect()
+    }
+
+    /// The settings of `--key=value`; paths are those of this folder.
+    fn settings(&self, flags: &[String]) -> anyhow::Result<Settings> {
+        let every = Settings::defaults().unwrap();
+        let every: Vec<&'static Setting> =
+            every.entries().iter().map(|entry| entry.setting()).collect();
+        let mut invocation = Invocation::default();
+        for flag in flags {
+            let (key, value) = flag.trim_start_matches("--").split_once('=').unwrap();
+            let setting = every.iter().find(|setting| setting.key == key).unwrap();
+            let is_path = ["cache-dir", "journal"].contains(&key) || self.path(value).exists();
+            let value = if is_path { self.path(value).display().to_string() } else { value.into() };
+            invocation.given.insert(setting, setting.split(&value));
+        }
+        Settings::resolve(&invocation, Arc::new(Silent))
+    }
+}
+
+fn jsonl(records: &[Value]) -> String {
+    records.iter().map(|record| format!("{record}\n")).collect()
+}
+
+/// A task whose prompt is the lines `first..hole` of a file, and whose target is the line `hole`.
+fn task(id: &str, path: &str, text: &str, first: usize, hole: usize) -> Value {
+    let lines: Vec<&str> = text.lines().collect();
+    let prompt: String = lines[first..hole].iter().map(|line| format!("{line}\n")).collect();
+    json!({"prompt": prompt, "metadata": {
+        "task_id": id, "ground_truth": lines[hole], "fpath_tuple": path.split('/').collect::<Vec<_>>(),
+        "context_start_lineno": first, "line_no": hole,
+    }})
+}
 
 /// A run that others are compared with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -161,7 +242,7 @@ const SETTINGS: &[Change] = &[
     ("max-right-tokens", Windows, &["--unit=windows"], ""),
     ("concurrency", Server, &["--concurrency=1"], ""),
     ("request-timeout", Server, &["--request-timeout=5"], ""),
-    ("retry-failed", Server, &["--retry-failed"], ""),
+    ("retry-failed", Server, &["--retry-failed=yes"], ""),
     ("seed", Windows, &["--seed=7"], ""),
     ("resamples", Windows, &["--resamples=200"], ""),
     ("policy", Windows, &["--policy=always"], ""),
@@ -186,7 +267,9 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("embedding-batch", "the next test"),
     ("embedding-concurrency", "the next test"),
     ("embedding-timeout", "the next test"),
-    ("max-lines", "the last test: `run` has no such flag"),
+    ("max-lines", "`run` has no such flag; `complete` has a test of its own"),
+    ("config", "other settings"),
+    ("shard", "the union of shards is compared with the whole elsewhere"),
 ];
 
 /// An edit of an input, the run that reads it, and the kinds that are written.
@@ -277,10 +360,9 @@ fn place() -> Place {
         })
     };
     place.write("given.jsonl", jsonl(&[given(0), given(1)]));
-    let bundled =
-        Path::new(env!("CARGO_MANIFEST_DIR")).join("crates/core/src/prompt/style/bundled");
+    let bundled = Path::new(env!("CARGO_MANIFEST_DIR")).join("../core/src/prompt/style/bundled");
     place.write("style.toml", fs::read(bundled.join("starcoder.toml")).unwrap());
-    let tokenizers = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/tokenizers");
+    let tokenizers = data().join("../tests/fixtures/tokenizers");
     place.write("tokenizer.json", fs::read(tokenizers.join("starcoder.json")).unwrap());
     place.write("other_tokenizer.json", fs::read(tokenizers.join("codellama.json")).unwrap());
     place
@@ -288,11 +370,18 @@ fn place() -> Place {
 
 /// Vectors by id, and two files that say which texts the ids stand for.
 fn add_vectors(place: &Place) {
-    let flags = ["--repos-dir=repos", "--tasks=tasks.jsonl", "--cache-dir=texts", "--unit=chunks"];
-    place.run(&[&["window"], &flags[..]].concat()).done();
-    let write = ["vectorize", "--mode=rg1", "--ranker=dense", "--write-texts=texts.jsonl"];
-    place.run(&[&write[..], &flags].concat()).done();
-    let mut texts = place.records("texts.jsonl");
+    let flags = [
+        "--repos-dir=repos", "--tasks=tasks.jsonl", "--cache-dir=texts", "--unit=chunks",
+        "--ranker=dense",
+    ];
+    let settings = place.settings(&flags.map(str::to_owned)).unwrap();
+    let (experiment, _) = experiments(&settings).unwrap().remove(0);
+    window_repositories(&experiment).unwrap();
+    window_queries(&experiment, &[Mode::LeftContext], None).unwrap();
+    let texts = dense_texts(&experiment, &[Mode::LeftContext]).unwrap();
+    let mut texts: Vec<Value> =
+        texts.iter().map(|text| json!({"_id": text.id, "text": text.text})).collect();
+    place.write("texts.jsonl", jsonl(&texts));
     let vectors: Vec<Value> = (texts.iter().enumerate())
         .map(|(n, text)| json!({"_id": text["_id"], "embedding": [1 + n % 5, n % 7, 1]}))
         .collect();
@@ -341,19 +430,26 @@ fn moody() -> String {
 
 type Files = BTreeMap<String, Vec<u8>>;
 
-fn run(place: &Place, cache: &str, base: Base, url: &str, more: &[&str]) -> Result<Files, String> {
-    let mut flags = base.arguments(url);
-    // A flag of the change takes the place of the base's.
+/// Flags of which others take the place.
+fn replaced(mut flags: Vec<String>, others: &[&str]) -> Vec<String> {
     let name = |flag: &str| flag.split('=').next().unwrap_or_default().to_owned();
-    flags.retain(|flag| !more.iter().any(|other| name(other) == name(flag)));
-    flags.extend(more.iter().map(|flag| flag.replace("URL", url)));
-    let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
-    let cache_dir = format!("--cache-dir={cache}");
-    let ran = place.run(&[&["run", "-q", &cache_dir], &flags[..]].concat());
-    // Tasks that no longer fit are left out with a message.
-    if !matches!(ran.code, Some(0 | 1)) {
-        return Err(ran.stderr);
-    }
+    flags.retain(|flag| !others.iter().any(|other| name(other) == name(flag)));
+    flags.extend(others.iter().map(|&other| other.to_owned()));
+    flags
+}
+
+fn run_base(
+    place: &Place,
+    cache: &str,
+    base: Base,
+    url: &str,
+    more: &[&str],
+) -> Result<Files, String> {
+    let mut flags = replaced(base.arguments(url), more);
+    flags.iter_mut().for_each(|flag| *flag = flag.replace("URL", url));
+    flags.push(format!("--cache-dir={cache}"));
+    let ran = place.settings(&flags).and_then(|settings| run(&settings, RunRequest::default()));
+    ran.map_err(|error| format!("{error:#}"))?;
     let mut files = place.files(cache);
     // Answers come in any order, and choices of policies are no artifacts.
     files.retain(|path, _| {
@@ -377,9 +473,9 @@ fn check(
     if let (Some((_, _, edit, _)), true) = (edit, flags.is_empty()) {
         edit(place);
     }
-    run(place, "warm", base, url, flags)?;
+    run_base(place, "warm", base, url, flags)?;
     let (warm, now) = (place.files("warm"), place.times("warm"));
-    let cold = run(place, "cold", base, url, flags)?;
+    let cold = run_base(place, "cold", base, url, flags)?;
     if let Some((path, _)) = cold.iter().find(|(path, bytes)| warm.get(*path) != Some(*bytes)) {
         return Err(format!("{path} is not what a run from nothing makes"));
     }
@@ -403,7 +499,7 @@ fn ran(base: Base, url: &str) -> (Base, Place) {
     if base == Dense {
         add_vectors(&place);
     }
-    run(&place, "warm", base, url, &[]).unwrap();
+    run_base(&place, "warm", base, url, &[]).unwrap();
     (base, place)
 }
 
@@ -431,9 +527,8 @@ fn a_change_of_a_setting_or_an_input_is_never_called_current() {
 
 #[test]
 fn every_setting_has_a_line() {
-    let shown = Place::empty().run(&["run", "--show-settings", "--repos-dir=r"]).done().stdout;
-    let lines = shown.lines().map(|line| line.trim_start_matches("# "));
-    let keys: BTreeSet<&str> = lines.filter_map(|line| Some(line.split_once(" =")?.0)).collect();
+    let settings = Settings::defaults().unwrap();
+    let keys: BTreeSet<&str> = settings.entries().iter().map(|entry| entry.setting().key).collect();
     let tables = SETTINGS.iter().map(|line| line.0).chain(ELSEWHERE.iter().map(|line| line.0));
     let tables: BTreeSet<&str> = tables.collect();
     let others: Vec<_> = tables.symmetric_difference(&keys).collect();
@@ -453,21 +548,20 @@ fn vectors_of_another_embedding_model_are_others() {
         ok(&json!({"data": texts.iter().enumerate().map(vector).collect::<Vec<_>>()}))
     });
     let place = place();
-    let endpoint = format!("--endpoint={url}");
     let vectors = |cache: &str, more: &[&str]| {
-        let cache = format!("--cache-dir={cache}");
-        let flags = [
-            "--repos-dir=repos", "--tasks=tasks.jsonl", "--mode=rg1", "--unit=chunks",
-            "--ranker=dense", "--embedding-model=one", "-q", &endpoint, &cache,
-        ];
-        let flags: Vec<&str> = (flags.into_iter())
-            .filter(|flag| {
-                !more.iter().any(|other| flag.split('=').next() == other.split('=').next())
-            })
-            .chain(more.iter().copied())
-            .collect();
-        place.run(&[&["window"], &flags[..]].concat()).done();
-        place.run(&[&["vectorize"], &flags[..]].concat()).done();
+        let mut flags: Vec<String> = [
+            "--repos-dir=repos", "--tasks=tasks.jsonl", "--unit=chunks", "--ranker=dense",
+            "--embedding-model=one",
+        ]
+        .map(str::to_owned)
+        .into();
+        flags.extend([format!("--endpoint={url}"), format!("--cache-dir={cache}")]);
+        let settings = place.settings(&replaced(flags, more)).unwrap();
+        let (experiment, _) = experiments(&settings).unwrap().remove(0);
+        window_repositories(&experiment).unwrap();
+        window_queries(&experiment, &[Mode::LeftContext], None).unwrap();
+        vectorize_repositories(&experiment).unwrap();
+        vectorize_queries(&experiment, &[Mode::LeftContext]).unwrap();
     };
     vectors("warm", &[]);
     let (before, times) = (place.files("warm"), place.times("warm"));
@@ -481,84 +575,4 @@ fn vectors_of_another_embedding_model_are_others() {
     let (warm, cold) = (place.files("warm"), place.files("cold"));
     let dense = "vector/repos/depot_chunk20_stride10.dense.bin";
     assert!(warm[dense] == cold[dense] && warm[dense] != before[dense]);
-}
-
-/// The predictions that rg-rg searched with are those of the model that completes, with its settings.
-#[test]
-fn prompts_of_predictions_that_are_others_now_are_not_completed() {
-    let place = place();
-    let stage = |stage: &[&str]| {
-        let data = ["--repos-dir=repos", "--tasks=tasks.jsonl", "--cache-dir=cache", "-q"];
-        place.run(&[stage, &data].concat())
-    };
-    let url = format!("--endpoint={}", moody());
-    let model = |name: &'static str| ["--model", name, "--max-tokens=8"];
-    let complete =
-        |mode, flags: &[&str]| stage(&[&["complete", "--mode", mode, &*url], flags].concat());
-    for name in ["window", "vectorize", "search", "prompt"] {
-        stage(&[name]).done();
-    }
-    for name in ["one", "two"] {
-        complete("rg1", &model(name)).done();
-    }
-    stage(&[&["rg-rg"][..], &model("one")].concat()).done();
-    complete("rg-rg", &model("two")).failed().says(&[
-        "predictions of one, and two is to complete it",
-        "rg-rg",
-        "name their file",
-    ]);
-    // Absent is a value, too.
-    for other in ["--seed=3", "--stop=;", "--top-p=0.5", "--temperature=0.5", "--journal=own.jsonl"]
-    {
-        let key = other.trim_start_matches('-').split('=').next().unwrap();
-        let flags = [&model("one")[..], &[other]].concat();
-        complete("rg-rg", &flags).failed().says(&["stale", key]);
-    }
-    complete("rg-rg", &model("one")).done();
-    // The model's first predictions are others now.
-    complete("rg1", &[&model("one")[..], &["--seed=3"]].concat()).done();
-    complete("rg-rg", &model("one")).failed().says(&["seed was 3, is not set", "--mode rg1"]);
-    complete("rg-rg", &[&model("one")[..], &["--seed=3"]].concat())
-        .failed()
-        .says(&["made from other predictions-file than are there now", "rg-rg"]);
-    // Predictions that somebody names may be of any model.
-    let first = place.named("cache/predictions/tasks", "rg1-one-gram-ws-20-ss-2-one");
-    stage(&["rg-rg", "--predictions", &first]).done();
-    complete("rg-rg", &model("two")).done();
-    // The embedded model's lines count as well.
-    complete("rg1", &[]).failed();
-    stage(&["complete", "--mode=rg1", "--max-lines=2"]).done();
-    stage(&["rg-rg"]).done();
-    stage(&["complete", "--mode=rg-rg"]).failed().says(&["max-lines was 2, is not set"]);
-    stage(&["complete", "--mode=rg-rg", "--max-lines=2"]).done();
-}
-
-/// Prompts are completed and scored only while they are those of what was retrieved.
-#[test]
-fn prompts_of_an_earlier_retrieval_are_not_completed() {
-    let place = place();
-    let stage = |stage: &[&str]| {
-        let data = ["--repos-dir=repos", "--tasks=tasks.jsonl", "--cache-dir=cache", "-q"];
-        place.run(&[stage, &data].concat())
-    };
-    let first = ["window", "vectorize", "search"];
-    first.iter().chain(&["prompt", "complete"]).for_each(|name| drop(stage(&[name]).done()));
-    edit(&place, "repos/depot/app/prices.py", "rounded", "cut");
-    for name in first {
-        stage(&[name]).done();
-        let ran = stage(&["complete", "--mode=rg1"]).failed();
-        ran.says(&[
-            "stale: made from other",
-            if name == "search" { "prompt" } else { "than are there now" },
-        ]);
-    }
-    stage(&["eval", "--mode=rg1"]).failed().says(&["made from other retrieval than are there now"]);
-    stage(&["prompt"]).done();
-    stage(&["complete"]).done();
-    stage(&["eval", "--mode=rg1"]).done();
-    // Prompts alone, without what they were made of.
-    for folder in ["window", "vector", "retrieval"] {
-        fs::remove_dir_all(place.path("cache").join(folder)).unwrap();
-    }
-    stage(&["complete"]).done();
 }
