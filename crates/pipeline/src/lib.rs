@@ -55,6 +55,8 @@ mod search;
 mod search_time;
 mod selective;
 mod stage;
+#[cfg(test)]
+mod tests;
 mod uses;
 mod vectorize;
 mod vectors;
