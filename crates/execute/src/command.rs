@@ -21,8 +21,6 @@ pub struct Template {
 enum Part {
     Text(String),
     Place(&'static str),
-    /// In a comment, which a line feed in the value must not end.
-    Remark(&'static str),
 }
 
 /// Values of the placeholders.
@@ -64,7 +62,6 @@ enum Surroundings {
     Plain,
     /// Quotes, or a backslash.
     Quotes,
-    Comment,
     /// Text that the shell reads by other rules begins before the place, and may reach to it.
     OtherRules,
 }
@@ -93,12 +90,20 @@ impl Surroundings {
             let mut length = sign.len_utf8();
             let context = contexts.last().copied();
             let is_double = context == Some(Context::Double);
-            if begins("`") || begins("$((") || !is_double && begins("$'") {
+            if begins("`") || begins("$((") || !is_double && (begins("$'") || begins("((")) {
                 return Self::OtherRules;
+            }
+            // Where a pattern of `case` ends, only a whole parser of the shell knows.
+            if is_word_start && rest.split(BLANKS).next() == Some("case") {
+                return Self::OtherRules;
+            }
+            if !is_double && begins("\\\n") {
+                rest = &rest[2..];
+                continue;
             }
             let was_word_start = std::mem::replace(
                 &mut is_word_start,
-                !is_double && (sign.is_whitespace() || ";&|(".contains(sign)),
+                !is_double && (BLANKS.contains(&sign) || ";&|(<>".contains(sign)),
             );
             match (context, sign) {
                 (_, '$') if begins("$(") => {
@@ -126,7 +131,7 @@ impl Surroundings {
                 (_, '"') => contexts.push(Context::Double),
                 (_, '(') => contexts.push(Context::Parentheses),
                 (Some(Context::Parentheses | Context::Substitution), ')') => {
-                    contexts.pop();
+                    is_word_start = contexts.pop() == Some(Context::Parentheses);
                 }
                 // Patterns of `case` end with a parenthesis that nothing opened.
                 (_, ')') => return Self::OtherRules,
@@ -135,7 +140,8 @@ impl Surroundings {
                 (_, '<') if begins("<<") => return Self::OtherRules,
                 (_, '#') if was_word_start => match rest.find('\n') {
                     Some(end) => length = end,
-                    None => return Self::Comment,
+                    // Quotes mean nothing there.
+                    None => return Self::Plain,
                 },
                 _ => {}
             }
@@ -151,17 +157,20 @@ impl Surroundings {
     /// Says where the place is, and what to do, if a value could break out of its quotes there.
     fn danger(self) -> Option<[&'static str; 2]> {
         match self {
-            Self::Plain | Self::Comment => None,
+            Self::Plain => None,
             Self::Quotes => {
                 Some(["within quotes or behind a backslash", "write it outside of quotes"])
             }
             Self::OtherRules => Some([
-                "behind a here-document, backticks, `$'`, `$((`, quotes in `${}` or a pattern of `case`",
+                "behind a here-document, backticks, `$'`, `((`, `case` or quotes in `${}`",
                 "write it before these, or put the command into a script",
             ]),
         }
     }
 }
+
+/// Blanks of the shell; to it, others are letters.
+const BLANKS: [char; 3] = [' ', '\t', '\n'];
 
 /// Stands for a value that the user did not write.
 const VALUE: char = '\0';
@@ -173,10 +182,8 @@ impl Template {
             let value = VALUE.to_string();
             let of = |part: &Part| match (part, repository) {
                 (Part::Text(text), _) => text.clone(),
-                (Part::Place("repository") | Part::Remark("repository"), Some(name)) => {
-                    name.to_owned()
-                }
-                (Part::Place(_) | Part::Remark(_), _) => value.clone(),
+                (Part::Place("repository"), Some(name)) => name.to_owned(),
+                (Part::Place(_), _) => value.clone(),
             };
             self.parts.iter().map(of).collect()
         };
@@ -194,14 +201,17 @@ impl Template {
     /// let template = Template::parse("test-cmd", "pytest -q {tests} && echo ${HOME}")?;
     /// let tests = ["t.py::test_a".to_owned(), "t.py::test_b[x y]".to_owned()];
     /// let values = Values { tests: &tests, ..Values::default() };
-    /// assert_eq!(template.fill(values), "pytest -q t.py::test_a 't.py::test_b[x y]' && echo ${HOME}");
+    /// assert_eq!(
+    ///     template.fill(values),
+    ///     "repoformer_1='t.py::test_b[x y]'; pytest -q t.py::test_a \"$repoformer_1\" && echo ${HOME}",
+    /// );
     /// assert!(Template::parse("test-cmd", "pytest {test}").is_err());
     /// # Ok::<(), repoformer_store::error::Error>(())
     /// ```
     ///
     /// # Errors
-    /// A name in braces is unknown or stands within quotes, from which a value could break out, or there is no command: the shell
-    /// would report success.
+    /// A name in braces is unknown or stands within quotes, where no value takes its place, or there is no command: the shell would
+    /// report success.
     pub fn parse(name: &'static str, text: &str) -> Result<Self> {
         if text.trim().is_empty() {
             return Err(Error::parameter(name, "is empty; name a command, or leave it out"));
@@ -232,8 +242,7 @@ impl Template {
                         return Err(Error::parameter(name, reason));
                     };
                     until_here.push_str(&plain);
-                    let surroundings = Surroundings::behind(&until_here);
-                    if let Some([place, way_out]) = surroundings.danger() {
+                    if let Some([place, way_out]) = Surroundings::behind(&until_here).danger() {
                         let reason = format!(
                             "{{{inside}}} stands {place}, so that the shell could run parts of its value; {way_out}: the value is \
                              quoted for the shell"
@@ -242,10 +251,7 @@ impl Template {
                     }
                     until_here.push('x'); // the value is a word
                     parts.push(Part::Text(std::mem::take(&mut plain)));
-                    parts.push(match surroundings {
-                        Surroundings::Comment => Part::Remark(place),
-                        _ => Part::Place(place),
-                    });
+                    parts.push(Part::Place(place));
                     rest = after;
                 }
                 None => {
@@ -259,30 +265,36 @@ impl Template {
         Ok(Self { parts })
     }
 
-    /// Returns the command with these values.
+    /// Returns the command with these values. One that the shell could read as more than a word stands at the command's beginning,
+    /// as the value of a variable, and its place has the variable: whatever surrounds that, the shell runs nothing of the value.
     pub fn fill(&self, values: Values<'_>) -> String {
-        let value = |place: &str| match place {
-            "tests" => {
-                let quoted: Vec<String> = values.tests.iter().map(|test| quote(test)).collect();
-                quoted.join(" ")
+        let (mut variables, mut command, mut count) = (String::new(), String::new(), 0);
+        let mut fill = |value: &str| {
+            if value.chars().all(|c| is_harmless(c) || "[]".contains(c)) {
+                return quote(value);
             }
-            "repository" => quote(values.repository),
-            "task_id" => quote(values.task_id),
-            _ => quote(values.path),
+            count += 1;
+            variables += &format!("repoformer_{count}={}; ", quote(value));
+            format!("\"$repoformer_{count}\"")
         };
-        let fill = |part: &Part| match part {
-            Part::Text(text) => text.clone(),
-            Part::Place(place) => value(place),
-            Part::Remark(place) => value(place).replace('\n', " "),
-        };
-        self.parts.iter().map(fill).collect()
+        for part in &self.parts {
+            match part {
+                Part::Text(text) => command += text,
+                Part::Place("tests") => {
+                    let tests: Vec<String> = values.tests.iter().map(|test| fill(test)).collect();
+                    command += &tests.join(" ");
+                }
+                Part::Place("repository") => command += &fill(values.repository),
+                Part::Place("task_id") => command += &fill(values.task_id),
+                Part::Place(_) => command += &fill(values.path),
+            }
+        }
+        variables + &command
     }
 
     /// True if the template contains a placeholder.
     pub fn names(&self, place: &str) -> bool {
-        self.parts
-            .iter()
-            .any(|part| matches!(part, Part::Place(name) | Part::Remark(name) if *name == place))
+        self.parts.iter().any(|part| matches!(part, Part::Place(name) if *name == place))
     }
 }
 
@@ -291,15 +303,19 @@ impl std::fmt::Display for Template {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         self.parts.iter().try_for_each(|part| match part {
             Part::Text(text) => f.write_str(text),
-            Part::Place(place) | Part::Remark(place) => write!(f, "{{{place}}}"),
+            Part::Place(place) => write!(f, "{{{place}}}"),
         })
     }
 }
 
+/// True for a character that means nothing to the shell, wherever it stands.
+fn is_harmless(c: char) -> bool {
+    c.is_ascii_alphanumeric() || "_-./:,=+@%".contains(c)
+}
+
 /// Quotes a word for the shell.
 fn quote(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "_-./:,=+@%".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
+    if !word.is_empty() && word.chars().all(is_harmless) {
         return word.to_owned();
     }
     format!("'{}'", word.replace('\'', r"'\''"))
@@ -358,7 +374,10 @@ mod tests {
             fill("f() { echo ${x} {a,b} {} {1..3}; }"),
             "f() { echo ${x} {a,b} {} {1..3}; }"
         );
-        assert_eq!(fill("{tests}|{repository}|{task_id}|{path}"), r"'it'\''s' ''|r|'a b'|x/y.py");
+        assert_eq!(
+            fill("{tests}|{repository}|{task_id}|{path}"),
+            r#"repoformer_1='it'\''s'; repoformer_2='a b'; "$repoformer_1" ''|r|"$repoformer_2"|x/y.py"#
+        );
         assert_eq!(fill("${path} {{path}} }"), "${path} {path} }");
         for empty in ["", " \n"] {
             let error = Template::parse("test-cmd", empty).unwrap_err().to_string();
@@ -393,13 +412,22 @@ mod tests {
             "echo \"${A:-'\"' {path}",
             "case x in a) echo {path};; esac",
             "echo \"`echo '\"' {path}`\"",
+            "(true)# don't stop\necho '{path}'",
+            "f()# don't\n{{ echo '{path}'; }}\nf",
+            "true && \\\n# it's needed\necho '{path}'",
+            "echo \"$(case a in a) printf '\"{path}\"';; esac)\"",
+            "echo a\u{a0}# don't {path}",
+            "(( {path} ))",
         ] {
             let error = Template::parse("setup-cmd", within).unwrap_err().to_string();
             assert!(error.contains("could run parts of its value"), "{within}: {error}");
         }
         let remark = Template::parse("setup-cmd", "true # {path}\necho {path}").unwrap();
         let filled = remark.fill(Values { path: "a\ntouch x", ..Values::default() });
-        assert_eq!(filled, "true # 'a touch x'\necho 'a\ntouch x'");
+        assert_eq!(
+            filled,
+            "repoformer_1='a\ntouch x'; repoformer_2='a\ntouch x'; true # \"$repoformer_1\"\necho \"$repoformer_2\""
+        );
         for outside in [
             "sh -c 'a \" b' {path}",
             "PYTHONPATH=\"$(pwd)/${A}:$B\" pytest {tests}",
@@ -411,6 +439,40 @@ mod tests {
             "echo \\\" {path}",
         ] {
             Template::parse("test-cmd", outside).unwrap();
+        }
+    }
+
+    /// Even if a place stands where none may, and whatever is around it.
+    #[test]
+    fn no_value_becomes_a_command() {
+        let dir = tempfile::tempdir().unwrap();
+        let surroundings = [
+            ["", ""],
+            ["'", "'"],
+            ["\"", "\""],
+            ["`echo ", "`"],
+            ["$(echo ", ")"],
+            ["a # '", "'"],
+            ["a <<X\n", "\nX"],
+            ["echo \\", ""],
+            ["echo $((", "))"],
+            ["echo ${A:-", "}"],
+            ["case a in a) echo '", "';; esac"],
+            ["echo \"$(echo '", "')\""],
+            ["echo $'", "'"],
+        ];
+        for [before, after] in surroundings {
+            for value in
+                ["$(touch x)", "`touch x`", "'; touch x; '", "\"; touch x; \"", "\ntouch x\n"]
+            {
+                let before = Part::Text(format!("echo {before}"));
+                let parts = vec![before, Part::Place("path"), Part::Text(after.into())];
+                let template = Template { parts };
+                let command = template.fill(Values { path: value, ..Values::default() });
+                let mut shell = std::process::Command::new("sh");
+                shell.args(["-c", &command]).current_dir(dir.path()).output().unwrap();
+                assert!(!dir.path().join("x").exists(), "{command}");
+            }
         }
     }
 
