@@ -21,7 +21,7 @@ pub(super) fn escape(text: &[u8], is_cut: bool) -> Sign {
 }
 
 /// JSON's `\/`, `\"`, `\\` and `\u002f`, which have more backslashes within JSON, and the `\x2f`, `\057`, `\57`, `\u{2f}`, `\o{57}` and
-/// `\U0000002f` of programs, and their blanks (`\n`).
+/// `\U0000002f` of programs, their blanks (`\n`), and any other sign behind a backslash, as in patterns and shells.
 fn backslash(text: &[u8], is_cut: bool) -> Sign {
     let run = text.iter().take_while(|byte| **byte == b'\\').count();
     let behind = run + 1;
@@ -50,7 +50,7 @@ fn backslash(text: &[u8], is_cut: bool) -> Sign {
             }
         }
         digits @ [b'0'..=b'7', ..] => octal(digits, run, is_cut),
-        [sign @ (b'/' | b'"'), ..] => Sign::Byte(*sign, behind),
+        [sign, ..] if sign.is_ascii_punctuation() => Sign::Byte(*sign, behind),
         [b'n' | b'r' | b't' | b'b' | b'f' | b'v', ..] => Sign::Byte(b'\n', behind),
         _ => Sign::None,
     };

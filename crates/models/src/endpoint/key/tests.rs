@@ -110,6 +110,34 @@ fn other_forms_of_a_key_are_masked() {
     }
 }
 
+/// Keys may have fewer than twelve letters and digits.
+#[test]
+fn signs_of_a_key_are_masked_as_its_letters_are() {
+    for secret in ["P@ss-w0rd.2024!", "it's-a'key'4-me"] {
+        let key = Key::new(secret).unwrap();
+        let between = |text: &str| secret.split("").collect::<Vec<_>>().join(text);
+        let escaped: String = secret
+            .chars()
+            .flat_map(|c| (!c.is_ascii_alphanumeric()).then_some('\\').into_iter().chain([c]))
+            .collect();
+        let wide: Vec<u8> = secret.bytes().flat_map(|byte| [byte, 0, 0, 0]).collect();
+        let forms = [
+            between(" "),
+            between("  "),
+            between("\t"),
+            between("\n"),
+            escaped,
+            secret.replace('\'', "\\'"),
+            encoded(&wide, BASE64),
+        ];
+        for form in forms {
+            let masked = key.masked_text(&format!("<<{form}>>")).into_owned();
+            let left = masked.chars().filter(|c| !c.is_whitespace()).count();
+            assert!(masked.contains(MASK) && left <= 3 + 4 + 4, "{form}: {masked}");
+        }
+    }
+}
+
 #[test]
 fn a_key_is_masked_in_any_notation() {
     let secret = "rk-Zq7VxP2mLw9TdKf4HsJy8NbRc3GaQe5U";
