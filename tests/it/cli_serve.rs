@@ -1163,6 +1163,31 @@ fn a_request_takes_little_more_memory_than_its_body() {
     assert!(serving.say(head).starts_with("HTTP/1.1 413"), "it is refused before it comes");
 }
 
+/// Each shows lines of files, which it reads.
+#[cfg(target_os = "linux")]
+#[test]
+fn decisions_are_looked_up_one_at_a_time() {
+    let place = Place::new();
+    let text: String =
+        (0..60_000).map(|n| format!("value_{n} = compute({n}, other_{n})\n")).collect();
+    place.write("repos/alpha/large.py", &text);
+    let (url, _) = server(|_| ok(&text_answer("x")));
+    let serving = Serving::start(
+        &place,
+        &["--repos-dir", "repos", "--repo", "alpha", "--endpoint", &url, "--no-watch"],
+    );
+    let prompt = "value_1 = compute(1, other_1)\nx = ";
+    serving.post("/v1/completions", &json!({"prompt": prompt, "filepath": "a.py"}));
+    let before = peak(serving.child.id());
+    std::thread::scope(|scope| {
+        for _ in 0..100 {
+            scope.spawn(|| assert_eq!(serving.ask("/debug/decisions", "", "").0, 200));
+        }
+    });
+    let more = peak(serving.child.id()) - before;
+    assert!(more < 20 * text.len(), "{more} bytes for a file of {}", text.len());
+}
+
 #[test]
 fn corners_of_the_protocol_are_answered() {
     let place = Place::new();

@@ -68,6 +68,13 @@ impl Execution {
             );
             remarks.push(Remark::Warning(warning.into()));
         }
+        if let [reason, ..] = &self.lost[..] {
+            let runs = subject(self.lost.len(), "run", ["counts", "count"]);
+            let failure = format!(
+                "{name}: {runs} as failed without a final result (the first: {reason}); run the same command again"
+            );
+            remarks.push(Remark::Failed(failure.into()));
+        }
         let Self { runs, reused, .. } = self;
         let note = format!("exec {name}: {runs} runs, {reused} results known or shared");
         remarks.push(Remark::Note(note.into()));
@@ -130,7 +137,7 @@ mod tests {
     }
 
     fn execution(tasks: Vec<TaskResult>) -> Execution {
-        Execution { tasks, broken: Vec::new(), runs: 3, reused: 2 }
+        Execution { tasks, broken: Vec::new(), runs: 3, reused: 2, lost: Vec::new() }
     }
 
     fn words(remarks: Vec<Remark>) -> Vec<String> {
@@ -162,6 +169,10 @@ mod tests {
         sound.broken = vec![("demo".into(), broken)];
         let failed = "failed: demo: its tests cannot be run: its setup failed\nno make";
         assert_eq!(of(&sound, true), [failed, last]);
+        sound.broken.clear();
+        sound.lost = vec!["its guard was killed".into(), String::new()];
+        let lost = "failed: rg1: 2 runs count as failed without a final result (the first: its guard was killed)";
+        assert!(of(&sound, true)[0].starts_with(lost), "{:?}", of(&sound, true));
         for (status, hints) in [(Status::Fail, 1), (Status::Error, 1), (Status::Timeout, 0)] {
             let tested =
                 execution(vec![task("a", Some(status), &[]), task("b", Some(status), &[])]);

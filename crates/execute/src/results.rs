@@ -227,7 +227,8 @@ mod tests {
             task(2, "b", &[Status::Pass, Status::Pass, Status::Timeout]),
         ];
         tasks[1].excluded = Some(Exclusion { status: None, reason: "no hole".into() });
-        let execution = Execution { tasks, broken: Vec::new(), runs: 0, reused: 0 };
+        let execution =
+            Execution { tasks, broken: Vec::new(), runs: 0, reused: 0, lost: Vec::new() };
         let summaries = Summaries::new(&execution, &[1, 2], Missing::Error, resampling);
         TestedPredictions { name: name.into(), execution, summaries }
     }

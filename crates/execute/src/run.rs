@@ -80,6 +80,8 @@ pub struct Execution {
     pub runs: usize,
     /// Number of results that were known or came from an equal run.
     pub reused: usize,
+    /// Why runs of predictions ended that have no final result, a reason each.
+    pub lost: Vec<String>,
 }
 
 /// Runs the tests of all subjects with the reference text, a planted failure and each sample (`samples[i]` for the i-th
@@ -113,6 +115,7 @@ pub fn run(
         made: 0,
         done: 0,
         progress: Work::begin("run tests", "steps"),
+        lost: Vec::new(),
         failed: None,
     };
     for (task, subject) in subjects.iter().enumerate() {
@@ -223,6 +226,7 @@ struct Board<'a> {
     done: usize,
     /// Progress in steps, as far as they are known.
     progress: Work,
+    lost: Vec<String>,
     failed: Option<Error>,
 }
 
@@ -465,7 +469,12 @@ impl Board<'_> {
                 self.states[task].samples = vec![None; count];
                 (0..count).for_each(|sample| self.request(task, Step::Sample(sample)));
             }
-            Step::Sample(sample) => self.states[task].samples[sample] = Some((status, reason)),
+            Step::Sample(sample) => {
+                if !is_lasting {
+                    self.lost.push(reason.clone());
+                }
+                self.states[task].samples[sample] = Some((status, reason));
+            }
         }
     }
 
@@ -546,6 +555,7 @@ impl Board<'_> {
             broken,
             runs: self.made,
             reused: self.done.saturating_sub(self.made),
+            lost: self.lost,
         }
     }
 }

@@ -227,6 +227,7 @@ mod tests {
             broken: vec![],
             runs: 0,
             reused: 0,
+            lost: Vec::new(),
         };
         let resampling = Resampling::default();
         let zero = Summaries::new(&execution, &[1, 2, 3], Missing::Zero, &resampling);

@@ -268,6 +268,11 @@ const SETTINGS: [(i32, &[i32]); 5] = [
 /// virtual networks and bridges.
 const PARTS: [libc::Ioctl; 7] = [libc::TIOCSETD, 0x8940, 0x8941, 0x8982, 0x8983, 0x89a0, 0x89a1];
 
+/// Calls that set filters of system calls. The whole system has a fixed amount of memory for translated filters, without which no
+/// program can set any; a filter with a listener outlives its process.
+const FILTERING: [(i64, Option<u64>); 2] =
+    [(libc::SYS_seccomp, None), (libc::SYS_prctl, Some(libc::PR_SET_SECCOMP as u64))];
+
 /// Calls that can name all processes of a user, and the first argument that does.
 const OF_USER: [(i64, u64); 2] = [(libc::SYS_setpriority, 2), (libc::SYS_ioprio_set, 3)];
 
@@ -405,6 +410,13 @@ impl Filters {
             // The system also accepts more than it gives.
             filters.push(build(buffers, 0)?);
         }
+        // The last one, as it refuses all that follow.
+        let mut filtering = BTreeMap::new();
+        for (call, request) in FILTERING {
+            let request = request.map(|request| one((0, SeccompCmpOp::Eq, request)));
+            filtering.insert(call, request.into_iter().collect::<Result<Vec<_>, _>>()?);
+        }
+        filters.push(build(filtering, libc::EINVAL)?);
         Ok(Self(filters))
     }
 
@@ -465,6 +477,7 @@ fn of_x32() -> impl Iterator<Item = i64> {
     ];
     let by_number = [OF_OTHERS, OF_PROCESS, UNSEEN, &ATTRIBUTES, &MOVES].concat();
     let numbers = REFUSED.iter().copied().chain(own).chain(by_argument).chain(by_number);
+    let numbers = numbers.chain(FILTERING.map(|(call, _)| call));
     numbers.chain(OF_USER.map(|(call, _)| call)).map(move |call| call | bit)
 }
 

@@ -22,8 +22,8 @@ use super::order::{Files, RunOrder};
 use super::priority;
 use super::processes::SUBCOMMAND;
 
-/// Largest number of open files of each process, if nothing counts the kernel's memory for them.
-const OPEN_FILES: u64 = 4096;
+/// Largest and smallest limit of open files of each process.
+const OPEN_FILES: (u64, u64) = (4096, 256);
 
 /// Largest number of signals with data that wait, and of timers, of all processes of a run: a user has a share of them.
 const SIGNALS: u64 = 256;
@@ -37,7 +37,7 @@ pub(super) struct Launch {
     cpu_seconds: u64,
     /// Limit of a file's size, in bytes.
     file_bytes: Option<u64>,
-    /// Limit of open files of each process.
+    /// Limit of open files of each process: all of a run together must leave enough of the system's to others.
     open_files: Option<u64>,
     /// Limit of the user's processes and threads.
     tasks: Option<u64>,
@@ -54,8 +54,7 @@ impl Launch {
             command: order.command.clone(),
             cpu_seconds: order.limits.cpu_seconds.ceil() as u64 + 2,
             file_bytes: (!has_files).then(|| order.limits.disk_mb.saturating_mul(1 << 20)),
-            // In a control group, the kernel counts its own memory for them.
-            open_files: (!has_files && order.group.is_none()).then_some(OPEN_FILES),
+            open_files: (!has_files).then(|| open_files(order.limits.tasks() as u64)),
             tasks: alone.then(|| order.limits.tasks() as u64),
             niceness: order.niceness,
             guarded,
@@ -137,6 +136,14 @@ impl Launch {
             Err(refusal) => refusal,
         }
     }
+}
+
+/// Returns the limit of open files of each of so many processes: a quarter of the system's for all together.
+fn open_files(processes: u64) -> u64 {
+    let (most, least) = OPEN_FILES;
+    let text = fs::read_to_string("/proc/sys/fs/file-max").unwrap_or_default();
+    let all = text.trim().parse().unwrap_or(u64::MAX);
+    (all / 4 / processes.max(1)).clamp(least, most)
 }
 
 /// Becomes the command that standard input describes; returns only if it cannot.

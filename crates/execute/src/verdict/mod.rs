@@ -127,7 +127,8 @@ pub fn judge(runner: Runner, outcome: &RunOutcome) -> Verdict {
         RunEnd::Memory => verdict(Status::OutOfMemory, ReachedLimit::Memory.name()),
         RunEnd::Disk => verdict(Status::Error, ReachedLimit::Disk.name()),
         RunEnd::Processes => verdict(Status::Error, ReachedLimit::Processes.name()),
-        RunEnd::Unseen => verdict(Status::Error, "its use of memory and time could not be read"),
+        // Another run may have used up the system's open files.
+        RunEnd::Unseen => lost(Status::Error, "its use of memory and time could not be read"),
         RunEnd::Unwritten => lost(Status::Error, &outcome.output),
         RunEnd::Abandoned | RunEnd::Lost => lost(Status::Error, "its guard was killed"),
     }
