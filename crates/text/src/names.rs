@@ -75,8 +75,12 @@ pub fn meant<'n>(given: &str, known: impl IntoIterator<Item = &'n str>) -> Optio
 fn all_meant<'n>(given: &str, known: impl IntoIterator<Item = &'n str>) -> Vec<&'n str> {
     let letters = |text: &str| text.chars().count();
     let is_near = |name: &str| {
-        let most = letters(given).max(letters(name));
-        distance(given, name) <= (most / 3).max(1) && letters(given).min(letters(name)) > 1
+        let (given_count, count) = (letters(given), letters(name));
+        let most = (given_count.max(count) / 3).max(1);
+        // The given name may have megabytes.
+        given_count.abs_diff(count) <= most
+            && given_count.min(count) > 1
+            && distance(given, name) <= most
     };
     let begins = |name: &str| letters(given) > 2 && name.starts_with(given);
     let rank = |name: &&str| {

@@ -416,14 +416,24 @@ impl Endpoint {
         self.key.as_ref().is_some_and(|key| key.is_in(bytes))
     }
 
-    /// Masks the key, which servers repeat in their messages.
-    fn message(&self, text: String) -> String {
-        match &self.key {
-            Some(key) => String::from_utf8_lossy(&key.masked(text.as_bytes())).into_owned(),
-            None => text,
+    /// Masks the key, which servers repeat in their messages, and cuts what is longer than anybody reads.
+    fn message(&self, mut text: String) -> String {
+        // A cut within the key must not show its beginning.
+        let is_long = text.len() > LONGEST_MESSAGE;
+        text.truncate(text.floor_char_boundary(2 * LONGEST_MESSAGE));
+        if let Some(key) = &self.key {
+            text = String::from_utf8_lossy(&key.masked(text.as_bytes())).into_owned();
         }
+        if is_long && text.len() > LONGEST_MESSAGE {
+            text.truncate(text.floor_char_boundary(LONGEST_MESSAGE));
+            text.push('…');
+        }
+        text
     }
 }
+
+/// Most bytes of a message with words of a server.
+const LONGEST_MESSAGE: usize = 4096;
 
 #[cfg(test)]
 #[path = "tests.rs"]

@@ -258,6 +258,17 @@ fn an_excerpt_that_ends_within_the_key_shows_nothing_of_it() {
 }
 
 #[test]
+fn no_message_repeats_a_long_text_of_a_server() {
+    let endpoint = Endpoint::with_environment("http://127.0.0.1:1", quick(), |_| {
+        Ok("sk-SECRET-0123456789".into())
+    });
+    let endpoint = endpoint.unwrap();
+    let text = format!("{}sk-SECRET-0123456789{}", "é".repeat(2045), "x".repeat(5_000_000));
+    let said = endpoint.error("/tokenize", text, "").to_string();
+    assert!(said.len() < 4300 && said.contains('…') && !said.contains("sk-"), "{said}");
+}
+
+#[test]
 fn whoever_answers_a_greeting_is_there() {
     for status in ["401 Unauthorized", "404 Not Found", "503 Service Unavailable"] {
         let server = Server::start(move |_, _| refusal(status, "", "no"));

@@ -25,7 +25,7 @@ use repoformer_models::endpoint::Endpoint;
 use repoformer_models::server::{StreamEnd, StreamPart};
 use repoformer_store::error::Error;
 use serde_json::{Value, json};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
+use tokio::sync::{Mutex, OwnedSemaphorePermit, Semaphore, mpsc};
 
 use crate::decisions::DecisionRecord;
 use crate::error::{Result, ServeError};
@@ -55,6 +55,8 @@ struct RouteState {
     service: Arc<Service>,
     room: Arc<Semaphore>,
     bodies: Bodies,
+    /// Turn to read the files that decisions show.
+    turn: Arc<Mutex<()>>,
 }
 
 /// Serves over HTTP until the program ends.
@@ -80,7 +82,7 @@ pub fn serve(service: Arc<Service>, guard: RequestGuard) -> Result<()> {
 
 fn router(service: Arc<Service>, guard: RequestGuard) -> Router {
     let (room, bodies) = (Arc::new(Semaphore::new(AT_ONCE)), Bodies::new(PROGRESS, WHOLE_BODY));
-    let shared = RouteState { service, room, bodies };
+    let shared = RouteState { service, room, bodies, turn: Arc::default() };
     // What asks the model's server, or may be large.
     let asking = Router::new()
         .route("/v1/completions", post(completion))
@@ -504,7 +506,11 @@ async fn decisions(State(shared): State<RouteState>, uri: Uri) -> Response {
 }
 
 async fn decided(shared: RouteState, after: u64, most: usize) -> Vec<DecisionRecord> {
-    // It reads files.
-    let found = tokio::task::spawn_blocking(move || shared.service.decisions(after, most)).await;
-    found.unwrap_or_default()
+    // It reads files, which the next one in turn finds read.
+    let turn = Arc::clone(&shared.turn).lock_owned().await;
+    let found = tokio::task::spawn_blocking(move || {
+        let _turn = turn;
+        shared.service.decisions(after, most)
+    });
+    found.await.unwrap_or_default()
 }

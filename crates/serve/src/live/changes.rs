@@ -97,7 +97,11 @@ impl LiveRepository {
             name => format!("{}/{name}", self.name),
         };
         let paths: Vec<String> = names.iter().map(whole).collect();
-        let is_below = |path: &str| paths.iter().any(|folder| is_within(path, folder));
+        let folders: FxHashSet<&str> = paths.iter().map(String::as_str).collect();
+        let is_below = |path: &str| {
+            let ends = path.match_indices('/').map(|(end, _)| end).chain([path.len()]);
+            ends.into_iter().any(|end| folders.contains(&path[..end]))
+        };
         let snapshot = self.snapshot();
         let known = snapshot.files().map(|(file, _)| &*file.path);
         let mut all: Vec<String> = known.filter(|path| is_below(path)).map(str::to_owned).collect();

@@ -16,7 +16,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use repoformer_core::completion::{
-    Answer, AnswerError, Api, Sample, TokenProbability, check_answer, logarithm, samples,
+    Answer, AnswerError, Api, Sample, TokenProbability, check_answer, excerpt, logarithm, samples,
 };
 use repoformer_store::artifact::digest_parts;
 use repoformer_store::error::{Error, Result};
@@ -76,9 +76,9 @@ impl NextToken {
         match ids.as_deref() {
             Some(&[id]) => Ok(Self { text: text.to_owned(), id }),
             Some(ids) => {
-                let count = ids.len();
+                let (count, shown) = (ids.len(), excerpt(format!("{ids:?}").as_bytes()));
                 let why =
-                    format!("{text:?} is {count} tokens of this model ({ids:?}); one is needed");
+                    format!("{text:?} is {count} tokens of this model ({shown}); one is needed");
                 let hint = message![
                     "choose one token, such as a special token, or give its ",
                     UserChoice::TokenNumber
@@ -86,7 +86,8 @@ impl NextToken {
                 Err(endpoint.error(path, why, hint))
             }
             None => {
-                let why = format!("the answer contains no tokens: {answer}");
+                let shown = excerpt(answer.to_string().as_bytes());
+                let why = format!("the answer contains no tokens: {shown}");
                 Err(endpoint.unknown_token(path, why))
             }
         }
