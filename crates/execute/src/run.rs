@@ -80,8 +80,8 @@ pub struct Execution {
     pub runs: usize,
     /// Number of results that were known or came from an equal run.
     pub reused: usize,
-    /// Why runs of predictions ended that have no final result, a reason each.
-    pub lost: Vec<String>,
+    /// Statuses and reasons of predictions' runs that have no final result.
+    pub lost: Vec<(Status, String)>,
 }
 
 /// Runs the tests of all subjects with the reference text, a planted failure and each sample (`samples[i]` for the i-th
@@ -226,7 +226,7 @@ struct Board<'a> {
     done: usize,
     /// Progress in steps, as far as they are known.
     progress: Work,
-    lost: Vec<String>,
+    lost: Vec<(Status, String)>,
     failed: Option<Error>,
 }
 
@@ -471,7 +471,7 @@ impl Board<'_> {
             }
             Step::Sample(sample) => {
                 if !is_lasting {
-                    self.lost.push(reason.clone());
+                    self.lost.push((status, reason.clone()));
                 }
                 self.states[task].samples[sample] = Some((status, reason));
             }

@@ -44,6 +44,8 @@ pub(super) struct Key {
     before: Vec<u128>,
     /// Whether a number may hold a part.
     has_numbers: bool,
+    /// Whether a key has too few letters and digits for a part of these alone.
+    has_few_letters: bool,
 }
 
 impl fmt::Debug for Key {
@@ -128,6 +130,8 @@ impl Key {
             return;
         }
         self.add_parts(secret);
+        let letters = secret.bytes().filter(u8::is_ascii_alphanumeric);
+        self.has_few_letters |= letters.count() < PART;
         let hex: String = secret.bytes().map(|byte| format!("{byte:02x}")).collect();
         self.add_parts(&hex);
         self.add_parts(&hex.to_uppercase());
@@ -356,12 +360,14 @@ impl Key {
     /// Finds parts whose characters are at equal distances, and the beginnings of others.
     fn find_even(&self, reader: &mut Reader, mut fill: impl FnMut(usize, usize)) {
         let shown = reader.shown();
+        // Letters and digits that follow one another are read as such.
+        let shortest = if self.has_few_letters { 1 } else { 2 };
         let mut runs = std::mem::take(&mut reader.runs);
         let bytes = reader.bytes();
         for end in reader.seen..bytes.len() {
             let before = self.before[usize::from(bytes[end])];
             let longest = if before == 0 { 0 } else { LONGEST_STEP.min(end / shown) };
-            for step in 1..longest + 1 {
+            for step in shortest..longest + 1 {
                 if before >> (bytes[end - step] & 127) & 1 == 0 || !self.is_run(bytes, end, step) {
                     continue;
                 }
