@@ -3,7 +3,7 @@
 
 use rustc_hash::FxHashSet;
 
-use super::checked::widest;
+use super::checked::{CharsRead, widest};
 
 /// Bytes of a table; SentencePiece's own have 250,000.
 const MOST: usize = 1 << 20;
@@ -12,8 +12,8 @@ const LONGEST: usize = 256;
 /// Bytes of a key: the library looks up a character, or several that have fewer than six bytes together.
 const KEY: usize = 5;
 
-/// Returns the number of characters that one may become.
-pub(super) fn growth(table: &str) -> Result<u64, String> {
+/// Returns the number of characters that one may become, or a byte of it if it is the text's.
+pub(super) fn growth(table: &str, read: CharsRead) -> Result<u64, String> {
     let bytes = decode(table).ok_or("its table of characters is not Base64, or above 1 MiB")?;
     let (units, texts) = split(&bytes)
         .ok_or("its table of characters is shorter than it says, or its texts are not UTF-8")?;
@@ -34,8 +34,12 @@ pub(super) fn growth(table: &str) -> Result<u64, String> {
                 if has_leaf(unit) {
                     let text = units.get(child).and_then(|leaf| text_at(texts, *leaf));
                     let text = text.ok_or("its table of characters leads to no text")?;
-                    // Five bytes are two characters at least.
-                    most = most.max(widest(text).div_ceil(if depth < KEY { 1 } else { 2 }));
+                    let units = match read {
+                        CharsRead::OfText => depth,
+                        // Five bytes are two characters at least.
+                        CharsRead::OfSteps => 1 + depth / KEY,
+                    };
+                    most = most.max(widest(text).div_ceil(units as u64));
                 }
                 below.insert(child);
             }

@@ -6,16 +6,17 @@ use std::path::Path;
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-use tokenizers::NormalizedString;
 use tokenizers::utils::SysRegex;
+use tokenizers::{NormalizedString, Normalizer, NormalizerWrapper};
 
+use super::caught::caught;
 use super::charsmap;
 use super::parts::{Result, TokenizerError, TokenizerFault};
 use super::pattern::is_slow;
 
-/// Characters that one of a text may become by normalizer and pre-tokenizer together. SentencePiece's tables of characters have a
-/// character that becomes 18; most other tokenizers stay below 10.
-const GROWTH: u64 = 64;
+/// Characters that a byte of a text may become by normalizer and pre-tokenizer together. SentencePiece's tables of characters have
+/// a character of three bytes that becomes 18, which `Metaspace` may double; other tokenizers stay below 6.
+const GROWTH: u64 = 16;
 /// Steps of a part, those within a step among them.
 const STEPS: usize = 100;
 /// Bytes of a pattern.
@@ -26,6 +27,8 @@ const PIECE: usize = 256;
 const NODES: usize = 4 << 20;
 /// Characters of an added token.
 const ADDED: usize = 256;
+/// Added tokens, which the library takes time for that grows with the square of their number; Gemma 3 has 6,400.
+const ADDED_TOKENS: usize = 20_000;
 /// Characters of what may stand in the place of any character: the unknown token, what marks parts of words, and tokens with the
 /// id of another one.
 const MARK: usize = 64;
@@ -72,7 +75,8 @@ impl Parts<'_> {
         check(self.decoder, |step| growth_of(step, DECODERS, 1)).map_err(refused("decoder"))?;
         check(self.post_processor, |around| tokens_around(&around, 1, &mut 0))
             .map_err(refused("post_processor"))?;
-        check(self.added_tokens, check_added).map_err(refused("added_tokens"))?;
+        check(self.added_tokens, |tokens| check_added(tokens, self.normalizer))
+            .map_err(refused("added_tokens"))?;
         check(self.model, check_model).map_err(refused("model"))?;
         Ok(())
     }
@@ -141,10 +145,11 @@ impl Step {
     }
 }
 
-/// Returns the number of characters that one becomes at most: `before` a step, times what it and the steps within it add. What
+/// Returns the number of characters that a byte becomes at most: `before` a step, times what it and the steps within it add. What
 /// Unicode's normal forms add to a text as it is does not count.
 fn growth_of(step: Step, kinds: &[&str], before: u64) -> PartResult<u64> {
     let (mut growth, mut steps, mut rest) = (before, 0, vec![step]);
+    let mut read = CharsRead::OfText;
     while let Some(step) = rest.pop() {
         steps += 1;
         if steps > STEPS {
@@ -156,7 +161,10 @@ fn growth_of(step: Step, kinds: &[&str], before: u64) -> PartResult<u64> {
         if BY_FIELDS.contains(&step.kind.as_str()) && step.is_mixed() {
             return Err(format!("{} has fields of another type", step.kind));
         }
-        growth = growth.saturating_mul(times(&step)?);
+        growth = growth.saturating_mul(times(&step, read)?);
+        if adds_bytes(&step) {
+            read = CharsRead::OfSteps;
+        }
         if growth > GROWTH {
             return Err(format!(
                 "{} makes texts more than {GROWTH} times as long, by what stands before it or alone",
@@ -168,8 +176,25 @@ fn growth_of(step: Step, kinds: &[&str], before: u64) -> PartResult<u64> {
     Ok(growth)
 }
 
-/// Number of characters that one becomes by a step alone.
-fn times(step: &Step) -> PartResult<u64> {
+/// Where the characters are from that a step reads: those of the text have all their bytes in it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum CharsRead {
+    OfText,
+    OfSteps,
+}
+
+/// Whether a text may have more bytes after a step, but for what Unicode's normal forms add.
+fn adds_bytes(step: &Step) -> bool {
+    match (step.kind.as_str(), &step.pattern, &step.content) {
+        ("Replace", Some(Pattern::String(found)), Some(content)) => content.len() > found.len(),
+        ("Sequence" | "NFC" | "NFD" | "NFKC" | "NFKD" | "Lowercase", ..) => false,
+        ("Strip" | "StripAccents" | "Nmt", ..) => false,
+        _ => true,
+    }
+}
+
+/// Number of characters that one becomes by a step alone, or by a table a byte of a text's own.
+fn times(step: &Step, read: CharsRead) -> PartResult<u64> {
     let kind = step.kind.as_str();
     let may_be_empty = step.pattern.as_ref().map(may_be_empty).transpose()?;
     Ok(match kind {
@@ -179,7 +204,10 @@ fn times(step: &Step) -> PartResult<u64> {
         // A blank, and the bytes of a character.
         "ByteLevel" => 5,
         "Metaspace" => 2,
-        "Precompiled" => step.precompiled_charsmap.as_deref().map_or(Ok(1), charsmap::growth)?,
+        "Precompiled" => match &step.precompiled_charsmap {
+            Some(table) => charsmap::growth(table, read)?,
+            None => 1,
+        },
         "Prepend" => 1 + step.prepend.as_deref().map_or(0, widest),
         "Replace" => {
             let content = step.content.as_deref().map_or(0, widest);
@@ -279,14 +307,42 @@ fn tokens_around(around: &PostProcessor, mut tokens: u64, steps: &mut usize) -> 
 #[derive(Deserialize)]
 struct AddedToken {
     content: String,
+    #[serde(default)]
+    lstrip: bool,
+    #[serde(default)]
+    rstrip: bool,
+    #[serde(default)]
+    normalized: bool,
 }
 
-fn check_added(tokens: Vec<AddedToken>) -> PartResult<()> {
-    let long = |token: &AddedToken| token.content.chars().count() > ADDED;
-    match tokens.iter().any(long) {
-        true => Err(format!("a token has more than {ADDED} characters")),
-        false => Ok(()),
+fn check_added(tokens: Vec<AddedToken>, normalizer: Option<&RawValue>) -> PartResult<()> {
+    if tokens.len() > ADDED_TOKENS {
+        return Err(format!("it has more than {ADDED_TOKENS} tokens"));
     }
+    if tokens.iter().any(|token| token.content.chars().count() > ADDED) {
+        return Err(format!("a token has more than {ADDED} characters"));
+    }
+    let mut stripping = tokens.iter().filter(|token| token.lstrip || token.rstrip).peekable();
+    if stripping.peek().is_none() {
+        return Ok(());
+    }
+    let normalizer: Option<Option<NormalizerWrapper>> = normalizer.map(read).transpose()?;
+    for token in stripping {
+        if is_blank(token, normalizer.as_ref().and_then(Option::as_ref))? {
+            return Err("a token of white space strips the white space around it".into());
+        }
+    }
+    Ok(())
+}
+
+/// Whether a token is found where a text has nothing but white space.
+fn is_blank(token: &AddedToken, normalizer: Option<&NormalizerWrapper>) -> PartResult<bool> {
+    let mut text = NormalizedString::from(token.content.as_str());
+    if let (true, Some(normalizer)) = (token.normalized, normalizer) {
+        let normalized = caught(|| normalizer.normalize(&mut text));
+        normalized.ok_or("the normalizer is damaged")?.map_err(|e| e.to_string())?;
+    }
+    Ok(text.get().trim().is_empty())
 }
 
 /// A model: its vocabulary and what stands in the place of characters.

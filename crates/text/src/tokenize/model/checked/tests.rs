@@ -40,10 +40,20 @@ fn cut_in_turn(steps: Vec<Value>) -> Value {
 
 /// A table in which `a` becomes `text`, in Base64; `wrong` changes its bytes.
 fn table(text: &str, wrong: impl Fn(&mut Vec<u8>)) -> Value {
-    let mut units = vec![0_u32; 768];
+    table_of("a", text, wrong)
+}
+
+fn table_of(key: &str, text: &str, wrong: impl Fn(&mut Vec<u8>)) -> Value {
+    let mut units = vec![0_u32; 256 * (key.len() + 2)];
     units[0] = 256 << 10;
-    units[256 ^ 97] = 97 | 1 << 8 | (512 ^ 256 ^ 97) << 10;
-    units[512] = 1 << 31;
+    let mut node = 256;
+    for (at, byte) in key.bytes().enumerate() {
+        let (unit, next) = (node ^ u32::from(byte), node + 256);
+        let has_leaf = u32::from(at + 1 == key.len());
+        units[unit as usize] = u32::from(byte) | has_leaf << 8 | (next ^ unit) << 10;
+        node = next;
+    }
+    units[node as usize] = 1 << 31;
     let mut bytes = (units.len() as u32 * 4).to_le_bytes().to_vec();
     bytes.extend(units.iter().flat_map(|unit| unit.to_le_bytes()));
     bytes.extend(text.bytes());
@@ -61,6 +71,13 @@ fn template(place: Value) -> Value {
     let twice = json!({"Sequence": {"id": "A", "type_id": 0}});
     let single = json!([place, twice]);
     json!({"type": "TemplateProcessing", "single": single, "pair": [], "special_tokens": special})
+}
+
+fn added(content: &str, lstrip: bool, rstrip: bool) -> Value {
+    json!({
+        "id": 300, "content": content, "single_word": false, "lstrip": lstrip, "rstrip": rstrip,
+        "normalized": true, "special": false,
+    })
 }
 
 fn model(field: &str, value: Value) -> Value {
@@ -107,11 +124,16 @@ fn parts_that_would_crash_or_grow_are_refused_by_name() {
         ("normalizer", text("?"), "not Base64"),
         ("normalizer", table("b", beyond), "leads out of itself"),
         ("normalizer", table("b", no_text), "leads to no text"),
-        ("normalizer", table(&"b".repeat(65), |_| ()), "Precompiled makes texts more than 64"),
+        ("normalizer", table(&"b".repeat(17), |_| ()), "Precompiled makes texts more than 16"),
         ("normalizer", table(&"b".repeat(300), |_| ()), "leads to no text"),
-        ("normalizer", replace("a", &long), "Replace makes texts more than 64 times as long"),
-        ("normalizer", in_turn(vec![replace("a", "aa"); 40]), "Replace makes texts more than 64"),
-        ("normalizer", in_turn(vec![replace("a", "\u{fdfa}"); 2]), "Replace makes texts more"),
+        ("normalizer", replace("a", &long), "Replace makes texts more than 16 times as long"),
+        ("normalizer", in_turn(vec![replace("a", "aa"); 40]), "Replace makes texts more than 16"),
+        ("normalizer", replace("a", "\u{fdfa}"), "Replace makes texts more"),
+        (
+            "normalizer",
+            in_turn(vec![replace("a", "漢"), table_of("漢", &"b".repeat(18), |_| ())]),
+            "Precompiled makes texts more",
+        ),
         ("normalizer", in_turn(vec![replace_each("(?=a)", "a"); 7]), "Replace makes texts more"),
         ("normalizer", in_turn(vec![replace_each("x*", "a"); 7]), "Replace makes texts more"),
         ("normalizer", in_turn(vec![replace("", "a"); 7]), "Replace makes texts more"),
@@ -124,7 +146,7 @@ fn parts_that_would_crash_or_grow_are_refused_by_name() {
         ("normalizer", replace_each("(", "a"), "a pattern is not valid"),
         ("normalizer", replace_each(".{0,600}.{0,600}(?=x)|.", "a"), "too many ways to match"),
         ("pre_tokenizer", json!({"type": "FixedLength", "length": 0}), "FixedLength has length 0"),
-        ("pre_tokenizer", cut_in_turn(vec![metaspace; 7]), "Metaspace makes texts more than 64"),
+        ("pre_tokenizer", cut_in_turn(vec![metaspace; 7]), "Metaspace makes texts more than 16"),
         ("pre_tokenizer", cut_in_turn(vec![byte_level(); 7]), "ByteLevel makes texts more than"),
         (
             "decoder",
@@ -145,6 +167,13 @@ fn parts_that_would_crash_or_grow_are_refused_by_name() {
                 "normalized": false, "special": true,
             }]),
             "a token has more than 256 characters",
+        ),
+        ("added_tokens", json!([added(" \n", true, false)]), "a token of white space strips"),
+        ("added_tokens", json!([added("\u{3000}", false, true)]), "a token of white space strips"),
+        (
+            "added_tokens",
+            (0..20_001).map(|n| added(&format!("<{n}>"), false, false)).collect(),
+            "it has more than 20000 tokens",
         ),
         ("model", model("unk_token", json!(long)), "its unk_token has more than 64 characters"),
         ("model", model("continuing_subword_prefix", json!(long)), "its continuing_subword_prefix"),
@@ -199,6 +228,7 @@ fn parts_that_real_tokenizers_have_are_taken() {
         ("normalizer", Value::Null, 84, 0),
         ("normalizer", table("bb", |_| ()), 164, 0),
         ("normalizer", in_turn(like_albert), 84, 0),
+        ("added_tokens", json!([added("<|user|>", true, true), added("  ", false, false)]), 84, 0),
         // What is put before the text, and each blank, has no token.
         ("normalizer", in_turn(like_llama), 82, 0),
         ("normalizer", like_bert.clone(), 84, 0),
@@ -211,6 +241,29 @@ fn parts_that_real_tokenizers_have_are_taken() {
         let shown = value.to_string().chars().take(80).collect::<String>();
         let tokenizer = opened(&file(part, value).to_string()).expect(&shown);
         assert_eq!((tokenizer.count(TEXT), tokenizer.around()), (count, around), "{shown}");
+    }
+}
+
+/// SentencePiece's tables have one character of three bytes that becomes 18.
+#[test]
+fn a_table_may_have_long_texts_for_characters_of_several_bytes() {
+    let table = table_of("\u{fdfa}", &"b".repeat(18), |_| ());
+    let metaspace = json!({"type": "Metaspace", "replacement": "▁", "prepend_scheme": "always"});
+    let mut file = file("normalizer", in_turn(vec![replace("''", "\""), table]));
+    file["pre_tokenizer"] = metaspace;
+    assert_eq!(opened(&file.to_string()).unwrap().count("\u{fdfa}"), 18);
+}
+
+/// The library looks for added tokens in the normalized text.
+#[test]
+fn what_becomes_white_space_is_white_space() {
+    for (content, becomes) in [("<x>", " "), ("<x>", ""), ("<y>", "\n\t")] {
+        let mut file = file("normalizer", replace(content, becomes));
+        file["added_tokens"] = json!([added(content, false, true)]);
+        let error = opened(&file.to_string()).unwrap_err();
+        assert!(error.contains("a token of white space strips"), "{content}: {error}");
+        file["added_tokens"][0]["normalized"] = false.into();
+        assert!(opened(&file.to_string()).is_ok(), "{content}");
     }
 }
 
