@@ -271,6 +271,17 @@ for name, unit in ANSWERS.items():
     answer_case(name, unit)
 
 
+# Likelihoods.
+
+
+@case(2000)
+def likelihood_of_a_long_target_after_a_long_prompt(n, folder):
+    text = "return foo(bar)\n" * n
+    metadata = {"task_id": "r/0", "ground_truth": text, "fpath_tuple": ["r", "a.py"], "context_start_lineno": 0, "line_no": n, "top_k_context": []}
+    write(folder, "prompts.jsonl", json.dumps({"prompt": text, "metadata": metadata}) + "\n")
+    return run(folder, "complete", "--likelihood", "--prompts", "prompts.jsonl", "-o", "o.jsonl")
+
+
 # Files of records and archives.
 
 

@@ -2,7 +2,7 @@
 
 use super::layout::{self, SourceLine};
 use super::lexer::{Core, Piece, Vocabulary};
-use super::parameters::{MAX_LINE_TOKENS, MAX_PROMPT_BYTES};
+use super::parameters::{MAX_LINE_TOKENS, MAX_PROMPT_BYTES, MAX_TARGET_LINES};
 use super::state::{Marks, State};
 
 /// A non-blank line of code.
@@ -49,7 +49,7 @@ impl Corpus {
         Self::read_with(prompt, "").0
     }
 
-    /// Reads a prompt with the vocabulary of a text after it, too, and returns the tokens of the text's lines.
+    /// Reads a prompt with the vocabulary of a text after it, too, and returns the tokens of the text's first lines.
     pub(super) fn read_with(prompt: &str, text: &str) -> (Self, Vec<Vec<Piece>>) {
         let (lines, blocks) = layout::read(tail(prompt, MAX_PROMPT_BYTES));
         let mut vocabulary = Vocabulary::new();
@@ -69,8 +69,8 @@ impl Corpus {
         };
         corpus.fill(&lines);
         let vocabulary = &mut corpus.vocabulary;
-        let text = text.split('\n').map(|line| vocabulary.tokenize(line, MAX_LINE_TOKENS));
-        let text = text.collect();
+        let text = text.split('\n').take(MAX_TARGET_LINES);
+        let text = text.map(|line| vocabulary.tokenize(line, MAX_LINE_TOKENS)).collect();
         corpus.index();
         corpus.trace();
         (corpus, text)

@@ -5,7 +5,7 @@
 //!
 //! - A token is one that the model predicts, or is spelled byte by byte (a share of [`SPELLED`]).
 //! - A line is such tokens behind an indentation, or is written byte by byte (a share of [`RAW`]), as blank lines are and lines
-//!   with other white space than the model writes.
+//!   with other white space than the model writes, and those behind the first [`MAX_TARGET_LINES`].
 //!
 //! Bytes are predicted from up to four before them, by their counts in the prompt; shorter contexts are blended in as by
 //! Witten & Bell (*The Zero-Frequency Problem*, 1991, method C).
@@ -17,8 +17,8 @@ use super::corpus::{Corpus, MAX_INDENT, tail};
 use super::history::{History, HistoryLine};
 use super::indents;
 use super::lexer::Piece;
-use super::parameters::MAX_PROMPT_BYTES;
 use super::parameters::likelihood::{CONTEXT, END, RAW, SPELLED, UNPRINTED};
+use super::parameters::{MAX_PROMPT_BYTES, MAX_TARGET_LINES};
 use super::predict::Predictor;
 use super::templates;
 
@@ -39,14 +39,18 @@ pub fn log_likelihood(prompt: &str, text: &str) -> f64 {
     let mut history = History::of_prompt(&corpus);
     let mut spelling = Spelling::new(tail(prompt, MAX_PROMPT_BYTES));
     let mut sum = 0.0;
-    let mut texts = text.split('\n').zip(lines).peekable();
-    while let Some((line, pieces)) = texts.next() {
+    let lines = lines.into_iter().chain(std::iter::repeat_with(Vec::new));
+    let mut texts = text.split('\n').zip(lines).enumerate().peekable();
+    while let Some((at, (line, pieces))) = texts.next() {
         let end = texts.peek().map(|_| "\n");
         if end.is_none() && line.is_empty() {
             break;
         }
         let raw = spelling.log_probability(line) + end.map_or(0.0, |end| spelling.after(line, end));
-        let templates = templates::collect(&corpus, &alignment, &history);
+        let templates = match at < MAX_TARGET_LINES {
+            true => templates::collect(&corpus, &alignment, &history),
+            false => Vec::new(),
+        };
         let indent = indent_of(&corpus, line, &pieces);
         sum += match indent {
             _ if templates.is_empty() => raw,
@@ -261,6 +265,22 @@ mod tests {
             twice - of(first)
                 > of(&format!("{first}        return read(strange)")) - of(first) + 2.0
         );
+    }
+
+    #[test]
+    fn lines_behind_the_first_are_spelled() {
+        let line = "return foo(bar)\n";
+        let prompt = line.repeat(4_000);
+        let first = line.repeat(MAX_TARGET_LINES);
+        let mut spelling = Spelling::new(&prompt);
+        spelling.push(&first);
+        let mut wanted = log_likelihood(&prompt, &first);
+        for _ in MAX_TARGET_LINES..4_000 {
+            wanted += spelling.log_probability(line);
+            spelling.push(line);
+        }
+        let found = log_likelihood(&prompt, &line.repeat(4_000));
+        assert!((found / wanted - 1.0).abs() < 1e-9, "{found} is not {wanted}");
     }
 
     #[test]

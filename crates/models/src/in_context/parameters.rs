@@ -6,6 +6,8 @@
 
 /// Bytes of the prompt that are read, counted from its end; bounds the work.
 pub(super) const MAX_PROMPT_BYTES: usize = 1 << 17;
+/// Lines of a given text that the prompt's lines are weighed for; further ones are spelled. Bounds the work.
+pub(super) const MAX_TARGET_LINES: usize = 100;
 /// Tokens of a line that are read or written.
 pub(super) const MAX_LINE_TOKENS: usize = 96;
 /// Lines before the hole that are compared with the lines before each candidate.
