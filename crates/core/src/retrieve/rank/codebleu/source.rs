@@ -25,23 +25,44 @@ pub(super) fn bare(text: &str, language: Language) -> String {
 fn without_comments(text: &str) -> String {
     let mut bare = String::new();
     let mut rest = text;
+    let mut endless = Endless::default();
     while let Some(at) = rest.find(['/', '\'', '"']) {
         bare.push_str(&rest[..at]);
         rest = &rest[at..];
         let comment = match rest.strip_prefix("/*") {
-            Some(behind) => behind.find("*/").map(|end| end + 4),
+            Some(behind) => endless.end("/*", |_| behind.find("*/")).map(|end| end + 4),
             None if rest.starts_with("//") => Some(rest.find('\n').unwrap_or(rest.len())),
             None => None,
         };
         let length = match comment {
             Some(length) => length,
             None if rest.starts_with('/') => 1,
-            None => end_of_string(&rest[1..], &rest[..1], true).map_or(1, |end| end + 1),
+            None => {
+                let end = |quote| end_of_string(&rest[1..], quote, true);
+                endless.end(&rest[..1], end).map_or(1, |end| end + 1)
+            }
         };
         bare.push_str(if comment.is_some() { " " } else { &rest[..length] });
         rest = &rest[length..];
     }
     bare + rest
+}
+
+/// Signs that begin no string or comment from some place on. What follows a later one was looked through for the earlier, and in
+/// the same way: a quote behind a backslash is passed over with it.
+#[derive(Default)]
+struct Endless<'t>(Vec<&'t str>);
+
+impl<'t> Endless<'t> {
+    /// Finds the end of what a sign begins; if there is none, no later one is looked for.
+    fn end<T>(&mut self, sign: &'t str, find: impl FnOnce(&'t str) -> Option<T>) -> Option<T> {
+        if self.0.contains(&sign) {
+            return None;
+        }
+        let found = find(sign);
+        self.0.extend(found.is_none().then_some(sign));
+        found
+    }
 }
 
 /// Where a string ends that began before: behind the first of these quotes that no backslash is before.
@@ -167,6 +188,7 @@ impl<'t> Python<'t> {
 
     /// Reads the tokens of a line from a byte on.
     fn tokens(&mut self, before: usize, (number, mut at): Place, line: &'t str) {
+        let mut endless = Endless::default();
         loop {
             let rest = line[at..].trim_start_matches(BLANKS);
             let start = line.len() - rest.len();
@@ -188,7 +210,10 @@ impl<'t> Python<'t> {
                     return;
                 };
                 (Token::String, quote + 3 + end)
-            } else if let (Some(quote), Some(quotes)) = (quote, quotes.filter(|q| is_closed(q))) {
+            } else if let (Some(quote), Some(quotes)) = (
+                quote,
+                quotes.filter(|q| endless.end(&q[..1], |_| is_closed(q).then_some(())).is_some()),
+            ) {
                 let Some(end) = end_of_string(&quotes[1..], &quotes[..1], false) else {
                     self.open = Some(((number, start), before + start, &quotes[..1]));
                     self.needs_backslash = true;
@@ -206,7 +231,7 @@ impl<'t> Python<'t> {
                 (Token::Other, 1)
             } else {
                 // No token begins here, so the blanks before it are none either.
-                let end = at + line[at..].chars().next().map_or(0, char::len_utf8);
+                let end = start + first.len_utf8();
                 self.put(Token::Other, &line[at..end], (number, at), (number, end));
                 at = end;
                 continue;
@@ -259,4 +284,23 @@ fn is_closed(quotes: &str) -> bool {
 fn ends_escaped(text: &str) -> bool {
     let backslashes = text.len() - text.trim_end_matches('\\').len();
     backslashes % 2 == 1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Each quote is one that begins no string, and each blank stands before what is no token.
+    #[test]
+    fn what_does_not_end_is_looked_for_once() {
+        for (language, unit, end) in [
+            (Language::Java, "\\'", ""),
+            (Language::Java, "/*a", ""),
+            (Language::Python, "\\'", "\n1"),
+            (Language::Python, " ", "$\n1"),
+        ] {
+            let text = format!("'{}{end}", unit.repeat(200_000));
+            assert!(bare(&text, language) == text, "{language} {unit}");
+        }
+    }
 }
