@@ -432,16 +432,6 @@ fn a_deep_tree_has_no_data_flow() {
     }
 }
 
-/// Each loop is read twice, so that these would take 2^60 times as long as one.
-#[test]
-fn loops_without_end_in_loops_have_no_data_flow() {
-    let texts = [format!("x = y; {}", "while (x) ".repeat(60))];
-    let index = index(&texts, &[Ranker::CodeBleu], Language::Java);
-    let query = RankQuery { lines: vec![&texts[0]], hole: 0, ..RankQuery::default() };
-    let found = ranked(&index, &Ranker::CodeBleu, &query, &[0], &mut RankScratch::default());
-    assert!(near(found[&0], 1.0), "{}", found[&0]);
-}
-
 #[test]
 fn a_prior_multiplies_the_scores_of_each_ranker() {
     let texts = ["a", "a b", "c"];

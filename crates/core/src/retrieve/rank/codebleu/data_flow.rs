@@ -1,7 +1,8 @@
 //! Data flow: for each value of a text those that it comes from or is computed from, with names for variables by order.
 //!
 //! The rules are codebleu's (`parser/DFG.py`, after GraphCodeBERT's), their oddities included. A branch of an `if` begins with
-//! what was known before it, and what is known after it is known from any branch. The body of a loop is read twice.
+//! what was known before it, and what is known after it is known from any branch. The body of a loop is read twice, except
+//! where all around it is read for the second time: that would find nothing new, and take twice as long for each loop.
 //! Columns that tree-sitter counts in bytes are read as characters, so a value behind `é` has another text.
 //!
 //! Where codebleu lists names by `list(set(…))`, their order changes with Python's hash seed. Here it is that of the text.
@@ -13,8 +14,9 @@ use tree_sitter::{Node, Tree};
 
 /// A text whose nodes stand below more others has no data flow: Python's stack would be full.
 const DEEPEST: usize = 950;
-/// A text has none either where more nodes would have to be read: each loop around another doubles them.
-const MOST_READS: u32 = 1_000_000;
+/// A text has none either where more than this would have to be written down for each of its bytes: nodes, values, and names and
+/// places that values stem from. Code takes one to three, and ten loops in one another take twelve.
+const MOST_PER_BYTE: usize = 40;
 
 /// One value, by the number of its variable, and those that it stems from.
 #[derive(Debug, PartialEq, Eq, Hash)]
@@ -90,10 +92,10 @@ pub(super) fn data_flow(tree: &Tree, text: &str, rules: Rules) -> Vec<Flow> {
     let Some(mut reader) = Reader::new(tree, text, rules) else {
         return Vec::new();
     };
-    if reader.read(tree.root_node(), &mut States::default()).is_none() {
-        return Vec::new();
+    match reader.read(tree.root_node(), &mut States::default()) {
+        Some(()) => reader.flows(),
+        None => Vec::new(),
     }
-    reader.flows()
 }
 
 /// A token: its number, and that of its text.
@@ -108,31 +110,85 @@ struct Edge {
     token: Token,
     relation: Relation,
     names: Vec<u32>,
-    places: Vec<u32>,
+    places: Vec<Places>,
+    /// Whether names and places of several edges are in it, each to be kept once.
+    is_joined: bool,
 }
 
 impl Edge {
-    /// Adds where another edge's value stems from, each name and place once.
+    fn new(token: Token, relation: Relation, names: Vec<u32>, places: Vec<Places>) -> Self {
+        Self { token, relation, names, places, is_joined: false }
+    }
+
+    /// Adds where another edge's value stems from.
     fn join(&mut self, other: Self) {
         self.names.extend(other.names);
-        let mut seen = FxHashSet::default();
-        self.names.retain(|name| seen.insert(*name));
         self.places.extend(other.places);
-        self.places.sort_unstable();
-        self.places.dedup();
+        self.is_joined = true;
+    }
+
+    fn keep_each_once(&mut self) {
+        if self.is_joined {
+            let mut seen = FxHashSet::default();
+            self.names.retain(|name| seen.insert(*name));
+            self.places.sort_unstable();
+            self.places.dedup();
+        }
     }
 }
 
+/// Which time a part of a text is read.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Reading {
+    First,
+    Again,
+}
+
+/// Places where a value was made: the place with that number, or from [`Reader::unions`] on several such.
+type Places = u32;
+
 /// For each name the places where its value was made.
-type States = FxHashMap<u32, Vec<u32>>;
+#[derive(Default)]
+struct States {
+    places: FxHashMap<u32, Places>,
+    /// The names that were changed, and what each had before.
+    changed: Vec<(u32, Option<Places>)>,
+}
+
+impl States {
+    fn set(&mut self, name: u32, places: Places) {
+        let before = self.places.insert(name, places);
+        self.changed.push((name, before));
+    }
+
+    /// Takes back all changes but the first `kept`, and returns what they came to.
+    fn take_back(&mut self, kept: usize) -> FxHashMap<u32, Places> {
+        let mut after = FxHashMap::default();
+        for (name, before) in self.changed.drain(kept..).rev() {
+            after.entry(name).or_insert(self.places[&name]);
+            match before {
+                Some(before) => self.places.insert(name, before),
+                None => self.places.remove(&name),
+            };
+        }
+        after
+    }
+}
 
 struct Reader {
     rules: Rules,
     /// By bytes.
     tokens: FxHashMap<(usize, usize), Token>,
     names: Vec<String>,
+    /// Number of places.
+    places: u32,
+    unions: Vec<Vec<Places>>,
     edges: Vec<Edge>,
-    reads: u32,
+    reading: Reading,
+    /// What the second reading of a loop is: an [again](Reading::Again), but in the tests.
+    second: Reading,
+    /// How much more may be written down.
+    room: usize,
 }
 
 /// Whether a node is read as one token.
@@ -165,7 +221,29 @@ impl Reader {
             }
             !is_token
         });
-        (deepest <= DEEPEST).then_some(Self { rules, tokens, names, edges: Vec::new(), reads: 0 })
+        (deepest <= DEEPEST).then(|| Self {
+            rules,
+            tokens,
+            names,
+            places: place,
+            unions: Vec::new(),
+            edges: Vec::new(),
+            reading: Reading::First,
+            second: Reading::Again,
+            room: MOST_PER_BYTE * text.len(),
+        })
+    }
+
+    /// Takes room for what is written down; `None` where there is no more.
+    fn take(&mut self, room: usize) -> Option<()> {
+        self.room = self.room.checked_sub(room)?;
+        Some(())
+    }
+
+    fn push(&mut self, edge: Edge) -> Option<()> {
+        self.take(edge.names.len() + edge.places.len())?;
+        self.edges.push(edge);
+        Some(())
     }
 
     fn token(&self, node: Node<'_>) -> Option<Token> {
@@ -192,10 +270,7 @@ impl Reader {
 
     /// Reads a node; `None` where codebleu fails.
     fn read(&mut self, node: Node<'_>, states: &mut States) -> Option<()> {
-        self.reads += 1;
-        if self.reads > MOST_READS {
-            return None;
-        }
+        self.take(1)?;
         let (rules, kind) = (self.rules, node.kind());
         let start = self.edges.len();
         if is_token(node) {
@@ -206,23 +281,19 @@ impl Reader {
             self.read_assignment(node, states)
         } else if kind == rules.increment {
             let values = self.values(node)?;
-            self.assign_each(Relation::ComputedFrom, &values, &values, states);
-            Some(())
+            self.assign_each(Relation::ComputedFrom, &values, &values, states)
         } else if kind == "if_statement" {
             self.read_if(node, states)
         } else if kind == rules.for_each.0 {
             self.read_for_each(node, states)?;
-            self.merge(start);
-            Some(())
+            self.merge(start)
         } else if kind == "for_statement" {
             self.read_for(node, states)?;
-            self.merge(start);
-            Some(())
+            self.merge(start)
         } else if kind == "while_statement" && rules.language != Language::Go {
-            self.read_all(&children(node), states)?;
-            self.read_all(&children(node), states)?;
-            self.merge(start);
-            Some(())
+            let all = children(node);
+            self.read_twice(states, |reader, states, _| reader.read_all(&all, states))?;
+            self.merge(start)
         } else {
             let (first, rest): (Vec<_>, Vec<_>) = children(node).into_iter().partition(|child| {
                 rules.language == Language::Python && child.kind() == "for_in_clause"
@@ -236,19 +307,33 @@ impl Reader {
         nodes.iter().try_for_each(|node| self.read(*node, states))
     }
 
+    /// Reads what a loop repeats. The second time finds all that further times would, in loops within it as well.
+    fn read_twice(
+        &mut self,
+        states: &mut States,
+        read: impl Fn(&mut Self, &mut States, Reading) -> Option<()>,
+    ) -> Option<()> {
+        let around = self.reading;
+        if around == Reading::First {
+            read(self, states, Reading::First)?;
+        }
+        self.reading = self.second;
+        read(self, states, Reading::Again)?;
+        self.reading = around;
+        Some(())
+    }
+
     fn read_token(&mut self, node: Node<'_>, states: &mut States) -> Option<()> {
         let token = self.token(node)?;
         if !self.is_value(token, node) {
             return Some(());
         }
-        let known = states.get(&token.name);
+        let known = states.places.get(&token.name).copied();
         let names = known.map(|_| vec![token.name]).unwrap_or_default();
-        let places = known.cloned().unwrap_or_default();
         if known.is_none() && node.kind() == "identifier" {
-            states.insert(token.name, vec![token.place]);
+            states.set(token.name, token.place);
         }
-        self.edges.push(Edge { token, relation: Relation::ComesFrom, names, places });
-        Some(())
+        self.push(Edge::new(token, Relation::ComesFrom, names, known.into_iter().collect()))
     }
 
     fn read_definition(&mut self, node: Node<'_>, states: &mut States) -> Option<()> {
@@ -261,13 +346,11 @@ impl Reader {
         if let Some(value) = value {
             let values = self.values(value)?;
             self.read(value, states)?;
-            self.assign_each(Relation::ComesFrom, &names, &values, states);
-        } else {
-            for token in names {
-                let (names, places) = Default::default();
-                self.edges.push(Edge { token, relation: Relation::ComesFrom, names, places });
-                states.insert(token.name, vec![token.place]);
-            }
+            return self.assign_each(Relation::ComesFrom, &names, &values, states);
+        }
+        for token in names {
+            self.push(Edge::new(token, Relation::ComesFrom, Vec::new(), Vec::new()))?;
+            states.set(token.name, token.place);
         }
         Some(())
     }
@@ -279,14 +362,14 @@ impl Reader {
         names: &[Token],
         values: &[Token],
         states: &mut States,
-    ) {
+    ) -> Option<()> {
         for token in names {
             for value in values {
-                let (names, places) = (vec![value.name], vec![value.place]);
-                self.edges.push(Edge { token: *token, relation, names, places });
+                self.push(Edge::new(*token, relation, vec![value.name], vec![value.place]))?;
             }
-            states.insert(token.name, vec![token.place]);
+            states.set(token.name, token.place);
         }
+        Some(())
     }
 
     fn read_assignment(&mut self, node: Node<'_>, states: &mut States) -> Option<()> {
@@ -307,8 +390,7 @@ impl Reader {
     fn read_sides(&mut self, left: Node<'_>, right: Node<'_>, states: &mut States) -> Option<()> {
         self.read(right, states)?;
         let (names, values) = (self.values(left)?, self.values(right)?);
-        self.assign_each(Relation::ComputedFrom, &names, &values, states);
-        Some(())
+        self.assign_each(Relation::ComputedFrom, &names, &values, states)
     }
 
     /// Reads right sides, and computes each value of a left side from all of its right.
@@ -321,94 +403,117 @@ impl Reader {
             for token in self.values(*left)? {
                 let names = values.iter().map(|value| value.name).collect();
                 let places = values.iter().map(|value| value.place).collect();
-                self.edges.push(Edge { token, relation: Relation::ComputedFrom, names, places });
-                states.insert(token.name, vec![token.place]);
+                self.push(Edge::new(token, Relation::ComputedFrom, names, places))?;
+                states.set(token.name, token.place);
             }
         }
         Some(())
     }
 
     fn read_if(&mut self, node: Node<'_>, states: &mut States) -> Option<()> {
-        let before = states.clone();
-        let (mut others, mut has_else, mut is_behind) = (Vec::new(), false, false);
+        let before = states.changed.len();
+        // What changes in the first branch and in each other.
+        let (mut first, mut others) = (FxHashMap::default(), Vec::new());
+        let (mut has_else, mut is_behind) = (false, false);
         for child in children(node) {
             has_else |= child.kind().contains("else");
             let is_branch = self.rules.branches.contains(&child.kind());
             // Outside Python all is another branch behind the first one.
             if is_branch || (is_behind && self.rules.language != Language::Python) {
-                let mut other = before.clone();
-                self.read(child, &mut other)?;
-                others.push(other);
+                self.read(child, states)?;
+                others.push(self.take_back(states, before)?);
                 is_behind = true;
             } else {
+                first.drain().for_each(|(name, places)| states.set(name, places));
                 self.read(child, states)?;
+                first = self.take_back(states, before)?;
             }
         }
         if !has_else || self.rules.language == Language::Go {
-            others.push(before);
+            others.push(FxHashMap::default());
         }
-        for (name, places) in others.into_iter().flatten() {
-            states.entry(name).or_default().extend(places);
-        }
-        for places in states.values_mut() {
-            places.sort_unstable();
-            places.dedup();
+        let branches: Vec<FxHashMap<u32, Places>> = [first].into_iter().chain(others).collect();
+        let names: FxHashSet<u32> = branches.iter().flat_map(FxHashMap::keys).copied().collect();
+        for name in names {
+            let known = states.places.get(&name);
+            let of = branches.iter().filter_map(|branch| branch.get(&name).or(known));
+            let all: Vec<Places> = of.copied().collect();
+            self.take(branches.len())?;
+            self.unions.push(all);
+            states.set(name, self.places + self.unions.len() as u32 - 1);
         }
         Some(())
+    }
+
+    /// Takes back what a branch changed.
+    fn take_back(&mut self, states: &mut States, kept: usize) -> Option<FxHashMap<u32, Places>> {
+        self.take(states.changed.len() - kept)?;
+        Some(states.take_back(kept))
     }
 
     fn read_for_each(&mut self, node: Node<'_>, states: &mut States) -> Option<()> {
         let (_, left, right) = self.rules.for_each;
         let (left, right) = (node.child_by_field_name(left)?, node.child_by_field_name(right)?);
-        for _ in 0..2 {
-            if self.rules.language == Language::Python {
-                self.assign_parts(&parts(left, right), states)?;
-                if let Some(body) = children(node).last().filter(|last| last.kind() == "block") {
-                    self.read(*body, states)?;
-                }
-            } else {
-                self.read_sides(left, right, states)?;
-                self.read(node.child_by_field_name("body")?, states)?;
+        self.read_twice(states, |reader, states, _| {
+            if reader.rules.language == Language::Python {
+                reader.assign_parts(&parts(left, right), states)?;
+                let body = children(node).last().copied();
+                return reader
+                    .read_all(body.filter(|body| body.kind() == "block").as_slice(), states);
             }
-        }
-        Some(())
+            reader.read_sides(left, right, states)?;
+            reader.read(node.child_by_field_name("body")?, states)
+        })
     }
 
     /// Reads a `for` of C's kind: all of it, and again what is behind its head.
     fn read_for(&mut self, node: Node<'_>, states: &mut States) -> Option<()> {
         let all = children(node);
-        self.read_all(&all, states)?;
-        let Some(head) = all.iter().position(|child| child.kind() == self.rules.for_head) else {
-            return Some(());
-        };
-        if let (Language::Go, Some(update)) =
-            (self.rules.language, all[head].child_by_field_name("update"))
-        {
-            self.read(update, states)?;
-        }
-        self.read_all(&all[head + 1..], states)
+        let head = all.iter().position(|child| child.kind() == self.rules.for_head);
+        let (begin, repeated) = all.split_at(head.map_or(all.len(), |head| head + 1));
+        self.read_all(begin, states)?;
+        let update = head.and_then(|head| all[head].child_by_field_name("update"));
+        let update = update.filter(|_| self.rules.language == Language::Go);
+        self.read_twice(states, |reader, states, reading| {
+            if reading == Reading::Again {
+                reader.read_all(update.as_slice(), states)?;
+            }
+            reader.read_all(repeated, states)
+        })
     }
 
     /// Joins the edges from `start` on that tell of one value in the same way.
-    fn merge(&mut self, start: usize) {
+    fn merge(&mut self, start: usize) -> Option<()> {
+        if self.reading == Reading::Again {
+            return Some(()); // The loop around does so.
+        }
         let mut place_of = FxHashMap::default();
         for edge in self.edges.split_off(start) {
             let place = *place_of.entry((edge.token, edge.relation)).or_insert(self.edges.len());
             match self.edges.get_mut(place) {
-                Some(first) => first.join(edge),
-                None => self.edges.push(edge),
+                Some(first) => {
+                    self.room = self.room.checked_sub(edge.places.len())?;
+                    first.join(edge);
+                }
+                None => self.push(edge)?,
             }
         }
+        self.edges[start..].iter_mut().for_each(Edge::keep_each_once);
+        Some(())
     }
 
     /// The edges of values that stem from others or that others stem from, one a value, with numbers for variables.
     fn flows(mut self) -> Vec<Flow> {
         self.edges.sort_by_key(|edge| edge.token.place);
-        let mut is_used = vec![false; self.edges.last().map_or(0, |e| e.token.place as usize + 1)];
+        let mut is_used = vec![false; self.places as usize + self.unions.len()];
         for edge in self.edges.iter().filter(|edge| !edge.places.is_empty()) {
-            for place in edge.places.iter().chain([&edge.token.place]) {
-                if let Some(is_used) = is_used.get_mut(*place as usize) {
-                    *is_used = true;
+            is_used[edge.token.place as usize] = true;
+            let mut next = edge.places.clone();
+            while let Some(places) = next.pop() {
+                if !std::mem::replace(&mut is_used[places as usize], true)
+                    && let Some(union) = places.checked_sub(self.places)
+                {
+                    next.extend(&self.unions[union as usize]);
                 }
             }
         }
@@ -422,6 +527,7 @@ impl Reader {
                 _ => merged.push(edge),
             }
         }
+        merged.iter_mut().for_each(Edge::keep_each_once);
         let mut number_of: FxHashMap<u32, u32> = FxHashMap::default();
         let mut number = |name: u32| {
             let next = number_of.len() as u32;
@@ -481,5 +587,202 @@ impl<'t> Line<'t> {
             true => character.min(self.text.len()),
             false => self.starts.get(character).copied().unwrap_or(self.text.len()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use repoformer_text::language::Parser;
+
+    use super::*;
+
+    /// The data flow of a text, and that where each loop within another is read twice as often, as codebleu does.
+    fn flows(text: &str, language: Language) -> [Vec<Flow>; 2] {
+        let tree = Parser::new(language).unwrap().parse(text, "", None).unwrap();
+        let rules = Rules::from_language(language).unwrap();
+        [Reading::Again, Reading::First].map(|second| {
+            let mut reader = Reader::new(&tree, text, rules).unwrap();
+            (reader.second, reader.room) = (second, usize::MAX);
+            reader.read(tree.root_node(), &mut States::default()).unwrap();
+            reader.flows()
+        })
+    }
+
+    fn flow(text: &str, language: Language) -> Vec<Flow> {
+        let tree = Parser::new(language).unwrap().parse(text, "", None).unwrap();
+        data_flow(&tree, text, Rules::from_language(language).unwrap())
+    }
+
+    /// A statement of a language, and those within it, by the letters of its names.
+    #[derive(Clone, Debug)]
+    struct Statement {
+        kind: usize,
+        names: [char; 3],
+        within: Vec<Statement>,
+    }
+
+    fn statement() -> impl Strategy<Value = Statement> {
+        let name = || prop::sample::select(vec!['a', 'b', 'c', 'd']);
+        let names = move || [name(), name(), name()];
+        let simple = (0_usize..9, names());
+        let simple = simple.prop_map(|(kind, names)| Statement { kind, names, within: Vec::new() });
+        simple.prop_recursive(6, 40, 4, move |inner| {
+            (0_usize..9, names(), prop::collection::vec(inner, 1..4))
+                .prop_map(|(kind, names, within)| Statement { kind, names, within })
+        })
+    }
+
+    fn write(statement: &Statement, language: Language, depth: usize, text: &mut String) {
+        let Statement { kind, names: [a, b, c], within } = statement;
+        let margin = "    ".repeat(depth);
+        let (simple, around) = match language {
+            Language::Python => (
+                [
+                    format!("{a} = {b}"),
+                    format!("{a} += {b} * {c}"),
+                    format!("{a}, {b} = {c}, {a}"),
+                    format!("{a}.{b} = {c}[{a}]"),
+                    format!("f({a}, {b}={c})"),
+                    format!("{a}"),
+                    format!("{a} = [{b} for {b} in {c} if {a}]"),
+                    format!("{a}, {b} = {c}"),
+                    format!("def g({a}={b}): return {c}"),
+                ],
+                [
+                    format!("for {a} in {b}:"),
+                    format!("for {a}, {b} in {c}:"),
+                    format!("while {a} < {b}:"),
+                    format!("if {a}:"),
+                    format!("if {a} == {b}:\n{margin}    {c} = {a}\n{margin}elif {b}:"),
+                    format!("if {a}:\n{margin}    {b} = {c}\n{margin}else:"),
+                    format!("with {a} as {b}:"),
+                    format!("for {a} in {b}[{c}]:"),
+                    format!("while {a}:"),
+                ],
+            ),
+            Language::Go => (
+                [
+                    format!("{a} = {b}"),
+                    format!("{a} += {b} * {c}"),
+                    format!("{a}, {b} = {c}, {a}"),
+                    format!("{a}++"),
+                    format!("f({a}, {b}, {c})"),
+                    format!("var {a} int = {b}"),
+                    format!("{a} := {b} + {c}"),
+                    format!("var {a} {b}"),
+                    format!("return {c}"),
+                ],
+                [
+                    format!("for {a} := {b}; {a} < {c}; {a}++ {{"),
+                    format!("for {a} = {b}; ; {c} = {a} {{"),
+                    format!("for {a} < {b} {{"),
+                    format!("if {a} {{"),
+                    format!("if {a} == {b} {{ {c} = {a} }} else {{"),
+                    format!("if {a} {{ {b} = {c} }} else if {b} {{"),
+                    format!("for _, {a} := range {b} {{"),
+                    format!("for {a}++; {b}; {a} = {a} + {c} {{"),
+                    "{".to_owned(),
+                ],
+            ),
+            _ => (
+                [
+                    format!("{a} = {b};"),
+                    format!("{a} += {b} * {c};"),
+                    format!("int {a} = {b}, {c};"),
+                    format!("{a}++;"),
+                    format!("f({a}, {b}, {c});"),
+                    format!("int {a};"),
+                    format!("{a}.{b} = {c}[{a}];"),
+                    format!("--{a};"),
+                    format!("return {c};"),
+                ],
+                [
+                    format!("for (int {a} = {b}; {a} < {c}; {a}++) {{"),
+                    format!("for ({a} = {b}; ; {c} = {a}) {{"),
+                    format!("while ({a} < {b}) {{"),
+                    format!("if ({a}) {{"),
+                    format!("if ({a} == {b}) {{ {c} = {a}; }} else {{"),
+                    format!("if ({a}) {{ {b} = {c}; }} else if ({b}) {{"),
+                    match language {
+                        Language::Java => format!("for (int {a} : {b}) {{"),
+                        _ => format!("foreach (var {a} in {b}) {{"),
+                    },
+                    format!("for (int {a} = {b}, {c} = {b}; {a}; {a} = {c}) {{"),
+                    "{".to_owned(),
+                ],
+            ),
+        };
+        if within.is_empty() {
+            text.push_str(&format!("{margin}{}\n", simple[*kind]));
+            return;
+        }
+        text.push_str(&format!("{margin}{}\n", around[*kind]));
+        within.iter().for_each(|one| write(one, language, depth + 1, text));
+        if language != Language::Python {
+            text.push_str(&format!("{margin}}}\n"));
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(400))]
+
+        #[test]
+        fn reading_inner_loops_more_often_finds_nothing_new(
+            statements in prop::collection::vec(statement(), 1..4),
+        ) {
+            for language in [Language::Python, Language::Java, Language::CSharp, Language::Go] {
+                let mut text = String::new();
+                statements.iter().for_each(|one| write(one, language, 0, &mut text));
+                let [once, twice] = flows(&text, language);
+                prop_assert_eq!(once, twice, "{} {}", language, text);
+            }
+        }
+
+        #[test]
+        fn nor_in_broken_code(parts in prop::collection::vec(prop::sample::select(vec![
+            "for (int a = b; a < c; a++)", "for (;;)", "while (a)", "while a:\n", "for a in b:\n", "for a = b; c; a++ {",
+            "if (a)", "if a:\n", "if a {", "else", "{", "}", "(", ")", "a = b;", "b = a\n", "a, b = c, a\n", "    ", " ",
+            "c++;", "int c = a;", "foreach (var a in b)", "for (int a : b)", "var b = c", "\n", "b := a\n", "a", "d",
+        ]), 0..25)) {
+            let text = parts.concat();
+            for language in [Language::Python, Language::Java, Language::CSharp, Language::Go] {
+                let [once, twice] = flows(&text, language);
+                prop_assert_eq!(once, twice, "{} {}", language, text);
+            }
+        }
+    }
+
+    /// Reading each loop twice as often as that around it would take 2^30 readings.
+    #[test]
+    fn loops_in_loops_are_read_as_often_as_they_are_deep() {
+        for (language, text) in [
+            (Language::Java, format!("x = y; {} y = x;", "while (x) ".repeat(30))),
+            (Language::CSharp, format!("{} y = x;", "for (int x = y; ; x++) ".repeat(30))),
+            (
+                Language::Go,
+                format!("{} y = x {}", "for x = y; y < x; x++ {".repeat(30), "}".repeat(30)),
+            ),
+        ] {
+            assert!(!flow(&text, language).is_empty(), "{language}");
+        }
+    }
+
+    /// Each value of a left side has those of the right.
+    #[test]
+    fn what_grows_with_the_square_of_a_text_has_no_data_flow() {
+        let wide =
+            |n: usize| format!("{} = {}", vec!["a"; n].join(", "), vec!["b"; n + 1].join(", "));
+        // The left has 20 values and the right 21.
+        assert_eq!(flow(&wide(20), Language::Python).len(), 41);
+        assert!(flow(&wide(5_000), Language::Python).is_empty());
+    }
+
+    /// Behind each branch, `a` is from that or any before. Each has five values.
+    #[test]
+    fn branches_are_known_by_what_they_change() {
+        let branches: String =
+            (0..20_000).map(|k| format!("if a:\n    b{k} = a\n    a = b{k}\n")).collect();
+        assert_eq!(flow(&branches, Language::Python).len(), 100_000);
     }
 }
