@@ -16,9 +16,22 @@ pub use rows::{Definition, Rows, SourcePaths};
 use std::sync::Arc;
 
 use modules::Imports;
-use repoformer_text::language::syntax::Syntax;
+use repoformer_text::language::syntax::{Binding, Import, Syntax};
 use repoformer_text::language::{Language, Resolution, TypeRules};
 use typed::Types;
+
+/// Bytes of the longest name that is looked up, and of the longest path or name of an import: each call would read it again.
+const LONGEST_NAME: usize = 1024;
+
+/// Whether an import's path and names are short enough to be looked up.
+fn is_short(import: &Import<'_>) -> bool {
+    let names = match import.binding {
+        Binding::Member { member, local } => [member, local],
+        Binding::Whole { local } => [local, local],
+        Binding::All | Binding::Nothing => [""; 2],
+    };
+    names.iter().chain([&import.from]).all(|name| name.len() <= LONGEST_NAME)
+}
 
 /// Definitions, imports and calls of one file; cheap to clone.
 #[derive(Debug, Clone, Default)]

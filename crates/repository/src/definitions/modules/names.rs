@@ -4,7 +4,11 @@ use repoformer_text::language::syntax::{Binding, Callee, Import, Receiver, Synta
 use rustc_hash::{FxHashMap, FxHashSet};
 use tree_sitter::Node;
 
+use crate::definitions::is_short;
 use crate::definitions::rows::{NameRows, Rows};
+
+/// Most targets of one name, or of `*`, that a file imports.
+const MOST_TARGETS: usize = 256;
 
 /// A definition at the top level of a file, in an `if` or a `try` too.
 #[derive(Debug, PartialEq, Eq)]
@@ -84,7 +88,11 @@ impl ModuleNames {
                 "import_statement" | "import_from_statement"
                     if node.start_position().row < before =>
                 {
-                    syntax.imports_of(node).iter().for_each(|import| names.import(import));
+                    let imports = syntax.imports_of(node);
+                    imports
+                        .iter()
+                        .filter(|import| is_short(import))
+                        .for_each(|import| names.import(import));
                 }
                 "call" => names.call(syntax, node, &mut known),
                 "assignment" if scopes.is_empty() => names.set(text, node),
@@ -169,7 +177,12 @@ impl ModuleNames {
                 let target = target(&from[level..], Some(without_space(member)));
                 self.bind(&without_space(local), target);
             }
-            Binding::All => self.stars.push(target(&from[level..], None)),
+            Binding::All => {
+                let target = target(&from[level..], None);
+                if self.stars.len() < MOST_TARGETS && !self.stars.contains(&target) {
+                    self.stars.push(target);
+                }
+            }
             Binding::Nothing => {}
         }
     }
@@ -177,7 +190,7 @@ impl ModuleNames {
     /// A name that many functions import usually means the same in all of them.
     fn bind(&mut self, name: &str, target: Target) {
         let targets = self.imports.entry(name.to_owned()).or_default();
-        if !targets.contains(&target) {
+        if targets.len() < MOST_TARGETS && !targets.contains(&target) {
             targets.push(target);
         }
     }

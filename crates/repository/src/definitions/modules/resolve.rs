@@ -12,6 +12,9 @@ use crate::definitions::rows::{Definition, DefinitionKind, Rows, SourcePaths};
 const MOST_VISITS: usize = 512;
 const MOST_IMPORTS: usize = 64;
 
+/// Most imports that one look-up follows, those that lead out of the repository included.
+const MOST_FOLLOWED: usize = 1024;
+
 /// The modules of a repository and what they define.
 pub(super) struct Modules<'a> {
     names: &'a [Arc<ModuleNames>],
@@ -19,6 +22,8 @@ pub(super) struct Modules<'a> {
     /// Folder and module of each file: `repo/a/b` of `repo/a/b.py` and of `repo/a/b/__init__.py`.
     paths: Vec<ModulePath<'a>>,
     by_path: FxHashMap<&'a str, usize>,
+    /// Most names that the path of a module has.
+    deepest: usize,
     /// Folders with an `__init__.py`. Modules in them are not imported by their own name, or each `logging.py` would pass for
     /// Python's.
     packages: FxHashSet<&'a str>,
@@ -60,6 +65,7 @@ struct Search {
     /// Module and the name sought in it.
     visited: FxHashSet<(usize, String)>,
     imports: usize,
+    followed: usize,
 }
 
 impl<'a> Modules<'a> {
@@ -75,6 +81,11 @@ impl<'a> Modules<'a> {
             names,
             spec,
             by_path: FxHashMap::default(),
+            deepest: paths
+                .iter()
+                .map(|path| path.module.split(['/', '.']).count())
+                .max()
+                .unwrap_or(0),
             packages: paths.iter().filter(is_package).map(|path| path.module).collect(),
             absolute: FxHashMap::default(),
             bound: FxHashSet::default(),
@@ -184,7 +195,8 @@ impl<'a> Modules<'a> {
         search: &mut Search,
     ) -> ChainTarget {
         first_definition(targets.iter().map_while(|target| {
-            let goes_on = search.visited.len() < MOST_VISITS;
+            search.followed += 1;
+            let goes_on = search.visited.len() < MOST_VISITS && search.followed <= MOST_FOLLOWED;
             goes_on.then(|| self.follow(from, target, rest, search))
         }))
     }
@@ -198,12 +210,15 @@ impl<'a> Modules<'a> {
         search: &mut Search,
     ) -> ChainTarget {
         let module = target.module.split('.').filter(|part| !part.is_empty());
-        let mut chain: Vec<&str> = module.collect();
+        let mut chain: Vec<&str> = module.take(self.deepest + 1).collect();
         // The name after `from` is a whole module, or the import fails: such as a compiled one.
         let shortest = chain.len();
+        if shortest > self.deepest {
+            return ChainTarget::Nothing;
+        }
         chain.extend(target.member.as_deref());
         chain.extend_from_slice(rest);
-        first_definition((shortest..=chain.len()).rev().filter_map(|cut| {
+        first_definition((shortest..=chain.len().min(self.deepest)).rev().filter_map(|cut| {
             let file = self.module(from, target.level, &chain[..cut])?;
             search.imports += 1;
             let found = self.within(file, &chain[cut..], search);

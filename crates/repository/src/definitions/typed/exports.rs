@@ -1,9 +1,10 @@
 //! Modules of TypeScript and JavaScript: the file that a path means, and the file that declares a module's exports.
 
-use std::sync::Arc;
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use repoformer_text::language::{NameVisibility, TypeRules, WHOLE};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::unit::{Import, Unit};
 use crate::definitions::rows::SourcePaths;
@@ -24,6 +25,12 @@ pub(super) struct Modules<'a> {
     /// `repo/a/b` of `repo/a/b.ts` and of `repo/a/b/index.ts`, which the former hides.
     by_path: FxHashMap<&'a str, usize>,
     imports_from_root: bool,
+    /// Modules of which each file exports all.
+    passed_on: Vec<Vec<usize>>,
+    /// Paths that were looked up, by the importing file.
+    paths: Mutex<FxHashMap<usize, FxHashMap<String, Option<usize>>>>,
+    /// Exports that were looked up: file and name.
+    known: Mutex<FxHashMap<(usize, String), Option<Export>>>,
 }
 
 /// Target of an imported name.
@@ -44,8 +51,8 @@ impl<'a> Modules<'a> {
     ) -> Self {
         let mut by_path = FxHashMap::default();
         let are_modules = matches!(rules.visibility, NameVisibility::Exports);
-        let modules = || files.files.iter().filter(|_| are_modules);
-        for path in modules() {
+        let sources = || files.files.iter().filter(|_| are_modules);
+        for path in sources() {
             let (module, rank) = module_path(path.path);
             let folder = module.strip_suffix("/index").map(|folder| (folder, rank + 3));
             for (module, rank) in [(module, rank)].into_iter().chain(folder) {
@@ -56,17 +63,43 @@ impl<'a> Modules<'a> {
             }
         }
         let by_path = by_path.into_iter();
-        Self {
+        let mut modules = Self {
             files,
             units,
-            by_name: modules().map(|path| (path.path, path.file)).collect(),
+            by_name: sources().map(|path| (path.path, path.file)).collect(),
             by_path: by_path.map(|(path, (_, file))| (path, file)).collect(),
             imports_from_root: rules.imports_from_root,
+            passed_on: Vec::new(),
+            paths: Mutex::default(),
+            known: Mutex::default(),
+        };
+        if are_modules {
+            let files = units.iter().enumerate();
+            modules.passed_on = files.map(|(file, unit)| modules.stars(file, unit)).collect();
         }
+        modules
+    }
+
+    /// Modules of which a file exports all.
+    fn stars(&self, file: usize, unit: &Unit) -> Vec<usize> {
+        let passed_on = unit.imports.stars().filter(|import| import.is_passed_on);
+        let mut seen = FxHashSet::default();
+        let modules = passed_on.filter_map(|import| self.module(file, &import.from));
+        modules.filter(|module| seen.insert(*module)).collect()
     }
 
     /// The file that a path in an import of file `from` means.
     fn module(&self, from: usize, path: &str) -> Option<usize> {
+        let known = || self.paths.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(found) = known().get(&from).and_then(|paths| paths.get(path)) {
+            return *found;
+        }
+        let found = self.resolved(from, path);
+        known().entry(from).or_default().insert(path.to_owned(), found);
+        found
+    }
+
+    fn resolved(&self, from: usize, path: &str) -> Option<usize> {
         let importing = self.files.files[from].path;
         if path.starts_with('.') {
             let folder = importing.rsplit_once('/').map_or("", |(folder, _)| folder);
@@ -146,23 +179,37 @@ impl<'a> Modules<'a> {
 
     /// Target of a name that a file exports, its own or another's.
     pub(super) fn exported(&self, file: usize, name: &str) -> Option<Export> {
-        let mut open = vec![(file, name.to_owned())];
-        let mut visited = Vec::new();
-        while let Some((file, name)) = open.pop() {
+        let known = || self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let key = (file, name.to_owned());
+        if let Some(export) = known().get(&key) {
+            return export.clone();
+        }
+        let export = self.sought(file, name);
+        known().insert(key, export.clone());
+        export
+    }
+
+    fn sought(&self, file: usize, name: &str) -> Option<Export> {
+        let mut open = VecDeque::from([(file, name.to_owned())]);
+        let (mut visited, mut by_stars) = (FxHashSet::default(), 0);
+        while let Some((file, name)) = open.pop_back() {
             let unit = &self.units[file];
-            if visited.len() >= MOST_FILES || visited.contains(&(file, name.clone())) {
+            if visited.len() >= MOST_FILES {
+                break;
+            }
+            if !visited.insert((file, name.clone())) {
                 continue;
             }
-            visited.push((file, name.clone()));
             let own = unit.exports.get(&name).unwrap_or(&name);
             if unit.declares(own) {
                 return Some(Export::Declared { file, name: own.clone() });
             }
             // The last to be pushed is looked at first: named exports, before all that a star brings.
             if name != "default" {
-                let passed_on = unit.imports.stars().filter(|import| import.is_passed_on);
-                let modules = passed_on.rev().filter_map(|import| self.module(file, &import.from));
-                open.splice(0..0, modules.map(|module| (module, name.clone()))).for_each(drop);
+                for &module in self.passed_on[file].iter().take(MOST_FILES - by_stars) {
+                    open.push_front((module, name.clone()));
+                    by_stars += 1;
+                }
             }
             let other = Some(&name).filter(|name| *name != own);
             for name in [Some(own), other].into_iter().flatten() {
@@ -172,9 +219,11 @@ impl<'a> Modules<'a> {
                         continue;
                     };
                     match &import.member {
-                        None if self.has_whole(module) => open.push((module, WHOLE.to_owned())),
+                        None if self.has_whole(module) => {
+                            open.push_back((module, WHOLE.to_owned()))
+                        }
                         None => return Some(Export::Module(module)),
-                        Some(member) => open.push((module, member.clone())),
+                        Some(member) => open.push_back((module, member.clone())),
                     }
                 }
             }
