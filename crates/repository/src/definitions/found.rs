@@ -7,6 +7,9 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::rows::Definition;
 
+/// Most definitions of several lists together: each look-up makes a list of its own of them.
+const MOST_JOINED: usize = 256;
+
 /// Definitions that a look-up found. Cheap to clone: calls of one thing share one list, however many calls and however long a list.
 #[derive(Debug, Clone, Default)]
 pub struct FoundDefinitions {
@@ -31,7 +34,7 @@ impl Deref for FoundDefinitions {
 }
 
 impl FoundDefinitions {
-    /// Definitions of several lists, one after another.
+    /// Definitions of several lists, one after another: all of a single list, or else up to a bound.
     pub(super) fn joined(lists: impl Iterator<Item = Self>) -> Self {
         let mut lists = lists.filter(|list| !list.is_empty());
         let first = lists.next().unwrap_or_default();
@@ -39,7 +42,7 @@ impl FoundDefinitions {
             None => first,
             Some(second) => {
                 let lists: Vec<Self> = [first, second].into_iter().chain(lists).collect();
-                lists.iter().flat_map(|list| list.iter().copied()).collect()
+                lists.iter().flat_map(|list| list.iter().copied()).take(MOST_JOINED).collect()
             }
         }
     }

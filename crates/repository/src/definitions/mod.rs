@@ -7,6 +7,8 @@ mod found;
 mod known;
 mod modules;
 mod rows;
+#[cfg(test)]
+mod tests;
 mod typed;
 
 pub use found::FoundDefinitions;

@@ -21,6 +21,7 @@
 
 mod exports;
 mod folders;
+mod full_name;
 mod read;
 mod resolve;
 mod sets;
@@ -81,7 +82,7 @@ impl<'a> Types<'a> {
         unit: &'n Unit,
         row: u32,
     ) -> impl Fn(&[&str]) -> FoundDefinitions + 'n {
-        let program: Program<'n> = self.program.with(file, unit);
+        let program = self.program.with(file, unit);
         let place = Place { file: program.own_file(), scope: unit.scope_before(row) };
         move |chain| program.named(place, chain)
     }

@@ -5,14 +5,16 @@ use repoformer_text::language::{Declares, NameVisibility, NodeStep, Steps, TypeR
 use rustc_hash::FxHashMap;
 use tree_sitter::Node;
 
-use super::unit::{Call, DeclaredType, Import, Scope, Type, Unit};
+use super::full_name::{DottedName, FullName};
+use super::unit::{Call, DeclaredType, Import, Namespace, Scope, Type, Unit};
 use crate::definitions::rows::{Rows, folder};
+use crate::definitions::{LONGEST_NAME, is_short};
 
 impl Unit {
     /// Reads a file's names from its tree, with the imports before a row.
     pub(crate) fn read(rules: &TypeRules, path: &str, syntax: &Syntax<'_>, before: usize) -> Self {
         let imports = syntax.imports().into_iter();
-        let imports = imports.filter(|import| import.span.lines.start < before);
+        let imports = imports.filter(|import| import.span.lines.start < before && is_short(import));
         let mut reader = Reader {
             rules,
             syntax,
@@ -28,7 +30,8 @@ impl Unit {
             },
         };
         if let NameVisibility::Folders = rules.visibility {
-            reader.open_namespace(folder(path), 0);
+            reader.unit.folder = folder(path);
+            reader.open_namespace(&folder(path), 0);
             let clause = child(syntax.tree().root_node(), "package_clause");
             let name = clause.and_then(|clause| clause.named_child(0));
             reader.unit.package = name.map_or(String::new(), |name| reader.text(name));
@@ -51,8 +54,8 @@ impl Unit {
         let types = reader.unit.types.iter();
         reader.unit.methods = types.flat_map(|t| t.methods.keys().cloned()).collect();
         for (number, outer) in reader.unit.types.iter().enumerate() {
-            if outer.outer.is_none() && !reader.unit.outer_types.contains_key(&outer.name) {
-                reader.unit.outer_types.insert(outer.name.clone(), number);
+            if outer.outer.is_none() && !reader.unit.outer_types.contains_key(&*outer.name) {
+                reader.unit.outer_types.insert(outer.name.to_string(), number);
             }
         }
         reader.unit
@@ -74,8 +77,10 @@ fn import(import: syntax::Import<'_>) -> Import {
     } else {
         from.chars().filter(|c| !c.is_whitespace()).collect()
     };
+    let from = from.rsplit_once("::").map_or(from.as_str(), |(_, name)| name);
     Import {
-        from: from.rsplit_once("::").map_or(from.as_str(), |(_, name)| name).to_owned(),
+        from: from.to_owned(),
+        path: FullName::new(from),
         member,
         local: local.to_owned(),
         is_static: import.is_static,
@@ -89,8 +94,8 @@ struct Reader<'r, 'a> {
     syntax: &'r Syntax<'a>,
     /// Depth of a node, and the scope that it opened; innermost last.
     open: Vec<(usize, usize)>,
-    /// Depth and name of the namespaces around, innermost last.
-    namespaces: Vec<(usize, String)>,
+    /// Depth and number of the namespaces around, innermost last.
+    namespaces: Vec<(usize, usize)>,
     unit: Unit,
 }
 
@@ -108,6 +113,11 @@ impl Reader<'_, '_> {
         self.unit.scopes[self.scope()].of_type
     }
 
+    /// The innermost type that contains the walk.
+    fn type_around(&self) -> Option<usize> {
+        self.unit.scopes[self.scope()].in_type
+    }
+
     /// Leaves parts that cannot hold a node this deep.
     fn close(&mut self, depth: usize) {
         // Scopes of the whole file were opened at depth 0.
@@ -121,8 +131,9 @@ impl Reader<'_, '_> {
     }
 
     fn open(&mut self, node: Node<'_>, depth: usize, of_type: Option<usize>) {
+        let in_type = of_type.or_else(|| self.type_around());
         let (parent, rows) = (Some(self.scope()), Rows::from_node(node));
-        let scope = Scope { parent, of_type, rows, variables: FxHashMap::default() };
+        let scope = Scope { parent, of_type, in_type, rows, variables: FxHashMap::default() };
         self.unit.scopes.push(scope);
         self.open.push((depth, self.unit.scopes.len() - 1));
     }
@@ -133,7 +144,7 @@ impl Reader<'_, '_> {
             let name = namespace.name.from(node);
             if let Some(name) = name.and_then(|name| self.syntax.dotted(name)) {
                 let depth = if namespace.is_whole_file { 0 } else { depth };
-                self.open_namespace(name, depth);
+                self.open_namespace(&name, depth);
             }
             return;
         }
@@ -141,7 +152,9 @@ impl Reader<'_, '_> {
             if export.is_function {
                 self.add_outer(export.local.clone(), Rows::from_node(node));
             }
-            self.unit.exports.insert(export.name, export.local);
+            if export.name.len().max(export.local.len()) <= LONGEST_NAME {
+                self.unit.exports.insert(export.name, export.local);
+            }
         }
         if self.syntax.spec().is_named_type(kind) || rules.types.contains(&kind) {
             self.open_type(node, depth);
@@ -163,13 +176,21 @@ impl Reader<'_, '_> {
     }
 
     /// Namespaces nest; a whole file's is around everything after it.
-    fn open_namespace(&mut self, name: String, depth: usize) {
-        let name = match self.namespaces.last() {
-            Some((_, outer)) => format!("{outer}.{name}"),
-            None => name,
-        };
-        self.namespaces.push((depth, name.clone()));
-        self.unit.namespaces.push(name);
+    fn open_namespace(&mut self, name: &str, depth: usize) {
+        let outer = self.namespace();
+        let parts = self.path_of(outer).parts(name);
+        self.namespaces.push((depth, self.unit.namespaces.len()));
+        self.unit.namespaces.push(Namespace { outer, parts });
+    }
+
+    /// Number of the namespace that contains the walk.
+    fn namespace(&self) -> Option<usize> {
+        self.namespaces.last().map(|(_, number)| *number)
+    }
+
+    /// Full name of a namespace.
+    fn path_of(&self, namespace: Option<usize>) -> FullName {
+        namespace.map_or(FullName::EMPTY, |number| self.unit.namespaces[number].path())
     }
 
     fn open_type(&mut self, node: Node<'_>, depth: usize) {
@@ -191,14 +212,15 @@ impl Reader<'_, '_> {
 
     /// Adds a type that is declared here.
     fn add_type(&mut self, name: String, inside: usize, rows: Rows) -> usize {
-        let outer = self.unit.types_around(self.scope()).next();
-        let namespace = self.namespaces.last().map_or("", |(_, name)| name);
-        let around = outer.map_or(namespace, |outer| &self.unit.types[outer].path);
-        let separator = if around.is_empty() { "" } else { "." };
+        let (outer, namespace) = (self.type_around(), self.namespace());
+        let around = match outer {
+            Some(outer) => self.unit.types[outer].path,
+            None => self.path_of(namespace),
+        };
         self.unit.types.push(Type {
-            path: format!("{around}{separator}{name}"),
-            name,
-            namespace: namespace.to_owned(),
+            path: around.join(DottedName::new(&name)),
+            name: name.into(),
+            namespace,
             outer,
             inside,
             rows,
@@ -279,7 +301,7 @@ impl Reader<'_, '_> {
                 Declares::Nothing => DeclaredType::Unknown,
                 Declares::Type(steps) => {
                     let found = follow(node, steps);
-                    found.map_or(DeclaredType::Unknown, |found| self.syntax.declared(found))
+                    found.map_or(DeclaredType::Unknown, |found| self.syntax.declared(found).into())
                 }
                 Declares::Array => DeclaredType::Type("[]".into()),
                 Declares::Around => {
@@ -318,7 +340,7 @@ impl Reader<'_, '_> {
                 continue;
             }
             let declared = match (declared, value) {
-                (DeclaredType::Unknown, Some(value)) => self.syntax.made(*value),
+                (DeclaredType::Unknown, Some(value)) => self.syntax.made(*value).into(),
                 _ => declared.clone(),
             };
             let text = self.text(name);
@@ -326,7 +348,7 @@ impl Reader<'_, '_> {
                 self.add_method(number, text.clone(), rows);
             }
             let is_field = |kind: &&str| child(declaration, kind).is_some();
-            let class = self.unit.types_around(self.scope()).next();
+            let class = self.type_around();
             if let Some(class) = class.filter(|_| variable.field_if.iter().any(is_field)) {
                 let fields = &mut self.unit.types[class].fields;
                 fields.insert(text.clone(), declared.clone());

@@ -1,12 +1,13 @@
 //! Definitions of callees, and of the meaning of names.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use repoformer_text::language::{Language, LanguageSpec, NameVisibility, TypeRules};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::exports::{Export, Modules};
 use super::folders::Folders;
+use super::full_name::FullName;
 use super::sets::TypeSet;
 use super::unit::{Callee, DeclaredType, Import, Imports, Receiver, Type, Unit};
 use crate::definitions::found::FoundDefinitions;
@@ -15,16 +16,24 @@ use crate::definitions::rows::{Definition, DefinitionKind, SourcePaths};
 /// Most types that one method is sought in: they extend each other in circles if code is broken.
 const MOST_TYPES: usize = 64;
 
+/// Most supertypes of one level that a method is sought in.
+const MOST_SUPERS: usize = 256;
+
+/// Most types that a lookup visits, outer types and their supertypes included.
+const MOST_VISITS: usize = 256;
+
+/// Most names of a chain that may be one type's.
+const MOST_PARTS: usize = 64;
+
 /// A type of the repository.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct TypeId {
     pub(super) file: usize,
     /// Its number in the file.
     pub(super) number: usize,
 }
 
-/// The files of a repository and what can be looked up in them; cheap to clone.
-#[derive(Clone)]
+/// The files of a repository and what can be looked up in them.
 pub(super) struct Program<'a> {
     pub(super) rules: &'a TypeRules,
     spec: &'static LanguageSpec,
@@ -33,24 +42,27 @@ pub(super) struct Program<'a> {
     pub(super) modules: Arc<Modules<'a>>,
     pub(super) folders: Arc<Folders<'a>>,
     pub(super) maps: Arc<Maps<'a>>,
+    supers: Arc<Mutex<FxHashMap<TypeId, Supers<'a>>>>,
 }
 
+/// Supertypes of a type, if the repository has them.
+type Supers<'a> = Arc<[Arc<TypeSet<'a>>]>;
+
 /// A unit that stands in place of a file.
-#[derive(Clone)]
 struct Own<'a> {
     file: usize,
     unit: &'a Unit,
     /// Types of the paths that the unit or the file defines.
-    types: Arc<FxHashMap<TypePath<'a>, Option<Arc<TypeSet<'a>>>>>,
+    types: Arc<FxHashMap<TypePath, Option<Arc<TypeSet<'a>>>>>,
 }
 
 /// `org.example.Outer.Inner`, and in TypeScript the only file that knows its types.
-type TypePath<'a> = (Option<usize>, &'a str);
+type TypePath = (Option<usize>, FullName);
 
 /// Types, methods and imports of a repository by their names.
 #[derive(Default)]
 pub(super) struct Maps<'a> {
-    by_path: FxHashMap<TypePath<'a>, Arc<TypeSet<'a>>>,
+    by_path: FxHashMap<TypePath, Arc<TypeSet<'a>>>,
     /// C#'s `global using`s of all files.
     pub(super) global_imports: Imports,
     /// Method → its definition in the one file with a type that has any; none if several files do.
@@ -80,6 +92,25 @@ enum Object<'a> {
     Unknown,
 }
 
+/// Types that a lookup may still visit.
+struct Visits(usize);
+
+impl Default for Visits {
+    fn default() -> Self {
+        Self(MOST_VISITS)
+    }
+}
+
+impl Visits {
+    /// Counts some types; false if they may not be visited any more.
+    fn begin(&mut self, types: &[Arc<TypeSet<'_>>]) -> bool {
+        let is_left = self.0 > 0;
+        let count = types.iter().map(|types| types.work()).sum();
+        self.0 = self.0.saturating_sub(count);
+        is_left
+    }
+}
+
 impl<'a> Object<'a> {
     /// It has the types of one path.
     fn from_types(types: Option<Arc<TypeSet<'a>>>) -> Self {
@@ -103,7 +134,7 @@ impl<'a> Program<'a> {
         let mut by_path: FxHashMap<_, Vec<_>> = FxHashMap::default();
         for (file, unit) in units.iter().enumerate() {
             for (number, declared) in unit.types.iter().enumerate() {
-                let path = type_path(rules, file, &declared.path);
+                let path = type_path(rules, file, declared.path);
                 by_path.entry(path).or_default().push((TypeId { file, number }, declared));
                 for (name, rows) in &declared.methods {
                     let here = Definition::new(file, *rows, DefinitionKind::Function);
@@ -125,29 +156,42 @@ impl<'a> Program<'a> {
             modules: Arc::new(Modules::new(files, rules, units)),
             folders: Arc::new(Folders::new(files, rules, units)),
             maps: Arc::new(maps),
+            supers: Arc::default(),
         }
     }
 
     /// This program with a unit in place of a file; places in the unit have the file number [`Self::own_file`].
-    pub(super) fn with(&self, file: usize, unit: &'a Unit) -> Self {
+    pub(super) fn with<'n>(&self, file: usize, unit: &'n Unit) -> Program<'n>
+    where
+        'a: 'n,
+    {
         let own_file = self.own_file();
         let mut types: FxHashMap<_, Vec<_>> = FxHashMap::default();
-        let others = |path: &TypePath<'_>| {
+        let others = |path: &TypePath| {
             let known = self.maps.by_path.get(path).map_or(&[][..], |known| known.types());
             known.iter().copied().filter(|(id, _)| id.file != file).collect()
         };
         for declared in self.units.get(file).into_iter().flat_map(|replaced| &replaced.types) {
-            let path = type_path(self.rules, file, &declared.path);
+            let path = type_path(self.rules, file, declared.path);
             types.entry(path).or_insert_with_key(others);
         }
         for (number, declared) in unit.types.iter().enumerate() {
-            let path = type_path(self.rules, own_file, &declared.path);
+            let path = type_path(self.rules, own_file, declared.path);
             let id = TypeId { file: own_file, number };
             types.entry(path).or_insert_with_key(others).push((id, declared));
         }
         let types = types.into_iter().map(|(path, types)| (path, TypeSet::new(types)));
         let own = Own { file, unit, types: Arc::new(types.collect()) };
-        Self { own: Some(own), ..self.clone() }
+        Program {
+            rules: self.rules,
+            spec: self.spec,
+            units: self.units,
+            own: Some(own),
+            modules: self.modules.clone(),
+            folders: self.folders.clone(),
+            maps: self.maps.clone(),
+            supers: Arc::default(),
+        }
     }
 
     /// Number of the file that stands in place of another.
@@ -170,7 +214,7 @@ impl<'a> Program<'a> {
     }
 
     /// The types of this path that a file knows.
-    pub(super) fn with_path(&self, file: usize, path: &str) -> Option<Arc<TypeSet<'a>>> {
+    pub(super) fn with_path(&self, file: usize, path: FullName) -> Option<Arc<TypeSet<'a>>> {
         let path = type_path(self.rules, file, path);
         match self.own.as_ref().and_then(|own| own.types.get(&path)) {
             Some(types) => types.clone(),
@@ -192,9 +236,9 @@ impl<'a> Program<'a> {
             }
             Callee::Bare(name) => self.bare(place, name),
             Callee::Member(receiver, name) => match self.object(place, receiver) {
-                Object::Of(types) => {
-                    self.method(&types, name).unwrap_or_else(|| self.extension(name))
-                }
+                Object::Of(types) => self
+                    .method(&types, name, &mut Visits::default())
+                    .unwrap_or_else(|| self.extension(name)),
                 Object::Module(module) => self.callable(self.modules.exported(module, name)),
                 Object::Folder(folder) => self.folders.called(&folder, name),
                 Object::Unknown => return self.method_of_another_file(place.file, name),
@@ -276,14 +320,12 @@ impl<'a> Program<'a> {
             NameVisibility::FullNames(_) => {}
             NameVisibility::Exports => return self.callable(self.brought_in(place.file, name)),
             NameVisibility::Folders => {
-                let folder = unit.namespaces.first();
-                return folder.map_or(FoundDefinitions::default(), |folder| {
-                    self.folders.called(folder, name)
-                });
+                return self.folders.called(&unit.folder, name);
             }
         }
         let mut around = unit.types_around(place.scope);
-        let of_types = |types: Option<_>| self.method(types.as_slice(), name);
+        let mut visits = Visits::default();
+        let mut of_types = |types: Option<_>| self.method(types.as_slice(), name, &mut visits);
         let inherited = around.find_map(|number| of_types(self.parts(place.file, number)));
         let brought_in = || {
             let all = [&unit.imports, &self.maps.global_imports];
@@ -292,7 +334,7 @@ impl<'a> Program<'a> {
                 imports.named(name).filter(is_of_name).chain(imports.stars())
             });
             let mut members = members.filter(|import| import.is_static);
-            members.find_map(|import| of_types(self.with_path(place.file, &import.from)))
+            members.find_map(|import| of_types(self.with_path(place.file, import.path)))
         };
         inherited.or_else(brought_in).unwrap_or_default()
     }
@@ -316,16 +358,26 @@ impl<'a> Program<'a> {
     }
 
     /// Definitions of a method in some types, or else in their supertypes.
-    fn method(&self, types: &[Arc<TypeSet<'a>>], name: &str) -> Option<FoundDefinitions> {
-        self.upwards(types, |level| {
+    fn method(
+        &self,
+        types: &[Arc<TypeSet<'a>>],
+        name: &str,
+        visits: &mut Visits,
+    ) -> Option<FoundDefinitions> {
+        self.upwards(types, visits, |level| {
             let found = FoundDefinitions::joined(level.iter().map(|types| types.methods(name)));
             (!found.is_empty()).then_some(found)
         })
     }
 
     /// The object in a field of some types, or of their supertypes.
-    fn field(&self, types: &[Arc<TypeSet<'a>>], name: &str) -> Option<Object<'a>> {
-        self.upwards(types, |level| {
+    fn field(
+        &self,
+        types: &[Arc<TypeSet<'a>>],
+        name: &str,
+        visits: &mut Visits,
+    ) -> Option<Object<'a>> {
+        self.upwards(types, visits, |level| {
             let id = level.iter().find_map(|types| types.with_field(name))?;
             let found = self.type_of(id);
             let declared = found.fields.get(name)?;
@@ -337,20 +389,23 @@ impl<'a> Program<'a> {
     fn upwards<T>(
         &self,
         types: &[Arc<TypeSet<'a>>],
+        visits: &mut Visits,
         find: impl Fn(&[Arc<TypeSet<'a>>]) -> Option<T>,
     ) -> Option<T> {
-        let (mut level, mut visited) = (types.to_vec(), Vec::new());
-        while !level.is_empty() {
+        let (mut level, mut visited, mut count) = (types.to_vec(), FxHashSet::default(), 0);
+        while !level.is_empty() && visits.begin(&level) {
             if let Some(found) = find(&level) {
                 return Some(found);
             }
-            let count: usize = level.iter().map(|types| types.len()).sum();
-            if visited.len() + count >= MOST_TYPES {
+            count += level.iter().map(|types| types.len()).sum::<usize>();
+            if count >= MOST_TYPES {
                 break;
             }
             visited.extend(level.iter().flat_map(|types| types.types()).map(|(id, _)| *id));
-            let supers = self.supers(&level);
-            level = supers.iter().filter_map(|types| types.without(&visited)).collect();
+            let is_new = |types: &Arc<TypeSet<'_>>| {
+                types.types().iter().any(|(id, _)| !visited.contains(id))
+            };
+            level = self.supers(&level).map(|(_, types)| types).filter(is_new).collect();
         }
         None
     }
@@ -366,16 +421,33 @@ impl<'a> Program<'a> {
         &self.unit(id.file).types[id.number]
     }
 
-    /// Supertypes of these, if the repository has them.
-    fn supers(&self, types: &[Arc<TypeSet<'a>>]) -> Vec<Arc<TypeSet<'a>>> {
-        let of_one = |(id, found): (TypeId, &'a Type)| {
-            // Names are looked up around the type, not within it.
-            let scope = self.unit(id.file).scopes[found.inside].parent.unwrap_or(0);
-            let named = move |name: &String| self.types_named(Place { file: id.file, scope }, name);
-            let others = move |found: Arc<TypeSet<'a>>| found.without(&[id]);
-            found.supers.iter().filter_map(named).filter_map(others)
-        };
-        types.iter().flat_map(|types| types.heirs()).take(MOST_TYPES).flat_map(of_one).collect()
+    /// Supertypes of these, each with its heir.
+    fn supers(
+        &self,
+        types: &[Arc<TypeSet<'a>>],
+    ) -> impl Iterator<Item = (TypeId, Arc<TypeSet<'a>>)> {
+        let heirs = types.iter().flat_map(|types| types.heirs()).take(MOST_TYPES);
+        let supers = heirs.flat_map(|(id, found)| {
+            let supers = self.supers_of(id, found);
+            (0..supers.len()).map(move |number| (id, Arc::clone(&supers[number])))
+        });
+        let mut visits = Visits(MOST_SUPERS);
+        supers.take_while(move |(_, types)| visits.begin(std::slice::from_ref(types)))
+    }
+
+    /// Supertypes of one type; looked up once.
+    fn supers_of(&self, id: TypeId, found: &Type) -> Supers<'a> {
+        let known = || self.supers.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(supers) = known().get(&id) {
+            return Arc::clone(supers);
+        }
+        // Names are looked up around the type, not within it.
+        let scope = self.unit(id.file).scopes[found.inside].parent.unwrap_or(0);
+        let place = Place { file: id.file, scope };
+        let named = found.supers.iter().filter_map(|name| self.types_named(place, name));
+        let supers: Supers<'_> = named.collect();
+        known().insert(id, Arc::clone(&supers));
+        supers
     }
 
     /// Knowledge about the object that a method is called on.
@@ -391,7 +463,10 @@ impl<'a> Program<'a> {
         };
         let root = match chain[0].as_str() {
             "this" => around().map(Object::from_types),
-            "super" => around().map(|types| Object::Of(self.supers(types.as_slice()))),
+            "super" => around().map(|types| {
+                let supers = self.supers(types.as_slice());
+                Object::Of(supers.filter_map(|(heir, types)| types.without(heir)).collect())
+            }),
             name => self.variable(place, name),
         };
         match root {
@@ -409,13 +484,14 @@ impl<'a> Program<'a> {
 
     /// The object that a variable or a field of a type around holds; `None` if no such name exists.
     fn variable(&self, place: Place, name: &str) -> Option<Object<'a>> {
+        let mut visits = Visits::default();
         self.unit(place.file).outwards(place.scope).find_map(|outer| {
             if let Some(declared) = outer.variables.get(name) {
                 return Some(self.of_declared(place, declared));
             }
             // TypeScript's fields need `this`.
             let number = outer.of_type.filter(|_| !self.rules.fields_need_this)?;
-            self.field(self.parts(place.file, number).as_slice(), name)
+            self.field(self.parts(place.file, number).as_slice(), name, &mut visits)
         })
     }
 
@@ -423,7 +499,9 @@ impl<'a> Program<'a> {
     fn fields(&self, mut object: Object<'a>, chain: &[String]) -> Object<'a> {
         for name in chain {
             let field = match object {
-                Object::Of(types) if !types.is_empty() => self.field(&types, name),
+                Object::Of(types) if !types.is_empty() => {
+                    self.field(&types, name, &mut Visits::default())
+                }
                 Object::Module(module) => {
                     Some(self.exported_object(self.modules.exported(module, name)))
                 }
@@ -437,7 +515,7 @@ impl<'a> Program<'a> {
 
     /// A chain that begins with no variable: a type with static members, or a module.
     fn type_or_module(&self, place: Place, chain: &[String]) -> Object<'a> {
-        for length in (1..=chain.len()).rev() {
+        for length in (1..=chain.len().min(MOST_PARTS)).rev() {
             if let Some(types) = self.types_named(place, &chain[..length].join(".")) {
                 return self.fields(Object::Of(vec![types]), &chain[length..]);
             }
@@ -466,10 +544,7 @@ impl<'a> Program<'a> {
                     None => Object::Of(Vec::new()),
                 })
             }
-            None => {
-                let folder = unit.namespaces.first();
-                folder.and_then(|folder| self.variable_of_folder(folder, &chain[0]))
-            }
+            None => self.variable_of_folder(&unit.folder, &chain[0]),
         };
         root.map_or(Object::Unknown, |root| self.fields(root, &chain[1..]))
     }
@@ -490,7 +565,7 @@ impl<'a> Program<'a> {
 }
 
 /// Path of a type as a file knows it: TypeScript files do not know each other's types.
-fn type_path<'p>(rules: &TypeRules, file: usize, path: &'p str) -> TypePath<'p> {
+fn type_path(rules: &TypeRules, file: usize, path: FullName) -> TypePath {
     (matches!(rules.visibility, NameVisibility::Exports).then_some(file), path)
 }
 

@@ -12,6 +12,9 @@ use crate::definitions::rows::{Definition, DefinitionKind};
 /// Most types that are searched one by one.
 const FEW: usize = 8;
 
+/// Most types that are copied to leave one out.
+const MANY: usize = 64;
+
 /// Types that are searched together, at least one, ordered by file.
 #[derive(Debug)]
 pub(super) struct TypeSet<'a> {
@@ -46,14 +49,18 @@ impl<'a> TypeSet<'a> {
         &self.types
     }
 
-    /// These types without some; `None` if no other is left.
-    pub(super) fn without(self: &Arc<Self>, others: &[TypeId]) -> Option<Arc<Self>> {
-        let is_among = |other: &TypeId| self.types.binary_search_by_key(other, |t| t.0).is_ok();
-        if !others.iter().any(is_among) {
+    /// Number of types that a search looks at one by one.
+    pub(super) fn work(&self) -> usize {
+        self.index.as_ref().map_or(self.types.len(), |_| 1)
+    }
+
+    /// These types without one; `None` if no other is left. Of very many none is left out.
+    pub(super) fn without(self: &Arc<Self>, other: TypeId) -> Option<Arc<Self>> {
+        if self.len() > MANY || self.types.binary_search_by_key(&other, |t| t.0).is_err() {
             return Some(Arc::clone(self));
         }
-        let left = self.types.iter().filter(|(id, _)| !others.contains(id));
-        Self::new(left.copied().collect())
+        let left: Vec<_> = self.types.iter().filter(|(id, _)| *id != other).copied().collect();
+        (!left.is_empty()).then(|| Arc::new(Self { types: left, index: None }))
     }
 
     /// Definitions of the types themselves.
@@ -123,7 +130,7 @@ fn heads(types: &[(TypeId, &Type)]) -> FoundDefinitions {
 mod tests {
     use super::*;
     use crate::definitions::rows::Rows;
-    use repoformer_text::language::syntax::DeclaredType;
+    use crate::definitions::typed::unit::DeclaredType;
 
     /// Types in three files: method `m` and field `f` of every third, one method of its own, a type that every fifth extends.
     fn types(count: usize) -> Vec<Type> {
@@ -160,9 +167,9 @@ mod tests {
             assert_eq!(set.with_field("f"), slow.with_field("f"));
             let heirs = |set: &TypeSet<'_>| set.heirs().map(|(id, _)| id).collect::<Vec<_>>();
             assert_eq!(heirs(&set), heirs(&slow));
-            let left = set.without(&[id(0), id(100)]);
+            let left = set.without(id(0));
             assert_eq!(left.map_or(0, |left| left.len()), count - 1);
-            assert!(Arc::ptr_eq(&set, &set.without(&[id(100)]).unwrap()));
+            assert!(Arc::ptr_eq(&set, &set.without(id(100)).unwrap()));
         }
         assert!(TypeSet::new(Vec::new()).is_none());
     }

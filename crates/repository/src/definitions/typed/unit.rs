@@ -1,15 +1,21 @@
 //! Declarations, imports and calls of one file.
 
+use std::sync::Arc;
+
+use repoformer_text::language::syntax;
+pub(super) use repoformer_text::language::syntax::{Callee, Receiver};
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::full_name::FullName;
 use crate::definitions::rows::{DefinitionKind, NameRows, Rows};
-pub(super) use repoformer_text::language::syntax::{Callee, DeclaredType, Receiver};
 
 /// Declarations, imports and calls of one file.
 #[derive(Debug, Default)]
 pub struct Unit {
     /// Java's package, C#'s namespaces: where its types are, and what its code sees without an import.
-    pub(super) namespaces: Vec<String>,
+    pub(super) namespaces: Vec<Namespace>,
+    /// Go's package: the file's folder.
+    pub(super) folder: String,
     /// Name of the package in Go, as importers write it.
     pub(super) package: String,
     pub(super) types: Vec<Type>,
@@ -29,13 +35,45 @@ pub struct Unit {
     pub(super) calls: Vec<Call>,
 }
 
+/// A namespace or a package.
+#[derive(Debug)]
+pub(super) struct Namespace {
+    /// Number of the namespace around it.
+    pub(super) outer: Option<usize>,
+    /// Of `a.b` the full names of `a` and `a.b`.
+    pub(super) parts: Vec<FullName>,
+}
+
+impl Namespace {
+    pub(super) fn path(&self) -> FullName {
+        self.parts.last().copied().unwrap_or_default()
+    }
+}
+
+/// Type of a variable or a field as declared; cheap to clone, since one declaration may have many variables.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum DeclaredType {
+    Type(Arc<str>),
+    Unknown,
+}
+
+impl From<syntax::DeclaredType> for DeclaredType {
+    fn from(declared: syntax::DeclaredType) -> Self {
+        match declared {
+            syntax::DeclaredType::Type(name) => Self::Type(name.into()),
+            syntax::DeclaredType::Unknown => Self::Unknown,
+        }
+    }
+}
+
 /// A class, an interface, an enum; a namespace of TypeScript, too.
 #[derive(Debug, Default)]
 pub(super) struct Type {
-    pub(super) name: String,
+    pub(super) name: Arc<str>,
     /// With its namespace and the types around it: `org.example.Outer.Inner`.
-    pub(super) path: String,
-    pub(super) namespace: String,
+    pub(super) path: FullName,
+    /// Number of its namespace.
+    pub(super) namespace: Option<usize>,
     pub(super) methods: NameRows,
     /// Static methods that C# calls on other types' objects.
     pub(super) extensions: FxHashSet<String>,
@@ -55,6 +93,8 @@ pub(super) struct Scope {
     pub(super) parent: Option<usize>,
     /// The type whose inside this is.
     pub(super) of_type: Option<usize>,
+    /// The innermost type that contains this.
+    pub(super) in_type: Option<usize>,
     pub(super) rows: Rows,
     /// Variables of functions and files. One declared with two types has an unknown one.
     pub(super) variables: FxHashMap<String, DeclaredType>,
@@ -72,6 +112,11 @@ pub(super) struct Imports {
 
 /// Most imports of one name, or with `*`, that a lookup considers, so that calls times imports stays bounded.
 const MOST_ALIKE: usize = 256;
+
+/// Most scopes, types and namespaces around a place that a lookup considers.
+const MOST_SCOPES: usize = 256;
+const MOST_OUTER_TYPES: usize = 64;
+pub(super) const MOST_NAMESPACES: usize = 64;
 
 impl FromIterator<Import> for Imports {
     fn from_iter<I: IntoIterator<Item = Import>>(imports: I) -> Self {
@@ -120,6 +165,8 @@ impl Imports {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct Import {
     pub(super) from: String,
+    /// What that means as the name of a type or a namespace.
+    pub(super) path: FullName,
     /// `*` for all; none: the thing itself.
     pub(super) member: Option<String>,
     /// Empty if no name is bound.
@@ -147,12 +194,22 @@ impl Unit {
     /// The scopes from one outwards.
     pub(super) fn outwards(&self, scope: usize) -> impl Iterator<Item = &Scope> {
         let parent = |scope: &&Scope| scope.parent.and_then(|parent| self.scopes.get(parent));
-        std::iter::successors(self.scopes.get(scope), parent)
+        std::iter::successors(self.scopes.get(scope), parent).take(MOST_SCOPES)
     }
 
     /// Numbers of the types around a scope, innermost first.
     pub(super) fn types_around(&self, scope: usize) -> impl Iterator<Item = usize> {
-        self.outwards(scope).filter_map(|scope| scope.of_type)
+        let innermost = self.scopes.get(scope).and_then(|scope| scope.in_type);
+        let outwards = std::iter::successors(innermost, |number| self.types[*number].outer);
+        outwards.take(MOST_OUTER_TYPES)
+    }
+
+    /// Full names of a namespace and of those around it, innermost first.
+    pub(super) fn namespaces_around(&self, number: usize) -> impl Iterator<Item = FullName> {
+        let outwards = std::iter::successors(self.namespaces.get(number), |inner| {
+            self.namespaces.get(inner.outer?)
+        });
+        outwards.flat_map(|namespace| namespace.parts.iter().rev().copied())
     }
 
     /// Whether this file defines a function or method of this name.

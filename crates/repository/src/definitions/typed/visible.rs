@@ -5,13 +5,18 @@ use std::sync::Arc;
 use repoformer_text::language::{NameScope, NameVisibility};
 
 use super::exports::Export;
+use super::full_name::{DottedName, FullName};
 use super::resolve::{Place, Program, TypeId};
 use super::sets::TypeSet;
-use super::unit::Import;
+use super::unit::{Import, MOST_NAMESPACES};
+use crate::definitions::LONGEST_NAME;
 
 impl<'a> Program<'a> {
     /// The types that a dotted name means within a scope of a file; several for the parts of a partial class.
     pub(super) fn types_named(&self, place: Place, name: &str) -> Option<Arc<TypeSet<'a>>> {
+        if name.len() > LONGEST_NAME {
+            return None;
+        }
         let own = self.nested_or_around(place, name);
         if own.is_some() {
             return own;
@@ -34,14 +39,19 @@ impl<'a> Program<'a> {
         let unit = self.unit(file);
         let (first, rest) =
             name.split_once('.').map_or((name, None), |(first, rest)| (first, Some(rest)));
+        let (whole, rest) = (DottedName::new(name), rest.map(DottedName::new));
         for number in unit.types_around(scope) {
             let around = &unit.types[number];
-            let path = match (around.name == first, rest) {
+            let within = match (&*around.name == first, rest) {
                 (true, None) => return self.parts(file, number),
-                (true, Some(rest)) => format!("{}.{rest}", around.path),
-                (false, _) => format!("{}.{name}", around.path),
+                (true, Some(rest)) => rest,
+                (false, _) => whole,
             };
-            let found = self.with_path(file, &path);
+            // The whole file sees what a class without a name contains.
+            if around.path == FullName::EMPTY {
+                continue;
+            }
+            let found = self.with_path(file, around.path.join(within));
             if found.is_some() {
                 return found;
             }
@@ -53,13 +63,13 @@ impl<'a> Program<'a> {
     pub(super) fn parts(&self, file: usize, number: usize) -> Option<Arc<TypeSet<'a>>> {
         let found = &self.unit(file).types[number];
         if self.rules.has_parts {
-            return self.with_path(file, &found.path);
+            return self.with_path(file, found.path);
         }
         TypeSet::new(vec![(TypeId { file, number }, found)])
     }
 
     fn typescript_type(&self, file: usize, name: &str) -> Option<Arc<TypeSet<'a>>> {
-        let own = self.with_path(file, name);
+        let own = self.with_path(file, FullName::new(name));
         if own.is_some() {
             return own;
         }
@@ -81,7 +91,9 @@ impl<'a> Program<'a> {
 
     fn exported_types(&self, export: Option<Export>, rest: &str) -> Option<Arc<TypeSet<'a>>> {
         match export {
-            Some(Export::Declared { file, name }) => self.with_path(file, &format!("{name}{rest}")),
+            Some(Export::Declared { file, name }) => {
+                self.with_path(file, FullName::new(&format!("{name}{rest}")))
+            }
             _ => None,
         }
     }
@@ -96,51 +108,51 @@ impl<'a> Program<'a> {
         let unit = self.unit(file);
         let (first, _) = name.split_once('.').unwrap_or((name, ""));
         let around = unit.types_around(scope).next();
-        let namespaces: Vec<&str> = match around {
-            Some(number) => vec![&unit.types[number].namespace],
-            None => unit.namespaces.iter().map(String::as_str).collect(),
+        let namespaces = match around {
+            Some(number) => unit.types[number].namespace.map_or(0..0, |one| one..one + 1),
+            None => 0..unit.namespaces.len().min(MOST_NAMESPACES),
         };
         let global = &self.maps.global_imports;
-        let below = |outer: &str, name: &str| {
-            let separator = if outer.is_empty() { "" } else { "." };
-            self.with_path(file, &format!("{outer}{separator}{name}"))
-        };
+        let whole = DottedName::new(name);
+        let below = |outer: FullName, name| self.with_path(file, outer.join(name));
         order.iter().find_map(|seen| match seen {
             NameScope::Imported => {
                 unit.imports.named(first).chain(global.named(first)).find_map(|import| {
                     let from = self.home(import)?;
                     match import.member.as_deref() {
-                        Some(member) if member == first => below(from, name),
+                        Some(member) if member == first => below(from, whole),
                         None if import.local == first => {
                             let rest = name.strip_prefix(first)?;
-                            self.with_path(file, &format!("{from}{rest}"))
+                            match rest.strip_prefix('.') {
+                                Some(rest) => below(from, DottedName::new(rest)),
+                                None => self.with_path(file, from),
+                            }
                         }
                         _ => None,
                     }
                 })
             }
-            NameScope::Namespace if namespaces.is_empty() => below("", name),
-            NameScope::Namespace => namespaces.iter().find_map(|outer| below(outer, name)),
-            NameScope::Namespaces => namespaces.iter().find_map(|namespace| {
-                let outwards = std::iter::successors(Some(*namespace), |inner| {
-                    inner.rsplit_once('.').map(|(outer, _)| outer)
-                });
-                let mut outwards = outwards.filter(|outer| !outer.is_empty());
-                outwards.find_map(|outer| below(outer, name))
-            }),
+            NameScope::Namespace if namespaces.is_empty() => below(FullName::EMPTY, whole),
+            NameScope::Namespace => {
+                namespaces.clone().find_map(|outer| below(unit.namespaces[outer].path(), whole))
+            }
+            NameScope::Namespaces => {
+                let all = namespaces.clone().flat_map(|inner| unit.namespaces_around(inner));
+                all.take(MOST_NAMESPACES).find_map(|outer| below(outer, whole))
+            }
             NameScope::OnDemand => {
                 let mut all = unit.imports.stars().chain(global.stars());
-                all.find_map(|import| below(self.home(import)?, name))
+                all.find_map(|import| below(self.home(import)?, whole))
             }
-            NameScope::Full => below("", name),
+            NameScope::Full => below(FullName::EMPTY, whole),
         })
     }
 
     /// The namespace, or the package's folder, that an import brings something in from.
-    fn home<'i>(&'i self, import: &'i Import) -> Option<&'i str> {
+    fn home(&self, import: &Import) -> Option<FullName> {
         match self.rules.visibility {
-            NameVisibility::Folders => self.folders.imported(&import.from),
-            _ => Some(&import.from),
+            NameVisibility::Folders => self.folders.imported(&import.from).map(FullName::new),
+            _ => Some(import.path),
         }
     }
 }
