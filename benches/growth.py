@@ -487,6 +487,80 @@ def calls_of_classes_of_one_file(n, folder):
     return called(folder, "typescript", files)
 
 
+def each(n, text):
+    return "".join(text.replace("#", str(number)) for number in range(n))
+
+
+JAVA = {"A.java": "class A { void f() {} }\n", "C.java": "class C {\n" + each(4, "  void g#(A a) {\n    a.f();\n  }\n") + "}\n"}
+
+
+@case(60)
+def calls_in_types_within_types(n, folder):
+    nested = each(n, "class B# extends A { ") + "void g() {" + "z();\n" * n + "}" * n + "}\n"
+    return called(folder, "java", {**JAVA, "B.java": nested})
+
+
+@case(60)
+def calls_in_parts_of_types_within_types(n, folder):
+    nested = each(n, "class B# : A { ") + "void g() {" + "z();\n" * n + "}" * n + "}\n"
+    return called(folder, "csharp", {**{path.replace("java", "cs"): text for path, text in JAVA.items()}, "B.cs": nested})
+
+
+@case(400)
+def calls_of_a_type_with_many_embedded(n, folder):
+    types = each(n, "type B# struct { A }\nfunc (b B#) f#() {}\n")
+    calls = each(n, "\ta.g#()\n}\nfunc h#(a A) {\n\ta.f#()\n")
+    files = {"a.go": f"package p\ntype A struct {{\n{each(n, 'B# ' + chr(10))}}}\n{types}", "b.go": f"package p\nfunc g(a A) {{\n{calls}}}\n"}
+    return called(folder, "go", files)
+
+
+@case(400)
+def calls_of_a_type_with_many_supertypes(n, folder):
+    interfaces = each(n, "export interface B# { x#(): void }\n")
+    calls = each(n, "  a.g#();\n}\nfunction h#(a: A) {\n  a.x#();\n")
+    files = {"a.ts": f"export interface A extends X{each(n, ', B#')} {{}}\n{interfaces}", "b.ts": f"import {{A}} from './a';\nfunction g(a: A) {{\n{calls}}}\n"}
+    return called(folder, "typescript", files)
+
+
+@case(400)
+def calls_of_types_that_extend_themselves(n, folder):
+    own = "class D extends D { void g() { this.z(); super.z(); z(); } }\n"
+    return called(folder, "java", {**JAVA, "B.java": own * n})
+
+
+@case(2000)
+def types_within_a_long_name(n, folder):
+    return called(folder, "java", {**JAVA, "B.java": f"class {'b' * n} {{\n" + "class D{}\n" * n + "}\n"})
+
+
+@case(2000)
+def types_of_a_long_package(n, folder):
+    return called(folder, "java", {**JAVA, "B.java": f"package {'b' * n};\n" + "class D{}\n" * n})
+
+
+@case(2000)
+def variables_of_a_long_type(n, folder):
+    return called(folder, "java", {**JAVA, "B.java": f"class B {{ {'T' * n} x{each(n, ', x#')}; }}\n"})
+
+
+@case(2000)
+def calls_of_a_long_path(n, folder):
+    files = {"a.ts": "export function f() {}\n", "c.ts": "import {f} from './a';\n" + each(4, "function g#() {\n  f();\n}\n"), "b.ts": f"import {{f}} from './{'a/' * n}';\n" + "f();\n" * n}
+    return called(folder, "typescript", files)
+
+
+@case(400)
+def calls_through_modules_that_export_all(n, folder):
+    stars = {f"m{number}.ts": each(n // 10, "export * from './m#';\n") for number in range(10)}
+    return called(folder, "typescript", {**stars, "e.ts": "export function f() {}\n", "k.ts": "import * as i from './m0';\nimport {f} from './e';\n" + each(n, "function g#() {\n  i.z#();\n  f();\n}\n")})
+
+
+@case(300)
+def calls_behind_stars_of_absent_modules(n, folder):
+    defined = each(n, "def f#():\n    pass\n")
+    return called(folder, "python", {"m.py": defined, "k.py": each(n, "from x# import *\n") + each(n, "f#()\n"), "c.py": "from m import f0\n" + each(4, "def g#():\n    f0()\n")})
+
+
 @case(100)
 def corpus_of_equal_repositories(n, folder):
     content = "".join(f"value_{number} = compute({number})\n" for number in range(60))
