@@ -90,12 +90,19 @@ impl Surroundings {
             let mut length = sign.len_utf8();
             let context = contexts.last().copied();
             let is_double = context == Some(Context::Double);
-            if begins("`") || begins("$((") || !is_double && (begins("$'") || begins("((")) {
+            if begins("`")
+                || begins("$((")
+                || begins("$[")
+                || !is_double && (begins("$'") || begins("(("))
+            {
                 return Self::OtherRules;
             }
-            // Where a pattern of `case` ends, only a whole parser of the shell knows.
-            if is_word_start && rest.split(BLANKS).next() == Some("case") {
-                return Self::OtherRules;
+            // Where a pattern of `case` ends, only a whole parser of the shell knows; what `[[` compares may be computed.
+            let mut words = rest.split(BLANKS);
+            match words.next().filter(|_| is_word_start) {
+                Some("case") if words.any(|word| word == "in") => return Self::OtherRules,
+                Some("[[") => return Self::OtherRules,
+                _ => {}
             }
             if !is_double && begins("\\\n") {
                 rest = &rest[2..];
@@ -162,7 +169,7 @@ impl Surroundings {
                 Some(["within quotes or behind a backslash", "write it outside of quotes"])
             }
             Self::OtherRules => Some([
-                "behind a here-document, backticks, `$'`, `((`, `case` or quotes in `${}`",
+                "behind a here-document, backticks, `$'`, `((`, `[[`, `case` or quotes in `${}`",
                 "write it before these, or put the command into a script",
             ]),
         }
@@ -203,7 +210,7 @@ impl Template {
     /// let values = Values { tests: &tests, ..Values::default() };
     /// assert_eq!(
     ///     template.fill(values),
-    ///     "repoformer_1='t.py::test_b[x y]'; pytest -q t.py::test_a \"$repoformer_1\" && echo ${HOME}",
+    ///     "_rf1='t.py::test_b[x y]'; pytest -q t.py::test_a \"$_rf1\" && echo ${HOME}",
     /// );
     /// assert!(Template::parse("test-cmd", "pytest {test}").is_err());
     /// # Ok::<(), repoformer_store::error::Error>(())
@@ -266,7 +273,8 @@ impl Template {
     }
 
     /// Returns the command with these values. One that the shell could read as more than a word stands at the command's beginning,
-    /// as the value of a variable, and its place has the variable: whatever surrounds that, the shell runs nothing of the value.
+    /// as the value of a variable, and its place has the variable: whatever quotes surround that, the shell runs nothing of the
+    /// value, unless the command itself evaluates its words (`eval`, `let`, `sh -c`).
     pub fn fill(&self, values: Values<'_>) -> String {
         let (mut variables, mut command, mut count) = (String::new(), String::new(), 0);
         let mut fill = |value: &str| {
@@ -274,8 +282,8 @@ impl Template {
                 return quote(value);
             }
             count += 1;
-            variables += &format!("repoformer_{count}={}; ", quote(value));
-            format!("\"$repoformer_{count}\"")
+            variables += &format!("_rf{count}={}; ", quote(value));
+            format!("\"$_rf{count}\"")
         };
         for part in &self.parts {
             match part {
@@ -376,7 +384,7 @@ mod tests {
         );
         assert_eq!(
             fill("{tests}|{repository}|{task_id}|{path}"),
-            r#"repoformer_1='it'\''s'; repoformer_2='a b'; "$repoformer_1" ''|r|"$repoformer_2"|x/y.py"#
+            r#"_rf1='it'\''s'; _rf2='a b'; "$_rf1" ''|r|"$_rf2"|x/y.py"#
         );
         assert_eq!(fill("${path} {{path}} }"), "${path} {path} }");
         for empty in ["", " \n"] {
@@ -418,6 +426,8 @@ mod tests {
             "echo \"$(case a in a) printf '\"{path}\"';; esac)\"",
             "echo a\u{a0}# don't {path}",
             "(( {path} ))",
+            "[[ {path} -eq 1 ]]",
+            "echo $[ {path} ]",
         ] {
             let error = Template::parse("setup-cmd", within).unwrap_err().to_string();
             assert!(error.contains("could run parts of its value"), "{within}: {error}");
@@ -426,7 +436,7 @@ mod tests {
         let filled = remark.fill(Values { path: "a\ntouch x", ..Values::default() });
         assert_eq!(
             filled,
-            "repoformer_1='a\ntouch x'; repoformer_2='a\ntouch x'; true # \"$repoformer_1\"\necho \"$repoformer_2\""
+            "_rf1='a\ntouch x'; _rf2='a\ntouch x'; true # \"$_rf1\"\necho \"$_rf2\""
         );
         for outside in [
             "sh -c 'a \" b' {path}",
@@ -435,6 +445,7 @@ mod tests {
             "echo a#b {tests}",
             "true # it's\necho {tests}",
             "echo \"it's\" {tests}",
+            "python3 -m unittest -k case {tests}",
             "echo \\\\{path}",
             "echo \\\" {path}",
         ] {

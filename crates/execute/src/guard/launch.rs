@@ -21,6 +21,7 @@ use super::enclose::View;
 use super::order::{Files, RunOrder};
 use super::priority;
 use super::processes::SUBCOMMAND;
+use super::usage::SystemFiles;
 
 /// Largest and smallest limit of open files of each process.
 const OPEN_FILES: (u64, u64) = (4096, 256);
@@ -138,11 +139,10 @@ impl Launch {
     }
 }
 
-/// Returns the limit of open files of each of so many processes: a quarter of the system's for all together.
+/// Returns the limit of open files of each of so many processes: about a quarter of the system's for all together.
 fn open_files(processes: u64) -> u64 {
     let (most, least) = OPEN_FILES;
-    let text = fs::read_to_string("/proc/sys/fs/file-max").unwrap_or_default();
-    let all = text.trim().parse().unwrap_or(u64::MAX);
+    let all = SystemFiles::now().map_or(u64::MAX, |files| files.most);
     (all / 4 / processes.max(1)).clamp(least, most)
 }
 

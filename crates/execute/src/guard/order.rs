@@ -171,6 +171,8 @@ pub enum RunEnd {
     Disk,
     /// At the limit of processes.
     Processes,
+    /// When it held too many of the files that the system can have open.
+    Files,
     /// When the guard could no longer read what it uses.
     Unseen,
     /// Before it began: one of its files cannot be written. The output says why.

@@ -25,7 +25,7 @@ use super::order::{Files, RunEnd, RunOrder, RunOutcome};
 use super::output::HeadAndTail;
 use super::report::{Channel, Listener, Report};
 use super::secrets::is_secret;
-use super::usage::{self, Mappings, SystemMemory};
+use super::usage::{self, Mappings, SystemFiles, SystemMemory};
 use super::{enclose, processes};
 
 /// Longest interval between checks of memory, processor time and processes.
@@ -64,6 +64,8 @@ struct StartedRun {
     kernel_kills: u64,
     kernel: MemoryWatch,
     anonymous: MemoryWatch,
+    /// Number of files that the system had open.
+    files_before: u64,
     /// Size of the folders before the start, in bytes.
     disk_before: u64,
     /// Exit status of the command itself.
@@ -139,6 +141,7 @@ fn start(order: &RunOrder, view: View, alone: bool) -> Result<StartedRun, String
         kernel_kills,
         kernel: MemoryWatch::new(system.kernel),
         anonymous: MemoryWatch::new(system.anonymous),
+        files_before: SystemFiles::now().map_or(0, |files| files.open),
         disk_before,
         status: None,
         peak: 0,
@@ -357,6 +360,12 @@ impl StartedRun {
         let Ok(processes) = self.processes() else { return Some(RunEnd::Unseen) };
         if processes.iter().filter(|process| process.is_alive()).count() > limits.processes {
             return Some(RunEnd::Processes);
+        }
+        let Ok(files) = SystemFiles::now() else { return Some(RunEnd::Unseen) };
+        let share = files.most / 4 / (order.beside as u64 + 1);
+        let growth = files.open.saturating_sub(self.files_before);
+        if growth > share && usage::held_files(&processes, share) > share {
+            return Some(RunEnd::Files);
         }
         let Ok(system) = SystemMemory::now() else { return Some(RunEnd::Unseen) };
         let room = KERNEL_ROOM.saturating_mul(order.beside as u64 + 1);

@@ -165,6 +165,47 @@ impl SystemMemory {
     }
 }
 
+/// Files that the whole system has open, by descriptors, mappings and messages.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct SystemFiles {
+    /// Their number.
+    pub(super) open: u64,
+    /// Their greatest number.
+    pub(super) most: u64,
+}
+
+impl SystemFiles {
+    /// Reads the current numbers.
+    ///
+    /// # Errors
+    /// They cannot be read.
+    pub(super) fn now() -> io::Result<Self> {
+        let text = fs::read_to_string("/proc/sys/fs/file-nr")?;
+        let mut numbers = text.split_ascii_whitespace().map(str::parse);
+        let (open, most) = (numbers.next(), numbers.nth(1));
+        match (open, most) {
+            (Some(Ok(open)), Some(Ok(most))) => Ok(Self { open, most }),
+            _ => Err(io::ErrorKind::InvalidData.into()),
+        }
+    }
+}
+
+/// Returns the number of files that processes have open, by descriptors and mappings; more than `most` count as `most + 1`.
+pub(super) fn held_files(processes: &[Process], most: u64) -> u64 {
+    let mut held = 0;
+    for process in processes.iter().filter(|process| process.is_alive()) {
+        let folder = format!("/proc/{}", process.pid);
+        held += fs::read_dir(format!("{folder}/fd")).map_or(0, |list| list.count() as u64);
+        let mappings = fs::File::open(format!("{folder}/maps")).map(BufReader::new);
+        let lines = mappings.into_iter().flat_map(|file| file.split(b'\n').map_while(Result::ok));
+        held += lines.filter(|line| line.contains(&b'/')).count() as u64;
+        if held > most {
+            return most + 1;
+        }
+    }
+    held
+}
+
 /// Whether one of the processes has a file open through which it may be reading the memory of another: as long as such a read
 /// lasts, the memory stays, though the other process has ended and no process shows it.
 pub(super) fn look_into_memory(processes: &[Process]) -> bool {
@@ -470,5 +511,18 @@ mod tests {
         let _texts: Vec<fs::File> =
             (0..10).map(|_| fs::File::open("/proc/self/status").unwrap()).collect();
         assert!(count(true) >= 90 << 20);
+    }
+
+    #[test]
+    fn files_of_descriptors_and_mappings_are_counted() {
+        let own = [processes::read(Pid::this().as_raw()).unwrap().unwrap()];
+        let text = fs::read_to_string("/proc/self/maps").unwrap();
+        let mapped = text.lines().filter(|line| line.contains('/')).count() as u64;
+        let _kept: Vec<fs::File> =
+            (0..50).map(|_| fs::File::open("/proc/self/exe").unwrap()).collect();
+        assert!(mapped > 0 && held_files(&own, u64::MAX) >= mapped + 50);
+        assert_eq!(held_files(&own, 3), 4);
+        let system = SystemFiles::now().unwrap();
+        assert!((50..system.most).contains(&system.open), "{system:?}");
     }
 }

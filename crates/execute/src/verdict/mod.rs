@@ -127,6 +127,7 @@ pub fn judge(runner: Runner, outcome: &RunOutcome) -> Verdict {
         RunEnd::Memory => verdict(Status::OutOfMemory, ReachedLimit::Memory.name()),
         RunEnd::Disk => verdict(Status::Error, ReachedLimit::Disk.name()),
         RunEnd::Processes => verdict(Status::Error, ReachedLimit::Processes.name()),
+        RunEnd::Files => verdict(Status::Error, "it held too many of the system's open files"),
         // Another run may have used up the system's open files.
         RunEnd::Unseen => lost(Status::Error, "its use of memory and time could not be read"),
         RunEnd::Unwritten => lost(Status::Error, &outcome.output),

@@ -424,8 +424,9 @@ impl Endpoint {
         if let Some(key) = &self.key {
             text = String::from_utf8_lossy(&key.masked(text.as_bytes())).into_owned();
         }
-        if is_long && text.len() > LONGEST_MESSAGE {
-            text.truncate(text.floor_char_boundary(LONGEST_MESSAGE));
+        if is_long {
+            let most = LONGEST_MESSAGE.min(text.len().saturating_sub(64));
+            text.truncate(text.floor_char_boundary(most));
             text.push('…');
         }
         text

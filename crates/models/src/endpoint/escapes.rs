@@ -50,7 +50,8 @@ fn backslash(text: &[u8], is_cut: bool) -> Sign {
             }
         }
         digits @ [b'0'..=b'7', ..] => octal(digits, run, is_cut),
-        [sign, ..] if sign.is_ascii_punctuation() => Sign::Byte(*sign, behind),
+        [sign @ (b'/' | b'"'), ..] => Sign::Byte(*sign, behind),
+        [sign, ..] if run == 1 && sign.is_ascii_punctuation() => Sign::Byte(*sign, behind),
         [b'n' | b'r' | b't' | b'b' | b'f' | b'v', ..] => Sign::Byte(b'\n', behind),
         _ => Sign::None,
     };

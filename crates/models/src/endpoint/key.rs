@@ -44,8 +44,8 @@ pub(super) struct Key {
     before: Vec<u128>,
     /// Whether a number may hold a part.
     has_numbers: bool,
-    /// Whether a key has too few letters and digits for a part of these alone.
-    has_few_letters: bool,
+    /// Whether a part has other characters than letters and digits.
+    has_signs: bool,
 }
 
 impl fmt::Debug for Key {
@@ -130,8 +130,7 @@ impl Key {
             return;
         }
         self.add_parts(secret);
-        let letters = secret.bytes().filter(u8::is_ascii_alphanumeric);
-        self.has_few_letters |= letters.count() < PART;
+        self.has_signs |= !secret.bytes().all(|byte| byte.is_ascii_alphanumeric());
         let hex: String = secret.bytes().map(|byte| format!("{byte:02x}")).collect();
         self.add_parts(&hex);
         self.add_parts(&hex.to_uppercase());
@@ -361,7 +360,7 @@ impl Key {
     fn find_even(&self, reader: &mut Reader, mut fill: impl FnMut(usize, usize)) {
         let shown = reader.shown();
         // Letters and digits that follow one another are read as such.
-        let shortest = if self.has_few_letters { 1 } else { 2 };
+        let shortest = if self.has_signs { 1 } else { 2 };
         let mut runs = std::mem::take(&mut reader.runs);
         let bytes = reader.bytes();
         for end in reader.seen..bytes.len() {

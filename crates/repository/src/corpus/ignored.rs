@@ -55,12 +55,10 @@ struct Reading {
 impl GitRules {
     /// Reads the rules for a repository's folder, except those of its subfolders, which are read when the walk enters them.
     pub(super) fn new(root: &Path) -> Result<Self> {
-        let (lists, problem) = outer_lists(root);
-        let mut reading = Reading { problems: problem.into_iter().collect(), left: MOST };
-        let mut outer: Vec<_> = lists
-            .into_iter()
-            .map(|list| (reading.read(&list.path, &list.allowed), list.way))
-            .collect();
+        let mut reading = Reading { problems: Vec::new(), left: MOST };
+        let lists = outer_lists(root).into_iter();
+        let mut outer: Vec<_> =
+            lists.map(|list| (reading.read(&list.path, &list.allowed), list.way)).collect();
         outer.retain(|(rules, _)| !rules.is_empty());
         let reading = Mutex::new(reading);
         Ok(Self { root: root.to_owned(), outer, folders: Mutex::default(), reading })
@@ -165,12 +163,12 @@ struct OuterList {
 }
 
 /// Returns the lists of the folders above a repository, of the clone and of the user, existing or not; the first that names a
-/// path decides. Also returns why the clone's list is not used.
-fn outer_lists(root: &Path) -> (Vec<OuterList>, Option<Error>) {
+/// path decides.
+fn outer_lists(root: &Path) -> Vec<OuterList> {
     let real = files::canonicalize(root).unwrap_or_else(|_| root.to_owned());
     let tree = real.ancestors().find(|folder| folder.join(".git").exists());
     let way = |folder| real.strip_prefix(folder).unwrap_or(Path::new("")).to_owned();
-    let (mut lists, mut problem) = (Vec::new(), None);
+    let mut lists = Vec::new();
     if let Some(tree) = tree {
         let above = real.ancestors().skip(1).take_while(|folder| folder.starts_with(tree));
         lists.extend(above.map(|folder| OuterList {
@@ -178,19 +176,11 @@ fn outer_lists(root: &Path) -> (Vec<OuterList>, Option<Error>) {
             allowed: ListPlace::Path,
             way: way(folder),
         }));
-        match git_folder_of(tree) {
-            Some(GitFolder::OfTree(folder)) => lists.push(OuterList {
-                path: folder.join("info/exclude"),
-                allowed: ListPlace::Folder(folder),
-                way: way(tree),
-            }),
-            Some(GitFolder::Elsewhere) => {
-                let reason = "the folder that it names does not name this one, so that info/exclude there is not used";
-                problem =
-                    Some(Error::SourceFile { path: tree.join(".git"), reason: reason.into() });
-            }
-            None => {}
-        }
+        lists.extend(git_folder_of(tree).map(|folder| OuterList {
+            path: folder.join("info/exclude"),
+            allowed: ListPlace::Folder(folder),
+            way: way(tree),
+        }));
     }
     let of_user = gitconfig_excludes_path();
     lists.extend(of_user.map(|path| OuterList {
@@ -198,7 +188,7 @@ fn outer_lists(root: &Path) -> (Vec<OuterList>, Option<Error>) {
         allowed: ListPlace::Anywhere,
         way: way(tree.unwrap_or(&real)),
     }));
-    (lists, problem)
+    lists
 }
 
 /// Returns the paths of the lists of ignored files outside of a repository's folder, existing or not: those of the folders
@@ -206,7 +196,7 @@ fn outer_lists(root: &Path) -> (Vec<OuterList>, Option<Error>) {
 pub fn lists_outside(root: &Path) -> Vec<PathBuf> {
     let real = files::canonicalize(root).unwrap_or_else(|_| root.to_owned());
     let mut paths = Vec::new();
-    for OuterList { path, allowed, .. } in outer_lists(root).0 {
+    for OuterList { path, allowed, .. } in outer_lists(root) {
         // The folder gets the name that file system events will use.
         let folder = path.parent().and_then(|folder| files::canonicalize(folder).ok());
         let named = folder.zip(path.file_name()).map(|(folder, name)| folder.join(name));
@@ -227,19 +217,10 @@ fn decided(rules: &Gitignore, path: &Path, is_folder: bool) -> Option<bool> {
     }
 }
 
-/// Git's own folder of a work tree.
-#[derive(Debug)]
-enum GitFolder {
-    /// Folder without links.
-    OfTree(PathBuf),
-    /// A folder that may belong to somebody else.
-    Elsewhere,
-}
-
-/// Finds git's own folder of a work tree. If `.git` is a file, as in a linked work tree or a submodule, it names that folder,
-/// which must belong to the work tree: it names the work tree in turn, or is stored in the `.git` of a folder above. Otherwise
-/// whoever made the tree could have any file read as a list.
-fn git_folder_of(tree: &Path) -> Option<GitFolder> {
+/// Returns git's own folder of a work tree, without links. If `.git` is a file, as in a linked work tree or a submodule, it
+/// names that folder, which must belong to the work tree: it names the work tree in turn, or is stored in the `.git` of a
+/// folder above. Otherwise whoever made the tree could have any file read as a list.
+fn git_folder_of(tree: &Path) -> Option<PathBuf> {
     let line = |path: PathBuf| {
         let file = files::File::open_in_place(path).ok()??.file;
         let mut line = String::new();
@@ -248,24 +229,19 @@ fn git_folder_of(tree: &Path) -> Option<GitFolder> {
     };
     let own = files::canonicalize(tree.join(".git")).ok()?;
     if own.is_dir() {
-        let is_own = own.starts_with(tree);
-        return Some(if is_own { GitFolder::OfTree(own) } else { GitFolder::Elsewhere });
+        return own.starts_with(tree).then_some(own);
     }
     let named = line(own.clone())?;
     let folder =
         files::canonicalize(tree.join(named.strip_prefix("gitdir:")?.trim_start())).ok()?;
     let back = line(folder.join("gitdir")).map(|back| folder.join(back));
     let is_worktree = back.and_then(|back| files::canonicalize(back).ok()) == Some(own);
-    let common = || files::canonicalize(folder.join(line(folder.join("commondir"))?)).ok();
-    let is_submodule = || {
-        let mut above = tree.ancestors().skip(1).map(|above| above.join(".git"));
-        above.any(|above| folder.starts_with(above))
-    };
-    let of_tree = match is_worktree {
-        true => common().filter(|common| folder.starts_with(common)),
-        false => is_submodule().then(|| folder.clone()),
-    };
-    Some(of_tree.map_or(GitFolder::Elsewhere, GitFolder::OfTree))
+    if is_worktree {
+        let common = folder.join(line(folder.join("commondir"))?);
+        return files::canonicalize(common).ok().filter(|common| folder.starts_with(common));
+    }
+    let is_submodule = tree.ancestors().skip(1).any(|above| folder.starts_with(above.join(".git")));
+    is_submodule.then_some(folder)
 }
 
 /// Escapes the braces of a pattern, which are ordinary characters to git.
@@ -503,28 +479,22 @@ mod tests {
         };
         std::fs::create_dir_all(dir.path().join("other/info")).unwrap();
         std::fs::write(dir.path().join("other/info/exclude"), "a.py\n").unwrap();
-        let listed = || {
+        let is_read = || {
             let listing = Listing::new(dir.path(), "r", Language::Python, Walk::Git).unwrap();
-            listing.all().unwrap()
-        };
-        let is_read = || listed().0.len() == 1;
-        let is_told = || {
-            let (files, problems) = listed();
-            let told = matches!(&problems[..], [one] if one.to_string().contains("info/exclude"));
-            told && files.len() == 1
+            listing.all().unwrap().0.len() == 1
         };
         let git = reset(".git/info");
         std::fs::create_dir_all(&git).unwrap();
         symlink("../../../other/info/exclude", git.join("exclude")).unwrap();
         assert!(is_read(), "a link as the list");
         symlink("../other", reset(".git")).unwrap();
-        assert!(is_told(), "a link as git's folder");
+        assert!(is_read(), "a link as git's folder");
         std::fs::write(reset(".git"), "gitdir: ../other\n").unwrap();
-        assert!(is_told(), "a folder elsewhere");
+        assert!(is_read(), "a folder elsewhere");
         std::fs::write(reset(".git"), "gitdir: evil\n").unwrap();
         std::fs::write(tree.join("evil/gitdir"), "../.git\n").unwrap();
         std::fs::write(tree.join("evil/commondir"), "../../other\n").unwrap();
-        assert!(is_told(), "a clone elsewhere");
+        assert!(is_read(), "a clone elsewhere");
         std::fs::create_dir_all(reset(".git/info")).unwrap();
         std::fs::write(tree.join(".git/info/exclude"), "a.py\n").unwrap();
         assert!(!is_read(), "its own list");

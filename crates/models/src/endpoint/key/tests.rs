@@ -113,9 +113,12 @@ fn other_forms_of_a_key_are_masked() {
 /// Keys may have fewer than twelve letters and digits.
 #[test]
 fn signs_of_a_key_are_masked_as_its_letters_are() {
-    for secret in ["P@ss-w0rd.2024!", "it's-a'key'4-me"] {
+    for secret in
+        ["P@ss-w0rd.2024!", "it's-a'key'4-me", r"a\-b\-c\-d\-e\-f\-g", "sk-pr-Ab3d_9-Z.q7"]
+    {
         let key = Key::new(secret).unwrap();
         let between = |text: &str| secret.split("").collect::<Vec<_>>().join(text);
+        let json = |text: &str| json!(text).to_string();
         let escaped: String = secret
             .chars()
             .flat_map(|c| (!c.is_ascii_alphanumeric()).then_some('\\').into_iter().chain([c]))
