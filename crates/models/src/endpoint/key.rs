@@ -124,7 +124,7 @@ impl Key {
     }
 
     /// Adds a key in all its forms. In base64 it may begin at any of three places of a group, in base32 at any of
-    /// five; in both it may have characters of two or four bytes.
+    /// five; in both it may have characters of two bytes.
     fn add(&mut self, secret: &str) {
         if secret.len() < PART {
             return;
@@ -134,10 +134,8 @@ impl Key {
         let hex: String = secret.bytes().map(|byte| format!("{byte:02x}")).collect();
         self.add_parts(&hex);
         self.add_parts(&hex.to_uppercase());
-        let [wide, widest]: [Vec<u8>; 2] = [2, 4]
-            .map(|width| secret.bytes().flat_map(|byte| wide_character(byte, width)).collect());
-        let starts =
-            (0..5).flat_map(|at| [secret.as_bytes(), &wide, &widest].map(|bytes| bytes.get(at..)));
+        let wide: Vec<u8> = secret.bytes().flat_map(|byte| [byte, 0]).collect();
+        let starts = (0..5).flat_map(|at| [secret.as_bytes().get(at..), wide.get(at..)]);
         for bytes in starts.flatten() {
             let [base64, base32] = [BASE64, BASE32].map(|signs| encoded(bytes, signs));
             self.add_parts(&base64);
@@ -561,11 +559,6 @@ impl KeyMask {
         self.passed += end;
         shown
     }
-}
-
-/// A character of so many bytes.
-fn wide_character(byte: u8, width: usize) -> impl Iterator<Item = u8> {
-    std::iter::once(byte).chain(std::iter::repeat_n(0, width - 1))
 }
 
 /// Where a table has the hash of a text's beginning.

@@ -123,7 +123,6 @@ fn signs_of_a_key_are_masked_as_its_letters_are() {
             .chars()
             .flat_map(|c| (!c.is_ascii_alphanumeric()).then_some('\\').into_iter().chain([c]))
             .collect();
-        let wide: Vec<u8> = secret.bytes().flat_map(|byte| [byte, 0, 0, 0]).collect();
         let forms = [
             between(" "),
             between("  "),
@@ -131,7 +130,6 @@ fn signs_of_a_key_are_masked_as_its_letters_are() {
             between("\n"),
             escaped,
             secret.replace('\'', "\\'"),
-            encoded(&wide, BASE64),
         ];
         for form in forms {
             let masked = key.masked_text(&format!("<<{form}>>")).into_owned();
