@@ -9,6 +9,9 @@ use crate::settings::DECLARED;
 
 type Files = BTreeMap<String, Vec<u8>>;
 
+/// A name, and what it does to the bytes of a file.
+type Damage = (&'static str, fn(&mut Vec<u8>));
+
 fn ran(more: &[SettingTexts<'_>]) -> (Study, Files) {
     let study = Study::new("line", 3);
     study.run(more, RunRequest::default()).unwrap();
@@ -45,7 +48,7 @@ fn assert_same(found: &Files, wanted: &Files) {
 #[test]
 fn each_damaged_file_is_made_again_and_named() {
     let (study, wanted) = ran(&[]);
-    let damages: [(&str, fn(&mut Vec<u8>)); 3] = [
+    let damages: [Damage; 3] = [
         ("truncated", |bytes| bytes.truncate(bytes.len() / 2)),
         ("emptied", Vec::clear),
         ("a changed bit", |bytes| {
