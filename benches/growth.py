@@ -424,16 +424,10 @@ def repository_of_imports_of_modules(n, folder):
     return retrieved(folder, [imports + calls, "def a():\n    return 1\n"], "--unit", "chunks", "--ranker", "graph:bm25")
 
 
-@case(10)
+@case(30)
 def repository_of_loops_in_loops(n, folder):
     nested = "".join(" " * depth + "for a in b:\n" for depth in range(18)) + " " * 18 + "a = b\n"
-    return retrieved(folder, [nested * n], "--unit", "chunks", "--chunk-size", "100", "--ranker", "codebleu")
-
-
-@case(200)
-def repository_of_branches_in_one_chunk(n, folder):
-    branches = "".join(f"if a: b{number} = a; a = b{number}\n" for number in range(n))
-    return retrieved(folder, [branches], "--unit", "chunks", "--chunk-size", "10000", "--ranker", "codebleu")
+    return retrieved(folder, [nested * n], "--unit", "chunks", "--chunk-size", "20", "--ranker", "codebleu")
 
 
 def called(folder, language, files):
