@@ -654,7 +654,7 @@ const HOGS: [(&str, &str, &str); 41] = [
     ("files-in-two-places", "error", "error"),
     ("files-in-hidden-folders", "fail", "fail"),
     ("many-pipes", "out-of-memory", "out-of-memory"),
-    ("pipes-of-threads", "out-of-memory", "fail"),
+    ("pipes-of-threads", "fail", "fail"),
     ("waiting-events", "out-of-memory", "fail"),
     ("rule-sets", "pass", "fail"),
     ("unaccepted", "out-of-memory", "out-of-memory"),

@@ -9,7 +9,7 @@ use repoformer_store::files;
 /// Names of the placeholders.
 const PLACES: [&str; 4] = ["tests", "repository", "task_id", "path"];
 
-/// A shell command in which `{tests}`, `{repository}`, `{task_id}` and `{path}` are replaced, quoted for the shell. Other
+/// A shell command in which `{tests}`, `{repository}`, `{task_id}` and `{path}` are replaced, each value as one word. Other
 /// braces stay as they are if they contain no name: `${HOME}` and `{a,b}` belong to the shell; `{{` and `}}` stand for one
 /// brace.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -161,8 +161,8 @@ impl Surroundings {
         }
     }
 
-    /// Says where the place is, and what to do, if a value could break out of its quotes there.
-    fn danger(self) -> Option<[&'static str; 2]> {
+    /// Says where the place is, and what to do, if the shell would not read a value there as one word.
+    fn refusal(self) -> Option<[&'static str; 2]> {
         match self {
             Self::Plain => None,
             Self::Quotes => {
@@ -249,10 +249,9 @@ impl Template {
                         return Err(Error::parameter(name, reason));
                     };
                     until_here.push_str(&plain);
-                    if let Some([place, way_out]) = Surroundings::behind(&until_here).danger() {
+                    if let Some([place, way_out]) = Surroundings::behind(&until_here).refusal() {
                         let reason = format!(
-                            "{{{inside}}} stands {place}, so that the shell could run parts of its value; {way_out}: the value is \
-                             quoted for the shell"
+                            "{{{inside}}} stands {place}: the shell would not read its value as one word there; {way_out}"
                         );
                         return Err(Error::parameter(name, reason));
                     }
@@ -430,7 +429,7 @@ mod tests {
             "echo $[ {path} ]",
         ] {
             let error = Template::parse("setup-cmd", within).unwrap_err().to_string();
-            assert!(error.contains("could run parts of its value"), "{within}: {error}");
+            assert!(error.contains("would not read its value as one word"), "{within}: {error}");
         }
         let remark = Template::parse("setup-cmd", "true # {path}\necho {path}").unwrap();
         let filled = remark.fill(Values { path: "a\ntouch x", ..Values::default() });

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use crate::artifact::write_file;
@@ -24,8 +25,20 @@ use crate::{files, seal};
 pub struct Manifest {
     kind: String,
     settings: Map<String, Value>,
-    inputs: Vec<Value>,
+    inputs: Vec<Input>,
     counts: Map<String, Value>,
+}
+
+/// Input of a result; a pipe has no digest, and what is no file has no path.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+struct Input {
+    name: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    path: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bytes: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    blake3: Option<String>,
 }
 
 impl Manifest {
@@ -51,15 +64,15 @@ impl Manifest {
     /// The file cannot be read, or changed between two readings.
     pub fn input(&mut self, name: &str, path: &Path) -> Result<()> {
         let is_file = path.metadata().is_ok_and(|metadata| metadata.is_file());
-        let mut input = json!({"name": name, "path": path.display().to_string()});
+        let path_text = Some(path.display().to_string());
+        let mut input = Input { name: name.into(), path: path_text, bytes: None, blake3: None };
         if is_file {
             // The file may have changed since it was read.
             let FileDigest { bytes, digest } = match readings::known(path)? {
                 Some(read) => read,
                 None => digest_of(path)?,
             };
-            input["bytes"] = bytes.into();
-            input["blake3"] = digest.into();
+            (input.bytes, input.blake3) = (Some(bytes), Some(digest));
         }
         self.inputs.push(input);
         Ok(())
@@ -67,7 +80,22 @@ impl Manifest {
 
     /// Adds an input by its digest alone.
     pub fn digest(&mut self, name: &str, digest: &str) {
-        self.inputs.push(json!({"name": name, "blake3": digest}));
+        let blake3 = Some(digest.to_owned());
+        self.inputs.push(Input { name: name.into(), path: None, bytes: None, blake3 });
+    }
+
+    /// Returns tool, settings, counts and inputs as names and values.
+    pub fn lines(&self) -> Vec<(String, String)> {
+        let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        let tool = format!("{} {}", env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION"));
+        let named = self.settings.iter().chain(&self.counts);
+        let named = named.map(|(name, value)| (name.clone(), text(value)));
+        let inputs = self.inputs.iter().map(|Input { name, path, blake3, .. }| {
+            let path = path.as_deref().unwrap_or_default();
+            let digest = blake3.as_ref().map_or(String::new(), |hex| format!(" (BLAKE3 {hex})"));
+            (name.clone(), format!("{path}{digest}"))
+        });
+        [("tool".to_owned(), tool)].into_iter().chain(named).chain(inputs).collect()
     }
 
     /// Returns the record `{"tool", "version", "kind", "settings", "inputs", "counts"}`.

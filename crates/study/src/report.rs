@@ -20,7 +20,7 @@ use repoformer_pipeline::{
 };
 use repoformer_store::artifact::{digest, parameters, write_file};
 use repoformer_store::files;
-use repoformer_store::manifest::{Manifest, write_document};
+use repoformer_store::manifest::{self, Manifest, write_document};
 use repoformer_text::counts::part;
 use repoformer_text::message;
 use repoformer_text::message::UserChoice;
@@ -267,7 +267,7 @@ pub fn make(
     manifest.count("systems", contenders.len());
     let about = About {
         title: making.title.clone().unwrap_or_else(|| experiment.name.clone()),
-        provenance: provenance(&manifest.to_record()),
+        provenance: manifest.lines(),
         notes,
         baseline: making.baseline.clone(),
         resampling: making.resampling,
@@ -357,25 +357,6 @@ fn check_names(sources: &[ReportSource], making: &ReportSettings) -> Result<()> 
     Ok(())
 }
 
-/// The manifest as names and values.
-fn provenance(manifest: &Value) -> Vec<(String, String)> {
-    let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-    let mut lines = vec![(
-        "tool".into(),
-        format!("{} {}", text(&manifest["tool"]), text(&manifest["version"])),
-    )];
-    for group in ["settings", "counts"] {
-        let of = manifest[group].as_object().into_iter().flatten();
-        lines.extend(of.map(|(name, value)| (name.clone(), text(value))));
-    }
-    for input in manifest["inputs"].as_array().into_iter().flatten() {
-        let digest =
-            input["blake3"].as_str().map_or(String::new(), |hex| format!(" (BLAKE3 {hex})"));
-        lines.push((text(&input["name"]), text(&input["path"]) + &digest));
-    }
-    lines
-}
-
 fn write(report: &ReportContents, mut manifest: Manifest, place: &ReportPaths) -> Result<PathBuf> {
     remove_old_figures(place)?;
     let text = report.page();
@@ -391,20 +372,8 @@ fn write(report: &ReportContents, mut manifest: Manifest, place: &ReportPaths) -
 
 /// Removes the figures of an earlier report: a folder holds those of one report.
 fn remove_old_figures(place: &ReportPaths) -> Result<()> {
-    let path = place.manifest();
-    let manifest = match files::read_companion_if_there(&path) {
-        Ok(None) => return Ok(()),
-        Ok(Some(bytes)) => serde_json::from_slice(&bytes).map_err(|error| error.to_string()),
-        Err(error) => Err(error.to_string()),
-    };
-    let manifest: Value = match manifest {
-        Ok(manifest) => manifest,
-        Err(reason) => bail!(
-            "{}: cannot tell which figures are of an earlier report: {reason}; remove its folder",
-            path.display()
-        ),
-    };
-    let inputs = manifest["inputs"].as_array().into_iter().flatten();
+    let manifest = manifest::read(&place.manifest())?;
+    let inputs = manifest.get("inputs").and_then(Value::as_array).into_iter().flatten();
     let names = inputs.filter_map(|input| input["name"].as_str());
     for name in names.filter(|name| name.ends_with(".svg") && !name.contains('/')) {
         let path = place.figure(name);

@@ -333,13 +333,10 @@ impl Filters {
             .chain(PARTS)
             .map(|call| (1, SeccompCmpOp::Eq, u64::from(call as u32)));
         let one = |condition| rule(&[condition]);
-        clone.push(OTHERS_FILES);
-        if !guarded.counted {
-            clone.push(OWN_FILES);
-            let unshare = u64::from(libc::CLOSE_RANGE_UNSHARE);
-            let own_files = one((2, SeccompCmpOp::MaskedEq(unshare), unshare))?;
-            refused.insert(libc::SYS_close_range, vec![own_files]);
-        }
+        clone.extend([OTHERS_FILES, OWN_FILES]);
+        let unshare = u64::from(libc::CLOSE_RANGE_UNSHARE);
+        let own_files = one((2, SeccompCmpOp::MaskedEq(unshare), unshare))?;
+        refused.insert(libc::SYS_close_range, vec![own_files]);
         refused.insert(libc::SYS_clone, clone.into_iter().map(one).collect::<Result<_, _>>()?);
         refused.insert(libc::SYS_ioctl, ioctl.map(one).collect::<Result<_, _>>()?);
         let another = |argument| one((argument, SeccompCmpOp::Ne, 0));

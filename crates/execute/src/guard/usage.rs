@@ -4,6 +4,7 @@ use std::fs;
 use std::io::{self, BufRead, BufReader, Read};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::os::unix::net::UnixDatagram;
+use std::path::Path;
 use std::time::Duration;
 
 use nix::errno::Errno;
@@ -192,13 +193,21 @@ impl SystemFiles {
 
 /// Returns the number of files that processes have open, by descriptors and mappings; more than `most` count as `most + 1`.
 pub(super) fn held_files(processes: &[Process], most: u64) -> u64 {
+    let descriptors =
+        |thread: &Path| fs::read_dir(thread.join("fd")).map_or(0, |list| list.count());
+    let mappings = |thread: &Path| {
+        let file = fs::File::open(thread.join("maps")).map(BufReader::new);
+        let lines = file.into_iter().flat_map(|file| file.split(b'\n').map_while(io::Result::ok));
+        lines.filter(|line| line.contains(&b'/')).count()
+    };
     let mut held = 0;
     for process in processes.iter().filter(|process| process.is_alive()) {
-        let folder = format!("/proc/{}", process.pid);
-        held += fs::read_dir(format!("{folder}/fd")).map_or(0, |list| list.count() as u64);
-        let mappings = fs::File::open(format!("{folder}/maps")).map(BufReader::new);
-        let lines = mappings.into_iter().flat_map(|file| file.split(b'\n').map_while(Result::ok));
-        held += lines.filter(|line| line.contains(&b'/')).count() as u64;
+        let threads = fs::read_dir(format!("/proc/{}/task", process.pid)).into_iter().flatten();
+        let threads: Vec<_> = threads.flatten().map(|thread| thread.path()).collect();
+        // The threads share both; one that has ended shows neither.
+        let descriptors = threads.iter().map(|thread| descriptors(thread)).find(|count| *count > 0);
+        let mappings = threads.iter().map(|thread| mappings(thread)).find(|count| *count > 0);
+        held += (descriptors.unwrap_or(0) + mappings.unwrap_or(0)) as u64;
         if held > most {
             return most + 1;
         }
