@@ -33,6 +33,7 @@ mod serve;
 mod sockets;
 mod supervise;
 mod usage;
+mod watch;
 
 pub use client::{Counter, Enclosure, Guard};
 pub use group::RunGroup;

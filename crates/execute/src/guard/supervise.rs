@@ -25,7 +25,8 @@ use super::order::{Files, RunEnd, RunOrder, RunOutcome};
 use super::output::HeadAndTail;
 use super::report::{Channel, Listener, Report};
 use super::secrets::is_secret;
-use super::usage::{self, Mappings, SystemFiles, SystemMemory};
+use super::usage::{self, Mappings, SystemMemory};
+use super::watch::{FileWatch, MemoryWatch};
 use super::{enclose, processes};
 
 /// Longest interval between checks of memory, processor time and processes.
@@ -37,8 +38,6 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// Bytes that the kernel's own memory may grow by during a run, beyond the run's limit: for the run itself, and for each that
 /// runs beside it, as for other programs.
 const KERNEL_ROOM: u64 = 256 << 20;
-/// Time for which the kernel's memory must be beyond its bound: what others let go of is freed a little later.
-const CONFIRMED: Duration = Duration::from_millis(200);
 /// Largest size of a collected file, in bytes; also of its text as JSON, by which it is handed over.
 const LARGEST_COLLECTED: u64 = 64 << 20;
 
@@ -64,8 +63,7 @@ struct StartedRun {
     kernel_kills: u64,
     kernel: MemoryWatch,
     anonymous: MemoryWatch,
-    /// Number of files that the system had open.
-    files_before: u64,
+    files: FileWatch,
     /// Size of the folders before the start, in bytes.
     disk_before: u64,
     /// Exit status of the command itself.
@@ -141,7 +139,7 @@ fn start(order: &RunOrder, view: View, alone: bool) -> Result<StartedRun, String
         kernel_kills,
         kernel: MemoryWatch::new(system.kernel),
         anonymous: MemoryWatch::new(system.anonymous),
-        files_before: SystemFiles::now().map_or(0, |files| files.open),
+        files: FileWatch::new(),
         disk_before,
         status: None,
         peak: 0,
@@ -361,11 +359,10 @@ impl StartedRun {
         if processes.iter().filter(|process| process.is_alive()).count() > limits.processes {
             return Some(RunEnd::Processes);
         }
-        let Ok(files) = SystemFiles::now() else { return Some(RunEnd::Unseen) };
-        let share = files.most / 4 / (order.beside as u64 + 1);
-        let growth = files.open.saturating_sub(self.files_before);
-        if growth > share && usage::held_files(&processes, share) > share {
-            return Some(RunEnd::Files);
+        match self.files.is_beyond(&processes, order.beside) {
+            Ok(false) => {}
+            Ok(true) => return Some(RunEnd::Files),
+            Err(_) => return Some(RunEnd::Unseen),
         }
         let Ok(system) = SystemMemory::now() else { return Some(RunEnd::Unseen) };
         let room = KERNEL_ROOM.saturating_mul(order.beside as u64 + 1);
@@ -473,33 +470,6 @@ impl StartedRun {
     }
 }
 
-/// Watch on memory of the whole system, whatever it is for: the kernel's own, of which it counts not all for whoever caused it, and gets
-/// ever new kinds that it does not count; or what processes have that the run's do not show.
-struct MemoryWatch {
-    /// Bytes before the start.
-    before: u64,
-    /// Since when there are more than the bound.
-    beyond_since: Option<Instant>,
-}
-
-impl MemoryWatch {
-    fn new(before: u64) -> Self {
-        Self { before, beyond_since: None }
-    }
-
-    /// Whether it has grown to `now` bytes so that the run must be why. Other programs make it grow as well: without a sign of the
-    /// run's doing the bound is generous, `most` and `room`; with one, in the bytes of `signs` that its processes have open, it is
-    /// `most`. Growth that is over soon does not count.
-    fn is_beyond(&mut self, now: u64, most: u64, room: u64, signs: impl FnOnce() -> u64) -> bool {
-        let growth = now.saturating_sub(self.before);
-        if growth <= most || (growth <= most.saturating_add(room) && signs() <= most) {
-            self.beyond_since = None;
-            return false;
-        }
-        self.beyond_since.get_or_insert_with(Instant::now).elapsed() >= CONFIRMED
-    }
-}
-
 /// Waits for the end of a stream that no process holds any more. Sockets can hold it: those that were sent through each other
 /// and never received are only freed when another socket is closed. A stream that stays open even so
 /// counts as empty.
@@ -542,24 +512,6 @@ mod tests {
     use std::os::unix::fs::symlink;
 
     use super::*;
-
-    #[test]
-    fn memory_of_the_kernel_that_nobody_counts_has_a_bound() {
-        let (most, room) = (64 << 20, 256 << 20);
-        let mut kernel = MemoryWatch::new(1000 << 20);
-        let mut looks = |mega: u64, lists: u64| {
-            [0, 1].map(|_| {
-                let is_beyond = kernel.is_beyond(mega << 20, most, room, || lists << 20);
-                thread::sleep(CONFIRMED);
-                is_beyond
-            })
-        };
-        assert_eq!(looks(1000 + 320, 64), [false, false], "the bound");
-        assert_eq!(looks(1000 + 321, 0), [false, true], "more, for some time");
-        assert_eq!(looks(900, 1000), [false, false], "less than before");
-        assert_eq!(looks(1000 + 65, 65), [false, true], "of lists");
-        assert_eq!(looks(1000 + 64, 65), [false, false]);
-    }
 
     #[test]
     fn what_a_run_left_is_collected_from_regular_files_alone() {

@@ -1,0 +1,91 @@
+//! Watches on what the whole system holds, of which a run may hold a share.
+
+use std::io;
+use std::time::{Duration, Instant};
+
+use super::processes::Process;
+use super::usage::{SystemFiles, held_files};
+
+/// Time for which the kernel's memory must be beyond its bound: what others let go of is freed a little later.
+const CONFIRMED: Duration = Duration::from_millis(200);
+
+/// Watch on memory of the whole system, whatever it is for: the kernel's own, of which it counts not all for whoever caused it, and gets
+/// ever new kinds that it does not count; or what processes have that the run's do not show.
+pub(super) struct MemoryWatch {
+    /// Bytes before the start.
+    before: u64,
+    /// Since when there are more than the bound.
+    beyond_since: Option<Instant>,
+}
+
+impl MemoryWatch {
+    pub(super) fn new(before: u64) -> Self {
+        Self { before, beyond_since: None }
+    }
+
+    /// Whether it has grown to `now` bytes so that the run must be why. Other programs make it grow as well: without a sign of the
+    /// run's doing the bound is generous, `most` and `room`; with one, in the bytes of `signs` that its processes have open, it is
+    /// `most`. Growth that is over soon does not count.
+    pub(super) fn is_beyond(
+        &mut self,
+        now: u64,
+        most: u64,
+        room: u64,
+        signs: impl FnOnce() -> u64,
+    ) -> bool {
+        let growth = now.saturating_sub(self.before);
+        if growth <= most || (growth <= most.saturating_add(room) && signs() <= most) {
+            self.beyond_since = None;
+            return false;
+        }
+        self.beyond_since.get_or_insert_with(Instant::now).elapsed() >= CONFIRMED
+    }
+}
+
+/// Watch on the files that the whole system has open: all runs together may hold a quarter of what the system allows.
+pub(super) struct FileWatch {
+    /// Number before the start.
+    before: u64,
+}
+
+impl FileWatch {
+    pub(super) fn new() -> Self {
+        Self { before: SystemFiles::now().map_or(0, |files| files.open) }
+    }
+
+    /// Whether the processes of a run hold more than its share, with `beside` other runs.
+    ///
+    /// # Errors
+    /// The system does not tell.
+    pub(super) fn is_beyond(&self, processes: &[Process], beside: usize) -> io::Result<bool> {
+        let SystemFiles { open, most } = SystemFiles::now()?;
+        let share = most / 4 / (beside as u64 + 1);
+        // Counting those of the processes takes time.
+        Ok(open.saturating_sub(self.before) > share && held_files(processes, share) > share)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+
+    use super::*;
+
+    #[test]
+    fn memory_of_the_kernel_that_nobody_counts_has_a_bound() {
+        let (most, room) = (64 << 20, 256 << 20);
+        let mut kernel = MemoryWatch::new(1000 << 20);
+        let mut looks = |mega: u64, lists: u64| {
+            [0, 1].map(|_| {
+                let is_beyond = kernel.is_beyond(mega << 20, most, room, || lists << 20);
+                thread::sleep(CONFIRMED);
+                is_beyond
+            })
+        };
+        assert_eq!(looks(1000 + 320, 64), [false, false], "the bound");
+        assert_eq!(looks(1000 + 321, 0), [false, true], "more, for some time");
+        assert_eq!(looks(900, 1000), [false, false], "less than before");
+        assert_eq!(looks(1000 + 65, 65), [false, true], "of lists");
+        assert_eq!(looks(1000 + 64, 65), [false, false]);
+    }
+}
