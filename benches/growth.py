@@ -488,16 +488,19 @@ def each(n, text):
 JAVA = {"A.java": "class A { void f() {} }\n", "C.java": "class C {\n" + each(4, "  void g#(A a) {\n    a.f();\n  }\n") + "}\n"}
 
 
+def calls_in_nested(begin, n):
+    return each(n, begin) + "void g() {" + "z();\n" * n + "}" * n + "}\n"
+
+
 @case(60)
 def calls_in_types_within_types(n, folder):
-    nested = each(n, "class B# extends A { ") + "void g() {" + "z();\n" * n + "}" * n + "}\n"
-    return called(folder, "java", {**JAVA, "B.java": nested})
+    return called(folder, "java", {**JAVA, "B.java": calls_in_nested("class B# extends A { ", n)})
 
 
 @case(60)
 def calls_in_parts_of_types_within_types(n, folder):
-    nested = each(n, "class B# : A { ") + "void g() {" + "z();\n" * n + "}" * n + "}\n"
-    return called(folder, "csharp", {**{path.replace("java", "cs"): text for path, text in JAVA.items()}, "B.cs": nested})
+    files = {path.replace("java", "cs"): text for path, text in JAVA.items()}
+    return called(folder, "csharp", {**files, "B.cs": calls_in_nested("class B# : A { ", n)})
 
 
 @case(400)
