@@ -80,7 +80,7 @@ pub struct Execution {
     pub runs: usize,
     /// Number of results that were known or came from an equal run.
     pub reused: usize,
-    /// Statuses and reasons of predictions' runs that have no final result.
+    /// Status and reason of each run of a prediction that has no final result.
     pub lost: Vec<(Status, String)>,
 }
 

@@ -9,8 +9,8 @@ use super::usage::{SystemFiles, held_files};
 /// Time for which the kernel's memory must be beyond its bound: what others let go of is freed a little later.
 const CONFIRMED: Duration = Duration::from_millis(200);
 
-/// Watch on memory of the whole system, whatever it is for: the kernel's own, of which it counts not all for whoever caused it, and gets
-/// ever new kinds that it does not count; or what processes have that the run's do not show.
+/// Watch on memory of the whole system: the kernel's own memory, some kinds of which the kernel counts for nobody, or the memory of all
+/// processes.
 pub(super) struct MemoryWatch {
     /// Bytes before the start.
     before: u64,

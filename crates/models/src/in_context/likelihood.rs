@@ -5,7 +5,7 @@
 //!
 //! - A token is one that the model predicts, or is spelled byte by byte (a share of [`SPELLED`]).
 //! - A line is such tokens behind an indentation, or is written byte by byte (a share of [`RAW`]), as blank lines are and lines
-//!   with other white space than the model writes, and those behind the first [`MAX_TARGET_LINES`].
+//!   with other white space than the model writes, and lines after the first [`MAX_TARGET_LINES`].
 //!
 //! Bytes are predicted from up to four before them, by their counts in the prompt; shorter contexts are blended in as by
 //! Witten & Bell (*The Zero-Frequency Problem*, 1991, method C).

@@ -1,5 +1,4 @@
-//! Files of strangers whose names would take far more work or memory than their length allows: a few seconds here become hours, or a
-//! few megabytes many gigabytes, where look-ups or names have no bounds.
+//! Hostile files: without bounds on look-ups and names, the seconds of these tests would become hours, or the megabytes gigabytes.
 
 use super::*;
 use repoformer_text::lines::Lines;

@@ -62,7 +62,7 @@ fn each_damaged_file_is_made_again_and_named() {
             change(&mut bytes);
             fs::write(study.path("cache").join(name), bytes).unwrap();
             let told = rerun(&study, &[]);
-            // The damage of a header is that of its artifact.
+            // Damage of a header is reported for its artifact.
             let artifact = name.replace("/.", "/").replace(".header.json", "");
             assert!(told.iter().any(|line| line.contains(&artifact)), "{damage} {name}: {told:?}");
             assert_same(&timeless(&study), &wanted);

@@ -1,12 +1,12 @@
-//! Every setting and every input that changes an artifact is in its identity: after a change, a run on the cache of before leaves
-//! what a run from nothing makes, and it writes no more than what depends on the change.
+//! Every setting and input that changes an artifact is in the artifact's identity: after a change, a run on the old cache leaves the
+//! same files as a run from nothing, and rewrites only files that depend on the change.
 //!
-//! The tables are the list of what artifacts depend on: each line has the first kind that a change of one setting or input
-//! has written anew, and no kind before it may be. A setting without a line fails the test.
+//! The tables list the dependencies of artifacts: each line names the first kind of artifact that a change of a setting or input
+//! rewrites; no earlier kind may be rewritten. A setting without a line fails the test.
 //!
-//! Two things that a server's completions depend on are not in their identity. Its address: a model is known by its name, and
-//! where two of one name are asked, each has its own `--journal`. The lines of a journal: they are answers to requests that
-//! they name, and whoever edits them changes what the server said.
+//! Two things that change a server's completions are not in their identity. The server's address: a model is known by its name, and
+//! two servers with models of one name need a `--journal` each. The lines of a journal: these are answers to the requests that they
+//! name, and whoever edits a line changes the server's answer.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -174,7 +174,7 @@ fn kind(path: &str) -> usize {
     KINDS.iter().position(of).unwrap_or_else(|| panic!("{path}: which kind?"))
 }
 
-/// A setting, the run that it changes, its flags, and the first kind that is written; none where nothing is.
+/// A setting, the run that it changes, its flags, and the first kind of artifact that is rewritten, if any.
 type Change = (&'static str, Base, &'static [&'static str], &'static str);
 
 /// Settings that artifacts depend on, or may be thought to.
@@ -256,7 +256,7 @@ const SETTINGS: &[Change] = &[
 /// Settings without a line, and why.
 const ELSEWHERE: &[(&str, &str)] = &[
     ("repos-dir", "the folder's files count, whatever its name: see the inputs"),
-    ("cache-dir", "where artifacts lie"),
+    ("cache-dir", "the folder of the artifacts"),
     ("profile", "other settings"),
     ("endpoint", "see above"),
     ("beside", "predictions of an earlier run, which a figure reads"),
@@ -459,7 +459,7 @@ fn run_base(
     Ok(files)
 }
 
-/// Makes a change on a cache of the base's run and on an empty one, and compares what it leaves; in words what is wrong.
+/// Makes a change on the cache of the base's run and on an empty cache, and compares both. The error says what differs.
 fn check(
     place: &Place,
     url: &str,

@@ -1,4 +1,4 @@
-//! Studies of the repository's sample data: runs, tables and figures, and what is refused.
+//! Studies of the repository's sample data: runs, tables, figures and refusals.
 
 mod cache;
 mod identity;
@@ -23,7 +23,7 @@ use crate::run::{FinishedRun, RunRequest, RunResult, run};
 use crate::settings::{DECLARED, Invocation, Setting, Settings};
 use crate::{hint_of, message_of};
 
-/// Keeps what is told, in a line each.
+/// Keeps each message as a line.
 #[derive(Debug, Default)]
 struct Heard(Mutex<Vec<String>>);
 
@@ -119,7 +119,7 @@ impl Study {
         (printable.lines().collect(), printable.text() + &notes)
     }
 
-    /// The sentence and the hint of what is refused.
+    /// Returns the message and the hint of a refusal.
     fn refusal(&self, more: &[SettingTexts<'_>]) -> String {
         let error = self.run(more, RunRequest::default()).expect_err("a refusal");
         let hint = hint_of(&error).map_or_else(String::new, |hint| hint.to_string());

@@ -1,11 +1,11 @@
 //! Data flow: for each value of a text those that it comes from or is computed from, with names for variables by order.
 //!
 //! The rules are codebleu's (`parser/DFG.py`, after GraphCodeBERT's), their oddities included. A branch of an `if` begins with
-//! what was known before it, and what is known after it is known from any branch. The body of a loop is read twice, except
-//! where all around it is read for the second time: that would find nothing new, and take twice as long for each loop.
+//! what was known before it, and what is known after it is known from any branch. The body of a loop is read twice, unless the
+//! code around it is being read for the second time: another reading would find nothing new and double the work of each loop.
 //! Columns that tree-sitter counts in bytes are read as characters, so a value behind `é` has another text.
 //!
-//! Where codebleu lists names by `list(set(…))`, their order changes with Python's hash seed. Here it is that of the text.
+//! If codebleu lists names by `list(set(…))`, their order changes with Python's hash seed. Here names are in the order of the text.
 
 use repoformer_text::language::Language;
 use repoformer_text::language::syntax::preorder;
@@ -14,8 +14,8 @@ use tree_sitter::{Node, Tree};
 
 /// A text whose nodes stand below more others has no data flow: Python's stack would be full.
 const DEEPEST: usize = 950;
-/// A text has none either where more than this would have to be written down for each of its bytes: nodes, values, and names and
-/// places that values stem from. Code takes one to three, and ten loops in one another take twelve.
+/// Most entries for each byte of a text: nodes, values, and the names and places of their sources. A text with more has no data flow.
+/// Code takes one to three, and ten nested loops take twelve.
 const MOST_PER_BYTE: usize = 40;
 
 /// One value, by the number of its variable, and those that it stems from.
@@ -105,7 +105,7 @@ struct Token {
     name: u32,
 }
 
-/// A value and where it stems from, not yet by variables.
+/// A value and its sources, not yet by variables.
 struct Edge {
     token: Token,
     relation: Relation,
@@ -120,7 +120,7 @@ impl Edge {
         Self { token, relation, names, places, is_joined: false }
     }
 
-    /// Adds where another edge's value stems from.
+    /// Adds the sources of another edge's value.
     fn join(&mut self, other: Self) {
         self.names.extend(other.names);
         self.places.extend(other.places);
@@ -144,10 +144,10 @@ enum Reading {
     Again,
 }
 
-/// Places where a value was made: the place with that number, or from [`Reader::unions`] on several such.
+/// Places at which a value was made: the place with that number, or beyond the number of places, a union of [`Reader::unions`].
 type Places = u32;
 
-/// For each name the places where its value was made.
+/// The places at which the value of each name was made.
 #[derive(Default)]
 struct States {
     places: FxHashMap<u32, Places>,
@@ -202,7 +202,7 @@ fn children(node: Node<'_>) -> Vec<Node<'_>> {
 }
 
 impl Reader {
-    /// Numbers the tokens; `None` where the tree is too deep.
+    /// Numbers the tokens; `None` if the tree is too deep.
     fn new(tree: &Tree, text: &str, rules: Rules) -> Option<Self> {
         let lines: Vec<Line<'_>> = text.split('\n').map(Line::new).collect();
         let (mut tokens, mut name_of) = (FxHashMap::default(), FxHashMap::default());
@@ -234,7 +234,7 @@ impl Reader {
         })
     }
 
-    /// Takes room for what is written down; `None` where there is no more.
+    /// Takes room for some entries; `None` if there is no more.
     fn take(&mut self, room: usize) -> Option<()> {
         self.room = self.room.checked_sub(room)?;
         Some(())
@@ -268,7 +268,7 @@ impl Reader {
         Some(values)
     }
 
-    /// Reads a node; `None` where codebleu fails.
+    /// Reads a node; `None` if codebleu fails.
     fn read(&mut self, node: Node<'_>, states: &mut States) -> Option<()> {
         self.take(1)?;
         let (rules, kind) = (self.rules, node.kind());
@@ -542,7 +542,7 @@ impl Reader {
     }
 }
 
-/// Parts of two sides that belong together: one by one where both have as many between their commas.
+/// Parts of two sides that belong together: one by one if both have equally many between their commas.
 fn parts<'t>(left: Node<'t>, right: Node<'t>) -> Vec<(Node<'t>, Node<'t>)> {
     let of = |side| {
         let mut parts = children(side);

@@ -100,7 +100,7 @@ struct Python<'t> {
     bare: String,
     /// The token written last, and its end.
     last: (Token, Place),
-    /// Brackets that are open; below zero where more were closed.
+    /// Number of open brackets; negative if more were closed.
     brackets: i32,
     indents: Vec<usize>,
     /// Whether the line before ended in a backslash.
@@ -125,7 +125,7 @@ impl<'t> Python<'t> {
         }
     }
 
-    /// The text without comments and docstrings; `None` where the tokenizer fails.
+    /// The text without comments and docstrings; `None` if the tokenizer fails.
     fn read(mut self) -> Option<String> {
         let mut before = 0;
         for (number, line) in (1..).zip(self.text.split_inclusive('\n')) {
@@ -290,7 +290,7 @@ fn ends_escaped(text: &str) -> bool {
 mod tests {
     use super::*;
 
-    /// Each quote is one that begins no string, and each blank stands before what is no token.
+    /// No quote begins a string, and no blank is followed by a token.
     #[test]
     fn what_does_not_end_is_looked_for_once() {
         for (language, unit, end) in [

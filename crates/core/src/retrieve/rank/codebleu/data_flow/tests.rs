@@ -5,7 +5,7 @@ use repoformer_text::language::Parser;
 
 use super::*;
 
-/// The data flow of a text, and that where each loop within another is read twice as often, as codebleu does.
+/// The data flow of a text, and the data flow if each nested loop is read twice as often, as codebleu does.
 fn flows(text: &str, language: Language) -> [Vec<Flow>; 2] {
     let tree = Parser::new(language).unwrap().parse(text, "", None).unwrap();
     let rules = Rules::from_language(language).unwrap();
