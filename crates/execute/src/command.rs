@@ -80,32 +80,40 @@ enum Context {
 }
 
 impl Surroundings {
-    /// Returns what surrounds the place behind a text.
-    fn behind(text: &str) -> Self {
+    /// Returns the first place where no value could stand, as its index, and what surrounds it. `places` are positions of letters
+    /// in `text`, and they ascend.
+    fn first_refused(text: &str, places: &[usize]) -> Option<(usize, Self)> {
+        let mut places = places.iter().copied().enumerate().peekable();
         let mut contexts = Vec::new();
-        let mut rest = text;
         let mut is_word_start = true;
-        while let Some(sign) = rest.chars().next() {
+        let mut patterns = None;
+        let mut at = 0;
+        while let Some(sign) = text[at..].chars().next() {
+            let rest = &text[at..];
             let begins = |start: &str| rest.starts_with(start);
+            let is_word = |word: &str| {
+                let behind = rest.strip_prefix(word).filter(|_| is_word_start);
+                behind.is_some_and(|behind| behind.is_empty() || behind.starts_with(BLANKS))
+            };
             let mut length = sign.len_utf8();
             let context = contexts.last().copied();
             let is_double = context == Some(Context::Double);
-            if begins("`")
+            let mut surroundings = match context {
+                Some(Context::Double) => Self::Quotes,
+                Some(Context::Parameter) => Self::OtherRules,
+                Some(Context::Parentheses | Context::Substitution) | None => Self::Plain,
+            };
+            let mut are_other_rules = begins("`")
                 || begins("$((")
                 || begins("$[")
                 || !is_double && (begins("$'") || begins("(("))
-            {
-                return Self::OtherRules;
-            }
-            // Where a pattern of `case` ends, only a whole parser of the shell knows; what `[[` compares may be computed.
-            let mut words = rest.split(BLANKS);
-            match words.next().filter(|_| is_word_start) {
-                Some("case") if words.any(|word| word == "in") => return Self::OtherRules,
-                Some("[[") => return Self::OtherRules,
-                _ => {}
+                || is_word("[["); // what it compares may be computed
+            if is_word("case") {
+                // Where its patterns end, only a whole parser of the shell knows.
+                patterns = patterns.or_else(|| Some(at + position_of_word(rest, "in")));
             }
             if !is_double && begins("\\\n") {
-                rest = &rest[2..];
+                at += 2;
                 continue;
             }
             let was_word_start = std::mem::replace(
@@ -125,40 +133,44 @@ impl Surroundings {
                     contexts.pop();
                 }
                 // Whether quotes count there depends on what is around it.
-                (Some(Context::Parameter), '\'' | '"' | '\\') => return Self::OtherRules,
-                (_, '\\') => match rest[1..].chars().next() {
-                    Some(next) => length += next.len_utf8(),
-                    None => return Self::Quotes,
-                },
+                (Some(Context::Parameter), '\'' | '"' | '\\') => are_other_rules = true,
+                (_, '\\') => {
+                    length += rest[1..].chars().next().map_or(0, char::len_utf8);
+                    surroundings = Self::Quotes;
+                }
                 (Some(Context::Double | Context::Parameter), _) => {}
-                (_, '\'') => match rest[1..].find('\'') {
-                    Some(inner) => length = inner + 2,
-                    None => return Self::Quotes,
-                },
+                (_, '\'') => {
+                    length = rest[1..].find('\'').map_or(rest.len(), |inner| inner + 2);
+                    surroundings = Self::Quotes;
+                }
                 (_, '"') => contexts.push(Context::Double),
                 (_, '(') => contexts.push(Context::Parentheses),
                 (Some(Context::Parentheses | Context::Substitution), ')') => {
                     is_word_start = contexts.pop() == Some(Context::Parentheses);
                 }
                 // Patterns of `case` end with a parenthesis that nothing opened.
-                (_, ')') => return Self::OtherRules,
+                (_, ')') => are_other_rules = true,
                 // `<<<` is followed by a word.
                 (_, '<') if begins("<<<") => length = 3,
-                (_, '<') if begins("<<") => return Self::OtherRules,
-                (_, '#') if was_word_start => match rest.find('\n') {
-                    Some(end) => length = end,
-                    // Quotes mean nothing there.
-                    None => return Self::Plain,
-                },
+                (_, '<') if begins("<<") => are_other_rules = true,
+                // Quotes mean nothing in a comment.
+                (_, '#') if was_word_start => length = rest.find('\n').unwrap_or(rest.len()),
                 _ => {}
             }
-            rest = &rest[length..];
+            if are_other_rules {
+                return places.next().map(|(index, _)| (index, Self::OtherRules));
+            }
+            at += length;
+            while let Some((index, place)) = places.next_if(|(_, place)| *place < at) {
+                if patterns.is_some_and(|patterns| patterns < place) {
+                    surroundings = Self::OtherRules;
+                }
+                if surroundings != Self::Plain {
+                    return Some((index, surroundings));
+                }
+            }
         }
-        match contexts.last() {
-            Some(Context::Double) => Self::Quotes,
-            Some(Context::Parameter) => Self::OtherRules,
-            Some(Context::Parentheses | Context::Substitution) | None => Self::Plain,
-        }
+        None
     }
 
     /// Says where the place is, and what to do, if the shell would not read a value there as one word.
@@ -178,6 +190,13 @@ impl Surroundings {
 
 /// Blanks of the shell; to it, others are letters.
 const BLANKS: [char; 3] = [' ', '\t', '\n'];
+
+/// Returns the position of a word, or else the length of the text.
+fn position_of_word(text: &str, word: &str) -> usize {
+    let before =
+        text.split_inclusive(BLANKS).take_while(|part| part.trim_end_matches(BLANKS) != word);
+    before.map(str::len).sum()
+}
 
 /// Stands for a value that the user did not write.
 const VALUE: char = '\0';
@@ -225,7 +244,8 @@ impl Template {
         }
         let mut parts = Vec::new();
         let mut plain = String::new();
-        let mut until_here = String::new();
+        // The text with a letter for each place, since a value is a word.
+        let (mut words, mut places) = (String::new(), Vec::new());
         let mut rest = text;
         while let Some(at) = rest.find(['{', '}']) {
             let (before, from) = rest.split_at(at);
@@ -248,14 +268,9 @@ impl Template {
                         );
                         return Err(Error::parameter(name, reason));
                     };
-                    until_here.push_str(&plain);
-                    if let Some([place, way_out]) = Surroundings::behind(&until_here).refusal() {
-                        let reason = format!(
-                            "{{{inside}}} stands {place}: the shell would not read its value as one word there; {way_out}"
-                        );
-                        return Err(Error::parameter(name, reason));
-                    }
-                    until_here.push('x'); // the value is a word
+                    words.push_str(&plain);
+                    places.push((words.len(), *place));
+                    words.push('x');
                     parts.push(Part::Text(std::mem::take(&mut plain)));
                     parts.push(Part::Place(place));
                     rest = after;
@@ -267,8 +282,19 @@ impl Template {
             }
         }
         plain.push_str(rest);
+        words.push_str(&plain);
         parts.push(Part::Text(plain));
-        Ok(Self { parts })
+        let positions: Vec<usize> = places.iter().map(|(position, _)| *position).collect();
+        let refused = Surroundings::first_refused(&words, &positions);
+        match refused.and_then(|(index, around)| Some((places[index].1, around.refusal()?))) {
+            Some((place, [stands, way_out])) => {
+                let reason = format!(
+                    "{{{place}}} stands {stands}: the shell would not read its value as one word there; {way_out}"
+                );
+                Err(Error::parameter(name, reason))
+            }
+            None => Ok(Self { parts }),
+        }
     }
 
     /// Returns the command with these values. One that the shell could read as more than a word stands at the command's beginning,
