@@ -26,7 +26,9 @@ use repoformer_core::prompt::{Builder, BuilderSettings, RepoCoderBudget};
 use repoformer_core::repository::corpus::{Repository, SourceFile, Walk};
 use repoformer_core::repository::fragment::{ChunkShape, Cut, RepoFragments, WindowShape};
 use repoformer_core::repository::record::PythonFile;
+use repoformer_core::retrieve::definitions::{FileNames, KnownNames};
 use repoformer_core::retrieve::dense::{self, EmbeddingTimes, Matrix, VectorStore};
+use repoformer_core::retrieve::graph::FileGraph;
 use repoformer_core::retrieve::rank::{Ranker, Vocabulary, Words};
 use repoformer_core::retrieve::vector::TokenSets;
 use repoformer_core::retrieve::{
@@ -77,7 +79,7 @@ pub(crate) struct Group {
 }
 
 /// Every group.
-pub(crate) const GROUPS: [Group; 11] = [
+pub(crate) const GROUPS: [Group; 12] = [
     Group { name: "tasks", longest: 1 << 16, time: Duration::from_micros(80), read: tasks },
     Group {
         name: "predictions",
@@ -108,6 +110,7 @@ pub(crate) const GROUPS: [Group; 11] = [
         read: compressed,
     },
     Group { name: "artifacts", longest: 1 << 16, time: Duration::from_micros(10), read: artifacts },
+    Group { name: "rankings", longest: 1 << 12, time: Duration::from_micros(300), read: rankings },
     Group { name: "sources", longest: 1 << 14, time: Duration::from_micros(300), read: sources },
 ];
 
@@ -596,6 +599,56 @@ fn artifacts(bytes: &[u8]) {
     let _ = cache_files(&cache, &CacheSources::default());
     let rows = repoformer_store::parquet::ParquetRows::open(&path);
     let _ = rows.map(|rows| rows.for_each(|_| Ok::<(), repoformer_store::error::Error>(())));
+}
+
+/// Rankings that parse: by what names mean, by imports between files, and by data flow. The first byte chooses the language; a zero
+/// byte divides two files, or else the middle.
+fn rankings(bytes: &[u8]) {
+    let Some((first, bytes)) = bytes.split_first() else { return };
+    let language = Language::ALL[usize::from(*first) % Language::ALL.len()];
+    let extension = language.extensions()[0];
+    let file = |name: &str, bytes: &[u8], same_as| SourceFile {
+        path: format!("r/{name}{extension}"),
+        text: repoformer_text::lines::universal_newlines(String::from_utf8_lossy(bytes).into()),
+        same_as,
+    };
+    let zero = bytes.iter().position(|byte| *byte == 0);
+    let (one, other) = bytes.split_at(zero.unwrap_or(bytes.len() / 2));
+    let files = vec![file("a", one, 0), file("b", other, 1)];
+    let repository = Repository { name: "r".into(), files };
+    let sampling = Sampling { language, per_repository: 2, ..Sampling::new(Kind::Line) };
+    let tasks = sample(&repository, &sampling, &|text| P50k.count(text)).tasks;
+    let set = TaskSet::new("tasks.jsonl".into(), tasks);
+    let fragments = RepoFragments::cut(repository, language, Cut::Windows(WindowShape::default()));
+    let ranker = match Ranker::CodeBleu.refusal(language) {
+        None => Ranker::Fusion(vec![Ranker::Definitions, Ranker::CodeBleu]),
+        Some(_) => Ranker::Definitions,
+    };
+    let search = SearchSettings {
+        ranker: Ranker::Graph(Box::new(ranker)),
+        vocabulary: Vocabulary::Words,
+        visibility: Visibility::Guarded(HoleGuard::Strict),
+        top_k: 5,
+    };
+    let asked = QuerySettings { mode: Mode::LeftContext, form: QueryForm::Window, length: 20 };
+    let queries = Queries::of_tasks(asked, &set, &fragments).queries;
+    let names = FileNames::read(&fragments, &KnownNames::default());
+    let definitions = names.index();
+    let graph = FileGraph::new(&definitions, &fragments);
+    let task = |number: usize| {
+        let query = &queries.queries[number];
+        set.of_row(query.row as usize).map(|task| (query, task))
+    };
+    let found = |number: usize| {
+        task(number).map_or_else(Vec::new, |(query, task)| definitions.search(query, task))
+    };
+    let prior = |number: usize| {
+        task(number).map_or_else(Vec::new, |(query, task)| graph.prior(&definitions, query, task))
+    };
+    let vectors =
+        QueryVectors { definitions: Some(&found), priors: Some(&prior), ..QueryVectors::default() };
+    let terms = FragmentVectors::Terms(Words::new(&fragments.texts()));
+    let _ = RepositoryIndex::new(&fragments, terms, &search).search(&queries, vectors);
 }
 
 fn sources(bytes: &[u8]) {
