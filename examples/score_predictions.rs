@@ -13,7 +13,7 @@ use repoformer_core::metrics::Metric;
 use repoformer_core::postprocess::Postprocess;
 use repoformer_core::task::TaskSet;
 use repoformer_evaluate::predictions;
-use repoformer_evaluate::score::{MetricMeans, Missing, score_tasks};
+use repoformer_evaluate::score::{MetricMeans, MissingPredictions, score_tasks};
 
 fn main() -> Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -27,8 +27,13 @@ fn main() -> Result<()> {
         eprintln!("warning: {problem}");
     }
     let metrics = [Metric::RepoCoder];
-    let scores =
-        score_tasks(&tasks.set, &read.predictions, &metrics, &Postprocess::NONE, Missing::Skip)?;
+    let scores = score_tasks(
+        &tasks.set,
+        &read.predictions,
+        &metrics,
+        &Postprocess::NONE,
+        MissingPredictions::Skip,
+    )?;
 
     let show = |name: &str, means: &MetricMeans| {
         for mean in &means.means {

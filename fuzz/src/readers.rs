@@ -55,8 +55,8 @@ use repoformer_models::endpoint::{ConnectionSettings, Endpoint};
 use repoformer_models::in_context::{CompletionLimits, complete};
 use repoformer_models::server::{Completer, IsEnough, Journal, NextToken, Prober};
 use repoformer_pipeline::{
-    BatchOf, CacheSources, Completion, Experiment, Layout, PromptLayout, PromptSettings,
-    PromptText, RetrievalSettings, RightContexts, Server, Silent, Until, cache_files,
+    BatchOf, CacheSources, Completion, Experiment, Layout, NoMessages, PromptLayout,
+    PromptSettings, PromptText, RetrievalSettings, RightContexts, Server, Until, cache_files,
     decision_latencies, latencies, read_batch, search_time, write_batch,
 };
 use repoformer_store::{artifact, jsonl, manifest};
@@ -361,7 +361,7 @@ fn vectors(bytes: &[u8]) {
 fn settings(bytes: &[u8]) {
     let path = file("input.toml", bytes);
     let flags = [(&DECLARED.config, vec![path.to_string_lossy().into_owned()])];
-    if let Ok(settings) = Settings::resolve(&Invocation::giving(flags), Arc::new(Silent)) {
+    if let Ok(settings) = Settings::resolve(&Invocation::giving(flags), Arc::new(NoMessages)) {
         let _ = (settings.lines(), settings.of_functions().lines());
     }
     if let Ok(style) = Style::open(&path) {
@@ -556,7 +556,7 @@ static EXPERIMENT: LazyLock<Experiment> = LazyLock::new(|| {
         prompts: PromptSettings { align, most: 10, full_paths: false, layout, budget, tokenizer },
         scoring: Scoring::new(&[], &[]),
         plan: None,
-        messages: Arc::new(Silent),
+        messages: Arc::new(NoMessages),
     }
 });
 

@@ -11,7 +11,7 @@ use repoformer_evaluate::comparison::{
 };
 use repoformer_evaluate::conditions::{Conditions, made_with};
 use repoformer_evaluate::predictions;
-use repoformer_evaluate::score::Missing;
+use repoformer_evaluate::score::MissingPredictions;
 use repoformer_evaluate::statistics::{ResamplingUnit, SignFlips};
 use repoformer_pipeline::{Experiment, cached_predictions, evaluate};
 use repoformer_store::error::Error;
@@ -183,7 +183,7 @@ impl Scorer<'_> {
         };
         warn_of_departures(settings);
         let scoring = scoring(settings, experiment, &[Metric::RepoCoder]);
-        let evaluation = evaluate(experiment, &path, &scoring, Missing::Skip)?;
+        let evaluation = evaluate(experiment, &path, &scoring, MissingPredictions::Skip)?;
         output::problems(&evaluation.problems);
         output::warn_of_numbers(predictions::warning(&path, &evaluation.numbered));
         warn_of_ends(&path, &scoring, &Screen)?;

@@ -10,7 +10,7 @@ use repoformer_core::retrieve::Mode;
 use repoformer_core::task::TaskSet;
 use repoformer_evaluate::conditions::{Conditions, differences, made_with};
 use repoformer_evaluate::pairs;
-use repoformer_evaluate::score::{Missing, Scoring, score_pairs, score_tasks};
+use repoformer_evaluate::score::{MissingPredictions, Scoring, score_pairs, score_tasks};
 use repoformer_evaluate::table::percent;
 use repoformer_formats::merge::{Positions, SHARD_PARAMETERS};
 use repoformer_pipeline as pipeline;
@@ -28,7 +28,7 @@ use repoformer_text::language::Language;
 use serde_json::json;
 
 use super::eval_output::{NamedScores, Results, write_results};
-use super::eval_score::{Judging, score, tell_uncut, with_missing};
+use super::eval_score::{ScoringSettings, score, tell_uncut, with_missing};
 use super::{eval_definitions, eval_retrieval, parts};
 use crate::commands::eval_args::EvalArgs;
 use crate::commands::session::{check_not_tasks, open};
@@ -68,7 +68,7 @@ pub(crate) fn run(args: &EvalArgs) -> Result<()> {
         bail!("--tasks is not set, so there is nothing to score against")
     };
     let all = experiment.all_tasks().unwrap_or(tasks);
-    let judging = Judging {
+    let judging = ScoringSettings {
         scoring: scoring(&settings, &experiment, &[Metric::RepoCoder]),
         missing: args.missing.parse()?,
     };
@@ -140,7 +140,7 @@ fn of_pairs(args: &EvalArgs, path: &Path, settings: &Settings) -> Result<()> {
         // Cuts in a metric's definition still apply.
         scoring.postprocess = Postprocess::NONE;
     }
-    let judging = Judging { scoring, missing: Missing::Error };
+    let judging = ScoringSettings { scoring, missing: MissingPredictions::Error };
     let scoring = &judging.scoring;
     let mut manifest = judging.manifest();
     manifest.input("pairs", path)?;
@@ -179,7 +179,7 @@ fn warn_of_ceilings(tasks: &TaskSet, scoring: &Scoring) -> Result<()> {
         return Ok(());
     }
     let truth = ground_truths(tasks);
-    let scores = score_tasks(tasks, &truth, &cutting, postprocess, Missing::Error)?;
+    let scores = score_tasks(tasks, &truth, &cutting, postprocess, MissingPredictions::Error)?;
     for mean in scores.all.means.iter().filter(|mean| mean.get("em") < Some(1.0)) {
         let values = mean.metric.values().iter().zip(&mean.values);
         let values = values.map(|(name, value)| format!("{name} {}", percent(*value)));
@@ -195,7 +195,7 @@ fn warn_of_ceilings(tasks: &TaskSet, scoring: &Scoring) -> Result<()> {
 fn references(tasks: &TaskSet, scoring: &Scoring) -> Result<NamedScores> {
     let Scoring { metrics, postprocess } = scoring;
     let truth = ground_truths(tasks);
-    let scores = score_tasks(tasks, &truth, metrics, postprocess, Missing::Error)?;
+    let scores = score_tasks(tasks, &truth, metrics, postprocess, MissingPredictions::Error)?;
     let mut imperfect = Vec::new();
     for (score, task) in scores.tasks.iter().zip(tasks.tasks()) {
         for one in &score.scores {
@@ -217,7 +217,7 @@ fn of_predictions(
     args: &EvalArgs,
     experiment: &Experiment,
     settings: &Settings,
-    judging: &Judging,
+    judging: &ScoringSettings,
     manifest: &mut Manifest,
 ) -> Result<(Vec<NamedScores>, Vec<String>)> {
     let mut of_file = |name: String, path: &Path, folder: Option<PathBuf>| {

@@ -6,7 +6,7 @@ use anyhow::Result;
 use clap::{Arg, Args, ValueEnum};
 use repoformer_core::retrieve::QueryForm;
 use repoformer_core::retrieve::rank::Ranker;
-use repoformer_evaluate::score::Missing;
+use repoformer_evaluate::score::MissingPredictions;
 
 use crate::settings::{SettingFlags, ValueList};
 use crate::table::ScoreFormat;
@@ -66,7 +66,7 @@ pub(crate) struct EvalArgs {
     pub(crate) format: Option<ScoreFormat>,
     /// Treatment of tasks without prediction: fail (error), score 0 (zero), leave out (skip)
     #[arg(long, value_name = "HOW", default_value = "error",
-        value_parser = ValueList::new([Missing::Error, Missing::Zero, Missing::Skip]))]
+        value_parser = ValueList::new([MissingPredictions::Error, MissingPredictions::Zero, MissingPredictions::Skip]))]
     pub(crate) missing: String,
     /// Score the references against themselves; a score below a metric's best is a failure
     #[arg(long, conflicts_with_all = ["predictions", "missing", "allow_mixed"])]

@@ -9,7 +9,7 @@ use repoformer_study::choices::{completed_modes, completion, warn_of_departures}
 use repoformer_study::experiments::{cut_answers, single};
 use repoformer_text::counts::subject;
 
-use super::eval_score::{Judging, score, with_missing};
+use super::eval_score::{ScoringSettings, score, with_missing};
 use super::stages::check_one_mode;
 use crate::commands::eval_args::EvalArgs;
 use crate::output::{self, counted, fail};
@@ -29,7 +29,7 @@ pub(super) fn run(args: &EvalArgs, settings: &Settings) -> Result<()> {
     let postprocess = experiment.scoring.postprocess.clone();
     let recipe = postprocess.recipe(Metric::Repoformer);
     let scoring = Scoring { metrics: vec![Metric::Repoformer], postprocess };
-    let judging = Judging { scoring, missing: args.missing.parse()? };
+    let judging = ScoringSettings { scoring, missing: args.missing.parse()? };
     let (name, path) = match &args.predictions {
         Some(path) => (path.display().to_string(), path.clone()),
         None => {

@@ -6,7 +6,7 @@ use anyhow::Result;
 use repoformer_core::metrics::Metric;
 use repoformer_core::postprocess::Postprocess;
 use repoformer_core::task::TaskSet;
-use repoformer_evaluate::score::{Intervals, MetricMeans, MetricScore, Missing, Scores};
+use repoformer_evaluate::score::{Intervals, MetricMeans, MetricScore, MissingPredictions, Scores};
 use repoformer_evaluate::statistics::{Interval, IntervalKind, Resampling};
 use repoformer_evaluate::table::{
     NamedColumn, Printable, Table, columns, ends, interval, of_predictions, one_or_all, percent,
@@ -31,10 +31,11 @@ pub(super) fn write_results(
     folder: &Path,
     (tasks, samples): (&TaskSet, &[Vec<String>]),
     postprocess: &Postprocess,
-    missing: Missing,
+    missing: MissingPredictions,
     mut manifest: Manifest,
 ) -> Result<()> {
-    let files = crosscodeeval::files(tasks, samples, postprocess, missing == Missing::Zero);
+    let files =
+        crosscodeeval::files(tasks, samples, postprocess, missing == MissingPredictions::Zero);
     for (name, text) in &files {
         write_file(&folder.join(name), text.as_bytes())?;
         manifest.digest(name, &digest(text.as_bytes()));

@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::Result;
 use repoformer_core::postprocess::Uncut;
 use repoformer_evaluate::predictions;
-use repoformer_evaluate::score::{Missing, Scores, Scoring};
+use repoformer_evaluate::score::{MissingPredictions, Scores, Scoring};
 use repoformer_pipeline::{Evaluation, Experiment, evaluate};
 use repoformer_store::error::Error;
 use repoformer_store::manifest::Manifest;
@@ -13,12 +13,12 @@ use repoformer_store::manifest::Manifest;
 use crate::output::{self, hinted};
 
 /// How predictions are scored, and the treatment of missing ones.
-pub(super) struct Judging {
+pub(super) struct ScoringSettings {
     pub(super) scoring: Scoring,
-    pub(super) missing: Missing,
+    pub(super) missing: MissingPredictions,
 }
 
-impl Judging {
+impl ScoringSettings {
     /// Manifest of scores by these.
     pub(super) fn manifest(&self) -> Manifest {
         let mut manifest = Manifest::new("scores");
@@ -92,14 +92,18 @@ pub(super) fn tell_uncut(path: &Path, scores: &Scores) {
 }
 
 /// Scores the predictions of a file, and reports what is odd about them.
-pub(super) fn score(experiment: &Experiment, path: &Path, judging: &Judging) -> Result<Evaluation> {
-    let Judging { scoring, missing } = judging;
+pub(super) fn score(
+    experiment: &Experiment,
+    path: &Path,
+    judging: &ScoringSettings,
+) -> Result<Evaluation> {
+    let ScoringSettings { scoring, missing } = judging;
     let evaluation = evaluate(experiment, path, scoring, *missing)?;
     output::problems(&evaluation.problems);
     output::warn_of_numbers(predictions::warning(path, &evaluation.numbered));
     let (file, empty) = (path.display(), evaluation.empty);
     let without = evaluation.scores.as_ref().map_or(0, |scores: &Scores| scores.missing);
-    if *missing == Missing::Zero && without > 0 {
+    if *missing == MissingPredictions::Zero && without > 0 {
         let (tasks, score) = match without {
             1 => ("1 task has".to_owned(), "it scores"),
             n => (format!("{n} tasks have"), "they score"),

@@ -71,14 +71,14 @@ pub(super) fn write_beside(
 /// Row that the record of a prompt or prediction states.
 fn row_of(line: &[u8]) -> Option<u64> {
     #[derive(Deserialize)]
-    struct Record {
+    struct RowRecord {
         metadata: Metadata,
     }
     #[derive(Deserialize)]
     struct Metadata {
         row: u64,
     }
-    serde_json::from_slice(line).ok().map(|record: Record| record.metadata.row)
+    serde_json::from_slice(line).ok().map(|record: RowRecord| record.metadata.row)
 }
 
 /// Where the records of tasks stand among those of all shards: `rows` of each set of predictions, one set after another.

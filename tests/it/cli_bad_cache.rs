@@ -85,7 +85,7 @@ fn runs_at_the_same_time_do_not_disturb_each_other() {
         })
         .collect();
     for run in runs {
-        Ran::of(run.wait_with_output().unwrap()).done();
+        Ran::new(run.wait_with_output().unwrap()).done();
     }
     assert_same(&place.files("cache"), &wanted);
 }

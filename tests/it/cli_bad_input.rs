@@ -95,7 +95,7 @@ fn arguments_that_are_not_utf8_are_refused() {
     for flag in ["--bogus", "--benchmark"] {
         let output =
             place.command(&["run", flag]).arg(OsStr::from_bytes(b"\xff")).output().unwrap();
-        Ran::of(output).failed().says(&["error: "]);
+        Ran::new(output).failed().says(&["error: "]);
     }
 }
 

@@ -289,7 +289,7 @@ fn a_broken_run_goes_on_and_keeps_its_key_to_itself() {
     });
     let mut command = place.command(&place.args(&complete(&url, &["--api", "chat"])));
     command.env("REPOFORMER_API_KEY", "secret-key");
-    let ran = crate::support::Ran::of(command.output().unwrap());
+    let ran = crate::support::Ran::new(command.output().unwrap());
     ran.failed().says(&["401", "REPOFORMER_API_KEY", "resumes there"]).silent_on("secret-key");
     let journal = place.read("cache/journal/org-tiny-1.jsonl");
     assert!(!journal.contains("secret-key"), "{journal}");

@@ -105,7 +105,7 @@ fn labels_and_sweeps_name_departures() {
     }
     let run = |args: &[&str], profile: &str| {
         let mut command = place.command(args);
-        Ran::of(command.env("REPOFORMER_PROFILE", profile).output().unwrap()).done()
+        Ran::new(command.env("REPOFORMER_PROFILE", profile).output().unwrap()).done()
     };
     let sweep = ["policy", "sweep", "--labels=labels.jsonl", "--policy=always"];
     let serial = [&sweep[..], &["--clock=serial"]].concat();

@@ -12,7 +12,7 @@ use crate::support::{Place, Ran, parse_jsonl, task};
 struct Plan(BTreeMap<String, Value>);
 
 impl Plan {
-    fn of(place: &Place, args: &[&str]) -> Self {
+    fn new(place: &Place, args: &[&str]) -> Self {
         let before = place.times(".");
         let dry = started(place, &[args, &["--dry-run", "--format", "json"]].concat()).done();
         assert_eq!(place.times("."), before, "a dry run wrote something");
@@ -93,7 +93,7 @@ fn is_beside(path: &str) -> bool {
 
 /// Plans a run, checks it, and returns the states.
 fn planned(place: &Place, args: &[&str]) -> Plan {
-    let plan = Plan::of(place, args);
+    let plan = Plan::new(place, args);
     plan.check(place, args);
     plan
 }
@@ -146,7 +146,7 @@ fn a_run_does_what_was_planned() {
     assert_eq!(broken.of_state("missing"), [retrieval]);
     assert_eq!(broken.of_state("damaged"), [vectors]);
     assert!(!broken.of_state("upstream").is_empty());
-    assert_eq!(Plan::of(&place, &run).states(), [("current", 38)].into());
+    assert_eq!(Plan::new(&place, &run).states(), [("current", 38)].into());
 }
 
 #[test]
@@ -211,7 +211,7 @@ fn requests_are_counted_and_no_server_is_asked() {
     };
     let plan = |place: &Place, more: &[&'static str]| {
         let args = run(more);
-        Plan::of(place, &args.iter().map(String::as_str).collect::<Vec<_>>())
+        Plan::new(place, &args.iter().map(String::as_str).collect::<Vec<_>>())
     };
     let predictions = "cache/predictions/tasks/none-one-gram-ws-20-ss-2-m.jsonl";
     // Without the prompts, nobody knows.
@@ -354,7 +354,7 @@ fn policies_that_cannot_choose_are_not_planned() {
 fn figures_of_the_paper_are_planned() {
     let place = Place::new();
     let run = ["run", "--mode=none,rg1", "--paper=figure-3", "--report=page"];
-    let plan = Plan::of(&place, &run);
+    let plan = Plan::new(&place, &run);
     let page = "page/figure-3/index.html";
     assert_eq!(plan.0[page]["kind"], "page, with its charts beside it");
     place.stage(&run).done();

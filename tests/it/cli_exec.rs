@@ -756,7 +756,7 @@ fn results_are_made_again_where_that_is_asked_for() {
     let path = std::env::var("PATH").unwrap();
     let mut command = place.command(&place.args(&exec(&test, &[])));
     command.env("PATH", format!("{path}:/nowhere"));
-    crate::support::Ran::of(command.output().unwrap()).done().says(&["4 runs"]);
+    crate::support::Ran::new(command.output().unwrap()).done().says(&["4 runs"]);
 }
 
 #[test]
@@ -967,7 +967,7 @@ fn a_repository_that_changes_while_it_is_copied_is_not_tested() {
             exec(test, &["--isolation", "off", "--threads", "1", "--per-task", "--format", "json"]);
         let mut command = place.command(&place.args(&args));
         command.env("FAULTY_COMMAND", change).env("FAULTY_CALL", format!("meanwhile:{number}"));
-        let ran = crate::support::Ran::of(command.output().unwrap());
+        let ran = crate::support::Ran::new(command.output().unwrap());
         if !ran.stderr.contains("fault ") {
             break;
         }

@@ -480,7 +480,7 @@ fn interrupted_work_goes_on_to_the_same_bytes() {
         for number in 1.. {
             place.shell("rm -rf out").done();
             let fault = format!("{kind}:{number}{lasts}");
-            let ran = Ran::of(place.command(&args).env("FAULTY_CALL", &fault).output().unwrap());
+            let ran = Ran::new(place.command(&args).env("FAULTY_CALL", &fault).output().unwrap());
             if ran.code == Some(0) {
                 break;
             }
@@ -510,7 +510,7 @@ fn finished_inputs_are_not_read_again() {
         .find(|number| {
             place.shell("rm -rf out").done();
             let fault = format!("kill:{number}");
-            let ran = Ran::of(place.command(&args).env("FAULTY_CALL", fault).output().unwrap());
+            let ran = Ran::new(place.command(&args).env("FAULTY_CALL", fault).output().unwrap());
             assert_ne!(ran.code, Some(0), "no call left a unit alone");
             place.path("out/.group/unit-00001.json").exists()
         })

@@ -233,7 +233,7 @@ fn a_server_that_repeats_the_key_has_it_kept_and_printed_nowhere() {
         let stage: &[&str] = if cache == "doctor" { &["doctor"] } else { &["run", "--report"] };
         let args = [stage, &asked, &[cache], more].concat();
         let args = if cache == "doctor" { args } else { place.args(&args) };
-        let ran = Ran::of(place.command(&args).env("REPOFORMER_API_KEY", KEY).output().unwrap());
+        let ran = Ran::new(place.command(&args).env("REPOFORMER_API_KEY", KEY).output().unwrap());
         for (what, text) in [("stdout", &ran.stdout), ("stderr", &ran.stderr)] {
             assert_no_part(text.as_bytes(), &format!("{what} of {cache}"));
         }

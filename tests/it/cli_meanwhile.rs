@@ -104,7 +104,7 @@ fn a_file_that_changes_while_it_is_read_is_noticed_or_read_whole() {
 fn disturbed(place: &Place, number: usize, change: &str) -> Ran {
     let mut command = place.command(&place.args(&RUN));
     command.env("REPOFORMER_THREADS", "1").env("FAULTY_COMMAND", change);
-    Ran::of(command.env("FAULTY_CALL", format!("meanwhile:{number}")).output().unwrap())
+    Ran::new(command.env("FAULTY_CALL", format!("meanwhile:{number}")).output().unwrap())
 }
 
 /// The first file that differs.
@@ -143,7 +143,7 @@ fn no_mix_of_two_states_is_read() {
             let mut command = place.command(&stats);
             command.env("FAULTY_COMMAND", change);
             command.env("FAULTY_CALL", format!("meanwhile:{number}"));
-            let ran = Ran::of(command.output().unwrap());
+            let ran = Ran::new(command.output().unwrap());
             if !ran.stderr.contains("fault ") {
                 break;
             }
@@ -187,7 +187,7 @@ fn predictions_are_of_the_prompts_that_they_are_kept_under() {
         place.shell("rm -r cache/predictions; cp -r large/. cache/prompts/tasks").done();
         let mut command = place.command(&place.args(&complete));
         command.env("FAULTY_COMMAND", swap).env("FAULTY_CALL", format!("meanwhile:{number}"));
-        let ran = Ran::of(command.output().unwrap());
+        let ran = Ran::new(command.output().unwrap());
         if !ran.stderr.contains("fault ") {
             break;
         }
@@ -230,7 +230,7 @@ fn what_takes_a_files_place_while_it_is_read_is_not_read() {
             let mut command = place.command(&place.args(&window));
             command.env("REPOFORMER_THREADS", "1").env("FAULTY_COMMAND", swap);
             command.env("FAULTY_CALL", format!("meanwhile:{number}"));
-            let ran = Ran::of(command.output().unwrap());
+            let ran = Ran::new(command.output().unwrap());
             if !ran.stderr.contains("fault ") {
                 break;
             }
@@ -265,7 +265,7 @@ fn a_manifest_is_of_what_was_read() {
         let mut command = place.command(&place.args(&eval));
         command.env("FAULTY_COMMAND", "cp other.jsonl new; mv new tasks.jsonl");
         command.env("FAULTY_CALL", format!("meanwhile:{number}"));
-        let ran = Ran::of(command.output().unwrap());
+        let ran = Ran::new(command.output().unwrap());
         if !ran.stderr.contains("fault ") {
             break;
         }
@@ -307,7 +307,7 @@ fn programs_on_one_cache_do_not_disturb_each_other() {
         ];
         let started: Vec<Child> = commands.iter().map(|args| start(&place, args)).collect();
         for (child, args) in started.into_iter().zip(&commands) {
-            let ran = Ran::of(child.wait_with_output().unwrap());
+            let ran = Ran::new(child.wait_with_output().unwrap());
             let said = format!("{args:?}: {}", ran.stderr);
             assert!(!ran.stderr.contains("panicked"), "{said}");
             match ran.code {
@@ -339,7 +339,7 @@ fn equal_programs_at_once_all_give_the_results_and_make_nothing_twice() {
         let args = place.args(&RUN);
         let started: Vec<Child> = (0..4).map(|_| start(&place, &args)).collect();
         let ended = started.into_iter().map(|child| child.wait_with_output().unwrap());
-        let ran: Vec<Ran> = ended.map(|output| Ran::of(output).done()).collect();
+        let ran: Vec<Ran> = ended.map(|output| Ran::new(output).done()).collect();
         assert_eq!(different(&results(&place), &wanted), None);
         assert_eq!(ran.iter().map(|ran| written(&ran.stderr)).sum::<usize>(), made);
     }
@@ -408,7 +408,7 @@ fn pruning_tells_of_what_it_cannot_read() {
         let place = Place::empty();
         place.shell(&format!("cp -r {}/. .", made.path("").display())).done();
         let mut command = place.command(&prune);
-        let ran = Ran::of(command.env("FAULTY_CALL", format!("eio:{number}")).output().unwrap());
+        let ran = Ran::new(command.env("FAULTY_CALL", format!("eio:{number}")).output().unwrap());
         if !ran.stderr.contains("fault ") {
             break;
         }
@@ -433,7 +433,7 @@ fn what_cannot_be_read_makes_nothing_stale() {
     let mut unreadable = 0;
     for number in (1..).step_by(if all() { 1 } else { 5 }) {
         let mut command = made.command(&[&list[..], &named].concat());
-        let ran = Ran::of(command.env("FAULTY_CALL", format!("eio:{number}")).output().unwrap());
+        let ran = Ran::new(command.env("FAULTY_CALL", format!("eio:{number}")).output().unwrap());
         if !ran.stderr.contains("fault ") {
             break;
         }
@@ -468,7 +468,7 @@ fn repositories_appear_at_once_or_the_same_command_goes_on() {
             }
             let mut command = place.command(&convert);
             let ran =
-                Ran::of(command.env("FAULTY_CALL", format!("kill:{number}")).output().unwrap());
+                Ran::new(command.env("FAULTY_CALL", format!("kill:{number}")).output().unwrap());
             if ran.code == Some(0) {
                 break;
             }

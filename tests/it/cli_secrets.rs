@@ -315,7 +315,7 @@ fn play(place: &Place, name: &str, url: &str) -> String {
         let mut run = place.command(&words);
         run.env("REPOFORMER_API_KEY", KEY).env("REPOFORMER_POLICY_API_KEY", POLICY_KEY);
         run.env("TMPDIR", &temporary).env("HOME", &temporary);
-        let ran = Ran::of(run.output().unwrap());
+        let ran = Ran::new(run.output().unwrap());
         for (stream, text) in [("stdout", &ran.stdout), ("stderr", &ran.stderr)] {
             assert_no_key(text.as_bytes(), &format!("{name}: {stream} of {command}"));
         }
@@ -401,7 +401,7 @@ fn no_byte_of_a_key_is_left_of_answers_to_a_batch() {
     let convert = ["convert", path, "--to", "repocoder-predictions", "--tasks", "tasks.jsonl"];
     for words in [&place.args(&read)[..], &convert, &["validate", path]] {
         let mut run = place.command(words);
-        let ran = Ran::of(run.envs(keys).output().unwrap());
+        let ran = Ran::new(run.envs(keys).output().unwrap());
         let said = format!("{}{}", ran.stdout, ran.stderr);
         assert!(said.contains("***"), "{words:?}: {said}");
         assert_no_key(said.as_bytes(), &words.join(" "));
@@ -590,7 +590,7 @@ fn passwords_of_proxies_are_told_nowhere() {
                 let words: Vec<&str> = command.split(' ').collect();
                 let mut run = place.command(&words);
                 run.env("REPOFORMER_API_KEY", KEY).env("ALL_PROXY", &proxy);
-                let ran = Ran::of(run.output().unwrap());
+                let ran = Ran::new(run.output().unwrap());
                 assert_no_key(ran.stdout.as_bytes(), &format!("stdout of {command}, {proxy}"));
                 assert_no_key(ran.stderr.as_bytes(), &format!("stderr of {command}, {proxy}"));
                 assert_ne!(ran.code, Some(0), "{}", ran.stdout);
@@ -707,7 +707,7 @@ fn code_under_test_finds_no_key() {
     ];
     let mut run = place.command(&place.args(&eval));
     run.env("REPOFORMER_API_KEY", KEY).env("REPOFORMER_POLICY_API_KEY", POLICY_KEY);
-    let ran = Ran::of(run.output().unwrap());
+    let ran = Ran::new(run.output().unwrap());
     let results = place.files("cache/exec");
     let text: String =
         results.values().map(|bytes| String::from_utf8_lossy(bytes).into_owned()).collect();

@@ -633,7 +633,8 @@ fn what_has_no_shards_refuses_them() {
         assert!(scored.stderr.contains(said), "{}", scored.stderr);
     }
     for command in [&["report"][..], &["label", "all", "--repos-dir", "repos", "-o", "labels"]] {
-        let said = Ran::of(place.command(command).env("REPOFORMER_SHARD", "1/2").output().unwrap());
+        let said =
+            Ran::new(place.command(command).env("REPOFORMER_SHARD", "1/2").output().unwrap());
         assert!(said.failed().stderr.contains("this command works on all repositories"));
     }
     let file = place.run(&["complete", "--prompts", "tasks.jsonl", "--shard", "1/2"]).failed();

@@ -35,7 +35,7 @@ impl Model {
         let server = ["--endpoint", &self.url, "--model", &self.name];
         let mut command = place.command(&[args, &server[..]].concat());
         command.envs(std::env::var("REPOFORMER_API_KEY").map(|key| ("REPOFORMER_API_KEY", key)));
-        Ran::of(command.output().unwrap())
+        Ran::new(command.output().unwrap())
     }
 }
 

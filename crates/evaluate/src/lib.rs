@@ -14,13 +14,13 @@
 //! use repoformer_core::metrics::Metric;
 //! use repoformer_core::postprocess::Postprocess;
 //! use repoformer_core::task::{Task, TaskSet};
-//! use repoformer_evaluate::score::{Missing, score_tasks};
+//! use repoformer_evaluate::score::{MissingPredictions, score_tasks};
 //!
 //! let task = |id: &str| Task::new(id.into(), "demo/a.py", 0, 0, "x = 1", "");
 //! let tasks = TaskSet::new("tasks.jsonl".into(), vec![task("demo/0"), task("demo/1")]);
 //! let predictions = [vec!["x = 1\n".to_owned()], vec!["x = 12".to_owned()]];
 //! let metric = Metric::Repoformer;
-//! let scores = score_tasks(&tasks, &predictions, &[metric], &Postprocess::own(false), Missing::Skip)?;
+//! let scores = score_tasks(&tasks, &predictions, &[metric], &Postprocess::own(false), MissingPredictions::Skip)?;
 //! let exact: Vec<_> = scores.tasks.iter().map(|task| task.get(metric, "em")).collect();
 //! assert_eq!(exact, [Some(1.0), Some(0.0)]);
 //! # Ok::<(), repoformer_store::error::Error>(())

@@ -68,7 +68,7 @@ struct TaskRecord {
 
 /// The artifact.
 #[derive(Deserialize)]
-struct Record {
+struct StoredScores {
     tasks: Vec<TaskRecord>,
 }
 
@@ -85,7 +85,7 @@ impl ModeScores {
     /// A value of one of the metrics is missing.
     pub fn parse(path: &Path, text: &[u8], metrics: &[Metric]) -> Result<Self> {
         let wrong = |reason: String| Error::damaged(path, reason);
-        let record: Record =
+        let record: StoredScores =
             serde_json::from_slice(text).map_err(|error| wrong(error.to_string()))?;
         let tasks = record.tasks.into_iter().map(|task| {
             let TaskRecord { row, repository, pred_raw, metrics: known } = task;

@@ -56,7 +56,7 @@ const LEFT_OUT: [(&str, &str); 6] = [
 /// Fields of a record that say how it was made.
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Record {
+struct OriginFields {
     asked: Option<Value>,
     metadata: Metadata,
     next_token: Token,
@@ -64,7 +64,7 @@ struct Record {
     resps: Option<IgnoredAny>,
 }
 
-impl Record {
+impl OriginFields {
     /// Reads a record. A record that cannot be used gives no values here; the reader of its contents reports it.
     fn read(path: &Path, line: usize, bytes: &[u8]) -> Self {
         let record: serde_json::Result<Self> = serde_json::from_slice(bytes);
@@ -149,7 +149,8 @@ impl Origin {
         }
         let mut reader = jsonl::Reader::open(path)?;
         while let Some((at, bytes)) = reader.next_record()? {
-            let Record { asked, metadata, next_token, .. } = Record::read(path, at.line, bytes);
+            let OriginFields { asked, metadata, next_token, .. } =
+                OriginFields::read(path, at.line, bytes);
             // RepoCoder's prompts name their mode, but no style.
             let repocoder = metadata.mode.is_some().then(|| "repocoder".to_owned());
             origin.add(STYLE, metadata.prompt_style.or(repocoder));

@@ -45,7 +45,9 @@ pub fn read(path: &Path) -> Result<ReadPairs> {
     while let Some((at, bytes)) = reader.next_record()? {
         let pair = match Plain::read(at, bytes) {
             Some(pair) => Ok(pair),
-            None => jsonl::parse(path, at.line, bytes).and_then(|object| of(path, at, &object)),
+            None => {
+                jsonl::parse(path, at.line, bytes).and_then(|object| read_pair(path, at, &object))
+            }
         };
         match pair {
             Ok(pair) => pairs.push(pair),
@@ -59,7 +61,7 @@ pub fn read(path: &Path) -> Result<ReadPairs> {
 ///
 /// # Errors
 /// A field is missing or of another type, or the language is unknown.
-pub fn of(path: &Path, At { line, row }: At, object: &Object) -> Result<Pair> {
+pub fn read_pair(path: &Path, At { line, row }: At, object: &Object) -> Result<Pair> {
     let fields = Fields::new(path, line, "", object);
     let optional = |name: &str| fields.optional_string(name).map(|text| text.map(str::to_owned));
     Ok(Pair {

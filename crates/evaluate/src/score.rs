@@ -78,13 +78,13 @@ impl Scoring {
 /// Treatment of tasks without a prediction.
 ///
 /// ```
-/// use repoformer_evaluate::score::Missing;
-/// assert_eq!("skip".parse::<Missing>()?, Missing::Skip);
-/// assert_eq!(Missing::default().to_string(), "error");
+/// use repoformer_evaluate::score::MissingPredictions;
+/// assert_eq!("skip".parse::<MissingPredictions>()?, MissingPredictions::Skip);
+/// assert_eq!(MissingPredictions::default().to_string(), "error");
 /// # Ok::<(), repoformer_store::error::Error>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Missing {
+pub enum MissingPredictions {
     /// Return an error.
     #[default]
     Error,
@@ -95,7 +95,7 @@ pub enum Missing {
 }
 
 named! {
-    Missing, "treatment of missing predictions":
+    MissingPredictions, "treatment of missing predictions":
     Error = "error",
     Zero = "zero",
     Skip = "skip",
@@ -297,8 +297,8 @@ pub struct Scores {
     pub repositories: Vec<(String, MetricMeans)>,
     /// Means over all tasks.
     pub all: MetricMeans,
-    /// Number of tasks without a prediction: they count as 0 with [`Missing::Zero`], and are left out of the means with
-    /// [`Missing::Skip`].
+    /// Number of tasks without a prediction: they count as 0 with [`MissingPredictions::Zero`], and are left out of the means with
+    /// [`MissingPredictions::Skip`].
     pub missing: usize,
     /// Post-processing before each metric.
     pub cuts: Cuts,
@@ -427,12 +427,12 @@ impl Intervals {
 /// ```
 /// use repoformer_core::metrics::Metric;
 /// use repoformer_core::postprocess::Postprocess;
-/// use repoformer_evaluate::score::{Missing, score_tasks};
+/// use repoformer_evaluate::score::{MissingPredictions, score_tasks};
 /// use repoformer_core::task::{Task, TaskSet};
 /// let task = |path| Task::new("id".into(), path, 0, 3, "return x", "");
 /// let tasks = TaskSet::new("t.jsonl".into(), vec![task("a/x.py"), task("b/x.py")]);
 /// let samples = [vec!["return x".to_owned()], vec![]];
-/// let scores = score_tasks(&tasks, &samples, &[Metric::RepoCoder], &Postprocess::NONE, Missing::Zero)?;
+/// let scores = score_tasks(&tasks, &samples, &[Metric::RepoCoder], &Postprocess::NONE, MissingPredictions::Zero)?;
 /// assert_eq!(scores.all.means[0].values, [0.5, 0.5]);
 /// assert_eq!(scores.repositories[0].1.means[0].values, [1.0, 1.0]);
 /// assert_eq!(scores.missing, 1);
@@ -440,13 +440,13 @@ impl Intervals {
 /// ```
 ///
 /// # Errors
-/// A task has no sample and `missing` is [`Missing::Error`], or the numbers of lists and tasks differ.
+/// A task has no sample and `missing` is [`MissingPredictions::Error`], or the numbers of lists and tasks differ.
 pub fn score_tasks(
     tasks: &TaskSet,
     samples: &[Vec<String>],
     metrics: &[Metric],
     postprocess: &Postprocess,
-    missing: Missing,
+    missing: MissingPredictions,
 ) -> Result<Scores> {
     if samples.len() != tasks.tasks().len() {
         let (lists, tasks) = (samples.len(), tasks.tasks().len());
@@ -456,15 +456,16 @@ pub fn score_tasks(
     let pairs: Vec<_> = tasks.tasks().iter().zip(samples).collect();
     let mut without = pairs.iter().filter(|(_, samples)| samples.is_empty());
     let count = without.clone().count();
-    if let (Missing::Error, Some((task, _))) = (missing, without.next()) {
+    if let (MissingPredictions::Error, Some((task, _))) = (missing, without.next()) {
         let total = tasks.tasks().len();
         let count = part(count, total, "task", ["has", "have"]);
         let reason = format!("it has no prediction ({count} none)");
         return Err(tasks.error(task, reason));
     }
     let cuts = Cuts::new(metrics, postprocess, true);
-    let wanted =
-        pairs.iter().filter(|(_, samples)| missing != Missing::Skip || !samples.is_empty());
+    let wanted = pairs
+        .iter()
+        .filter(|(_, samples)| missing != MissingPredictions::Skip || !samples.is_empty());
     let work = Work::new("score", "tasks", pairs.len());
     let scored = parallel::map(wanted, |(task, samples)| {
         work.done(1);
@@ -540,7 +541,7 @@ mod tests {
         texts.into_iter().map(owned).collect()
     }
 
-    fn score(set: &TaskSet, given: &[Vec<String>], missing: Missing) -> Result<Scores> {
+    fn score(set: &TaskSet, given: &[Vec<String>], missing: MissingPredictions) -> Result<Scores> {
         let metrics = [Metric::RepoCoder];
         score_tasks(set, given, &metrics, &Postprocess::NONE, missing)
     }
@@ -548,7 +549,7 @@ mod tests {
     #[test]
     fn means_are_over_tasks() {
         let given = samples([&["ab"], &["xbcd"], &["zz", "abz", ""]]);
-        let scores = score(&tasks(), &given, Missing::Error).unwrap();
+        let scores = score(&tasks(), &given, MissingPredictions::Error).unwrap();
         assert_eq!(
             scores.tasks[1].to_record(&scores.cuts).to_string(),
             r#"{"task_id":"id1","row":1,"repository":"a","repocoder":{"em":0.0,"es":0.75},"target_digest":"8c9c9881805d1a84","pred_raw":"xbcd","pred":"xbcd"}"#
@@ -565,16 +566,16 @@ mod tests {
     fn missing_predictions() {
         // Samples of one task, of none, and an empty sample, which is not missing.
         for (given, missing, n, without) in [
-            ([&["ab"][..], &[], &[]], Missing::Zero, 3, 2),
-            ([&["ab"], &[], &[]], Missing::Skip, 1, 2),
-            ([&[], &[], &[]], Missing::Skip, 0, 3),
-            ([&["ab"], &[""], &["abc"]], Missing::Error, 3, 0),
+            ([&["ab"][..], &[], &[]], MissingPredictions::Zero, 3, 2),
+            ([&["ab"], &[], &[]], MissingPredictions::Skip, 1, 2),
+            ([&[], &[], &[]], MissingPredictions::Skip, 0, 3),
+            ([&["ab"], &[""], &["abc"]], MissingPredictions::Error, 3, 0),
         ] {
             let scores = score(&tasks(), &samples(given), missing).unwrap();
             assert_eq!((scores.all.n, scores.missing, scores.tasks.len()), (n, without, n));
             assert!(scores.all.means[0].values.iter().all(|mean| mean.is_finite()));
         }
-        assert!(score(&tasks(), &samples([&[]; 3])[1..], Missing::Zero).is_err());
+        assert!(score(&tasks(), &samples([&[]; 3])[1..], MissingPredictions::Zero).is_err());
     }
 
     #[test]
@@ -587,7 +588,7 @@ mod tests {
         let given: Vec<Vec<String>> = (0..500).map(|i| vec!["abc".repeat(i)]).collect();
         let scored = |threads| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-            pool.install(|| score(&set, &given, Missing::Error).unwrap())
+            pool.install(|| score(&set, &given, MissingPredictions::Error).unwrap())
         };
         assert_eq!(scored(1), scored(3));
     }

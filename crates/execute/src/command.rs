@@ -14,11 +14,11 @@ const PLACES: [&str; 4] = ["tests", "repository", "task_id", "path"];
 /// brace.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Template {
-    parts: Vec<Part>,
+    parts: Vec<TemplatePart>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Part {
+enum TemplatePart {
     Text(String),
     Place(&'static str),
 }
@@ -206,10 +206,10 @@ impl Template {
     pub fn named(&self, repository: &str) -> NamedPaths {
         let words = |repository: Option<&str>| -> String {
             let value = VALUE.to_string();
-            let of = |part: &Part| match (part, repository) {
-                (Part::Text(text), _) => text.clone(),
-                (Part::Place("repository"), Some(name)) => name.to_owned(),
-                (Part::Place(_), _) => value.clone(),
+            let of = |part: &TemplatePart| match (part, repository) {
+                (TemplatePart::Text(text), _) => text.clone(),
+                (TemplatePart::Place("repository"), Some(name)) => name.to_owned(),
+                (TemplatePart::Place(_), _) => value.clone(),
             };
             self.parts.iter().map(of).collect()
         };
@@ -271,8 +271,8 @@ impl Template {
                     words.push_str(&plain);
                     places.push((words.len(), *place));
                     words.push('x');
-                    parts.push(Part::Text(std::mem::take(&mut plain)));
-                    parts.push(Part::Place(place));
+                    parts.push(TemplatePart::Text(std::mem::take(&mut plain)));
+                    parts.push(TemplatePart::Place(place));
                     rest = after;
                 }
                 None => {
@@ -283,7 +283,7 @@ impl Template {
         }
         plain.push_str(rest);
         words.push_str(&plain);
-        parts.push(Part::Text(plain));
+        parts.push(TemplatePart::Text(plain));
         let positions: Vec<usize> = places.iter().map(|(position, _)| *position).collect();
         let refused = Surroundings::first_refused(&words, &positions);
         match refused.and_then(|(index, around)| Some((places[index].1, around.refusal()?))) {
@@ -312,14 +312,14 @@ impl Template {
         };
         for part in &self.parts {
             match part {
-                Part::Text(text) => command += text,
-                Part::Place("tests") => {
+                TemplatePart::Text(text) => command += text,
+                TemplatePart::Place("tests") => {
                     let tests: Vec<String> = values.tests.iter().map(|test| fill(test)).collect();
                     command += &tests.join(" ");
                 }
-                Part::Place("repository") => command += &fill(values.repository),
-                Part::Place("task_id") => command += &fill(values.task_id),
-                Part::Place(_) => command += &fill(values.path),
+                TemplatePart::Place("repository") => command += &fill(values.repository),
+                TemplatePart::Place("task_id") => command += &fill(values.task_id),
+                TemplatePart::Place(_) => command += &fill(values.path),
             }
         }
         variables + &command
@@ -327,7 +327,7 @@ impl Template {
 
     /// True if the template contains a placeholder.
     pub fn names(&self, place: &str) -> bool {
-        self.parts.iter().any(|part| matches!(part, Part::Place(name) if *name == place))
+        self.parts.iter().any(|part| matches!(part, TemplatePart::Place(name) if *name == place))
     }
 }
 
@@ -335,8 +335,8 @@ impl Template {
 impl std::fmt::Display for Template {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         self.parts.iter().try_for_each(|part| match part {
-            Part::Text(text) => f.write_str(text),
-            Part::Place(place) => write!(f, "{{{place}}}"),
+            TemplatePart::Text(text) => f.write_str(text),
+            TemplatePart::Place(place) => write!(f, "{{{place}}}"),
         })
     }
 }
@@ -501,8 +501,9 @@ mod tests {
             for value in
                 ["$(touch x)", "`touch x`", "'; touch x; '", "\"; touch x; \"", "\ntouch x\n"]
             {
-                let before = Part::Text(format!("echo {before}"));
-                let parts = vec![before, Part::Place("path"), Part::Text(after.into())];
+                let before = TemplatePart::Text(format!("echo {before}"));
+                let parts =
+                    vec![before, TemplatePart::Place("path"), TemplatePart::Text(after.into())];
                 let template = Template { parts };
                 let command = template.fill(Values { path: value, ..Values::default() });
                 let mut shell = std::process::Command::new("sh");

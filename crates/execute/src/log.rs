@@ -14,7 +14,7 @@ use super::verdict::Status;
 /// Text put into a hole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Filling {
+pub enum HoleText {
     /// The reference text.
     Truth,
     /// The reference text with a failure before it.
@@ -33,7 +33,7 @@ pub struct RunRecord {
     /// Name of the task's repository.
     pub repository: String,
     /// Text in the hole.
-    pub kind: Filling,
+    pub kind: HoleText,
     /// 0-based number of the sample, or of the run of the reference text.
     pub sample: usize,
     /// Result of the tests.
@@ -80,10 +80,10 @@ impl RunRecord {
     }
 
     /// Returns the record for a text in a task's hole.
-    pub(super) fn of(
+    pub(super) fn with_task(
         self,
         task: &repoformer_core::task::Task,
-        kind: Filling,
+        kind: HoleText,
         sample: usize,
     ) -> Self {
         Self {
@@ -116,7 +116,7 @@ pub struct Log {
 #[derive(Debug, Default)]
 struct ResultIndex {
     runs: FxHashMap<String, LinePlace>,
-    written: FxHashSet<(usize, Filling, usize, String)>,
+    written: FxHashSet<(usize, HoleText, usize, String)>,
 }
 
 impl ResultIndex {
@@ -174,7 +174,7 @@ impl Log {
 }
 
 /// Key of a result: row, text, number of the sample or run, and the digest of everything that the run depends on.
-type ResultOf = (usize, Filling, usize, String);
+type ResultOf = (usize, HoleText, usize, String);
 
 /// Recorded results of one run in a shard's file.
 struct ShardResults {
@@ -250,7 +250,7 @@ mod tests {
             task_id: format!("r/{row}"),
             row,
             repository: "r".into(),
-            kind: Filling::Prediction,
+            kind: HoleText::Prediction,
             sample: 0,
             status,
             reason: String::new(),

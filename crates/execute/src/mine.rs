@@ -23,7 +23,7 @@ use serde_json::{Value, json};
 use super::command::{Template, Values};
 use super::copies::{Copies, tail};
 use super::guard::{Limits, RunEnd, RunOrder};
-use super::log::{Filling, Log};
+use super::log::{HoleText, Log};
 use super::run::{ExecutionSettings, record_of};
 use super::subject::{Commands, Subject};
 use super::verdict::{Status, judge};
@@ -41,7 +41,7 @@ const MOST_REACHING: usize = 100_000;
 
 /// Settings for mining.
 #[derive(Debug, Clone)]
-pub struct Mining {
+pub struct MiningSettings {
     /// Largest number of tests kept per task.
     pub max_tests: usize,
     /// Test command of each repository, in the order of the repositories, with a placeholder for the tests.
@@ -54,7 +54,7 @@ pub struct Mining {
     pub suite_seconds: f64,
 }
 
-impl Mining {
+impl MiningSettings {
     /// Mines with the test command of each repository, or with its default. `list` prints a repository's tests, `max_tests` is
     /// the number of tests kept per task, and `suite_seconds` limits a run of the whole suite.
     ///
@@ -168,7 +168,7 @@ impl Findings {
 pub fn mine(
     tasks: &TaskSet,
     subjects: &[Result<Subject, Message>],
-    mining: &Mining,
+    mining: &MiningSettings,
     settings: &ExecutionSettings,
     copies: &Copies<'_>,
 ) -> Result<Findings> {
@@ -237,7 +237,7 @@ struct TaskCandidates {
 struct Work<'a> {
     tasks: &'a TaskSet,
     subjects: &'a [Result<Subject, Message>],
-    mining: &'a Mining,
+    mining: &'a MiningSettings,
     settings: &'a ExecutionSettings,
     copies: &'a Copies<'a>,
     log: Mutex<Log>,
@@ -400,7 +400,8 @@ impl Work<'_> {
 
     /// Returns the files of these tasks with a mark before every hole.
     fn marked(&self, tasks: &[usize]) -> Vec<(String, String)> {
-        let mut files: BTreeMap<&str, Vec<(super::Planting, usize, &str)>> = BTreeMap::new();
+        let mut files: BTreeMap<&str, Vec<(super::StatementPosition, usize, &str)>> =
+            BTreeMap::new();
         for &task in tasks {
             if let Ok(subject) = &self.subjects[task]
                 && let Ok(planting) = subject.site.planting()
@@ -409,7 +410,7 @@ impl Work<'_> {
                 files.entry(&site.path).or_default().push((planting, task, site.text()));
             }
         }
-        let mark = |(path, mut marks): (&str, Vec<(super::Planting, usize, &str)>)| {
+        let mark = |(path, mut marks): (&str, Vec<(super::StatementPosition, usize, &str)>)| {
             // From the end to the start, so that the offsets before remain valid.
             marks.sort_by_key(|(planting, task, _)| (std::cmp::Reverse(planting.at), *task));
             let mut text = marks.first().map_or("", |(.., text)| text).to_owned();
@@ -438,9 +439,9 @@ impl Work<'_> {
             if kept.len() == self.mining.max_tests {
                 break;
             }
-            let status = self.one(task, subject, test, Filling::Planted, turn, worker)?;
+            let status = self.one(task, subject, test, HoleText::Planted, turn, worker)?;
             if matches!(status, Status::Fail | Status::Error)
-                && self.one(task, subject, test, Filling::Truth, turn, worker)? == Status::Pass
+                && self.one(task, subject, test, HoleText::Truth, turn, worker)? == Status::Pass
             {
                 kept.push(test.to_string());
             }
@@ -456,7 +457,7 @@ impl Work<'_> {
         task: usize,
         subject: &Subject,
         test: &str,
-        kind: Filling,
+        kind: HoleText,
         turn: usize,
         worker: usize,
     ) -> Result<Status> {
@@ -467,7 +468,7 @@ impl Work<'_> {
             task_id: &of.id,
             path: of.file_in_repository(),
         });
-        let text = (kind == Filling::Planted).then_some(subject.planted.as_str());
+        let text = (kind == HoleText::Planted).then_some(subject.planted.as_str());
         let limits = self.settings.limits;
         let log = || self.log.lock().unwrap_or_else(PoisonError::into_inner);
         let (Ok(key), Ok(copy)) = (
@@ -483,7 +484,7 @@ impl Work<'_> {
         let outcome = self.copies.run(copy, order)?;
         let verdict = judge(subject.runner, &outcome);
         let status = verdict.status;
-        log().append(&record_of(verdict, &outcome, key).of(of, kind, turn))?;
+        log().append(&record_of(verdict, &outcome, key).with_task(of, kind, turn))?;
         Ok(status)
     }
 }
@@ -494,7 +495,7 @@ impl Work<'_> {
 /// # Errors
 /// More tests than a suite has, in words.
 fn in_order(reached: &str, tasks: &[usize], most: usize) -> Result<Candidates, String> {
-    let reaching = Reaching::read(reached, tasks)?;
+    let reaching = HoleTests::read(reached, tasks)?;
     let names: Vec<Arc<str>> = reaching.tests.iter().map(|(name, _)| Arc::from(*name)).collect();
     let mut ranks: FxHashMap<usize, Vec<usize>> = FxHashMap::default();
     for (rank, (_, holes)) in reaching.tests.iter().enumerate() {
@@ -519,7 +520,7 @@ fn in_order(reached: &str, tasks: &[usize], most: usize) -> Result<Candidates, S
 }
 
 /// Tests that reach holes of tasks.
-struct Reaching<'a> {
+struct HoleTests<'a> {
     /// Name of each test, and the holes that the test reaches, sorted; tests that reach the fewest holes come first, then by
     /// name.
     tests: Vec<(&'a str, Vec<usize>)>,
@@ -527,7 +528,7 @@ struct Reaching<'a> {
     while_loading: Vec<usize>,
 }
 
-impl<'a> Reaching<'a> {
+impl<'a> HoleTests<'a> {
     /// Reads lines of `number<TAB>test`; `tasks` must be sorted.
     fn read(reached: &'a str, tasks: &[usize]) -> Result<Self, String> {
         let mut of_test: FxHashMap<&str, Vec<usize>> = FxHashMap::default();
@@ -595,7 +596,7 @@ mod tests {
         let mining = |test: Option<&str>, name: &str| {
             let test = test.map(|text| Template::parse("test-cmd", text).unwrap());
             let commands = Commands { test, ..Commands::default() };
-            Mining::new(&commands, &[name.to_owned()], folder.path(), None, 3, 9.0)
+            MiningSettings::new(&commands, &[name.to_owned()], folder.path(), None, 3, 9.0)
         };
         let suites = |test, name| mining(test, name).unwrap().suites;
         assert_eq!(suites(Some("run -x {repository} {tests}"), "plain"), ["run -x plain "]);

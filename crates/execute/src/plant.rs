@@ -14,14 +14,14 @@ use tree_sitter::Node;
 
 /// Position for a new statement.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Planting {
+pub struct StatementPosition {
     /// Offset in the file, in bytes.
     pub at: usize,
     /// Text between the new statement and the existing one.
     separator: String,
 }
 
-impl Planting {
+impl StatementPosition {
     /// Returns the text with a statement inserted.
     pub fn insert(&self, text: &str, statement: &str) -> String {
         let (before, after) = text.split_at(self.at);
@@ -30,7 +30,11 @@ impl Planting {
 }
 
 /// Finds the position for a hole, given as a range of bytes in the file.
-pub(super) fn find(text: &str, grammar: Grammar, hole: Range<usize>) -> Result<Planting, String> {
+pub(super) fn find(
+    text: &str,
+    grammar: Grammar,
+    hole: Range<usize>,
+) -> Result<StatementPosition, String> {
     let spec = grammar.language().spec();
     let syntax = Syntax::parse(text, grammar)
         .ok_or("its file takes too much time or memory to be parsed")?;
@@ -59,7 +63,7 @@ pub(super) fn find(text: &str, grammar: Grammar, hole: Range<usize>) -> Result<P
     };
     let behind = (spec.is_constructor_call)(statement.kind(), &text[statement.byte_range()]);
     let at = if behind { statement.end_byte() } else { statement.start_byte() };
-    let planting = Planting { at, separator: separator(text, spec, at, behind) };
+    let planting = StatementPosition { at, separator: separator(text, spec, at, behind) };
     // Every test, whatever it tests, would detect a file that no longer loads.
     let planted = planting.insert(text, spec.failure);
     let broken = Syntax::parse(&planted, grammar).is_none_or(|planted| planted.has_error());

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use repoformer_core::task::TaskSet;
-use repoformer_evaluate::score::Missing;
+use repoformer_evaluate::score::MissingPredictions;
 use repoformer_store::remark::{LeftOutTasks, Remark};
 use repoformer_text::counts::{part, subject};
 use repoformer_text::message;
@@ -91,12 +91,12 @@ impl Execution {
 impl Summaries {
     /// Returns the remarks about the pass rates of some predictions: tasks without predictions, rates that need more samples,
     /// and that no task can be judged. A part of a whole (`is_part`) may have no task.
-    pub fn remarks(&self, name: &str, missing: Missing, is_part: bool) -> Vec<Remark> {
+    pub fn remarks(&self, name: &str, missing: MissingPredictions, is_part: bool) -> Vec<Remark> {
         let (all, mut remarks) = (&self.all, Vec::new());
         if all.missing > 0 {
             let count = match (missing, all.missing) {
-                (Missing::Skip, 1) => "it is left out",
-                (Missing::Skip, _) => "they are left out",
+                (MissingPredictions::Skip, 1) => "it is left out",
+                (MissingPredictions::Skip, _) => "they are left out",
                 (_, 1) => "it counts as failed",
                 (_, _) => "they count as failed",
             };
@@ -203,16 +203,19 @@ mod tests {
         let few = "failed: rg1: pass@2 needs more samples: a task has 1";
         let missing = "warning: rg1: 1 task has no prediction; it ";
         assert_eq!(
-            said(some(), Missing::Zero, false),
+            said(some(), MissingPredictions::Zero, false),
             [format!("{missing}counts as failed"), few.into()]
         );
         assert_eq!(
-            said(some(), Missing::Skip, false),
+            said(some(), MissingPredictions::Skip, false),
             [format!("{missing}is left out"), few.into()]
         );
         let none = ["failed: rg1: no task can be judged by its tests"];
-        assert_eq!(said(vec![task("a", Some(Status::Fail), &[])], Missing::Error, true), none);
-        assert_eq!(said(Vec::new(), Missing::Error, false), none);
-        assert!(said(Vec::new(), Missing::Error, true).is_empty());
+        assert_eq!(
+            said(vec![task("a", Some(Status::Fail), &[])], MissingPredictions::Error, true),
+            none
+        );
+        assert_eq!(said(Vec::new(), MissingPredictions::Error, false), none);
+        assert!(said(Vec::new(), MissingPredictions::Error, true).is_empty());
     }
 }

@@ -202,7 +202,7 @@ impl ExecutionResults<'_> {
 
 #[cfg(test)]
 mod tests {
-    use repoformer_evaluate::score::Missing;
+    use repoformer_evaluate::score::MissingPredictions;
 
     use super::super::run::{Exclusion, TaskResult};
     use super::*;
@@ -229,7 +229,7 @@ mod tests {
         tasks[1].excluded = Some(Exclusion { status: None, reason: "no hole".into() });
         let execution =
             Execution { tasks, broken: Vec::new(), runs: 0, reused: 0, lost: Vec::new() };
-        let summaries = Summaries::new(&execution, &[1, 2], Missing::Error, resampling);
+        let summaries = Summaries::new(&execution, &[1, 2], MissingPredictions::Error, resampling);
         TestedPredictions { name: name.into(), execution, summaries }
     }
 

@@ -18,7 +18,7 @@ use rustc_hash::FxHashMap;
 
 use super::copies::{Copies, CopyFailure, tail};
 use super::guard::{Limits, Report, RunOrder, RunOutcome};
-use super::log::{Filling, Log, RunRecord};
+use super::log::{HoleText, Log, RunRecord};
 use super::subject::Subject;
 use super::telling::telling_line;
 use super::verdict::{ReachedLimit, Status, Verdict, judge};
@@ -105,11 +105,11 @@ pub fn run(
         settings,
         copies,
         log: Log::open(&settings.results, &settings.forgotten)?,
-        states: vec![State::default(); subjects.len()],
+        states: vec![TaskProgress::default(); subjects.len()],
         runs: Vec::new(),
         by_key: FxHashMap::default(),
         queues: vec![VecDeque::new(); count],
-        making: vec![Making::New; count],
+        making: vec![CopyState::New; count],
         broken: vec![None; count],
         running: 0,
         made: 0,
@@ -148,7 +148,7 @@ enum Step {
 
 /// Progress of a task.
 #[derive(Debug, Clone, Default)]
-struct State {
+struct TaskProgress {
     excluded: Option<Exclusion>,
     /// Result with the reference text, if it was run.
     reference: Option<Reference>,
@@ -200,7 +200,7 @@ struct Run {
 
 /// State of a repository's only copy, if workers share the copy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Making {
+enum CopyState {
     New,
     Begun,
     Ready,
@@ -213,12 +213,12 @@ struct Board<'a> {
     settings: &'a ExecutionSettings,
     copies: &'a Copies<'a>,
     log: Log,
-    states: Vec<State>,
+    states: Vec<TaskProgress>,
     runs: Vec<Run>,
     by_key: FxHashMap<String, usize>,
     /// Waiting runs, by repository.
     queues: Vec<VecDeque<usize>>,
-    making: Vec<Making>,
+    making: Vec<CopyState>,
     broken: Vec<Option<CopyFailure>>,
     running: usize,
     made: usize,
@@ -236,7 +236,7 @@ fn lock<'b, 'a>(board: &'b Mutex<Board<'a>>) -> MutexGuard<'b, Board<'a>> {
 
 /// Runs a worker: takes a run, preferably of the repository it worked on last, until no run is left and none can follow.
 fn work(worker: usize, board: &Mutex<Board<'_>>, changed: &Condvar, copies: &Copies<'_>) {
-    let _leaving = Leaving { board, changed };
+    let _leaving = WorkerExit { board, changed };
     let mut last = 0;
     loop {
         let mut guard = lock(board);
@@ -268,12 +268,12 @@ fn work(worker: usize, board: &Mutex<Board<'_>>, changed: &Condvar, copies: &Cop
 }
 
 /// Ends the other workers if one panics; otherwise they would wait for its run forever.
-struct Leaving<'w, 'b> {
+struct WorkerExit<'w, 'b> {
     board: &'w Mutex<Board<'b>>,
     changed: &'w Condvar,
 }
 
-impl Drop for Leaving<'_, '_> {
+impl Drop for WorkerExit<'_, '_> {
     fn drop(&mut self) {
         if std::thread::panicking() {
             let error = Error::execution(
@@ -292,12 +292,12 @@ impl Board<'_> {
         let count = self.queues.len();
         let mut order: Vec<usize> = (0..count).map(|i| (last + i) % count.max(1)).collect();
         if self.copies.is_shared() {
-            order.retain(|&repository| self.making[repository] != Making::Begun);
+            order.retain(|&repository| self.making[repository] != CopyState::Begun);
         }
         let found = order.into_iter().find(|&repository| !self.queues[repository].is_empty())?;
         let number = self.queues[found].pop_front()?;
-        if self.making[found] == Making::New {
-            self.making[found] = Making::Begun;
+        if self.making[found] == CopyState::New {
+            self.making[found] = CopyState::Begun;
         }
         self.running += 1;
         Some(number)
@@ -358,7 +358,7 @@ impl Board<'_> {
     fn finish(&mut self, number: usize, outcome: Result<Result<RunOutcome, CopyFailure>>) {
         self.running -= 1;
         let repository = self.runs[number].repository;
-        self.making[repository] = Making::Ready;
+        self.making[repository] = CopyState::Ready;
         let outcome = match outcome {
             Err(error) => {
                 self.failed.get_or_insert(error);
@@ -417,12 +417,12 @@ impl Board<'_> {
             _ => {}
         }
         let (kind, sample) = match step {
-            Step::Truth(turn) => (Filling::Truth, turn),
-            Step::Planted => (Filling::Planted, 0),
-            Step::Sample(sample) => (Filling::Prediction, sample),
+            Step::Truth(turn) => (HoleText::Truth, turn),
+            Step::Planted => (HoleText::Planted, 0),
+            Step::Sample(sample) => (HoleText::Prediction, sample),
         };
         let record = RunRecord { status, reason: reason.clone(), ..result };
-        let record = record.of(&self.tasks.tasks()[task], kind, sample);
+        let record = record.with_task(&self.tasks.tasks()[task], kind, sample);
         if let Err(error) = self.log.append(&record) {
             self.failed.get_or_insert(error);
             return;
@@ -528,7 +528,7 @@ impl Board<'_> {
     }
 
     fn into_execution(self) -> Execution {
-        let result = |(of, state): (&repoformer_core::task::Task, State)| {
+        let result = |(of, state): (&repoformer_core::task::Task, TaskProgress)| {
             let known = state.samples.into_iter().flatten();
             let (samples, reasons) = known.filter(|_| state.excluded.is_none()).unzip();
             TaskResult {
@@ -567,7 +567,7 @@ pub(super) fn record_of(verdict: Verdict, outcome: &RunOutcome, key: String) -> 
         task_id: String::new(),
         row: 0,
         repository: String::new(),
-        kind: Filling::Truth,
+        kind: HoleText::Truth,
         sample: 0,
         status: verdict.status,
         reason: verdict.reason,

@@ -5,7 +5,7 @@ use std::path::Path;
 use repoformer_core::postprocess::{HoleContext, Postprocess, Recipe, Step};
 use repoformer_core::task::{Task, TaskSet};
 use repoformer_evaluate::predictions;
-use repoformer_evaluate::score::Missing;
+use repoformer_evaluate::score::MissingPredictions;
 use repoformer_store::error::{Error, Result};
 use repoformer_store::remark::Remark;
 use repoformer_text::counts::part;
@@ -86,11 +86,15 @@ fn long_predictions(name: &str, tasks: &TaskSet, predictions: &[Vec<String>]) ->
 ///
 /// # Errors
 /// A task has no sample.
-pub fn check_missing(tasks: &TaskSet, samples: &[Vec<String>], missing: Missing) -> Result<()> {
+pub fn check_missing(
+    tasks: &TaskSet,
+    samples: &[Vec<String>],
+    missing: MissingPredictions,
+) -> Result<()> {
     let pairs = tasks.tasks().iter().zip(samples);
     let without: Vec<_> = pairs.filter(|(_, samples)| samples.is_empty()).collect();
     match (missing, without.first()) {
-        (Missing::Error, Some((task, _))) => {
+        (MissingPredictions::Error, Some((task, _))) => {
             let count = part(without.len(), tasks.tasks().len(), "task", ["has", "have"]);
             let reason = message![
                 format!("it has no prediction ({count} none); choose what becomes of "),
@@ -171,12 +175,13 @@ mod tests {
     #[test]
     fn a_task_without_sample_is_an_error_unless_it_may_be_missing() {
         let (tasks, samples) = (tasks(), [vec!["x".to_owned()], Vec::new()]);
-        let error = check_missing(&tasks, &samples, Missing::Error).unwrap_err().to_string();
+        let error =
+            check_missing(&tasks, &samples, MissingPredictions::Error).unwrap_err().to_string();
         assert!(
             error.contains("task demo/1: it has no prediction (1 of 2 tasks has none)"),
             "{error}"
         );
-        for missing in [Missing::Zero, Missing::Skip] {
+        for missing in [MissingPredictions::Zero, MissingPredictions::Skip] {
             assert!(check_missing(&tasks, &samples, missing).is_ok());
         }
     }

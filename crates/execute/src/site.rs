@@ -6,7 +6,7 @@ use repoformer_core::task::Task;
 use repoformer_text::language::Grammar;
 use repoformer_text::lines::{Lines, universal_newlines};
 
-use super::plant::{self, Planting};
+use super::plant::{self, StatementPosition};
 
 /// A task's hole in its file.
 #[derive(Debug, Clone)]
@@ -69,7 +69,7 @@ impl Site {
     ///
     /// # Errors
     /// The hole contains nothing that is executed.
-    pub fn planting(&self) -> Result<Planting, String> {
+    pub fn planting(&self) -> Result<StatementPosition, String> {
         plant::find(&self.text, self.grammar, self.hole.clone())
     }
 

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use repoformer_evaluate::score::Missing;
+use repoformer_evaluate::score::MissingPredictions;
 use repoformer_evaluate::statistics::{Groups, Interval, IntervalKind, Resampling, ResamplingUnit};
 use serde_json::{Map, Value, json};
 
@@ -50,7 +50,7 @@ impl Summaries {
     pub fn new(
         execution: &Execution,
         ks: &[usize],
-        missing: Missing,
+        missing: MissingPredictions,
         resampling: &Resampling,
     ) -> Self {
         let mut by_name: BTreeMap<&str, Vec<&TaskResult>> = BTreeMap::new();
@@ -101,10 +101,10 @@ impl Summaries {
 /// Iterates over the tasks in the denominator.
 fn counted<'t>(
     tasks: impl Iterator<Item = &'t TaskResult>,
-    missing: Missing,
+    missing: MissingPredictions,
 ) -> impl Iterator<Item = &'t TaskResult> {
     tasks.filter(move |task| {
-        task.excluded.is_none() && (missing != Missing::Skip || !task.samples.is_empty())
+        task.excluded.is_none() && (missing != MissingPredictions::Skip || !task.samples.is_empty())
     })
 }
 
@@ -112,7 +112,7 @@ impl Summary {
     fn new<'t>(
         tasks: impl Iterator<Item = &'t TaskResult>,
         ks: &[usize],
-        missing: Missing,
+        missing: MissingPredictions,
     ) -> Self {
         let all: Vec<&TaskResult> = tasks.collect();
         let sound: Vec<&&TaskResult> = all.iter().filter(|task| task.excluded.is_none()).collect();
@@ -230,7 +230,7 @@ mod tests {
             lost: Vec::new(),
         };
         let resampling = Resampling::default();
-        let zero = Summaries::new(&execution, &[1, 2, 3], Missing::Zero, &resampling);
+        let zero = Summaries::new(&execution, &[1, 2, 3], MissingPredictions::Zero, &resampling);
         // Draws of two repositories: pass@1 is 1/2 (b twice), (1/2 + 0 + 1/2) / 3 (a and b) or (0 + 1/2) / 2 (a twice).
         assert_eq!(zero.drawn, (ResamplingUnit::Repositories, 2));
         let ends = zero.intervals[0].map(|interval| (interval.low, interval.high));

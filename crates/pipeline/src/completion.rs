@@ -8,7 +8,7 @@ use repoformer_core::task::fields::of_prompt_metadata;
 use repoformer_core::task::kind::RecordKind;
 use repoformer_models::endpoint::Endpoint;
 use repoformer_models::in_context;
-use repoformer_models::server::Sending;
+use repoformer_models::server::SendSettings;
 use repoformer_store::artifact::Identity;
 use repoformer_store::error::{Error, Result};
 use repoformer_store::jsonl::{self, Fields, Object};
@@ -121,7 +121,7 @@ pub struct AskedServer {
     /// Address of the server.
     pub endpoint: Endpoint,
     /// How requests are sent.
-    pub sending: Sending,
+    pub sending: SendSettings,
 }
 
 impl Server {

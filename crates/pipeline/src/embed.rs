@@ -65,7 +65,7 @@ impl Artifact for DenseVectors<'_> {
 }
 
 /// Source of vectors while a stage runs.
-pub(super) struct Source {
+pub(super) struct VectorSource {
     from: DenseSource,
     /// Opened when the first vector is needed.
     store: Option<(Embedder, VectorStore)>,
@@ -75,7 +75,7 @@ pub(super) struct Source {
     messages: Arc<dyn Messages>,
 }
 
-impl Source {
+impl VectorSource {
     /// Returns the source of vectors; `None` if no ranker needs dense vectors.
     pub(super) fn new(experiment: &Experiment, modes: &[Mode]) -> Result<Option<Self>> {
         if !experiment.ranks_dense() {

@@ -8,7 +8,8 @@ use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
 
 use repoformer_store::artifact::{
-    self, Columns, Header, Identity, LineSink, LineTotals, Payload, State, Turn, header_path,
+    self, ArtifactState, Columns, Header, Identity, LineSink, LineTotals, Payload, Turn,
+    header_path,
 };
 use repoformer_store::error::{Error, Result};
 use repoformer_text::message;
@@ -101,7 +102,7 @@ pub(super) enum Flaw {
 
 /// Forms of artifacts.
 trait Form {
-    fn state(path: &Path, identity: &Identity) -> State;
+    fn state(path: &Path, identity: &Identity) -> ArtifactState;
 
     fn recorded(path: &Path) -> Option<Header>;
 }
@@ -110,7 +111,7 @@ trait Form {
 struct Binary<T>(PhantomData<T>);
 
 impl<T: Payload> Form for Binary<T> {
-    fn state(path: &Path, identity: &Identity) -> State {
+    fn state(path: &Path, identity: &Identity) -> ArtifactState {
         artifact::state::<T>(path, identity)
     }
 
@@ -123,7 +124,7 @@ impl<T: Payload> Form for Binary<T> {
 pub(super) struct Lines;
 
 impl Form for Lines {
-    fn state(path: &Path, identity: &Identity) -> State {
+    fn state(path: &Path, identity: &Identity) -> ArtifactState {
         artifact::state_jsonl(path, identity)
     }
 
@@ -222,8 +223,8 @@ impl<'e> Engine<'e> {
         let identity = artifact.identity(self)?;
         let path = artifact.path(self.experiment);
         Ok(match artifact::state::<A::Content>(&path, &identity) {
-            State::Current(header) => artifact.flaw(self.experiment, &header)?.is_some(),
-            State::Missing | State::Stale(_) | State::Damaged(_) => true,
+            ArtifactState::Current(header) => artifact.flaw(self.experiment, &header)?.is_some(),
+            ArtifactState::Missing | ArtifactState::Stale(_) | ArtifactState::Damaged(_) => true,
         })
     }
 
@@ -279,14 +280,14 @@ impl<'e> Engine<'e> {
         identity: &Identity,
         make: impl FnOnce(&mut Self, &Path) -> Result<Header>,
     ) -> Result<Outcome> {
-        if let State::Current(header) = self.state::<F, A>(artifact, path, identity)? {
+        if let ArtifactState::Current(header) = self.state::<F, A>(artifact, path, identity)? {
             self.report.done(path.to_owned(), &header, false);
             return Ok(Outcome::Current(*header));
         }
         let _turn = self.turn(path)?;
         // Another process may have made it in between.
         Ok(match self.state::<F, A>(artifact, path, identity)? {
-            State::Current(header) => {
+            ArtifactState::Current(header) => {
                 self.report.done(path.to_owned(), &header, false);
                 Outcome::Current(*header)
             }
@@ -322,11 +323,11 @@ impl<'e> Engine<'e> {
         artifact: &A,
         path: &Path,
         identity: &Identity,
-    ) -> Result<State> {
+    ) -> Result<ArtifactState> {
         let state = F::state(path, identity);
         let flaw = match &state {
-            State::Current(header) => artifact.flaw(self.experiment, header)?,
-            State::Missing | State::Stale(_) | State::Damaged(_) => None,
+            ArtifactState::Current(header) => artifact.flaw(self.experiment, header)?,
+            ArtifactState::Missing | ArtifactState::Stale(_) | ArtifactState::Damaged(_) => None,
         };
         let beside = header_path(path);
         match flaw {
@@ -338,7 +339,7 @@ impl<'e> Engine<'e> {
             }
             Some(Flaw::Incomplete { .. }) => remove(&[path, &beside])?,
         }
-        Ok(State::Missing)
+        Ok(ArtifactState::Missing)
     }
 
     /// Returns the header of an artifact that is the input of another one.

@@ -9,7 +9,7 @@ use repoformer_core::retrieve::Mode;
 use repoformer_core::task::{NumberedRecords, Task, TaskFiles, TaskSet};
 use repoformer_evaluate::mode_scores::ModeScores;
 use repoformer_evaluate::predictions::{self, JoinedPredictions};
-use repoformer_evaluate::score::{Missing, Scores, Scoring, score_tasks};
+use repoformer_evaluate::score::{MissingPredictions, Scores, Scoring, score_tasks};
 use repoformer_store::artifact::{Identity, LineTotals, digest_parts};
 use repoformer_store::error::{Error, Result};
 use repoformer_store::files;
@@ -47,7 +47,7 @@ pub fn evaluate(
     experiment: &Experiment,
     path: &Path,
     scoring: &Scoring,
-    missing: Missing,
+    missing: MissingPredictions,
 ) -> Result<Evaluation> {
     // Tasks of all shards: rows distinguish repeated ids, and a shard's records may be in one file with others.
     let tasks = experiment.all_tasks().map_or_else(|| experiment.tasks(), Ok)?;
@@ -57,11 +57,11 @@ pub fn evaluate(
     let (mut tasks, samples) = part(experiment, tasks, predictions);
     take_left_contexts(experiment, scoring, &mut tasks);
     let checked = match missing {
-        Missing::Skip => check_any(experiment, path, &samples),
-        Missing::Zero | Missing::Error => Ok(()),
+        MissingPredictions::Skip => check_any(experiment, path, &samples),
+        MissingPredictions::Zero | MissingPredictions::Error => Ok(()),
     };
     let mut problems = Vec::new();
-    if missing == Missing::Skip && checked.is_ok() {
+    if missing == MissingPredictions::Skip && checked.is_ok() {
         let lost = tasks.tasks().iter().zip(&samples).filter(|(_, samples)| samples.is_empty());
         problems.extend(lost.map(|(task, _)| tasks.error(task, "has no prediction")));
     }
@@ -126,7 +126,8 @@ pub fn scores(
         let scores = match known {
             Some(scores) => scores,
             None => {
-                let evaluation = evaluate(experiment, &predictions, scoring, Missing::Skip)?;
+                let evaluation =
+                    evaluate(experiment, &predictions, scoring, MissingPredictions::Skip)?;
                 engine.report.problems.extend(evaluation.problems);
                 evaluated = evaluation.scores?;
                 &evaluated

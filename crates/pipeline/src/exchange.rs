@@ -51,7 +51,7 @@ pub fn write_beir(experiment: &Experiment, mode: Mode, folder: &Path) -> Result<
     let (mut parts, ids) = (open(experiment, mode)?, ids(experiment)?);
     let names = Names::from_parts(&mut parts)?;
     let mut documents = Vec::new();
-    for (Part { fragments, .. }, names) in parts.iter_mut().zip(&names.0) {
+    for (ModeResults { fragments, .. }, names) in parts.iter_mut().zip(&names.0) {
         let fragments = fragments.read_all()?;
         for (fragment, name) in names.iter().enumerate() {
             let (path, _) = name.rsplit_once('|').unwrap_or((name, ""));
@@ -104,18 +104,18 @@ pub fn write_beir(experiment: &Experiment, mode: Mode, folder: &Path) -> Result<
 }
 
 /// One repository's fragments, and its results in one mode.
-struct Part {
+struct ModeResults {
     fragments: OpenFragments,
     retrieved: RepositoryResults,
 }
 
-fn open(experiment: &Experiment, mode: Mode) -> Result<Vec<Part>> {
+fn open(experiment: &Experiment, mode: Mode) -> Result<Vec<ModeResults>> {
     by_repository(experiment, |repository| {
         let mut engine = Engine::new(experiment);
         let mut fragments = OpenFragments::open(&mut engine, repository)?;
         let mut retrieved = OnDisk::open(&mut engine, mode, repository)?;
         let retrieved = retrieved.read(fragments.outline()?)?;
-        Ok(Part { fragments, retrieved })
+        Ok(ModeResults { fragments, retrieved })
     })
 }
 
@@ -123,8 +123,8 @@ fn open(experiment: &Experiment, mode: Mode) -> Result<Vec<Part>> {
 struct Names(Vec<Vec<String>>);
 
 impl Names {
-    fn from_parts(parts: &mut [Part]) -> Result<Self> {
-        let names = |part: &mut Part| {
+    fn from_parts(parts: &mut [ModeResults]) -> Result<Self> {
+        let names = |part: &mut ModeResults| {
             let fragments = part.fragments.outline()?;
             Ok((0..fragments.len()).map(|fragment| fragments.name(fragment)).collect())
         };

@@ -78,7 +78,7 @@ pub use experiment::{Experiment, PromptLayout, PromptSettings, RetrievalSettings
 pub use layout::{Layout, Paths, file_name};
 pub use likelihood::likelihoods;
 pub use merge::merge;
-pub use messages::{Messages, Silent};
+pub use messages::{Messages, NoMessages};
 pub use plan::{Plan, PlanVerdict, PlannedArtifact, Requests};
 pub use prompt::prompt;
 pub use prompt_artifact::{PromptTotals, prompt_totals};
@@ -86,7 +86,7 @@ pub use prompt_lines::TaskPrompt;
 pub use quality::retrieval_quality;
 pub use queries::window_queries;
 pub use remote::{
-    BatchOf, BatchRead, BatchWritten, Latency, PromptText, TokenQuestion, cached_probabilities,
+    BatchOf, BatchRead, BatchSummary, Latency, PromptText, TokenQuestion, cached_probabilities,
     decision_latencies, latencies, probabilities, read_batch, write_batch,
 };
 pub use search::search;

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use repoformer_core::repository::Shard;
 use repoformer_core::retrieve::Mode;
 use repoformer_core::task::TaskSet;
-use repoformer_store::artifact::{self, Header, Identity, LineSink, LineTotals, State};
+use repoformer_store::artifact::{self, ArtifactState, Header, Identity, LineSink, LineTotals};
 use repoformer_store::error::{Error, Result};
 use repoformer_store::files::File;
 use repoformer_text::message;
@@ -112,16 +112,18 @@ fn open(
     let (mut parts, mut is_whole) = (Vec::new(), true);
     for ShardArtifact { shard, path, identity } in wanted {
         let reason = match artifact::state_jsonl(&path, &identity) {
-            State::Current(header) => {
+            ArtifactState::Current(header) => {
                 parts.push(Lines::open(path, *header)?);
                 continue;
             }
-            State::Missing => format!("the {kind} of shard {shard} are missing"),
-            State::Stale(differences) => {
+            ArtifactState::Missing => format!("the {kind} of shard {shard} are missing"),
+            ArtifactState::Stale(differences) => {
                 let first = differences.first().map(ToString::to_string).unwrap_or_default();
                 format!("the {kind} of shard {shard} are stale: {first}")
             }
-            State::Damaged(reason) => format!("the {kind} of shard {shard} are damaged: {reason}"),
+            ArtifactState::Damaged(reason) => {
+                format!("the {kind} of shard {shard} are damaged: {reason}")
+            }
         };
         let more = format!(", shard {shard} and the same settings");
         let hint = message!["make them with ", step, more];
@@ -158,7 +160,7 @@ impl Lines {
     fn advance(&mut self) -> Result<()> {
         #[derive(Default, Deserialize)]
         #[serde(default)]
-        struct Record {
+        struct ModeRecord {
             metadata: Metadata,
         }
         #[derive(Default, Deserialize)]
@@ -173,7 +175,7 @@ impl Lines {
         self.row = match self.line.is_empty() {
             true => None,
             false => {
-                let record: Record = serde_json::from_slice(&self.line)
+                let record: ModeRecord = serde_json::from_slice(&self.line)
                     .map_err(|_| Error::artifact(&self.path, UNLIKE_TASKS, MAKE_AGAIN))?;
                 record.metadata.row
             }

@@ -76,9 +76,9 @@ impl fmt::Debug for dyn Messages {
 
 /// Shows nothing.
 #[derive(Debug, Clone, Copy)]
-pub struct Silent;
+pub struct NoMessages;
 
-impl Messages for Silent {
+impl Messages for NoMessages {
     fn tell(&self, _: Remark) {}
     fn stage(&self, _: &str, _: &StageReport) {}
     fn remarks(&self, _: &StageReport) {}

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use repoformer_store::artifact::{Difference, Header, Identity, State};
+use repoformer_store::artifact::{ArtifactState, Difference, Header, Identity};
 use repoformer_text::counts::part;
 use rustc_hash::FxHashMap;
 use serde_json::{Value, json};
@@ -187,7 +187,7 @@ impl Plan {
         path: &Path,
         identity: &Identity,
         recorded: Option<Header>,
-        state: impl Fn(&Identity) -> State,
+        state: impl Fn(&Identity) -> ArtifactState,
     ) -> (PlanVerdict, Header) {
         if let Some(header) = self.get(path) {
             // An earlier stage of this run would have made it.
@@ -212,13 +212,13 @@ impl Plan {
             upstream.extend(new.into_iter().map(|path| (name.clone(), path)));
         }
         let verdict = match state(&as_they_were) {
-            State::Current(header) if upstream.is_empty() => {
+            ArtifactState::Current(header) if upstream.is_empty() => {
                 return (PlanVerdict::Current, *header);
             }
-            State::Current(_) => PlanVerdict::Upstream(upstream),
-            State::Missing => PlanVerdict::Missing,
-            State::Stale(differences) => PlanVerdict::Stale(differences),
-            State::Damaged(reason) => PlanVerdict::Damaged(reason),
+            ArtifactState::Current(_) => PlanVerdict::Upstream(upstream),
+            ArtifactState::Missing => PlanVerdict::Missing,
+            ArtifactState::Stale(differences) => PlanVerdict::Stale(differences),
+            ArtifactState::Damaged(reason) => PlanVerdict::Damaged(reason),
         };
         (verdict, self.add(path, identity))
     }

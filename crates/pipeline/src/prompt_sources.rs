@@ -103,12 +103,12 @@ impl SharedSources {
 /// Sources of one mode's prompts.
 pub(super) struct Sources {
     mode: Mode,
-    parts: Vec<Part>,
+    parts: Vec<RepositorySources>,
 }
 
 /// Sources of one repository's prompts, which are read when prompts are made. Tasks that carry all their contexts need none of
 /// them.
-struct Part {
+struct RepositorySources {
     repository: String,
     contexts: Option<Unread<RightContexts>>,
     retrieved: Option<OnDisk>,
@@ -158,7 +158,7 @@ impl Sources {
             if let Some(header) = fragments {
                 engine.assume(&Fragments::new(repository), header.clone());
             }
-            Ok(Part {
+            Ok(RepositorySources {
                 repository: repository.to_owned(),
                 contexts: open_needed_contexts(&mut engine, repository)?,
                 retrieved: match mode.retrieves() {
@@ -197,9 +197,9 @@ impl Sources {
         Self::digest_of(self.parts.iter())
     }
 
-    fn digest_of<'p>(parts: impl Iterator<Item = &'p Part> + Clone) -> String {
+    fn digest_of<'p>(parts: impl Iterator<Item = &'p RepositorySources> + Clone) -> String {
         let checksums = |part| {
-            let Part { contexts, retrieved, holes, .. }: &Part = part;
+            let RepositorySources { contexts, retrieved, holes, .. }: &RepositorySources = part;
             let contexts = contexts.iter().map(|c| &*c.header.checksum);
             let retrieved = retrieved.iter().flat_map(OnDisk::checksums);
             contexts.chain(retrieved).chain(holes.as_deref()).collect::<Vec<&str>>()
@@ -356,7 +356,7 @@ fn wanted<'a>(
 /// Counts tokens of blocks.
 static P50K: P50k = P50k;
 
-impl Part {
+impl RepositorySources {
     fn read<'a>(
         &mut self,
         experiment: &Experiment,

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use repoformer_core::repository::parallel;
 use repoformer_core::retrieve::Retrieval;
-use repoformer_store::artifact::{self, Header, Identity, Payload, State};
+use repoformer_store::artifact::{self, ArtifactState, Header, Identity, Payload};
 use repoformer_store::error::{Access, Error, Result};
 use repoformer_store::files;
 use repoformer_store::readings;
@@ -106,12 +106,14 @@ impl StageReport {
     }
 
     /// Records why an artifact is made again.
-    pub(super) fn note(&mut self, path: &Path, identity: &Identity, state: &State) {
+    pub(super) fn note(&mut self, path: &Path, identity: &Identity, state: &ArtifactState) {
         let (reason, is_stale) = match state {
             // Further differences often result from the first.
-            State::Stale(differences) => (differences.first().map(ToString::to_string), true),
-            State::Damaged(reason) => (Some(reason.clone()), false),
-            State::Missing | State::Current(_) => return,
+            ArtifactState::Stale(differences) => {
+                (differences.first().map(ToString::to_string), true)
+            }
+            ArtifactState::Damaged(reason) => (Some(reason.clone()), false),
+            ArtifactState::Missing | ArtifactState::Current(_) => return,
         };
         let reason = reason.unwrap_or_default();
         let input = reason.strip_suffix(" changed").filter(|_| is_stale);

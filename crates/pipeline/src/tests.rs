@@ -13,7 +13,7 @@ use repoformer_core::repository::fragment::{Cut, WindowShape};
 use repoformer_core::retrieve::rank::{Ranker, Vocabulary};
 use repoformer_core::retrieve::{Align, HoleGuard, Mode, QueryForm, SearchSettings, Visibility};
 use repoformer_core::task::TaskSet;
-use repoformer_evaluate::score::{Missing, Scoring};
+use repoformer_evaluate::score::{MissingPredictions, Scoring};
 use repoformer_store::error::{Error, Result};
 use repoformer_text::language::Language;
 use repoformer_text::message::{MessagePart, StageRun};
@@ -23,7 +23,7 @@ use serde_json::json;
 use super::*;
 
 /// Two repositories with a task each, and a cache.
-struct Place {
+struct TestCache {
     dir: tempfile::TempDir,
     experiment: Experiment,
 }
@@ -62,7 +62,7 @@ fn embedded() -> Completion {
     Completion { model: IN_CONTEXT.into(), max_tokens: 20, max_lines: None, server: None }
 }
 
-impl Place {
+impl TestCache {
     fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
         let mut tasks = String::new();
@@ -123,7 +123,7 @@ impl Place {
             },
             scoring: Scoring::new(&[], &[Metric::RepoCoder]),
             plan: None,
-            messages: Arc::new(Silent),
+            messages: Arc::new(NoMessages),
         };
         Self { dir, experiment }
     }
@@ -160,7 +160,7 @@ fn run(experiment: &Experiment) -> Vec<(usize, usize)> {
 
 #[test]
 fn each_stage_makes_its_artifacts_once() {
-    let place = Place::new();
+    let place = TestCache::new();
     // Fragments and queries of two repositories, their vectors, two searches; then prompts, predictions and scores of two modes.
     let made = [4, 4, 2, 2, 2, 2];
     assert_eq!(run(&place.experiment), made.map(|count| (count, 0)));
@@ -169,7 +169,7 @@ fn each_stage_makes_its_artifacts_once() {
         &place.experiment,
         &place.experiment.paths().predictions(Mode::LeftContext, IN_CONTEXT),
         &place.experiment.scoring,
-        Missing::Error,
+        MissingPredictions::Error,
     );
     let joined = joined.unwrap();
     assert_eq!(joined.samples.iter().map(Vec::len).collect::<Vec<_>>(), [1, 1]);
@@ -178,7 +178,7 @@ fn each_stage_makes_its_artifacts_once() {
 
 #[test]
 fn each_stage_names_the_one_that_it_needs() {
-    let place = Place::new();
+    let place = TestCache::new();
     let needs = ["window", "window", "vectorize", "search", "prompt", "complete"];
     for (needed, (name, stage)) in needs.into_iter().zip(STAGES).skip(1) {
         let error = stage(&place.experiment).unwrap_err();
@@ -198,7 +198,7 @@ fn each_stage_names_the_one_that_it_needs() {
 /// Only what depends on a change is made again, with the reason.
 #[test]
 fn a_change_reaches_what_depends_on_it() {
-    let place = Place::new();
+    let place = TestCache::new();
     run(&place.experiment);
     place.change("east");
     let mut reasons = Vec::new();
@@ -215,7 +215,7 @@ fn a_change_reaches_what_depends_on_it() {
     let mut reached: Vec<&str> = others.iter().map(|(name, ..)| *name).collect();
     reached.dedup();
     assert_eq!(reached, STAGES.map(|(name, _)| name));
-    let cold = Place::new();
+    let cold = TestCache::new();
     cold.change("east");
     run(&cold.experiment);
     assert_eq!(place.cached().keys().collect::<Vec<_>>(), cold.cached().keys().collect::<Vec<_>>());
@@ -223,8 +223,8 @@ fn a_change_reaches_what_depends_on_it() {
 
 #[test]
 fn a_plan_is_what_the_stages_then_do() {
-    let place = Place::new();
-    let planned = |place: &Place| {
+    let place = TestCache::new();
+    let planned = |place: &TestCache| {
         let before = place.cached();
         let experiment = Experiment { plan: Some(Plan::default()), ..place.experiment.clone() };
         let mut verdicts = BTreeMap::new();
@@ -259,7 +259,7 @@ fn a_plan_is_what_the_stages_then_do() {
 
 #[test]
 fn shards_together_are_the_whole() {
-    let (whole, parts) = (Place::new(), Place::new());
+    let (whole, parts) = (TestCache::new(), TestCache::new());
     run(&whole.experiment);
     for shard in Shard::all(2) {
         let mut part = parts.experiment.clone();

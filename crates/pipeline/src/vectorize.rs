@@ -7,7 +7,7 @@ use repoformer_core::retrieve::{Mode, Queries};
 use repoformer_store::error::Result;
 use repoformer_text::tokenize::P50k;
 
-use super::embed::{DenseVectors, Source, query_name};
+use super::embed::{DenseVectors, VectorSource, query_name};
 use super::engine::Engine;
 use super::experiment::Experiment;
 use super::fragments::OpenFragments;
@@ -37,7 +37,7 @@ pub fn vectorize_repositories(experiment: &Experiment) -> Result<StageReport> {
         }
         Ok(())
     })?;
-    if let Some(mut source) = Source::new(experiment, &[])? {
+    if let Some(mut source) = VectorSource::new(experiment, &[])? {
         let mut engine = Engine::new(experiment);
         for repository in &experiment.repositories {
             dense_fragments(&mut engine, &mut source, repository)?;
@@ -66,7 +66,7 @@ pub fn vectorize_queries(experiment: &Experiment, modes: &[Mode]) -> Result<Stag
         });
     }
     let mut engine = Engine::new(experiment);
-    if let Some(mut source) = Source::new(experiment, &modes)? {
+    if let Some(mut source) = VectorSource::new(experiment, &modes)? {
         for &mode in &modes {
             for repository in &experiment.repositories {
                 dense_queries(&mut engine, &mut source, mode, repository)?;
@@ -76,7 +76,11 @@ pub fn vectorize_queries(experiment: &Experiment, modes: &[Mode]) -> Result<Stag
     Ok(engine.report)
 }
 
-fn dense_fragments(engine: &mut Engine<'_>, source: &mut Source, repository: &str) -> Result<()> {
+fn dense_fragments(
+    engine: &mut Engine<'_>,
+    source: &mut VectorSource,
+    repository: &str,
+) -> Result<()> {
     let vectors = DenseVectors { repository, mode: None };
     engine.make(&vectors, |engine| {
         let mut fragments = OpenFragments::open(engine, repository)?;
@@ -91,7 +95,7 @@ fn dense_fragments(engine: &mut Engine<'_>, source: &mut Source, repository: &st
 
 fn dense_queries(
     engine: &mut Engine<'_>,
-    source: &mut Source,
+    source: &mut VectorSource,
     mode: Mode,
     repository: &str,
 ) -> Result<()> {

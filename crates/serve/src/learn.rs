@@ -88,12 +88,12 @@ pub struct Learner {
     /// By file, the last shown last.
     shown: Mutex<VecDeque<ShownCompletion>>,
     written: Sender<LineOutcome>,
-    state: Arc<State>,
+    state: Arc<LearnerState>,
 }
 
 /// State that requests share with the thread that writes labels.
 #[derive(Debug)]
-struct State {
+struct LearnerState {
     /// Kind of the fragments.
     fragments: String,
     last_request: Mutex<Instant>,
@@ -103,7 +103,7 @@ struct State {
     messages: Arc<dyn Messages>,
 }
 
-impl State {
+impl LearnerState {
     fn warn(&self, text: &str) {
         self.messages.warning(text.into());
     }
@@ -127,7 +127,7 @@ impl Learner {
         let log = Log::open(path)?;
         check_fragments(path, &fragments)?;
         let (written, jobs) = mpsc::channel();
-        let state = Arc::new(State {
+        let state = Arc::new(LearnerState {
             fragments,
             last_request: Mutex::new(Instant::now()),
             asking: Mutex::default(),
@@ -282,7 +282,12 @@ fn of_text(
 }
 
 /// Asks for the completions that were not shown, one at a time, and writes the labels.
-fn write_labels(state: &State, endpoint: &Endpoint, mut log: Log, jobs: &Receiver<LineOutcome>) {
+fn write_labels(
+    state: &LearnerState,
+    endpoint: &Endpoint,
+    mut log: Log,
+    jobs: &Receiver<LineOutcome>,
+) {
     while let Ok(written) = jobs.recv() {
         let path = written.shown.asked.task.path.clone();
         let done = patient_completion(state, endpoint, &written.shown.asked)
@@ -298,7 +303,7 @@ fn write_labels(state: &State, endpoint: &Endpoint, mut log: Log, jobs: &Receive
 
 /// The completion of the other prompt, from a server that may have to be restarted.
 fn patient_completion(
-    state: &State,
+    state: &LearnerState,
     endpoint: &Endpoint,
     asked: &LearnRequest,
 ) -> Result<String, Error> {
@@ -316,7 +321,7 @@ fn patient_completion(
 
 /// The completion of the other prompt. A request of the editor ends it, and it begins again after that.
 fn other_completion(
-    state: &State,
+    state: &LearnerState,
     endpoint: &Endpoint,
     asked: &LearnRequest,
 ) -> Result<String, Error> {

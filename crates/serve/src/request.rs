@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::live::Place;
+use crate::live::RequestPosition;
 
 /// Protocol of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -173,8 +173,8 @@ impl EditorRequest {
     }
 
     /// The request's file and cursor, as far as it tells them.
-    pub(crate) fn place(&self) -> Place<'_> {
-        Place {
+    pub(crate) fn place(&self) -> RequestPosition<'_> {
+        RequestPosition {
             prefix: &self.prefix,
             suffix: &self.suffix,
             name: self.file.as_deref(),

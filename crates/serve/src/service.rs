@@ -20,7 +20,7 @@ use crate::live::{Cursor, CursorPlace, CursorScratch, LiveRepository};
 use crate::metrics::{IndexSize, Metrics};
 use crate::request::{EditorRequest, Protocol};
 use crate::session::Session;
-use crate::upstream::{self, Completing, ms_since};
+use crate::upstream::{self, UpstreamRequest, ms_since};
 
 /// Files that were edited last.
 const RECENT: usize = 8;
@@ -276,7 +276,11 @@ impl Service {
     }
 
     /// Asks the model's server.
-    pub(crate) fn complete(&self, wanted: &EditorRequest, prepared: &PreparedPrompt) -> Completing {
+    pub(crate) fn complete(
+        &self,
+        wanted: &EditorRequest,
+        prepared: &PreparedPrompt,
+    ) -> UpstreamRequest {
         upstream::complete(&self.endpoint, self.request(wanted, &prepared.prompt))
     }
 

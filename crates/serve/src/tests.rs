@@ -16,7 +16,7 @@ use repoformer_core::retrieve::{Align, HoleGuard, QueryForm, SearchSettings, Vis
 use repoformer_evaluate::score::Scoring;
 use repoformer_models::endpoint::{ConnectionSettings, Endpoint};
 use repoformer_pipeline::{
-    Experiment, Layout, Messages, PromptLayout, PromptSettings, RetrievalSettings, Silent,
+    Experiment, Layout, Messages, NoMessages, PromptLayout, PromptSettings, RetrievalSettings,
     StageReport,
 };
 use repoformer_store::remark::Remark;
@@ -81,7 +81,7 @@ impl Shop {
             prompts: prompts(),
             scoring: Scoring::new(&[], &[]),
             plan: None,
-            messages: Arc::new(Silent),
+            messages: Arc::new(NoMessages),
         };
         let (live, ()) = LiveRepository::open(experiment, |_| (), &mut |_| {}).unwrap();
         Self { dir, live: Arc::new(live) }

@@ -9,20 +9,20 @@ use tokio::sync::mpsc;
 
 /// A request in flight, which ends when the value is dropped.
 #[derive(Debug)]
-pub(crate) struct Completing {
+pub(crate) struct UpstreamRequest {
     /// Its parts, or why there are no more.
     pub(crate) parts: mpsc::Receiver<Result<StreamPart, Error>>,
     connection: Endpoint,
 }
 
-impl Completing {
+impl UpstreamRequest {
     /// The connection; closing it ends the request.
     pub(crate) fn connection(&self) -> Endpoint {
         self.connection.clone()
     }
 }
 
-impl Drop for Completing {
+impl Drop for UpstreamRequest {
     fn drop(&mut self) {
         // A server stops when nobody listens.
         self.connection.close();
@@ -33,7 +33,7 @@ impl Drop for Completing {
 const WAITING: usize = 256;
 
 /// Asks for a completion. Always as a stream: a server notices at the next token that nobody listens.
-pub(crate) fn complete(endpoint: &Endpoint, request: StreamRequest) -> Completing {
+pub(crate) fn complete(endpoint: &Endpoint, request: StreamRequest) -> UpstreamRequest {
     let connection = endpoint.with_own_connections();
     let (sender, parts) = mpsc::channel(WAITING);
     let asked = connection.clone();
@@ -44,7 +44,7 @@ pub(crate) fn complete(endpoint: &Endpoint, request: StreamRequest) -> Completin
             let _ = sender.blocking_send(Err(error));
         }
     });
-    Completing { parts, connection }
+    UpstreamRequest { parts, connection }
 }
 
 /// Milliseconds since a moment.

@@ -32,20 +32,20 @@ impl<R: Read> Read for MeteredInput<R> {
 }
 
 /// Output of a decoder; it fails if it grows out of all proportion to the bytes read.
-pub(super) struct Expanding<R> {
+pub(super) struct ExpansionGuard<R> {
     decoder: R,
     compressed: Arc<AtomicU64>,
     bytes: u64,
 }
 
-impl<R: Read> Expanding<R> {
+impl<R: Read> ExpansionGuard<R> {
     /// Wraps a decoder; `compressed` counts the bytes of its input.
     pub(super) fn new(decoder: R, compressed: Arc<AtomicU64>) -> Self {
         Self { decoder, compressed, bytes: 0 }
     }
 }
 
-impl<R: Read> Read for Expanding<R> {
+impl<R: Read> Read for ExpansionGuard<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.decoder.read(buffer)?;
         self.bytes += read as u64;

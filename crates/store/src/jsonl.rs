@@ -10,7 +10,7 @@ use repoformer_text::message;
 use repoformer_text::message::{Message, UserChoice};
 use serde_json::{Map, Value};
 
-use super::expansion::{Expanding, MeteredInput};
+use super::expansion::{ExpansionGuard, MeteredInput};
 use super::gunzip::Gunzip;
 use super::json;
 use super::literal::{self, literal};
@@ -53,12 +53,12 @@ fn opened(path: &Path) -> Result<(Box<dyn BufRead + Send>, Arc<AtomicU64>)> {
     let mut buffered = BufReader::with_capacity(1 << 16, raw);
     let start = buffered.fill_buf().map_err(|e| Error::reading(path, "read this file", e))?;
     if start.starts_with(&[0x1f, 0x8b]) {
-        let decoder = Expanding::new(Gunzip::new(buffered), Arc::clone(&compressed));
+        let decoder = ExpansionGuard::new(Gunzip::new(buffered), Arc::clone(&compressed));
         return Ok((Box::new(BufReader::new(decoder)), compressed));
     }
     if start.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]) {
         let decoder = zstandard::decoder(path, buffered)?;
-        let decoder = Expanding::new(decoder, Arc::clone(&compressed));
+        let decoder = ExpansionGuard::new(decoder, Arc::clone(&compressed));
         return Ok((Box::new(BufReader::new(decoder)), compressed));
     }
     match other_form(path, start) {

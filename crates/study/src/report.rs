@@ -12,7 +12,7 @@ use repoformer_evaluate::conditions::{Conditions, differences, made_with};
 use repoformer_evaluate::executed::{self, TestOutcome, is_of, read_executed};
 use repoformer_evaluate::predictions;
 use repoformer_evaluate::report::ReportContents;
-use repoformer_evaluate::score::{Missing, Scores, Scoring};
+use repoformer_evaluate::score::{MissingPredictions, Scores, Scoring};
 use repoformer_evaluate::statistics::Resampling;
 use repoformer_pipeline::report::{About, Contender, foresee_figures, gather};
 use repoformer_pipeline::{
@@ -206,7 +206,7 @@ pub fn make(
     for source in sources {
         let path = &source.predictions;
         manifest.input(&format!("predictions.{}", source.name), path)?;
-        let mut evaluation = evaluate(experiment, path, &making.scoring, Missing::Skip)?;
+        let mut evaluation = evaluate(experiment, path, &making.scoring, MissingPredictions::Skip)?;
         messages.problems(std::mem::take(&mut evaluation.problems));
         let unproven = predictions::warning(path, &evaluation.numbered);
         if let Some(warning) = &unproven {

@@ -8,7 +8,7 @@ use repoformer_core::completion::{Api, CompletionRequest};
 use repoformer_models::endpoint::{
     ConnectionSettings, DEFAULT_KEY_VARIABLE, Endpoint, POLICY_KEY_VARIABLE,
 };
-use repoformer_models::server::{Sending, changing_template};
+use repoformer_models::server::{SendSettings, changing_template};
 use repoformer_pipeline::{AskedServer, Completion, Messages, Server, file_name};
 use repoformer_store::error::Error;
 use repoformer_text::message;
@@ -135,8 +135,10 @@ fn server(
     let mut asked = None;
     if !by_batch {
         let endpoint = endpoint(settings, model, connected)?;
-        let sending =
-            Sending { connections: *settings.concurrency, retry_failed: *settings.retry_failed };
+        let sending = SendSettings {
+            connections: *settings.concurrency,
+            retry_failed: *settings.retry_failed,
+        };
         asked = Some(AskedServer { endpoint, sending });
     }
     let until = settings.until.unwrap_or_default();

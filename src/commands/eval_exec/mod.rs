@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 use repoformer_core::task::TaskSet;
-use repoformer_evaluate::score::Missing;
+use repoformer_evaluate::score::MissingPredictions;
 use repoformer_execute as execute;
 use repoformer_execute::guard::Limits;
-use repoformer_execute::mine::{Mining, mine};
+use repoformer_execute::mine::{MiningSettings, mine};
 use repoformer_execute::{
     Bench, BenchSettings, Commands, Copies, CopyFolders, ExecutionResults, ExecutionSettings,
     Status, Subject, Summaries, Template, TestMap, TestedPredictions, check_missing,
@@ -69,7 +69,7 @@ pub(super) fn run(args: &EvalArgs, settings: &Settings) -> Result<()> {
         return mine_tests(args, &experiment, &tasks, &bench, &commands, &subjects, &copies);
     }
     warn_of_departures(&settings);
-    let missing: Missing = args.missing.parse()?;
+    let missing: MissingPredictions = args.missing.parse()?;
     let is_part = experiment.layout.shard.is_some();
     let mut manifest = bench.manifest(&tasks, names, repos_dir, &commands, &copies, is_part)?;
     manifest.setting("missing", missing.to_string());
@@ -79,7 +79,7 @@ pub(super) fn run(args: &EvalArgs, settings: &Settings) -> Result<()> {
     let mut tested = Vec::new();
     for (name, samples) in samples(args, &settings, &experiment, &tasks, &mut manifest)? {
         check_missing(&tasks, &samples, missing)?;
-        if missing == Missing::Skip {
+        if missing == MissingPredictions::Skip {
             check_any(&experiment, name.as_ref(), &samples)?;
         }
         let execution =
@@ -134,7 +134,7 @@ fn mine_tests(
 ) -> Result<()> {
     let (names, exec) = (&experiment.repositories, &args.exec);
     let list = exec.list_tests_cmd.as_deref();
-    let mining = Mining::new(
+    let mining = MiningSettings::new(
         commands,
         names,
         &experiment.repos_dir,

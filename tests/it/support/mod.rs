@@ -158,7 +158,7 @@ impl Place {
 
     /// Runs the program.
     pub(crate) fn run(&self, args: &[&str]) -> Ran {
-        Ran::of(self.command(args).output().unwrap())
+        Ran::new(self.command(args).output().unwrap())
     }
 
     /// Runs a stage that must not hang.
@@ -173,7 +173,7 @@ impl Place {
             }
             std::thread::sleep(Duration::from_millis(5));
         }
-        Ran::of(child.wait_with_output().unwrap())
+        Ran::new(child.wait_with_output().unwrap())
     }
 
     /// The arguments of a stage on this folder's data.
@@ -220,7 +220,7 @@ impl Place {
             .env("PROJECT", env!("CARGO_MANIFEST_DIR"))
             .envs(more.iter().copied())
             .stdin(Stdio::null());
-        Ran::of(command.output().unwrap())
+        Ran::new(command.output().unwrap())
     }
 
     /// Every file below a folder by its path in it, without the files that depend on the clock.
@@ -326,7 +326,7 @@ pub(crate) fn assert_same(one: &BTreeMap<String, Vec<u8>>, other: &BTreeMap<Stri
 }
 
 impl Ran {
-    pub(crate) fn of(output: Output) -> Self {
+    pub(crate) fn new(output: Output) -> Self {
         Self {
             code: output.status.code(),
             stdout: String::from_utf8(output.stdout).unwrap(),

@@ -24,12 +24,12 @@ pub(super) fn is_held_back(stop: &str, removed: &str) -> bool {
 struct Machine {
     /// Next state for a state and a byte that continues a stop text.
     next: HashMap<(usize, u8), usize>,
-    states: Vec<State>,
+    states: Vec<CutState>,
 }
 
 /// What ends here may begin a stop text.
 #[derive(Debug, Clone, Copy, Default)]
-struct State {
+struct CutState {
     /// Its length in bytes.
     length: usize,
     /// The state of its longest end that may begin a stop text.
@@ -40,14 +40,14 @@ struct State {
 
 impl Machine {
     fn new<'s>(stops: impl IntoIterator<Item = &'s str>) -> Self {
-        let mut machine = Self { next: HashMap::new(), states: vec![State::default()] };
+        let mut machine = Self { next: HashMap::new(), states: vec![CutState::default()] };
         for stop in stops {
             let mut at = 0;
             for (length, byte) in (1..).zip(stop.bytes()) {
                 let number = machine.states.len();
                 at = *machine.next.entry((at, byte)).or_insert(number);
                 if at == number {
-                    machine.states.push(State { length, ..State::default() });
+                    machine.states.push(CutState { length, ..CutState::default() });
                 }
             }
             machine.states[at].complete = stop.len();

@@ -16,7 +16,7 @@ const LONGEST_LINE: usize = 1 << 16;
 
 /// Selection of a repository's lines, and the way to cut words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Reading {
+pub(super) enum LineSelection {
     /// Lines that are not blank, each cut into words separately.
     Lines,
     /// Lines that are not blank, with the words of NLTK 3.8.
@@ -42,14 +42,14 @@ pub(super) struct CodeFile {
 }
 
 impl CodeFile {
-    fn new(file: SourceFile, reading: Reading) -> Self {
+    fn new(file: SourceFile, reading: LineSelection) -> Self {
         // Nobody completes data or what a program wrote on one line, nor is it shown to anybody.
         let longest = file.text.split('\n').map(str::len).max().unwrap_or(0);
         let is_data = file.text.len() > LARGEST_FILE || longest > LONGEST_LINE;
         let text = if is_data { String::new() } else { file.text };
         let (mut lines, mut at) = (Vec::new(), 0);
         for line in text.split('\n') {
-            if reading == Reading::AllLines38 || !strip(line).is_empty() {
+            if reading == LineSelection::AllLines38 || !strip(line).is_empty() {
                 lines.push(at as u32..(at + line.len()) as u32);
             }
             at += line.len() + 1;
@@ -120,7 +120,7 @@ pub(super) struct Code {
 }
 
 impl Code {
-    pub(super) fn from_repository(repository: Repository, reading: Reading) -> Self {
+    pub(super) fn from_repository(repository: Repository, reading: LineSelection) -> Self {
         let mut files = parallel::map(repository.files, |file| CodeFile::new(file, reading));
         let (mut dictionary, mut first, mut words) = (Dictionary::default(), vec![0], Vec::new());
         let (mut numbers, mut folders) = (FxHashMap::default(), Vec::new());
@@ -132,14 +132,14 @@ impl Code {
             });
             file.first = first.len() - 1;
             match reading {
-                Reading::Lines => {
+                LineSelection::Lines => {
                     for number in 0..file.count() {
                         each_word(file.line(number), |word| words.push(dictionary.intern(word)));
                         first.push(words.len() as u32);
                     }
                 }
                 // Whether `n't` is cut off depends on what follows the line.
-                Reading::Lines38 | Reading::AllLines38 => {
+                LineSelection::Lines38 | LineSelection::AllLines38 => {
                     let text = file.joined(0..file.count());
                     let mut ends = memchr::memchr_iter(b'\n', text.as_bytes()).peekable();
                     cut(&text, Nltk::Until38, |word| {

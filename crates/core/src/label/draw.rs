@@ -7,7 +7,7 @@ use repoformer_text::language::Language;
 use repoformer_text::lines::is_space;
 use repoformer_text::named;
 
-use super::code::{Code, CodeFile, Reading};
+use super::code::{Code, CodeFile, LineSelection};
 use super::nearest::{EqualChunks, Hit, Question, nearest};
 use crate::cluster::{TfIdfVectors, k_means};
 use crate::repository::corpus::Repository;
@@ -102,11 +102,11 @@ impl Drawing {
         self.is_release && self.kind == InstanceKind::Function
     }
 
-    fn reading(&self) -> Reading {
+    fn reading(&self) -> LineSelection {
         match (self.is_release, self.kind) {
-            (false, _) => Reading::Lines,
-            (true, InstanceKind::Chunk) => Reading::Lines38,
-            (true, InstanceKind::Function) => Reading::AllLines38,
+            (false, _) => LineSelection::Lines,
+            (true, InstanceKind::Chunk) => LineSelection::Lines38,
+            (true, InstanceKind::Function) => LineSelection::AllLines38,
         }
     }
 
@@ -186,7 +186,7 @@ pub fn draw(repository: Repository, drawing: &Drawing) -> Draw {
     };
     let tables: Vec<Vec<Option<bool>>> =
         code.files.iter().zip(tables).map(|(file, rows)| file.of_lines(&rows)).collect();
-    let are_tables = |place: &Place| {
+    let are_tables = |place: &LineRun| {
         tables.get(place.file).is_some_and(|is_table| {
             let mut known = is_table[place.lines.clone()].iter().flatten().peekable();
             known.peek().is_some() && known.all(|is_table| *is_table)
@@ -204,7 +204,7 @@ pub fn draw(repository: Repository, drawing: &Drawing) -> Draw {
         })
         .collect();
     // Of a chunk that is data in part, that part.
-    holes.retain(|hole| !are_tables(&Place { file: hole.file, lines: hole.lines.clone() }));
+    holes.retain(|hole| !are_tables(&LineRun { file: hole.file, lines: hole.lines.clone() }));
     holes.sort_by_key(|hole| (hole.file, hole.lines.start));
     let found = if drawing.retrieves {
         retrieve(&code, &holes, drawing)
@@ -217,7 +217,7 @@ pub fn draw(repository: Repository, drawing: &Drawing) -> Draw {
 
 /// A run of a file's lines.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Place {
+struct LineRun {
     file: usize,
     lines: Range<usize>,
 }
@@ -231,18 +231,18 @@ struct Hole {
 }
 
 /// Returns disjoint chunks of all files, without copies of files.
-fn chunks(code: &Code) -> Vec<Place> {
+fn chunks(code: &Code) -> Vec<LineRun> {
     let mut places = Vec::new();
     for (number, file) in own_files(code) {
         let starts = (0..file.count()).step_by(CHUNK_LINES);
         let lines = starts.map(|start| start..file.count().min(start + CHUNK_LINES));
-        places.extend(lines.map(|lines| Place { file: number, lines }));
+        places.extend(lines.map(|lines| LineRun { file: number, lines }));
     }
     places
 }
 
 /// Draws at most `most` places, in the order of the repository.
-fn sample(mut places: Vec<Place>, most: Option<usize>, stream: &mut Stream) -> Vec<Place> {
+fn sample(mut places: Vec<LineRun>, most: Option<usize>, stream: &mut Stream) -> Vec<LineRun> {
     if let Some(most) = most
         && places.len() > most
     {
@@ -256,14 +256,14 @@ fn sample(mut places: Vec<Place>, most: Option<usize>, stream: &mut Stream) -> V
     places
 }
 
-fn functions(code: &Code, rows: &[Vec<Range<usize>>]) -> Vec<Place> {
+fn functions(code: &Code, rows: &[Vec<Range<usize>>]) -> Vec<LineRun> {
     let mut places = Vec::new();
     for (number, file) in own_files(code) {
         let rows = rows.get(number).map_or(&[][..], Vec::as_slice);
         let starts = file.row_starts();
         let lines = rows.iter().map(|rows| file.of_rows(&starts, rows.clone()));
         let lines = lines.filter(|lines| !lines.is_empty());
-        places.extend(lines.map(|lines| Place { file: number, lines }));
+        places.extend(lines.map(|lines| LineRun { file: number, lines }));
     }
     places
 }
@@ -277,7 +277,7 @@ fn own_files(code: &Code) -> impl Iterator<Item = (usize, &CodeFile)> {
 /// Returns the members of each cluster.
 fn clusters(
     code: &Code,
-    places: &[Place],
+    places: &[LineRun],
     drawing: &Drawing,
     stream: &mut Stream,
 ) -> Vec<Vec<usize>> {
@@ -286,7 +286,7 @@ fn clusters(
     if places.is_empty() || count == 0 && drawing.is_released_function() {
         return Vec::new();
     }
-    let text = |place: &Place| code.files[place.file].joined(place.lines.clone());
+    let text = |place: &LineRun| code.files[place.file].joined(place.lines.clone());
     let texts: Vec<String> = places.iter().map(text).collect();
     let vectors = TfIdfVectors::new(&Words::new(&texts), MIN_DF);
     let of_each = k_means(&vectors, count.max(1), &mut |n| stream.below(n as usize) as u64);
@@ -298,7 +298,7 @@ fn clusters(
 }
 
 /// Draws the hole of a place: a whole body, or a run of a chunk's lines; `None` if the released program drops it.
-fn hole(code: &Code, place: &Place, drawing: &Drawing, stream: &mut Stream) -> Option<Hole> {
+fn hole(code: &Code, place: &LineRun, drawing: &Drawing, stream: &mut Stream) -> Option<Hole> {
     let lines = match drawing.kind {
         InstanceKind::Function => place.lines.clone(),
         InstanceKind::Chunk => {
@@ -453,11 +453,11 @@ mod tests {
                     query_has_target: row[4] == "1",
                 };
                 if kind == InstanceKind::Function {
-                    let mut wanted: Vec<Place> = recorded
+                    let mut wanted: Vec<LineRun> = recorded
                         .iter()
                         .filter(|row| row[4] == "0")
                         .map(&hole)
-                        .map(|hole| Place { file: hole.file, lines: hole.lines })
+                        .map(|hole| LineRun { file: hole.file, lines: hole.lines })
                         .collect();
                     let mut found = functions(&code, &rows);
                     for places in [&mut wanted, &mut found] {

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use repoformer_text::language::Language;
 
-use super::code::{Code, Reading};
+use super::code::{Code, LineSelection};
 use super::nearest::{EqualChunks, Question, nearest};
 use super::*;
 use crate::repository::corpus::{Repository, SourceFile};
@@ -85,7 +85,7 @@ fn by_index(
 #[test]
 fn one_walk_finds_what_the_index_finds() {
     for name in ["parcelflow", "quillpad", "tidewatch"] {
-        let code = Code::from_repository(sample_repository(name), Reading::Lines);
+        let code = Code::from_repository(sample_repository(name), LineSelection::Lines);
         // More than one walk's worth, from every file.
         let (mut questions, mut texts) = (Vec::new(), Vec::new());
         for (number, file) in code.files.iter().enumerate() {

@@ -20,7 +20,7 @@ use crate::postprocess::{HoleContext, Recipe};
 
 /// Result of comparing one file.
 #[derive(Debug, Default)]
-struct Compared {
+struct FileComparison {
     equal: usize,
     /// Rows on which RepoCoder's program stops with an error.
     fixed: usize,
@@ -50,8 +50,8 @@ impl Row {
     }
 }
 
-fn compare(path: &Path) -> Compared {
-    let mut compared = Compared::default();
+fn compare(path: &Path) -> FileComparison {
+    let mut compared = FileComparison::default();
     for line in jsonl::open(path).unwrap().lines() {
         let line = line.unwrap();
         let record = serde_json::from_str(&line).unwrap();
@@ -144,7 +144,7 @@ fn by_crosscodeeval(row: &Row) {
 fn rows_of_the_reference() {
     let path =
         Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures/scores/pairs.jsonl");
-    let Compared { equal, fixed, kinds } = compare(&path);
+    let FileComparison { equal, fixed, kinds } = compare(&path);
     assert_eq!((equal, fixed, kinds.len()), (139, 8, 35));
 }
 

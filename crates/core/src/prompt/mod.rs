@@ -16,7 +16,7 @@ pub use counts::{BlockCounts, CountScratch};
 
 use std::sync::{Arc, OnceLock};
 
-use record::{QueryRecord, Record};
+use record::{QueryRecord, RepositoryPromptParts};
 use repoformer_text::language::syntax::ParseGap;
 use repoformer_text::tokenize::P50k;
 
@@ -200,7 +200,8 @@ impl<'a> Builder<'a> {
     /// fields; ours are `sample`, `row`, `mode` and `prompt_tokens`.
     pub fn line(&self, task: &Task, query: Option<&Query>, prompt: &Prompt) -> Vec<u8> {
         let mut line = Vec::with_capacity(2 * prompt.text.len());
-        let record = Record { fragments: self.fragments, mode: self.mode, form: self.form };
+        let record =
+            RepositoryPromptParts { fragments: self.fragments, mode: self.mode, form: self.form };
         let retrieved = query.map(|query| QueryRecord {
             query,
             chosen: &prompt.chosen,

@@ -19,7 +19,7 @@ pub(super) const WRITTEN_ANEW: [&str; 9] = [
 
 /// Parts that the records of one repository's prompts share.
 #[derive(Debug)]
-pub(super) struct Record<'a> {
+pub(super) struct RepositoryPromptParts<'a> {
     pub(super) fragments: &'a RepoFragments,
     pub(super) mode: Mode,
     pub(super) form: QueryForm,
@@ -35,7 +35,7 @@ pub(super) struct QueryRecord<'a> {
     pub(super) hole: HoleView<'a>,
 }
 
-impl Record<'_> {
+impl RepositoryPromptParts<'_> {
     /// Appends the record of a prompt, without a newline.
     pub(super) fn write(
         &self,

@@ -45,7 +45,7 @@ const LINES_TO_FIND: usize = 20;
 
 /// A fragment that shows definitions of names used near a hole.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Defining {
+pub struct DefiningFragment {
     /// Its number.
     pub fragment: u32,
     /// Its score.
@@ -138,7 +138,7 @@ impl<'a> FileNames<'a> {
 
 impl DefinitionIndex<'_> {
     /// Returns the fragments that show definitions of names used near a task's hole, by number.
-    pub fn search(&self, query: &Query, task: &Task) -> Vec<Defining> {
+    pub fn search(&self, query: &Query, task: &Task) -> Vec<DefiningFragment> {
         let weights = self.looked_up(task, |own, look_up| {
             let mentions = mentions(query, own).into_iter();
             let found = mentions.map(|(chain, weight)| (look_up(&chain), weight));
@@ -207,7 +207,7 @@ impl DefinitionIndex<'_> {
     }
 
     /// Scores of fragments for weighted definitions, summed in a fixed order, so that they are always the same.
-    fn scores(&self, weights: FxHashMap<Definition, f64>) -> Vec<Defining> {
+    fn scores(&self, weights: FxHashMap<Definition, f64>) -> Vec<DefiningFragment> {
         let mut weights: Vec<(Definition, f64)> = weights.into_iter().collect();
         weights.sort_unstable_by_key(|(definition, _)| *definition);
         let mut found: FxHashMap<u32, Sum> = FxHashMap::default();
@@ -237,9 +237,9 @@ impl DefinitionIndex<'_> {
         }
         let defining = |(fragment, sum): (u32, Sum)| {
             let (_, definition) = sum.best?;
-            Some(Defining { fragment, score: sum.score, definition })
+            Some(DefiningFragment { fragment, score: sum.score, definition })
         };
-        let mut found: Vec<Defining> = found.into_iter().filter_map(defining).collect();
+        let mut found: Vec<DefiningFragment> = found.into_iter().filter_map(defining).collect();
         found.sort_unstable_by_key(|found| found.fragment);
         found
     }

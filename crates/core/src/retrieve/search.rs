@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
 use super::align::FileLines;
-use super::definitions::Defining;
+use super::definitions::DefiningFragment;
 use super::index::{TokenSetIndex as SetIndex, WindowHit as Overlap};
 use super::mode::Mode;
 use super::query::{Queries, Query};
@@ -144,7 +144,7 @@ pub struct QueryVectors<'a> {
     /// Factors of the fragments' scores, by the number of the query.
     pub priors: Option<&'a (dyn Fn(usize) -> Vec<f64> + Sync)>,
     /// Fragments that define what a query's names mean, by the number of the query.
-    pub definitions: Option<&'a (dyn Fn(usize) -> Vec<Defining> + Sync)>,
+    pub definitions: Option<&'a (dyn Fn(usize) -> Vec<DefiningFragment> + Sync)>,
 }
 
 /// The fragments of a repository, indexed for one ranker.
@@ -259,7 +259,7 @@ impl<'a> RepositoryIndex<'a> {
             let of_each = numbers.iter().map(|&number| {
                 let query = &queries.queries[number];
                 let defining = vectors.definitions.map(|definitions| definitions(number));
-                let scores = |found: &Vec<Defining>| {
+                let scores = |found: &Vec<DefiningFragment>| {
                     found.iter().map(|found| (found.fragment, found.score)).collect()
                 };
                 let wanted = rank::RankQuery {
@@ -316,7 +316,7 @@ impl<'a> RepositoryIndex<'a> {
     fn note_definitions(
         &self,
         hits: &mut [Hit],
-        mut defining: Vec<Defining>,
+        mut defining: Vec<DefiningFragment>,
         prior: &[f64],
         seen: &VisibleFragments,
     ) {
@@ -324,13 +324,13 @@ impl<'a> RepositoryIndex<'a> {
         for found in &mut defining {
             found.score *= prior.get(found.fragment as usize).unwrap_or(&1.0);
         }
-        let priority = |found: &Defining| seen.priority[found.fragment as usize];
+        let priority = |found: &DefiningFragment| seen.priority[found.fragment as usize];
         defining.retain(|found| priority(found) != u32::MAX);
         defining.sort_unstable_by(|a, b| {
             b.score.total_cmp(&a.score).then_with(|| priority(a).cmp(&priority(b)))
         });
         let ranked = (1_u32..).zip(&defining).map(|(rank, found)| (found.fragment, (rank, found)));
-        let ranked: FxHashMap<u32, (u32, &Defining)> = ranked.collect();
+        let ranked: FxHashMap<u32, (u32, &DefiningFragment)> = ranked.collect();
         let parts = self.settings.ranker.parts().len();
         let fused = (parts > 1).then_some(parts as f64);
         for hit in hits {

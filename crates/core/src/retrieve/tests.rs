@@ -7,7 +7,7 @@ use repoformer_text::lines::strip;
 use repoformer_text::tokenize::P50k;
 use repoformer_text::tokenize::model::Tokenizer;
 
-use super::definitions::Defining;
+use super::definitions::DefiningFragment;
 use super::rank::{self, Ranker, Vocabulary, Words};
 use super::vector::TokenSets;
 use super::visibility::VisibleFragments;
@@ -365,8 +365,8 @@ fn hits_name_the_definitions_that_they_were_found_for() {
     let (form, mode) = (QueryForm::LastLines, Mode::LeftContext);
     let queries = queries(form, mode, 1, &tasks, &chunks, "", "");
     let at = |fragment: u32| FileLines { file: fragment, start: 0, end: 1 };
-    let defining = |fragment, score| Defining { fragment, score, definition: at(fragment) };
-    let found = |ranker: &str, defining: Vec<Defining>| {
+    let defining = |fragment, score| DefiningFragment { fragment, score, definition: at(fragment) };
+    let found = |ranker: &str, defining: Vec<DefiningFragment>| {
         let settings = SearchSettings {
             ranker: ranker.parse().unwrap(),
             vocabulary: p50k(),

@@ -88,10 +88,10 @@ impl TokenSets {
         let jobs = if threads == 1 { 1 } else { 8 * threads };
         let longest = runs.len().div_ceil(jobs).max(1);
         let work = Work::new(format!("vectorize {}", fragments.repository), "files", runs.len());
-        let parts: Vec<Part> = runs
+        let parts: Vec<SetRun> = runs
             .par_chunks(longest)
             .map_init(<(PieceCache, IdSet)>::default, |state, runs| {
-                let part = Part::of_fragments(fragments, runs, tokenizer, state);
+                let part = SetRun::of_fragments(fragments, runs, tokenizer, state);
                 work.done(runs.len());
                 part
             })
@@ -102,7 +102,7 @@ impl TokenSets {
     /// Sets of queries, in their order.
     pub fn of_queries(queries: &Queries, tokenizer: &P50k) -> Self {
         let of_some = |queries: &[Query]| {
-            let mut part = Part::default();
+            let mut part = SetRun::default();
             for query in queries {
                 let mut ids = tokenizer.encode(&query.text);
                 ids.sort_unstable();
@@ -133,7 +133,7 @@ impl TokenSets {
         self.first.push(offset(self.token_count()));
     }
 
-    fn concatenate(parts: Vec<Part>) -> Self {
+    fn concatenate(parts: Vec<SetRun>) -> Self {
         let mut first =
             Vec::with_capacity(1 + parts.iter().map(|part| part.ends.len()).sum::<usize>());
         let total: usize = parts.iter().map(|part| part.tokens.len()).sum();
@@ -206,12 +206,12 @@ fn offset(tokens: usize) -> u32 {
 
 /// Sets of some fragments in a row.
 #[derive(Default)]
-struct Part {
+struct SetRun {
     ends: Vec<usize>,
     tokens: Vec<u16>,
 }
 
-impl Part {
+impl SetRun {
     fn of_fragments(
         fragments: &RepoFragments,
         runs: &[(usize, std::ops::Range<usize>)],

@@ -67,7 +67,7 @@ impl Task {
         if let Some(kind @ (RecordKind::Task(_) | RecordKind::Label)) = kind {
             kind.check(path, at.line, &object)?;
         }
-        let record = Record { path, at, object };
+        let record = TaskFields { path, at, object };
         match kind {
             // Repoformer's own program makes tasks with an empty target.
             Some(RecordKind::Task(format @ Format::Repoformer)) => record.task(format),
@@ -107,13 +107,13 @@ fn with_target(path: &Path, at: At, task: Task) -> Result<Task> {
 }
 
 /// A record while it is turned into a task: its fields are taken out one by one, and the remaining ones are kept as they are.
-struct Record<'a> {
+struct TaskFields<'a> {
     path: &'a Path,
     at: At,
     object: Object,
 }
 
-impl Record<'_> {
+impl TaskFields<'_> {
     fn task(self, format: Format) -> Result<Task> {
         match format {
             Format::RepoEval => self.repo_eval(),

@@ -87,14 +87,14 @@ pub fn split(given: &str) -> (&Path, Option<&str>) {
 
 /// Place of a record in its file.
 #[derive(Debug, Clone)]
-enum Place {
+enum RecordPosition {
     /// 1-based line of JSON lines.
     Line(usize),
     /// Path in a JSON document: `tasks[3]`.
     Within(String),
 }
 
-impl Place {
+impl RecordPosition {
     /// Place of an element of this place's `tasks`.
     fn task(&self, number: usize) -> Self {
         match self {
@@ -118,7 +118,11 @@ fn wrong(path: &Path, reason: impl std::fmt::Display) -> Error {
 }
 
 /// Returns the objects of a file: of a JSON document, one or a list; else of its lines.
-fn objects(path: &Path, text: &[u8], problems: &mut Vec<Error>) -> Result<Vec<(Place, Object)>> {
+fn objects(
+    path: &Path,
+    text: &[u8],
+    problems: &mut Vec<Error>,
+) -> Result<Vec<(RecordPosition, Object)>> {
     let Some((_, first)) = jsonl::records(text).next() else {
         return Err(wrong(path, "is empty"));
     };
@@ -127,7 +131,7 @@ fn objects(path: &Path, text: &[u8], problems: &mut Vec<Error>) -> Result<Vec<(P
         let mut found = Vec::new();
         for (at, bytes) in jsonl::records(text) {
             match jsonl::parse(path, at.line, bytes) {
-                Ok(object) => found.push((Place::Line(at.line), object)),
+                Ok(object) => found.push((RecordPosition::Line(at.line), object)),
                 Err(problem) => keep(problems, path, problem),
             }
         }
@@ -136,13 +140,13 @@ fn objects(path: &Path, text: &[u8], problems: &mut Vec<Error>) -> Result<Vec<(P
     let document: Value =
         jsonl::value(path, 1, text).map_err(|e| wrong(path, format_args!("not JSON: {e}")))?;
     let elements = match document {
-        Value::Object(object) => return Ok(vec![(Place::Within(String::new()), object)]),
+        Value::Object(object) => return Ok(vec![(RecordPosition::Within(String::new()), object)]),
         Value::Array(elements) => elements,
         other => return Err(wrong(path, format_args!("holds {}", jsonl::kind(&other)))),
     };
     let mut found = Vec::new();
     for (number, element) in elements.into_iter().enumerate() {
-        let place = Place::Within(format!("[{number}]"));
+        let place = RecordPosition::Within(format!("[{number}]"));
         match element {
             Value::Object(object) => found.push((place, object)),
             other => keep(problems, path, place.error(path, not_an_object(&other))),
@@ -183,7 +187,7 @@ fn not_an_object(found: &Value) -> String {
     format!("a JSON object is expected, not {}", jsonl::kind(found))
 }
 
-type Records = Vec<(Place, Object)>;
+type Records = Vec<(RecordPosition, Object)>;
 
 /// What an object with the scores of several tasks, or of one, says of all; a record of one task may have more.
 const SET: &[Field] = &[
@@ -206,7 +210,7 @@ struct Sets {
 }
 
 impl Sets {
-    fn add(&mut self, path: &Path, place: Place, mut object: Object) {
+    fn add(&mut self, path: &Path, place: RecordPosition, mut object: Object) {
         if let Some(wrong) = first_wrong(SET, &object) {
             keep(&mut self.problems, path, place.error(path, wrong));
             return;

@@ -25,7 +25,7 @@ use super::summary::{EmitLabel, JudgeSummary, MissingCompletion};
 use crate::executed::{self, TestOutcome};
 use crate::origin::Origin;
 use crate::predictions::{self, TaskIndex};
-use crate::score::{Missing, Scoring, score_tasks, target_digest};
+use crate::score::{MissingPredictions, Scoring, score_tasks, target_digest};
 
 /// Judges instances by predictions without (`base`) and with (`augmented`) their cross-file context: retrieval helps if the edit
 /// similarity, or the pass rate, rises by more than `threshold` (0 in the paper). Both files must be of the same model, prompt style and
@@ -419,7 +419,8 @@ fn score(
             })
             .collect();
         let postprocess = postprocess.clone().with_bodies(function_bodies);
-        let scores = score_tasks(tasks, &of_kind, &[metric], &postprocess, Missing::Skip)?;
+        let scores =
+            score_tasks(tasks, &of_kind, &[metric], &postprocess, MissingPredictions::Skip)?;
         let by_row: BTreeMap<usize, CompletionScore> = scores
             .tasks
             .iter()

@@ -40,7 +40,7 @@ pub struct Copies<'a> {
     setup: Setup,
     /// Number of parallel runs.
     pub(super) workers: usize,
-    repositories: Vec<Source>,
+    repositories: Vec<CopySource>,
     /// Files and folders that hold answers: the repositories and their copies, this program's own files, the user's files.
     answers: Vec<PathBuf>,
     /// Conditions of all runs besides their own command, text and repository.
@@ -59,7 +59,7 @@ pub struct Setup {
 }
 
 #[derive(Debug)]
-struct Source {
+struct CopySource {
     name: String,
     digest: OnceLock<Result<String, String>>,
     /// One per worker, or one for all.
@@ -116,7 +116,7 @@ impl<'a> Copies<'a> {
         files::create_dir_all(work_dir)
             .map_err(|e| Error::writing(work_dir, "create this folder for copies", e))?;
         let slots = if guard.enclosure.layered { 1 } else { workers };
-        let source = |name: &String| Source {
+        let source = |name: &String| CopySource {
             name: name.clone(),
             digest: OnceLock::new(),
             copies: (0..slots).map(|_| OnceLock::new()).collect(),

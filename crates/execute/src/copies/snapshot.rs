@@ -14,12 +14,12 @@ use super::folder::{copy_entry, remove};
 /// Metadata of every path in a folder.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Snapshot {
-    entries: BTreeMap<PathBuf, Entry>,
+    entries: BTreeMap<PathBuf, PathMetadata>,
 }
 
 /// Metadata of a path. Any change updates the change time, which no program can set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-struct Entry {
+struct PathMetadata {
     inode: u64,
     mode: u32,
     size: u64,
@@ -27,7 +27,7 @@ struct Entry {
     changed: (i64, i64),
 }
 
-impl Entry {
+impl PathMetadata {
     fn from_metadata(metadata: &files::Metadata) -> Self {
         let is_folder = metadata.is_dir();
         // The size and times of a folder reflect its entries, which have their own.
@@ -48,7 +48,7 @@ impl Snapshot {
         for entry in WalkDir::new(folder).min_depth(1) {
             let entry = entry?;
             let path = entry.path().strip_prefix(folder).unwrap_or(entry.path());
-            entries.insert(path.to_owned(), Entry::from_metadata(&entry.metadata()?));
+            entries.insert(path.to_owned(), PathMetadata::from_metadata(&entry.metadata()?));
         }
         Ok(Self { entries })
     }
@@ -83,7 +83,7 @@ pub(super) fn restore(folder: &Path, pristine: &Path, snapshot: &mut Snapshot) -
             };
             let path = entry.path().strip_prefix(folder).unwrap_or(entry.path()).to_owned();
             let is_folder = entry.file_type().is_dir();
-            let now = Entry::from_metadata(&entry.metadata()?);
+            let now = PathMetadata::from_metadata(&entry.metadata()?);
             match snapshot.entries.get(&path) {
                 Some(before) if *before == now => {
                     seen.insert(path);
@@ -107,7 +107,7 @@ pub(super) fn restore(folder: &Path, pristine: &Path, snapshot: &mut Snapshot) -
     for path in lost {
         let to = folder.join(&path);
         copy_entry(&pristine.join(&path), &to, pristine, folder)?;
-        snapshot.entries.insert(path, Entry::from_metadata(&files::symlink_metadata(&to)?));
+        snapshot.entries.insert(path, PathMetadata::from_metadata(&files::symlink_metadata(&to)?));
     }
     Ok(())
 }

@@ -23,7 +23,7 @@ use super::repositories::{GroupedRepository, RepositoryStream};
 use super::rows::{Problem, RowSettings, Rows, Tally};
 use super::spill::{Merge, Section, Spill};
 use super::work::{DROPPED, PLAN, Plan, RECORD, WorkFolder, read_document, write_document};
-use super::write::{Counts, GroupRecord, Leaving, ShardDone, is_there, write_shard};
+use super::write::{Counts, GroupExclusions, GroupRecord, ShardDone, is_there, write_shard};
 
 /// Format of the record and of the work.
 const FORMAT: u64 = 2;
@@ -429,7 +429,7 @@ impl Shards<'_> {
 
     /// Writes all shards.
     fn write(&self, dropped: &[Duplicate]) -> Result<Vec<ShardDone>> {
-        let leaving = Leaving::new(dropped);
+        let leaving = GroupExclusions::new(dropped);
         let output = &self.grouping.output;
         self.each("group: writing", |index| {
             let document = format!("{}.json", Self::name(index));

@@ -29,7 +29,7 @@ pub(super) struct Section {
 }
 
 /// A row that waits in memory: its place in the bytes, and its place in the inputs.
-struct Waiting {
+struct BufferedRow {
     shard: u64,
     begin: usize,
     lengths: [u32; 3],
@@ -38,7 +38,7 @@ struct Waiting {
     row: u64,
 }
 
-impl Waiting {
+impl BufferedRow {
     fn part<'b>(&self, bytes: &'b [u8], number: usize) -> &'b [u8] {
         let begin = self.lengths[..number].iter().fold(self.begin, |at, n| at + *n as usize);
         &bytes[begin..begin + self.lengths[number] as usize]
@@ -53,7 +53,7 @@ pub(super) struct Spill {
     shards: u64,
     most: usize,
     bytes: Vec<u8>,
-    waiting: Vec<Waiting>,
+    waiting: Vec<BufferedRow>,
     sections: Vec<Section>,
 }
 
@@ -82,8 +82,8 @@ impl Spill {
         let shard = Shard::containing(&file.repository.replace('/', "_"), self.shards).index;
         // A text has at most 64 MiB.
         let lengths = parts.map(|part| part.len() as u32);
-        self.waiting.push(Waiting { shard, begin, lengths, stars: file.stars, input, row });
-        if self.bytes.len() + self.waiting.len() * size_of::<Waiting>() >= self.most {
+        self.waiting.push(BufferedRow { shard, begin, lengths, stars: file.stars, input, row });
+        if self.bytes.len() + self.waiting.len() * size_of::<BufferedRow>() >= self.most {
             self.write_out()?;
         }
         Ok(())
@@ -92,7 +92,8 @@ impl Spill {
     fn write_out(&mut self) -> Result<()> {
         let bytes = &self.bytes;
         self.waiting.sort_unstable_by(|one, other| {
-            let key = |row: &Waiting| (row.part(bytes, 0), row.part(bytes, 1), row.input, row.row);
+            let key =
+                |row: &BufferedRow| (row.part(bytes, 0), row.part(bytes, 1), row.input, row.row);
             one.shard.cmp(&other.shard).then_with(|| key(one).cmp(&key(other)))
         });
         let cannot_write = |e| Error::writing(&self.path, "write this work file", e);
@@ -138,15 +139,15 @@ struct Head<B> {
 }
 
 struct SectionWriter<'f> {
-    encoder: zstd::stream::write::Encoder<'static, Counting<&'f mut BufWriter<File>>>,
+    encoder: zstd::stream::write::Encoder<'static, ByteCounter<&'f mut BufWriter<File>>>,
 }
 
-struct Counting<W> {
+struct ByteCounter<W> {
     sink: W,
     bytes: u64,
 }
 
-impl<W: Write> Write for Counting<W> {
+impl<W: Write> Write for ByteCounter<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let written = self.sink.write(bytes)?;
         self.bytes += written as u64;
@@ -161,7 +162,7 @@ impl<W: Write> Write for Counting<W> {
 impl<'f> SectionWriter<'f> {
     fn begin(file: &'f mut BufWriter<File>) -> io::Result<Self> {
         let mut encoder =
-            zstd::stream::write::Encoder::new(Counting { sink: file, bytes: 0 }, LEVEL)?;
+            zstd::stream::write::Encoder::new(ByteCounter { sink: file, bytes: 0 }, LEVEL)?;
         encoder.include_checksum(true)?;
         encoder.window_log(WINDOW_LOG)?;
         Ok(Self { encoder })
@@ -187,7 +188,7 @@ impl<'f> SectionWriter<'f> {
 const FIXED: usize = 6 * 8;
 
 /// Sections that are read one after another, row by row.
-struct Source {
+struct SpillSections {
     path: PathBuf,
     input: BufReader<zstd::stream::read::Decoder<'static, BufReader<io::Take<File>>>>,
     head: Head<Vec<u8>>,
@@ -195,7 +196,7 @@ struct Source {
     text: u64,
 }
 
-impl Source {
+impl SpillSections {
     /// Opens a section; `None` if it has no row.
     fn open(path: &Path, section: &Section) -> Result<Option<Self>> {
         let opened = File::open(path).and_then(|mut file| {
@@ -253,21 +254,21 @@ fn unreadable(path: &Path, error: io::Error) -> Error {
     Error::artifact(path, format!("damaged: {error}"), hint)
 }
 
-impl PartialEq for Source {
+impl PartialEq for SpillSections {
     fn eq(&self, other: &Self) -> bool {
         self.key() == other.key()
     }
 }
 
-impl Eq for Source {}
+impl Eq for SpillSections {}
 
-impl PartialOrd for Source {
+impl PartialOrd for SpillSections {
     fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl Ord for Source {
+impl Ord for SpillSections {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
         self.key().cmp(&other.key())
     }
@@ -275,9 +276,9 @@ impl Ord for Source {
 
 /// Rows of several sections in order.
 pub(super) struct Merge {
-    sources: BinaryHeap<Reverse<Source>>,
+    sources: BinaryHeap<Reverse<SpillSections>>,
     /// Source of the current row.
-    current: Option<Source>,
+    current: Option<SpillSections>,
 }
 
 impl Merge {
@@ -310,7 +311,7 @@ impl Merge {
     fn from_sections(sections: &[(PathBuf, Section)]) -> Result<Self> {
         let mut sources = BinaryHeap::new();
         for (path, section) in sections {
-            sources.extend(Source::open(path, section)?.map(Reverse));
+            sources.extend(SpillSections::open(path, section)?.map(Reverse));
         }
         Ok(Self { sources, current: None })
     }

@@ -101,14 +101,14 @@ pub(super) fn is_there(shard: &ShardRecord, output: &Path) -> bool {
 
 /// Repositories and files that are not written.
 #[derive(Debug, Default)]
-pub(super) struct Leaving<'a> {
+pub(super) struct GroupExclusions<'a> {
     /// Whole repositories.
     pub(super) repositories: FxHashSet<&'a str>,
     /// Files of others.
     pub(super) files: FxHashMap<&'a str, FxHashSet<&'a str>>,
 }
 
-impl<'a> Leaving<'a> {
+impl<'a> GroupExclusions<'a> {
     /// Repositories that are left out whole, and those that lose files.
     pub(super) fn new(dropped: &'a [Duplicate]) -> Self {
         let mut leaving = Self::default();
@@ -129,7 +129,7 @@ impl<'a> Leaving<'a> {
 /// Writes a shard without dropped things.
 pub(super) fn write_shard(
     mut repositories: RepositoryStream,
-    dropped: &Leaving<'_>,
+    dropped: &GroupExclusions<'_>,
     output: &Path,
     name: String,
 ) -> Result<ShardDone> {

@@ -40,7 +40,7 @@ impl Validator<'_> {
             RecordKind::RepoCoderPrediction | RecordKind::CrossCodeEvalPrediction => {
                 self.samples(line, &object, id.clone())
             }
-            RecordKind::Pair => pairs::of(self.path, At { line, row: 0 }, &object)
+            RecordKind::Pair => pairs::read_pair(self.path, At { line, row: 0 }, &object)
                 .and_then(|_| self.samples(line, &object, id.clone())),
             RecordKind::LmEvalSample => lm_eval::as_prediction(self.path, line, object)
                 .and_then(|object| self.samples(line, &object, id.clone())),

@@ -318,8 +318,8 @@ mod tests {
 
     #[test]
     fn an_event_is_handed_on_before_its_line_end_is_complete() {
-        struct Stopped<'a>(&'a [u8]);
-        impl Read for Stopped<'_> {
+        struct InterruptedReader<'a>(&'a [u8]);
+        impl Read for InterruptedReader<'_> {
             fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
                 assert!(!self.0.is_empty(), "it waits for more");
                 self.0.read(buffer)
@@ -331,7 +331,7 @@ mod tests {
             key: None,
             greatest: Size { bytes: 1 << 16, values: 1 << 16 },
         };
-        let reader = BufReader::new(Stopped(b"data: {\"a\": 1}\r\r"));
+        let reader = BufReader::new(InterruptedReader(b"data: {\"a\": 1}\r\r"));
         assert_eq!(follow(reader, context, &mut |_| true), Ok(()));
     }
 

@@ -10,7 +10,7 @@ use serde_json::Value;
 use ureq::http::HeaderValue;
 
 use super::address::{MASK, masked};
-use super::readings::{BATCH, LONGEST_STEP, Layers, Reader, Reading};
+use super::readings::{BATCH, LONGEST_STEP, Layers, Notation, Reader};
 use super::{DEFAULT_KEY_VARIABLE, POLICY_KEY_VARIABLE};
 
 /// Length of a part of a key that is masked as the whole is. Shorter keys are words, such as `EMPTY`, which completions may
@@ -223,7 +223,7 @@ impl Key {
     /// Finds long parts of the key in what a reader has read, and leaves it the characters that may begin one.
     fn find(&self, reader: &mut Reader, whole: &str, mut fill: impl FnMut(usize, usize)) {
         // Two numbers may be in any message.
-        if reader.reading == Reading::Exact && !whole.is_empty() {
+        if reader.reading == Notation::Exact && !whole.is_empty() {
             for found in memchr::memmem::find_iter(reader.bytes(), whole.as_bytes()) {
                 let (from, to) = reader.range(found, found + whole.len());
                 fill(from, to);
@@ -231,7 +231,7 @@ impl Key {
         }
         if self.parts.is_empty() {
             reader.keep(whole.len());
-        } else if reader.reading == Reading::Even {
+        } else if reader.reading == Notation::Even {
             self.find_even(reader, fill);
             reader.keep((PART - 1) * LONGEST_STEP);
         } else {
@@ -303,7 +303,7 @@ impl Key {
         if self.parts.is_empty() {
             return unread;
         }
-        if reader.reading == Reading::Even {
+        if reader.reading == Notation::Even {
             let starts = reader.runs.iter().map(|(start, _)| reader.start(*start));
             return starts.filter(|start| unread - start <= LONGEST_RUN).fold(unread, usize::min);
         }

@@ -16,7 +16,7 @@ pub(super) const BATCH: usize = 1 << 16;
 
 /// A way to read characters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Reading {
+pub(super) enum Notation {
     /// As they are.
     Exact,
     /// Without ends of lines, which may break in the middle of a word.
@@ -37,7 +37,7 @@ pub(super) enum Reading {
     Among(u32),
 }
 
-impl Reading {
+impl Notation {
     const ALL: [Self; 12] = [
         Self::Exact,
         Self::Joined,
@@ -129,7 +129,7 @@ struct Layer {
 
 impl Layer {
     fn new() -> Self {
-        let readers = Reading::ALL.map(Reader::new).into();
+        let readers = Notation::ALL.map(Reader::new).into();
         Self { characters: Characters::default(), readers, next: 0, is_another: false }
     }
 
@@ -211,7 +211,7 @@ impl Layers {
 /// What a layer holds in one reading.
 #[derive(Debug)]
 pub(super) struct Reader {
-    pub(super) reading: Reading,
+    pub(super) reading: Notation,
     /// Characters that were read last. A 0, which no key has, stands for all that keeps two others apart.
     characters: Characters,
     /// Those of them that were looked at before.
@@ -229,7 +229,7 @@ pub(super) struct Reader {
 }
 
 impl Reader {
-    fn new(reading: Reading) -> Self {
+    fn new(reading: Notation) -> Self {
         Self {
             reading,
             characters: Characters::default(),
@@ -272,8 +272,8 @@ impl Reader {
     /// Characters of a secret that stay: texts that end with one or two letters of it need not wait for all that may follow.
     pub(super) fn shown(&self) -> usize {
         match self.reading {
-            Reading::Bare => 2,
-            Reading::Even => 4,
+            Notation::Bare => 2,
+            Notation::Even => 4,
             _ => 0,
         }
     }
@@ -281,7 +281,7 @@ impl Reader {
     /// Reads on in a layer, to which more will be added unless it `is_whole`: what is at its end may not be complete.
     fn read(&mut self, from: &Characters, is_whole: bool) {
         while let Some(byte) = from.bytes.get(self.next).copied() {
-            if let Reading::Among(radix) = self.reading {
+            if let Notation::Among(radix) = self.reading {
                 if !self.read_among(from, radix, is_whole) {
                     break;
                 }

@@ -3,7 +3,7 @@
 use super::layout::{self, SourceLine};
 use super::lexer::{Core, Piece, Vocabulary};
 use super::parameters::{MAX_LINE_TOKENS, MAX_PROMPT_BYTES, MAX_TARGET_LINES};
-use super::state::{Marks, State};
+use super::state::{LineState, Marks};
 
 /// A non-blank line of code.
 #[derive(Clone, Debug)]
@@ -25,9 +25,9 @@ pub(super) struct Corpus {
     pub marks: Marks,
     pub lines: Vec<Line>,
     /// For each line, the state at its beginning.
-    pub states: Vec<State>,
+    pub states: Vec<LineState>,
     /// State at the beginning of the next line.
-    pub end_state: State,
+    pub end_state: LineState,
     /// Whether the prompt ends in a blank line, or is one.
     pub blank_end: bool,
     /// Tokens of all lines, one line after the other.
@@ -59,7 +59,7 @@ impl Corpus {
             marks,
             lines: Vec::new(),
             states: Vec::new(),
-            end_state: State::default(),
+            end_state: LineState::default(),
             blank_end: false,
             pieces: Vec::new(),
             line_of: Vec::new(),
@@ -118,7 +118,7 @@ impl Corpus {
 
     /// Computes the state at the beginning of each line.
     fn trace(&mut self) {
-        let mut state = State::default();
+        let mut state = LineState::default();
         let mut states = Vec::with_capacity(self.lines.len());
         for (index, line) in self.lines.iter().enumerate() {
             if self.previous(index).is_none() {
@@ -130,7 +130,7 @@ impl Corpus {
             state = self.marks.after(state, self.line_pieces(index));
         }
         let own = self.own_lines() < self.lines.len();
-        self.end_state = if own { state } else { State::default() };
+        self.end_state = if own { state } else { LineState::default() };
         self.states = states;
     }
 
@@ -219,8 +219,8 @@ mod tests {
         let corpus = Corpus::read("the end.\n\"\"\"\nx = f(\n    1,\n)\n");
         let states: Vec<_> = corpus.states.iter().map(|s| (s.text, s.depth)).collect();
         assert_eq!(states, [(true, 0), (true, 0), (false, 0), (false, 1), (false, 1)]);
-        assert_eq!(corpus.end_state, State::default());
+        assert_eq!(corpus.end_state, LineState::default());
         let corpus = Corpus::read("def f():\n    \"\"\"\n    Text (\n");
-        assert_eq!(corpus.end_state, State { text: true, depth: 0 });
+        assert_eq!(corpus.end_state, LineState { text: true, depth: 0 });
     }
 }

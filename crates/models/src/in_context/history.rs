@@ -3,7 +3,7 @@
 use super::corpus::Corpus;
 use super::lexer::Piece;
 use super::parameters::HISTORY_LINES;
-use super::state::State;
+use super::state::LineState;
 
 #[derive(Clone, Debug)]
 pub(super) struct HistoryLine {
@@ -18,7 +18,7 @@ pub(super) struct History {
     /// Whether the last line is blank.
     pub after_blank: bool,
     /// State at the beginning of the next line.
-    pub state: State,
+    pub state: LineState,
 }
 
 impl History {

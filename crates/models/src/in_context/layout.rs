@@ -18,16 +18,16 @@ const BLOCK: &str = "the below code fragment can be found in:";
 /// Returns the code lines of a prompt, and the number of the current file: the text
 /// after the last block. Numbers may be skipped.
 pub(super) fn read(prompt: &str) -> (Vec<SourceLine<'_>>, usize) {
-    let mut reader = Reader { lines: Vec::new(), source: 0, state: State::File };
+    let mut reader = Reader { lines: Vec::new(), source: 0, state: LayoutState::File };
     for line in prompt.strip_suffix('\n').unwrap_or(prompt).split('\n') {
         reader.take(line.strip_suffix('\r').unwrap_or(line));
     }
-    let own = reader.source + usize::from(reader.state != State::File);
+    let own = reader.source + usize::from(reader.state != LayoutState::File);
     (reader.lines, own)
 }
 
 #[derive(Clone, Copy, PartialEq)]
-enum State {
+enum LayoutState {
     File,
     /// After a block's announcement: paths, up to the rule under them.
     Paths,
@@ -39,7 +39,7 @@ enum State {
 struct Reader<'a> {
     lines: Vec<SourceLine<'a>>,
     source: usize,
-    state: State,
+    state: LayoutState,
 }
 
 impl<'a> Reader<'a> {
@@ -47,13 +47,13 @@ impl<'a> Reader<'a> {
         match uncomment(line) {
             Some(BLOCK) => {
                 self.source += 1;
-                self.state = State::Paths;
+                self.state = LayoutState::Paths;
             }
-            Some(HEAD) => self.state = State::Between,
-            Some(text) if self.state != State::File => self.take_comment(text),
+            Some(HEAD) => self.state = LayoutState::Between,
+            Some(text) if self.state != LayoutState::File => self.take_comment(text),
             _ => {
-                self.source += usize::from(self.state != State::File);
-                self.state = State::File;
+                self.source += usize::from(self.state != LayoutState::File);
+                self.state = LayoutState::File;
                 self.push(line);
             }
         }
@@ -61,17 +61,17 @@ impl<'a> Reader<'a> {
 
     fn take_comment(&mut self, text: &'a str) {
         match (self.state, is_rule(text)) {
-            (State::Paths, true) => self.state = State::Code,
-            (State::Code, true) => self.state = State::Between,
+            (LayoutState::Paths, true) => self.state = LayoutState::Code,
+            (LayoutState::Code, true) => self.state = LayoutState::Between,
             // A layout without separators: a path, then the code.
-            (State::Paths, false) if !is_path(text) => {
-                self.state = State::Code;
+            (LayoutState::Paths, false) if !is_path(text) => {
+                self.state = LayoutState::Code;
                 self.push(text);
             }
-            (State::Code, false) => self.push(text),
+            (LayoutState::Code, false) => self.push(text),
             // The preceding separator was a line of the code itself.
-            (State::Between, false) if self.source > 0 => {
-                self.state = State::Code;
+            (LayoutState::Between, false) if self.source > 0 => {
+                self.state = LayoutState::Code;
                 self.push(text);
             }
             _ => {}

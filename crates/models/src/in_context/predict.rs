@@ -7,7 +7,7 @@ use super::align::Alignment;
 use super::corpus::Corpus;
 use super::lexer::{NEWLINE, Piece};
 use super::parameters::{DEPARTURE, SUBSTITUTION, context as p};
-use super::templates::{Renaming, Template};
+use super::templates::{NameReplacements, Template};
 
 /// A template that a draft follows so far.
 #[derive(Clone, Debug)]
@@ -15,7 +15,7 @@ struct FollowedTemplate {
     template: usize,
     weight: f64,
     /// Names replaced within the line; they take precedence over those of the template.
-    renaming: Renaming,
+    renaming: NameReplacements,
 }
 
 /// A line that is being written.
@@ -67,7 +67,7 @@ impl<'a> Predictor<'a> {
         let follow = |(template, one): (usize, &Template)| FollowedTemplate {
             template,
             weight: one.weight,
-            renaming: Renaming::default(),
+            renaming: NameReplacements::default(),
         };
         let followed = self.templates.iter().enumerate().map(follow).collect();
         Draft { pieces: Vec::new(), followed }
@@ -217,8 +217,11 @@ mod tests {
         let corpus = Corpus::read(prompt);
         let alignment = Alignment::new(&corpus);
         let count = corpus.lines.len();
-        let template =
-            |line| Template { line, weight: 1.0 / count as f64, renaming: Renaming::default() };
+        let template = |line| Template {
+            line,
+            weight: 1.0 / count as f64,
+            renaming: NameReplacements::default(),
+        };
         let templates: Vec<_> = (0..count).map(template).collect();
         let mut predictor = Predictor::new(&corpus, &alignment, &templates);
         let mut draft = predictor.draft();
@@ -253,7 +256,7 @@ mod tests {
     fn a_name_replaced_once_is_replaced_again() {
         let corpus = Corpus::read("x.a = a\ny\nb\n");
         let alignment = Alignment::new(&corpus);
-        let templates = [Template { line: 0, weight: 1.0, renaming: Renaming::default() }];
+        let templates = [Template { line: 0, weight: 1.0, renaming: NameReplacements::default() }];
         let mut predictor = Predictor::new(&corpus, &alignment, &templates);
         let mut draft = predictor.draft();
         let b = corpus.line_pieces(2)[0];

@@ -4,7 +4,7 @@ use super::lexer::{Core, Piece, Vocabulary};
 
 /// State between two lines of one source.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct State {
+pub(super) struct LineState {
     /// Within a string of several lines.
     pub text: bool,
     /// Open brackets.
@@ -39,16 +39,16 @@ impl Marks {
 
     /// Returns the state at the beginning of a source, derived from its first triple quote: a source is usually a
     /// part of a file and may begin within a documentation string.
-    pub(super) fn begin<'a>(&self, lines: impl Iterator<Item = &'a [Piece]>) -> State {
+    pub(super) fn begin<'a>(&self, lines: impl Iterator<Item = &'a [Piece]>) -> LineState {
         let mut before: Option<&[Piece]> = None;
         for line in lines {
             let quote = line.iter().position(|piece| self.triple.contains(&piece.core()));
             if let Some(at) = quote {
-                return State { text: self.closes(before, line, at), depth: 0 };
+                return LineState { text: self.closes(before, line, at), depth: 0 };
             }
             before = Some(line);
         }
-        State::default()
+        LineState::default()
     }
 
     /// Whether the first triple quote of a source ends a string.
@@ -62,7 +62,7 @@ impl Marks {
     }
 
     /// Returns the state after a line.
-    pub(super) fn after(&self, mut state: State, line: &[Piece]) -> State {
+    pub(super) fn after(&self, mut state: LineState, line: &[Piece]) -> LineState {
         let mut quote: Option<Core> = None;
         for core in line.iter().map(|piece| piece.core()) {
             if self.triple.contains(&core) {
@@ -102,7 +102,7 @@ mod tests {
 
     fn after(text: &str) -> (bool, usize) {
         let (marks, lines) = read(text);
-        let state = lines.iter().fold(State::default(), |state, line| marks.after(state, line));
+        let state = lines.iter().fold(LineState::default(), |state, line| marks.after(state, line));
         (state.text, state.depth)
     }
 

@@ -8,9 +8,9 @@ use super::lexer::{Core, Piece};
 
 /// Replacements of a template's names.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Renaming(Vec<(Core, Core)>);
+pub(super) struct NameReplacements(Vec<(Core, Core)>);
 
-impl Renaming {
+impl NameReplacements {
     pub(super) fn get(&self, from: Core) -> Option<Core> {
         self.0.iter().find(|(core, _)| *core == from).map(|(_, to)| *to)
     }
@@ -36,7 +36,7 @@ impl Renaming {
 pub(super) struct Template {
     pub line: usize,
     pub weight: f64,
-    pub renaming: Renaming,
+    pub renaming: NameReplacements,
 }
 
 /// Lines below this share are not candidates.
@@ -68,8 +68,13 @@ pub(super) fn collect(corpus: &Corpus, alignment: &Alignment, history: &History)
 
 /// Returns the names that differ between the lines before the candidate and those before the hole, if the lines are otherwise
 /// of one shape.
-fn rename(corpus: &Corpus, alignment: &Alignment, history: &History, line: usize) -> Renaming {
-    let mut renaming = Renaming::default();
+fn rename(
+    corpus: &Corpus,
+    alignment: &Alignment,
+    history: &History,
+    line: usize,
+) -> NameReplacements {
+    let mut renaming = NameReplacements::default();
     let mut there = line;
     for (back, here) in history.lines.iter().rev().take(RENAMED_LINES).enumerate() {
         let Some(before) = corpus.previous(there) else {

@@ -19,7 +19,7 @@ const LOG: LogKind = LogKind {
 
 /// Result of a request.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Entry {
+pub struct JournalEntry {
     /// The request's key.
     pub key: String,
     /// Completions; empty if the request failed.
@@ -43,7 +43,7 @@ pub struct Entry {
     pub is_checked: bool,
 }
 
-impl Entry {
+impl JournalEntry {
     /// A failed request.
     pub fn failed(key: &str, reason: impl Into<Message>) -> Self {
         let (key, error) = (key.to_owned(), Some(reason.into()));
@@ -143,7 +143,7 @@ impl Journal {
         let (mut answered, mut failed) = (FxHashMap::default(), FxHashMap::default());
         let mut doubtful = FxHashSet::default();
         let lines = open(&mut |line, place| {
-            let Ok(entry) = serde_json::from_slice::<Entry>(line) else {
+            let Ok(entry) = serde_json::from_slice::<JournalEntry>(line) else {
                 return false;
             };
             let entry = entry.reread();
@@ -169,13 +169,13 @@ impl Journal {
     ///
     /// # Errors
     /// The file can no longer be read.
-    pub fn get(&self, key: &str) -> Result<Option<Entry>> {
+    pub fn get(&self, key: &str) -> Result<Option<JournalEntry>> {
         let place = self.answered.get(key).or_else(|| self.failed.get(key));
         match place {
             None => Ok(None),
             Some(&place) => {
                 let entry = serde_json::from_slice(&self.lines.line(place)?).ok();
-                Ok(entry.map(Entry::reread))
+                Ok(entry.map(JournalEntry::reread))
             }
         }
     }
@@ -204,7 +204,7 @@ impl Journal {
     ///
     /// # Errors
     /// It cannot be written.
-    pub fn append(&mut self, entry: &Entry) -> Result<()> {
+    pub fn append(&mut self, entry: &JournalEntry) -> Result<()> {
         let line = serde_json::to_vec(entry).unwrap_or_default();
         let place = self.lines.append(line)?;
         self.doubtful.remove(&entry.key);

@@ -23,10 +23,10 @@ mod template;
 mod tests;
 
 pub use completer::{Completer, read_whole};
-pub use journal::{Entry, Journal};
+pub use journal::{Journal, JournalEntry};
 pub use likelihood::{TextProber, echo_body, read_echo};
 pub use next::{NextToken, Prober};
 pub use partial::IsEnough;
-pub use run::{Failures, Sending, run, unanswered};
+pub use run::{Failures, SendSettings, run, unanswered};
 pub use stream::{StreamEnd, StreamPart, StreamRequest, stream};
 pub use template::changing_template;

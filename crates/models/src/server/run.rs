@@ -9,7 +9,7 @@ use repoformer_text::message;
 use repoformer_text::message::Message;
 use rustc_hash::FxHashMap;
 
-use super::{Entry, Journal};
+use super::{Journal, JournalEntry};
 
 /// Number of consecutive failures that count as the server's.
 const HOPELESS: usize = 5;
@@ -55,7 +55,7 @@ impl Fault {
 
 /// How requests are sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Sending {
+pub struct SendSettings {
     /// Number of requests at a time.
     pub connections: usize,
     /// Whether failed requests are repeated.
@@ -99,7 +99,7 @@ pub fn run<R>(
         let place = open.next()?;
         Some((place, prepare(place)))
     };
-    let state = Mutex::new(State {
+    let state = Mutex::new(SendState {
         journal,
         at_once,
         done: 0,
@@ -151,7 +151,7 @@ pub fn run<R>(
     Ok(state.failures)
 }
 
-struct State<'a> {
+struct SendState<'a> {
     journal: &'a mut Journal,
     /// Number of requests at once.
     at_once: usize,
@@ -173,13 +173,13 @@ struct State<'a> {
     is_unwritable: bool,
 }
 
-impl State<'_> {
+impl SendState<'_> {
     /// Records an answer, and the failures of single requests before it.
     fn answered(&mut self, key: &str, answer: Answer) -> Result<()> {
         self.in_a_row = 0;
         self.is_answering = true;
         self.keep_own(|_| true)?;
-        self.journal.append(&Entry {
+        self.journal.append(&JournalEntry {
             key: key.to_owned(),
             samples: answer.samples,
             error: None,
@@ -238,7 +238,7 @@ impl State<'_> {
     }
 
     fn keep(&mut self, key: &str, why: Message) -> Result<()> {
-        self.journal.append(&Entry::failed(key, why))
+        self.journal.append(&JournalEntry::failed(key, why))
     }
 }
 

@@ -27,7 +27,7 @@ fn place() -> (tempfile::TempDir, std::path::PathBuf) {
 /// Answer to each prompt, and the number of prompts asked for.
 #[derive(Debug)]
 struct Outcome {
-    entries: Vec<Entry>,
+    entries: Vec<JournalEntry>,
     asked: usize,
 }
 
@@ -58,7 +58,7 @@ fn ask_again(
     let failures = run(&keys, open, 3, &mut journal, &work, &mut Ok, &ask)?;
     let entry = |key: &String| {
         let reason = failures.get(key).cloned().unwrap_or_default();
-        Ok(journal.get(key)?.unwrap_or_else(|| Entry::failed(key, reason)))
+        Ok(journal.get(key)?.unwrap_or_else(|| JournalEntry::failed(key, reason)))
     };
     Ok(Outcome { entries: keys.iter().map(entry).collect::<Result<_>>()?, asked })
 }

@@ -8,7 +8,7 @@ use repoformer_core::retrieve::Mode;
 use repoformer_models::batch::{SEPARATOR, answer, custom_id};
 use repoformer_models::endpoint::holds_key;
 use repoformer_models::server::{
-    Entry, Journal, NextToken, Prober, TextProber, echo_body, read_echo,
+    Journal, JournalEntry, NextToken, Prober, TextProber, echo_body, read_echo,
 };
 use repoformer_store::error::{Error, Result, keep};
 use repoformer_store::jsonl;
@@ -18,14 +18,14 @@ use serde_json::{Value, json};
 use super::super::completion::{Completion, EmitLine, Server};
 use super::super::likelihood::wanted;
 use super::TokenQuestion;
-use super::record::{PromptText, Record};
+use super::record::{OpenRecord, PromptText};
 
 /// Digits of a request's key in its `custom_id`, by which its answer is known: it is that of this prompt and these settings.
 const DIGITS: usize = 16;
 
 /// Requests that were written for a batch endpoint.
 #[derive(Debug, Default)]
-pub struct BatchWritten {
+pub struct BatchSummary {
     /// How many there are.
     pub requests: usize,
     /// How many prompts need none: they are answered, or the same as another.
@@ -94,7 +94,7 @@ impl<'a> BatchQuestion<'a> {
     }
 
     /// Target of a record, where it is asked about.
-    fn target<'r>(&self, record: &'r Record, path: &Path) -> Result<&'r str> {
+    fn target<'r>(&self, record: &'r OpenRecord, path: &Path) -> Result<&'r str> {
         match self.sort {
             Sort::Likelihoods => {
                 wanted(&record.object).map_err(|reason| record.failed(path, reason))
@@ -104,7 +104,7 @@ impl<'a> BatchQuestion<'a> {
     }
 
     /// Key of the request for a record.
-    fn key(&self, record: &Record, target: &str) -> String {
+    fn key(&self, record: &OpenRecord, target: &str) -> String {
         match &self.sort {
             Sort::Token(question, token) => {
                 Prober::key(self.model, token, &question.prompt(record.prompt()))
@@ -115,7 +115,7 @@ impl<'a> BatchQuestion<'a> {
     }
 
     /// Key of the answer that a record has, or of the request for it.
-    fn key_in(&self, record: &Record, target: &str, journal: &Journal) -> String {
+    fn key_in(&self, record: &OpenRecord, target: &str, journal: &Journal) -> String {
         match self.sort {
             // An answer that a server streamed, and that ends after the target's lines, is one as well.
             Sort::Completions => self.server.key(record, Some(journal)),
@@ -124,7 +124,7 @@ impl<'a> BatchQuestion<'a> {
     }
 
     /// The request for a record, a line.
-    fn request(&self, record: &Record, target: &str, mode: Option<Mode>) -> Vec<u8> {
+    fn request(&self, record: &OpenRecord, target: &str, mode: Option<Mode>) -> Vec<u8> {
         let number = |name: &str| record.number(name).map(|number| number as usize);
         let name =
             custom_id(number("row").unwrap_or(record.line - 1), number("sample").unwrap_or(0));
@@ -186,9 +186,9 @@ pub fn write_batch(
     completion: &Completion,
     of: BatchOf<'_>,
     emit: &mut EmitLine<'_>,
-) -> Result<BatchWritten> {
+) -> Result<BatchSummary> {
     let question = BatchQuestion::new(completion, of)?;
-    let mut written = BatchWritten::default();
+    let mut written = BatchSummary::default();
     let journal = Journal::open(&question.server.journal)?;
     let mut keys = FxHashSet::default();
     for prompts in prompts {
@@ -279,7 +279,7 @@ fn entry(
     bytes: &[u8],
     keys: &FxHashMap<String, BatchRequest>,
     question: &BatchQuestion<'_>,
-) -> Result<Entry> {
+) -> Result<JournalEntry> {
     let object = jsonl::parse(path, line, bytes)?;
     let (id, answer) = answer(path, line, &object)?;
     let Some(asked) = keys.get(id.rsplit('-').next().unwrap_or_default()) else {
@@ -291,10 +291,17 @@ fn entry(
     let found = answer.and_then(|body| question.samples(&body, asked));
     let key = &asked.key;
     Ok(match found {
-        Err(reason) => Entry::failed(key, reason),
+        Err(reason) => JournalEntry::failed(key, reason),
         Ok(samples) => {
             let key = key.clone();
-            Entry { key, samples, error: None, seconds: None, at_once: None, is_checked: true }
+            JournalEntry {
+                key,
+                samples,
+                error: None,
+                seconds: None,
+                at_once: None,
+                is_checked: true,
+            }
         }
     })
 }

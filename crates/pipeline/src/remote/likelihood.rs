@@ -3,14 +3,14 @@
 use std::path::Path;
 
 use repoformer_core::completion::Answer;
-use repoformer_models::server::{Entry, Journal, TextProber};
+use repoformer_models::server::{Journal, JournalEntry, TextProber};
 use repoformer_store::error::Result;
 
 use super::super::completion::{Completion, EmitLine, Predictions, Server};
 use super::super::likelihood::{Likelihood, wanted};
 use super::Question;
 use super::latency::Latency;
-use super::record::{PromptText, Record};
+use super::record::{OpenRecord, PromptText};
 
 /// Writes the probability of the target behind every prompt.
 ///
@@ -24,40 +24,50 @@ pub(crate) fn likelihoods(
 ) -> Result<Predictions> {
     let asked = server.asked.as_ref();
     let prober = asked.map(|asked| TextProber::new(&asked.endpoint, &completion.model));
-    server.each_answered(prompts, completion, &Asking { model: &completion.model, prober }, emit)
+    server.each_answered(
+        prompts,
+        completion,
+        &LikelihoodRequests { model: &completion.model, prober },
+        emit,
+    )
 }
 
 /// Asks for a target's probability.
-struct Asking<'a> {
+struct LikelihoodRequests<'a> {
     model: &'a str,
     prober: Option<TextProber<'a>>,
 }
 
-impl Asking<'_> {
-    fn key_of(&self, record: &Record) -> String {
+impl LikelihoodRequests<'_> {
+    fn key_of(&self, record: &OpenRecord) -> String {
         TextProber::key(self.model, record.prompt(), wanted(&record.object).unwrap_or_default())
     }
 }
 
-impl Question for Asking<'_> {
+impl Question for LikelihoodRequests<'_> {
     const VERB: &'static str = "likelihoods";
 
-    fn key(&self, record: &Record, _: &Journal) -> String {
+    fn key(&self, record: &OpenRecord, _: &Journal) -> String {
         self.key_of(record)
     }
 
-    fn is_key(&self, key: &str, record: &Record) -> bool {
+    fn is_key(&self, key: &str, record: &OpenRecord) -> bool {
         self.key_of(record) == key
     }
 
-    fn ask(&self, record: Record) -> Result<Answer> {
+    fn ask(&self, record: OpenRecord) -> Result<Answer> {
         match (&self.prober, wanted(&record.object)) {
             (Some(prober), Ok(target)) => prober.ask(record.prompt(), target),
             _ => Ok(Answer::default()),
         }
     }
 
-    fn answered(&self, record: Record, entry: &Entry, path: &Path) -> Result<(Latency, Vec<u8>)> {
+    fn answered(
+        &self,
+        record: OpenRecord,
+        entry: &JournalEntry,
+        path: &Path,
+    ) -> Result<(Latency, Vec<u8>)> {
         let target = wanted(&record.object).map_err(|reason| record.failed(path, reason))?;
         let sample = entry.samples.first().filter(|sample| !sample.tokens.is_empty());
         let Some(sample) = sample else {

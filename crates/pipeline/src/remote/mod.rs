@@ -6,7 +6,7 @@ mod likelihood;
 mod probability;
 mod record;
 
-pub use batch::{BatchOf, BatchRead, BatchWritten, read_batch, write_batch};
+pub use batch::{BatchOf, BatchRead, BatchSummary, read_batch, write_batch};
 pub use latency::decision_latencies;
 pub use latency::{Latency, latencies};
 pub(super) use latency::{
@@ -17,10 +17,12 @@ pub use probability::{TokenQuestion, cached_probabilities, probabilities};
 pub use record::PromptText;
 use std::path::Path;
 
-use record::{Ahead, Askable, Record, changed};
+use record::{Ahead, Askable, OpenRecord, changed};
 use repoformer_core::completion::Answer;
 use repoformer_core::retrieve::Mode;
-use repoformer_models::server::{Completer, Entry, Failures, IsEnough, Journal, run, unanswered};
+use repoformer_models::server::{
+    Completer, Failures, IsEnough, Journal, JournalEntry, run, unanswered,
+};
 use repoformer_store::artifact::Header;
 use repoformer_store::error::{Error, Result, keep};
 use repoformer_store::progress::Work;
@@ -59,36 +61,41 @@ trait Question: Sync {
     const VERB: &'static str;
 
     /// Key of the request for a record.
-    fn key(&self, record: &Record, journal: &Journal) -> String;
+    fn key(&self, record: &OpenRecord, journal: &Journal) -> String;
 
     /// Whether a [key](Self::key) is of this record, whatever has been answered.
-    fn is_key(&self, key: &str, record: &Record) -> bool;
+    fn is_key(&self, key: &str, record: &OpenRecord) -> bool;
 
     /// Asks the server.
-    fn ask(&self, record: Record) -> Result<Answer>;
+    fn ask(&self, record: OpenRecord) -> Result<Answer>;
 
     /// The record's times and its line with the answer.
-    fn answered(&self, record: Record, entry: &Entry, path: &Path) -> Result<(Latency, Vec<u8>)>;
+    fn answered(
+        &self,
+        record: OpenRecord,
+        entry: &JournalEntry,
+        path: &Path,
+    ) -> Result<(Latency, Vec<u8>)>;
 }
 
 /// Asks for completions.
-struct Completing<'a> {
+struct CompletionRequests<'a> {
     server: &'a Server,
     completer: Option<Completer<'a>>,
 }
 
-impl Question for Completing<'_> {
+impl Question for CompletionRequests<'_> {
     const VERB: &'static str = "complete";
 
-    fn key(&self, record: &Record, journal: &Journal) -> String {
+    fn key(&self, record: &OpenRecord, journal: &Journal) -> String {
         self.server.key(record, Some(journal))
     }
 
-    fn is_key(&self, key: &str, record: &Record) -> bool {
+    fn is_key(&self, key: &str, record: &OpenRecord) -> bool {
         record.has_key(key)
     }
 
-    fn ask(&self, record: Record) -> Result<Answer> {
+    fn ask(&self, record: OpenRecord) -> Result<Answer> {
         let Some(completer) = &self.completer else {
             return Ok(Answer::default());
         };
@@ -97,7 +104,12 @@ impl Question for Completing<'_> {
         completer.ask(&record.asking, record.prompt(), is_enough)
     }
 
-    fn answered(&self, record: Record, entry: &Entry, _: &Path) -> Result<(Latency, Vec<u8>)> {
+    fn answered(
+        &self,
+        record: OpenRecord,
+        entry: &JournalEntry,
+        _: &Path,
+    ) -> Result<(Latency, Vec<u8>)> {
         Ok((record.latency(entry), record.answered(entry)))
     }
 }
@@ -107,7 +119,7 @@ impl Server {
     fn known(&self, prompts: &PromptText, completion: &Completion) -> Result<KnownAnswers> {
         let journal = self.journal.exists().then(|| Journal::read(&self.journal)).transpose()?;
         let journal = journal.as_ref();
-        let key = |record: &Record| self.key(record, journal);
+        let key = |record: &OpenRecord| self.key(record, journal);
         let Askable { keys, .. } = self.askable(prompts, completion, &key, &mut Vec::new())?;
         let is_answered = |key: &&String| journal.is_some_and(|journal| journal.has_answer(key));
         let requests = self.asked.as_ref().map(|AskedServer { sending, .. }| {
@@ -195,7 +207,12 @@ impl Server {
         emit: &mut EmitLine<'_>,
     ) -> Result<Predictions> {
         let completer = self.asked.as_ref().map(|asked| Completer::new(&asked.endpoint));
-        self.each_answered(prompts, completion, &Completing { server: self, completer }, emit)
+        self.each_answered(
+            prompts,
+            completion,
+            &CompletionRequests { server: self, completer },
+            emit,
+        )
     }
 
     /// Asks a question about every prompt. They are read three times: for what is to be asked, to ask it, and to write the
@@ -214,7 +231,7 @@ impl Server {
         let path = prompts.path.as_path();
         let mut predictions = Predictions::default();
         let journal = Journal::open(&self.journal)?;
-        let key = |record: &Record| question.key(record, &journal);
+        let key = |record: &OpenRecord| question.key(record, &journal);
         let askable = self.askable(prompts, completion, &key, &mut predictions.problems)?;
         let mut ahead = Ahead::new(self, prompts, completion, &askable);
         let mut prepare = |place: usize| {
@@ -287,7 +304,7 @@ impl Server {
     }
 
     /// Key of the request for a record.
-    fn key(&self, record: &Record, journal: Option<&Journal>) -> String {
+    fn key(&self, record: &OpenRecord, journal: Option<&Journal>) -> String {
         record.key(journal, self.asked.as_ref().map(|asked| asked.sending))
     }
 
@@ -296,7 +313,7 @@ impl Server {
         &self,
         prompts: &PromptText,
         completion: &Completion,
-        key: &dyn Fn(&Record) -> String,
+        key: &dyn Fn(&OpenRecord) -> String,
         problems: &mut Vec<Error>,
     ) -> Result<Askable> {
         let mut askable = Askable::default();
@@ -314,8 +331,8 @@ impl Server {
     }
 
     /// The journal's entry for a request; the reason of a failure ends with what to do.
-    fn entry(&self, journal: &Journal, failures: &Failures, key: &str) -> Result<Entry> {
-        let failed = |reason: Message| Entry::failed(key, reason);
+    fn entry(&self, journal: &Journal, failures: &Failures, key: &str) -> Result<JournalEntry> {
+        let failed = |reason: Message| JournalEntry::failed(key, reason);
         if let Some(reason) = failures.get(key) {
             return Ok(failed(message![reason, "; the same command asks again"]));
         }

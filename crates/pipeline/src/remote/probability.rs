@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use repoformer_core::completion::Answer;
 use repoformer_core::retrieve::Mode;
-use repoformer_models::server::{Entry, Journal, NextToken, Prober};
+use repoformer_models::server::{Journal, JournalEntry, NextToken, Prober};
 use repoformer_store::artifact::{Header, Identity, LineTotals};
 use repoformer_store::error::{Error, Result};
 use repoformer_store::literal;
@@ -20,7 +20,7 @@ use super::super::prompt_artifact::require_prompts;
 use super::super::stage::StageReport;
 use super::Question;
 use super::latency::{self, Latency};
-use super::record::{PromptText, Record};
+use super::record::{OpenRecord, PromptText};
 
 /// Which token's probability is asked for, and where.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -94,44 +94,49 @@ pub fn probabilities(
     server.each_answered(
         prompts,
         completion,
-        &Probing { question, token: &token, model, prober },
+        &ProbabilityRequests { question, token: &token, model, prober },
         emit,
     )
 }
 
 /// Asks for a token's probability.
-struct Probing<'a> {
+struct ProbabilityRequests<'a> {
     question: &'a TokenQuestion,
     token: &'a NextToken,
     model: &'a str,
     prober: Option<Prober<'a>>,
 }
 
-impl Probing<'_> {
-    fn key_of(&self, record: &Record) -> String {
+impl ProbabilityRequests<'_> {
+    fn key_of(&self, record: &OpenRecord) -> String {
         Prober::key(self.model, self.token, &self.question.prompt(record.prompt()))
     }
 }
 
-impl Question for Probing<'_> {
+impl Question for ProbabilityRequests<'_> {
     const VERB: &'static str = "probabilities";
 
-    fn key(&self, record: &Record, _: &Journal) -> String {
+    fn key(&self, record: &OpenRecord, _: &Journal) -> String {
         self.key_of(record)
     }
 
-    fn is_key(&self, key: &str, record: &Record) -> bool {
+    fn is_key(&self, key: &str, record: &OpenRecord) -> bool {
         self.key_of(record) == key
     }
 
-    fn ask(&self, record: Record) -> Result<Answer> {
+    fn ask(&self, record: OpenRecord) -> Result<Answer> {
         match &self.prober {
             Some(prober) => prober.ask(&self.question.prompt(record.prompt())),
             None => Ok(Answer::default()),
         }
     }
 
-    fn answered(&self, record: Record, entry: &Entry, path: &Path) -> Result<(Latency, Vec<u8>)> {
+    fn answered(
+        &self,
+        record: OpenRecord,
+        entry: &JournalEntry,
+        path: &Path,
+    ) -> Result<(Latency, Vec<u8>)> {
         let tokens = entry.samples.first().map_or(&[][..], |sample| &sample.tokens);
         let [found, others @ ..] = tokens else {
             return Err(record.failed(path, "the answer holds no probability"));
@@ -224,7 +229,7 @@ impl Artifact for ModeProbabilities<'_> {
 
 /// `{"prompt", "metadata", "next_token": {"text", "id", "logprob", "probability", "is_likeliest"}, …}`.
 fn answered(
-    record: Record,
+    record: OpenRecord,
     token: &NextToken,
     logprob: f64,
     is_likeliest: Option<bool>,

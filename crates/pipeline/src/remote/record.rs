@@ -8,7 +8,7 @@ use repoformer_core::postprocess::{HoleContext, Recipe};
 use repoformer_core::prompt::style::stops_of;
 use repoformer_core::repository::parallel;
 use repoformer_core::retrieve::Mode;
-use repoformer_models::server::{Entry, Journal, Sending};
+use repoformer_models::server::{Journal, JournalEntry, SendSettings};
 use repoformer_store::artifact::{self, Header, digest_parts};
 use repoformer_store::error::{Error, Result};
 use repoformer_store::jsonl::{self, Fields, LONGEST_LINE, Object};
@@ -137,7 +137,7 @@ impl<'a> Ahead<'a> {
     ///
     /// # Errors
     /// It cannot be read.
-    pub(crate) fn record(&mut self, place: usize) -> Result<Record> {
+    pub(crate) fn record(&mut self, place: usize) -> Result<OpenRecord> {
         let (path, line) = (self.prompts.path.as_path(), self.lines[place]);
         let mut input = match self.input.take().filter(|_| self.last < line) {
             Some(input) => input,
@@ -175,7 +175,7 @@ pub(super) fn changed(path: &Path) -> Error {
 }
 
 /// A prompt's record on its way.
-pub(super) struct Record {
+pub(super) struct OpenRecord {
     pub(super) line: usize,
     pub(super) task_id: String,
     pub(super) asking: CompletionRequest,
@@ -185,7 +185,7 @@ pub(super) struct Record {
     pub(super) object: Object,
 }
 
-impl Record {
+impl OpenRecord {
     pub(super) fn prompt(&self) -> &str {
         self.object["prompt"].as_str().unwrap_or_default()
     }
@@ -204,14 +204,14 @@ impl Record {
     /// Key of the request whose answer is used, or that is to be sent: that which ends after the lines, unless the journal has the
     /// answer for all tokens, or knows no more than that this one failed. `None` for `sending`: to be sent in a batch, which
     /// does not stream.
-    pub(super) fn key(&self, journal: Option<&Journal>, sending: Option<Sending>) -> String {
+    pub(super) fn key(&self, journal: Option<&Journal>, sending: Option<SendSettings>) -> String {
         let whole = self.whole_key();
         let Some(lines) = self.lines else {
             return whole;
         };
         let ended = ended_key(&whole, lines);
         let has_answer = |key: &str| journal.is_some_and(|journal| journal.has_answer(key));
-        let is_failed = |Sending { retry_failed, .. }: Sending| {
+        let is_failed = |SendSettings { retry_failed, .. }: SendSettings| {
             journal.is_some_and(|journal| !journal.is_open(&whole, retry_failed))
         };
         let is_whole = has_answer(&whole) || (!has_answer(&ended) && sending.is_none_or(is_failed));
@@ -244,7 +244,7 @@ impl Record {
     }
 
     /// Whether an answer goes on beyond the lines of the completion, so that its time is not the completion's.
-    fn is_longer(&self, entry: &Entry) -> bool {
+    fn is_longer(&self, entry: &JournalEntry) -> bool {
         let has_end = |lines: usize, written: &str| {
             end_of_lines(self.prompt(), self.asking.completion(self.prompt(), written), lines, 0)
                 .is_some()
@@ -256,7 +256,7 @@ impl Record {
     }
 
     /// Times of its answer.
-    pub(super) fn latency(&self, entry: &Entry) -> Latency {
+    pub(super) fn latency(&self, entry: &JournalEntry) -> Latency {
         let seconds = entry.seconds.filter(|_| !self.is_longer(entry));
         Latency {
             task_id: self.task_id.clone(),
@@ -271,7 +271,7 @@ impl Record {
     }
 
     /// The record with the answers: each as if the whole prompt had been sent, and as written if that differs.
-    pub(super) fn answered(self, entry: &Entry) -> Vec<u8> {
+    pub(super) fn answered(self, entry: &JournalEntry) -> Vec<u8> {
         let (mut choices, mut all) = (Vec::new(), Vec::new());
         for (index, sample) in entry.samples.iter().enumerate() {
             let mut span = self.asking.span(self.prompt(), &sample.text);
@@ -334,7 +334,7 @@ impl Server {
         &self,
         prompts: &PromptText,
         completion: &Completion,
-        take: &mut dyn FnMut(Result<Record>) -> Result<()>,
+        take: &mut dyn FnMut(Result<OpenRecord>) -> Result<()>,
     ) -> Result<()> {
         let mut before = 0;
         prompts.for_each_piece(&mut |piece| {
@@ -352,7 +352,7 @@ impl Server {
         line: usize,
         bytes: &[u8],
         completion: &Completion,
-    ) -> Result<Record> {
+    ) -> Result<OpenRecord> {
         let object = parse_prompt(path, line, bytes)?;
         let fields = Fields::new(path, line, "", &object);
         let id = object.get("metadata").and_then(|metadata| jsonl::id(metadata.get("task_id")?));
@@ -366,7 +366,7 @@ impl Server {
             Until::Lines => Some(target_lines(&fields, &object)?),
             Until::Tokens => None,
         };
-        Ok(Record {
+        Ok(OpenRecord {
             line,
             task_id: id.unwrap_or_else(|| "without id".to_owned()),
             asking,

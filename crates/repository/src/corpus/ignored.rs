@@ -30,7 +30,7 @@ pub(super) struct GitRules {
     outer: Vec<(Gitignore, PathBuf)>,
     /// Lists that apply in the repository's folders, by the folder's path below the repository's root.
     folders: Mutex<FxHashMap<PathBuf, Arc<[FolderList]>>>,
-    reading: Mutex<Reading>,
+    reading: Mutex<ListReading>,
 }
 
 /// List of a folder in the repository.
@@ -46,7 +46,7 @@ const MOST_LISTS: usize = 64;
 
 /// What reading the lists leaves.
 #[derive(Debug)]
-struct Reading {
+struct ListReading {
     problems: Vec<Error>,
     /// Bytes that further lists may have.
     left: u64,
@@ -55,7 +55,7 @@ struct Reading {
 impl GitRules {
     /// Reads the rules for a repository's folder, except those of its subfolders, which are read when the walk enters them.
     pub(super) fn new(root: &Path) -> Result<Self> {
-        let mut reading = Reading { problems: Vec::new(), left: MOST };
+        let mut reading = ListReading { problems: Vec::new(), left: MOST };
         let lists = outer_lists(root).into_iter();
         let mut outer: Vec<_> =
             lists.map(|list| (reading.read(&list.path, &list.allowed), list.way)).collect();
@@ -269,7 +269,7 @@ fn with_literal_braces(line: &str) -> String {
     literal
 }
 
-impl Reading {
+impl ListReading {
     /// Reads a list of patterns, if it is stored where it may be.
     fn read(&mut self, path: &Path, allowed: &ListPlace) -> Gitignore {
         let Self { problems, left } = self;

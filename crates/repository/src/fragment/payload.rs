@@ -161,7 +161,7 @@ fn joined(
 mod tests {
     use std::fs;
 
-    use repoformer_store::artifact::{Identity, State, read, state, write};
+    use repoformer_store::artifact::{ArtifactState, Identity, read, state, write};
 
     use super::*;
     use crate::corpus::{Repository, SourceFile};
@@ -194,7 +194,7 @@ mod tests {
             changed[at] ^= 0x20;
             fs::write(&path, &changed).unwrap();
             let state = state::<RepoFragments>(&path, &identity);
-            assert!(!matches!(state, State::Current(_)), "byte {at}");
+            assert!(!matches!(state, ArtifactState::Current(_)), "byte {at}");
         }
     }
 }

@@ -224,20 +224,20 @@ impl TreeSizes {
 }
 
 /// Entry of a tree.
-struct Entry<'t> {
+struct TreeEntry<'t> {
     mode: &'t [u8],
     name: &'t [u8],
     id: &'t [u8],
 }
 
 /// Entries of a tree's content: each is `<mode> <name>`, a zero byte, and the bytes of an id.
-fn entries(mut tree: &[u8], id_bytes: usize) -> impl Iterator<Item = Entry<'_>> {
+fn entries(mut tree: &[u8], id_bytes: usize) -> impl Iterator<Item = TreeEntry<'_>> {
     std::iter::from_fn(move || {
         let blank = memchr::memchr(b' ', tree)?;
         let end = memchr::memchr(0, tree)?;
         let (mode, name) = (tree.get(..blank)?, tree.get(blank + 1..end)?);
         let id = tree.get(end + 1..end + 1 + id_bytes)?;
         tree = &tree[end + 1 + id_bytes..];
-        Some(Entry { mode, name, id })
+        Some(TreeEntry { mode, name, id })
     })
 }

@@ -77,7 +77,7 @@ impl NamedFolder<'_> {
 
 /// Location of a history; without links.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct HistoryPath {
     /// Git's folder; a worktree's, if the repository is one.
     pub(super) git_dir: PathBuf,
     /// Git's folder that all worktrees share.
@@ -86,7 +86,7 @@ pub(super) struct Place {
     pub(super) objects: Vec<PathBuf>,
 }
 
-impl Place {
+impl HistoryPath {
     /// Finds the history of a repository, and checks that it is stored below the repository's folder. A worktree's or submodule's
     /// may be stored with the repository that it belongs to, which must name the folder.
     ///

@@ -21,7 +21,7 @@ use std::path::Path;
 
 use bound::{ByteCount, LineCount, MOST_FILES, TreeSizes};
 use git::Git;
-use links::{NamedFolder, Place};
+use links::{HistoryPath, NamedFolder};
 use own::OwnFolder;
 use refs::Tip;
 use repoformer_store::error::{Error, Result};
@@ -94,7 +94,7 @@ impl History {
     pub fn open(dir: &Path) -> Result<Self> {
         let whole = dir.canonicalize().map_err(|e| Error::reading(dir, "open this folder", e))?;
         let named_folder = NamedFolder { dir, root: &whole };
-        let place = Place::find(named_folder)?;
+        let place = HistoryPath::find(named_folder)?;
         let tip = Tip::read(named_folder, &place)?;
         // `.` and `..` name nothing; a checkout's own `.git` gets the checkout's name.
         let is_named =

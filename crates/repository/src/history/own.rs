@@ -10,7 +10,7 @@ use repoformer_store::artifact::TemporaryFolder;
 use repoformer_store::error::{Error, Result};
 use repoformer_store::files;
 
-use super::links::Place;
+use super::links::HistoryPath;
 use super::refs::Tip;
 
 /// Ids of the tree without files: of SHA-1, and of SHA-256.
@@ -30,7 +30,7 @@ pub(super) struct OwnFolder {
 impl OwnFolder {
     /// # Errors
     /// It cannot be written.
-    pub(super) fn make(place: &Place, tip: &Tip) -> Result<Self> {
+    pub(super) fn make(place: &HistoryPath, tip: &Tip) -> Result<Self> {
         let temporary = std::env::temp_dir();
         let at_once = || -> io::Result<Self> {
             let folder = TemporaryFolder::create(&temporary)?;
@@ -63,7 +63,7 @@ impl OwnFolder {
     }
 }
 
-fn write(own: &Path, place: &Place, tip: &Tip, is_sha256: bool) -> io::Result<()> {
+fn write(own: &Path, place: &HistoryPath, tip: &Tip, is_sha256: bool) -> io::Result<()> {
     files::write(own.join("HEAD"), format!("{}\n", tip.id))?;
     files::write(
         own.join("config"),

@@ -5,7 +5,7 @@ use std::path::Path;
 use repoformer_store::error::{Error, Result};
 use repoformer_store::files;
 
-use super::links::{MOST_NAME, NamedFolder, Place};
+use super::links::{HistoryPath, MOST_NAME, NamedFolder};
 
 /// Most names that lead from `HEAD` to a commit.
 const MOST_NAMES: usize = 5;
@@ -24,7 +24,7 @@ pub(super) struct Tip {
 impl Tip {
     /// # Errors
     /// `HEAD` leads to no commit, or a file has another form.
-    pub(super) fn read(named: NamedFolder<'_>, place: &Place) -> Result<Self> {
+    pub(super) fn read(named: NamedFolder<'_>, place: &HistoryPath) -> Result<Self> {
         if [&place.git_dir, &place.common].iter().any(|folder| folder.join("reftable").exists()) {
             return Err(named.refused(
                 "stores its branches as a reftable, which is not read; clone it with `git clone --no-local --ref-format=files`, \
@@ -45,7 +45,7 @@ enum Ref {
 }
 
 /// Follows `HEAD` to a commit.
-fn commit(named: NamedFolder<'_>, place: &Place) -> Result<String> {
+fn commit(named: NamedFolder<'_>, place: &HistoryPath) -> Result<String> {
     let mut name = "HEAD".to_owned();
     for _ in 0..=MOST_NAMES {
         match read(named, place, &name)? {
@@ -61,7 +61,7 @@ fn commit(named: NamedFolder<'_>, place: &Place) -> Result<String> {
     Err(named.refused(format!("its HEAD leads over more than {MOST_NAMES} names to a commit")))
 }
 
-fn read(named: NamedFolder<'_>, place: &Place, name: &str) -> Result<Option<Ref>> {
+fn read(named: NamedFolder<'_>, place: &HistoryPath, name: &str) -> Result<Option<Ref>> {
     let of_worktree = ["refs/bisect/", "refs/worktree/", "refs/rewritten/"];
     let is_own = name == "HEAD" || of_worktree.iter().any(|start| name.starts_with(start));
     let path = if is_own { &place.git_dir } else { &place.common }.join(name);
@@ -107,7 +107,7 @@ fn is_id(bytes: &[u8]) -> bool {
 }
 
 /// Reads the list of a shallow clone, whose ids have so many digits.
-fn shallow(named: NamedFolder<'_>, place: &Place, digits: usize) -> Result<Option<String>> {
+fn shallow(named: NamedFolder<'_>, place: &HistoryPath, digits: usize) -> Result<Option<String>> {
     let path = place.common.join("shallow");
     // Not even a message shows another file's content.
     let other_form = || {

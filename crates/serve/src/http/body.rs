@@ -205,9 +205,9 @@ mod tests {
     use crate::runtime::runtime;
 
     /// A body of one byte after another, without end.
-    struct Dripped(tokio::time::Interval);
+    struct DripBody(tokio::time::Interval);
 
-    impl futures_core::Stream for Dripped {
+    impl futures_core::Stream for DripBody {
         type Item = Result<&'static str, &'static str>;
 
         fn poll_next(
@@ -223,7 +223,7 @@ mod tests {
         let bodies = Bodies::new(Duration::from_secs(60), Duration::from_millis(50));
         let refused = runtime().unwrap().block_on(async {
             let drips = tokio::time::interval(Duration::from_millis(1));
-            bodies.read(Body::from_stream(Dripped(drips))).await.unwrap_err()
+            bodies.read(Body::from_stream(DripBody(drips))).await.unwrap_err()
         });
         assert_eq!(refused.0, StatusCode::REQUEST_TIMEOUT, "{}", refused.1);
         assert_eq!(bodies.room.available_permits(), ALL);

@@ -37,7 +37,8 @@ pub(crate) struct Bounds {
 
 /// Answers every connection by the routes, without end.
 pub(crate) async fn serve(listener: TcpListener, routes: Router, bounds: Bounds) {
-    let (room, waiting) = (Arc::new(Semaphore::new(bounds.at_once)), Arc::<Waiting>::default());
+    let (room, waiting) =
+        (Arc::new(Semaphore::new(bounds.at_once)), Arc::<ConnectionQueue>::default());
     let mut http = http1::Builder::new();
     http.timer(TokioTimer::new()).header_read_timeout(bounds.head);
     loop {
@@ -62,10 +63,14 @@ pub(crate) async fn serve(listener: TcpListener, routes: Router, bounds: Bounds)
             let turn = Arc::clone(&turn);
             let part = Of::Request;
             let of = Arc::clone(&turn);
-            let request = request.map(|body| Part { body: Body::new(body), part, turn: of });
+            let request = request.map(|body| RequestBody { body: Body::new(body), part, turn: of });
             let answer = routes.call(request);
             async move {
-                Ok::<_, Infallible>(answer.await?.map(|body| Part { body, part: Of::Answer, turn }))
+                Ok::<_, Infallible>(answer.await?.map(|body| RequestBody {
+                    body,
+                    part: Of::Answer,
+                    turn,
+                }))
             }
         });
         let connection = http.serve_connection(TokioIo::new(Box::pin(stream)), service);
@@ -80,7 +85,7 @@ pub(crate) async fn serve(listener: TcpListener, routes: Router, bounds: Bounds)
 }
 
 /// A place for a new connection: a free one, or that of a connection that ends for it.
-async fn place(room: &Arc<Semaphore>, waiting: &Waiting) -> OwnedSemaphorePermit {
+async fn place(room: &Arc<Semaphore>, waiting: &ConnectionQueue) -> OwnedSemaphorePermit {
     loop {
         let place = Arc::clone(room).try_acquire_owned().ok().or_else(|| waiting.end_oldest());
         if let Some(place) = place {
@@ -96,7 +101,7 @@ async fn place(room: &Arc<Semaphore>, waiting: &Waiting) -> OwnedSemaphorePermit
 /// Connections without a whole request, in the order in which they became so. Whoever opens many and sends slowly loses those, and
 /// keeps no other waiting.
 #[derive(Debug, Default)]
-struct Waiting {
+struct ConnectionQueue {
     line: Mutex<Line>,
     is_longer: Notify,
 }
@@ -107,7 +112,7 @@ struct Line {
     places: BTreeMap<u64, (OwnedSemaphorePermit, Arc<Notify>)>,
 }
 
-impl Waiting {
+impl ConnectionQueue {
     fn line(&self) -> MutexGuard<'_, Line> {
         self.line.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -123,7 +128,7 @@ impl Waiting {
 /// Where a connection stands: in the line of those that wait, or with a request that is being answered.
 #[derive(Debug)]
 struct Turn {
-    waiting: Arc<Waiting>,
+    waiting: Arc<ConnectionQueue>,
     is_over: Arc<Notify>,
     stand: Mutex<Stand>,
 }
@@ -138,7 +143,7 @@ enum Stand {
 }
 
 impl Turn {
-    fn new(waiting: &Arc<Waiting>) -> Self {
+    fn new(waiting: &Arc<ConnectionQueue>) -> Self {
         let (is_over, stand) = (Arc::default(), Mutex::default());
         Self { waiting: Arc::clone(waiting), is_over, stand }
     }
@@ -182,7 +187,7 @@ impl Drop for Turn {
 }
 
 /// A body, which is through once it is dropped: a request is whole then, and after an answer the next request is awaited.
-struct Part {
+struct RequestBody {
     body: Body,
     part: Of,
     turn: Arc<Turn>,
@@ -194,7 +199,7 @@ enum Of {
     Answer,
 }
 
-impl Drop for Part {
+impl Drop for RequestBody {
     fn drop(&mut self) {
         match self.part {
             Of::Request => self.turn.leave(),
@@ -203,7 +208,7 @@ impl Drop for Part {
     }
 }
 
-impl HttpBody for Part {
+impl HttpBody for RequestBody {
     type Data = Bytes;
     type Error = axum::Error;
 

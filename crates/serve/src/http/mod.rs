@@ -33,7 +33,7 @@ use crate::learn::LearnRequest;
 use crate::request::EditorRequest;
 use crate::runtime::runtime;
 use crate::service::{PreparedPrompt, Service};
-use crate::upstream::{Completing, ms_since};
+use crate::upstream::{UpstreamRequest, ms_since};
 use answer::{Answer, of_json, refusal, typed};
 use body::{Bodies, fields};
 use connections::Bounds;
@@ -180,7 +180,7 @@ async fn answer(
     let (service, asked) = (Arc::clone(&shared.service), Arc::new(wanted));
     let (preparing, of) = (Arc::clone(&service), Arc::clone(&asked));
     // A model that is asked to decide is not asked any longer than the editor waits.
-    let asking = Asking(service.endpoint.with_own_connections());
+    let asking = RequestConnections(service.endpoint.with_own_connections());
     let endpoint = asking.0.clone();
     let held = room.clone();
     let prepared = tokio::task::spawn_blocking(move || {
@@ -189,7 +189,7 @@ async fn answer(
         prepared
     });
     let mut waiting =
-        Waiting { shared: &shared, wanted: &asked, begin, outcome: Some("cancelled".into()) };
+        PendingPrompt { shared: &shared, wanted: &asked, begin, outcome: Some("cancelled".into()) };
     let prepared = prepared.await;
     drop(asking);
     let prepared = match prepared {
@@ -220,7 +220,7 @@ async fn answer(
 }
 
 /// A request whose prompt is being made. Dropped before that is there, it is kept as one that was given up, or that failed.
-struct Waiting<'a> {
+struct PendingPrompt<'a> {
     shared: &'a RouteState,
     wanted: &'a EditorRequest,
     begin: Instant,
@@ -228,7 +228,7 @@ struct Waiting<'a> {
     outcome: Option<String>,
 }
 
-impl Drop for Waiting<'_> {
+impl Drop for PendingPrompt<'_> {
     fn drop(&mut self) {
         let Some(outcome) = self.outcome.take() else { return };
         let service = &self.shared.service;
@@ -246,9 +246,9 @@ impl Drop for Waiting<'_> {
 }
 
 /// Connections that end with the request.
-struct Asking(Endpoint);
+struct RequestConnections(Endpoint);
 
-impl Drop for Asking {
+impl Drop for RequestConnections {
     fn drop(&mut self) {
         self.0.close();
     }
@@ -258,7 +258,7 @@ impl Drop for Asking {
 struct Flow {
     service: Arc<Service>,
     wanted: Arc<EditorRequest>,
-    completing: Completing,
+    completing: UpstreamRequest,
     record: DecisionRecord,
     answer: Answer,
     begin: Instant,
@@ -278,7 +278,7 @@ impl Flow {
         service: Arc<Service>,
         wanted: Arc<EditorRequest>,
         prepared: PreparedPrompt,
-        completing: Completing,
+        completing: UpstreamRequest,
         begin: Instant,
         room: Room,
     ) -> Self {
@@ -452,7 +452,7 @@ fn status_of(error: &Error) -> (StatusCode, String) {
 }
 
 async fn models(State(shared): State<RouteState>, Extension(room): Extension<Room>) -> Response {
-    let asking = Asking(shared.service.endpoint.with_own_connections());
+    let asking = RequestConnections(shared.service.endpoint.with_own_connections());
     let endpoint = asking.0.clone();
     let asked = tokio::task::spawn_blocking(move || {
         let models = endpoint.get_json("/v1/models");

@@ -43,7 +43,7 @@ pub(crate) struct CursorPlace {
 
 /// A request's file and cursor, as far as it tells them.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Place<'a> {
+pub(crate) struct RequestPosition<'a> {
     /// Text before the cursor.
     pub(crate) prefix: &'a str,
     /// Text behind it.
@@ -57,7 +57,7 @@ pub(crate) struct Place<'a> {
 impl LiveRepository {
     /// Finds the file of a request, by the name that it gives or by its lines, and its place in the file. `recent` are paths of
     /// files that were edited last.
-    pub(crate) fn locate(&self, place: &Place<'_>, recent: &[String]) -> CursorPlace {
+    pub(crate) fn locate(&self, place: &RequestPosition<'_>, recent: &[String]) -> CursorPlace {
         // Lines end here as in the index.
         let [prefix, suffix] =
             [place.prefix, place.suffix].map(|text| universal_newlines(text.to_owned()));

@@ -6,7 +6,7 @@ mod prompts;
 mod retrieval;
 
 pub(crate) use locate::path_of_url;
-pub(crate) use locate::{CursorPlace, Place};
+pub(crate) use locate::{CursorPlace, RequestPosition};
 pub(crate) use retrieval::LiveRetrieval;
 
 use std::path::PathBuf;
@@ -17,7 +17,7 @@ use repoformer_core::repository::corpus::{self, Listing};
 use repoformer_core::repository::fragment::FragmentFile;
 use repoformer_core::repository::parallel;
 use repoformer_core::retrieve::Query;
-use repoformer_core::retrieve::live::{Layer, LiveFound, LiveScratch, Snapshot};
+use repoformer_core::retrieve::live::{Layer, LiveHits, LiveScratch, Snapshot};
 use repoformer_core::task::Task;
 use repoformer_pipeline::{
     Experiment, PromptLayout, StageReport, cached_fragments, vectorize_repositories,
@@ -35,7 +35,7 @@ pub struct LiveRepository {
     name: String,
     settled: Mutex<Arc<Snapshot>>,
     edited: Mutex<Option<UnsavedText>>,
-    found: Mutex<Option<LastFound>>,
+    found: Mutex<Option<LastSearch>>,
     /// Held while a change is made.
     changing: Mutex<()>,
 }
@@ -52,10 +52,10 @@ struct UnsavedText {
 
 /// Result of the last search: while a line is typed, its query stays the same.
 #[derive(Debug)]
-struct LastFound {
+struct LastSearch {
     snapshot: Arc<Snapshot>,
     query: Query,
-    found: Arc<LiveFound>,
+    found: Arc<LiveHits>,
 }
 
 /// Buffers of one thread, used again from request to request.

@@ -4,7 +4,7 @@ use repoformer_core::prompt::shown::ShownFragment;
 use repoformer_core::prompt::style::Budget;
 use repoformer_core::repository::corpus::SourceFile;
 use repoformer_core::repository::fragment::{FragmentFile, RepoFragments};
-use repoformer_core::retrieve::live::LiveFound;
+use repoformer_core::retrieve::live::LiveHits;
 use repoformer_core::retrieve::rank::Words;
 use repoformer_core::retrieve::vector::TokenSet;
 use repoformer_core::retrieve::{Mode, Query, RankedFragments};
@@ -61,7 +61,7 @@ impl LiveRepository {
         scratch: &mut CursorScratch,
     ) -> Result<TaskPrompt> {
         let LiveRetrieval { query, found, .. } = retrieval;
-        let LiveFound { excerpt, found } = &**found;
+        let LiveHits { excerpt, found } = &**found;
         self.prompt_of(task, Mode::LeftContext, (excerpt, Some((found, query))), scratch)
     }
 

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use repoformer_core::repository::corpus::{self, SourceFile};
 use repoformer_core::repository::fragment::FragmentFile;
-use repoformer_core::retrieve::live::{LiveFile, LiveFound, LiveScratch, Snapshot};
+use repoformer_core::retrieve::live::{LiveFile, LiveHits, LiveScratch, Snapshot};
 use repoformer_core::retrieve::query::QueryOutcome;
 use repoformer_core::retrieve::visibility::{HoleGuard, Visibility};
 use repoformer_core::retrieve::{Mode, Queries, Query, QuerySettings};
@@ -15,7 +15,7 @@ use repoformer_pipeline::Experiment;
 use repoformer_store::error::{Error, Result};
 use repoformer_text::lines::line_start;
 
-use super::{Cursor, CursorScratch, LastFound, LiveRepository, UnsavedText, lock};
+use super::{Cursor, CursorScratch, LastSearch, LiveRepository, UnsavedText, lock};
 
 /// Fragments that were found for a cursor.
 #[derive(Debug)]
@@ -24,7 +24,7 @@ pub(crate) struct LiveRetrieval {
     pub(crate) task: Task,
     /// The query.
     pub(crate) query: Query,
-    pub(super) found: Arc<LiveFound>,
+    pub(super) found: Arc<LiveHits>,
     /// Time for bringing the index up to date with the unsaved text, and for the search.
     pub(crate) took: [Duration; 2],
 }
@@ -39,7 +39,7 @@ impl LiveRetrieval {
     /// Whether all that was found is still as it was: other files as they are saved, and the lines of its own file somewhere in
     /// its text.
     pub(crate) fn is_current(&self, snapshot: &Snapshot, own_text: &str) -> bool {
-        let LiveFound { excerpt, found } = &*self.found;
+        let LiveHits { excerpt, found } = &*self.found;
         let is_same = |file: &FragmentFile| {
             file.path == self.query.path
                 || snapshot.file(&file.path).is_some_and(|(now, _)| now.digest == file.digest)
@@ -98,7 +98,7 @@ impl LiveRepository {
         snapshot: Arc<Snapshot>,
         query: &Query,
         scratch: &mut LiveScratch,
-    ) -> Arc<LiveFound> {
+    ) -> Arc<LiveHits> {
         if let Some(last) = &*lock(&self.found)
             && last.query == *query
             && Arc::ptr_eq(&last.snapshot, &snapshot)
@@ -106,7 +106,7 @@ impl LiveRepository {
             return Arc::clone(&last.found);
         }
         let found = Arc::new(snapshot.search(query, scratch));
-        let last = LastFound { snapshot, query: query.clone(), found: Arc::clone(&found) };
+        let last = LastSearch { snapshot, query: query.clone(), found: Arc::clone(&found) };
         *lock(&self.found) = Some(last);
         found
     }

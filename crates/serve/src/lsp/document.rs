@@ -39,12 +39,12 @@ struct Text {
     /// Backwards.
     behind: Vec<u8>,
     /// Where it was changed last, from where on positions are counted.
-    known: Place,
+    known: DocumentPosition,
 }
 
 /// A place in a document.
 #[derive(Debug, Clone, Copy, Default)]
-struct Place {
+struct DocumentPosition {
     line: usize,
     character: usize,
     /// Bytes before it.
@@ -63,7 +63,7 @@ impl Text {
     }
 
     /// The place of a position; a character behind the end of its line is its end, a line behind the last the end of the text.
-    fn place(&self, position: &Value, encoding: Encoding) -> Option<Place> {
+    fn place(&self, position: &Value, encoding: Encoding) -> Option<DocumentPosition> {
         let number = |name: &str| Some(position[name].as_u64()? as usize);
         let (line, character) = (number("line")?, number("character")?);
         let mut at = self.known;
@@ -71,7 +71,8 @@ impl Text {
             // Lines are counted from the beginning of one.
             at = self.line_start(at);
             while at.line > line {
-                let end = Place { line: at.line - 1, character: 0, offset: at.offset - 1 };
+                let end =
+                    DocumentPosition { line: at.line - 1, character: 0, offset: at.offset - 1 };
                 at = self.line_start(end);
             }
             while at.line < line {
@@ -86,7 +87,12 @@ impl Text {
     }
 
     /// A place in the line of another one.
-    fn within_line(&self, mut at: Place, character: usize, encoding: Encoding) -> Place {
+    fn within_line(
+        &self,
+        mut at: DocumentPosition,
+        character: usize,
+        encoding: Encoding,
+    ) -> DocumentPosition {
         while at.character > character {
             at.offset -= 1;
             // A character's first byte counts for all of them.
@@ -104,7 +110,7 @@ impl Text {
     }
 
     /// The beginning of a place's line.
-    fn line_start(&self, mut at: Place) -> Place {
+    fn line_start(&self, mut at: DocumentPosition) -> DocumentPosition {
         at.character = 0;
         while at.offset > 0 && !self.ends_line(at.offset - 1) {
             at.offset -= 1;
@@ -134,7 +140,7 @@ impl Text {
     }
 
     /// Replaces what is between two places.
-    fn replace(&mut self, start: Place, end: Place, new: &str) {
+    fn replace(&mut self, start: DocumentPosition, end: DocumentPosition, new: &str) {
         let removed = end.offset.saturating_sub(start.offset);
         self.known = start;
         self.part_at(start.offset);
@@ -143,7 +149,7 @@ impl Text {
         let has_joined = start.offset < self.len() && self.byte(start.offset) == b'\n';
         if has_joined && self.before[..start.offset].ends_with(b"\r") {
             // The carriage return ended a line, and is half of a line's end now: positions are counted from that line on.
-            let end = Place {
+            let end = DocumentPosition {
                 line: start.line.saturating_sub(1),
                 character: 0,
                 offset: start.offset - 1,

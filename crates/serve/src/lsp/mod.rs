@@ -519,9 +519,9 @@ mod tests {
 
     /// Keeps what is written.
     #[derive(Clone, Default)]
-    struct Written(Arc<Mutex<Vec<u8>>>);
+    struct SharedOutput(Arc<Mutex<Vec<u8>>>);
 
-    impl Write for Written {
+    impl Write for SharedOutput {
         fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
             lock(&self.0).extend_from_slice(bytes);
             Ok(bytes.len())
@@ -535,7 +535,7 @@ mod tests {
     /// The end of a session of these messages, and the answers.
     fn session(messages: &[Value]) -> (Result<SessionEnd>, Vec<Value>) {
         let input: String = messages.iter().map(|message| framed(&message.to_string())).collect();
-        let written = Written::default();
+        let written = SharedOutput::default();
         let refuse = |folder: Option<&str>| {
             let path = folder.unwrap_or("none").into();
             Err(ServeError::OtherFragments { path, line: 1, found: "a".into(), here: "b".into() })

@@ -18,8 +18,8 @@ pub(crate) use replace::Replacement;
 pub use replace::{TemporaryFolder, create_folder, folder_of, remove_abandoned};
 pub use replace::{is_held, is_temporary, write_file};
 pub use store::{
-    LineSink, State, digest, header_path, is_artifact, jsonl_header, open, parameters, read,
-    read_header, read_jsonl, read_jsonl_header, state, state_jsonl, write, write_lines,
+    ArtifactState, LineSink, digest, header_path, is_artifact, jsonl_header, open, parameters,
+    read, read_header, read_jsonl, read_jsonl_header, state, state_jsonl, write, write_lines,
 };
 pub use store::{for_each_piece, whole_lines};
 pub use turn::Turn;

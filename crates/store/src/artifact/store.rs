@@ -25,7 +25,7 @@ const LONGEST_HEADER: u64 = 1 << 20;
 
 /// State of an artifact on disk compared with the one needed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum State {
+pub enum ArtifactState {
     /// It does not exist.
     Missing,
     /// It is the one needed.
@@ -241,7 +241,7 @@ pub fn read<T: Payload>(path: &Path) -> Result<(Header, T)> {
 }
 
 /// Returns the state of the file at `path` compared with an identity; if that is current, its checksums are verified.
-pub fn state<T: Payload>(path: &Path, identity: &Identity) -> State {
+pub fn state<T: Payload>(path: &Path, identity: &Identity) -> ArtifactState {
     match open(path) {
         Ok((header, mut columns)) => {
             compare(path, identity, Ok(header), || T::check_columns(&mut columns))
@@ -251,7 +251,7 @@ pub fn state<T: Payload>(path: &Path, identity: &Identity) -> State {
 }
 
 /// Returns the state of a JSONL artifact compared with an identity.
-pub fn state_jsonl(path: &Path, identity: &Identity) -> State {
+pub fn state_jsonl(path: &Path, identity: &Identity) -> ArtifactState {
     compare(path, identity, jsonl_header(path), || read_jsonl_header(path).map(|_| ()))
 }
 
@@ -261,23 +261,23 @@ fn compare(
     identity: &Identity,
     header: Result<Header>,
     verify: impl FnOnce() -> Result<()>,
-) -> State {
+) -> ArtifactState {
     let compared = header.and_then(|header| {
         if header.tool != env!("CARGO_PKG_VERSION") {
-            return Ok(State::Stale(vec![Difference::Version { was: header.tool }]));
+            return Ok(ArtifactState::Stale(vec![Difference::Version { was: header.tool }]));
         }
         let differences = header.identity.differences(identity);
         if !differences.is_empty() {
-            return Ok(State::Stale(differences));
+            return Ok(ArtifactState::Stale(differences));
         }
         verify()?;
-        Ok(State::Current(Box::new(header)))
+        Ok(ArtifactState::Current(Box::new(header)))
     });
     match compared {
         Ok(state) => state,
-        Err(_) if !path.exists() => State::Missing,
-        Err(Error::Artifact { reason, .. }) => State::Damaged(reason),
-        Err(error) => State::Damaged(error.to_string()),
+        Err(_) if !path.exists() => ArtifactState::Missing,
+        Err(Error::Artifact { reason, .. }) => ArtifactState::Damaged(reason),
+        Err(error) => ArtifactState::Damaged(error.to_string()),
     }
 }
 
@@ -418,7 +418,7 @@ mod tests {
         Content { name: "r".into(), begins: vec![0, 7], lines }
     }
 
-    fn state(path: &Path, identity: &Identity) -> State {
+    fn state(path: &Path, identity: &Identity) -> ArtifactState {
         super::state::<Content>(path, identity)
     }
 
@@ -441,7 +441,7 @@ mod tests {
         let (header, back) = read::<Content>(&path).unwrap();
         assert_eq!(back, content());
         assert_eq!((header.records, &header.identity), (2, &identity));
-        assert!(matches!(state(&path, &identity), State::Current(_)));
+        assert!(matches!(state(&path, &identity), ArtifactState::Current(_)));
         let names: Vec<_> =
             fs::read_dir(path.parent().unwrap()).unwrap().map(|e| e.unwrap().file_name()).collect();
         assert_eq!(names, ["w.bin"], "nothing temporary is left");
@@ -457,11 +457,11 @@ mod tests {
             let mut changed = bytes.clone();
             changed[at] ^= 0x20;
             fs::write(&path, &changed).unwrap();
-            let is_current = matches!(state(&path, &identity), State::Current(_));
+            let is_current = matches!(state(&path, &identity), ArtifactState::Current(_));
             // Without its name, the checksum is not there; what it is of is whole.
             assert!(!is_current || name.contains(&at), "byte {at}");
             fs::write(&path, &bytes[..at]).unwrap();
-            assert!(matches!(state(&path, &identity), State::Damaged(_)), "cut at {at}");
+            assert!(matches!(state(&path, &identity), ArtifactState::Damaged(_)), "cut at {at}");
             assert!(read::<Content>(&path).is_err());
         }
     }
@@ -473,7 +473,9 @@ mod tests {
             (self::identity(10), "window-size was 20, is 10"),
             (identity.input("repository", "e"), "repository changed"),
         ] {
-            let State::Stale(differences) = state(&path, &other) else { panic!("not stale") };
+            let ArtifactState::Stale(differences) = state(&path, &other) else {
+                panic!("not stale")
+            };
             assert_eq!(differences.iter().map(ToString::to_string).collect::<Vec<_>>(), [reason]);
         }
     }
@@ -489,7 +491,7 @@ mod tests {
         let reason = "written by repoformer 9.0.0 in format 7; this is repoformer";
         assert!(error.to_string().contains(reason), "{error}");
         assert!(error.hint().unwrap().to_string().contains("cache folder"));
-        assert!(matches!(state(&path, &identity), State::Damaged(_)));
+        assert!(matches!(state(&path, &identity), ArtifactState::Damaged(_)));
     }
 
     #[test]
@@ -497,7 +499,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("rg1-ws-20.jsonl");
         let identity = Identity::new("prompts").input("tasks", "d");
-        assert_eq!(state_jsonl(&path, &identity), State::Missing);
+        assert_eq!(state_jsonl(&path, &identity), ArtifactState::Missing);
         let text = b"{}\n".repeat(AT_ONCE);
         let make = |sink: &mut LineSink| {
             text.chunks(1_000).try_for_each(|part| sink.write(part))?;
@@ -508,8 +510,8 @@ mod tests {
         assert_eq!((header.bytes, header.checksum), (text.len() as u64, digest(&text)));
         assert!(fs::read(&path).unwrap() == text);
         assert_eq!(read_jsonl_header(&path).unwrap().totals["tokens"], 7);
-        assert!(matches!(state_jsonl(&path, &identity), State::Current(_)));
+        assert!(matches!(state_jsonl(&path, &identity), ArtifactState::Current(_)));
         fs::write(&path, b"{}").unwrap();
-        assert!(matches!(state_jsonl(&path, &identity), State::Damaged(_)));
+        assert!(matches!(state_jsonl(&path, &identity), ArtifactState::Damaged(_)));
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use repoformer_core::retrieve::QueryForm;
-use repoformer_pipeline::{Messages, Silent};
+use repoformer_pipeline::{Messages, NoMessages};
 use repoformer_store::files;
 use repoformer_text::message;
 use repoformer_text::visible::is_hidden;
@@ -166,7 +166,7 @@ impl Settings {
             scores: false,
             paper_profile: None,
             completes: false,
-            messages: Arc::new(Silent),
+            messages: Arc::new(NoMessages),
         })
     }
 

@@ -17,7 +17,7 @@ use std::time::SystemTime;
 use rayon::prelude::*;
 use repoformer_core::retrieve::Mode;
 use repoformer_pipeline::{
-    Silent, dense_texts, vectorize_queries, vectorize_repositories, window_queries,
+    NoMessages, dense_texts, vectorize_queries, vectorize_repositories, window_queries,
     window_repositories,
 };
 use serde_json::{Value, json};
@@ -29,9 +29,9 @@ use crate::run::{RunRequest, run};
 use crate::settings::{Invocation, Setting, Settings};
 
 /// A folder with the inputs and caches of runs.
-struct Place(tempfile::TempDir);
+struct TestFolder(tempfile::TempDir);
 
-impl Place {
+impl TestFolder {
     fn empty() -> Self {
         Self(tempfile::tempdir().unwrap())
     }
@@ -81,7 +81,7 @@ impl Place {
             let value = if is_path { self.path(value).display().to_string() } else { value.into() };
             invocation.given.insert(setting, setting.split(&value));
         }
-        Settings::resolve(&invocation, Arc::new(Silent))
+        Settings::resolve(&invocation, Arc::new(NoMessages))
     }
 }
 
@@ -273,7 +273,7 @@ const ELSEWHERE: &[(&str, &str)] = &[
 ];
 
 /// An edit of an input, the run that reads it, and the kinds that are written.
-type Edit = (&'static str, Base, fn(&Place), &'static str);
+type Edit = (&'static str, Base, fn(&TestFolder), &'static str);
 
 #[rustfmt::skip]
 const INPUTS: &[Edit] = &[
@@ -302,13 +302,13 @@ const INPUTS: &[Edit] = &[
     ("the texts' file", Dense, |p| fs::rename(p.path("other_texts.jsonl"), p.path("texts.jsonl")).unwrap(), "vectors"),
 ];
 
-fn edit(place: &Place, path: &str, before: &str, now: &str) {
+fn edit(place: &TestFolder, path: &str, before: &str, now: &str) {
     let text = place.read(path);
     assert!(text.contains(before), "{path}: {before}");
     place.write(path, text.replace(before, now));
 }
 
-fn edit_task(place: &Place, path: &str, change: impl Fn(&mut Value)) {
+fn edit_task(place: &TestFolder, path: &str, change: impl Fn(&mut Value)) {
     let mut tasks = place.records(path);
     change(&mut tasks[1]);
     place.write(path, jsonl(&tasks));
@@ -329,8 +329,8 @@ fn code(name: &str) -> String {
 }
 
 /// Two repositories, tasks of two formats, and a file for every setting that takes one.
-fn place() -> Place {
-    let place = Place::empty();
+fn place() -> TestFolder {
+    let place = TestFolder::empty();
     let names =
         ["app/orders", "app/prices", "app/stock", "lib/money", "lib/units", ".hidden/secret"];
     for name in names {
@@ -369,7 +369,7 @@ fn place() -> Place {
 }
 
 /// Vectors by id, and two files that say which texts the ids stand for.
-fn add_vectors(place: &Place) {
+fn add_vectors(place: &TestFolder) {
     let flags = [
         "--repos-dir=repos", "--tasks=tasks.jsonl", "--cache-dir=texts", "--unit=chunks",
         "--ranker=dense",
@@ -439,7 +439,7 @@ fn replaced(mut flags: Vec<String>, others: &[&str]) -> Vec<String> {
 }
 
 fn run_base(
-    place: &Place,
+    place: &TestFolder,
     cache: &str,
     base: Base,
     url: &str,
@@ -461,7 +461,7 @@ fn run_base(
 
 /// Makes a change on the cache of the base's run and on an empty cache, and compares both. The error says what differs.
 fn check(
-    place: &Place,
+    place: &TestFolder,
     url: &str,
     base: Base,
     name: &str,
@@ -494,7 +494,7 @@ fn check(
 }
 
 /// A place with the cache of a base's run.
-fn ran(base: Base, url: &str) -> (Base, Place) {
+fn ran(base: Base, url: &str) -> (Base, TestFolder) {
     let place = place();
     if base == Dense {
         add_vectors(&place);
@@ -509,12 +509,12 @@ fn a_change_of_a_setting_or_an_input_is_never_called_current() {
     let settings = SETTINGS.iter().map(|&(name, base, flags, first)| (name, base, flags, first));
     let inputs = INPUTS.iter().map(|&(name, base, _, first)| (name, base, &[][..], first));
     let changes: Vec<Change> = settings.chain(inputs).collect();
-    let before: BTreeMap<Base, Place> = [Windows, Chunks, Given, Dense, Definitions, Server]
+    let before: BTreeMap<Base, TestFolder> = [Windows, Chunks, Given, Dense, Definitions, Server]
         .into_par_iter()
         .map(|base| ran(base, &url))
         .collect();
     let wrong = changes.par_iter().filter_map(|&(name, base, flags, first)| {
-        let place = Place::empty();
+        let place = TestFolder::empty();
         for (path, bytes) in before[&base].files("") {
             place.write(&path, bytes);
         }

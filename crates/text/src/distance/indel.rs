@@ -5,7 +5,7 @@
 
 use std::cell::RefCell;
 
-use super::recent::Recent;
+use super::recent::RecentComparison;
 use super::symbols::{self, BitParallel, ROWS};
 
 /// Smallest number of insertions and deletions of characters that turn `a` into `b`.
@@ -27,12 +27,12 @@ pub fn distance(a: &str, b: &str) -> usize {
 /// assert_eq!(similarity("", ""), 1.0);
 /// ```
 pub fn similarity(a: &str, b: &str) -> f64 {
-    thread_local!(static RECENT: RefCell<Recent> = RefCell::default());
+    thread_local!(static RECENT: RefCell<RecentComparison> = RefCell::default());
     let compare = |a: &str, b: &str| match a.chars().count() + b.chars().count() {
         0 => 1.0,
         total => 1.0 - distance(a, b) as f64 / total as f64,
     };
-    RECENT.with(|recent| Recent::compare(recent, a, b, compare))
+    RECENT.with(|recent| RecentComparison::compare(recent, a, b, compare))
 }
 
 /// `fuzz.ratio` as the reference programs print it if `python-Levenshtein` is installed: [`similarity`] in whole percent,

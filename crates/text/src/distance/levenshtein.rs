@@ -9,7 +9,7 @@
 use std::cell::RefCell;
 use std::cmp::max;
 
-use super::recent::Recent;
+use super::recent::RecentComparison;
 use super::symbols::{self, ASCII, BitParallel, ROWS, numbered};
 
 /// Number of words processed together: enough to keep the processor busy while carries
@@ -37,12 +37,12 @@ pub fn distance(a: &str, b: &str) -> usize {
 /// assert_eq!(similarity("", ""), 1.0);
 /// ```
 pub fn similarity(a: &str, b: &str) -> f64 {
-    thread_local!(static RECENT: RefCell<Recent> = RefCell::default());
+    thread_local!(static RECENT: RefCell<RecentComparison> = RefCell::default());
     let compare = |a: &str, b: &str| match max(a.chars().count(), b.chars().count()) {
         0 => 1.0,
         longest => 1.0 - distance(a, b) as f64 / longest as f64,
     };
-    RECENT.with(|recent| Recent::compare(recent, a, b, compare))
+    RECENT.with(|recent| RecentComparison::compare(recent, a, b, compare))
 }
 
 /// Returns, for each number of the text's characters from 0 to all, the distance of the pattern to the nearest run of

@@ -8,14 +8,14 @@ const LONGEST: usize = 4096;
 
 /// A comparison of two texts that remembers the last one.
 #[derive(Default)]
-pub(super) struct Recent {
+pub(super) struct RecentComparison {
     /// Both texts, concatenated.
     pair: String,
     first: usize,
     value: Option<f64>,
 }
 
-impl Recent {
+impl RecentComparison {
     /// Returns the value of `compare` for these texts.
     pub(super) fn compare(
         this: &RefCell<Self>,
@@ -50,7 +50,7 @@ mod tests {
         let recent = RefCell::default();
         let calls = RefCell::new(0);
         let of = |a: &str, b: &str| {
-            Recent::compare(&recent, a, b, |a, b| {
+            RecentComparison::compare(&recent, a, b, |a, b| {
                 *calls.borrow_mut() += 1;
                 (a.len() * 10 + b.len()) as f64
             })

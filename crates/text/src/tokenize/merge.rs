@@ -67,7 +67,7 @@ fn merge_long_into(piece: &[u8], ids: &mut Vec<u16>) {
     let mut sizes = vec![1_u8; length];
     let mut before = vec![1_u8; length];
     let mut ranks = vec![NONE; length];
-    let mut pending = Pending::default();
+    let mut pending = MergeQueue::default();
     for (at, slot) in ranks.iter_mut().enumerate().take(length - 1) {
         *slot = pending.pair(piece, at, at + 2);
     }
@@ -100,7 +100,7 @@ fn merge_long_into(piece: &[u8], ids: &mut Vec<u16>) {
 
 /// Possible merges, by rank and then by position.
 #[derive(Default)]
-struct Pending(BTreeMap<u16, Places>);
+struct MergeQueue(BTreeMap<u16, Places>);
 
 /// Positions at which one rank is to be merged. They arrive nearly in order; a queue takes those in order in constant time,
 /// where one heap for everything would miss the cache at every step.
@@ -110,7 +110,7 @@ struct Places {
     late: BinaryHeap<Reverse<usize>>,
 }
 
-impl Pending {
+impl MergeQueue {
     /// Returns the rank of two parts `piece[from..to]`, and adds the merge if there is one.
     #[inline]
     fn pair(&mut self, piece: &[u8], from: usize, to: usize) -> u16 {

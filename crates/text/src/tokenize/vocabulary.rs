@@ -10,12 +10,12 @@ include!(concat!(env!("OUT_DIR"), "/vocabulary.rs"));
 
 /// Sixteen-byte slots never straddle two cache lines.
 #[repr(align(64))]
-struct Aligned<T>(T);
+struct CacheLines<T>(T);
 
-static PILOTS: Aligned<[u8; 2 << PILOT_BITS]> =
-    Aligned(*include_bytes!(concat!(env!("OUT_DIR"), "/pilots.bin")));
-static TABLE: Aligned<[u8; 16 * SLOTS]> =
-    Aligned(*include_bytes!(concat!(env!("OUT_DIR"), "/slots.bin")));
+static PILOTS: CacheLines<[u8; 2 << PILOT_BITS]> =
+    CacheLines(*include_bytes!(concat!(env!("OUT_DIR"), "/pilots.bin")));
+static TABLE: CacheLines<[u8; 16 * SLOTS]> =
+    CacheLines(*include_bytes!(concat!(env!("OUT_DIR"), "/slots.bin")));
 static LONG: [u8; 2 * LONG_SLOTS] = *include_bytes!(concat!(env!("OUT_DIR"), "/long_slots.bin"));
 static ENDS: [u8; 4 * VOCABULARY] = *include_bytes!(concat!(env!("OUT_DIR"), "/token_ends.bin"));
 static BYTES: [u8; TEXT] = *include_bytes!(concat!(env!("OUT_DIR"), "/token_bytes.bin"));

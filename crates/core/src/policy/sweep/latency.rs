@@ -185,11 +185,11 @@ impl LatencyModel {
             }
             (id.clone(), *row, times)
         };
-        let known = |all: &TimeFile, is_known: fn(&Took) -> bool| {
+        let known = |all: &TimeFile, is_known: fn(&MeasuredTimes) -> bool| {
             let known = all.times.iter().filter(|(.., time)| is_known(time));
             ByTask::new(known.map(|(id, row, _)| (id.clone(), *row, ())))
         };
-        let is_whole = |time: &Took| time.retrieval.is_some() && time.generation.is_some();
+        let is_whole = |time: &MeasuredTimes| time.retrieval.is_some() && time.generation.is_some();
         Ok(Self {
             times: Some(ByTask::new(found.times.iter().map(of_task))),
             mean,
@@ -263,21 +263,25 @@ impl LatencyModel {
 }
 
 /// Measured times of one task.
-struct Took {
+struct MeasuredTimes {
     retrieval: Option<f64>,
     generation: Option<f64>,
     decision: Option<f64>,
 }
 
 /// Id, row in the task file where it is known, and times of a task.
-type Record = (String, Option<usize>, Took);
+type Record = (String, Option<usize>, MeasuredTimes);
 
 /// Reads the times of a task, and whether its retrieval lacks the time for the query's dense vector.
-fn took(path: &Path, line: usize, object: &Object) -> Result<(String, Option<usize>, Took, bool)> {
+fn took(
+    path: &Path,
+    line: usize,
+    object: &Object,
+) -> Result<(String, Option<usize>, MeasuredTimes, bool)> {
     RecordKind::Latency.check(path, line, object)?;
     let fields = jsonl::Fields::new(path, line, "", object);
     let time = |name: &str| fields.optional_number(name);
-    let took = Took {
+    let took = MeasuredTimes {
         retrieval: time("retrieval_ms")?,
         generation: time("generation_ms")?,
         decision: time("decision_ms")?,
@@ -308,7 +312,7 @@ impl TimeFile {
         let problems = jsonl::for_each(path, |at, object| {
             let (id, row, took, is_without) = took(path, at.line, &object)?;
             let generation = took.generation.or(generation);
-            times.push((id, row, Took { generation, ..took }));
+            times.push((id, row, MeasuredTimes { generation, ..took }));
             without_embedding |= is_without;
             Ok(())
         })?;
@@ -320,7 +324,7 @@ impl TimeFile {
     }
 
     /// Mean of a time over the tasks that have it; `None` if none has.
-    fn mean(&self, time: impl Fn(&Took) -> Option<f64>) -> Option<f64> {
+    fn mean(&self, time: impl Fn(&MeasuredTimes) -> Option<f64>) -> Option<f64> {
         let times: Vec<f64> = self.times.iter().filter_map(|(.., took)| time(took)).collect();
         (!times.is_empty()).then(|| times.iter().sum::<f64>() / times.len() as f64)
     }

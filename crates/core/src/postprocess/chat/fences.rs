@@ -298,7 +298,7 @@ fn behind_sentence<'a>(line: &'a str, language: Language) -> Option<Fence<'a>> {
 }
 
 /// An open block.
-struct Open<'a> {
+struct OpenFence<'a> {
     fence: Fence<'a>,
     name: String,
     content: String,
@@ -307,7 +307,7 @@ struct Open<'a> {
     inner: usize,
 }
 
-impl<'a> Open<'a> {
+impl<'a> OpenFence<'a> {
     fn new(fence: Fence<'a>, caption: Caption) -> Self {
         let (name, code) = fence.name();
         let content = code.map_or(String::new(), |code| format!("{code}\n"));
@@ -351,7 +351,7 @@ fn blocks<'a>(hole: &HoleContext<'_>, text: &'a str) -> (&'a str, Vec<Block>) {
     if first.starts_with([' ', '\t']) && Fence::from_line(first).is_none() {
         strings.restart(0, held);
     }
-    let (mut blocks, mut open): (Vec<Block>, Option<Open<'_>>) = (Vec::new(), None);
+    let (mut blocks, mut open): (Vec<Block>, Option<OpenFence<'_>>) = (Vec::new(), None);
     let (mut above, mut is_first, mut before) = ("", true, text);
     for line in line_ranges(text) {
         let content = &text[line.clone()];
@@ -383,7 +383,7 @@ fn blocks<'a>(hole: &HoleContext<'_>, text: &'a str) -> (&'a str, Vec<Block>) {
                 let (name, caption) = (String::new(), Caption::default());
                 blocks.push(Block { name, content, caption, is_closed: true });
             } else if fence.opens() {
-                open = Some(Open::new(fence, Caption::new(above)));
+                open = Some(OpenFence::new(fence, Caption::new(above)));
             } else {
                 above = bare;
                 continue;
@@ -414,7 +414,7 @@ fn blocks<'a>(hole: &HoleContext<'_>, text: &'a str) -> (&'a str, Vec<Block>) {
                     && is_known(&fence.name().0) =>
             {
                 blocks.push(current.close(false));
-                open = Some(Open::new(fence, Caption::default()));
+                open = Some(OpenFence::new(fence, Caption::default()));
                 strings.restart(line.end, None);
                 continue;
             }

@@ -77,7 +77,7 @@ const KEYS: [&str; 6] = ["about", "template", "specials", "stop", "fragment", "c
 
 /// Reads the text of a style's file; `name` is what the style is called.
 pub(super) fn read(text: &str, path: &Path, name: &str) -> Result<Style> {
-    let source = Source { text, path };
+    let source = StyleFile { text, path };
     let table = DeTable::parse(text).map_err(|e| {
         let at = e.span().map_or(0, |span| span.start);
         source.error(at, e.message().trim().to_owned(), None)
@@ -156,12 +156,12 @@ fn check_slots(template: &Template) -> std::result::Result<(), (String, String)>
 }
 
 /// A file for whoever finds a fault in it.
-struct Source<'f> {
+struct StyleFile<'f> {
     text: &'f str,
     path: &'f Path,
 }
 
-impl Source<'_> {
+impl StyleFile<'_> {
     fn error(&self, at: usize, reason: String, hint: Option<String>) -> Error {
         let before = &self.text.as_bytes()[..at.min(self.text.len())];
         Error::Style {

@@ -30,7 +30,7 @@ pub(super) struct Block {
 
 /// Where a term's windows are.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Entry {
+pub(super) enum TermEntry {
     /// In this row of every chunk.
     Row(u32),
     /// In this list.
@@ -40,17 +40,17 @@ pub(super) enum Entry {
 impl Block {
     /// A term's row or list, if a window of the block has it.
     #[inline]
-    pub(super) fn find(&self, term: u32) -> Option<Entry> {
+    pub(super) fn find(&self, term: u32) -> Option<TermEntry> {
         let rows = self.empty_row();
         if term as usize >= TABLE {
             let place = self.beyond.binary_search(&term).ok()?;
             let before = self.starts.len() - 1 - self.beyond.len();
-            return Some(Entry::List((before + place) as u32));
+            return Some(TermEntry::List((before + place) as u32));
         }
         match u32::from(*self.table.get(term as usize)?) {
             0 => None,
-            next if next <= rows => Some(Entry::Row(next - 1)),
-            next => Some(Entry::List(next - 1 - rows)),
+            next if next <= rows => Some(TermEntry::Row(next - 1)),
+            next => Some(TermEntry::List(next - 1 - rows)),
         }
     }
 

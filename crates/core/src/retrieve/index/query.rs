@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::best::{Best, Later, WindowHit, Windows};
-use super::block::{Block, Entry};
+use super::block::{Block, TermEntry};
 use super::kernels::{Candidate, LANES, Line, Sweep};
 use super::select::Chunk;
 use super::simd::{Level, prefetch};
@@ -42,8 +42,8 @@ impl SearchScratch {
         self.lists.clear();
         for term in &self.terms[terms] {
             match block.find(*term) {
-                Some(Entry::Row(row)) => self.rows.push(row),
-                Some(Entry::List(list)) => self.lists.push(list),
+                Some(TermEntry::Row(row)) => self.rows.push(row),
+                Some(TermEntry::List(list)) => self.lists.push(list),
                 None => {}
             }
         }
@@ -175,8 +175,8 @@ impl Request {
         counts.resize(block.chunks() * LANES, 0);
         for term in &scratch.terms[self.terms.clone()] {
             match block.find(*term) {
-                Some(Entry::Row(row)) => block.each_position(row, |at| counts[at] += 1),
-                Some(Entry::List(list)) => {
+                Some(TermEntry::Row(row)) => block.each_position(row, |at| counts[at] += 1),
+                Some(TermEntry::List(list)) => {
                     for position in block.list(list) {
                         counts[usize::from(*position)] += 1;
                     }

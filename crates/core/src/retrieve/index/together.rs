@@ -72,12 +72,12 @@ struct Together<S> {
     /// The blocks in the order in which they are searched.
     order: Vec<u32>,
     next: AtomicUsize,
-    state: Mutex<State>,
+    state: Mutex<SearchState>,
     is_done: Condvar,
 }
 
 #[derive(Default)]
-struct State {
+struct SearchState {
     /// Blocks of which the hits are known.
     done: usize,
     /// The worst of `k` hits of one thread's.
@@ -86,7 +86,7 @@ struct State {
 }
 
 impl<S: Search> Together<S> {
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, SearchState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -3,7 +3,7 @@
 use rustc_hash::FxHashMap;
 
 use super::search::LayerHit;
-use super::{LayerPlace, LiveFound, Snapshot};
+use super::{LayerPlace, LiveHits, Snapshot};
 use crate::repository::fragment::{Cut, FragmentFile, FragmentPlace, RepoFragments};
 use crate::retrieve::query::Query;
 use crate::retrieve::search::{Hit, RankedFragments};
@@ -13,7 +13,7 @@ type Numbers = FxHashMap<(u32, u32), u32>;
 
 impl Snapshot {
     /// The fragments found, with all places and files that a prompt may show or name.
-    pub(super) fn excerpt(&self, query: &Query, hits: &[LayerHit]) -> LiveFound {
+    pub(super) fn excerpt(&self, query: &Query, hits: &[LayerHit]) -> LiveHits {
         let places: Vec<Vec<LayerPlace>> = hits.iter().map(|hit| self.places(*hit)).collect();
         let all = places.iter().flatten().map(|place| (place.layer, place.place.file));
         let (files, numbers) = self.files_of(all.chain(self.find(&query.path)));
@@ -49,7 +49,7 @@ impl Snapshot {
             seen: None,
             hits: hits.collect(),
         };
-        LiveFound { excerpt, found }
+        LiveHits { excerpt, found }
     }
 
     /// Places of a fragment in their order; one at least.

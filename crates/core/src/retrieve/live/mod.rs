@@ -17,7 +17,7 @@ mod search;
 mod tests;
 
 pub use layer::{Layer, LiveFile};
-pub use search::{LiveFound, LiveScratch};
+pub use search::{LiveHits, LiveScratch};
 
 use std::sync::Arc;
 

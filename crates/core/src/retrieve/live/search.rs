@@ -22,7 +22,7 @@ pub struct LiveScratch {
 
 /// The fragments found for one query.
 #[derive(Debug)]
-pub struct LiveFound {
+pub struct LiveHits {
     /// The fragments found and the files that they and the query lie in, as a repository of these files alone.
     pub excerpt: RepoFragments,
     /// The hits, in numbers of the excerpt's fragments.
@@ -46,7 +46,7 @@ struct RankedHit {
 
 impl Snapshot {
     /// Searches with a query of a file that is there.
-    pub fn search(self: &Arc<Self>, query: &Query, scratch: &mut LiveScratch) -> LiveFound {
+    pub fn search(self: &Arc<Self>, query: &Query, scratch: &mut LiveScratch) -> LiveHits {
         let seen = Arc::new(QueryView { hole: self.hole(query), snapshot: Arc::clone(self) });
         let k = self.settings.top_k;
         let mut ranked = Vec::new();

@@ -259,7 +259,7 @@ proptest! {
 }
 
 #[derive(Deserialize)]
-struct Recorded {
+struct RankCase {
     documents: Vec<String>,
     cases: Vec<Case>,
 }
@@ -276,7 +276,7 @@ struct Case {
 #[test]
 fn scores_are_those_of_other_programs() {
     let recorded = include_str!("../../../../../tests/fixtures/rank/scores.json");
-    let Recorded { documents, cases } = serde_json::from_str(recorded).unwrap();
+    let RankCase { documents, cases } = serde_json::from_str(recorded).unwrap();
     let mut scratch = RankScratch::default();
     let mut compared = 0;
     for language in Language::ALL {

@@ -187,7 +187,7 @@ impl Drawing<'_> {
         path: &str,
         edit: &Edit,
         number: usize,
-    ) -> Option<Place> {
+    ) -> Option<CommitHole> {
         let Sampling { kind, language, .. } = *self.sampling;
         let file = after.files.binary_search_by(|file| file.path.as_str().cmp(path)).ok()?;
         let Candidates { sources, mut holes, defined } = candidates(after, kind, language);
@@ -234,7 +234,7 @@ impl Drawing<'_> {
                 if let Some(called) = defined.get(&(file, hole.start)) {
                     set_definitions(&mut task, called, after, &sources);
                 }
-                return Some(Place { task, rows: hole.start..end, behind });
+                return Some(CommitHole { task, rows: hole.start..end, behind });
             }
         }
         None
@@ -246,10 +246,10 @@ impl Drawing<'_> {
         commit: &Commit,
         change: &FileChange,
         edit: Edit,
-        place: Place,
+        place: CommitHole,
         parent: Repository,
     ) -> CommitTask {
-        let Place { mut task, rows, behind } = place;
+        let CommitHole { mut task, rows, behind } = place;
         let after = edit.after.split_inclusive('\n').take(rows.end);
         let mut text: String = after.collect();
         let rest = edit.before.split_inclusive('\n').skip(behind);
@@ -274,7 +274,7 @@ impl Drawing<'_> {
 }
 
 /// A hole in a file of a commit.
-struct Place {
+struct CommitHole {
     /// Its task; the target is all of its lines.
     task: Task,
     /// Its lines in the commit's file.

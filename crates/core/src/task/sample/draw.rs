@@ -9,7 +9,7 @@ use rustc_hash::FxHashSet;
 
 use super::context;
 use super::kind::{Hole, Kind, Sampling};
-use super::source::{LineClass, Source};
+use super::source::{LineClass, SampleSource};
 use crate::repository::corpus::{Repository, SourceFile};
 use crate::repository::history::Commit;
 
@@ -102,7 +102,7 @@ pub(super) type CountTokens<'c> = dyn Fn(&str) -> usize + Sync + 'c;
 /// Looks at the candidates in random order (Fisher and Yates) until enough of them will do.
 pub(super) fn draw(
     repository: &Repository,
-    sources: &[Option<Source>],
+    sources: &[Option<SampleSource>],
     sampling: &Sampling,
     count_tokens: &CountTokens<'_>,
     mut candidates: Vec<Hole>,
@@ -139,7 +139,7 @@ impl<'a> Draw<'a> {
     }
 
     /// Takes a hole, if it may be drawn.
-    pub(super) fn accepts(&mut self, source: &Source, hole: Hole) -> bool {
+    pub(super) fn accepts(&mut self, source: &SampleSource, hole: Hole) -> bool {
         let ground_truth = source.lines.range(hole.start, hole.end).trim();
         let is_table = || source.are_tables(hole.start..hole.end);
         if self.sampling.exclusions.tables && is_table() {
@@ -176,7 +176,7 @@ impl<'a> Draw<'a> {
 /// The algorithm draws clusters of 10-line chunks, one chunk of each, and a run of Poisson(3) lines within it, to have
 /// varied training data. A benchmark wants the lines as they are distributed, so the run begins at any line of code with the
 /// same probability.
-pub(super) fn end_of_chunk(source: &Source, start: usize, length: usize) -> usize {
+pub(super) fn end_of_chunk(source: &SampleSource, start: usize, length: usize) -> usize {
     let mut end = start + 1;
     let mut left = length;
     for (line, class) in source.classes.iter().enumerate().skip(start) {

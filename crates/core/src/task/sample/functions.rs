@@ -7,7 +7,7 @@ use repoformer_text::language::syntax::{Body, Function};
 use repoformer_text::language::{BlockMarks, Language};
 use repoformer_text::named;
 
-use super::source::{self, LineClass, Source};
+use super::source::{self, LineClass, SampleSource};
 use crate::repository::corpus::Repository;
 
 /// Least and greatest number of lines of a body or function, blank ones included.
@@ -60,14 +60,14 @@ impl FunctionHoles {
     }
 
     /// True if holes may be in a file.
-    pub(super) fn may_be_in(&self, source: &Source) -> bool {
+    pub(super) fn may_be_in(&self, source: &SampleSource) -> bool {
         self.cut != BodyCut::Written || !source.is_generated
     }
 
     /// Returns the rows of a function to cut out; `None` if there is nothing to cut out, or if the length is outside the limits.
-    fn of(
+    fn cut_rows(
         &self,
-        source: &Source,
+        source: &SampleSource,
         layout: BlockMarks,
         function: Function<'_>,
     ) -> Option<Range<usize>> {
@@ -93,16 +93,16 @@ pub(super) fn read_all(
     repository: &Repository,
     language: Language,
     wanted: &FunctionHoles,
-) -> (Vec<Option<Source>>, Vec<Vec<Range<usize>>>) {
+) -> (Vec<Option<SampleSource>>, Vec<Vec<Range<usize>>>) {
     source::read_all(repository, language, |_, source, syntax| {
         let layout = syntax.spec().layout;
         let functions = syntax.functions().into_iter();
-        functions.filter_map(|function| wanted.of(source, layout, function)).collect()
+        functions.filter_map(|function| wanted.cut_rows(source, layout, function)).collect()
     })
 }
 
 /// Returns the rows of a body's statements.
-fn statements(source: &Source, layout: BlockMarks, body: Body) -> Option<Range<usize>> {
+fn statements(source: &SampleSource, layout: BlockMarks, body: Body) -> Option<Range<usize>> {
     // A statement on the line of the signature, of the docstring or of a brace cannot be cut out in whole lines.
     if !body.is_whole_lines {
         return None;

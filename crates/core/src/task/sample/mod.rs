@@ -51,7 +51,7 @@ pub(crate) use functions::{BodyCut, FUNCTION_LINES, FunctionHoles};
 use kind::Hole;
 pub use kind::{HoleStart, Kind, Sampling};
 pub use names::{NameSource, SourcesOfNames};
-use source::Source;
+use source::SampleSource;
 pub use source::{UnparsedFile, UnparsedLines};
 
 /// Draws tasks from one repository; fewer than asked for where it has no more holes of that kind.
@@ -136,7 +136,7 @@ fn set_definitions(
     task: &mut Task,
     called: &[FoundDefinitions],
     repository: &Repository,
-    sources: &[Option<Source>],
+    sources: &[Option<SampleSource>],
 ) {
     let mut called: Vec<Definition> =
         called.iter().flat_map(|found| found.iter().copied()).collect();
@@ -184,7 +184,9 @@ pub(crate) fn function_holes(
 /// For each row of every file, whether it is one of a data table; `None` for rows without words. No rows of files with other
 /// line ends than `\n`.
 pub(crate) fn tables(repository: &Repository, language: Language) -> Vec<Vec<Option<bool>>> {
-    let read = |file: &SourceFile, source: &Source, _: &Syntax<'_>| match source.is_plain(file) {
+    let read = |file: &SourceFile, source: &SampleSource, _: &Syntax<'_>| match source
+        .is_plain(file)
+    {
         true => {
             let row = |(row, is_table): (usize, &bool)| source.has_words(row).then_some(*is_table);
             source.is_table.iter().enumerate().map(row).collect()
@@ -197,7 +199,7 @@ pub(crate) fn tables(repository: &Repository, language: Language) -> Vec<Vec<Opt
 /// Holes that a repository has.
 struct Candidates {
     /// The files; `None` for those that could not be read.
-    sources: Vec<Option<Source>>,
+    sources: Vec<Option<SampleSource>>,
     /// Every place where a hole can begin, by file and line.
     holes: Vec<Hole>,
     /// Definitions of what is called in them.
@@ -218,8 +220,9 @@ fn candidates(repository: &Repository, kind: Kind, language: Language) -> Candid
     let holes = holes.into_iter().enumerate().flat_map(|(file, spans)| {
         spans.into_iter().map(move |span| Hole { file, start: span.start, end: span.end })
     });
-    let written =
-        |file: usize| sources[file].as_ref().is_some_and(|source: &Source| !source.is_generated);
+    let written = |file: usize| {
+        sources[file].as_ref().is_some_and(|source: &SampleSource| !source.is_generated)
+    };
     // The first line of a file has no left context that a model could complete.
     let holes = holes.filter(|hole| hole.start > 0 && written(hole.file)).collect();
     Candidates { sources, holes, defined }

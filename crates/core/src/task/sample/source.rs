@@ -53,7 +53,7 @@ pub struct UnparsedLines {
 
 /// The lines of a file and what they are.
 #[derive(Debug)]
-pub(super) struct Source {
+pub(super) struct SampleSource {
     pub(super) lines: Lines,
     /// One for each line.
     pub(super) classes: Vec<LineClass>,
@@ -72,8 +72,8 @@ pub(super) struct Source {
 pub(super) fn read_all<T: Send + Default>(
     repository: &Repository,
     language: Language,
-    extract: impl Fn(&SourceFile, &Source, &Syntax<'_>) -> T + Sync,
-) -> (Vec<Option<Source>>, Vec<T>) {
+    extract: impl Fn(&SourceFile, &SampleSource, &Syntax<'_>) -> T + Sync,
+) -> (Vec<Option<SampleSource>>, Vec<T>) {
     let read = |(index, file): (usize, &SourceFile)| {
         if canonical(index, file) != index {
             return None;
@@ -94,14 +94,17 @@ pub(super) fn read_all<T: Send + Default>(
 }
 
 /// The files of [`read_all`] that could not be parsed completely.
-pub(super) fn unparsed(repository: &Repository, sources: &[Option<Source>]) -> Vec<UnparsedFile> {
+pub(super) fn unparsed(
+    repository: &Repository,
+    sources: &[Option<SampleSource>],
+) -> Vec<UnparsedFile> {
     let files = repository.files.iter().zip(sources).enumerate();
     let own = files.filter(|(index, (file, _))| canonical(*index, file) == *index);
     own.filter_map(|(_, (file, source))| unparsed_file(&file.path, source.as_ref())).collect()
 }
 
 /// A file, if it could not be parsed, or not whole.
-pub(super) fn unparsed_file(path: &str, source: Option<&Source>) -> Option<UnparsedFile> {
+pub(super) fn unparsed_file(path: &str, source: Option<&SampleSource>) -> Option<UnparsedFile> {
     let lines = match source {
         Some(source) => Some(source.unparsed?),
         None => None,
@@ -114,7 +117,7 @@ pub(super) fn canonical(index: usize, file: &SourceFile) -> usize {
     index.min(file.same_as as usize)
 }
 
-fn read(file: &SourceFile, grammar: impl Into<Grammar>) -> Option<(Source, Tree)> {
+fn read(file: &SourceFile, grammar: impl Into<Grammar>) -> Option<(SampleSource, Tree)> {
     let lines = file.lines();
     let syntax = Syntax::of_lines(&lines, grammar)?;
     let classes = classify(&lines, &syntax);
@@ -122,10 +125,10 @@ fn read(file: &SourceFile, grammar: impl Into<Grammar>) -> Option<(Source, Tree)
     let unparsed = unparsed_lines(&syntax, &classes);
     let tree = syntax.into_tree();
     let is_generated = is_generated(&lines, &classes);
-    Some((Source { lines, classes, is_table, is_generated, unparsed }, tree))
+    Some((SampleSource { lines, classes, is_table, is_generated, unparsed }, tree))
 }
 
-impl Source {
+impl SampleSource {
     /// Every line of code, each alone (RepoCoder, section 3.1 "Line Completion"). How many tokens it has, and whether it
     /// repeats, is looked at when it is drawn.
     pub(super) fn lines_of_code(&self) -> Vec<Range<usize>> {

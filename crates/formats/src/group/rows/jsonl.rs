@@ -6,7 +6,7 @@ use repoformer_store::error::{Error, Result};
 use repoformer_store::jsonl::{Object, is_too_long, kind, parse, read_line};
 use serde_json::Value;
 
-use super::{FILES, NO_TEXT, PATH, Place, REPOSITORY, Rows, STARS, TEXT};
+use super::{FILES, NO_TEXT, PATH, REPOSITORY, RowPosition, Rows, STARS, TEXT};
 
 /// Bytes of a line beyond those of its texts.
 const ROOM: u64 = 64 << 20;
@@ -25,7 +25,7 @@ impl Rows<'_> {
                 Ok(0) => break,
                 Ok(_) if is_too_long(&bytes) => {
                     let reason = format!("left out: longer than {} MiB", most >> 20);
-                    self.problem(Some(Place::Line(line)), reason);
+                    self.problem(Some(RowPosition::Line(line)), reason);
                 }
                 Ok(_) if bytes.iter().all(u8::is_ascii_whitespace) => {}
                 Ok(_) => match parse(self.input, line, &bytes) {
@@ -42,7 +42,7 @@ impl Rows<'_> {
     }
 
     fn object(&mut self, line: usize, row: &Object) -> Result<()> {
-        let place = Place::Line(line);
+        let place = RowPosition::Line(line);
         let (repository, stars) = match (string(row, &REPOSITORY), stars(row)) {
             (Ok(repository), Ok(stars)) => (repository, stars),
             (Err(reason), _) | (_, Err(reason)) => {
@@ -68,7 +68,7 @@ impl Rows<'_> {
 
     fn one(
         &mut self,
-        place: Place,
+        place: RowPosition,
         repository: &str,
         file: &Object,
         within: &str,

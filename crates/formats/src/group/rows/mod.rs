@@ -148,7 +148,7 @@ pub(super) struct Rows<'a> {
 
 /// Place of a row.
 #[derive(Debug, Clone, Copy)]
-enum Place {
+enum RowPosition {
     /// 1-based line of a file of JSON lines.
     Line(usize),
     /// 1-based row of a table.
@@ -203,11 +203,11 @@ impl<'a> Rows<'a> {
         }
     }
 
-    fn problem(&mut self, place: Option<Place>, reason: impl Into<String>) {
+    fn problem(&mut self, place: Option<RowPosition>, reason: impl Into<String>) {
         let (line, reason) = match place {
-            Some(Place::Line(line)) => (Some(line), reason.into()),
-            Some(Place::Row(row)) => (None, format!("row {row}: {}", reason.into())),
-            Some(Place::Archive) | None => (None, reason.into()),
+            Some(RowPosition::Line(line)) => (Some(line), reason.into()),
+            Some(RowPosition::Row(row)) => (None, format!("row {row}: {}", reason.into())),
+            Some(RowPosition::Archive) | None => (None, reason.into()),
         };
         self.tally.problem(Problem { path: self.input.to_owned(), line, reason, hint: None });
     }
@@ -215,7 +215,7 @@ impl<'a> Rows<'a> {
     /// Takes a file that a row holds, or says what is wrong with it.
     fn file(
         &mut self,
-        place: Place,
+        place: RowPosition,
         repository: &[u8],
         path: &[u8],
         text: &[u8],

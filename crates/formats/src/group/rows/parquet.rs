@@ -18,7 +18,7 @@ use repoformer_store::error::{Error, Result};
 use repoformer_store::files::File;
 use repoformer_store::parquet::BoundedLists;
 
-use super::{FILES, NO_TEXT, PATH, Place, Problem, REPOSITORY, Rows, STARS, TEXT};
+use super::{FILES, NO_TEXT, PATH, Problem, REPOSITORY, RowPosition, Rows, STARS, TEXT};
 
 /// Times its size that the texts of a file may have together; source text stays below a hundred.
 const MOST_TIMES: u64 = 500;
@@ -205,7 +205,7 @@ impl Group<'_> {
             let next = catch_unwind(AssertUnwindSafe(|| readers.next(self.columns.are_lists)));
             let mut next = next.unwrap_or_else(|_| Err(damaged()));
             if next.is_err() && readers.budget.is_exceeded() {
-                let place = Some(Place::Row(self.row + 1));
+                let place = Some(RowPosition::Row(self.row + 1));
                 let name = readers.repository.values.first().map(ByteArray::data);
                 let name = super::shown(&String::from_utf8_lossy(name.unwrap_or_default()));
                 let most = rows.settings.max_repository >> 20;
@@ -220,7 +220,7 @@ impl Group<'_> {
                 next = Ok(false);
             }
             match next {
-                Ok(true) => readers.take(rows, Place::Row(self.row + 1), left)?,
+                Ok(true) => readers.take(rows, RowPosition::Row(self.row + 1), left)?,
                 Ok(false) => {}
                 Err(error) => return Ok(Err(error)),
             }
@@ -314,7 +314,7 @@ impl Readers {
     }
 
     /// Takes the files of the row.
-    fn take(&self, rows: &mut Rows<'_>, place: Place, left: &mut u64) -> Result<()> {
+    fn take(&self, rows: &mut Rows<'_>, place: RowPosition, left: &mut u64) -> Result<()> {
         let repository = self.repository.elements().next().flatten();
         let Some(repository) = repository else {
             rows.problem(Some(place), "has no repository name");

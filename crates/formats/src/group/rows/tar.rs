@@ -9,7 +9,7 @@ use repoformer_store::error::{Error, Result};
 use repoformer_store::files;
 use repoformer_text::language::Language;
 
-use super::{Place, Problem, Rows};
+use super::{Problem, RowPosition, Rows};
 use crate::convert::archive_to_folders;
 
 impl Rows<'_> {
@@ -54,7 +54,7 @@ impl Rows<'_> {
                 for file in found {
                     let bytes = listing.read_bytes(&file)?;
                     let path = path_in_repository(&file.path).as_bytes();
-                    self.file(Place::Archive, name.as_bytes(), path, &bytes.content, 0)?;
+                    self.file(RowPosition::Archive, name.as_bytes(), path, &bytes.content, 0)?;
                 }
             }
         }

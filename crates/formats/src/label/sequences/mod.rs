@@ -93,7 +93,7 @@ pub fn verbalize(
 }
 
 /// A line of the labels.
-struct Record {
+struct LabelLine {
     line: usize,
     bytes: Vec<u8>,
 }
@@ -109,12 +109,12 @@ struct SequenceLine {
 }
 
 /// Reads the records in parts of about [`BATCH`] bytes.
-fn for_each_part(path: &Path, mut take: impl FnMut(&[Record]) -> Result<()>) -> Result<()> {
+fn for_each_part(path: &Path, mut take: impl FnMut(&[LabelLine]) -> Result<()>) -> Result<()> {
     let mut reader = Reader::open(path)?;
     let (mut part, mut size) = (Vec::new(), 0);
     while let Some((at, bytes)) = reader.next_record()? {
         size += bytes.len();
-        part.push(Record { line: at.line, bytes: bytes.to_vec() });
+        part.push(LabelLine { line: at.line, bytes: bytes.to_vec() });
         if size >= BATCH {
             take(&part)?;
             part.clear();
@@ -124,7 +124,7 @@ fn for_each_part(path: &Path, mut take: impl FnMut(&[Record]) -> Result<()>) -> 
     take(&part)
 }
 
-fn read(path: &Path, record: &Record) -> Result<Label> {
+fn read(path: &Path, record: &LabelLine) -> Result<Label> {
     let object = jsonl::parse(path, record.line, &record.bytes)?;
     Label::read(path, record.line, object)
 }
@@ -246,7 +246,7 @@ pub fn check_splits(instances: &[&Path], held_out: Proportions) -> Result<()> {
 /// Verbalizes one record; `None` if it is another shard's.
 fn make(
     path: &Path,
-    record: &Record,
+    record: &LabelLine,
     plan: &Plan,
     encoder: &Encoder,
     settings: &VerbalizeSettings,

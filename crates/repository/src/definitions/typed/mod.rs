@@ -33,7 +33,7 @@ pub(crate) use unit::Unit;
 use std::sync::Arc;
 
 use repoformer_text::language::{Language, TypeRules};
-use resolve::{Place, Program};
+use resolve::{FilePosition, Program};
 
 use super::found::FoundDefinitions;
 use super::rows::{Definition, DefinitionKind, Rows, SourcePaths};
@@ -59,7 +59,7 @@ impl<'a> Types<'a> {
     pub(super) fn calls(&self, file: usize) -> Vec<(Rows, FoundDefinitions)> {
         let calls = self.units[file].calls.iter();
         let of_call = |call: &unit::Call| {
-            let place = Place { file, scope: call.scope };
+            let place = FilePosition { file, scope: call.scope };
             (call.rows, self.program.called(place, &call.callee))
         };
         calls.map(of_call).filter(|(_, found)| !found.is_empty()).collect()
@@ -83,7 +83,7 @@ impl<'a> Types<'a> {
         row: u32,
     ) -> impl Fn(&[&str]) -> FoundDefinitions + 'n {
         let program = self.program.with(file, unit);
-        let place = Place { file: program.own_file(), scope: unit.scope_before(row) };
+        let place = FilePosition { file: program.own_file(), scope: unit.scope_before(row) };
         move |chain| program.named(place, chain)
     }
 }

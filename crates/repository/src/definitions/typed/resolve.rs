@@ -75,7 +75,7 @@ type Homes<'a> = FxHashMap<&'a str, Option<Definition>>;
 
 /// A place in a file.
 #[derive(Clone, Copy)]
-pub(super) struct Place {
+pub(super) struct FilePosition {
     pub(super) file: usize,
     /// The scope that contains it.
     pub(super) scope: usize,
@@ -228,7 +228,7 @@ impl<'a> Program<'a> {
     }
 
     /// Definitions of a callee, if they are in other files of the repository and not in its own.
-    pub(super) fn called(&self, place: Place, callee: &Callee) -> FoundDefinitions {
+    pub(super) fn called(&self, place: FilePosition, callee: &Callee) -> FoundDefinitions {
         let found = match callee {
             Callee::New(name) => {
                 let types = self.types_named(place, name);
@@ -249,7 +249,7 @@ impl<'a> Program<'a> {
 
     /// Definitions of a chain of names, if they are in other files of the repository and not in its own: types,
     /// functions, methods, and variables outside them.
-    pub(super) fn named(&self, place: Place, chain: &[&str]) -> FoundDefinitions {
+    pub(super) fn named(&self, place: FilePosition, chain: &[&str]) -> FoundDefinitions {
         let Some((name, receiver)) = chain.split_last() else { return FoundDefinitions::default() };
         if let Some(types) = self.types_named(place, &chain.join(".")) {
             return self.of_others(place.file, types.heads());
@@ -307,7 +307,7 @@ impl<'a> Program<'a> {
     }
 
     /// Definitions of `m` in `m()`.
-    fn bare(&self, place: Place, name: &str) -> FoundDefinitions {
+    fn bare(&self, place: FilePosition, name: &str) -> FoundDefinitions {
         let unit = self.unit(place.file);
         let is_own = match self.rules.visibility {
             NameVisibility::FullNames(_) => unit.defines(name),
@@ -354,7 +354,7 @@ impl<'a> Program<'a> {
     fn variable_of_folder(&self, folder: &str, name: &str) -> Option<Object<'a>> {
         let file = self.folders.with_variable(folder, name)?;
         let declared = self.unit(file).variable(name)?;
-        Some(self.of_declared(Place { file, scope: 0 }, declared))
+        Some(self.of_declared(FilePosition { file, scope: 0 }, declared))
     }
 
     /// Definitions of a method in some types, or else in their supertypes.
@@ -381,7 +381,7 @@ impl<'a> Program<'a> {
             let id = level.iter().find_map(|types| types.with_field(name))?;
             let found = self.type_of(id);
             let declared = found.fields.get(name)?;
-            Some(self.of_declared(Place { file: id.file, scope: found.inside }, declared))
+            Some(self.of_declared(FilePosition { file: id.file, scope: found.inside }, declared))
         })
     }
 
@@ -443,7 +443,7 @@ impl<'a> Program<'a> {
         }
         // Names are looked up around the type, not within it.
         let scope = self.unit(id.file).scopes[found.inside].parent.unwrap_or(0);
-        let place = Place { file: id.file, scope };
+        let place = FilePosition { file: id.file, scope };
         let named = found.supers.iter().filter_map(|name| self.types_named(place, name));
         let supers: Supers<'_> = named.collect();
         known().insert(id, Arc::clone(&supers));
@@ -451,7 +451,7 @@ impl<'a> Program<'a> {
     }
 
     /// Knowledge about the object that a method is called on.
-    fn object(&self, place: Place, receiver: &Receiver) -> Object<'a> {
+    fn object(&self, place: FilePosition, receiver: &Receiver) -> Object<'a> {
         let chain = match receiver {
             Receiver::Unknown => return Object::Unknown,
             Receiver::Typed(name) => return Object::from_types(self.types_named(place, name)),
@@ -475,7 +475,7 @@ impl<'a> Program<'a> {
         }
     }
 
-    fn of_declared(&self, place: Place, declared: &DeclaredType) -> Object<'a> {
+    fn of_declared(&self, place: FilePosition, declared: &DeclaredType) -> Object<'a> {
         match declared {
             DeclaredType::Type(name) => Object::from_types(self.types_named(place, name)),
             DeclaredType::Unknown => Object::Unknown,
@@ -483,7 +483,7 @@ impl<'a> Program<'a> {
     }
 
     /// The object that a variable or a field of a type around holds; `None` if no such name exists.
-    fn variable(&self, place: Place, name: &str) -> Option<Object<'a>> {
+    fn variable(&self, place: FilePosition, name: &str) -> Option<Object<'a>> {
         let mut visits = Visits::default();
         self.unit(place.file).outwards(place.scope).find_map(|outer| {
             if let Some(declared) = outer.variables.get(name) {
@@ -514,7 +514,7 @@ impl<'a> Program<'a> {
     }
 
     /// A chain that begins with no variable: a type with static members, or a module.
-    fn type_or_module(&self, place: Place, chain: &[String]) -> Object<'a> {
+    fn type_or_module(&self, place: FilePosition, chain: &[String]) -> Object<'a> {
         for length in (1..=chain.len().min(MOST_PARTS)).rev() {
             if let Some(types) = self.types_named(place, &chain[..length].join(".")) {
                 return self.fields(Object::Of(vec![types]), &chain[length..]);
@@ -555,7 +555,7 @@ impl<'a> Program<'a> {
             Some(Export::Module(module)) => return Object::Module(module),
             Some(Export::Declared { file, name }) => (file, name),
         };
-        let place = Place { file, scope: 0 };
+        let place = FilePosition { file, scope: 0 };
         let types = self.types_named(place, &name);
         match self.unit(file).variable(&name) {
             Some(declared) if types.is_none() => self.of_declared(place, declared),

@@ -6,14 +6,14 @@ use repoformer_text::language::{NameScope, NameVisibility};
 
 use super::exports::Export;
 use super::full_name::{DottedName, FullName};
-use super::resolve::{Place, Program, TypeId};
+use super::resolve::{FilePosition, Program, TypeId};
 use super::sets::TypeSet;
 use super::unit::{Import, MOST_NAMESPACES};
 use crate::definitions::LONGEST_NAME;
 
 impl<'a> Program<'a> {
     /// The types that a dotted name means within a scope of a file; several for the parts of a partial class.
-    pub(super) fn types_named(&self, place: Place, name: &str) -> Option<Arc<TypeSet<'a>>> {
+    pub(super) fn types_named(&self, place: FilePosition, name: &str) -> Option<Arc<TypeSet<'a>>> {
         if name.len() > LONGEST_NAME {
             return None;
         }
@@ -33,7 +33,7 @@ impl<'a> Program<'a> {
     /// A type around the scope, or one within a type around it.
     fn nested_or_around(
         &self,
-        Place { file, scope }: Place,
+        FilePosition { file, scope }: FilePosition,
         name: &str,
     ) -> Option<Arc<TypeSet<'a>>> {
         let unit = self.unit(file);
@@ -101,7 +101,7 @@ impl<'a> Program<'a> {
     /// The first type among the full names that a name may be short for.
     fn first_seen(
         &self,
-        Place { file, scope }: Place,
+        FilePosition { file, scope }: FilePosition,
         name: &str,
         order: &[NameScope],
     ) -> Option<Arc<TypeSet<'a>>> {

@@ -21,7 +21,7 @@ pub struct Body {
 }
 
 /// The body of a definition; `None` where it has none, or nothing but comments and a docstring in it.
-pub(super) fn of(syntax: &Syntax<'_>, definition: Node<'_>) -> Option<Body> {
+pub(super) fn find_body(syntax: &Syntax<'_>, definition: Node<'_>) -> Option<Body> {
     let body = definition.child_by_field_name("body")?;
     if syntax.spec().layout == BlockMarks::Indentation {
         return suite(syntax, definition, body);

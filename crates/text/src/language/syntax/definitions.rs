@@ -47,7 +47,7 @@ impl<'a> Syntax<'a> {
         let mut found = Vec::new();
         definitions(self, |definition| {
             if definition.kind == ScopeKind::Function {
-                let mut body = body::of(self, definition.node);
+                let mut body = body::find_body(self, definition.node);
                 // In torn code a statement may take the line's end along that its function does not have.
                 if let Some(body) = &mut body {
                     let end = definition.span.bytes.end;

@@ -257,13 +257,13 @@ fn length(text: &str) -> u64 {
 #[derive(Deserialize)]
 struct PostProcessor {
     processors: Option<Vec<PostProcessor>>,
-    single: Option<Vec<Place>>,
+    single: Option<Vec<TemplatePiece>>,
     special_tokens: Option<FxHashMap<String, Special>>,
 }
 
 /// A place of a template: the text, or special tokens.
 #[derive(Deserialize)]
-enum Place {
+enum TemplatePiece {
     Sequence { id: String },
     SpecialToken { id: String },
 }
@@ -287,9 +287,9 @@ fn tokens_around(around: &PostProcessor, mut tokens: u64, steps: &mut usize) -> 
         let mut sum: u64 = 0;
         for place in places {
             sum += match place {
-                Place::Sequence { id } if id == "A" => tokens,
-                Place::Sequence { .. } => return Err("one text has no second one".into()),
-                Place::SpecialToken { id } => {
+                TemplatePiece::Sequence { id } if id == "A" => tokens,
+                TemplatePiece::Sequence { .. } => return Err("one text has no second one".into()),
+                TemplatePiece::SpecialToken { id } => {
                     let special = around.special_tokens.as_ref().and_then(|known| known.get(id));
                     special.ok_or_else(|| format!("it has no special token {id}"))?.ids.len() as u64
                 }

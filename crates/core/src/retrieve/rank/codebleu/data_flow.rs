@@ -139,7 +139,7 @@ impl Edge {
 
 /// Which time a part of a text is read.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Reading {
+enum Pass {
     First,
     Again,
 }
@@ -184,9 +184,9 @@ struct Reader {
     places: u32,
     unions: Vec<Vec<Places>>,
     edges: Vec<Edge>,
-    reading: Reading,
+    reading: Pass,
     /// What the second reading of a loop is: an [again](Reading::Again), but in the tests.
-    second: Reading,
+    second: Pass,
     /// How much more may be written down.
     room: usize,
 }
@@ -228,8 +228,8 @@ impl Reader {
             places: place,
             unions: Vec::new(),
             edges: Vec::new(),
-            reading: Reading::First,
-            second: Reading::Again,
+            reading: Pass::First,
+            second: Pass::Again,
             room: MOST_PER_BYTE * text.len(),
         })
     }
@@ -311,14 +311,14 @@ impl Reader {
     fn read_twice(
         &mut self,
         states: &mut States,
-        read: impl Fn(&mut Self, &mut States, Reading) -> Option<()>,
+        read: impl Fn(&mut Self, &mut States, Pass) -> Option<()>,
     ) -> Option<()> {
         let around = self.reading;
-        if around == Reading::First {
-            read(self, states, Reading::First)?;
+        if around == Pass::First {
+            read(self, states, Pass::First)?;
         }
         self.reading = self.second;
-        read(self, states, Reading::Again)?;
+        read(self, states, Pass::Again)?;
         self.reading = around;
         Some(())
     }
@@ -475,7 +475,7 @@ impl Reader {
         let update = head.and_then(|head| all[head].child_by_field_name("update"));
         let update = update.filter(|_| self.rules.language == Language::Go);
         self.read_twice(states, |reader, states, reading| {
-            if reading == Reading::Again {
+            if reading == Pass::Again {
                 reader.read_all(update.as_slice(), states)?;
             }
             reader.read_all(repeated, states)
@@ -484,7 +484,7 @@ impl Reader {
 
     /// Joins the edges from `start` on that tell of one value in the same way.
     fn merge(&mut self, start: usize) -> Option<()> {
-        if self.reading == Reading::Again {
+        if self.reading == Pass::Again {
             return Some(()); // The loop around does so.
         }
         let mut place_of = FxHashMap::default();

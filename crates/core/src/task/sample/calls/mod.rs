@@ -6,7 +6,7 @@ use std::ops::Range;
 use repoformer_text::language::Language;
 use rustc_hash::FxHashMap;
 
-use super::source::{self, Source};
+use super::source::{self, SampleSource};
 use crate::repository::corpus::Repository;
 use crate::repository::definitions::{
     Definitions, FoundDefinitions, Names, RepositoryNames, SourcePaths,
@@ -23,7 +23,7 @@ type Lines = Vec<Vec<Range<usize>>>;
 pub(super) fn read_all(
     repository: &Repository,
     language: Language,
-) -> (Vec<Option<Source>>, Lines, CallDefinitions) {
+) -> (Vec<Option<SampleSource>>, Lines, CallDefinitions) {
     let (sources, paths, names) = names(repository, language);
     let definitions = Definitions::new(language, &paths, &names);
     let of_files = parallel::map(sources.iter().enumerate(), |(file, source)| {
@@ -43,7 +43,7 @@ pub(super) fn read_all(
 fn names(
     repository: &Repository,
     language: Language,
-) -> (Vec<Option<Source>>, SourcePaths<'_>, RepositoryNames) {
+) -> (Vec<Option<SampleSource>>, SourcePaths<'_>, RepositoryNames) {
     let (sources, names) =
         source::read_all(repository, language, |file, _, syntax| Names::read(&file.path, syntax));
     let files = repository.files.iter().map(|file| (file.path.as_str(), file.same_as));

@@ -9,7 +9,7 @@ use super::*;
 fn flows(text: &str, language: Language) -> [Vec<Flow>; 2] {
     let tree = Parser::new(language).unwrap().parse(text, "", None).unwrap();
     let rules = Rules::from_language(language).unwrap();
-    [Reading::Again, Reading::First].map(|second| {
+    [Pass::Again, Pass::First].map(|second| {
         let mut reader = Reader::new(&tree, text, rules).unwrap();
         (reader.second, reader.room) = (second, usize::MAX);
         reader.read(tree.root_node(), &mut States::default()).unwrap();
