@@ -10,7 +10,7 @@ use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
 use repoformer_core::repository::Shard;
 use repoformer_formats::merge::{self, Positions};
-use repoformer_pipeline::{Messages, Rebuilt, STAGES, StageReport};
+use repoformer_pipeline::{Messages, RebuiltArtifact, STAGES, StageReport};
 use repoformer_store::artifact::OutputFile;
 use repoformer_store::error::{Access, Error};
 use repoformer_store::literal;
@@ -295,7 +295,7 @@ pub(crate) fn failures(number: usize) {
 static REBUILT_FOR: Mutex<BTreeSet<(String, String)>> = Mutex::new(BTreeSet::new());
 
 /// A reason with the benchmark that it holds for: the folder of the artifact's stage that the artifact lies in.
-fn rebuilt_for(one: &Rebuilt) -> (String, String) {
+fn rebuilt_for(one: &RebuiltArtifact) -> (String, String) {
     let mut parts = one.path.iter().rev().map(|part| part.to_string_lossy());
     let below: Vec<_> = parts.by_ref().take_while(|part| !STAGES.contains(&&**part)).collect();
     (below.last().map(|part| part.to_string()).unwrap_or_default(), one.reason.clone())
@@ -303,15 +303,15 @@ fn rebuilt_for(one: &Rebuilt) -> (String, String) {
 
 /// Warns of artifacts that were rebuilt, in one line without `-v`. What has a reason that was printed before, or follows from
 /// a rebuild that was, is not printed again.
-pub(crate) fn rebuilt(artifacts: &[Rebuilt]) {
+pub(crate) fn rebuilt(artifacts: &[RebuiltArtifact]) {
     if is_verbose() {
         return artifacts.iter().for_each(|one| warning(one.to_string()));
     }
     let mut printed = REBUILT_FOR.lock().unwrap_or_else(PoisonError::into_inner);
-    let is_known = |one: &Rebuilt| {
+    let is_known = |one: &RebuiltArtifact| {
         one.is_stale && (printed.contains(&rebuilt_for(one)) || one.follows && !printed.is_empty())
     };
-    let new: Vec<&Rebuilt> = artifacts.iter().filter(|one| !is_known(one)).collect();
+    let new: Vec<&RebuiltArtifact> = artifacts.iter().filter(|one| !is_known(one)).collect();
     match new[..] {
         [] => {}
         [one] => warning(one.to_string()),

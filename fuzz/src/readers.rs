@@ -55,9 +55,9 @@ use repoformer_models::endpoint::{ConnectionSettings, Endpoint};
 use repoformer_models::in_context::{CompletionLimits, complete};
 use repoformer_models::server::{Completer, IsEnough, Journal, NextToken, Prober};
 use repoformer_pipeline::{
-    BatchOf, CacheSources, Completion, Experiment, Layout, NoMessages, PromptLayout,
-    PromptSettings, PromptText, RetrievalSettings, RightContexts, Server, Until, cache_files,
-    decision_latencies, latencies, read_batch, search_time, write_batch,
+    BatchOf, CacheSources, Completion, CompletionBound, Experiment, Layout, NoMessages,
+    PromptLayout, PromptSettings, PromptText, RetrievalSettings, RightContexts, Server,
+    cache_files, decision_latencies, latencies, read_batch, search_time, write_batch,
 };
 use repoformer_store::{artifact, jsonl, manifest};
 use repoformer_study::settings::{DECLARED, Invocation, Settings};
@@ -500,7 +500,7 @@ fn answers(bytes: &[u8]) {
 static BATCH: LazyLock<(Completion, Vec<PromptText>)> = LazyLock::new(|| {
     let server = Server {
         asking: CompletionRequest::new("m", 4),
-        until: Until::Tokens,
+        until: CompletionBound::Tokens,
         journal: FOLDER.join("batch-journal.jsonl"),
         has_own_journal: true,
         asked: None,

@@ -19,7 +19,7 @@ use repoformer_core::repository::corpus::RepositoryFolders;
 
 use super::demonstration;
 use crate::output::{screen, write_data};
-use crate::settings::{COMPLETION, Completable, Settings, completable};
+use crate::settings::{COMPLETION, FlagCompletion, Settings, completable};
 
 #[derive(Debug, Args)]
 pub(crate) struct CompletionsArgs {
@@ -105,7 +105,7 @@ fn with_values(arg: Arg) -> Arg {
     let value_name =
         arg.get_value_names().and_then(|names| names.first()).map(|name| name.to_string());
     let value_name = value_name.unwrap_or_else(|| arg.get_id().as_str().to_uppercase());
-    let Completable { names, is_list } = completable(arg.get_id().as_str()).unwrap_or_default();
+    let FlagCompletion { names, is_list } = completable(arg.get_id().as_str()).unwrap_or_default();
     let mut known = arg.get_possible_values();
     if known.is_empty() {
         known.extend(names.into_iter().map(PossibleValue::new));

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::Result;
-use repoformer_core::postprocess::Uncut;
+use repoformer_core::postprocess::UncutReason;
 use repoformer_evaluate::predictions;
 use repoformer_evaluate::score::{MissingPredictions, Scores, Scoring};
 use repoformer_pipeline::{Evaluation, Experiment, evaluate};
@@ -82,11 +82,13 @@ fn warn_of_doubled(evaluation: &Evaluation, path: &Path) {
 /// Reports predictions that could not be cut: as a note if they begin with an error, otherwise as a warning.
 pub(super) fn tell_uncut(path: &Path, scores: &Scores) {
     let file = path.display();
-    for told in [Uncut::File, Uncut::Bound].into_iter().flat_map(|reason| scores.tell_uncut(reason))
+    for told in [UncutReason::File, UncutReason::Bound]
+        .into_iter()
+        .flat_map(|reason| scores.tell_uncut(reason))
     {
         output::warning(format!("{file}: {told}"));
     }
-    for told in scores.tell_uncut(Uncut::Prediction) {
+    for told in scores.tell_uncut(UncutReason::Prediction) {
         output::note(format!("{file}: {told}"));
     }
 }

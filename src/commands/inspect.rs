@@ -119,7 +119,7 @@ fn table(path: &Path) -> Result<Option<ParquetRows>> {
 }
 
 /// Contents of a file of JSON that has no header.
-struct Plain {
+struct PlainJson {
     kind: String,
     records: Vec<Value>,
     /// Number of lines that are no JSON objects, such as the end of an interrupted write.
@@ -127,7 +127,7 @@ struct Plain {
 }
 
 /// JSON without a header: lines, or one document; `None` for other files.
-fn plain(path: &Path) -> Option<Plain> {
+fn plain(path: &Path) -> Option<PlainJson> {
     let is_lines = path.extension()? == "jsonl";
     let bytes = files::read(path).ok()?;
     let texts: Vec<(usize, &[u8])> = match is_lines {
@@ -158,7 +158,7 @@ fn plain(path: &Path) -> Option<Plain> {
             },
         },
     };
-    Some(Plain { kind, records: read, unreadable })
+    Some(PlainJson { kind, records: read, unreadable })
 }
 
 /// Header of a file, or what takes its place.

@@ -6,6 +6,6 @@ mod page;
 pub(crate) use flags::{SHOW, SettingFlags, ValueList};
 pub(crate) use page::settings_page;
 pub(crate) use repoformer_study::settings::{
-    COMPLETION, Completable, DECLARED, Declarations, Departure, KEY_VARIABLES, MetricName, Paper,
-    Setting, SettingValue, Settings, StyleName, check_environment, completable, variable_of,
+    COMPLETION, DECLARED, Declarations, Departure, FlagCompletion, KEY_VARIABLES, MetricName,
+    Paper, Setting, SettingValue, Settings, StyleName, check_environment, completable, variable_of,
 };

@@ -8,7 +8,7 @@ use repoformer_core::task::{NumberedRecords, TaskSet};
 use repoformer_store::error::{Error, Result};
 use repoformer_store::files;
 use repoformer_store::json;
-use repoformer_store::jsonl::{self, At, Fields, Object};
+use repoformer_store::jsonl::{self, Fields, Object, RecordAddress};
 use repoformer_store::manifest;
 use repoformer_text::message;
 use repoformer_text::message::UserChoice;
@@ -59,7 +59,7 @@ pub fn read_executed(path: &Path, name: &str) -> Result<BTreeMap<usize, TestOutc
             }
         }
         _ => {
-            for (At { line, .. }, bytes) in jsonl::records(&text) {
+            for (RecordAddress { line, .. }, bytes) in jsonl::records(&text) {
                 add(line, &jsonl::parse(path, line, bytes)?)?;
             }
         }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use repoformer_store::error::{Error, Result, keep};
-use repoformer_store::jsonl::{self, At, Fields, Object, Reader};
+use repoformer_store::jsonl::{self, Fields, Object, Reader, RecordAddress};
 use repoformer_text::language::Language;
 use serde::Deserialize;
 
@@ -43,7 +43,7 @@ pub fn read(path: &Path) -> Result<ReadPairs> {
     let mut reader = Reader::open(path)?;
     let (mut pairs, mut problems) = (Vec::new(), Vec::new());
     while let Some((at, bytes)) = reader.next_record()? {
-        let pair = match Plain::read(at, bytes) {
+        let pair = match PlainPair::read(at, bytes) {
             Some(pair) => Ok(pair),
             None => {
                 jsonl::parse(path, at.line, bytes).and_then(|object| read_pair(path, at, &object))
@@ -61,7 +61,11 @@ pub fn read(path: &Path) -> Result<ReadPairs> {
 ///
 /// # Errors
 /// A field is missing or of another type, or the language is unknown.
-pub fn read_pair(path: &Path, At { line, row }: At, object: &Object) -> Result<Pair> {
+pub fn read_pair(
+    path: &Path,
+    RecordAddress { line, row }: RecordAddress,
+    object: &Object,
+) -> Result<Pair> {
     let fields = Fields::new(path, line, "", object);
     let optional = |name: &str| fields.optional_string(name).map(|text| text.map(str::to_owned));
     Ok(Pair {
@@ -82,7 +86,7 @@ pub fn read_pair(path: &Path, At { line, row }: At, object: &Object) -> Result<P
 /// Fields of nearly every record, read without a map, since reading is half of the work of scoring lines.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Plain {
+struct PlainPair {
     task_id: String,
     target: String,
     pred: String,
@@ -90,9 +94,9 @@ struct Plain {
     language: Option<String>,
 }
 
-impl Plain {
+impl PlainPair {
     /// Returns `None` for any other record, valid or not.
-    fn read(At { row, .. }: At, bytes: &[u8]) -> Option<Pair> {
+    fn read(RecordAddress { row, .. }: RecordAddress, bytes: &[u8]) -> Option<Pair> {
         let text = std::str::from_utf8(bytes).ok()?;
         let plain: Self = serde_json::from_str(text.trim_ascii_end()).ok()?;
         let language = match plain.language {

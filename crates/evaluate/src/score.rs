@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use repoformer_core::metrics::Metric;
 use repoformer_core::postprocess::{
-    ComparedTexts, HoleContext, Postprocess, Recipe, Uncut, are_function_bodies,
+    ComparedTexts, HoleContext, Postprocess, Recipe, UncutReason, are_function_bodies,
 };
 use repoformer_core::repository::parallel;
 use repoformer_core::task::{Task, TaskSet};
@@ -143,11 +143,11 @@ pub struct TaskScore {
 
 /// Number of samples that could not be cut, by reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct UncutCounts([usize; Uncut::ALL.len()]);
+pub struct UncutCounts([usize; UncutReason::ALL.len()]);
 
 impl UncutCounts {
     /// Returns the number for a reason.
-    pub fn get(self, reason: Uncut) -> usize {
+    pub fn get(self, reason: UncutReason) -> usize {
         self.0[reason as usize]
     }
 
@@ -156,8 +156,8 @@ impl UncutCounts {
     }
 }
 
-impl FromIterator<Uncut> for UncutCounts {
-    fn from_iter<I: IntoIterator<Item = Uncut>>(reasons: I) -> Self {
+impl FromIterator<UncutReason> for UncutCounts {
+    fn from_iter<I: IntoIterator<Item = UncutReason>>(reasons: I) -> Self {
         let mut counts = Self::default();
         reasons.into_iter().for_each(|reason| counts.0[reason as usize] += 1);
         counts
@@ -315,12 +315,12 @@ impl Scores {
     }
 
     /// Reports for each metric how many samples could not be cut for this reason, and names some of their tasks.
-    pub fn tell_uncut(&self, reason: Uncut) -> Vec<String> {
+    pub fn tell_uncut(&self, reason: UncutReason) -> Vec<String> {
         const SHOWN: usize = 5;
         let why = match reason {
-            Uncut::File => "as the grammar cannot parse the file up to the end of the hole",
-            Uncut::Prediction => "as no beginning of the prediction parses",
-            Uncut::Bound => "as their parse would take too much time or memory",
+            UncutReason::File => "as the grammar cannot parse the file up to the end of the hole",
+            UncutReason::Prediction => "as no beginning of the prediction parses",
+            UncutReason::Bound => "as their parse would take too much time or memory",
         };
         let all: usize = self.tasks.iter().map(|task| task.samples).sum();
         let uncut = self.uncut();

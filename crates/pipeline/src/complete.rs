@@ -12,7 +12,7 @@ use repoformer_text::message::UserChoice;
 
 use super::completed::check_searched_with;
 use super::completion::{Completion, EmitLine, Predictions};
-use super::embedded::Local;
+use super::embedded::EmbeddedCompleter;
 use super::engine::{Artifact, Engine, Outcome};
 use super::experiment::Experiment;
 use super::prediction_artifact::ModePredictions;
@@ -116,7 +116,7 @@ pub fn complete_file(
     completion.check()?;
     match &completion.server {
         None => {
-            let mut local = Local::new(prompts, completion, style, emit);
+            let mut local = EmbeddedCompleter::new(prompts, completion, style, emit);
             artifact::whole_lines(prompts, jsonl::open(prompts)?, &mut |piece| {
                 local.work.more(jsonl::records(piece).count());
                 local.complete(piece)

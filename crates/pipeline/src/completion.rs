@@ -13,7 +13,7 @@ use repoformer_store::artifact::Identity;
 use repoformer_store::error::{Error, Result};
 use repoformer_store::jsonl::{self, Fields, Object};
 use repoformer_store::literal;
-use repoformer_store::schema::Past;
+use repoformer_store::schema::SkippedValue;
 use repoformer_text::lines::{Lines, strip};
 use repoformer_text::message;
 use repoformer_text::message::{Message, UserChoice};
@@ -85,7 +85,7 @@ impl Completion {
 
 /// End of a server's completion, unless a stop text ends it before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Until {
+pub enum CompletionBound {
     /// The end of the last of as many non-blank lines as the target has; the server is asked to stream, and is stopped there.
     Lines,
     /// The largest number of tokens.
@@ -94,7 +94,7 @@ pub enum Until {
 }
 
 named! {
-    Until, "end of completions":
+    CompletionBound, "end of completions":
     Lines = "lines",
     Tokens = "tokens",
 }
@@ -105,7 +105,7 @@ pub struct Server {
     /// Parameters of every request; a prompt's own style adds texts that end a completion.
     pub asking: CompletionRequest,
     /// End of completions.
-    pub until: Until,
+    pub until: CompletionBound,
     /// File that keeps answers as they arrive.
     pub journal: PathBuf,
     /// True if the user chose this file, so that answers in other files belong to another model.
@@ -192,10 +192,11 @@ const RETRIEVED: [&str; 5] =
 /// The record is not JSON, or a field is missing or of another type.
 pub(super) fn parse_prompt(path: &Path, line: usize, bytes: &[u8]) -> Result<Object> {
     let text = std::str::from_utf8(bytes).ok().filter(|text| !literal::may_change(text));
-    let mut object = match text.and_then(|text| serde_json::from_str::<Lean<false>>(text).ok()) {
-        Some(Lean(object)) => object,
-        None => jsonl::parse(path, line, bytes)?,
-    };
+    let mut object =
+        match text.and_then(|text| serde_json::from_str::<LeanObject<false>>(text).ok()) {
+            Some(LeanObject(object)) => object,
+            None => jsonl::parse(path, line, bytes)?,
+        };
     RecordKind::Prompt.check(path, line, &object)?;
     if let Some(Value::Object(metadata)) = object.get_mut("metadata") {
         RETRIEVED.iter().for_each(|field| drop(metadata.remove(*field)));
@@ -205,9 +206,9 @@ pub(super) fn parse_prompt(path: &Path, line: usize, bytes: &[u8]) -> Result<Obj
 
 /// An object in whose metadata the retrieved fields are null, after a check of their types; building their values would take
 /// most of the time. With `IS_METADATA`, the object is the metadata itself.
-struct Lean<const IS_METADATA: bool>(Object);
+struct LeanObject<const IS_METADATA: bool>(Object);
 
-impl<'de, const IS_METADATA: bool> Deserialize<'de> for Lean<IS_METADATA> {
+impl<'de, const IS_METADATA: bool> Deserialize<'de> for LeanObject<IS_METADATA> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_map(LeanFields::<IS_METADATA>)
     }
@@ -216,7 +217,7 @@ impl<'de, const IS_METADATA: bool> Deserialize<'de> for Lean<IS_METADATA> {
 struct LeanFields<const IS_METADATA: bool>;
 
 impl<'de, const IS_METADATA: bool> Visitor<'de> for LeanFields<IS_METADATA> {
-    type Value = Lean<IS_METADATA>;
+    type Value = LeanObject<IS_METADATA>;
 
     fn expecting(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
         to.write_str("an object")
@@ -229,16 +230,16 @@ impl<'de, const IS_METADATA: bool> Visitor<'de> for LeanFields<IS_METADATA> {
             let value = if IS_METADATA
                 && let Some(holds) = retrieved().and_then(|name| of_prompt_metadata(name))
             {
-                fields.next_value_seed(Past { holds, or_null: true })?;
+                fields.next_value_seed(SkippedValue { holds, or_null: true })?;
                 Value::Null
             } else if !IS_METADATA && name == "metadata" {
-                Value::Object(fields.next_value::<Lean<true>>()?.0)
+                Value::Object(fields.next_value::<LeanObject<true>>()?.0)
             } else {
                 fields.next_value()?
             };
             object.insert(name, value);
         }
-        Ok(Lean(object))
+        Ok(LeanObject(object))
     }
 }
 

@@ -10,7 +10,7 @@ use repoformer_text::message::StageRun;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
-use super::engine::{Artifact, Engine, Unread};
+use super::engine::{Artifact, Engine, LazyArtifact};
 use super::experiment::Experiment;
 
 /// Right contexts taken for a repository's tasks that carry none, by row.
@@ -120,7 +120,7 @@ impl Artifact for TakenContexts<'_> {
 pub(super) fn open_needed_contexts(
     engine: &mut Engine<'_>,
     repository: &str,
-) -> Result<Option<Unread<RightContexts>>> {
+) -> Result<Option<LazyArtifact<RightContexts>>> {
     match needs_contexts(engine.experiment, repository) {
         true => Ok(Some(engine.need(&TakenContexts::new(repository))?)),
         false => Ok(None),

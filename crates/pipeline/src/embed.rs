@@ -15,7 +15,7 @@ use repoformer_store::error::{Error, Result};
 use repoformer_text::message::StageRun;
 
 use super::dense::DenseSource;
-use super::engine::{Artifact, Engine, Unread};
+use super::engine::{Artifact, Engine, LazyArtifact};
 use super::experiment::Experiment;
 use super::fragments::{Fragments, OpenFragments};
 use super::messages::Messages;
@@ -165,8 +165,8 @@ impl VectorSource {
 
 /// Dense vectors of a repository's fragments and of one mode's queries, not read yet.
 pub(super) struct Dense {
-    fragments: Unread<Matrix>,
-    queries: Unread<Matrix>,
+    fragments: LazyArtifact<Matrix>,
+    queries: LazyArtifact<Matrix>,
 }
 
 impl Dense {

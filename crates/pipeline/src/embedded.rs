@@ -18,7 +18,7 @@ use super::completion::{
 use super::remote::Latency;
 
 /// Completes the prompts of a file with the embedded model, piece by piece.
-pub(super) struct Local<'a> {
+pub(super) struct EmbeddedCompleter<'a> {
     path: &'a Path,
     completion: &'a Completion,
     style: Option<&'a Style>,
@@ -29,7 +29,7 @@ pub(super) struct Local<'a> {
     pub(super) predictions: Predictions,
 }
 
-impl<'a> Local<'a> {
+impl<'a> EmbeddedCompleter<'a> {
     pub(super) fn new(
         path: &'a Path,
         completion: &'a Completion,

@@ -18,7 +18,7 @@ use rustc_hash::FxHashMap;
 
 use super::experiment::Experiment;
 use super::plan::{Plan, PlanVerdict, PlannedArtifact, Requests, is_planned};
-use super::stage::{Rebuilt, StageReport, made_again, missing, remove, stale};
+use super::stage::{RebuiltArtifact, StageReport, made_again, missing, remove, stale};
 
 /// An artifact of the cache.
 pub(super) trait Artifact {
@@ -334,7 +334,8 @@ impl<'e> Engine<'e> {
             None => return Ok(state),
             Some(Flaw::Beside { path: file, reason }) => {
                 remove(&[path, &beside, &file])?;
-                let rebuilt = Rebuilt { path: file, reason, is_stale: false, follows: false };
+                let rebuilt =
+                    RebuiltArtifact { path: file, reason, is_stale: false, follows: false };
                 self.report.rebuilt.push(rebuilt);
             }
             Some(Flaw::Incomplete { .. }) => remove(&[path, &beside])?,
@@ -360,10 +361,10 @@ impl<'e> Engine<'e> {
     pub(super) fn need<A: Artifact<Content: Payload>>(
         &mut self,
         artifact: &A,
-    ) -> Result<Unread<A::Content>> {
+    ) -> Result<LazyArtifact<A::Content>> {
         let wanted = artifact.identity(self)?;
         let (path, step) = (artifact.path(self.experiment), artifact.made_by(self.experiment));
-        let unread = Unread::open(self.experiment, &path, &step)?;
+        let unread = LazyArtifact::open(self.experiment, &path, &step)?;
         check(&path, &unread.header, &wanted, &step)?;
         self.headers.insert(path, unread.header.clone());
         Ok(unread)
@@ -445,7 +446,7 @@ pub(super) fn check_settings(
 }
 
 /// An artifact from an earlier stage, of which only the header was read; the content is read when it is needed.
-pub(super) struct Unread<T> {
+pub(super) struct LazyArtifact<T> {
     pub(super) header: Header,
     /// Columns of the artifact; `None` in a dry run that would make it first.
     pub(super) columns: Option<Columns>,
@@ -455,7 +456,7 @@ pub(super) struct Unread<T> {
     content: PhantomData<T>,
 }
 
-impl<T: Payload> Unread<T> {
+impl<T: Payload> LazyArtifact<T> {
     /// # Errors
     /// The artifact is missing, or its header is damaged.
     fn open(experiment: &Experiment, path: &Path, step: &StageRun) -> Result<Self> {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use repoformer_core::postprocess::{self, Uncut};
+use repoformer_core::postprocess::{self, UncutReason};
 use repoformer_core::retrieve::Mode;
 use repoformer_core::task::{NumberedRecords, Task, TaskFiles, TaskSet};
 use repoformer_evaluate::mode_scores::ModeScores;
@@ -134,7 +134,7 @@ pub fn scores(
             }
         };
         made = Some(ModeScores::from(scores));
-        let reasons = [Uncut::File, Uncut::Bound].into_iter();
+        let reasons = [UncutReason::File, UncutReason::Bound].into_iter();
         let uncut = reasons.flat_map(|reason| scores.tell_uncut(reason));
         let warning = |told| format!("{}: {told}", predictions.display()).into();
         engine.report.warnings.extend(uncut.map(warning));

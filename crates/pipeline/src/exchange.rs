@@ -14,7 +14,7 @@ use serde_json::json;
 use super::engine::Engine;
 use super::experiment::Experiment;
 use super::fragments::OpenFragments;
-use super::retrieved::{OnDisk, RepositoryResults};
+use super::retrieved::{RepositoryResults, StoredResults};
 use super::stage::by_repository;
 
 /// Returns a mode's rankings as the lines of a TREC run, tagged with the ranker's name; if a task has several samples, the
@@ -113,7 +113,7 @@ fn open(experiment: &Experiment, mode: Mode) -> Result<Vec<ModeResults>> {
     by_repository(experiment, |repository| {
         let mut engine = Engine::new(experiment);
         let mut fragments = OpenFragments::open(&mut engine, repository)?;
-        let mut retrieved = OnDisk::open(&mut engine, mode, repository)?;
+        let mut retrieved = StoredResults::open(&mut engine, mode, repository)?;
         let retrieved = retrieved.read(fragments.outline()?)?;
         Ok(ModeResults { fragments, retrieved })
     })

@@ -7,7 +7,7 @@ use repoformer_store::artifact::{Columns, Header, Identity, Payload};
 use repoformer_store::error::Result;
 use repoformer_text::message::StageRun;
 
-use super::engine::{Artifact, Engine, Unread, not_made};
+use super::engine::{Artifact, Engine, LazyArtifact, not_made};
 use super::experiment::Experiment;
 use super::stage::made_again;
 
@@ -65,7 +65,7 @@ impl OpenFragments {
     /// # Errors
     /// The fragments are missing, or were cut otherwise.
     pub(super) fn open(engine: &mut Engine<'_>, repository: &str) -> Result<Self> {
-        let Unread { header, columns, .. } = engine.need(&Fragments::new(repository))?;
+        let LazyArtifact { header, columns, .. } = engine.need(&Fragments::new(repository))?;
         Ok(Self { header, columns, read: None })
     }
 

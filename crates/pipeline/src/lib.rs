@@ -67,7 +67,9 @@ pub use complete::{complete, complete_file};
 pub use completed::{
     artifact_text, cached_predictions, check_completed_alike, check_searchable, has_predictions,
 };
-pub use completion::{AskedServer, Completion, EmitLine, IN_CONTEXT, Predictions, Server, Until};
+pub use completion::{
+    AskedServer, Completion, CompletionBound, EmitLine, IN_CONTEXT, Predictions, Server,
+};
 pub use contexts::RightContexts;
 pub use cursor::{cached_fragments, task_prompt};
 pub use dense::DenseSource;
@@ -91,8 +93,8 @@ pub use remote::{
 };
 pub use search::search;
 pub use search_time::{SearchTime, search_time};
-pub use selective::{Selective, SignalSources, forget_outdated, selective, write_chosen};
-pub use stage::{Rebuilt, StageReport};
+pub use selective::{SelectiveTasks, SignalSources, forget_outdated, selective, write_chosen};
+pub use stage::{RebuiltArtifact, StageReport};
 pub use uses::{DefinitionUses, definition_uses};
 pub use vectorize::{vectorize_queries, vectorize_repositories};
 pub use window::window_repositories;

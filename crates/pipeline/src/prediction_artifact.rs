@@ -9,7 +9,7 @@ use repoformer_store::error::Result;
 use repoformer_text::message::StageRun;
 
 use super::completion::{Completion, EmitLine, Predictions, Server};
-use super::embedded::Local;
+use super::embedded::EmbeddedCompleter;
 use super::engine::{Artifact, Cost, Engine, Flaw, Lines, Times};
 use super::experiment::Experiment;
 use super::plan::Requests;
@@ -36,7 +36,7 @@ impl ModePredictions<'_> {
             return server.complete(&prompts, completion, emit);
         }
         let (path, style) = (experiment.paths().prompts(mode), experiment.prompts.layout.style());
-        let mut local = Local::new(&path, completion, style, emit);
+        let mut local = EmbeddedCompleter::new(&path, completion, style, emit);
         local.work.more(prompts.records as usize);
         for_each_prompts(&path, mode, prompts, &mut |piece| local.complete(piece))?;
         Ok(local.predictions)

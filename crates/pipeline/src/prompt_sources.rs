@@ -18,7 +18,7 @@ use repoformer_text::tokenize::P50k;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::contexts::{RightContexts, open_needed_contexts};
-use super::engine::{Engine, Unread};
+use super::engine::{Engine, LazyArtifact};
 use super::experiment::{Experiment, PromptLayout};
 use super::fragments::{Fragments, OpenFragments};
 use super::plan::planned_digest;
@@ -27,7 +27,7 @@ use super::prompt_artifact::{
 };
 use super::prompt_batches::batches;
 use super::prompt_lines::{Line, Maker};
-use super::retrieved::{OnDisk, RepositoryResults};
+use super::retrieved::{RepositoryResults, StoredResults};
 use super::stage::by_repository;
 
 /// True if the holes of a mode's prompts are found in the fragments.
@@ -110,8 +110,8 @@ pub(super) struct Sources {
 /// them.
 struct RepositorySources {
     repository: String,
-    contexts: Option<Unread<RightContexts>>,
-    retrieved: Option<OnDisk>,
+    contexts: Option<LazyArtifact<RightContexts>>,
+    retrieved: Option<StoredResults>,
     /// Checksum of the fragments in which holes are found, for RepoCoder's prompts without retrieval.
     holes: Option<String>,
 }
@@ -162,7 +162,7 @@ impl Sources {
                 repository: repository.to_owned(),
                 contexts: open_needed_contexts(&mut engine, repository)?,
                 retrieved: match mode.retrieves() {
-                    true => Some(OnDisk::open(&mut engine, mode, repository)?),
+                    true => Some(StoredResults::open(&mut engine, mode, repository)?),
                     false => None,
                 },
                 holes: fragments.filter(|_| holds_holes).map(|header| header.checksum.clone()),
@@ -201,7 +201,7 @@ impl Sources {
         let checksums = |part| {
             let RepositorySources { contexts, retrieved, holes, .. }: &RepositorySources = part;
             let contexts = contexts.iter().map(|c| &*c.header.checksum);
-            let retrieved = retrieved.iter().flat_map(OnDisk::checksums);
+            let retrieved = retrieved.iter().flat_map(StoredResults::checksums);
             contexts.chain(retrieved).chain(holes.as_deref()).collect::<Vec<&str>>()
         };
         if let Some(planned) = planned_digest(parts.clone().flat_map(checksums)) {

@@ -13,7 +13,7 @@ use super::contexts::{RightContexts, open_needed_contexts, right_context};
 use super::engine::Engine;
 use super::experiment::Experiment;
 use super::fragments::OpenFragments;
-use super::retrieved::OnDisk;
+use super::retrieved::StoredResults;
 use super::stage::by_repository;
 
 /// Compares the fragments that a mode's prompts would show with the targets and, if the ground truth was searched for too, the
@@ -31,7 +31,7 @@ pub fn retrieval_quality(experiment: &Experiment, mode: Mode) -> Result<Retrieva
 fn measure(experiment: &Experiment, mode: Mode, repository: &str) -> Result<Vec<TaskQuality>> {
     let mut engine = Engine::new(experiment);
     let mut fragments = OpenFragments::open(&mut engine, repository)?;
-    let mut retrieved = OnDisk::open(&mut engine, mode, repository)?;
+    let mut retrieved = StoredResults::open(&mut engine, mode, repository)?;
     let retrieved = retrieved.read_with_texts(experiment, &mut fragments)?;
     let fragments = fragments.outline()?;
     let by_truth =
@@ -39,7 +39,7 @@ fn measure(experiment: &Experiment, mode: Mode, repository: &str) -> Result<Vec<
     let there = experiment.paths().retrieval(Mode::GroundTruth, repository);
     let truth = match by_truth && there.exists() {
         true => {
-            let mut truth = OnDisk::open(&mut engine, Mode::GroundTruth, repository)?;
+            let mut truth = StoredResults::open(&mut engine, Mode::GroundTruth, repository)?;
             Some(truth.read(fragments)?)
         }
         // Another query that contains the target takes the place of the ground truth, and would be compared with itself.

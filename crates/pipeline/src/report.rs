@@ -40,7 +40,7 @@ pub struct Contender {
 
 /// Title and notes of a report, and how systems are compared.
 #[derive(Debug, Clone, Default)]
-pub struct About {
+pub struct ReportTexts {
     /// The headline.
     pub title: String,
     /// Names and values: inputs, settings, counts.
@@ -57,7 +57,7 @@ pub struct About {
 ///
 /// # Errors
 /// Scores or prompts cannot be read.
-pub fn gather(about: About, contenders: Vec<Contender>) -> Result<ReportContents> {
+pub fn gather(about: ReportTexts, contenders: Vec<Contender>) -> Result<ReportContents> {
     let Some(first) = contenders.first() else {
         return Ok(ReportContents::default());
     };
@@ -127,7 +127,12 @@ pub fn gather(about: About, contenders: Vec<Contender>) -> Result<ReportContents
 }
 
 /// Returns a report before anything is measured: its tasks, measures, and systems by name.
-fn frame(about: &About, tasks: &TaskSet, metrics: &[Metric], names: &[&str]) -> ReportContents {
+fn frame(
+    about: &ReportTexts,
+    tasks: &TaskSet,
+    metrics: &[Metric],
+    names: &[&str],
+) -> ReportContents {
     let measures = measures(metrics);
     let named = |name: &&str| System { name: (*name).to_owned(), ..System::default() };
     ReportContents {
@@ -147,7 +152,7 @@ fn frame(about: &About, tasks: &TaskSet, metrics: &[Metric], names: &[&str]) -> 
 /// Returns the names of the figures of a report on systems, and whether each figure is drawn whatever the systems predict; the
 /// others are drawn only if prompts show retrieved fragments.
 pub fn foresee_figures(tasks: &TaskSet, metrics: &[Metric], names: &[&str]) -> Vec<(String, bool)> {
-    let mut report = frame(&About::default(), tasks, metrics, names);
+    let mut report = frame(&ReportTexts::default(), tasks, metrics, names);
     let names = |report: &ReportContents| report.figures().into_iter().map(|(name, _)| name);
     let sure: Vec<String> = names(&report).collect();
     for system in &mut report.systems {

@@ -5,18 +5,18 @@ use repoformer_core::retrieve::{FragmentText, Hit, HoleView, Mode, Queries, Retr
 use repoformer_store::artifact::Header;
 use repoformer_store::error::Result;
 
-use super::engine::{Engine, Unread};
+use super::engine::{Engine, LazyArtifact};
 use super::experiment::Experiment;
 use super::fragments::{Fragments, OpenFragments};
 use super::queries::ModeQueries;
 use super::retrieval_artifact::ModeRetrieval;
 
 /// Results of one repository in one mode, of which only the headers were read.
-pub(super) struct OnDisk {
+pub(super) struct StoredResults {
     /// Header of the fragments.
     fragments: Header,
-    queries: Unread<Queries>,
-    retrieval: Unread<Retrieval>,
+    queries: LazyArtifact<Queries>,
+    retrieval: LazyArtifact<Retrieval>,
 }
 
 /// Results of one repository in one mode.
@@ -25,7 +25,7 @@ pub(super) struct RepositoryResults {
     pub(super) retrieval: Retrieval,
 }
 
-impl OnDisk {
+impl StoredResults {
     /// # Errors
     /// Queries or results are missing, or were not made of these fragments.
     pub(super) fn open(engine: &mut Engine<'_>, mode: Mode, repository: &str) -> Result<Self> {

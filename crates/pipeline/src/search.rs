@@ -10,7 +10,7 @@ use repoformer_store::error::Result;
 use repoformer_store::readings::changed;
 
 use super::embed::{Dense, embedding_times};
-use super::engine::{Artifact, Engine, Unread};
+use super::engine::{Artifact, Engine, LazyArtifact};
 use super::experiment::Experiment;
 use super::fragments::OpenFragments;
 use super::indexes::Indexes;
@@ -84,8 +84,8 @@ fn search_repository(
 /// Queries of one mode, and the vectors to compare.
 pub(super) struct ModeSearch {
     mode: Mode,
-    queries: Unread<Queries>,
-    sets: Option<Unread<TokenSets>>,
+    queries: LazyArtifact<Queries>,
+    sets: Option<LazyArtifact<TokenSets>>,
     dense: Option<Dense>,
     /// Inputs of the results, besides fragments and queries.
     vectors: Identity,

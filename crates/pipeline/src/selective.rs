@@ -18,7 +18,7 @@ use repoformer_evaluate::predictions;
 use repoformer_store::artifact::OutputFile;
 use repoformer_store::error::{Error, Result};
 use repoformer_store::files;
-use repoformer_store::jsonl::{self, At};
+use repoformer_store::jsonl::{self, RecordAddress};
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde_json::Value;
 
@@ -28,7 +28,7 @@ use super::remote::{Latency, latencies};
 
 /// Tasks that have predictions both without retrieval and with `mode`'s retrieval.
 #[derive(Debug)]
-pub struct Selective {
+pub struct SelectiveTasks {
     /// The tasks as policies see them.
     pub examples: Vec<Example>,
     /// Scores of each task without and with retrieval, from the modes' own artifacts.
@@ -65,7 +65,7 @@ pub fn selective(
     mode: Mode,
     model: &str,
     sources: &SignalSources<'_>,
-) -> Result<Selective> {
+) -> Result<SelectiveTasks> {
     let tasks = experiment.tasks()?;
     let scores_of = |mode| match scores(experiment, mode, model, None) {
         Ok((scores, _)) => Ok(scores.map(|scores| scores.tasks).unwrap_or_default()),
@@ -106,7 +106,7 @@ pub fn selective(
         problems.extend(found.problems);
     }
     let clock = TaskTimes::measured(experiment, mode, model, sources.decisions)?;
-    let mut selective = Selective {
+    let mut selective = SelectiveTasks {
         examples: Vec::new(),
         scores: Vec::new(),
         times: None,
@@ -276,7 +276,7 @@ pub fn write_chosen(
 
 /// Returns the record of each row's first prediction, which is the one that is scored.
 fn by_row<'t>(path: &Path, text: &'t [u8]) -> Result<BTreeMap<usize, &'t [u8]>> {
-    let records: Vec<(At, &[u8])> = jsonl::records(text).collect();
+    let records: Vec<(RecordAddress, &[u8])> = jsonl::records(text).collect();
     let rows = parallel::map(&records, |(at, bytes)| {
         Latency::of_prompt(path, at.line, bytes).map(|latency| latency.row)
     });

@@ -25,7 +25,7 @@ pub struct StageReport {
     /// Number of records in all of these artifacts.
     pub records: u64,
     /// Artifacts that were rebuilt because they were stale or damaged.
-    pub rebuilt: Vec<Rebuilt>,
+    pub rebuilt: Vec<RebuiltArtifact>,
     /// Warnings.
     pub warnings: Vec<Message>,
     /// Errors of tasks that do not match the files that they name, but were processed nevertheless.
@@ -40,7 +40,7 @@ pub struct StageReport {
 
 /// Artifact that was rebuilt because it was stale or damaged.
 #[derive(Debug)]
-pub struct Rebuilt {
+pub struct RebuiltArtifact {
     /// Path of the artifact.
     pub path: PathBuf,
     /// Reason for rebuilding: `repository changed`, `damaged: …`.
@@ -67,7 +67,7 @@ fn is_artifact(input: &str, identity: &Identity) -> bool {
     }
 }
 
-impl std::fmt::Display for Rebuilt {
+impl std::fmt::Display for RebuiltArtifact {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Self { path, reason, is_stale, .. } = self;
         match is_stale {
@@ -118,7 +118,7 @@ impl StageReport {
         let reason = reason.unwrap_or_default();
         let input = reason.strip_suffix(" changed").filter(|_| is_stale);
         let follows = input.is_some_and(|input| is_artifact(input, identity));
-        self.rebuilt.push(Rebuilt { path: path.to_owned(), reason, is_stale, follows });
+        self.rebuilt.push(RebuiltArtifact { path: path.to_owned(), reason, is_stale, follows });
     }
 
     /// Counts an existing artifact.

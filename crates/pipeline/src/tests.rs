@@ -206,7 +206,7 @@ fn a_change_reaches_what_depends_on_it() {
         let report = stage(&place.experiment).unwrap();
         reasons.extend(report.rebuilt.iter().map(|one| (name, one.reason.clone(), one.follows)));
         assert!(report.rebuilt.iter().all(|one| one.is_stale), "{name}: {:?}", report.rebuilt);
-        let is_west = |one: &Rebuilt| one.path.to_str().unwrap().contains("west");
+        let is_west = |one: &RebuiltArtifact| one.path.to_str().unwrap().contains("west");
         assert!(!report.rebuilt.iter().any(is_west), "{name}: {:?}", report.rebuilt);
     }
     let (first, others) = reasons.split_first().unwrap();

@@ -9,7 +9,7 @@ use repoformer_store::artifact::{Identity, Payload};
 use repoformer_store::error::Result;
 use repoformer_text::message::StageRun;
 
-use super::engine::{Artifact, Engine, Unread};
+use super::engine::{Artifact, Engine, LazyArtifact};
 use super::experiment::Experiment;
 use super::fragments::Fragments;
 use super::queries::ModeQueries;
@@ -91,8 +91,8 @@ impl Artifact for QuerySets<'_> {
 
 /// Vectors of a repository's fragments as this stage wrote them, not read yet.
 pub(super) enum UnreadVectors {
-    Sets(Unread<TokenSets>),
-    Terms(Unread<Words>),
+    Sets(LazyArtifact<TokenSets>),
+    Terms(LazyArtifact<Words>),
 }
 
 impl UnreadVectors {

@@ -193,14 +193,14 @@ impl Learner {
 /// Refuses a log with labels of other fragments: no policy could be trained on it.
 fn check_fragments(path: &Path, here: &str) -> Result<()> {
     #[derive(serde::Deserialize)]
-    struct OfFragments {
+    struct FragmentsOfLabels {
         fragments: String,
     }
     let failed = ServeError::system(format!("{}: cannot be read", path.display()));
     let text = files::read(path).map_err(failed)?;
     for (number, line) in (1..).zip(text.split(|byte| *byte == b'\n')) {
         // A line that was cut off is reported when labels are read.
-        if let Ok(there) = serde_json::from_slice::<OfFragments>(line)
+        if let Ok(there) = serde_json::from_slice::<FragmentsOfLabels>(line)
             && there.fragments != here
         {
             return Err(ServeError::OtherFragments {
@@ -424,7 +424,7 @@ mod tests {
     use repoformer_core::completion::CompletionRequest;
 
     use super::*;
-    use crate::tests::{Heard, endpoint};
+    use crate::tests::{MessageLog, endpoint};
 
     #[test]
     fn what_was_written_is_what_stands_between_the_texts_around_the_cursor() {
@@ -459,7 +459,7 @@ mod tests {
             move |_| serde_json::json!({"choices": [{"index": 0, "text": other, "finish_reason": "stop"}]}),
         );
         let kind = "chunks ranked by jaccard".to_owned();
-        let learner = Learner::open(&path, &endpoint, kind, Arc::<Heard>::default()).unwrap();
+        let learner = Learner::open(&path, &endpoint, kind, Arc::<MessageLog>::default()).unwrap();
         (learner, path, endpoint)
     }
 

@@ -387,14 +387,14 @@ mod tests {
     use super::*;
     use crate::decide::DecisionPolicy;
     use crate::decisions::KEPT;
-    use crate::tests::{Heard, Shop, endpoint, lines, model, prompts};
+    use crate::tests::{MessageLog, Shop, endpoint, lines, model, prompts};
 
     fn service(shop: &Shop, policy: Policy) -> Service {
         let policy =
             DecisionPolicy { policy, threshold: 0.0, name: policy.to_string(), model: None };
         let decider = Decider::new(policy, &prompts()).unwrap();
         let (live, endpoint) = (Arc::clone(&shop.live), endpoint(|_| json!({})));
-        let messages = Arc::<Heard>::default();
+        let messages = Arc::<MessageLog>::default();
         Service::new(live, decider, model(), endpoint, Session::new(0.0), None, messages)
     }
 

@@ -118,15 +118,15 @@ pub(crate) fn endpoint(
 
 /// Keeps messages.
 #[derive(Default)]
-pub(crate) struct Heard(pub(crate) Mutex<Vec<String>>);
+pub(crate) struct MessageLog(pub(crate) Mutex<Vec<String>>);
 
-impl Heard {
+impl MessageLog {
     fn add(&self, text: &str) {
         self.0.lock().unwrap().push(text.to_owned());
     }
 }
 
-impl Messages for Heard {
+impl Messages for MessageLog {
     fn tell(&self, remark: Remark) {
         self.add(&remark.to_string());
     }

@@ -162,7 +162,7 @@ pub fn confine(folder: &Path) {
 
 /// How a call treats a link in the last place of a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Last {
+enum FinalLink {
     /// The call works on the link.
     Stays,
     /// The call works on the target of the link.
@@ -173,7 +173,7 @@ enum Last {
 ///
 /// # Errors
 /// A link on the path leads out of that folder.
-fn check_confined(path: &Path, last: Last) -> io::Result<bool> {
+fn check_confined(path: &Path, last: FinalLink) -> io::Result<bool> {
     let confined = CONFINED.read().unwrap_or_else(PoisonError::into_inner);
     if confined.is_empty() {
         return Ok(false);
@@ -190,7 +190,7 @@ fn check_confined(path: &Path, last: Last) -> io::Result<bool> {
     if names.contains(&Component::ParentDir) {
         return Ok(false);
     }
-    let followed = names.len().saturating_sub(usize::from(last == Last::Stays));
+    let followed = names.len().saturating_sub(usize::from(last == FinalLink::Stays));
     let mut place = real.clone();
     for name in &names[..followed] {
         place.push(name);
@@ -210,7 +210,7 @@ fn check_confined(path: &Path, last: Last) -> io::Result<bool> {
 /// # Errors
 /// A link above the path leads out of that folder.
 pub(super) fn is_confined(path: &Path) -> io::Result<bool> {
-    check_confined(path, Last::Stays)
+    check_confined(path, FinalLink::Stays)
 }
 
 /// A file that is open.
@@ -316,7 +316,7 @@ impl File {
     /// Opens a file as [`open_regular`](Self::open_regular) does; `None` if the path leads to something else. Somebody may replace
     /// the file at any time, so its properties are those of the open file.
     pub fn open_in_place(path: impl AsRef<Path>) -> io::Result<Option<RegularFile>> {
-        Self::open_if_regular(path.as_ref(), Last::Follows)
+        Self::open_if_regular(path.as_ref(), FinalLink::Follows)
     }
 
     /// Opens a file as [`open_in_place`](Self::open_in_place) does.
@@ -324,18 +324,18 @@ impl File {
     /// # Errors
     /// Also that the path is a link, whose target is not opened (Unix).
     pub fn open_unlinked(path: impl AsRef<Path>) -> io::Result<Option<RegularFile>> {
-        Self::open_if_regular(path.as_ref(), Last::Stays)
+        Self::open_if_regular(path.as_ref(), FinalLink::Stays)
     }
 
-    fn open_if_regular(path: &Path, last: Last) -> io::Result<Option<RegularFile>> {
+    fn open_if_regular(path: &Path, last: FinalLink) -> io::Result<Option<RegularFile>> {
         fault::before(Call::Look, "open", path)?;
         let mut options = fs::File::options();
         #[cfg(unix)]
         {
             use rustix::fs::OFlags;
             let flags = match last {
-                Last::Follows => OFlags::NONBLOCK,
-                Last::Stays => OFlags::NONBLOCK | OFlags::NOFOLLOW,
+                FinalLink::Follows => OFlags::NONBLOCK,
+                FinalLink::Stays => OFlags::NONBLOCK | OFlags::NOFOLLOW,
             };
             std::os::unix::fs::OpenOptionsExt::custom_flags(
                 &mut options,
@@ -382,7 +382,7 @@ impl File {
     pub fn open_with(options: &fs::OpenOptions, path: impl AsRef<Path>) -> io::Result<Self> {
         let path = path.as_ref();
         fault::before(Call::Change, "open", path)?;
-        check_confined(path, Last::Follows)?;
+        check_confined(path, FinalLink::Follows)?;
         Ok(Self::wrap(options.open(path)?, path))
     }
 
@@ -638,7 +638,7 @@ macro_rules! of_path {
         pub fn $name(path: impl AsRef<Path>) -> io::Result<$result> {
             let path = path.as_ref();
             fault::before(Call::$call, stringify!($name), path)?;
-            $(check_confined(path, Last::$last)?;)?
+            $(check_confined(path, FinalLink::$last)?;)?
             fs::$name(path)
         }
     )*};
@@ -660,7 +660,7 @@ of_path! {
 /// Moves a file or folder; a file that is there is replaced.
 pub fn rename(from: impl AsRef<Path>, to: impl AsRef<Path>) -> io::Result<()> {
     fault::before(Call::Change, "rename", to.as_ref())?;
-    check_confined(to.as_ref(), Last::Stays)?;
+    check_confined(to.as_ref(), FinalLink::Stays)?;
     fs::rename(from, to)
 }
 
@@ -668,7 +668,7 @@ pub fn rename(from: impl AsRef<Path>, to: impl AsRef<Path>) -> io::Result<()> {
 #[cfg(unix)]
 pub fn symlink(target: impl AsRef<Path>, link: impl AsRef<Path>) -> io::Result<()> {
     fault::before(Call::Change, "symlink", link.as_ref())?;
-    check_confined(link.as_ref(), Last::Stays)?;
+    check_confined(link.as_ref(), FinalLink::Stays)?;
     std::os::unix::fs::symlink(target, link)
 }
 
@@ -681,7 +681,7 @@ pub fn symlink(_target: impl AsRef<Path>, _link: impl AsRef<Path>) -> io::Result
 /// Sets a file's permissions.
 pub fn set_permissions(path: impl AsRef<Path>, permissions: Permissions) -> io::Result<()> {
     fault::before(Call::Change, "set_permissions", path.as_ref())?;
-    check_confined(path.as_ref(), Last::Follows)?;
+    check_confined(path.as_ref(), FinalLink::Follows)?;
     fs::set_permissions(path, permissions)
 }
 

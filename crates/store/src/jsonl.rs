@@ -47,7 +47,7 @@ fn opened(path: &Path) -> Result<(Box<dyn BufRead + Send>, Arc<AtomicU64>)> {
         {
             work.more(metadata.len() as usize);
         }
-        Box::new(CountedReader::new(Whole::new(path, file), work))
+        Box::new(CountedReader::new(WholeFile::new(path, file), work))
     };
     let (raw, compressed) = MeteredInput::new(raw);
     let mut buffered = BufReader::with_capacity(1 << 16, raw);
@@ -116,21 +116,21 @@ pub fn read_line(
 }
 
 /// A file that is read once and whole, and must not change meanwhile. Its digest is [remembered](readings).
-struct Whole {
+struct WholeFile {
     path: PathBuf,
     file: File,
     before: FileState,
     hasher: blake3::Hasher,
 }
 
-impl Whole {
+impl WholeFile {
     fn new(path: &Path, file: File) -> Self {
         let before = file.state();
         Self { path: path.to_owned(), file, before, hasher: blake3::Hasher::new() }
     }
 }
 
-impl Read for Whole {
+impl Read for WholeFile {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.file.read(buffer)?;
         self.hasher.update(&buffer[..read]);
@@ -171,7 +171,7 @@ pub const PARQUET: &[u8] = b"PAR1";
 
 /// Position of a record in a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct At {
+pub struct RecordAddress {
     /// 1-based line, for messages.
     pub line: usize,
     /// 0-based number of the record, unusable ones included: the key of a task.
@@ -185,7 +185,7 @@ pub struct At {
 /// The file cannot be opened or read.
 pub fn for_each(
     path: &Path,
-    mut record: impl FnMut(At, Object) -> Result<()>,
+    mut record: impl FnMut(RecordAddress, Object) -> Result<()>,
 ) -> Result<Vec<Error>> {
     let mut reader = Reader::open(path)?;
     let mut problems = Vec::new();
@@ -204,7 +204,7 @@ pub struct Reader<'a> {
     /// Counter of the bytes read from the file before decompression, if they are counted.
     of_file: Option<Arc<AtomicU64>>,
     bytes: Vec<u8>,
-    next: At,
+    next: RecordAddress,
 }
 
 impl<'a> Reader<'a> {
@@ -219,7 +219,13 @@ impl<'a> Reader<'a> {
 
     /// Reads the records of an opened file.
     pub fn with_input(path: &'a Path, input: Box<dyn BufRead>) -> Self {
-        Self { path, input, of_file: None, bytes: Vec::new(), next: At { line: 0, row: 0 } }
+        Self {
+            path,
+            input,
+            of_file: None,
+            bytes: Vec::new(),
+            next: RecordAddress { line: 0, row: 0 },
+        }
     }
 
     /// Returns the next line that is not blank, with its line end, to be [parsed](parse); `None` at the end. A line that is
@@ -227,7 +233,7 @@ impl<'a> Reader<'a> {
     ///
     /// # Errors
     /// The file cannot be read.
-    pub fn next_record(&mut self) -> Result<Option<(At, &[u8])>> {
+    pub fn next_record(&mut self) -> Result<Option<(RecordAddress, &[u8])>> {
         loop {
             self.bytes.clear();
             let longest = || match &self.of_file {
@@ -273,10 +279,10 @@ pub fn is_tar(start: &[u8]) -> bool {
 }
 
 /// Iterates over the records of a text and their positions, to be [parsed](parse); blank lines are skipped.
-pub fn records(text: &[u8]) -> impl Iterator<Item = (At, &[u8])> {
+pub fn records(text: &[u8]) -> impl Iterator<Item = (RecordAddress, &[u8])> {
     let lines = text.split_inclusive(|byte| *byte == b'\n').zip(1..);
     let records = lines.filter(|(line, _)| !line.iter().all(u8::is_ascii_whitespace));
-    records.zip(0..).map(|((bytes, line), row)| (At { line, row }, bytes))
+    records.zip(0..).map(|((bytes, line), row)| (RecordAddress { line, row }, bytes))
 }
 
 /// Parses the JSON value of a text that begins on a line of a file. Replaces lone surrogates, and [marks](mod@literal) numbers that

@@ -1,7 +1,7 @@
 //! Numbers that a JSON value cannot hold: integers and decimals beyond 64 bits, and `NaN`, `Infinity` and `-Infinity` from
 //! Python's json.
 //!
-//! Such a number is read as a marked object with its text, which has none of the types that readers look for. [`Verbatim`]
+//! Such a number is read as a marked object with its text, which has none of the types that readers look for. [`VerbatimValue`]
 //! writes the number as it was, and null if JSON lacks it. The integer `-0` is read as 0, as in Python, not as the decimal
 //! -0.0. `serde_json` has a feature for long integers, `arbitrary_precision`; with that feature, the enums in tokenizers' files
 //! could not be read.
@@ -136,15 +136,15 @@ pub fn take_not_json() -> BTreeMap<PathBuf, BTreeSet<usize>> {
 
 /// A value whose marked numbers are written as they were read, or as null if JSON cannot express them.
 #[derive(Debug, Clone, Copy)]
-pub struct Verbatim<'a>(pub &'a Value);
+pub struct VerbatimValue<'a>(pub &'a Value);
 
-impl Serialize for Verbatim<'_> {
+impl Serialize for VerbatimValue<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self.0 {
             Value::Array(values) => {
                 let mut sequence = serializer.serialize_seq(Some(values.len()))?;
                 for value in values {
-                    sequence.serialize_element(&Verbatim(value))?;
+                    sequence.serialize_element(&VerbatimValue(value))?;
                 }
                 sequence.end()
             }
@@ -158,7 +158,7 @@ impl Serialize for Verbatim<'_> {
                 None => {
                     let mut map = serializer.serialize_map(Some(fields.len()))?;
                     for (name, value) in fields {
-                        map.serialize_entry(name, &Verbatim(value))?;
+                        map.serialize_entry(name, &VerbatimValue(value))?;
                     }
                     map.end()
                 }
@@ -171,7 +171,7 @@ impl Serialize for Verbatim<'_> {
 /// Returns a record as a line with a line end.
 pub fn line(record: &Value) -> Vec<u8> {
     // Writing our values to memory cannot fail: all keys are texts.
-    let mut line = serde_json::to_vec(&Verbatim(record)).unwrap_or_default();
+    let mut line = serde_json::to_vec(&VerbatimValue(record)).unwrap_or_default();
     line.push(b'\n');
     line
 }
@@ -186,7 +186,7 @@ mod tests {
     fn long_integers_keep_their_digits() {
         let text = r#"{"a":[18446744073709551616,-9223372036854775809],"b":{"c":123456789012345678901234567890},"d":18446744073709551615,"e":-9223372036854775808,"f":"18446744073709551616","g":0.125}"#;
         let object = Value::Object(parse(Path::new("x"), 1, text.as_bytes()).unwrap());
-        assert_eq!(serde_json::to_string(&Verbatim(&object)).unwrap(), text);
+        assert_eq!(serde_json::to_string(&VerbatimValue(&object)).unwrap(), text);
         assert_eq!(kind(&object["a"][0]), "an integer beyond 64 bits");
         assert_eq!((object["a"][0].as_f64(), object["d"].as_u64()), (None, Some(u64::MAX)));
     }
@@ -195,7 +195,7 @@ mod tests {
     fn what_python_writes_for_infinite_numbers_is_null_again() {
         let text = r#"{"a": NaN, "b": [Infinity, -Infinity, "NaN", "\"Infinity", "\\"], "c": 1e5}"#;
         let object = Value::Object(parse(Path::new("x"), 1, text.as_bytes()).unwrap());
-        let written = serde_json::to_string(&Verbatim(&object)).unwrap();
+        let written = serde_json::to_string(&VerbatimValue(&object)).unwrap();
         assert_eq!(written, r#"{"a":null,"b":[null,null,"NaN","\"Infinity","\\"],"c":100000.0}"#);
         assert_eq!([&object["a"], &object["b"][1]].map(kind), ["NaN", "-Infinity"]);
         for other in ["nan", "-NaN", "Inf", "+Infinity", "NaNa", "1e", "01234567890123456789012"] {
@@ -209,7 +209,7 @@ mod tests {
     fn negative_zeros_and_huge_decimals_are_read_as_python_reads_them() {
         let text = r#"{"a":[-0,-0.0,1e400,-1E+999],"b":-0,"c":"-0, 1e400","d":-0e1,"e":[ -0 ]}"#;
         let object = Value::Object(parse(Path::new("x"), 1, text.as_bytes()).unwrap());
-        let written = serde_json::to_string(&Verbatim(&object)).unwrap();
+        let written = serde_json::to_string(&VerbatimValue(&object)).unwrap();
         let wanted = r#"{"a":[0,-0.0,1e400,-1E+999],"b":0,"c":"-0, 1e400","d":-0.0,"e":[0]}"#;
         assert_eq!(written, wanted);
         assert_eq!((object["b"].as_u64(), object["a"][2].as_f64()), (Some(0), None));

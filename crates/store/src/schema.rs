@@ -288,14 +288,14 @@ fn without_numbers(name: &str) -> String {
 }
 
 /// Skips a JSON value that has a type, or else fails without a message: building the value would take most of the time.
-pub struct Past {
+pub struct SkippedValue {
     /// The type.
     pub holds: &'static Type,
     /// True if the value may be `null`.
     pub or_null: bool,
 }
 
-impl Past {
+impl SkippedValue {
     fn is<E: serde::de::Error>(&self, value: &Value) -> Result<bool, E> {
         let is_right = fits(self.holds, value) || self.or_null && value.is_null();
         is_right.then(|| value.is_null()).ok_or_else(|| E::custom("another type"))
@@ -311,7 +311,7 @@ impl Past {
     }
 }
 
-impl<'de> DeserializeSeed<'de> for Past {
+impl<'de> DeserializeSeed<'de> for SkippedValue {
     /// True if the value is null.
     type Value = bool;
 
@@ -323,7 +323,7 @@ impl<'de> DeserializeSeed<'de> for Past {
     }
 }
 
-impl<'de> Visitor<'de> for Past {
+impl<'de> Visitor<'de> for SkippedValue {
     type Value = bool;
 
     fn expecting(&self, to: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use anyhow::Result;
-use repoformer_core::prompt::style::{Budget, Include};
+use repoformer_core::prompt::style::{Budget, ContextSelection};
 use repoformer_core::repository::fragment::{ChunkShape, Cut, WindowShape};
 use repoformer_core::retrieve::rank::{Ranker, Vocabulary};
 use repoformer_core::retrieve::{Align, QueryForm, RankLimits, SearchSettings, Visibility};
@@ -219,7 +219,9 @@ pub fn layout(settings: &Settings) -> Result<PromptLayout> {
         StyleName::Style(_) => {
             let right = settings.right_context.first() == Some(&true);
             let style = settings.prompt_style.open(StyleName::open)?;
-            return Ok(PromptLayout::Style(style.including(Include { right, cross_file: true })));
+            return Ok(PromptLayout::Style(
+                style.including(ContextSelection { right, cross_file: true }),
+            ));
         }
     };
     let mut unused: Vec<&dyn SettingValue> = vec![

@@ -15,7 +15,9 @@ use repoformer_core::retrieve::{Align, Mode};
 use repoformer_core::task::{Task, TaskSet};
 use repoformer_evaluate::conditions::are_chat_answers;
 use repoformer_evaluate::score::Scoring;
-use repoformer_pipeline::{Completion, Experiment, Layout, Messages, PromptLayout, Until};
+use repoformer_pipeline::{
+    Completion, CompletionBound, Experiment, Layout, Messages, PromptLayout,
+};
 use repoformer_store::artifact::header_path;
 use repoformer_text::counts::part;
 use repoformer_text::language::Language;
@@ -550,10 +552,10 @@ pub fn completion_of(
         && server.asking.api != Api::Chat
         && looks_at_lines()
     {
-        server.until = Until::Lines;
+        server.until = CompletionBound::Lines;
     }
     if let Some(server) = &completion.server
-        && (server.until, server.asking.api) == (Until::Lines, Api::Chat)
+        && (server.until, server.asking.api) == (CompletionBound::Lines, Api::Chat)
     {
         settings.messages.warning_once(message![
             &DECLARED.until,

@@ -16,7 +16,7 @@ use repoformer_evaluate::policy_scores::{TrainedPolicies, score};
 use repoformer_pipeline as pipeline;
 use repoformer_pipeline::{
     Completion, Experiment, Latency, Messages, PlanVerdict, PlannedArtifact, PromptLayout,
-    Selective, SignalSources, TokenQuestion, cached_probabilities, decision_latencies,
+    SelectiveTasks, SignalSources, TokenQuestion, cached_probabilities, decision_latencies,
     forget_outdated, selective, write_chosen,
 };
 use repoformer_store::error::Error;
@@ -527,7 +527,7 @@ pub struct PolicyChoice {
 /// Takes for each task the prediction that the policy chooses.
 fn select(
     chosen: &ThresholdPolicy,
-    found: &Selective,
+    found: &SelectiveTasks,
     retrieves: &[bool],
     experiment: &Experiment,
     mode: Mode,

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 use repoformer_core::metrics::Metric;
-use repoformer_core::postprocess::Uncut;
+use repoformer_core::postprocess::UncutReason;
 use repoformer_core::retrieve::Mode;
 use repoformer_core::task::TaskSet;
 use repoformer_evaluate::conditions::{Conditions, differences, made_with};
@@ -14,7 +14,7 @@ use repoformer_evaluate::predictions;
 use repoformer_evaluate::report::ReportContents;
 use repoformer_evaluate::score::{MissingPredictions, Scores, Scoring};
 use repoformer_evaluate::statistics::Resampling;
-use repoformer_pipeline::report::{About, Contender, foresee_figures, gather};
+use repoformer_pipeline::report::{Contender, ReportTexts, foresee_figures, gather};
 use repoformer_pipeline::{
     Experiment, Messages, PlanVerdict, PlannedArtifact, cached_predictions, evaluate,
 };
@@ -224,7 +224,7 @@ pub fn make(
             ));
         }
         if let Ok(scores) = &evaluation.scores {
-            let reasons = [Uncut::File, Uncut::Bound].into_iter();
+            let reasons = [UncutReason::File, UncutReason::Bound].into_iter();
             let told = reasons.flat_map(|reason| scores.tell_uncut(reason));
             notes.extend(told.map(|told| format!("{}: {told}.", source.name)));
         }
@@ -265,7 +265,7 @@ pub fn make(
     notes.extend(making.settings.departure_line());
     manifest.count("tasks", contenders[0].evaluation.tasks.tasks().len());
     manifest.count("systems", contenders.len());
-    let about = About {
+    let about = ReportTexts {
         title: making.title.clone().unwrap_or_else(|| experiment.name.clone()),
         provenance: manifest.lines(),
         notes,

@@ -6,7 +6,7 @@ use anyhow::Result;
 use repoformer_core::metrics::Metric;
 use repoformer_evaluate::conditions::made_with;
 use repoformer_evaluate::score::Scoring;
-use repoformer_pipeline::{Experiment, Messages, Until};
+use repoformer_pipeline::{CompletionBound, Experiment, Messages};
 use repoformer_text::message;
 
 use crate::settings::{DECLARED, Settings};
@@ -26,8 +26,9 @@ pub fn scoring(settings: &Settings, experiment: &Experiment, further: &[Metric])
 /// # Errors
 /// The header of the predictions cannot be read.
 pub fn warn_of_ends(path: &Path, scoring: &Scoring, messages: &dyn Messages) -> Result<()> {
-    let is_short =
-        made_with(path)?.get(DECLARED.until.key).is_some_and(|until| until == Until::Lines.name());
+    let is_short = made_with(path)?
+        .get(DECLARED.until.key)
+        .is_some_and(|until| until == CompletionBound::Lines.name());
     let longer = scoring.recipes().find(|(_, recipe)| !recipe.is_of_lines());
     if let Some((metric, recipe)) = longer.filter(|_| is_short) {
         messages.warning_once(message![

@@ -39,7 +39,7 @@ pub fn k_means(vectors: &TfIdfVectors, k: usize, draw: &mut dyn FnMut(u64) -> u6
         // They settle long before the last of them.
         let work = Work::new(format!("cluster, round {round}"), "texts", vectors.len());
         let documents = (0..vectors.len()).into_par_iter().with_min_len(AT_ONCE);
-        let mut nearest: Vec<Nearest> = documents
+        let mut nearest: Vec<NearestCentroid> = documents
             .map_init(Scratch::default, |scratch, document| {
                 work.done(1);
                 centroids.nearest(vectors.row(document), scratch)
@@ -149,7 +149,7 @@ struct Scratch {
 }
 
 /// Centroid nearest to a document.
-struct Nearest {
+struct NearestCentroid {
     cluster: usize,
     distance: f64,
 }
@@ -192,7 +192,7 @@ impl Centroids {
     }
 
     /// Finds the centroid nearest to a document, the first of equals.
-    fn nearest(&self, row: &[(u32, f32)], scratch: &mut Scratch) -> Nearest {
+    fn nearest(&self, row: &[(u32, f32)], scratch: &mut Scratch) -> NearestCentroid {
         scratch.products.resize(self.count(), 0.0);
         for (term, weight) in row {
             for (cluster, mean) in &self.of_term[*term as usize] {
@@ -216,12 +216,12 @@ impl Centroids {
             scratch.products[cluster as usize] = 0.0;
         }
         let distance = (least + square(row)).max(0.0).sqrt();
-        Nearest { cluster, distance }
+        NearestCentroid { cluster, distance }
     }
 }
 
 /// Gives each empty cluster the document that is farthest from its own centroid, unless all are at theirs.
-fn fill_empty(count: usize, clusters: &mut [usize], nearest: &mut [Nearest]) {
+fn fill_empty(count: usize, clusters: &mut [usize], nearest: &mut [NearestCentroid]) {
     let mut sizes = vec![0_usize; count];
     clusters.iter().for_each(|cluster| sizes[*cluster] += 1);
     for empty in 0..count {
@@ -300,7 +300,7 @@ mod tests {
                 let least = (0..centroids.len()).map(|c| of(&c)).fold(f64::INFINITY, f64::min);
                 let near = |cluster: &usize| of(cluster) < least + 1e-9;
                 let cluster = (0..centroids.len()).find(near).unwrap();
-                nearest.push(Nearest { cluster, distance: least.sqrt() });
+                nearest.push(NearestCentroid { cluster, distance: least.sqrt() });
             }
             clusters = nearest.iter().map(|nearest| nearest.cluster).collect();
             if clusters == before {

@@ -131,7 +131,7 @@ pub fn span<'w>(
 #[derive(Debug, Clone, Default)]
 pub struct CompletionCut {
     in_text: StopTexts,
-    withheld: Withheld,
+    withheld: WithheldSpace,
     in_completion: StopTexts,
 }
 
@@ -143,7 +143,7 @@ impl CompletionCut {
             stops.partition(|stop| is_held_back(stop, removed));
         Self {
             in_text: StopTexts::new(&sent),
-            withheld: Withheld::new(removed),
+            withheld: WithheldSpace::new(removed),
             in_completion: StopTexts::new(&held_back),
         }
     }
@@ -228,7 +228,7 @@ impl StopTexts {
 
 /// Takes withheld white space off the beginning of a text that comes in pieces.
 #[derive(Debug, Clone, Default)]
-struct Withheld {
+struct WithheldSpace {
     removed: String,
     /// Text so far, until it is more than white space.
     written: Option<String>,
@@ -237,7 +237,7 @@ struct Withheld {
     dropped: Option<String>,
 }
 
-impl Withheld {
+impl WithheldSpace {
     fn new(removed: &str) -> Self {
         let written = (!removed.is_empty()).then(String::new);
         let is_behind_line = !removed.contains('\n');

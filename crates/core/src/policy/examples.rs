@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use repoformer_store::content::ContentDigest;
 use repoformer_store::error::{Error, Result, keep};
-use repoformer_store::jsonl::{self, At, Object};
+use repoformer_store::jsonl::{self, Object, RecordAddress};
 use repoformer_text::language::Language;
 use repoformer_text::names::UnknownName;
 use serde_json::Value;
@@ -305,7 +305,7 @@ impl Examples {
         let mut seen = [const { FirstPlaces::new() }; 3];
         for (number, path) in paths.iter().enumerate() {
             let first = examples.all.len();
-            let mut batch: Vec<(At, Object)> = Vec::with_capacity(BATCH);
+            let mut batch: Vec<(RecordAddress, Object)> = Vec::with_capacity(BATCH);
             let mut problems = jsonl::for_each(path, |at, object| {
                 batch.push((at, object));
                 if batch.len() == BATCH {
@@ -358,7 +358,7 @@ impl Examples {
     fn take(
         &mut self,
         path: &Path,
-        batch: &mut Vec<(At, Object)>,
+        batch: &mut Vec<(RecordAddress, Object)>,
         asked: &mut Option<Measure>,
         [models, metrics, fragments]: &mut [FirstPlaces; 3],
     ) {

@@ -6,7 +6,7 @@ use repoformer_text::lines::{is_space, strip, unfinished_line};
 
 use super::HoleContext;
 use super::prefix::Prefixes;
-use super::uncut::{Cut, Uncut};
+use super::uncut::{Cut, UncutReason};
 
 /// Characters of a prediction that are looked at. Each may be where it is cut, within the bound of [`Prefixes`]; a body of 30 lines has
 /// a third of them, and what comes behind a body is not taken anyway.
@@ -30,8 +30,8 @@ pub(super) fn function_body(hole: &HoleContext<'_>, prediction: &str) -> Cut {
         Ok(parsed) => parsed,
         Err(unparsed) => {
             let uncut = match unparsed {
-                ParseFailure::Bound => Uncut::Bound,
-                ParseFailure::None => Uncut::from_texts(&left.context, target),
+                ParseFailure::Bound => UncutReason::Bound,
+                ParseFailure::None => UncutReason::from_texts(&left.context, target),
             };
             return Cut { uncut: Some(uncut), ..Cut::of_prediction(prediction) };
         }

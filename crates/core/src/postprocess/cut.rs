@@ -5,7 +5,7 @@ use repoformer_text::lines::{is_space, strip};
 
 use super::HoleContext;
 use super::prefix::Prefixes;
-use super::uncut::{Cut, Uncut};
+use super::uncut::{Cut, UncutReason};
 
 /// Greatest number of line ends tried for the end of a first statement: no requested statement is longer, and with a left context
 /// that never parses every line of a long answer would be tried.
@@ -79,8 +79,8 @@ pub(super) fn first_statement(hole: &HoleContext<'_>, prediction: &str) -> Cut {
     }
     // One line alone is the statement, whether it parses or not.
     let uncut = is_uncut.then(|| match prefixes.are_exceeded() {
-        true => Uncut::Bound,
-        false => Uncut::from_texts(left_context, hole.target),
+        true => UncutReason::Bound,
+        false => UncutReason::from_texts(left_context, hole.target),
     });
     Cut { uncut, ..Cut::of_prediction(prediction) }
 }

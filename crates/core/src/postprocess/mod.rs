@@ -36,7 +36,7 @@ use crate::task::{Task, TaskFiles};
 pub use body::is_function_body;
 pub use hole::HoleContext;
 use uncut::Cut;
-pub use uncut::Uncut;
+pub use uncut::UncutReason;
 
 /// Target and prediction after post-processing.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,7 +46,7 @@ pub struct ComparedTexts<'a> {
     /// The prediction.
     pub prediction: Cow<'a, str>,
     /// Reason why a step that parses left the prediction whole, if one did.
-    pub uncut: Option<Uncut>,
+    pub uncut: Option<UncutReason>,
 }
 
 /// A step of post-processing.

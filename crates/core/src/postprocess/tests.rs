@@ -144,7 +144,7 @@ fn function_bodies() {
     // A left context that never parses leaves the prediction whole.
     let broken = hole("def f(:\n    )\n", target, Language::Python);
     let whole = recipe.apply(broken, "return 1\n");
-    assert_eq!((&*whole.prediction, whole.uncut), ("return 1\n", Some(Uncut::File)));
+    assert_eq!((&*whole.prediction, whole.uncut), ("return 1\n", Some(UncutReason::File)));
 }
 
 /// Type parameters have defaults since Python 3.13 (PEP 696), which the grammar does not know.
@@ -156,10 +156,10 @@ fn what_is_not_cut_has_a_reason() {
     let (target, answer) = ("    y = x\n    return y\n", "    y = x\n    return y\n\n\nf(1)\n");
     for (left, step, answer, uncut) in [
         (&known, "function-body", answer, None),
-        (&unknown, "function-body", answer, Some(Uncut::File)),
+        (&unknown, "function-body", answer, Some(UncutReason::File)),
         (&known, "statement", answer, None),
-        (&unknown, "statement", answer, Some(Uncut::File)),
-        (&known, "statement", "    y = (\n    1]\n", Some(Uncut::Prediction)),
+        (&unknown, "statement", answer, Some(UncutReason::File)),
+        (&known, "statement", "    y = (\n    1]\n", Some(UncutReason::Prediction)),
         // A line alone is a statement.
         (&unknown, "statement", "    y = x\n", None),
         (&unknown, "lines", answer, None),
@@ -274,7 +274,7 @@ fn a_prediction_that_takes_too_many_parses_is_compared_whole() {
     let left = "import os\n\n\ndef f(x):\n    ";
     let recipe: Recipe = "function-body".parse().unwrap();
     let cut = recipe.apply(hole(left, "return 1\n", Language::Python), &text);
-    assert_eq!((&*cut.prediction, cut.uncut), (&*text, Some(Uncut::Bound)));
+    assert_eq!((&*cut.prediction, cut.uncut), (&*text, Some(UncutReason::Bound)));
 }
 
 #[test]

@@ -6,7 +6,7 @@ use super::prefix::Prefixes;
 
 /// Reason why a step that parses leaves a prediction whole, as the programs do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Uncut {
+pub enum UncutReason {
     /// The grammar cannot parse the file up to the end of the hole, not even with the target in it.
     File,
     /// No beginning of the prediction parses.
@@ -16,13 +16,13 @@ pub enum Uncut {
 }
 
 named! {
-    Uncut, "reason":
+    UncutReason, "reason":
     File = "file",
     Prediction = "prediction",
     Bound = "bound",
 }
 
-impl Uncut {
+impl UncutReason {
     /// Returns the reason why no beginning of a prediction parses behind a left context.
     pub(super) fn from_texts(left_context: &str, target: &str) -> Self {
         let mut prefixes = Prefixes::new(left_context, target);
@@ -37,7 +37,7 @@ pub(super) struct Cut {
     /// The prediction.
     pub(super) prediction: String,
     /// Reason why the prediction is still whole, if it could not be cut.
-    pub(super) uncut: Option<Uncut>,
+    pub(super) uncut: Option<UncutReason>,
     /// Whether the prediction is code that a chat model marked.
     pub(super) is_marked: bool,
 }
@@ -50,7 +50,7 @@ impl Cut {
 
     /// A prediction after a step, or the prediction itself if its parse takes too much.
     pub(super) fn of_parsed(prediction: &str, cut: Option<impl Into<String>>) -> Self {
-        let uncut = cut.is_none().then_some(Uncut::Bound);
+        let uncut = cut.is_none().then_some(UncutReason::Bound);
         let prediction = cut.map_or_else(|| prediction.to_owned(), Into::into);
         Self { uncut, ..Self::of_prediction(prediction) }
     }

@@ -2,7 +2,7 @@
 //!
 //! Such a string holds an escape every thirty bytes. What stands between two of them is found eight bytes at a time.
 
-use repoformer_store::literal::Verbatim;
+use repoformer_store::literal::VerbatimValue;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -38,7 +38,7 @@ pub(super) fn string(text: &str, out: &mut Vec<u8>) {
 
 /// Appends a value from a user's record.
 pub(super) fn verbatim(value: &Value, out: &mut Vec<u8>) {
-    self::value(&Verbatim(value), out);
+    self::value(&VerbatimValue(value), out);
 }
 
 /// Appends any other value, as `serde_json` does.

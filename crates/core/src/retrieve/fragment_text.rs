@@ -21,7 +21,7 @@ pub struct FragmentText<'a> {
     fragments: &'a RepoFragments,
     settings: FragmentTextSettings,
     /// Whether a text is small enough to be shown whole; asked of functions and classes.
-    fits: Fits<'a>,
+    fits: FitTest<'a>,
     /// The lines of each file's functions and classes, each before those within it, found when they are first asked for.
     scopes: Vec<OnceLock<FileScopes>>,
 }
@@ -56,9 +56,9 @@ struct Scope {
 }
 
 /// Tells whether a prompt can show a text.
-struct Fits<'a>(Box<dyn Fn(&str) -> bool + Sync + 'a>);
+struct FitTest<'a>(Box<dyn Fn(&str) -> bool + Sync + 'a>);
 
-impl std::fmt::Debug for Fits<'_> {
+impl std::fmt::Debug for FitTest<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Fits")
     }
@@ -74,7 +74,7 @@ impl<'a> FragmentText<'a> {
         Self {
             fragments,
             settings,
-            fits: Fits(Box::new(fits)),
+            fits: FitTest(Box::new(fits)),
             scopes: fragments.files.iter().map(|_| OnceLock::new()).collect(),
         }
     }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use repoformer_store::error::{Error, Result};
-use repoformer_store::jsonl::{self, At, Fields, Object};
+use repoformer_store::jsonl::{self, Fields, Object, RecordAddress};
 use repoformer_store::manifest::is_part;
 use repoformer_text::language::Language;
 use repoformer_text::lines::{line_ends, strip};
@@ -62,7 +62,7 @@ impl Task {
     /// # Errors
     /// A field is missing, is of another type or leads out of the repository; the target is empty; or the record is no task,
     /// and the error says what it is.
-    pub fn from_record(path: &Path, at: At, object: Object) -> Result<Self> {
+    pub fn from_record(path: &Path, at: RecordAddress, object: Object) -> Result<Self> {
         let kind = RecordKind::from_record(&object);
         if let Some(kind @ (RecordKind::Task(_) | RecordKind::Label)) = kind {
             kind.check(path, at.line, &object)?;
@@ -98,7 +98,7 @@ pub fn check_place(metadata: &Fields<'_>) -> Result<()> {
     }
 }
 
-fn with_target(path: &Path, at: At, task: Task) -> Result<Task> {
+fn with_target(path: &Path, at: RecordAddress, task: Task) -> Result<Task> {
     if !strip(&task.ground_truth).is_empty() {
         return Ok(task);
     }
@@ -109,7 +109,7 @@ fn with_target(path: &Path, at: At, task: Task) -> Result<Task> {
 /// A record while it is turned into a task: its fields are taken out one by one, and the remaining ones are kept as they are.
 struct TaskFields<'a> {
     path: &'a Path,
-    at: At,
+    at: RecordAddress,
     object: Object,
 }
 

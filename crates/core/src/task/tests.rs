@@ -59,7 +59,7 @@ fn each_bad_record_is_named_and_keeps_its_row() {
 }
 
 fn task(record: Value) -> Result<Task> {
-    let at = jsonl::At { line: 3, row: 2 };
+    let at = jsonl::RecordAddress { line: 3, row: 2 };
     Task::from_record(Path::new("t.jsonl"), at, object_of(record))
 }
 

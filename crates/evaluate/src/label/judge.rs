@@ -12,7 +12,7 @@ use repoformer_core::task::cross_file::CrossFile;
 use repoformer_core::task::kind::RecordKind;
 use repoformer_core::task::{Task, TaskSet};
 use repoformer_store::error::{Error, LabelInput, Result};
-use repoformer_store::jsonl::{self, At, Object, Reader};
+use repoformer_store::jsonl::{self, Object, Reader, RecordAddress};
 use repoformer_store::progress::Work;
 use repoformer_text::message;
 use repoformer_text::message::UserChoice;
@@ -492,7 +492,7 @@ fn shown(
 }
 
 /// Reads a record as a task and as a label without judgement.
-fn instance(path: &Path, at: At, object: Object) -> Result<(Task, Label)> {
+fn instance(path: &Path, at: RecordAddress, object: Object) -> Result<(Task, Label)> {
     let label = match RecordKind::from_record(&object) {
         Some(RecordKind::Label) => Some(Label::read(path, at.line, object.clone())?),
         _ => None,

@@ -1,7 +1,7 @@
 //! JSON records of scores, as `eval` writes them.
 
 use repoformer_core::metrics::Metric;
-use repoformer_core::postprocess::Uncut;
+use repoformer_core::postprocess::UncutReason;
 use serde_json::{Map, Value, json};
 
 use super::{Cuts, Intervals, MetricMeans, MetricScore, Scores, TaskScore, UncutCounts};
@@ -103,7 +103,7 @@ impl Cuts {
 impl UncutCounts {
     /// Returns `{"file": …}`; `None` if all were cut.
     fn to_record(self) -> Option<Value> {
-        let counts = Uncut::ALL.into_iter().zip(self.0).filter(|(_, count)| *count > 0);
+        let counts = UncutReason::ALL.into_iter().zip(self.0).filter(|(_, count)| *count > 0);
         let counts: Map<String, Value> =
             counts.map(|(reason, count)| (reason.name().to_owned(), count.into())).collect();
         (!counts.is_empty()).then_some(Value::Object(counts))

@@ -53,9 +53,9 @@ fn write(folder: &TempDir, name: &str, records: &[Value]) -> PathBuf {
 
 /// What was said, each remark behind its kind.
 #[derive(Default)]
-struct Heard(RefCell<Vec<String>>);
+struct MessageLog(RefCell<Vec<String>>);
 
-impl Heard {
+impl MessageLog {
     fn hear(&self, remark: Remark) {
         let text = match remark {
             Remark::Note(text) => format!("note: {text}"),
@@ -85,11 +85,11 @@ fn refusal<T: std::fmt::Debug>(result: Result<T>) -> (String, String) {
     (error.to_string(), error.hint().unwrap().to_string())
 }
 
-fn read(path: &Path, policies: &[Policy], keeps: bool, heard: &Heard) -> Result<Examples> {
+fn read(path: &Path, policies: &[Policy], keeps: bool, heard: &MessageLog) -> Result<Examples> {
     read_labels(&[path.to_owned()], policies, None, keeps, &|remark| heard.hear(remark))
 }
 
-fn run(sweep: &Sweep, files: &[&Path], heard: &Heard) -> Result<SweepResults> {
+fn run(sweep: &Sweep, files: &[&Path], heard: &MessageLog) -> Result<SweepResults> {
     let files: Vec<PathBuf> = files.iter().map(|path| path.to_path_buf()).collect();
     sweep.run(LabelSet::list(&files), &|remark| heard.hear(remark))
 }
@@ -116,7 +116,7 @@ fn files_of_one_name_are_a_set() {
 #[test]
 fn instances_that_know_the_target_are_left_out_for_who_looks_at_fragments() {
     let folder = tempfile::tempdir().unwrap();
-    let heard = Heard::default();
+    let heard = MessageLog::default();
     let mut knowing = labels(0..1);
     knowing[7]["metadata"]["query_has_target"] = json!(true);
     knowing[8].as_object_mut().unwrap().remove("es_rg1");
@@ -146,7 +146,7 @@ fn instances_that_know_the_target_are_left_out_for_who_looks_at_fragments() {
 #[test]
 fn a_policy_learns_from_the_instances_that_have_its_data() {
     let folder = tempfile::tempdir().unwrap();
-    let heard = Heard::default();
+    let heard = MessageLog::default();
     let mut some = labels(0..2);
     some[2].as_object_mut().unwrap().remove("crossfile_context");
     some[2]["crossfile_context"] = json!({"text": "# as text", "list": []});
@@ -186,7 +186,7 @@ fn a_policy_learns_from_the_instances_that_have_its_data() {
 #[test]
 fn a_sweep_has_the_points_of_each_policy() {
     let folder = tempfile::tempdir().unwrap();
-    let heard = Heard::default();
+    let heard = MessageLog::default();
     let path = write(&folder, "labels.jsonl", &labels(0..3));
     let times = TimeSources {
         given: vec![("index".into(), RequestTimes::new(100.0, 400.0))],
@@ -233,7 +233,7 @@ fn a_sweep_has_the_points_of_each_policy() {
 #[test]
 fn thresholds_say_what_they_come_to() {
     let folder = tempfile::tempdir().unwrap();
-    let heard = Heard::default();
+    let heard = MessageLog::default();
     let path = write(&folder, "labels.jsonl", &labels(0..2));
     let thresholds = vec![Threshold::Share(50.0), Threshold::Above(0.2), Threshold::Above(7.0)];
     let sweep = Sweep { thresholds, ..of(&[Policy::Always, Policy::TrialRetrieval]) };
@@ -251,7 +251,7 @@ fn thresholds_say_what_they_come_to() {
 #[test]
 fn instances_without_a_signal_are_left_out_of_every_curve() {
     let folder = tempfile::tempdir().unwrap();
-    let heard = Heard::default();
+    let heard = MessageLog::default();
     let mut silent = labels(0..2);
     silent[3].as_object_mut().unwrap().remove("min_logprob");
     let path = write(&folder, "silent.jsonl", &silent);
@@ -289,7 +289,7 @@ fn instances_without_a_signal_are_left_out_of_every_curve() {
 #[test]
 fn labels_of_two_makings_are_refused() {
     let folder = tempfile::tempdir().unwrap();
-    let heard = Heard::default();
+    let heard = MessageLog::default();
     let by = |name: &str, field: &str, value: &str| {
         let mut other = labels(1..3);
         other.iter_mut().for_each(|label| label[field] = json!(value));
@@ -323,7 +323,7 @@ fn labels_of_two_makings_are_refused() {
 #[test]
 fn times_belong_to_retrievers_and_instances() {
     let folder = tempfile::tempdir().unwrap();
-    let heard = Heard::default();
+    let heard = MessageLog::default();
     let labels = labels(0..2);
     let times: Vec<Value> = (labels.iter())
         .map(|label| json!({"task_id": label["metadata"]["task_id"], "retrieval_ms": 50, "generation_ms": 100}))
@@ -384,7 +384,7 @@ fn times_belong_to_retrievers_and_instances() {
 #[test]
 fn trained_policies_say_where_they_do_not_fit() {
     let folder = tempfile::tempdir().unwrap();
-    let heard = Heard::default();
+    let heard = MessageLog::default();
     let path = write(&folder, "labels.jsonl", &labels(0..2));
     let examples = read(&path, &[], false, &heard).unwrap();
     let policy = train_on(examples, LearnedPolicy::Learned, CalibrationMethod::default(), &|_| {});

@@ -10,7 +10,7 @@ use repoformer_models::batch::{
     BatchSettings, Response, SEPARATOR, custom_id, parse_custom_id, request,
 };
 use repoformer_store::error::{Error, Result, keep};
-use repoformer_store::jsonl::{At, Fields, Object};
+use repoformer_store::jsonl::{Fields, Object, RecordAddress};
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde_json::{Value, json};
 
@@ -50,7 +50,11 @@ pub fn requests(path: &Path, sampling: &BatchSettings, emit: &mut Emit<'_>) -> R
 }
 
 /// Returns the request's id, the prompt, and its stop texts.
-fn prompt(path: &Path, at: At, object: &Object) -> Result<(String, String, Vec<String>)> {
+fn prompt(
+    path: &Path,
+    at: RecordAddress,
+    object: &Object,
+) -> Result<(String, String, Vec<String>)> {
     RecordKind::Prompt.check(path, at.line, object)?;
     let fields = Fields::new(path, at.line, "", object);
     let metadata = fields.below("metadata.", fields.object("metadata")?);

@@ -9,7 +9,7 @@ use std::path::Path;
 use repoformer_core::task::kind::RecordKind;
 use repoformer_core::task::{Task, TaskFiles};
 use repoformer_store::error::{Error, Result};
-use repoformer_store::jsonl::{self, At, Fields, Object};
+use repoformer_store::jsonl::{self, Fields, Object, RecordAddress};
 use repoformer_text::language::syntax::{Function, Syntax};
 use repoformer_text::language::{Grammar, Language};
 use repoformer_text::lines::{Lines, strip};
@@ -28,7 +28,7 @@ pub(super) fn no_folder() -> Message {
 pub(super) fn task(
     gold: &mut Gold,
     path: &Path,
-    at: At,
+    at: RecordAddress,
     mut object: Object,
     files: Option<&mut TaskFiles<'_>>,
 ) -> Result<Task> {

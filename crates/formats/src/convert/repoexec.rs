@@ -10,7 +10,7 @@ use repoformer_core::repository::definitions::Names;
 use repoformer_core::task::kind::RecordKind;
 use repoformer_core::task::{Task, TaskFiles};
 use repoformer_store::error::{Error, Result};
-use repoformer_store::jsonl::{At, Fields, Object};
+use repoformer_store::jsonl::{Fields, Object, RecordAddress};
 use repoformer_text::language::syntax::{Binding, Function, Import, Syntax};
 use repoformer_text::language::{Grammar, Language};
 use repoformer_text::lines::Lines;
@@ -25,7 +25,7 @@ use super::gold::Gold;
 pub(super) fn task(
     gold: &mut Gold,
     path: &Path,
-    at: At,
+    at: RecordAddress,
     object: Object,
     files: Option<&mut TaskFiles<'_>>,
 ) -> Result<Task> {

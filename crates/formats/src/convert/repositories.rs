@@ -9,7 +9,7 @@ use repoformer_core::repository::record::{
 };
 use repoformer_core::task::kind::RecordKind;
 use repoformer_store::error::{Error, Result, keep};
-use repoformer_store::jsonl::{self, At, Object, Reader};
+use repoformer_store::jsonl::{self, Object, Reader, RecordAddress};
 use repoformer_store::progress::Work;
 use repoformer_text::language::Language;
 use repoformer_text::message;
@@ -34,7 +34,7 @@ pub fn to_folders(path: &Path, dir: &Path) -> Result<Conversion> {
     let mut conversion = Conversion::default();
     let mut owners = Owners::default();
     let mut reader = Reader::with_input(path, input);
-    while let Some((At { line, .. }, bytes)) = reader.next_record()? {
+    while let Some((RecordAddress { line, .. }, bytes)) = reader.next_record()? {
         let files = jsonl::parse(path, line, bytes)
             .and_then(|object| files(path, line, object, &mut owners));
         match files {
@@ -173,7 +173,7 @@ pub fn records(path: &Path, to: RecordKind, emit: &mut Emit<'_>) -> Result<Conve
     let mut left_out: BTreeMap<String, usize> = BTreeMap::new();
     let mut leave_out = |name: String| *left_out.entry(name).or_default() += 1;
     let (mut files_left_out, mut gaps) = (Vec::new(), Vec::new());
-    let mut conversion = each(path, emit, |At { line, .. }, object: Object| {
+    let mut conversion = each(path, emit, |RecordAddress { line, .. }, object: Object| {
         match (RecordKind::from_record(&object), to) {
             (Some(RecordKind::Package), RecordKind::Package) => {
                 let package = Package::read(path, line, object)?;

@@ -9,7 +9,7 @@ use repoformer_core::repository::record::Folders;
 use repoformer_core::task::Format;
 use repoformer_core::task::kind::RecordKind;
 use repoformer_store::error::{Error, Result, keep};
-use repoformer_store::jsonl::{self, At, Object, Reader};
+use repoformer_store::jsonl::{self, Object, Reader, RecordAddress};
 use repoformer_text::language::syntax::ParseGap;
 use repoformer_text::message::Message;
 use repoformer_text::parse_by_name;
@@ -110,7 +110,7 @@ pub type Emit<'a> = dyn FnMut(&Value) -> Result<()> + 'a;
 pub(super) fn each<Records: IntoIterator<Item = Value>>(
     path: &Path,
     emit: &mut Emit<'_>,
-    mut convert: impl FnMut(At, Object) -> Result<Records>,
+    mut convert: impl FnMut(RecordAddress, Object) -> Result<Records>,
 ) -> Result<Conversion> {
     let mut conversion = Conversion::default();
     let mut reader = Reader::open(path)?;

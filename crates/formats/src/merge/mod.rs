@@ -126,7 +126,7 @@ impl ShardFile {
             return Err(refused("the manifest beside it has no checksum of it, 'output.blake3'"));
         }
         #[derive(Deserialize)]
-        struct OfShard {
+        struct ShardLine {
             part: String,
             records: Positions,
         }
@@ -135,7 +135,8 @@ impl ShardFile {
             None => 0,
             Some(count) => count.as_u64().ok_or_else(damaged)?,
         };
-        let OfShard { part, records } = serde_json::from_value(of_shard).map_err(|_| damaged())?;
+        let ShardLine { part, records } =
+            serde_json::from_value(of_shard).map_err(|_| damaged())?;
         let shard = part.parse().map_err(|_| damaged())?;
         for field in ["output", "counts"] {
             manifest.remove(field);

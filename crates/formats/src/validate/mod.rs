@@ -20,7 +20,7 @@ use function_level::FunctionLevel;
 use repoformer_core::task::TaskFiles;
 use repoformer_core::task::kind::RecordKind;
 use repoformer_store::error::{Error, KEPT, Result};
-use repoformer_store::jsonl::{self, At, Object, Reader};
+use repoformer_store::jsonl::{self, Object, Reader, RecordAddress};
 use repoformer_store::manifest::is_part;
 use repoformer_store::schema;
 use repoformer_text::message;
@@ -173,7 +173,7 @@ struct Validator<'a> {
 }
 
 impl Validator<'_> {
-    fn record(&mut self, at: At, bytes: &[u8]) {
+    fn record(&mut self, at: RecordAddress, bytes: &[u8]) {
         if at.line == 1 && bytes.starts_with(b"\xef\xbb\xbf") {
             let reason = "the file begins with a byte-order mark, which other programs reject";
             self.find(1, None, Severity::Note, reason);

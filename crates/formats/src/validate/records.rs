@@ -11,7 +11,7 @@ use repoformer_evaluate::predictions::{check_reference, samples};
 use repoformer_evaluate::{lm_eval, pairs};
 use repoformer_models::batch::Response;
 use repoformer_store::error::Result;
-use repoformer_store::jsonl::{At, Fields, Object};
+use repoformer_store::jsonl::{Fields, Object, RecordAddress};
 use repoformer_text::lines::strip;
 use rustc_hash::FxHashSet;
 use serde_json::Value;
@@ -40,8 +40,10 @@ impl Validator<'_> {
             RecordKind::RepoCoderPrediction | RecordKind::CrossCodeEvalPrediction => {
                 self.samples(line, &object, id.clone())
             }
-            RecordKind::Pair => pairs::read_pair(self.path, At { line, row: 0 }, &object)
-                .and_then(|_| self.samples(line, &object, id.clone())),
+            RecordKind::Pair => {
+                pairs::read_pair(self.path, RecordAddress { line, row: 0 }, &object)
+                    .and_then(|_| self.samples(line, &object, id.clone()))
+            }
             RecordKind::LmEvalSample => lm_eval::as_prediction(self.path, line, object)
                 .and_then(|object| self.samples(line, &object, id.clone())),
             RecordKind::Package => Package::read(self.path, line, object).map(drop),

@@ -3,7 +3,7 @@
 use repoformer_core::task::cross_file::CrossFile;
 use repoformer_core::task::kind::RecordKind;
 use repoformer_core::task::{Format, NO_TARGET, Task};
-use repoformer_store::jsonl::{At, Object};
+use repoformer_store::jsonl::{Object, RecordAddress};
 use repoformer_text::counts::counted;
 use repoformer_text::lines::{Lines, is_space, line_ends, strip};
 
@@ -13,7 +13,13 @@ use Severity::{Error, Note};
 
 impl Validator<'_> {
     /// Checks a task whose fields have their types.
-    pub(super) fn task(&mut self, at: At, format: Format, object: Object, id: Option<String>) {
+    pub(super) fn task(
+        &mut self,
+        at: RecordAddress,
+        format: Format,
+        object: Object,
+        id: Option<String>,
+    ) {
         let task = match Task::from_record(self.path, at, object) {
             Ok(task) => task,
             Err(error) => return self.find(at.line, id, Error, reason(error)),

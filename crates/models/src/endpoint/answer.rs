@@ -14,7 +14,7 @@ use ureq::http::{HeaderMap, StatusCode};
 use super::address::masked;
 use super::bound::{ANY, Size};
 use super::key::Key;
-use super::retry::{Again, Failure, asked_wait, passes};
+use super::retry::{Failure, RetryOutlook, asked_wait, passes};
 
 /// A server's response, whose body is still to be read.
 pub(super) type Response = ureq::http::Response<ureq::Body>;
@@ -93,7 +93,7 @@ pub(super) fn too_long(context: Context<'_>) -> Failure {
     let reason = format!(
         "the answer is longer than {bytes} bytes or {values} values of JSON, more than was asked for"
     );
-    Failure::new(Again::Never, reason, "is this the server's URL?")
+    Failure::new(RetryOutlook::Never, reason, "is this the server's URL?")
 }
 
 /// Failure of a request without any response.
@@ -110,16 +110,20 @@ pub(super) fn unanswered(error: &ureq::Error, context: Context<'_>) -> Failure {
         E::Protocol(error) => format!("the answer is not HTTP: {error}"),
         error => {
             let reason = format!("the request could not be sent: {error}");
-            return Failure::new(Again::Never, reason, "check the URL: its scheme, host and port");
+            return Failure::new(
+                RetryOutlook::Never,
+                reason,
+                "check the URL: its scheme, host and port",
+            );
         }
     };
     let hint = "is the server running there, and on this port? HTTP_PROXY, HTTPS_PROXY and NO_PROXY choose a proxy";
-    Failure { is_silence: true, ..Failure::new(Again::Later, reason, hint) }
+    Failure { is_silence: true, ..Failure::new(RetryOutlook::Later, reason, hint) }
 }
 
 fn timed_out(timeout: Duration) -> Failure {
     let reason = format!("no complete answer within {timeout:?}");
-    Failure::new(Again::AtMost(TIMEOUTS), reason, "send less at a time, or wait longer")
+    Failure::new(RetryOutlook::AtMost(TIMEOUTS), reason, "send less at a time, or wait longer")
 }
 
 /// Failure to read on in a response; `broken_off` names one that the server broke off for this reason.
@@ -145,7 +149,7 @@ pub(super) fn broken_off(bytes: &[u8], why: &str) -> Failure {
 /// Failure of a response that a server leaves incomplete when it is stopped or runs out of memory.
 pub(super) fn stopped(reason: String) -> Failure {
     let hint = "see the server's log: it may have been stopped, or have run out of memory";
-    Failure::new(Again::Later, reason, hint)
+    Failure::new(RetryOutlook::Later, reason, hint)
 }
 
 /// Parses the JSON of a complete response.
@@ -183,7 +187,7 @@ pub(super) fn reported(error: &Value, message: &str, context: Context<'_>) -> Fa
         None => Failure {
             is_reported: true,
             ..Failure::new(
-                Again::Never,
+                RetryOutlook::Never,
                 format!("the server says: {message}"),
                 "check the URL and the name of the model",
             )
@@ -204,7 +208,7 @@ fn not_json(bytes: &[u8], error: &serde_json::Error) -> Failure {
         let reason = format!("HTML instead of JSON: {}", excerpt(bytes));
         let hint =
             "use the URL of the server's API, such as http://localhost:8080/v1, not of a web page";
-        return Failure::new(Again::Never, reason, hint);
+        return Failure::new(RetryOutlook::Never, reason, hint);
     }
     // The text near a distant error says more than the beginning of the answer. A column counts bytes.
     let text = error.to_string();
@@ -217,7 +221,7 @@ fn not_json(bytes: &[u8], error: &serde_json::Error) -> Failure {
     };
     let reason = format!("the answer is not JSON ({what}): {}{near}", excerpt(bytes));
     let hint = "is this an OpenAI-compatible server? NaN is not JSON either";
-    Failure::new(Again::Never, reason, hint)
+    Failure::new(RetryOutlook::Never, reason, hint)
 }
 
 /// Failure of a response whose status is not success.
@@ -230,7 +234,7 @@ fn refused(
     let mut reason = format!("the server answers {status}");
     if let Some(place) = headers.get("location").filter(|_| status.is_redirection()) {
         let place = masked(&String::from_utf8_lossy(place.as_bytes()));
-        return Failure::new(Again::Never, format!("{reason} to {place}"), "use that URL");
+        return Failure::new(RetryOutlook::Never, format!("{reason} to {place}"), "use that URL");
     }
     if !message.is_empty() {
         reason += &format!(": {message}");
@@ -258,9 +262,9 @@ _ if too_long => {
         _ => "see the server's log".into(),
     };
     let again = match status.as_u16() {
-        status if too_long || !passes(status) => Again::Never,
-        500 => asked_wait(headers).map_or(Again::AtMost(FAULTS), Again::After),
-        _ => asked_wait(headers).map_or(Again::Later, Again::After),
+        status if too_long || !passes(status) => RetryOutlook::Never,
+        500 => asked_wait(headers).map_or(RetryOutlook::AtMost(FAULTS), RetryOutlook::After),
+        _ => asked_wait(headers).map_or(RetryOutlook::Later, RetryOutlook::After),
     };
     Failure { status: Some(status.as_u16()), ..Failure::new(again, reason, hint) }
 }
@@ -349,11 +353,11 @@ mod tests {
             numbers.reason.contains("byte 608: …, 0.25, 0.25, 0.25, NaN, 0.5]}"),
             "{numbers:?}"
         );
-        assert_eq!((page.again, numbers.again), (Again::Never, Again::Never));
+        assert_eq!((page.again, numbers.again), (RetryOutlook::Never, RetryOutlook::Never));
         let half = failure("{\"data\": [");
         assert_eq!(half.reason, "the answer ends after 10 bytes: {\"data\": [");
         assert_eq!(failure(" ").reason, "the answer is empty");
-        assert_eq!((half.again, failure("").again), (Again::Later, Again::Later));
+        assert_eq!((half.again, failure("").again), (RetryOutlook::Later, RetryOutlook::Later));
         assert!(
             failure("{\"error\": \"Unexpected endpoint\"}").reason.ends_with("Unexpected endpoint")
         );

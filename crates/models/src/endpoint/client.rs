@@ -18,7 +18,7 @@ use super::address::{Address, MASK, masked};
 use super::answer::{self, Context, Response};
 use super::bound::greatest;
 use super::key::{Key, KeyMask};
-use super::retry::{self, Again, Failure};
+use super::retry::{self, Failure, RetryOutlook};
 use super::{ConnectionSettings, DEFAULT_KEY_VARIABLE, Event, events};
 
 /// A path that every such server answers, if only with an error.
@@ -276,7 +276,7 @@ impl Endpoint {
     /// Error for an answer of this server that is not as needed.
     pub fn error(&self, path: &str, reason: impl Into<String>, hint: impl Into<Message>) -> Error {
         let status = Some(200);
-        self.failed(path, Failure { status, ..Failure::new(Again::Never, reason, hint) })
+        self.failed(path, Failure { status, ..Failure::new(RetryOutlook::Never, reason, hint) })
     }
 
     /// Error for a token whose number the server does not give.
@@ -324,8 +324,8 @@ impl Endpoint {
             if let Some(notice) = &self.notice {
                 let of = |most: u32| format!("{} of {most}", retries + 1);
                 let count = match failure.again {
-                    Again::After(_) => "as the server asks".to_owned(),
-                    Again::AtMost(times) => of(times.min(self.settings.retries)),
+                    RetryOutlook::After(_) => "as the server asks".to_owned(),
+                    RetryOutlook::AtMost(times) => of(times.min(self.settings.retries)),
                     _ => of(self.settings.retries),
                 };
                 let (url, seconds) = (self.url(path), wait.as_secs_f64());
@@ -383,16 +383,16 @@ impl Endpoint {
         let settings = &self.settings;
         let back_off = |longest| retry::back_off(settings.first_delay, longest, retries, seed);
         match failure.again {
-            Again::Never => None,
+            RetryOutlook::Never => None,
             // Clients that were given the same time do not return together, and return ever more rarely.
-            Again::After(asked) => {
+            RetryOutlook::After(asked) => {
                 let asked = asked.checked_add(back_off(settings.first_delay))?;
                 let wait = asked.max(back_off(settings.longest_delay));
                 let total = waited.checked_add(wait)?;
                 (total <= settings.longest_retry_after).then_some(wait)
             }
-            Again::AtMost(times) if retries >= times => None,
-            Again::Later | Again::AtMost(_) => {
+            RetryOutlook::AtMost(times) if retries >= times => None,
+            RetryOutlook::Later | RetryOutlook::AtMost(_) => {
                 (retries < settings.retries).then(|| back_off(settings.longest_delay))
             }
         }

@@ -224,7 +224,7 @@ mod tests {
 
     use super::super::bound::Size;
     use super::super::key::Key;
-    use super::super::retry::Again;
+    use super::super::retry::RetryOutlook;
     use super::*;
 
     /// Events of a stream that comes in parts of so many bytes, until there are `most`; a stream that ends early is whole if
@@ -359,7 +359,7 @@ mod tests {
     fn what_is_no_event_is_a_failure() {
         let fails = |text: &str| events(text, 9).1.unwrap_err();
         let cut = fails("data: {\"a\": 1}\n\n");
-        assert_eq!(cut.again, Again::Later);
+        assert_eq!(cut.again, RetryOutlook::Later);
         assert_eq!(cut.reason, "the stream was cut off after 1 event, before [DONE]");
         let halves = fails("data: {\"a\": 1}\n\ndata: {\"a\": 2}\n\ndata: {\"a\":");
         assert_eq!(
@@ -373,7 +373,7 @@ mod tests {
         // Unless no more is needed.
         let whole = events_in(b"data: {\"a\": 1}\n\ndata: {\"a\": 2}", 9, 9, true);
         assert_eq!(whole, (data(&[1]), Ok(())));
-        assert_eq!(fails("data: {\"a\": \n\n").again, Again::Later);
+        assert_eq!(fails("data: {\"a\": \n\n").again, RetryOutlook::Later);
         for error in [
             "data: {\"error\": {\"message\": \"secret is full\"}}\n\n",
             "event: error\ndata: {\"message\": \"secret is full\"}\n\n",
@@ -381,14 +381,14 @@ mod tests {
             "error: {\"message\": \"secret is full\"}\n\n",
         ] {
             let error = fails(error);
-            assert_eq!(error.again, Again::Never);
+            assert_eq!(error.again, RetryOutlook::Never);
             assert!(
                 error.reason.contains("is full") && !error.reason.contains("secret"),
                 "{error:?}"
             );
         }
         let busy = fails("event: error\ndata: {\"code\": 503, \"message\": \"busy\"}\n\n");
-        assert_eq!((busy.again, busy.status), (Again::Later, Some(503)));
+        assert_eq!((busy.again, busy.status), (RetryOutlook::Later, Some(503)));
         assert!(fails("data: nonsense\n\n").reason.contains("not JSON"));
     }
 }

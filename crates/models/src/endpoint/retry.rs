@@ -12,7 +12,7 @@ pub(super) struct Failure {
     pub(super) reason: String,
     /// How to resolve it.
     pub(super) hint: Message,
-    pub(super) again: Again,
+    pub(super) again: RetryOutlook,
     /// Whether there was no response at all.
     pub(super) is_silence: bool,
     /// Status of the response, or of the error within it.
@@ -22,7 +22,11 @@ pub(super) struct Failure {
 }
 
 impl Failure {
-    pub(super) fn new(again: Again, reason: impl Into<String>, hint: impl Into<Message>) -> Self {
+    pub(super) fn new(
+        again: RetryOutlook,
+        reason: impl Into<String>,
+        hint: impl Into<Message>,
+    ) -> Self {
         let (reason, hint) = (reason.into(), hint.into());
         Self { reason, hint, again, is_silence: false, status: None, is_reported: false }
     }
@@ -35,7 +39,7 @@ impl Failure {
 
 /// Whether the request may succeed if it is sent again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Again {
+pub(super) enum RetryOutlook {
     /// It would fail again.
     Never,
     /// After a delay of our choice.

@@ -60,7 +60,7 @@ pub struct TextProber<'a> {
 
 /// Why an answer has no log-probabilities of a text's tokens.
 #[derive(Debug)]
-pub enum Unread {
+pub enum LikelihoodGap {
     /// The server or the model failed.
     Failed(AnswerError),
     /// It is not in the form that was asked for.
@@ -71,7 +71,7 @@ pub enum Unread {
     NoToken,
 }
 
-impl Unread {
+impl LikelihoodGap {
     /// Reason and way out.
     pub fn said(&self) -> (Cow<'static, str>, Message) {
         match self {
@@ -107,16 +107,18 @@ pub fn read_echo(
     answer: &Value,
     text: Range<usize>,
     is_whole: impl Fn(&str) -> bool,
-) -> Result<Sample, Unread> {
-    check_answer(answer).map_err(Unread::Failed)?;
+) -> Result<Sample, LikelihoodGap> {
+    check_answer(answer).map_err(LikelihoodGap::Failed)?;
     let logprobs = answer.pointer("/choices/0/logprobs");
     let list = |name: &str| logprobs.and_then(|logprobs| logprobs.get(name)?.as_array());
     let (Some(texts), Some(values)) = (list("tokens"), list("token_logprobs")) else {
-        return Err(Unread::Form("the answer has no log-probabilities"));
+        return Err(LikelihoodGap::Form("the answer has no log-probabilities"));
     };
     let all: Option<Vec<&str>> = texts.iter().map(Value::as_str).collect();
     let Some(texts) = all.filter(|texts| texts.len() == values.len()) else {
-        return Err(Unread::Form("the answer has not a text and a log-probability for each token"));
+        return Err(LikelihoodGap::Form(
+            "the answer has not a text and a log-probability for each token",
+        ));
     };
     let has_text = |skip: &usize| {
         let all = texts.get(*skip..).map(<[&str]>::concat);
@@ -124,7 +126,7 @@ pub fn read_echo(
     };
     // The token that begins a text is not always part of what is echoed.
     let Some(first) = [0, 1].into_iter().find(has_text) else {
-        return Err(Unread::Form("the tokens of the answer are not those of the prompt"));
+        return Err(LikelihoodGap::Form("the tokens of the answer are not those of the prompt"));
     };
     let (mut tokens, mut at) = (Vec::new(), 0);
     for (place, (token, value)) in texts.iter().zip(values).enumerate().skip(first) {
@@ -136,8 +138,8 @@ pub fn read_echo(
             continue;
         }
         let logprob = value.as_f64().ok_or(match place {
-            0 => Unread::NothingBefore,
-            _ => Unread::Form("the answer lacks the log-probability of a token"),
+            0 => LikelihoodGap::NothingBefore,
+            _ => LikelihoodGap::Form("the answer lacks the log-probability of a token"),
         })?;
         tokens.push(TokenProbability { text: (*token).into(), logprob, ..Default::default() });
     }
@@ -145,13 +147,14 @@ pub fn read_echo(
 }
 
 /// A sample of the tokens that hold a text.
-fn sample(mut tokens: Vec<TokenProbability>) -> Result<Sample, Unread> {
+fn sample(mut tokens: Vec<TokenProbability>) -> Result<Sample, LikelihoodGap> {
     if tokens.is_empty() {
-        return Err(Unread::NoToken);
+        return Err(LikelihoodGap::NoToken);
     }
     for token in &mut tokens {
-        token.logprob = logarithm(token.logprob)
-            .map_err(|_| Unread::Form("it returns what is not the logarithm of a probability"))?;
+        token.logprob = logarithm(token.logprob).map_err(|_| {
+            LikelihoodGap::Form("it returns what is not the logarithm of a probability")
+        })?;
     }
     let text = tokens.iter().map(|token| token.text.as_str()).collect();
     Ok(Sample { text, finish_reason: None, tokens })
@@ -229,13 +232,13 @@ impl<'a> TextProber<'a> {
         }
     }
 
-    fn refusal(&self, unread: Unread) -> Refusal {
+    fn refusal(&self, unread: LikelihoodGap) -> Refusal {
         match unread {
-            Unread::Form(why) => Refusal::Way(why.into()),
-            Unread::Failed(error) => {
+            LikelihoodGap::Form(why) => Refusal::Way(why.into()),
+            LikelihoodGap::Failed(error) => {
                 Refusal::Request(answer_error(self.endpoint, Api::Completions, &error))
             }
-            Unread::NothingBefore | Unread::NoToken => {
+            LikelihoodGap::NothingBefore | LikelihoodGap::NoToken => {
                 let (reason, hint) = unread.said();
                 Refusal::Request(self.endpoint.error(COMPLETIONS, reason, hint))
             }
@@ -267,7 +270,7 @@ impl<'a> TextProber<'a> {
             "model": self.model, "prompt": whole, "max_tokens": 1, "temperature": 0.0, "prompt_logprobs": 0,
         });
         let answer = self.post(COMPLETIONS, &body)?;
-        check_answer(&answer).map_err(|error| self.refusal(Unread::Failed(error)))?;
+        check_answer(&answer).map_err(|error| self.refusal(LikelihoodGap::Failed(error)))?;
         let found = answer.pointer("/choices/0/prompt_logprobs");
         let Some(found) = found.and_then(Value::as_array) else {
             return Err(Refusal::Way("the answer has no such field".into()));
@@ -284,8 +287,8 @@ impl<'a> TextProber<'a> {
         };
         let tokens: Option<Vec<_>> = whole.iter().zip(found).skip(shared).map(read).collect();
         let lacking = match shared {
-            0 => Unread::NothingBefore,
-            _ => Unread::Form("the answer lacks the log-probability of a token"),
+            0 => LikelihoodGap::NothingBefore,
+            _ => LikelihoodGap::Form("the answer lacks the log-probability of a token"),
         };
         let found = tokens.ok_or(lacking).and_then(sample);
         found.map_err(|unread| self.refusal(unread))

@@ -6,7 +6,7 @@ use repoformer_core::retrieve::Mode;
 use repoformer_store::artifact::write_file;
 use repoformer_store::error::{Error, Result};
 use repoformer_store::files;
-use repoformer_store::jsonl::{self, At, Fields, Object};
+use repoformer_store::jsonl::{self, Fields, Object, RecordAddress};
 use repoformer_store::seal::{Seal, check, seal};
 use serde::{Deserialize, Serialize};
 
@@ -193,7 +193,7 @@ fn read(path: &Path) -> Result<Vec<Latency>> {
     let text = files::read_regular_if_there(path)
         .map_err(|e| Error::reading(path, "read these times", e))?;
     let Some(text) = text else { return Ok(Vec::new()) };
-    let record = |(At { line, .. }, bytes): (At, &[u8])| {
+    let record = |(RecordAddress { line, .. }, bytes): (RecordAddress, &[u8])| {
         let damaged = |reason: &str| {
             let reason = format!("line {line}: damaged: {reason}");
             Error::artifact(path, reason, "run `complete` again; it makes the times again")

@@ -17,7 +17,7 @@ pub use probability::{TokenQuestion, cached_probabilities, probabilities};
 pub use record::PromptText;
 use std::path::Path;
 
-use record::{Ahead, Askable, OpenRecord, changed};
+use record::{OpenRecord, RecordQueue, RequestableRecords, changed};
 use repoformer_core::completion::Answer;
 use repoformer_core::retrieve::Mode;
 use repoformer_models::server::{
@@ -120,7 +120,8 @@ impl Server {
         let journal = self.journal.exists().then(|| Journal::read(&self.journal)).transpose()?;
         let journal = journal.as_ref();
         let key = |record: &OpenRecord| self.key(record, journal);
-        let Askable { keys, .. } = self.askable(prompts, completion, &key, &mut Vec::new())?;
+        let RequestableRecords { keys, .. } =
+            self.askable(prompts, completion, &key, &mut Vec::new())?;
         let is_answered = |key: &&String| journal.is_some_and(|journal| journal.has_answer(key));
         let requests = self.asked.as_ref().map(|AskedServer { sending, .. }| {
             unanswered(&keys, journal, sending.retry_failed).len()
@@ -233,7 +234,7 @@ impl Server {
         let journal = Journal::open(&self.journal)?;
         let key = |record: &OpenRecord| question.key(record, &journal);
         let askable = self.askable(prompts, completion, &key, &mut predictions.problems)?;
-        let mut ahead = Ahead::new(self, prompts, completion, &askable);
+        let mut ahead = RecordQueue::new(self, prompts, completion, &askable);
         let mut prepare = |place: usize| {
             let record = ahead.record(place)?;
             let is_same = question.is_key(&askable.keys[place], &record);
@@ -315,8 +316,8 @@ impl Server {
         completion: &Completion,
         key: &dyn Fn(&OpenRecord) -> String,
         problems: &mut Vec<Error>,
-    ) -> Result<Askable> {
-        let mut askable = Askable::default();
+    ) -> Result<RequestableRecords> {
+        let mut askable = RequestableRecords::default();
         self.for_each_record(prompts, completion, &mut |record| {
             match record {
                 Ok(record) => {

@@ -18,7 +18,7 @@ use repoformer_text::message::Message;
 use serde_json::json;
 
 use super::super::completion::{
-    Completion, Server, Until, parse_prompt, record_line, target_lines,
+    Completion, CompletionBound, Server, parse_prompt, record_line, target_lines,
 };
 use super::super::experiment::Experiment;
 use super::super::prompt_artifact::{for_each_prompts, require_prompts};
@@ -103,7 +103,7 @@ impl PromptText {
 }
 
 /// Records of some prompts, each read on request.
-pub(super) struct Ahead<'a> {
+pub(super) struct RecordQueue<'a> {
     server: &'a Server,
     prompts: &'a PromptText,
     completion: &'a Completion,
@@ -115,12 +115,12 @@ pub(super) struct Ahead<'a> {
     bytes: Vec<u8>,
 }
 
-impl<'a> Ahead<'a> {
+impl<'a> RecordQueue<'a> {
     pub(super) fn new(
         server: &'a Server,
         prompts: &'a PromptText,
         completion: &'a Completion,
-        askable: &'a Askable,
+        askable: &'a RequestableRecords,
     ) -> Self {
         Self {
             server,
@@ -161,7 +161,7 @@ impl<'a> Ahead<'a> {
 
 /// Records that can be requested.
 #[derive(Default)]
-pub(super) struct Askable {
+pub(super) struct RequestableRecords {
     /// Line of each.
     pub(super) lines: Vec<usize>,
     /// Key of the request for each.
@@ -307,7 +307,8 @@ impl OpenRecord {
             all.push(logprobs);
         }
         let mut asked = self.asking.to_record();
-        let until = if self.lines.is_some() { Until::Lines } else { Until::Tokens };
+        let until =
+            if self.lines.is_some() { CompletionBound::Lines } else { CompletionBound::Tokens };
         asked["until"] = until.name().into();
         let is_drawn = self.asking.temperature == 1.0 && self.asking.top_p.is_none();
         let mut object = self.object;
@@ -363,8 +364,8 @@ impl Server {
         };
         asking.add_stops(stops_of(&object));
         let lines = match self.until {
-            Until::Lines => Some(target_lines(&fields, &object)?),
-            Until::Tokens => None,
+            CompletionBound::Lines => Some(target_lines(&fields, &object)?),
+            CompletionBound::Tokens => None,
         };
         Ok(OpenRecord {
             line,

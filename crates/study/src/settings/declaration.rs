@@ -337,7 +337,7 @@ impl Setting {
 
 /// Values for completing a flag in a shell, if the flag's definition does not list them.
 #[derive(Debug, Default)]
-pub struct Completable {
+pub struct FlagCompletion {
     /// Names to complete.
     pub names: Vec<String>,
     /// True if commas separate several names.

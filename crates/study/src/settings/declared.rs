@@ -16,14 +16,14 @@ use repoformer_core::repository::fragment::Center;
 use repoformer_core::retrieve::rank::Ranker;
 use repoformer_core::retrieve::{Align, HoleGuard, Mode, QueryForm, Ties};
 use repoformer_models::endpoint::{DEFAULT_KEY_VARIABLE, POLICY_KEY_VARIABLE};
-use repoformer_pipeline::Until;
+use repoformer_pipeline::CompletionBound;
 use repoformer_store::files;
 use repoformer_text::language::Language;
 
 use super::declaration::AllowedValues::{Number, OneOf, OneOfOr, Switch, Text, Whole};
 use super::declaration::Arity::{Names, Paths, Texts};
 use super::declaration::Effect::{Always, IfInProfile, Layout};
-use super::declaration::{Completable, Group, Setting, variable};
+use super::declaration::{FlagCompletion, Group, Setting, variable};
 use super::value::{
     FragmentPaths, FragmentUnit, MetricName, One, OtherModel, PolicyName, SettingValue,
     SourcedValue, StyleName, TokenizerName, Vectorizer,
@@ -282,7 +282,7 @@ settings! {
             "API of the server: /v1/completions or /v1/chat/completions, whose answers are cut by --postprocess chat,own unless it \
              says otherwise",
             default: Some("completions"), commands: COMPLETING;
-        until: Option<Until>, "until" "NAME" OneOf(|| names(Until::ALL)) =>
+        until: Option<CompletionBound>, "until" "NAME" OneOf(|| names(CompletionBound::ALL)) =>
             "Where a completion ends: after as many non-blank lines as the target has, read as the server writes them (lines), or at \
              --max-tokens (tokens)",
             default_text: Some("lines; tokens for function bodies and chat models, and where scores look at more than the target's lines"),
@@ -388,7 +388,7 @@ pub(super) fn declared(key: &str) -> Option<&'static Setting> {
 }
 
 /// Returns the values for completing a setting's flag in a shell, except those that clap lists.
-pub fn completable(key: &str) -> Option<Completable> {
+pub fn completable(key: &str) -> Option<FlagCompletion> {
     let setting = declared(key)?;
     let names = match &setting.values {
         OneOf(_) => Vec::new(),
@@ -397,7 +397,7 @@ pub fn completable(key: &str) -> Option<Completable> {
         _ if *setting == DECLARED.model => vec!["in-context".into()],
         _ => setting.names(),
     };
-    Some(Completable { names, is_list: matches!(setting.arity, Names | Paths) })
+    Some(FlagCompletion { names, is_list: matches!(setting.arity, Names | Paths) })
 }
 
 /// Settings of servers, and the variables that hold their keys.

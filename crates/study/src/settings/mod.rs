@@ -8,7 +8,7 @@ mod sources;
 mod value;
 
 pub use declaration::{
-    AllowedValues, Arity, Completable, Group, Invocation, OtherNames, Setting, SettingTexts,
+    AllowedValues, Arity, FlagCompletion, Group, Invocation, OtherNames, Setting, SettingTexts,
     expected_whole, variable,
 };
 pub use declared::{

@@ -18,7 +18,7 @@ use repoformer_core::repository::corpus::Walk;
 use repoformer_core::repository::fragment::Center;
 use repoformer_core::retrieve::rank::Ranker;
 use repoformer_core::retrieve::{Align, HoleGuard, Mode, QueryForm, Ties};
-use repoformer_pipeline::Until;
+use repoformer_pipeline::CompletionBound;
 use repoformer_text::language::Language;
 use repoformer_text::named;
 use repoformer_text::tokenize::model::Tokenizer;
@@ -85,7 +85,7 @@ macro_rules! scalars {
 scalars!(
     String, u64, usize, f64, Align, Api, Center, Clock, Ending, FragmentPaths, HoleGuard, Language,
     MetricName, Mode, OtherModel, PolicyName, Postprocess, QueryForm, Ranker, Shard, StyleName,
-    Ties, TokenizerName, FragmentUnit, Until, Vectorizer, Walk,
+    Ties, TokenizerName, FragmentUnit, CompletionBound, Vectorizer, Walk,
 );
 
 impl Scalar for PathBuf {

@@ -25,9 +25,9 @@ use crate::{hint_of, message_of};
 
 /// Keeps each message as a line.
 #[derive(Debug, Default)]
-struct Heard(Mutex<Vec<String>>);
+struct MessageLog(Mutex<Vec<String>>);
 
-impl Heard {
+impl MessageLog {
     fn add(&self, text: String) {
         self.0.lock().unwrap().push(text);
     }
@@ -37,7 +37,7 @@ impl Heard {
     }
 }
 
-impl Messages for Heard {
+impl Messages for MessageLog {
     fn tell(&self, remark: Remark) {
         self.add(remark.to_string());
     }
@@ -60,7 +60,7 @@ impl Messages for Heard {
 struct Study {
     dir: TempDir,
     kind: &'static str,
-    heard: Arc<Heard>,
+    heard: Arc<MessageLog>,
 }
 
 type SettingTexts<'a> = (&'static Setting, &'a str);

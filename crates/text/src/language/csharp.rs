@@ -3,9 +3,9 @@
 use super::import::{Binding, ImportReader};
 use super::java::{has_two_folders, thrown};
 use super::spec::{
-    BlockMarks, Call, Declares, Definition, DefinitionName, Keywords, LanguageSpec, NameScope,
+    BlockMarks, Call, Definition, DefinitionName, Keywords, LanguageSpec, NameScope,
     NameVisibility, Namespace, NodeRole, NodeStep, Prose, Resolution, ScopeKind, Steps, TypeRules,
-    Variable,
+    Variable, VariableType,
 };
 use super::walk::child;
 
@@ -181,7 +181,10 @@ static TYPES: TypeRules = TypeRules {
         Variable::typed("property_declaration", NAME),
         Variable::typed("event_declaration", NAME),
         Variable::typed("foreach_statement", &[Steps::One(NodeStep::Field("left"))]),
-        Variable { declared: Declares::Around, ..Variable::new("enum_member_declaration", NAME) },
+        Variable {
+            declared: VariableType::Around,
+            ..Variable::new("enum_member_declaration", NAME)
+        },
         Variable::new("var_pattern", NAME),
         Variable::new("lambda_expression", &[Steps::One(NodeStep::Field("parameters"))]),
     ],

@@ -4,8 +4,8 @@ use tree_sitter::Node;
 
 use super::import::{Binding, ImportReader};
 use super::spec::{
-    BlockMarks, Call, Declares, Definition, DefinitionName, Keywords, LanguageSpec, NameVisibility,
-    NodeRole, NodeStep, Prose, Resolution, ScopeKind, Steps, TypeRules, Variable,
+    BlockMarks, Call, Definition, DefinitionName, Keywords, LanguageSpec, NameVisibility, NodeRole,
+    NodeStep, Prose, Resolution, ScopeKind, Steps, TypeRules, Variable, VariableType,
 };
 
 /// Go.
@@ -124,7 +124,7 @@ static TYPES: TypeRules = TypeRules {
         ),
         Variable::typed("parameter_declaration", NAMES),
         Variable {
-            declared: Declares::Array,
+            declared: VariableType::Array,
             ..Variable::new("variadic_parameter_declaration", NAMES)
         },
         Variable {

@@ -2,8 +2,8 @@
 
 use super::import::{Binding, ImportReader};
 use super::spec::{
-    BlockMarks, Call, Declares, Definition, Keywords, LanguageSpec, NameScope, NameVisibility,
-    Namespace, NodeRole, NodeStep, Prose, Resolution, ScopeKind, Steps, TypeRules, Variable,
+    BlockMarks, Call, Definition, Keywords, LanguageSpec, NameScope, NameVisibility, Namespace,
+    NodeRole, NodeStep, Prose, Resolution, ScopeKind, Steps, TypeRules, Variable, VariableType,
 };
 use super::walk::child;
 
@@ -128,25 +128,25 @@ static TYPES: TypeRules = TypeRules {
         Variable { is_method: true, ..Variable::typed("formal_parameter", NAME) },
         Variable {
             each: &[Steps::One(NodeStep::Child("variable_declarator"))],
-            declared: Declares::Array,
+            declared: VariableType::Array,
             ..Variable::new("spread_parameter", NAME)
         },
         Variable::typed("enhanced_for_statement", NAME),
         Variable::typed("resource", NAME),
         Variable::typed("record_pattern_component", NAME),
         Variable {
-            declared: Declares::Type(&[NodeStep::Child("catch_type")]),
+            declared: VariableType::Type(&[NodeStep::Child("catch_type")]),
             ..Variable::new("catch_formal_parameter", NAME)
         },
         Variable {
-            declared: Declares::Type(&[NodeStep::Field("right")]),
+            declared: VariableType::Type(&[NodeStep::Field("right")]),
             ..Variable::new("instanceof_expression", NAME)
         },
         Variable {
-            declared: Declares::Type(&[NodeStep::Nth(0)]),
+            declared: VariableType::Type(&[NodeStep::Nth(0)]),
             ..Variable::new("type_pattern", &[Steps::One(NodeStep::Child("identifier"))])
         },
-        Variable { declared: Declares::Around, ..Variable::new("enum_constant", NAME) },
+        Variable { declared: VariableType::Around, ..Variable::new("enum_constant", NAME) },
         Variable::new("lambda_expression", &[Steps::One(NodeStep::Field("parameters"))]),
         Variable::new("inferred_parameters", &[Steps::Named]),
     ],

@@ -25,8 +25,8 @@ pub use lexical::{
 pub use lexical::{chains, parse_without_comments};
 pub use parser::Parser;
 pub use spec::{
-    BlockMarks, Call, Declares, LanguageSpec, NameScope, NameVisibility, NodeRole, NodeStep, Prose,
-    Resolution, Steps, TypeRules, Variable, find,
+    BlockMarks, Call, LanguageSpec, NameScope, NameVisibility, NodeRole, NodeStep, Prose,
+    Resolution, Steps, TypeRules, Variable, VariableType, find,
 };
 
 pub mod syntax;

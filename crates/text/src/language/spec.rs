@@ -393,7 +393,7 @@ pub struct Variable {
     /// Steps from there to the names; what is no plain name declares nothing.
     pub names: &'static [Steps],
     /// The type that is declared.
-    pub declared: Declares,
+    pub declared: VariableType,
     /// Steps to the values, one for each name; the type is that of a new object where none is declared.
     pub values: &'static [Steps],
     /// Children by which a parameter becomes a field of its class too.
@@ -409,7 +409,7 @@ impl Variable {
             kind,
             each: &[],
             names,
-            declared: Declares::Nothing,
+            declared: VariableType::Nothing,
             values: &[],
             field_if: &[],
             is_method: false,
@@ -418,7 +418,7 @@ impl Variable {
 
     /// One whose type stands in the field `type`.
     pub(crate) const fn typed(kind: &'static str, names: &'static [Steps]) -> Self {
-        Self { declared: Declares::Type(&[NodeStep::Field("type")]), ..Self::new(kind, names) }
+        Self { declared: VariableType::Type(&[NodeStep::Field("type")]), ..Self::new(kind, names) }
     }
 }
 
@@ -437,7 +437,7 @@ pub enum Steps {
 
 /// The type that a variable is declared with.
 #[derive(Debug, Clone, Copy)]
-pub enum Declares {
+pub enum VariableType {
     /// None.
     Nothing,
     /// The type at the end of these steps from the node.

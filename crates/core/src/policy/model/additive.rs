@@ -31,7 +31,7 @@ impl FeatureCurve {
 
 /// The model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Additive {
+pub struct AdditiveModel {
     /// Constant term.
     pub intercept: f64,
     /// Curve of each feature, in the features' order.
@@ -40,7 +40,7 @@ pub struct Additive {
     pub words: Vec<f64>,
 }
 
-impl Additive {
+impl AdditiveModel {
     /// Returns the log-odds for features in the order of the curves.
     pub fn log_odds(&self, values: impl Iterator<Item = f32>, words: &WordBuckets) -> f64 {
         let curves = self.curves.iter().zip(values);

@@ -11,7 +11,7 @@ use repoformer_text::message::UserChoice;
 use serde::{Deserialize, Serialize};
 
 use super::learned::{LearnedPolicy, values};
-use super::{Additive, Calibration};
+use super::{AdditiveModel, Calibration};
 use crate::label::Signals;
 use crate::policy::Example;
 use crate::policy::features::{BUCKETS, Context, Local, Request, Retrieved, WordBuckets};
@@ -74,7 +74,7 @@ pub struct PolicyModel {
     /// Map from log-odds to probabilities.
     pub calibration: Calibration,
     /// Model of the log-odds.
-    pub model: Additive,
+    pub model: AdditiveModel,
 }
 
 /// The part of a file that every version has.
@@ -87,7 +87,7 @@ struct Head {
 impl PolicyModel {
     pub(super) fn new(
         policy: LearnedPolicy,
-        model: Additive,
+        model: AdditiveModel,
         calibration: Calibration,
         training: Training,
     ) -> Self {

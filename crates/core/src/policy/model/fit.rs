@@ -2,7 +2,7 @@
 
 use repoformer_store::error::{Error, Result};
 
-use super::additive::{Additive, FeatureCurve};
+use super::additive::{AdditiveModel, FeatureCurve};
 use super::calibration::rounded;
 use super::learned::{LearnedPolicy, values};
 use super::logistic::Rows;
@@ -41,7 +41,7 @@ impl Column {
 ///
 /// # Errors
 /// All labels are equal, an example lacks the policy's data, or a feature is not finite.
-pub(super) fn fit(examples: &[&Example], kind: LearnedPolicy) -> Result<Additive> {
+pub(super) fn fit(examples: &[&Example], kind: LearnedPolicy) -> Result<AdditiveModel> {
     let lacking = examples.iter().filter(|example| !kind.has_data(example)).count();
     if lacking > 0 {
         let all = examples.len();
@@ -130,7 +130,7 @@ fn assemble(
     columns: &[Column],
     weights: &[f64],
     words: usize,
-) -> Additive {
+) -> AdditiveModel {
     let mut curves: Vec<FeatureCurve> = kind
         .features()
         .map(|(feature, _)| FeatureCurve {
@@ -167,7 +167,7 @@ fn assemble(
         intercept -= mean;
     }
     let words = &weights[columns.len()..columns.len() + words];
-    Additive {
+    AdditiveModel {
         intercept: rounded(intercept),
         curves,
         words: words.iter().map(|weight| rounded(*weight)).collect(),

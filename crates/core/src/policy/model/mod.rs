@@ -10,8 +10,8 @@ mod logistic;
 mod tests;
 mod train;
 
-pub use additive::{Additive, FeatureCurve};
+pub use additive::{AdditiveModel, FeatureCurve};
 pub use calibration::{Calibration, CalibrationMethod};
 pub use file::{PolicyModel, Training};
 pub use learned::LearnedPolicy;
-pub use train::{HeldOut, hold_out, train};
+pub use train::{HeldOutScores, hold_out, train};

@@ -6,7 +6,7 @@ use repoformer_store::content::ContentDigest;
 use repoformer_store::error::{Error, Result};
 use repoformer_store::progress::Work;
 
-use super::Additive;
+use super::AdditiveModel;
 use super::calibration::{Calibration, CalibrationMethod};
 use super::file::{PolicyModel, Training};
 use super::fit::fit;
@@ -45,7 +45,7 @@ fn folds(examples: &[&Example]) -> Vec<usize> {
 
 /// Scores of instances by models that were trained without their repository.
 #[derive(Debug, Clone, PartialEq)]
-pub struct HeldOut {
+pub struct HeldOutScores {
     /// Probabilities by one calibration of all scores: their order is that of the models' log-odds, and determines the gain at each
     /// budget.
     pub ordered: Vec<f64>,
@@ -66,7 +66,7 @@ pub fn hold_out(
     more: &[Example],
     kind: LearnedPolicy,
     method: CalibrationMethod,
-) -> Result<HeldOut> {
+) -> Result<HeldOutScores> {
     let all: Vec<&Example> = examples.iter().chain(more).collect();
     let folds = folds(&all);
     let count = folds.iter().max().map_or(0, |last| last + 1);
@@ -89,7 +89,7 @@ pub fn hold_out(
             None => error,
         })
     });
-    let models: Vec<Additive> = models.into_iter().collect::<Result<_>>()?;
+    let models: Vec<AdditiveModel> = models.into_iter().collect::<Result<_>>()?;
     let score = |(example, part): (&Example, &usize)| {
         models[*part].log_odds(values(kind, example), &example.hashed)
     };
@@ -105,7 +105,7 @@ pub fn hold_out(
     let without: Vec<Calibration> = (0..count).map(|part| calibration(Some(part))).collect();
     let scores = &scores[..examples.len()];
     let calibrated = scores.iter().zip(&folds);
-    Ok(HeldOut {
+    Ok(HeldOutScores {
         ordered: scores.iter().map(|score| pooled.probability(*score)).collect(),
         probabilities: calibrated.map(|(score, part)| without[*part].probability(*score)).collect(),
         calibration: pooled,

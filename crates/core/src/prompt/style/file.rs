@@ -12,7 +12,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::template::{FRAGMENT, Fault, PROMPT, Piece, Presence, Slot, Template};
-use super::{Include, Style};
+use super::{ContextSelection, Style};
 
 /// The styles in the program itself.
 const BUNDLED: [(&str, &str); 11] = [
@@ -123,7 +123,7 @@ pub(super) fn read(text: &str, path: &Path, name: &str) -> Result<Style> {
         specials,
         template,
         fragment,
-        include: Include::default(),
+        include: ContextSelection::default(),
     })
 }
 

@@ -16,7 +16,7 @@
 //! `{^right}…{/right}` only without one, and likewise for every slot but `left`. `{{` and `}}` are braces.
 //!
 //! [`Style::fill`] puts a task's contexts in, within a budget of the model's own tokens, and [`Style::split`] takes a prompt
-//! apart again. Which contexts are shown is chosen with [`Include`]. If the right context is left out, the bundled
+//! apart again. Which contexts are shown is chosen with [`ContextSelection`]. If the right context is left out, the bundled
 //! fill-in-the-middle styles keep their frame with an empty suffix, as the released baselines do (Repoformer's
 //! `repo_eval/eval_hf.py` with `--use_fim_prompt`); `starcoder2` and `qwen2.5-coder` have a left-to-right form of their own
 //! for whole repositories, and use that.
@@ -41,7 +41,7 @@ use template::{Slot, Template};
 ///
 /// ```
 /// use repoformer_core::task::cross_file::CrossFile;
-/// use repoformer_core::prompt::style::{Budget, Include, Parts, Style};
+/// use repoformer_core::prompt::style::{Budget, ContextSelection, Parts, Style};
 /// use repoformer_text::tokenize::model::Tokenizer;
 /// let style: Style = "starcoder".parse()?;
 /// let context = CrossFile { text: "# b = 2\n".into(), fragments: vec![] };
@@ -57,7 +57,7 @@ use template::{Slot, Template};
 /// assert_eq!((filled.tokens, filled.left_tokens, filled.right_tokens, filled.cross_file_tokens), (17, 2, 2, 4));
 /// assert_eq!(style.split(&filled.text).unwrap().left, "\ny =");
 ///
-/// let left_only = style.including(Include { right: false, cross_file: false });
+/// let left_only = style.including(ContextSelection { right: false, cross_file: false });
 /// let filled = left_only.fill(&parts, &budget, &words)?;
 /// assert_eq!(filled.text, "<fim_prefix>x = 1\ny =<fim_suffix><fim_middle>");
 /// # Ok::<(), repoformer_store::error::Error>(())
@@ -75,12 +75,12 @@ pub struct Style {
     /// Text before a cross-file context shown as comments, cut with it.
     lead: String,
     stop: Vec<String>,
-    include: Include,
+    include: ContextSelection,
 }
 
 /// Contexts that a prompt shows next to the left one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Include {
+pub struct ContextSelection {
     /// The right context. A right context that is shown and empty is still shown.
     pub right: bool,
     /// The cross-file context, if any.
@@ -88,7 +88,7 @@ pub struct Include {
 }
 
 /// Both.
-impl Default for Include {
+impl Default for ContextSelection {
     fn default() -> Self {
         Self { right: true, cross_file: true }
     }
@@ -163,7 +163,7 @@ pub struct Slots<'t> {
 impl Style {
     /// This style, showing other contexts.
     #[must_use]
-    pub fn including(self, include: Include) -> Self {
+    pub fn including(self, include: ContextSelection) -> Self {
         Self { include, ..self }
     }
 
@@ -178,7 +178,7 @@ impl Style {
     }
 
     /// Contexts that it is asked to show.
-    pub fn include(&self) -> Include {
+    pub fn include(&self) -> ContextSelection {
         self.include
     }
 
@@ -204,7 +204,7 @@ impl Style {
 
     /// Digest for an artifact's identity: of its style file and the contexts shown.
     pub fn digest(&self) -> String {
-        let Include { right, cross_file } = self.include;
+        let ContextSelection { right, cross_file } = self.include;
         format!("{} right={right} cross-file={cross_file}", self.digest)
     }
 

@@ -8,13 +8,13 @@ use super::*;
 use crate::task::cross_file::CrossFileFragment;
 
 const LARGE: Budget = Budget { total: 100_000, left: None, right: None, cross_file: None };
-const LEFT: Include = include(false, false);
-const LEFT_RIGHT: Include = include(true, false);
-const LEFT_CROSS: Include = include(false, true);
-const ALL: Include = include(true, true);
+const LEFT: ContextSelection = include(false, false);
+const LEFT_RIGHT: ContextSelection = include(true, false);
+const LEFT_CROSS: ContextSelection = include(false, true);
+const ALL: ContextSelection = include(true, true);
 
-const fn include(right: bool, cross_file: bool) -> Include {
-    Include { right, cross_file }
+const fn include(right: bool, cross_file: bool) -> ContextSelection {
+    ContextSelection { right, cross_file }
 }
 
 fn style(name: &str) -> Style {
@@ -62,7 +62,7 @@ fn parts(cross_file: &CrossFile) -> Parts<'_> {
     }
 }
 
-fn text(name: &str, include: Include) -> String {
+fn text(name: &str, include: ContextSelection) -> String {
     let context = two_files();
     let style = style(name).including(include);
     let filled = style.fill(&parts(&context), &LARGE, &Tokenizer::words());
@@ -449,7 +449,7 @@ proptest! {
         let parts = Parts { left: &left, right: &right, ..parts(&context) };
         let filled = style.fill(&parts, &LARGE, &Tokenizer::words()).unwrap();
         let slots = style.split(&filled.text).unwrap();
-        let Include { right: with_right, cross_file } = style.include();
+        let ContextSelection { right: with_right, cross_file } = style.include();
         let cross_file = cross_file && !context.is_empty();
         if with_right && style.name() == "codegen" && !cross_file {
             prop_assert_eq!(slots.left, [right, left].concat());

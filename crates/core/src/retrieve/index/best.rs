@@ -50,9 +50,9 @@ pub trait Windows {
 }
 
 /// Windows of a batch: the later goes first.
-pub(super) struct Later<F>(pub(super) F);
+pub(super) struct LaterFirst<F>(pub(super) F);
 
-impl<F: Fn(u32) -> bool> Windows for Later<F> {
+impl<F: Fn(u32) -> bool> Windows for LaterFirst<F> {
     #[inline]
     fn allows(&self, window: u32) -> bool {
         (self.0)(window)
@@ -75,16 +75,16 @@ pub(super) struct Best {
     /// How many hits are wanted.
     pub(super) k: usize,
     /// The worst on top.
-    kept: BinaryHeap<Worse>,
+    kept: BinaryHeap<HitOrder>,
     /// Hit than which `k` allowed windows elsewhere are no worse.
     floor: Option<WindowHit>,
 }
 
 /// A hit and the key of its window, in an order where the worse is the greater.
 #[derive(Debug, PartialEq, Eq)]
-struct Worse(WindowHit, u64);
+struct HitOrder(WindowHit, u64);
 
-impl Worse {
+impl HitOrder {
     /// Best first: by similarity, then the greater key.
     #[inline]
     fn ranks_before(&self, other: &Self) -> bool {
@@ -92,7 +92,7 @@ impl Worse {
     }
 }
 
-impl Ord for Worse {
+impl Ord for HitOrder {
     #[inline]
     fn cmp(&self, other: &Self) -> Ordering {
         match (self.ranks_before(other), other.ranks_before(self)) {
@@ -103,7 +103,7 @@ impl Ord for Worse {
     }
 }
 
-impl PartialOrd for Worse {
+impl PartialOrd for HitOrder {
     #[inline]
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
@@ -120,7 +120,7 @@ impl Best {
     /// The worst of all that are wanted; `None` while some are missing.
     pub(super) fn worst(&self) -> Option<WindowHit> {
         let worst = self.kept.peek().filter(|_| self.missing() == 0);
-        worst.map(|Worse(hit, _)| *hit)
+        worst.map(|HitOrder(hit, _)| *hit)
     }
 
     /// Keeps nothing below a hit from now on.
@@ -143,10 +143,10 @@ impl Best {
     pub(super) fn need(&self, total: u32, size: u32, bound: u64) -> u32 {
         let own = self.kept.peek().filter(|_| self.missing() == 0);
         let (worst, key) = match (own, &self.floor) {
-            (Some(Worse(worst, key)), Some(floor)) if !floor.beats(worst) => (worst, *key),
+            (Some(HitOrder(worst, key)), Some(floor)) if !floor.beats(worst) => (worst, *key),
             // An equal similarity may be enough.
             (_, Some(floor)) => (floor, 0),
-            (Some(Worse(worst, key)), None) => (worst, *key),
+            (Some(HitOrder(worst, key)), None) => (worst, *key),
             (None, None) => return 1,
         };
         let sizes = u64::from(total) + u64::from(size);
@@ -162,12 +162,12 @@ impl Best {
     pub(super) fn offer(&mut self, hit: WindowHit, windows: &impl Windows) {
         if self.missing() > 0 {
             if windows.allows(hit.window) {
-                self.kept.push(Worse(hit, windows.key(hit.window)));
+                self.kept.push(HitOrder(hit, windows.key(hit.window)));
             }
         } else if let Some(mut worst) = self.kept.peek_mut()
             && !worst.0.beats(&hit)
         {
-            let hit = Worse(hit, windows.key(hit.window));
+            let hit = HitOrder(hit, windows.key(hit.window));
             if hit.ranks_before(&worst) && windows.allows(hit.0.window) {
                 *worst = hit;
             }
@@ -176,12 +176,12 @@ impl Best {
 
     /// The windows kept, in no order.
     pub(super) fn windows(&self) -> impl Iterator<Item = u32> {
-        self.kept.iter().map(|Worse(hit, _)| hit.window)
+        self.kept.iter().map(|HitOrder(hit, _)| hit.window)
     }
 
     /// Best first.
     pub(super) fn into_hits(self) -> Vec<WindowHit> {
         let hits = self.kept.into_sorted_vec();
-        hits.into_iter().map(|Worse(hit, _)| hit).collect()
+        hits.into_iter().map(|HitOrder(hit, _)| hit).collect()
     }
 }

@@ -25,7 +25,7 @@ mod terms;
 mod tests;
 mod together;
 
-use best::Later;
+use best::LaterFirst;
 
 pub use best::{WindowHit, Windows};
 pub use query::SearchScratch;
@@ -124,7 +124,7 @@ impl TokenSetIndex {
     ) -> Vec<WindowHit> {
         scratch.terms.clear();
         let mut request = Request::new(&self.terms, query, k.min(self.windows), scratch);
-        let windows = Later(&allowed);
+        let windows = LaterFirst(&allowed);
         for block in self.blocks.iter().rev() {
             request.search(block, self.level, scratch, &windows);
         }
@@ -171,7 +171,7 @@ impl TokenSetIndex {
                 block.warm();
             }
             for (i, request) in &mut requests {
-                let windows = Later(|window| allowed(*i, window));
+                let windows = LaterFirst(|window| allowed(*i, window));
                 request.search(block, self.level, &mut scratch, &windows);
             }
             work.done(1);

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::best::{Best, Later, WindowHit, Windows};
+use super::best::{Best, LaterFirst, WindowHit, Windows};
 use super::block::{Block, TermEntry};
 use super::kernels::{Candidate, LANES, Line, Sweep};
 use super::select::Chunk;
@@ -223,7 +223,8 @@ impl Request {
                     return;
                 }
                 if kept.pop_if(|last| *last == window).is_none() && allowed(window) {
-                    self.best.offer(WindowHit::new(window, 0, size, self.total), &Later(|_| true));
+                    self.best
+                        .offer(WindowHit::new(window, 0, size, self.total), &LaterFirst(|_| true));
                 }
             }
         }

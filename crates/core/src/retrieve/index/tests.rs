@@ -30,7 +30,7 @@ fn token_sets(sets: &[Vec<u32>]) -> TokenSets {
 }
 
 /// A query for which the earlier window goes first.
-struct Earlier {
+struct EarlierFirstQuery {
     index: Arc<TokenSetIndex>,
     queries: Arc<TokenSets>,
     query: usize,
@@ -38,7 +38,7 @@ struct Earlier {
     hidden: u32,
 }
 
-impl Search for Earlier {
+impl Search for EarlierFirstQuery {
     fn index(&self) -> &TokenSetIndex {
         &self.index
     }
@@ -60,7 +60,7 @@ fn is_allowed(query: usize, window: u32, hidden: u32) -> bool {
     !(window + query as u32).is_multiple_of(hidden)
 }
 
-impl Windows for Earlier {
+impl Windows for EarlierFirstQuery {
     fn allows(&self, window: u32) -> bool {
         is_allowed(self.query, window, self.hidden)
     }
@@ -98,7 +98,7 @@ fn check(sets: &[Vec<u32>], queries: &[Vec<u32>], k: usize, hidden: u32, block: 
             assert_eq!(scored(hits), *wanted, "{level}");
             // In an order of the caller, which is the earlier first here.
             let (index, queries_of) = (Arc::clone(&index), Arc::clone(&query_sets));
-            let asked = Earlier { index, queries: queries_of, query: i, k, hidden };
+            let asked = EarlierFirstQuery { index, queries: queries_of, query: i, k, hidden };
             let mut hits = search_together(asked, &mut scratch);
             hits.sort_by(|a, b| b.score().total_cmp(&a.score()).then(a.window.cmp(&b.window)));
             hits.truncate(k);

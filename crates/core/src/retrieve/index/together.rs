@@ -42,7 +42,7 @@ pub fn search_together(wanted: impl Search, scratch: &mut SearchScratch) -> Vec<
     let mut order: Vec<u32> = (0..index.blocks.len() as u32).collect();
     order.sort_by_key(|block| block.abs_diff(near));
     let helpers = if order.len() < PARTED { 0 } else { rayon::current_num_threads() - 1 };
-    let together = Together {
+    let together = SearchProgress {
         wanted,
         order,
         next: AtomicUsize::new(0),
@@ -67,7 +67,7 @@ pub fn search_together(wanted: impl Search, scratch: &mut SearchScratch) -> Vec<
 }
 
 /// A search, and how far it is.
-struct Together<S> {
+struct SearchProgress<S> {
     wanted: S,
     /// The blocks in the order in which they are searched.
     order: Vec<u32>,
@@ -85,7 +85,7 @@ struct SearchState {
     found: Vec<WindowHit>,
 }
 
-impl<S: Search> Together<S> {
+impl<S: Search> SearchProgress<S> {
     fn lock(&self) -> MutexGuard<'_, SearchState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -57,7 +57,7 @@ impl Snapshot {
             let sets = view.layer.set_of_query(&query.text, vocabulary, pieces);
             size = only(&sets).len() as u32;
             let file = view.layer.place_of(&query.path);
-            let windows = InLayer { seen: Arc::clone(&seen), at, sets, k, file };
+            let windows = LayerView { seen: Arc::clone(&seen), at, sets, k, file };
             let hits = index::search_together(windows, scratch);
             ranked.extend(hits.into_iter().map(|overlap| RankedHit {
                 key: seen.key(at, overlap.window),
@@ -252,7 +252,7 @@ impl QueryView {
 }
 
 /// Fragments of a layer, as a query sees them.
-struct InLayer {
+struct LayerView {
     seen: Arc<QueryView>,
     at: u32,
     /// The query's terms, numbered as the layer's.
@@ -262,7 +262,7 @@ struct InLayer {
     file: u32,
 }
 
-impl index::Search for InLayer {
+impl index::Search for LayerView {
     fn index(&self) -> &TokenSetIndex {
         &self.seen.snapshot.views[self.at as usize].layer.index
     }
@@ -281,7 +281,7 @@ impl index::Search for InLayer {
     }
 }
 
-impl Windows for InLayer {
+impl Windows for LayerView {
     fn allows(&self, window: u32) -> bool {
         self.seen.allows(self.at, window)
     }

@@ -385,7 +385,7 @@ fn the_best_of_many_are_the_first_of_all() {
 }
 
 #[derive(Deserialize)]
-struct OfCodeBleu {
+struct CodeBleuCase {
     language: Language,
     texts: Vec<String>,
     /// Of each text as the query, with each as the document.
@@ -397,9 +397,9 @@ struct OfCodeBleu {
 fn the_whole_of_codebleu_is_what_its_package_gives() {
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/fixtures/rank/codebleu.json");
     let recorded = std::fs::read_to_string(file).unwrap();
-    let recorded: Vec<OfCodeBleu> = serde_json::from_str(&recorded).unwrap();
+    let recorded: Vec<CodeBleuCase> = serde_json::from_str(&recorded).unwrap();
     let mut compared = 0;
-    for OfCodeBleu { language, texts, scores } in recorded {
+    for CodeBleuCase { language, texts, scores } in recorded {
         let index = index(&texts, &[Ranker::CodeBleu], language);
         let priority: Vec<u32> = (0..texts.len() as u32).collect();
         let mut scratch = RankScratch::default();

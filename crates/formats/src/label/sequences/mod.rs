@@ -26,7 +26,7 @@ use repoformer_text::tokenize::model::Encoder;
 
 pub use self::layout::{SequenceLayout, added_tokens};
 use self::row::Row;
-pub use self::sequence::{LeftOut, Sequence, VerbalizeSettings};
+pub use self::sequence::{Sequence, SequenceRejection, VerbalizeSettings};
 use self::split::{Occurrence, Occurrences, Plan, digest, repository_of};
 pub use self::split::{Proportions, Split};
 use self::summary::nothing;
@@ -250,7 +250,7 @@ fn make(
     plan: &Plan,
     encoder: &Encoder,
     settings: &VerbalizeSettings,
-) -> Result<Option<Result<SequenceLine, LeftOut>>> {
+) -> Result<Option<Result<SequenceLine, SequenceRejection>>> {
     let label = read(path, record)?;
     let repository = repository_of(&label);
     let is_of = |shard: Shard| shard.holds(repository.unwrap_or_default());
@@ -261,10 +261,10 @@ fn make(
         return Ok(Some(Err(reason)));
     }
     let Some(repository) = repository else {
-        return Ok(Some(Err(LeftOut::NoRepository)));
+        return Ok(Some(Err(SequenceRejection::NoRepository)));
     };
     let Some(split) = plan.place(digest(&label), repository) else {
-        return Ok(Some(Err(LeftOut::HeldOut)));
+        return Ok(Some(Err(SequenceRejection::HeldOut)));
     };
     let sequence = match Sequence::new(&label, repository, encoder, settings) {
         Ok(Ok(sequence)) => sequence,

@@ -58,7 +58,7 @@ pub struct Sequence {
 
 /// Reason why an instance gives no sequence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum LeftOut {
+pub enum SequenceRejection {
     /// It has neither a label nor the two similarities.
     NotJudged,
     /// It names no repository, so it cannot be assigned to a split.
@@ -73,7 +73,7 @@ pub enum LeftOut {
     HeldOut,
 }
 
-impl std::fmt::Display for LeftOut {
+impl std::fmt::Display for SequenceRejection {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.pad(match self {
             Self::NotJudged => "not judged: neither label nor es_infile and es_rg1",
@@ -87,10 +87,10 @@ impl std::fmt::Display for LeftOut {
 }
 
 /// Returns the label of an instance that can be a sequence.
-pub(super) fn label_of(label: &Label) -> Result<bool, LeftOut> {
-    let judged = label.helped().ok_or(LeftOut::NotJudged)?;
+pub(super) fn label_of(label: &Label) -> Result<bool, SequenceRejection> {
+    let judged = label.helped().ok_or(SequenceRejection::NotJudged)?;
     if label.ground_truth.is_empty() {
-        return Err(LeftOut::NoTarget);
+        return Err(SequenceRejection::NoTarget);
     }
     Ok(judged)
 }
@@ -110,7 +110,7 @@ impl Sequence {
         repository: &str,
         encoder: &Encoder,
         settings: &VerbalizeSettings,
-    ) -> Result<Result<Self, LeftOut>> {
+    ) -> Result<Result<Self, SequenceRejection>> {
         let positive = match label_of(label) {
             Ok(positive) => positive,
             Err(reason) => return Ok(Err(reason)),
@@ -122,7 +122,7 @@ impl Sequence {
         let (cross_file, cross_file_cut) =
             frame.cross_file(&label.cross_file, language, most, tokenizer);
         if positive && cross_file.is_empty() {
-            return Ok(Err(LeftOut::NoCrossFile));
+            return Ok(Err(SequenceRejection::NoCrossFile));
         }
         let whole = |left, right, positive| {
             let mut parts = frame.current_file(left, right);
@@ -136,13 +136,13 @@ impl Sequence {
         };
         let around = encoder.before().len();
         let Some(limit) = settings.max_tokens.checked_sub(around) else {
-            return Ok(Err(LeftOut::TooLong));
+            return Ok(Err(SequenceRejection::TooLong));
         };
         let fixed = encoder.encode(&whole("", "", true))?.ids.len();
         let mut room = limit.saturating_sub(fixed);
         let (left, right, with_cross_file) = loop {
             if room == 0 {
-                return Ok(Err(LeftOut::TooLong));
+                return Ok(Err(SequenceRejection::TooLong));
             }
             let (left, right) = share(&label.prompt, &label.right_context, room, encoder);
             // Joined parts may have other tokens than single ones; the longer form decides for both labels.

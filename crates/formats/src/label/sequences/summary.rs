@@ -6,7 +6,7 @@ use std::path::Path;
 use repoformer_store::error::Error;
 use repoformer_text::counts::{counted, group};
 
-use super::sequence::{LeftOut, Sequence};
+use super::sequence::{Sequence, SequenceRejection};
 use super::split::{Proportions, Split};
 use repoformer_core::label::InstanceKind;
 
@@ -46,7 +46,7 @@ pub struct VerbalizeSummary {
     /// Requested splits.
     pub splits: BTreeMap<Split, SplitSummary>,
     /// Number of instances left out, by reason.
-    pub left_out: BTreeMap<LeftOut, usize>,
+    pub left_out: BTreeMap<SequenceRejection, usize>,
     /// Number of repeats of a target with its contexts in one repository.
     pub repeated: usize,
     /// Number of sequences whose tokens do not decode to their text, because the tokenizer normalizes it.

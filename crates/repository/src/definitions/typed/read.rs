@@ -1,7 +1,9 @@
 //! Reads a file's declarations and calls from its tree, by the tables of its language.
 
 use repoformer_text::language::syntax::{self, Binding, Syntax, child, preorder};
-use repoformer_text::language::{Declares, NameVisibility, NodeStep, Steps, TypeRules, Variable};
+use repoformer_text::language::{
+    NameVisibility, NodeStep, Steps, TypeRules, Variable, VariableType,
+};
 use rustc_hash::FxHashMap;
 use tree_sitter::Node;
 
@@ -298,13 +300,13 @@ impl Reader<'_, '_> {
         let variables = self.rules.variables.iter();
         for variable in variables.filter(|variable| variable.kind == node.kind()) {
             let declared = match variable.declared {
-                Declares::Nothing => DeclaredType::Unknown,
-                Declares::Type(steps) => {
+                VariableType::Nothing => DeclaredType::Unknown,
+                VariableType::Type(steps) => {
                     let found = follow(node, steps);
                     found.map_or(DeclaredType::Unknown, |found| self.syntax.declared(found).into())
                 }
-                Declares::Array => DeclaredType::Type("[]".into()),
-                Declares::Around => {
+                VariableType::Array => DeclaredType::Type("[]".into()),
+                VariableType::Around => {
                     let Some(number) = self.type_here() else {
                         continue;
                     };

@@ -258,7 +258,7 @@ fn length(text: &str) -> u64 {
 struct PostProcessor {
     processors: Option<Vec<PostProcessor>>,
     single: Option<Vec<TemplatePiece>>,
-    special_tokens: Option<FxHashMap<String, Special>>,
+    special_tokens: Option<FxHashMap<String, SpecialTokens>>,
 }
 
 /// A place of a template: the text, or special tokens.
@@ -270,7 +270,7 @@ enum TemplatePiece {
 
 /// Special tokens that have a name in a template.
 #[derive(Deserialize)]
-struct Special {
+struct SpecialTokens {
     ids: Vec<u32>,
 }
 

@@ -10,7 +10,7 @@ const DEPTH: usize = 64;
 
 /// Whether there may be too many ways to match a pattern at one place of a text.
 pub(super) fn is_slow(pattern: &str) -> bool {
-    let mut rest = Rest { text: pattern.as_bytes(), depth: 0 };
+    let mut rest = PatternRest { text: pattern.as_bytes(), depth: 0 };
     let ways = rest.alternatives();
     // The engine refuses a pattern with an end of a group that has no start.
     ways.tried > WAYS
@@ -28,12 +28,12 @@ struct Ways {
 }
 
 /// Rest of a pattern.
-struct Rest<'p> {
+struct PatternRest<'p> {
     text: &'p [u8],
     depth: usize,
 }
 
-impl Rest<'_> {
+impl PatternRest<'_> {
     /// Alternatives up to the end of a group.
     fn alternatives(&mut self) -> Ways {
         let mut sum = self.sequence();

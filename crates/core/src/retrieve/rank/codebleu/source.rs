@@ -25,7 +25,7 @@ pub(super) fn bare(text: &str, language: Language) -> String {
 fn without_comments(text: &str) -> String {
     let mut bare = String::new();
     let mut rest = text;
-    let mut endless = Endless::default();
+    let mut endless = UnclosedSigns::default();
     while let Some(at) = rest.find(['/', '\'', '"']) {
         bare.push_str(&rest[..at]);
         rest = &rest[at..];
@@ -51,9 +51,9 @@ fn without_comments(text: &str) -> String {
 /// Signs that begin no string or comment from some place on. What follows a later one was looked through for the earlier, and in
 /// the same way: a quote behind a backslash is passed over with it.
 #[derive(Default)]
-struct Endless<'t>(Vec<&'t str>);
+struct UnclosedSigns<'t>(Vec<&'t str>);
 
-impl<'t> Endless<'t> {
+impl<'t> UnclosedSigns<'t> {
     /// Finds the end of what a sign begins; if there is none, no later one is looked for.
     fn end<T>(&mut self, sign: &'t str, find: impl FnOnce(&'t str) -> Option<T>) -> Option<T> {
         if self.0.contains(&sign) {
@@ -188,7 +188,7 @@ impl<'t> Python<'t> {
 
     /// Reads the tokens of a line from a byte on.
     fn tokens(&mut self, before: usize, (number, mut at): Place, line: &'t str) {
-        let mut endless = Endless::default();
+        let mut endless = UnclosedSigns::default();
         loop {
             let rest = line[at..].trim_start_matches(BLANKS);
             let start = line.len() - rest.len();
