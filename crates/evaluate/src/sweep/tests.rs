@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 
 use repoformer_core::policy::model::{CalibrationMethod, LearnedPolicy};
-use repoformer_core::policy::sweep::RequestTimes;
+use repoformer_core::policy::sweep::{Clock, RequestTimes};
 use repoformer_core::policy::{Examples, Measure, Policy, Threshold};
 use repoformer_store::error::{Error, Result};
 use repoformer_store::remark::Remark;
@@ -421,4 +421,236 @@ fn trained_policies_say_where_they_do_not_fit() {
     );
     assert_eq!("pass".parse::<Measure>().unwrap(), Measure::Pass);
     assert!("similarity".parse::<Measure>().is_err());
+}
+
+/// ES in per cent and EM as a share, as some programs write them, are each read on its own scale.
+#[test]
+fn each_score_has_its_own_scale() {
+    let folder = tempfile::tempdir().unwrap();
+    let heard = MessageLog::default();
+    let mut all = labels(0..3);
+    let points = |all: &[Value]| -> Vec<Value> {
+        let path = write(&folder, "labels.jsonl", all);
+        run(&of(&[Policy::Never, Policy::Always]), &[&path], &heard).unwrap().lines().collect()
+    };
+    let shares = points(&all);
+    for names in [["es_infile", "es_rg1"], ["em_infile", "em_rg1"]] {
+        for label in &mut all {
+            for name in names {
+                label[name] = json!(100.0 * label[name].as_f64().unwrap());
+            }
+        }
+        assert_eq!(points(&all), shares);
+    }
+}
+
+/// A column whose share no whole number of instances has is named by the nearest.
+#[test]
+fn columns_name_their_true_share() {
+    let folder = tempfile::tempdir().unwrap();
+    let heard = MessageLog::default();
+    let mut all: Vec<Value> = (0..82).map(|number| label(number % 3, number)).collect();
+    let text = |all: &[Value]| {
+        let path = write(&folder, "labels.jsonl", all);
+        run(&of(&[Policy::Random]), &[&path], &heard).unwrap().text()
+    };
+    let whole = text(&all[..80]);
+    assert!(!whole.contains(" %)"), "{whole}");
+    // Instances with the same content have the same random number.
+    for (number, label) in all.iter_mut().enumerate() {
+        label["prompt"] = json!(format!("value_{number} = (\n"));
+    }
+    let part = text(&all);
+    assert!(part.contains(" (19.5 %)"), "{part}");
+}
+
+#[test]
+fn instances_that_come_twice_are_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let heard = MessageLog::default();
+    let all = labels(0..2);
+    let mut twice = [all.clone(), all.clone()].concat();
+    let first = all[0]["metadata"]["task_id"].as_str().unwrap();
+    let repeats = format!(
+        "warning: 24 instances repeat an id of their repository (first {first}); each counts"
+    );
+    let path = write(&folder, "labels.jsonl", &twice);
+    assert_eq!(read(&path, &[], false, &heard).unwrap().all.len(), 48);
+    assert_eq!(heard.take(), [repeats.clone()]);
+    for label in &mut twice[..3] {
+        label["label"] = json!(!label["label"].as_bool().unwrap());
+    }
+    let path = write(&folder, "labels.jsonl", &twice);
+    read(&path, &[], false, &heard).unwrap();
+    let again = format!(
+        "warning: 3 instances are there again with another label (first {first}); each counts"
+    );
+    assert_eq!(heard.take(), [repeats, again]);
+}
+
+/// One clock retrieves while the model completes, the other before it: there, retrieving in order to decide saves nothing.
+#[test]
+fn a_trial_retrieval_saves_nothing_before_the_completion() {
+    let folder = tempfile::tempdir().unwrap();
+    let heard = MessageLog::default();
+    let path = write(&folder, "labels.jsonl", &labels(0..2));
+    let speedup = |clock| {
+        let given = vec![("index".into(), RequestTimes::new(100.0, 400.0))];
+        let sources = TimeSources { given, clock, ..TimeSources::default() };
+        let times = RetrieverTimes::read(&sources, &|remark| heard.hear(remark)).unwrap();
+        let thresholds = vec![Threshold::Above(0.3)];
+        let sweep = Sweep { times, thresholds, ..of(&[Policy::TrialRetrieval]) };
+        let point = run(&sweep, &[&path], &heard).unwrap().lines().next().unwrap();
+        point["speedup"].as_f64().unwrap()
+    };
+    assert!(speedup(Clock::Parallel) > 0.1);
+    assert!(speedup(Clock::Serial).abs() < 1e-9);
+}
+
+/// Another run can use the number; instances of one score stay together.
+#[test]
+fn a_share_becomes_a_threshold_for_other_data() {
+    let folder = tempfile::tempdir().unwrap();
+    let heard = MessageLog::default();
+    let path = write(&folder, "labels.jsonl", &labels(0..3));
+    let at = |threshold, policy| -> Value {
+        let sweep = Sweep { thresholds: vec![threshold], ..of(&[policy]) };
+        run(&sweep, &[&path], &heard).unwrap().lines().next().unwrap()
+    };
+    let random = at(Threshold::Share(30.0), Policy::Random);
+    // Three instances each have the same content, and so the same random number.
+    assert_eq!(random["rag_rate"], 9.0 / 36.0);
+    let number = random["threshold"].as_f64().unwrap();
+    assert_eq!(at(Threshold::Above(number), Policy::Random), random);
+    // Gains of most instances are equal to 0.
+    let oracle = at(Threshold::Share(30.0), Policy::Oracle);
+    assert!(oracle["rag_rate"].as_f64().unwrap() <= 0.3);
+    heard.take();
+    // Neither never nor always has a threshold.
+    at(Threshold::Share(30.0), Policy::Never);
+    assert_eq!(heard.take(), [""; 0]);
+}
+
+/// A cross-file context that is one text has no scores, which must not pass for "nothing was retrieved".
+#[test]
+fn missing_scores_are_counted() {
+    let folder = tempfile::tempdir().unwrap();
+    let heard = MessageLog::default();
+    let as_text = |label: &mut Value| {
+        label["crossfile_context"] = label["crossfile_context"]["text"].clone();
+    };
+    let mut half = labels(0..2);
+    half.iter_mut().step_by(2).for_each(as_text);
+    let half = write(&folder, "half.jsonl", &half);
+    for policy in [Policy::TrialRetrieval, Policy::LearnedScored] {
+        let swept = run(&of(&[policy]), &[&half], &heard).unwrap();
+        assert!(swept.sets[0].curves.iter().all(|curve| curve.count == 12));
+        let lacked =
+            format!("failed: 12 instances are left out of every curve: policy {policy} lacks");
+        let [told] = &heard.take()[..] else { panic!() };
+        assert!(told.starts_with(&lacked) && told.contains("`crossfile_context.list`"), "{told}");
+    }
+    let train = |path: &Path| {
+        let examples = read(path, &[], false, &heard).unwrap();
+        let method = CalibrationMethod::default();
+        train_on(examples, LearnedPolicy::LearnedScored, method, &|remark| heard.hear(remark))
+    };
+    assert_eq!(train(&half).unwrap().training.instances, 12);
+    assert!(heard.take()[0].starts_with("failed: 12 instances are left out: they lack"));
+    let mut none = labels(0..2);
+    none.iter_mut().for_each(as_text);
+    let none = write(&folder, "none.jsonl", &none);
+    let (reason, hint) = refusal(train(&none));
+    assert!(reason.starts_with("every instance lacks ") && hint.contains("policy"), "{hint}");
+    let (reason, hint) = refusal(run(&of(&[Policy::TrialRetrieval]), &[&none], &heard));
+    assert!(reason.contains("no instance has its signal"), "{reason}");
+    assert!(hint.contains("retrieve for them again"), "{hint}");
+}
+
+/// In whatever order the labels come.
+#[test]
+fn labels_of_two_makings_in_one_file_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let heard = MessageLog::default();
+    let mut by_tests = labels(0..1);
+    for label in &mut by_tests {
+        label["metric"] = json!("pass");
+        (label["pass_infile"], label["pass_rg1"]) = (json!(0.0), json!(1.0));
+    }
+    let mut by_other = labels(0..1);
+    by_other.iter_mut().for_each(|label| label["generation_model"] = json!("other"));
+    let here = labels(1..3);
+    for (others, what) in [(by_tests, "metric"), (by_other, "model")] {
+        for all in [[others.clone(), here.clone()].concat(), [here.clone(), others].concat()] {
+            let path = write(&folder, "labels.jsonl", &all);
+            let error = read(&path, &[], false, &heard).unwrap_err().to_string();
+            assert!(error.contains(&format!(" is judged by {what} ")), "{error}");
+            assert_eq!(heard.take(), [""; 0]);
+        }
+    }
+}
+
+/// A probability of a model joins the features; a missing one does not stand for 0.
+#[test]
+fn a_policy_joins_a_models_own_probability() {
+    let folder = tempfile::tempdir().unwrap();
+    let heard = MessageLog::default();
+    // The probability tells them apart, and nothing else does.
+    let mut all: Vec<Value> =
+        labels(0..6).into_iter().filter(|label| label["label"] == false).collect();
+    for (at, label) in all.iter_mut().enumerate() {
+        let helps = at.is_multiple_of(2);
+        label["label"] = helps.into();
+        label["es_rg1"] = if helps { 1.0 } else { 0.5 }.into();
+        label["cc_probability"] = if helps { 0.45 } else { 0.05 }.into();
+    }
+    let path = write(&folder, "asked.jsonl", &all);
+    let given = RequestTimes { decision: Some(30.0), ..RequestTimes::new(100.0, 400.0) };
+    let given = vec![("index".into(), given)];
+    let sources = TimeSources { given, clock: Clock::Serial, ..TimeSources::default() };
+    let times = RetrieverTimes::read(&sources, &|remark| heard.hear(remark)).unwrap();
+    let policies = [Policy::SelfScored, Policy::SelfDecision, Policy::LearnedScored];
+    let swept = run(&Sweep { times, ..of(&policies) }, &[&path], &heard).unwrap();
+    let [joined, own, learned] = &swept.sets[0].curves[..] else { panic!() };
+    assert!(joined.auc > 0.99 && own.auc > 0.99 && learned.auc < 0.8);
+    let never = joined.points.iter().find(|point| point.rag_rate == 0.0).unwrap();
+    assert_eq!(never.latencies[0].as_ref().unwrap().mean_ms, 30.0 + 100.0 + 400.0);
+
+    all[1].as_object_mut().unwrap().shift_remove("cc_probability");
+    let some = write(&folder, "some.jsonl", &all);
+    heard.take();
+    run(&of(&[Policy::SelfScored]), &[&some], &heard).unwrap();
+    let [told] = &heard.take()[..] else { panic!() };
+    assert!(
+        told.starts_with("failed: 1 instance is left out of every curve: policy self-scored lacks"),
+        "{told}"
+    );
+    let examples = read(&some, &[], false, &heard).unwrap();
+    let method = CalibrationMethod::default();
+    train_on(examples, LearnedPolicy::SelfScored, method, &|remark| heard.hear(remark)).unwrap();
+    assert!(heard.take()[0].starts_with("failed: 1 instance is left out: it lacks cc_probability"));
+}
+
+#[test]
+fn sets_of_labels_are_swept_apart() {
+    let folder = tempfile::tempdir().unwrap();
+    let heard = MessageLog::default();
+    let named = |name: &str, range| {
+        let path = write(&folder, &format!("{name}.jsonl"), &labels(range));
+        PathBuf::from(format!("{name}={}", path.display()))
+    };
+    let (a, b) = (named("a", 0..3), named("b", 3..5));
+    let sweep = Sweep { thresholds: vec![Threshold::Above(0.3)], ..of(&[Policy::TrialRetrieval]) };
+    let swept = run(&sweep, &[&a, &b], &heard).unwrap();
+    let counts: Vec<Value> =
+        swept.lines().map(|point| json!([point["labels"], point["n"]])).collect();
+    assert_eq!(counts, [json!(["a", 36]), json!(["b", 24])]);
+    assert!(swept.text().contains("b: 24 instances"), "{}", swept.text());
+    // Where the policy retrieves, all instances gain.
+    let point = swept.lines().next().unwrap();
+    for (name, value) in
+        [("abstention_precision", 1.0), ("abstained_right", 0.0), ("abstained_harmed", 0.0)]
+    {
+        assert_eq!(point[name], value, "{name}");
+    }
 }
