@@ -36,6 +36,26 @@ pub struct Values<'a> {
     pub path: &'a str,
 }
 
+impl Values<'_> {
+    /// Checks that a command cannot take a value for an option. The repository's name counts in any case, as set-up commands have it
+    /// as well.
+    ///
+    /// # Errors
+    /// A value begins with a hyphen; the text says which.
+    pub(crate) fn check_options(&self, template: &Template) -> Result<(), String> {
+        let tests = self.tests.iter().map(|test| ("tests", test.as_str()));
+        let others = [("task_id", self.task_id), ("path", self.path)];
+        let of_template = tests.chain(others).filter(|(place, _)| template.names(place));
+        let mut all = of_template.chain([("repository", self.repository)]);
+        match all.find(|(_, value)| value.starts_with('-')) {
+            Some((place, value)) => Err(format!(
+                "its {{{place}}} {value:?} begins with a hyphen, so a command would take it for an option"
+            )),
+            None => Ok(()),
+        }
+    }
+}
+
 /// Absolute paths that a template names. Values do not count, since the user did not write them: the author of a repository
 /// names its tests.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -475,6 +495,22 @@ mod tests {
             "echo \\\" {path}",
         ] {
             Template::parse("test-cmd", outside).unwrap();
+        }
+    }
+
+    #[test]
+    fn no_value_becomes_an_option() {
+        let template = Template::parse("test-cmd", "run {tests} {path}").unwrap();
+        let tests = ["a".to_owned(), "-p".to_owned()];
+        let fine = Values { tests: &tests[..1], repository: "r", task_id: "-1", path: "a/-b.py" };
+        assert_eq!(fine.check_options(&template), Ok(()), "the command has no {{task_id}}");
+        for (wrong, what) in [
+            (Values { tests: &tests, ..fine }, "its {tests} \"-p\" begins"),
+            (Values { path: "-b/a.py", ..fine }, "its {path} \"-b/a.py\" begins"),
+            (Values { repository: "-Itouch x", ..fine }, "its {repository} \"-Itouch x\" begins"),
+        ] {
+            let error = wrong.check_options(&template).unwrap_err();
+            assert!(error.starts_with(what), "{error}");
         }
     }
 

@@ -110,12 +110,15 @@ pub fn subjects(
                 map.of(task).ok_or_else(|| format!("it has no tests in {}", map.path.display()))?
             }
         };
-        let command = template.fill(Values {
+        let values = Values {
             tests,
             repository: &task.repository,
             task_id: &task.id,
             path: task.file_in_repository(),
-        });
+        };
+        values.check_options(&template)?;
+        let command = template.fill(values);
+        check_command(&command)?;
         Ok(Subject {
             repository,
             repository_name: task.repository.clone(),
@@ -128,6 +131,23 @@ pub fn subjects(
         })
     };
     tasks.tasks().iter().map(of).collect()
+}
+
+/// Longest command, in bytes: the system takes no argument of 128 KiB.
+const LONGEST_COMMAND: usize = 120_000;
+
+/// Checks that the system can run a command. It could not be told apart from a copy that is broken for all tasks.
+fn check_command(command: &str) -> Result<(), String> {
+    if command.len() > LONGEST_COMMAND {
+        return Err(format!(
+            "its command has {} bytes, more than {LONGEST_COMMAND}",
+            command.len()
+        ));
+    }
+    match command.contains('\0') {
+        true => Err("its command would contain NUL, which no command can".into()),
+        false => Ok(()),
+    }
 }
 
 /// Returns the test files in a task's `metadata.test_files`, `{path in the repository: text}`.
@@ -221,6 +241,14 @@ impl Subject {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn commands_that_cannot_run_are_refused() {
+        assert!(check_command(&"a".repeat(LONGEST_COMMAND)).is_ok());
+        let error = check_command(&"a".repeat(LONGEST_COMMAND + 1)).unwrap_err();
+        assert_eq!(error, "its command has 120001 bytes, more than 120000");
+        assert!(check_command("a 'b\0'").unwrap_err().contains("NUL"));
+    }
 
     #[test]
     fn a_command_uses_the_tests_that_are_named() {

@@ -647,7 +647,6 @@ macro_rules! of_path {
 of_path! {
     "Removes a file." remove_file Change @Stays ();
     "Removes an empty folder." remove_dir Change @Stays ();
-    "Removes a folder with all that it holds." remove_dir_all Change @Stays ();
     "Creates a folder." create_dir Change @Stays ();
     "Creates a folder and those above it." create_dir_all Change @Follows ();
     "Lists a folder." read_dir Look ReadDir;
@@ -655,6 +654,14 @@ of_path! {
     "Properties of a file or link." symlink_metadata Look Metadata;
     "The path without links." canonicalize Look PathBuf;
     "Where a link leads to." read_link Look PathBuf;
+}
+
+/// Removes a folder with all that it holds, however deep, or a file. Folders that their owner may not change are made changeable.
+pub fn remove_dir_all(path: impl AsRef<Path>) -> io::Result<()> {
+    let path = path.as_ref();
+    fault::before(Call::Change, "remove_dir_all", path)?;
+    check_confined(path, FinalLink::Stays)?;
+    crate::removal::remove_dir_all(path)
 }
 
 /// Moves a file or folder; a file that is there is replaced.

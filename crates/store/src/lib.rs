@@ -42,6 +42,7 @@ pub mod program;
 pub mod progress;
 pub mod readings;
 pub mod remark;
+mod removal;
 pub mod schema;
 pub mod seal;
 #[cfg(feature = "zstd")]

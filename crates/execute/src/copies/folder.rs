@@ -13,28 +13,12 @@ pub(super) fn empty(folder: &Path) -> io::Result<()> {
     files::create_dir_all(folder)
 }
 
-/// Removes a file or folder, including folders without permissions for their owner.
+/// Removes a file or folder, if there is one.
 pub(super) fn remove(path: &Path) -> io::Result<()> {
-    let Ok(metadata) = files::symlink_metadata(path) else {
-        return Ok(());
-    };
-    if !metadata.is_dir() {
-        return files::remove_file(path);
+    match files::remove_dir_all(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        removed => removed,
     }
-    if files::remove_dir_all(path).is_ok() {
-        return Ok(());
-    }
-    let mut folders = vec![path.to_owned()];
-    while let Some(folder) = folders.pop() {
-        files::set_permissions(&folder, files::Permissions::from_mode(0o700))?;
-        for entry in files::read_dir(&folder)? {
-            let entry = entry?;
-            if entry.file_type()?.is_dir() {
-                folders.push(entry.path());
-            }
-        }
-    }
-    files::remove_dir_all(path)
 }
 
 /// Bits of a mode that copies keep: not set-user-ID and set-group-ID, with which a program runs as its owner, nor the sticky bit.
@@ -68,20 +52,21 @@ pub(super) fn remove_special_modes(folder: &Path) -> io::Result<()> {
 }
 
 /// Copies a folder's content into another, except the folders `without`. Times, modes and links are kept, except the bits that let
-/// a program run as its owner; an absolute link into the folder is made to point to the same place in the copy.
+/// a program run as its owner; an absolute link into the folder becomes a relative one to the same place in the copy.
 pub(super) fn copy_folder(from: &Path, to: &Path, without: &[PathBuf]) -> io::Result<()> {
     let from = &files::canonicalize(from)?;
     let walk = WalkDir::new(from).min_depth(1).sort_by_file_name().into_iter();
     for entry in walk.filter_entry(|entry| without.iter().all(|path| entry.path() != path)) {
         let entry = entry?;
         let path = entry.path().strip_prefix(from).unwrap_or(entry.path());
-        copy_entry(entry.path(), &to.join(path), from, to)?;
+        copy_entry(from, to, path)?;
     }
     Ok(())
 }
 
-/// Copies one file, link or folder (without its content). `root` and `copy` are the folders that are copied as a whole.
-pub(super) fn copy_entry(from: &Path, to: &Path, root: &Path, copy: &Path) -> io::Result<()> {
+/// Copies the file, link or folder (without its content) at a path from one folder into another.
+pub(super) fn copy_entry(root: &Path, copy: &Path, path: &Path) -> io::Result<()> {
+    let (from, to) = (&root.join(path), &copy.join(path));
     let metadata = files::symlink_metadata(from)?;
     if metadata.is_dir() {
         files::create_dir_all(to)?;
@@ -92,13 +77,15 @@ pub(super) fn copy_entry(from: &Path, to: &Path, root: &Path, copy: &Path) -> io
     }
     if metadata.is_symlink() {
         let target = files::read_link(from)?;
-        let absolute = from.parent().unwrap_or(root).join(&target);
-        return match files::canonicalize(&absolute) {
-            Ok(real) if real.starts_with(root) && target.is_absolute() => {
-                symlink(copy.join(real.strip_prefix(root).unwrap_or(&real)), to)
+        let real = target.is_absolute().then(|| files::canonicalize(&target).ok()).flatten();
+        return match real.as_ref().and_then(|real| real.strip_prefix(root).ok()) {
+            Some(inside) => {
+                let up = path.ancestors().skip(2).map(|_| Path::new(".."));
+                let target: PathBuf = up.chain([inside]).collect();
+                symlink(if target == Path::new("") { Path::new(".") } else { &target }, to)
             }
             // A link to elsewhere, such as a virtual environment's interpreter, or to nothing, is kept.
-            _ => symlink(&target, to),
+            None => symlink(&target, to),
         };
     }
     if metadata.is_file() {

@@ -223,7 +223,8 @@ impl<'a> Copies<'a> {
         let broken = |reason: String| CopyFailure { reason: reason.into(), output: String::new() };
         let of_source = self.digest(repository).map_err(broken)?;
         let place = self.work_dir.join(name).join(slot.to_string());
-        let (folder, pristine) = (place.join(name), place.join("pristine"));
+        // In a folder of its own, as the repository may have the name of another part.
+        let (folder, pristine) = (place.join("repository").join(name), place.join("pristine"));
         let (scratch, stamp_path) = (place.join("scratch"), place.join("stamp.json"));
         let command = self.setup_command(repository).map(str::to_owned);
         let stamp = Stamp {

@@ -106,7 +106,7 @@ pub(super) fn restore(folder: &Path, pristine: &Path, snapshot: &mut Snapshot) -
         snapshot.entries.keys().filter(|path| !seen.contains(*path)).cloned().collect();
     for path in lost {
         let to = folder.join(&path);
-        copy_entry(&pristine.join(&path), &to, pristine, folder)?;
+        copy_entry(pristine, folder, &path)?;
         snapshot.entries.insert(path, PathMetadata::from_metadata(&files::symlink_metadata(&to)?));
     }
     Ok(())
@@ -132,13 +132,17 @@ mod tests {
         }
         std::os::unix::fs::symlink("a/y.py", from.join("inside")).unwrap();
         std::os::unix::fs::symlink(from.join("x.py"), from.join("absolute")).unwrap();
+        std::os::unix::fs::symlink(from.join("a/y.py"), from.join("a/absolute")).unwrap();
         std::os::unix::fs::symlink("nowhere", from.join("broken")).unwrap();
         for to in [&copy, &pristine] {
             fs::create_dir(to).unwrap();
         }
         copy_folder(&from, &copy, &[]).unwrap();
         copy_folder(&copy, &pristine, &[]).unwrap();
-        assert_eq!(fs::read_link(copy.join("absolute")).unwrap(), copy.join("x.py"));
+        for (link, target) in [("absolute", "x.py"), ("a/absolute", "../a/y.py")] {
+            assert_eq!(fs::read_link(copy.join(link)).unwrap(), Path::new(target));
+            assert_eq!(fs::read_link(pristine.join(link)).unwrap(), Path::new(target));
+        }
         assert_eq!(fs::read_link(copy.join("broken")).unwrap(), Path::new("nowhere"));
         let modified = |path: &Path| fs::metadata(path).unwrap().modified().unwrap();
         assert_eq!(modified(&copy.join("x.py")), modified(&from.join("x.py")));

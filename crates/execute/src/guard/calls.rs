@@ -82,6 +82,8 @@ const REFUSED: &[i64] = &[
     libc::SYS_set_mempolicy_home_node,
     libc::SYS_migrate_pages,
     libc::SYS_move_pages,
+    // Memory that counts as a cache, although nothing can drop it.
+    libc::SYS_memfd_secret,
     // The kernel itself, and its parts with many faults.
     libc::SYS_bpf,
     libc::SYS_perf_event_open,
@@ -137,7 +139,6 @@ const OF_PROCESS: &[i64] = &[
 /// Calls that give memory which no process shows.
 const UNSEEN: &[i64] = &[
     libc::SYS_memfd_create,
-    libc::SYS_memfd_secret,
     libc::SYS_shmget,
     libc::SYS_msgget,
     libc::SYS_semget,

@@ -285,13 +285,13 @@ impl RunGroup {
                 (used, apart, value_of(&stat, "cache")?, self.read("memory.oom_control")?)
             }
         };
-        let shared = value_of(&stat, "shmem")?;
+        let kept = value_of(&stat, "shmem")?.saturating_add(value_of(&stat, "unevictable")?);
         let nanoseconds = match self.file("cpuacct.usage") {
             Ok(_) => number(self.read("cpuacct.usage")?)?,
             Err(_) => value_of(&self.read("cpu.stat")?, "usage_usec")?.saturating_mul(1000),
         };
-        // Caches count shared memory as well, which nothing can drop.
-        let held = used.saturating_sub(cached.saturating_sub(shared));
+        // Caches count shared memory and locked files as well, which nothing can drop.
+        let held = used.saturating_sub(cached.saturating_sub(kept));
         Ok(Counts {
             memory: held.saturating_sub(in_files) + apart,
             apart,

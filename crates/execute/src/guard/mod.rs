@@ -27,6 +27,7 @@ mod output;
 mod priority;
 mod processes;
 mod report;
+mod run_files;
 mod scope;
 mod secrets;
 mod serve;

@@ -24,11 +24,14 @@ pub(super) fn reachable() -> Vec<PathBuf> {
         lists.iter().flat_map(|text| records(text)).filter_map(Bound::parse).collect();
     let mut found = BTreeSet::new();
     let mut folders = BTreeSet::new();
+    // A name alone says little: a run gives its sockets the names of other files, or of abstract ones.
     let mut note = |path: PathBuf| {
         if let Some(folder) = path.parent().filter(|folder| !is_closed(folder)) {
             folders.insert(folder.to_owned());
         }
-        found.insert(path);
+        if fs::symlink_metadata(&path).is_ok_and(|metadata| is_reached(metadata.file_type())) {
+            found.insert(path);
+        }
     };
     let mut of_processes = Vec::new();
     for socket in &bound {
@@ -42,12 +45,16 @@ pub(super) fn reachable() -> Vec<PathBuf> {
     }
     places(&of_processes).into_iter().for_each(note);
     for entry in folders.iter().flat_map(fs::read_dir).flatten().flatten() {
-        if entry.file_type().is_ok_and(|kind| kind.is_socket() || kind.is_fifo()) {
+        if entry.file_type().is_ok_and(is_reached) {
             found.insert(entry.path());
         }
     }
     // A mount over the canonical path covers the file under all its names.
     found.into_iter().filter_map(|path| path.canonicalize().ok()).collect()
+}
+
+fn is_reached(kind: fs::FileType) -> bool {
+    kind.is_socket() || kind.is_fifo()
 }
 
 fn is_closed(folder: &Path) -> bool {
@@ -62,12 +69,12 @@ fn processes() -> impl Iterator<Item = String> {
 }
 
 /// Returns the lists of sockets of this network and of those of other processes, and the roots of processes that have another than
-/// this one; of those that this user can look into.
+/// this one; of those that this user can look into. Runs of this program have networks without files that others reach.
 fn networks_and_roots() -> (Vec<Vec<u8>>, BTreeSet<PathBuf>) {
     let mut lists = vec![fs::read("/proc/net/unix").unwrap_or_default()];
     let mut networks: FxHashSet<_> = fs::read_link("/proc/self/ns/net").into_iter().collect();
     let mut roots = BTreeSet::new();
-    for number in processes() {
+    for number in others() {
         let folder = Path::new("/proc").join(number);
         roots.extend(fs::read_link(folder.join("root")));
         if fs::read_link(folder.join("ns/net")).is_ok_and(|network| networks.insert(network)) {
@@ -76,6 +83,24 @@ fn networks_and_roots() -> (Vec<Vec<u8>>, BTreeSet<PathBuf>) {
     }
     roots.remove(Path::new("/"));
     (lists, roots)
+}
+
+/// Returns the numbers of processes that this one did not start, neither directly nor by way of others.
+fn others() -> Vec<String> {
+    let parent = |number: &String| -> Option<String> {
+        let stat = fs::read_to_string(Path::new("/proc").join(number).join("stat")).ok()?;
+        let (_, fields) = stat.rsplit_once(')')?;
+        Some(fields.split_ascii_whitespace().nth(1)?.to_owned())
+    };
+    let parents: FxHashMap<String, String> =
+        processes().filter_map(|number| parent(&number).map(|parent| (number, parent))).collect();
+    let this = std::process::id().to_string();
+    let is_own = |number: &String| {
+        let chain = std::iter::successors(parents.get(number), |number| parents.get(*number));
+        // While it was read, a number may have become that of another process.
+        chain.take(parents.len()).any(|number| *number == this)
+    };
+    parents.keys().filter(|number| !is_own(number)).cloned().collect()
 }
 
 /// Most links that a name may lead through, as for the kernel.
@@ -239,6 +264,31 @@ mod tests {
         assert_eq!(own.place_of(Path::new("a")), Some(own.folder.join("a")));
         symlink("circle", real.join("circle")).unwrap();
         assert_eq!(place_of(&real.join("circle/a"), None), None);
+    }
+
+    /// A run could otherwise empty any file for the runs beside it.
+    #[test]
+    fn what_has_the_name_of_a_socket_but_is_none_is_not_hidden() {
+        use std::os::linux::net::SocketAddrExt as _;
+        use std::os::unix::net::{SocketAddr, UnixListener};
+        let dir = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
+        let real = dir.path().canonicalize().unwrap();
+        let _socket = UnixListener::bind(real.join("socket")).unwrap();
+        let _other = UnixListener::bind(real.join("file")).unwrap();
+        fs::remove_file(real.join("file")).unwrap();
+        fs::write(real.join("file"), "words").unwrap();
+        fs::write(real.join("named"), "words").unwrap();
+        let name = format!("/../../../../../../../../..{}", real.join("named").display());
+        let address = SocketAddr::from_abstract_name(name).unwrap();
+        let _abstract = UnixListener::bind_addr(&address).unwrap();
+        let found = reachable();
+        let found: Vec<_> = found.iter().filter_map(|path| path.strip_prefix(&real).ok()).collect();
+        assert_eq!(found, [Path::new("socket")]);
+        // Processes that this one started have networks without files that others reach.
+        let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
+        let (own, child_number) = (others(), child.id().to_string());
+        child.kill().and_then(|()| child.wait()).unwrap();
+        assert!(!own.contains(&child_number) && own.contains(&"1".to_owned()));
     }
 
     #[test]

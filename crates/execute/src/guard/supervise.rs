@@ -1,18 +1,16 @@
 //! A command, from its start to the end of every process it started.
 
 use std::fs;
-use std::io::{self, PipeReader, Read};
+use std::io::{self, PipeReader};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
-use nix::fcntl::{OFlag, open, openat};
 use nix::sys::prctl;
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::signal::{Signal, kill};
-use nix::sys::stat::Mode;
 use nix::sys::statvfs::statvfs;
 use nix::sys::time::TimeValLike;
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
@@ -24,6 +22,7 @@ use super::launch::{self, Launch};
 use super::order::{Files, RunEnd, RunOrder, RunOutcome};
 use super::output::HeadAndTail;
 use super::report::{Channel, Listener, Report};
+use super::run_files;
 use super::secrets::is_secret;
 use super::usage::{self, Mappings, SystemMemory};
 use super::watch::{FileWatch, MemoryWatch};
@@ -38,13 +37,10 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// Bytes that the kernel's own memory may grow by during a run, beyond the run's limit: for the run itself, and for each that
 /// runs beside it, as for other programs.
 const KERNEL_ROOM: u64 = 256 << 20;
-/// Largest size of a collected file, in bytes; also of its text as JSON, by which it is handed over.
-const LARGEST_COLLECTED: u64 = 64 << 20;
-
 /// Runs an order to its end. `alone` says that this is the first process of its own namespace; `abandoned` becomes true when
 /// nobody waits for the outcome any more.
 pub(super) fn run(order: &RunOrder, view: View, alone: bool, abandoned: &AtomicBool) -> RunOutcome {
-    if let Err(output) = put_texts(order) {
+    if let Err(output) = run_files::put(order) {
         return RunOutcome { ended: RunEnd::Unwritten, output, ..RunOutcome::default() };
     }
     match start(order, view, alone) {
@@ -62,6 +58,9 @@ struct StartedRun {
     /// Number of processes that the system had killed for lack of memory before the start.
     kernel_kills: u64,
     kernel: MemoryWatch,
+    unlisted: MemoryWatch,
+    /// Number of sockets in the guard's network before the start.
+    sockets: u64,
     anonymous: MemoryWatch,
     files: FileWatch,
     /// Size of the folders before the start, in bytes.
@@ -119,6 +118,8 @@ fn start(order: &RunOrder, view: View, alone: bool) -> Result<StartedRun, String
     }
     let kernel_kills = kernel_kills();
     let system = SystemMemory::now().map_err(failed("read the system's memory"))?;
+    let at_hand = usage::at_hand().map_err(failed("read the system's memory"))?;
+    let sockets = usage::sockets().map_err(failed("read the number of sockets"))?;
     // A command may leave no room for threads of its guard, so these come first.
     let thread = || thread::Builder::new();
     let output =
@@ -138,6 +139,8 @@ fn start(order: &RunOrder, view: View, alone: bool) -> Result<StartedRun, String
         begin,
         kernel_kills,
         kernel: MemoryWatch::new(system.kernel),
+        unlisted: MemoryWatch::new(system.unlisted.saturating_sub(at_hand)),
+        sockets,
         anonymous: MemoryWatch::new(system.anonymous),
         files: FileWatch::new(),
         disk_before,
@@ -147,77 +150,6 @@ fn start(order: &RunOrder, view: View, alone: bool) -> Result<StartedRun, String
         view,
         mappings: Mappings::default(),
     })
-}
-
-/// Writes the order's files, with times that differ from those of any compiled form of the previous content.
-fn put_texts(order: &RunOrder) -> Result<(), String> {
-    for (name, text) in &order.texts {
-        let path = order.folder.join(name);
-        let put = || -> io::Result<()> {
-            if let (Some(parent), false) = (path.parent(), path.exists()) {
-                fs::create_dir_all(parent)?;
-                return fs::write(&path, text);
-            }
-            let before = fs::metadata(&path)?.modified()?;
-            let now = SystemTime::now().max(before + Duration::from_secs(2));
-            let file = fs::File::options().write(true).truncate(true).open(&path)?;
-            io::Write::write_all(&mut &file, text.as_bytes())?;
-            file.set_modified(now)
-        };
-        put().map_err(|e| format!("cannot write {}: {e}", path.display()))?;
-    }
-    Ok(())
-}
-
-/// Reads a file that a run was to write; `None` if there is none. In its place, or in that of a folder around it, the run may have
-/// left a link to whatever the guard can read, a device, or a pipe that never ends.
-fn collected(folder: &Path, name: &str) -> Option<Result<String, String>> {
-    let flags = OFlag::O_RDONLY | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;
-    let read = || -> io::Result<String> {
-        let mut place = open(folder, flags, Mode::empty())?;
-        for part in Path::new(name) {
-            place = openat(&place, part, flags, Mode::empty())?;
-        }
-        let file = fs::File::from(place);
-        if !file.metadata()?.is_file() {
-            return Err(io::Error::other("not a regular file"));
-        }
-        let mut bytes = Vec::new();
-        file.take(LARGEST_COLLECTED + 1).read_to_end(&mut bytes)?;
-        let check = |size: u64, how: &str| match size > LARGEST_COLLECTED {
-            true => {
-                let most = LARGEST_COLLECTED >> 20;
-                Err(io::Error::other(format!("more than {most} MiB{how}")))
-            }
-            false => Ok(()),
-        };
-        check(bytes.len() as u64, "")?;
-        let text = match String::from_utf8(bytes) {
-            Ok(text) => text,
-            Err(error) => String::from_utf8_lossy(error.as_bytes()).into_owned(),
-        };
-        check(text.bytes().map(bytes_of_json).sum(), ", as JSON writes it")?;
-        Ok(text)
-    };
-    match read() {
-        Ok(text) => Some(Ok(text)),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-        Err(error) => {
-            let is_link = error.raw_os_error() == Some(Errno::ELOOP as i32);
-            let why =
-                if is_link { "behind a link, which is not followed" } else { &error.to_string() };
-            Some(Err(format!("{}, left by the run: {why}", folder.join(name).display())))
-        }
-    }
-}
-
-/// Counts the bytes that JSON writes for a byte of a text.
-fn bytes_of_json(byte: u8) -> u64 {
-    match byte {
-        b'\n' | b'\r' | b'\t' | 0x08 | 0x0c | b'"' | b'\\' => 2,
-        0..=0x1f => 6, // `\u0001`
-        _ => 1,
-    }
 }
 
 /// Converts megabytes to bytes.
@@ -267,7 +199,7 @@ impl StartedRun {
                 Err(_) => ended = RunEnd::Unseen,
             }
         }
-        let is_starved = ended == RunEnd::Wall
+        let waits = ended == RunEnd::Wall
             && self.processes().is_ok_and(|processes| {
                 usage::longest_wait(&processes).as_secs_f64() * 2.0 > order.limits.wall_seconds
             });
@@ -285,6 +217,8 @@ impl StartedRun {
         let counted = order.group.as_ref().and_then(|group| group.counts(0).ok());
         let cpu_seconds =
             counted.map_or_else(reaped_seconds, |counts| counts.nanoseconds as f64 / 1e9);
+        // A run that got half a processor did not lack one, however many of its processes waited for it.
+        let is_starved = waits && cpu_seconds * 2.0 < seconds;
         // The largest process may have started and ended between two checks.
         let largest = usage.map_or(0, |usage| usage.max_rss() as u64 * 1024);
         let (exit_code, signal) = match self.status {
@@ -309,7 +243,8 @@ impl StartedRun {
         let end = Instant::now() + PATIENCE;
         let kept = last_of(self.output, end);
         let report = self.report.map(|report| last_of(report, end));
-        let collected = order.collect.as_ref().and_then(|name| collected(&order.folder, name));
+        let collected =
+            order.collect.as_ref().and_then(|name| run_files::collect(&order.folder, name));
         RunOutcome {
             ended,
             exit_code,
@@ -371,6 +306,11 @@ impl StartedRun {
         if self.kernel.is_beyond(system.kernel, mega(limits.memory_mb), room, lists) {
             return Some(RunEnd::Memory);
         }
+        match self.is_beyond_in_sockets(system, mega(limits.memory_mb), room) {
+            Ok(false) => {}
+            Ok(true) => return Some(RunEnd::Memory),
+            Err(_) => return Some(RunEnd::Unseen),
+        }
         if order.group.is_some() {
             return self.beyond_counts(order);
         }
@@ -397,6 +337,22 @@ impl StartedRun {
             return (exact > most).then_some(RunEnd::Memory);
         }
         None
+    }
+
+    /// Whether memory that no list has grew beyond the bound while the run has sockets.
+    fn is_beyond_in_sockets(
+        &mut self,
+        system: SystemMemory,
+        most: u64,
+        room: u64,
+    ) -> io::Result<bool> {
+        let most = most.saturating_add(room);
+        let is_large = self.unlisted.growth(system.unlisted) > most;
+        let unlisted = match is_large && usage::sockets()? > self.sockets {
+            true => system.unlisted.saturating_sub(usage::at_hand()?),
+            false => 0,
+        };
+        Ok(self.unlisted.is_beyond(unlisted, most, 0, || 0))
     }
 
     /// Returns the limit that is exceeded by what the kernel counts.
@@ -505,53 +461,4 @@ fn bytes_written(order: &RunOrder) -> u64 {
         |folder| walkdir::WalkDir::new(folder).follow_root_links(false).into_iter().flatten();
     let entries = walk(&order.folder).chain(walk(&order.scratch));
     entries.filter_map(|entry| entry.metadata().ok()).map(|metadata| metadata.blocks() * 512).sum()
-}
-
-#[cfg(test)]
-mod tests {
-    use std::os::unix::fs::symlink;
-
-    use super::*;
-
-    #[test]
-    fn what_a_run_left_is_collected_from_regular_files_alone() {
-        let dir = tempfile::tempdir().unwrap();
-        let of = |name: &str| collected(dir.path(), name);
-        let refused = |name: &str, why: &str| {
-            let said = of(name).unwrap().unwrap_err();
-            assert!(said.contains(name) && said.contains(why), "{name}: {said}");
-        };
-        fs::create_dir(dir.path().join("own")).unwrap();
-        fs::write(dir.path().join("own/found"), "a test").unwrap();
-        assert_eq!(of("own/found"), Some(Ok("a test".into())));
-        assert_eq!(of("own/nothing"), None);
-        assert_eq!(of("nothing/found"), None);
-        symlink("found", dir.path().join("own/link")).unwrap();
-        symlink("/proc/self/pagemap", dir.path().join("own/endless")).unwrap();
-        symlink("own", dir.path().join("folder")).unwrap();
-        for name in ["own/link", "own/endless", "folder/found"] {
-            refused(name, "link");
-        }
-        nix::unistd::mkfifo(&dir.path().join("own/pipe"), Mode::S_IRWXU).unwrap();
-        refused("own/pipe", "not a regular file");
-        refused("own", "not a regular file");
-        fs::File::create(dir.path().join("own/large")).unwrap().set_len(1 << 40).unwrap();
-        refused("own/large", "more than 64 MiB");
-        // 12 MiB, of which JSON makes 72.
-        fs::write(dir.path().join("own/controls"), vec![1; 12 << 20]).unwrap();
-        refused("own/controls", "more than 64 MiB, as JSON writes it");
-        // 24 MiB, each byte of which is read as a character of three.
-        fs::write(dir.path().join("own/bytes"), vec![0xff; 24 << 20]).unwrap();
-        refused("own/bytes", "more than 64 MiB, as JSON writes it");
-        for text in ["\n\r\t\u{8}\u{c}\"\\", "\u{1}\u{b}\u{1f}", "aé\u{7f}"] {
-            let counted: u64 = text.bytes().map(bytes_of_json).sum();
-            assert_eq!(
-                counted as usize + 2,
-                serde_json::to_string(text).unwrap().len(),
-                "{text:?}"
-            );
-        }
-        fs::write(dir.path().join("own/latin"), b"caf\xe9").unwrap();
-        assert_eq!(of("own/latin"), Some(Ok("caf\u{fffd}".into())));
-    }
 }

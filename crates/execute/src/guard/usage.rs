@@ -149,6 +149,8 @@ fn files_in(list: &str, pipes: &mut FxHashSet<(u64, u64)>) -> Option<u64> {
 pub(super) struct SystemMemory {
     /// The kernel's own.
     pub(super) kernel: u64,
+    /// What no list has, such as data that wait in sockets: a page for each byte, if others of the page have been taken.
+    pub(super) unlisted: u64,
     /// The anonymous memory of all processes.
     pub(super) anonymous: u64,
 }
@@ -157,13 +159,46 @@ impl SystemMemory {
     /// Reads the current values.
     ///
     /// # Errors
-    /// It cannot be read.
+    /// They cannot be read.
     pub(super) fn now() -> io::Result<Self> {
-        const KERNEL: [&str; 3] = ["SUnreclaim:", "VmallocUsed:", "Percpu:"];
         let text = fs::read_to_string("/proc/meminfo")?;
-        let kernel = KERNEL.iter().map(|name| kilobytes(&text, name)).sum();
-        Ok(Self { kernel, anonymous: kilobytes(&text, "AnonPages:") })
+        Ok(Self::parse(&text))
     }
+
+    fn parse(text: &str) -> Self {
+        const KERNEL: [&str; 3] = ["SUnreclaim:", "VmallocUsed:", "Percpu:"];
+        const OTHER_LISTED: [&str; 11] = [
+            "MemFree:", "Buffers:", "Cached:", "SwapCached:", "AnonPages:", "SReclaimable:",
+            "PageTables:", "SecPageTables:", "Hugetlb:", "Balloon:", "Zswap:",
+        ];
+        let sum = |names: &[&str]| names.iter().map(|name| kilobytes(text, name)).sum::<u64>();
+        let kernel = sum(&KERNEL);
+        let listed = kernel + sum(&OTHER_LISTED);
+        let unlisted = kilobytes(text, "MemTotal:").saturating_sub(listed);
+        Self { kernel, unlisted, anonymous: kilobytes(text, "AnonPages:") }
+    }
+}
+
+/// Returns the number of sockets in this process's network.
+///
+/// # Errors
+/// The system does not tell.
+pub(super) fn sockets() -> io::Result<u64> {
+    let text = fs::read_to_string("/proc/net/sockstat")?;
+    let number = text.lines().find_map(|line| line.strip_prefix("sockets: used "));
+    number.and_then(|number| number.trim().parse().ok()).ok_or(io::ErrorKind::InvalidData.into())
+}
+
+/// Returns the bytes of free memory that the kernel keeps at hand for each processor, which do not count as free.
+///
+/// # Errors
+/// The system does not tell.
+pub(super) fn at_hand() -> io::Result<u64> {
+    let page = sysconf(SysconfVar::PAGE_SIZE)?.map_or(4096, |bytes| bytes as u64);
+    let text = fs::read_to_string("/proc/zoneinfo")?;
+    let counts = text.lines().filter_map(|line| line.trim_start().strip_prefix("count:"));
+    let pages: u64 = counts.filter_map(|count| count.trim().parse::<u64>().ok()).sum();
+    Ok(pages.saturating_mul(page))
 }
 
 /// Files that the whole system has open, by descriptors, mappings and messages.

@@ -23,6 +23,11 @@ impl MemoryWatch {
         Self { before, beyond_since: None }
     }
 
+    /// Returns the bytes by which it has grown to `now`.
+    pub(super) fn growth(&self, now: u64) -> u64 {
+        now.saturating_sub(self.before)
+    }
+
     /// Whether it has grown to `now` bytes so that the run must be why. Other programs make it grow as well: without a sign of the
     /// run's doing the bound is generous, `most` and `room`; with one, in the bytes of `signs` that its processes have open, it is
     /// `most`. Growth that is over soon does not count.
@@ -33,7 +38,7 @@ impl MemoryWatch {
         room: u64,
         signs: impl FnOnce() -> u64,
     ) -> bool {
-        let growth = now.saturating_sub(self.before);
+        let growth = self.growth(now);
         if growth <= most || (growth <= most.saturating_add(room) && signs() <= most) {
             self.beyond_since = None;
             return false;
