@@ -589,6 +589,33 @@ fn mining_reads_no_link_that_a_suite_left() {
     }
 }
 
+/// A guard can write more than the code under test: into files of the user, and into its own descriptors.
+#[test]
+#[ignore = "needs python3"]
+fn nothing_is_written_through_a_link_of_a_repository() {
+    let place = Place::empty();
+    let code = "def add(a, b):\n    return a + b\n";
+    let tests = "import unittest, calc\n\n\nclass Case(unittest.TestCase):\n    def test_add(self):\n        calc.add(1, 2)\n";
+    place.write("repos/demo/calc.py", code);
+    place.write("repos/demo/tests/__init__.py", "");
+    place.write("repos/demo/tests/test_calc.py", tests);
+    place.write("outside/kept", "kept");
+    place.write("tasks.jsonl", jsonl(&[task("demo/0", "demo/calc.py", code, 1, 1)]));
+    place.shell("mkdir repos/demo/.repoformer-mining").done();
+    let args =
+        "--repos-dir repos --tasks tasks.jsonl --cache-dir cache --threads 1 --disk-limit 2000";
+    for target in ["$PWD/outside/kept", "../../../outside/kept", "/proc/self/fd/2", "/proc/self/cwd/x"] {
+        for flags in ["", "--isolation off"] {
+            let link = "repos/demo/.repoformer-mining/repoformer_probe.py";
+            place.shell(&format!("ln -sfn {target} {link}")).done();
+            place
+                .shell(&format!("repoformer eval --exec --mine-tests {args} {flags} -o map.jsonl"))
+                .says(&["repoformer_probe.py: a link there leads out of the repository"]);
+            assert_eq!(place.read("outside/kept"), "kept");
+        }
+    }
+}
+
 /// Each listed test may be run for each task.
 #[test]
 fn a_list_of_more_tests_than_mining_takes_is_refused() {
@@ -616,7 +643,7 @@ fn common_uses_of_sockets_go_on() {
 }
 
 /// Ways to take more than the limits allow, and their statuses if the kernel counts and if the guard does.
-const HOGS: [(&str, &str, &str); 41] = [
+const HOGS: [(&str, &str, &str); 43] = [
     ("memory", "out-of-memory", "out-of-memory"),
     ("time", "timeout", "timeout"),
     ("processes", "error", "error"),
@@ -658,6 +685,8 @@ const HOGS: [(&str, &str, &str); 41] = [
     ("waiting-events", "out-of-memory", "fail"),
     ("rule-sets", "pass", "fail"),
     ("unaccepted", "out-of-memory", "out-of-memory"),
+    ("page-fragments", "out-of-memory", "out-of-memory"),
+    ("secret-memory", "fail", "fail"),
 ];
 
 /// More of them, of little memory: the kernel's own, that it counts for nobody.
