@@ -604,7 +604,9 @@ fn nothing_is_written_through_a_link_of_a_repository() {
     place.shell("mkdir repos/demo/.repoformer-mining").done();
     let args =
         "--repos-dir repos --tasks tasks.jsonl --cache-dir cache --threads 1 --disk-limit 2000";
-    for target in ["$PWD/outside/kept", "../../../outside/kept", "/proc/self/fd/2", "/proc/self/cwd/x"] {
+    for target in
+        ["$PWD/outside/kept", "../../../outside/kept", "/proc/self/fd/2", "/proc/self/cwd/x"]
+    {
         for flags in ["", "--isolation off"] {
             let link = "repos/demo/.repoformer-mining/repoformer_probe.py";
             place.shell(&format!("ln -sfn {target} {link}")).done();

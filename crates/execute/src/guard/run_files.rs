@@ -5,7 +5,7 @@
 use std::fs;
 use std::io::{self, Read as _, Write as _};
 use std::os::fd::OwnedFd;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use nix::errno::Errno;
@@ -66,23 +66,42 @@ fn put_one(folder: &OwnedFd, name: &Path, text: &str) -> io::Result<()> {
 
 /// Opens a path below a folder. Links are followed, but not out of the folder.
 fn open_within(folder: &OwnedFd, name: &Path, flags: OFlag) -> nix::Result<OwnedFd> {
-    let is_new = flags.contains(OFlag::O_CREAT);
-    let mode = if is_new { Mode::from_bits_truncate(0o666) } else { Mode::empty() };
     let within = ResolveFlag::RESOLVE_BENEATH | ResolveFlag::RESOLVE_NO_MAGICLINKS;
-    let how = OpenHow::new().flags(flags | CALM).mode(mode).resolve(within);
+    let how = OpenHow::new().flags(flags | CALM).mode(mode_of(flags)).resolve(within);
     match openat2(folder, name, how) {
-        // Before Linux 5.6, and where a sandbox around this one does not know the call: no link is followed.
-        Err(Errno::ENOSYS | Errno::EPERM) => {
-            let walk = flags.difference(OFlag::O_ACCMODE | OFlag::O_CREAT | OFlag::O_EXCL);
-            let walk = walk | CALM | OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW;
-            let mut place = openat(folder, ".", walk, Mode::empty())?;
-            for part in name.parent().unwrap_or(Path::new("")) {
-                place = openat(&place, part, walk, Mode::empty())?;
-            }
-            let last = name.file_name().ok_or(Errno::EINVAL)?;
-            openat(&place, last, flags | CALM | OFlag::O_NOFOLLOW, mode)
-        }
+        // Before Linux 5.6, and where a sandbox around this one does not know the call.
+        Err(Errno::ENOSYS | Errno::EPERM) => open_without_links(folder, name, flags),
         opened => opened,
+    }
+}
+
+/// Opens a path below a folder, unless a part of it is a link.
+fn open_without_links(folder: &OwnedFd, name: &Path, flags: OFlag) -> nix::Result<OwnedFd> {
+    let walk = CALM | OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW;
+    let mut place = openat(folder, ".", walk, Mode::empty())?;
+    let mut parts: Vec<_> = name.components().collect();
+    let last = parts.pop();
+    for part in parts {
+        match part {
+            Component::Normal(part) => place = openat(&place, part, walk, Mode::empty())?,
+            Component::CurDir => {}
+            _ => return Err(Errno::EXDEV),
+        }
+    }
+    match last {
+        Some(Component::Normal(last)) => {
+            openat(&place, last, flags | CALM | OFlag::O_NOFOLLOW, mode_of(flags))
+        }
+        Some(Component::CurDir) => openat(&place, ".", flags | CALM, Mode::empty()),
+        _ => Err(Errno::EXDEV),
+    }
+}
+
+/// Returns the mode of a file that is created.
+fn mode_of(flags: OFlag) -> Mode {
+    match flags.contains(OFlag::O_CREAT) {
+        true => Mode::from_bits_truncate(0o666),
+        false => Mode::empty(),
     }
 }
 
@@ -188,6 +207,26 @@ mod tests {
         assert_eq!(fs::read_dir(&other).unwrap().count(), 1);
         symlink(&other, dir.path().join("link")).unwrap();
         assert!(put_text(&dir.path().join("link"), "new").is_err());
+    }
+
+    #[test]
+    fn a_system_without_the_call_follows_no_link() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::create_dir_all(dir.path().join("a/b")).unwrap();
+        fs::write(dir.path().join("a/b/file"), "x").unwrap();
+        symlink("a", dir.path().join("link")).unwrap();
+        symlink("file", dir.path().join("a/b/link")).unwrap();
+        let folder = open(dir.path(), CALM | OFlag::O_DIRECTORY, Mode::empty()).unwrap();
+        let opened = |name: &str| open_without_links(&folder, Path::new(name), OFlag::O_RDONLY);
+        for name in [".", "a", "./a/b", "a/b/file"] {
+            assert!(opened(name).is_ok(), "{name}");
+        }
+        for name in ["link", "link/b/file", "a/b/link", "..", "a/../a", "/etc/passwd", "none"] {
+            assert!(opened(name).is_err(), "{name}");
+        }
+        let new = OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_EXCL;
+        assert!(open_without_links(&folder, Path::new("a/new"), new).is_ok());
+        assert!(dir.path().join("a/new").is_file());
     }
 
     #[test]
