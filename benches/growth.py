@@ -286,6 +286,13 @@ def likelihood_of_a_long_target_after_a_long_prompt(n, folder):
 
 
 @case(400)
+def sweep_of_labels_each_of_its_own_repository(n, folder):
+    label = lambda number: {"prompt": "x = 1\n", "groundtruth": "y = 1", "metadata": {"filename": f"r{number}/a.py", "task_id": f"r{number}/a.py/1_2"}, "es_infile": number % 13 / 13, "es_rg1": number % 11 / 11, "entropy": number % 97}
+    write(folder, "labels.jsonl", "".join(json.dumps(label(number)) + "\n" for number in range(n)))
+    return run(folder, "policy", "sweep", "--labels", "labels.jsonl", "--policy", "entropy,oracle", "--format", "csv")
+
+
+@case(400)
 def convert_files_of_a_record(n, folder):
     files = [{"filepath": f"d{number}/.GIT/{'x' * 20}" if number % 2 else f"d/{number}.py", "content": "x\n"} for number in range(n)]
     write(folder, "raw.jsonl", json.dumps({"repo_name": "o/r", "files": files + [{"filepath": "a.py", "content": ""}]}) + "\n")

@@ -1,5 +1,6 @@
 //! Results of a policy on judged instances at every threshold.
 
+mod elsewhere;
 mod latency;
 #[cfg(test)]
 mod tests;
@@ -177,44 +178,13 @@ fn elsewhere(
     scores: &[f64],
     clocks: &[LatencyModel],
 ) -> Option<SweepPoint> {
-    let mut repositories: Vec<&str> = examples.iter().map(|e| e.repository.as_str()).collect();
-    repositories.sort_unstable();
-    repositories.dedup();
-    if repositories.len() < 2 {
-        return None;
-    }
-    let mut retrieves = vec![false; examples.len()];
-    for repository in repositories {
-        let mut others: Vec<usize> =
-            (0..examples.len()).filter(|&place| examples[place].repository != repository).collect();
-        others.sort_by(|&a, &b| scores[b].total_cmp(&scores[a]));
-        let threshold = best_threshold(examples, scores, &others);
-        for (place, example) in examples.iter().enumerate() {
-            if example.repository == repository {
-                retrieves[place] = scores[place] > threshold;
-            }
-        }
-    }
+    let retrieves = elsewhere::decisions(examples, scores)?;
     // Sums over an order in which instances with retrieval come first.
     let mut order: Vec<usize> = (0..examples.len()).collect();
     order.sort_by_key(|&place| !retrieves[place]);
     let cut = retrieves.iter().filter(|retrieves| **retrieves).count();
     let sums = Sums::new(policy, examples, &order, clocks);
     Some(sums.point(f64::NAN, cut, clocks.len()))
-}
-
-/// Returns the threshold with the best sum of gains over instances by decreasing score; of equal ones, the one with the least
-/// retrieval: no score is above that of never retrieving.
-fn best_threshold(examples: &[Example], scores: &[f64], order: &[usize]) -> f64 {
-    let (mut sum, mut best, mut threshold) = (0.0, 0.0, f64::INFINITY);
-    for (at, &place) in order.iter().enumerate() {
-        sum += examples[place].gain();
-        let next = order.get(at + 1).map_or(f64::NEG_INFINITY, |&next| scores[next]);
-        if next < scores[place] && sum > best + 1e-12 {
-            (best, threshold) = (sum, next);
-        }
-    }
-    threshold
 }
 
 /// Sums over all instances, by the number of instances with retrieval, which are those with the highest scores.

@@ -88,6 +88,64 @@ fn thresholds_of_the_others_are_applied() {
     assert!((point.score - (1.0 + 0.5 + 0.9 + 0.6) / 4.0).abs() < 1e-12);
 }
 
+/// Decides for each repository over a list of all others: the obvious twin.
+fn decided_one_by_one(examples: &[Example], scores: &[f64]) -> Vec<bool> {
+    let mut retrieves = vec![false; examples.len()];
+    for own in examples {
+        let mut others: Vec<usize> = (0..examples.len())
+            .filter(|&place| examples[place].repository != own.repository)
+            .collect();
+        others.sort_by(|&a, &b| scores[b].total_cmp(&scores[a]));
+        let threshold = best_threshold(examples, scores, &others);
+        for (place, example) in examples.iter().enumerate() {
+            if example.repository == own.repository {
+                retrieves[place] = scores[place] > threshold;
+            }
+        }
+    }
+    retrieves
+}
+
+/// Returns the threshold with the best sum of gains over instances by decreasing score; of equal ones, the one with the least
+/// retrieval: no score is above that of never retrieving.
+fn best_threshold(examples: &[Example], scores: &[f64], order: &[usize]) -> f64 {
+    let (mut sum, mut best, mut threshold) = (0.0, 0.0, f64::INFINITY);
+    for (at, &place) in order.iter().enumerate() {
+        sum += examples[place].gain();
+        let next = order.get(at + 1).map_or(f64::NEG_INFINITY, |&next| scores[next]);
+        if next < scores[place] && sum > best + 1e-12 {
+            (best, threshold) = (sum, next);
+        }
+    }
+    threshold
+}
+
+#[test]
+fn thresholds_of_the_others_are_those_found_one_by_one() {
+    let mut random = 1_u64;
+    let mut below = |bound: u64| {
+        random =
+            random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (random >> 33) % bound
+    };
+    for round in 0..400 {
+        let count = 1 + below(40);
+        let (repositories, levels) = (1 + below(count), 1 + below(12));
+        let (steps, lift) = ([4.0, 10.0][round % 2], below(3) as f64);
+        let mut share = |most: u64| below(most) as f64 / steps;
+        let similarities: Vec<[f64; 2]> =
+            (0..count).map(|_| [share(5), (share(5) + (lift - 1.0) / steps).max(0.0)]).collect();
+        let mut examples = examples(&similarities);
+        for example in &mut examples {
+            example.repository = below(repositories).to_string();
+        }
+        let scores: Vec<f64> = examples.iter().map(|_| below(levels) as f64 - 1.0).collect();
+        let is_one = examples.iter().all(|one| one.repository == examples[0].repository);
+        let wanted = (!is_one).then(|| decided_one_by_one(&examples, &scores));
+        assert_eq!(elsewhere::decisions(&examples, &scores), wanted, "round {round}");
+    }
+}
+
 #[test]
 fn equal_scores_are_never_parted() {
     let curve = sweep(Policy::TrialRetrieval, &[0.5, 0.5, 0.5, 0.1], &[]);
