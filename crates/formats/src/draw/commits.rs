@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use repoformer_core::repository::corpus::{Repository, SourceFile};
-use repoformer_core::repository::history::{History, OversizeCommit};
+use repoformer_core::repository::history::{History, SkippedCommit};
 use repoformer_core::repository::record::{Folders, WriteOutcome};
 use repoformer_core::task::Task;
 use repoformer_core::task::sample::{
@@ -106,15 +106,15 @@ impl<'a> CommitSampling<'a> {
         };
         let count = |text: &str| P50k.count(text);
         let drawn = sample_commits(history, since, sampling, &count, take);
-        let CommitDraw { commits, unparsed, oversize, .. } = drawn?;
+        let CommitDraw { commits, unparsed, skipped, .. } = drawn?;
         self.drawn.unparsed.extend(unparsed);
-        problems.extend(left_out(path, &oversize, &room));
+        problems.extend(left_out(path, &skipped, &room));
         let unread = match lines.is_empty() {
             true => None,
             false => self.drawn.note_history(begin, &lines, history, sampling.language)?,
         };
-        let unread = unread.map(|oversize| {
-            problem(path, format!("its history is not read for `in_history`: {oversize}"))
+        let unread = unread.map(|skipped| {
+            problem(path, format!("its history is not read for `in_history`: {skipped}"))
         });
         Ok(HistoryTasks { commits, tasks: lines.len(), problems, unread })
     }
@@ -180,10 +180,10 @@ impl CommitTasks {
         lines: &[AddedLines],
         history: &History,
         language: Language,
-    ) -> Result<Option<OversizeCommit>> {
+    ) -> Result<Option<SkippedCommit>> {
         let earlier = match history.lines(language)? {
             Ok(earlier) => earlier,
-            Err(oversize) => return Ok(Some(oversize)),
+            Err(skipped) => return Ok(Some(skipped)),
         };
         for (task, lines) in self.tasks[begin..].iter_mut().zip(lines) {
             let is_old = lines.is_in_tree || earlier.hold(&lines.text, &lines.date);
@@ -227,9 +227,9 @@ fn problem(path: &Path, reason: impl Into<Message>) -> Error {
 }
 
 /// Problems of the commits of a repository that are left out.
-fn left_out(path: &Path, oversize: &[OversizeCommit], room: &TreeBudget) -> Vec<Error> {
-    let of_commit = |commit: &OversizeCommit| problem(path, format!("left out: {commit}"));
-    let mut problems: Vec<Error> = oversize.iter().map(of_commit).collect();
+fn left_out(path: &Path, skipped: &[SkippedCommit], room: &TreeBudget) -> Vec<Error> {
+    let of_commit = |commit: &SkippedCommit| problem(path, format!("left out: {commit}"));
+    let mut problems: Vec<Error> = skipped.iter().map(of_commit).collect();
     if room.refused > 0 {
         let commits = counted(room.refused as u64, "commit");
         problems.push(problem(

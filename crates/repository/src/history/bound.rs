@@ -12,6 +12,8 @@ use super::git::{Git, Object, ObjectReader};
 const MOST_ENTRIES: u64 = 1_000_000;
 /// Most bytes of their paths together.
 const MOST_PATH_BYTES: u64 = 256 << 20;
+/// Most folders within one another, which is git's own limit.
+pub(super) const MOST_DEPTH: usize = 2048;
 /// Most files of a language in a commit.
 pub(super) const MOST_FILES: usize = 200_000;
 /// Most bytes of one of these files.
@@ -23,9 +25,13 @@ const MOST_LINES: usize = 20_000_000;
 /// Most bytes of files that repeat another file of the commit: all can stand for one object.
 const MOST_COPIED_BYTES: u64 = 128 << 20;
 
-/// Bound that a commit exceeds, so that it is skipped.
+/// Bound that a commit exceeds, so that it is skipped; or it has no form that has any.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Bound {
+    /// Git cannot read it.
+    Form,
+    /// Number of folders within one another; a folder within itself exceeds it, too.
+    Depth,
     /// Number of files of its tree.
     Entries,
     /// Bytes of their paths.
@@ -47,6 +53,8 @@ pub enum Bound {
 impl fmt::Display for Bound {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
+            Self::Form => "git cannot read its files, which are damaged",
+            Self::Depth => "its folders are nested more than 2,048 deep",
             Self::Entries => "it has more than 1,000,000 files",
             Self::PathBytes => "the paths of its files have more than 256 MiB",
             Self::Files => "it has more than 200,000 source files",
@@ -61,14 +69,14 @@ impl fmt::Display for Bound {
 
 /// Commit that is skipped.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct OversizeCommit {
+pub struct SkippedCommit {
     /// Object id, in hexadecimal.
     pub id: String,
     /// Bound that it exceeds.
     pub bound: Bound,
 }
 
-impl fmt::Display for OversizeCommit {
+impl fmt::Display for SkippedCommit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "commit {}: {}", self.id.get(..12).unwrap_or(&self.id), self.bound)
     }
@@ -112,15 +120,23 @@ impl LineCount {
 }
 
 /// Files below a tree.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct TreeSize {
     files: u64,
     path_bytes: u64,
+    /// Folders within one another.
+    depth: usize,
+    /// Whether it, or a folder below, is no tree that git can read.
+    is_damaged: bool,
 }
 
 impl TreeSize {
-    /// More than any bound.
-    const ENDLESS: Self = Self { files: u64::MAX, path_bytes: u64::MAX };
+    const EMPTY: Self = Self { files: 0, path_bytes: 0, depth: 0, is_damaged: false };
+    /// More files than any bound.
+    const ENDLESS: Self = Self { files: u64::MAX, path_bytes: u64::MAX, ..Self::EMPTY };
+    /// Deeper than any bound.
+    const BOTTOMLESS: Self = Self { depth: usize::MAX, ..Self::EMPTY };
+    const DAMAGED: Self = Self { is_damaged: true, ..Self::EMPTY };
 
     fn add_file(&mut self, name: &[u8]) {
         self.files = self.files.saturating_add(1);
@@ -131,10 +147,14 @@ impl TreeSize {
         let names = folder.files.saturating_mul(name_bytes + 1);
         self.files = self.files.saturating_add(folder.files);
         self.path_bytes = self.path_bytes.saturating_add(folder.path_bytes).saturating_add(names);
+        self.depth = self.depth.max(folder.depth.saturating_add(1));
+        self.is_damaged |= folder.is_damaged;
     }
 
     fn check(self) -> BoundedResult<()> {
         match () {
+            () if self.is_damaged => Err(Bound::Form),
+            () if self.depth > MOST_DEPTH => Err(Bound::Depth),
             () if self.files > MOST_ENTRIES => Err(Bound::Entries),
             () if self.path_bytes > MOST_PATH_BYTES => Err(Bound::PathBytes),
             () => Ok(()),
@@ -170,28 +190,50 @@ impl TreeSizes {
     ///
     /// # Errors
     /// It cannot be read.
-    pub(super) fn check(&mut self, commit: &str) -> Result<Result<(), OversizeCommit>> {
+    pub(super) fn check(&mut self, commit: &str) -> Result<Result<(), SkippedCommit>> {
         let bounded = self.size(commit)?.check();
-        Ok(bounded.map_err(|bound| OversizeCommit { id: commit.to_owned(), bound }))
+        Ok(bounded.map_err(|bound| SkippedCommit { id: commit.to_owned(), bound }))
+    }
+
+    /// Kind of an object that is neither a commit nor missing.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub(super) fn other_kind(&mut self, id: &str) -> Result<Option<String>> {
+        Ok(match self.reader.read(id, 0)? {
+            Object::Missing => None,
+            Object::Tree(..) | Object::LongTree(_) => Some("tree".to_owned()),
+            Object::Other(kind) => Some(kind).filter(|kind| kind != "commit"),
+        })
     }
 
     fn size(&mut self, commit: &str) -> Result<TreeSize> {
         let mut open = Vec::new();
         let mut size = self.open(&format!("{commit}^{{tree}}"), &mut open)?;
         while let Some(tree) = open.last_mut() {
-            if let Some((name_bytes, id)) = tree.folders.pop() {
-                match self.known.get(&id) {
-                    Some(size) => tree.size.add_folder(name_bytes, *size),
-                    None => {
-                        // Added when it comes up again, counted.
-                        tree.folders.push((name_bytes, id.clone()));
-                        self.open(&id, &mut open)?;
-                    }
-                }
-            } else if let Some(tree) = open.pop() {
+            let Some((name_bytes, id)) = tree.folders.last() else {
                 size = tree.size;
-                self.known.insert(tree.id, tree.size);
+                let id = std::mem::take(&mut tree.id);
+                open.pop();
+                self.known.insert(id, size);
+                continue;
+            };
+            if let Some(size) = self.known.get(id) {
+                tree.size.add_folder(*name_bytes, *size);
+                tree.folders.pop();
+                continue;
             }
+            let id = id.clone();
+            // An object's id need not be that of its content.
+            let is_circle = open.iter().any(|above| above.id == id);
+            if is_circle || open.len() > MOST_DEPTH {
+                // Each tree above a circle is bottomless; of a long chain, the first is.
+                let bottomless = if is_circle { open.len() } else { 1 };
+                let bottomless = open.drain(..bottomless).map(|tree| tree.id);
+                self.known.extend(bottomless.map(|id| (id, TreeSize::BOTTOMLESS)));
+                return Ok(TreeSize::BOTTOMLESS);
+            }
+            self.open(&id, &mut open)?;
         }
         Ok(size)
     }
@@ -199,45 +241,55 @@ impl TreeSizes {
     /// Reads a tree, and opens it unless its size is known.
     fn open(&mut self, revision: &str, open: &mut Vec<OpenTree>) -> Result<TreeSize> {
         let (id, tree) = match self.reader.read(revision, MOST_PATH_BYTES)? {
-            Object::Long(id) => {
-                self.known.insert(id, TreeSize::ENDLESS);
-                return Ok(TreeSize::ENDLESS);
-            }
-            Object::Read(id, content) => (id, content),
+            Object::Tree(id, content) => (id, content),
+            Object::LongTree(id) => return Ok(self.note(id, TreeSize::ENDLESS)),
+            Object::Other(_) => return Ok(self.note(revision.to_owned(), TreeSize::DAMAGED)),
+            Object::Missing => return Err(self.reader.lacks()),
         };
         if let Some(size) = self.known.get(&id) {
             return Ok(*size);
         }
-        let (mut size, mut folders) = (TreeSize::default(), Vec::new());
-        for entry in entries(&tree, id.len() / 2) {
-            match entry.mode {
-                b"40000" | b"040000" => {
-                    let child = entry.id.iter().map(|byte| format!("{byte:02x}")).collect();
-                    folders.push((entry.name.len() as u64, child));
-                }
-                _ => size.add_file(entry.name),
+        let (mut size, mut folders) = (TreeSize::EMPTY, Vec::new());
+        let mut rest = &tree[..];
+        while !rest.is_empty() {
+            let Some(entry) = TreeEntry::read(&mut rest, id.len() / 2) else {
+                return Ok(self.note(id, TreeSize::DAMAGED));
+            };
+            if entry.is_folder {
+                let child = entry.id.iter().map(|byte| format!("{byte:02x}")).collect();
+                folders.push((entry.name.len() as u64, child));
+            } else {
+                size.add_file(entry.name);
             }
         }
         open.push(OpenTree { id, size, folders });
         Ok(size)
     }
+
+    fn note(&mut self, id: Id, size: TreeSize) -> TreeSize {
+        self.known.insert(id, size);
+        size
+    }
 }
 
-/// Entry of a tree.
+/// Entry of a tree: `<mode> <name>`, a zero byte, and the bytes of an id.
 struct TreeEntry<'t> {
-    mode: &'t [u8],
+    is_folder: bool,
     name: &'t [u8],
     id: &'t [u8],
 }
 
-/// Entries of a tree's content: each is `<mode> <name>`, a zero byte, and the bytes of an id.
-fn entries(mut tree: &[u8], id_bytes: usize) -> impl Iterator<Item = TreeEntry<'_>> {
-    std::iter::from_fn(move || {
-        let blank = memchr::memchr(b' ', tree)?;
-        let end = memchr::memchr(0, tree)?;
-        let (mode, name) = (tree.get(..blank)?, tree.get(blank + 1..end)?);
-        let id = tree.get(end + 1..end + 1 + id_bytes)?;
-        tree = &tree[end + 1 + id_bytes..];
-        Some(TreeEntry { mode, name, id })
-    })
+impl<'t> TreeEntry<'t> {
+    /// Reads the first entry of a tree's content, which is advanced; `None` for one that git cannot read.
+    fn read(tree: &mut &'t [u8], id_bytes: usize) -> Option<Self> {
+        let (head, rest) = tree.split_at_checked(memchr::memchr(0, tree)?)?;
+        let (mode, name) = head.split_at_checked(memchr::memchr(b' ', head)?)?;
+        let (name, id) = (&name[1..], rest.get(1..=id_bytes)?);
+        *tree = &rest[1 + id_bytes..];
+        let is_read = !mode.is_empty() && mode.iter().all(|digit| matches!(digit, b'0'..=b'7'));
+        // Git keeps 16 bits, of which the first four are the kind.
+        let mode = mode.iter().fold(0, |mode: u16, digit| (mode << 3) | u16::from(digit & 7));
+        let is_folder = mode & 0o170_000 == 0o040_000;
+        (is_read && !name.is_empty()).then_some(Self { is_folder, name, id })
+    }
 }

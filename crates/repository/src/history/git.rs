@@ -3,13 +3,13 @@
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::ops::{ControlFlow, Range};
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Output, Stdio};
 use std::sync::Arc;
-use std::thread::JoinHandle;
 
 use repoformer_store::error::{Error, Result};
 use repoformer_store::program::program;
 
+use super::bound::{Bound, BoundedResult};
 use super::own::OwnFolder;
 
 /// Dates in UTC.
@@ -66,9 +66,6 @@ const VARIABLES: [(&str, &str); 9] = [
 
 /// Most bytes kept of a part of a program's output, such as a line.
 const MOST_PART: usize = 16 << 20;
-
-/// Most bytes of messages that are kept.
-const MOST_SAID: u64 = 1 << 16;
 
 /// Run of lines that a commit replaced by another; lines are 0-based, and end with `\n`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -137,92 +134,103 @@ impl Git {
         self.refused(format!("git {subcommand} failed: {}", said.trim()))
     }
 
-    /// Output of a subcommand.
-    pub(super) fn bytes(&self, arguments: &[&str]) -> Result<Vec<u8>> {
+    fn output(&self, arguments: &[&str]) -> Result<Output> {
         let child = self.start(&mut self.command(arguments))?;
-        let output = child.wait_with_output().map_err(|e| self.not_run(&e))?;
+        child.wait_with_output().map_err(|e| self.not_run(&e))
+    }
+
+    /// Output of a subcommand as text; invalid UTF-8 becomes U+FFFD.
+    ///
+    /// # Errors
+    /// The subcommand fails.
+    pub(super) fn text(&self, arguments: &[&str]) -> Result<String> {
+        let output = self.output(arguments)?;
         match output.status.success() {
-            true => Ok(output.stdout),
+            true => Ok(String::from_utf8_lossy(&output.stdout).into_owned()),
             false => Err(self.failed(arguments[0], &output.stderr)),
         }
     }
 
-    /// Output of a subcommand as text; invalid UTF-8 becomes U+FFFD.
-    pub(super) fn text(&self, arguments: &[&str]) -> Result<String> {
-        self.bytes(arguments).map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+    /// Output of a subcommand that reads objects of a commit; it fails if one of them is damaged.
+    pub(super) fn objects(&self, arguments: &[&str]) -> Result<BoundedResult<Vec<u8>>> {
+        let output = self.output(arguments)?;
+        Ok(if output.status.success() { Ok(output.stdout) } else { Err(Bound::Form) })
     }
 
     /// Passes on each part of a subcommand's output, without the byte that ends it and at most its first [`MOST_PART`] bytes, until
-    /// `each` breaks. Returns whether all were passed on.
+    /// `each` breaks. Returns whether all were passed on. The subcommand fails if an object is damaged.
     pub(super) fn for_each_part(
         &self,
         end: u8,
         arguments: &[&str],
         mut each: impl FnMut(&[u8]) -> ControlFlow<()>,
-    ) -> Result<bool> {
-        let mut child = self.start(&mut self.command(arguments))?;
-        let said = said(&mut child);
+    ) -> Result<BoundedResult<bool>> {
+        let mut child = self.start(self.command(arguments).stderr(Stdio::null()))?;
         let cannot_read = |e| Error::reading(&self.dir, "read the history of this repository", e);
         if let Some(output) = child.stdout.take() {
             let (mut output, mut part) = (BufReader::with_capacity(1 << 20, output), Vec::new());
             while read_part(&mut output, end, &mut part).map_err(cannot_read)? {
                 if each(&part).is_break() {
                     stop(&mut child);
-                    return Ok(false);
+                    return Ok(Ok(false));
                 }
             }
         }
-        match child.wait().map_err(cannot_read)?.success() {
-            true => Ok(true),
-            false => Err(self.failed(arguments[0], &said.join().unwrap_or_default())),
-        }
+        let is_read = child.wait().map_err(cannot_read)?.success();
+        Ok(if is_read { Ok(true) } else { Err(Bound::Form) })
     }
 
     /// Contents of files. `accept` is called with the number of each and its size before it is read; a refusal ends the
     /// reading.
     ///
     /// # Errors
-    /// The repository lacks one, or it is no file.
-    pub(super) fn contents<R>(
+    /// The repository lacks one.
+    pub(super) fn contents(
         &self,
         ids: &[&str],
-        mut accept: impl FnMut(usize, u64) -> std::result::Result<(), R>,
-    ) -> Result<std::result::Result<Vec<Vec<u8>>, R>> {
+        mut accept: impl FnMut(usize, u64) -> BoundedResult<()>,
+    ) -> Result<BoundedResult<Vec<Vec<u8>>>> {
         let mut command = self.command(&["cat-file", "--batch"]);
-        let mut child = self.start(command.stdin(Stdio::piped()))?;
-        let said = said(&mut child);
+        let mut child = self.start(command.stdin(Stdio::piped()).stderr(Stdio::null()))?;
         let asked: String = ids.iter().flat_map(|id| [id, "\n"]).collect();
         let input = child.stdin.take();
         // Sent while reading: both pipes could fill up.
         let asking = std::thread::spawn(move || {
-            // A program that ended reports why.
+            // A program that ended has read a damaged object.
             let _ = input.map(|mut input| input.write_all(asked.as_bytes()));
         });
         let cannot_read = |e| Error::reading(&self.dir, "read files of this repository", e);
         let (mut contents, mut is_lacking) = (Vec::with_capacity(ids.len()), false);
-        let mut answered = 0;
         if let Some(output) = child.stdout.take() {
             let mut output = BufReader::with_capacity(1 << 16, output);
+            let mut answered = 0;
             // One answer per file, unless the program ends early.
             while let Some(head) = Head::read(&mut output).map_err(cannot_read)? {
-                if let Head::Object { size, .. } = head
-                    && let Err(refused) = accept(answered, size)
-                {
-                    stop(&mut child);
-                    return Ok(Err(refused));
+                match head {
+                    Head::Missing => is_lacking = true,
+                    Head::Object { kind, size, .. } => {
+                        let is_file = if kind == "blob" { Ok(()) } else { Err(Bound::Form) };
+                        if let Err(refused) = is_file.and_then(|()| accept(answered, size)) {
+                            stop(&mut child);
+                            return Ok(Err(refused));
+                        }
+                        match exactly(&mut output, size) {
+                            Ok(content) => contents.push(content),
+                            Err(e) if e.kind() == ErrorKind::UnexpectedEof => break,
+                            Err(e) => return Err(cannot_read(e)),
+                        }
+                    }
                 }
-                let content = head.content(&mut output).map_err(cannot_read)?;
-                is_lacking |= content.is_none();
-                contents.extend(content);
                 answered += 1;
             }
         }
         let _ = asking.join();
-        let is_done = child.wait().map_err(cannot_read)?.success() && answered == ids.len();
-        if !is_done {
-            return Err(self.failed("cat-file", &said.join().unwrap_or_default()));
+        let is_done = child.wait().map_err(cannot_read)?.success();
+        match () {
+            () if is_lacking => Err(self.lacks()),
+            () if is_done && contents.len() == ids.len() => Ok(Ok(contents)),
+            () => Ok(Err(Bound::Form)),
         }
-        if is_lacking { Err(self.lacks()) } else { Ok(Ok(contents)) }
     }
 
     fn lacks(&self) -> Error {
@@ -233,12 +241,16 @@ impl Git {
     }
 }
 
-/// Content of an object.
+/// Answer to a request for a tree.
 pub(super) enum Object {
-    /// Its id and content.
-    Read(String, Vec<u8>),
-    /// Id of an object longer than requested.
-    Long(String),
+    /// Id of a tree, and its content.
+    Tree(String, Vec<u8>),
+    /// Id of a tree longer than requested.
+    LongTree(String),
+    /// Kind of an object that is no tree.
+    Other(String),
+    /// Nothing has that id.
+    Missing,
 }
 
 /// `git cat-file` that returns one object after another.
@@ -271,26 +283,30 @@ impl ObjectReader {
     /// Reads a tree of at most so many bytes.
     ///
     /// # Errors
-    /// The repository lacks it, or it is no tree.
+    /// The program fails.
     pub(super) fn read(&mut self, revision: &str, most: u64) -> Result<Object> {
         let dir = &self.git.dir;
         let cannot_read = |e| Error::reading(dir, "read folders of this repository", e);
         let input =
             self.input.as_mut().map(|input| input.write_all(format!("{revision}\n").as_bytes()));
         input.transpose().map_err(cannot_read)?;
-        match Head::read(&mut self.output).map_err(cannot_read)? {
-            Some(Head::Object { id, kind, size }) if kind == "tree" => {
-                if size > most {
-                    let mut rest = (&mut self.output).take(size + 1);
-                    std::io::copy(&mut rest, &mut std::io::sink()).map_err(cannot_read)?;
-                    return Ok(Object::Long(id));
-                }
-                let content = exactly(&mut self.output, size).map_err(cannot_read)?;
-                Ok(Object::Read(id, content))
-            }
-            Some(_) => Err(self.git.lacks()),
-            None => Err(self.git.failed("cat-file", b"")),
+        let (id, kind, size) = match Head::read(&mut self.output).map_err(cannot_read)? {
+            Some(Head::Object { id, kind, size }) => (id, kind, size),
+            Some(Head::Missing) => return Ok(Object::Missing),
+            None => return Err(self.git.failed("cat-file", b"")),
+        };
+        if kind == "tree" && size <= most {
+            let content = exactly(&mut self.output, size).map_err(cannot_read)?;
+            return Ok(Object::Tree(id, content));
         }
+        let mut rest = (&mut self.output).take(size + 1);
+        std::io::copy(&mut rest, &mut std::io::sink()).map_err(cannot_read)?;
+        Ok(if kind == "tree" { Object::LongTree(id) } else { Object::Other(kind) })
+    }
+
+    /// Error that the repository lacks objects.
+    pub(super) fn lacks(&self) -> Error {
+        self.git.lacks()
     }
 }
 
@@ -322,20 +338,6 @@ fn stop(child: &mut Child) {
     // It may have ended already.
     let _ = child.kill();
     let _ = child.wait();
-}
-
-/// Reads a program's messages in a thread; at most [`MOST_SAID`] bytes are kept.
-fn said(child: &mut Child) -> JoinHandle<Vec<u8>> {
-    let messages = child.stderr.take();
-    std::thread::spawn(move || {
-        let mut said = Vec::new();
-        if let Some(messages) = messages {
-            let mut messages = messages.take(MOST_SAID);
-            let _ = messages.read_to_end(&mut said);
-            let _ = std::io::copy(&mut messages.into_inner(), &mut std::io::sink());
-        }
-        said
-    })
 }
 
 /// Reads up to a byte, which is left out; of more than [`MOST_PART`] bytes the first. False at the end.
@@ -377,13 +379,6 @@ impl Head {
         let [id, kind, size] = words[..] else { return Ok(Some(Self::Missing)) };
         let size = size.parse().map_err(|_| ErrorKind::InvalidData)?;
         Ok(Some(Self::Object { id: id.to_owned(), kind: kind.to_owned(), size }))
-    }
-
-    /// Reads the content of a file; `None` if it is missing or no file.
-    fn content(self, output: &mut impl Read) -> std::io::Result<Option<Vec<u8>>> {
-        let Self::Object { kind, size, .. } = self else { return Ok(None) };
-        let content = exactly(output, size)?;
-        Ok((kind == "blob").then_some(content))
     }
 }
 

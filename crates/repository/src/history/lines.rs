@@ -6,10 +6,10 @@ use repoformer_store::error::Result;
 use repoformer_text::language::Language;
 use repoformer_text::lines::strip;
 use repoformer_text::tokenize::is_word;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use twox_hash::XxHash64;
 
-use super::bound::{Bound, OversizeCommit, TreeSizes};
+use super::bound::{Bound, SkippedCommit, TreeSizes};
 use super::git::{self, Git};
 
 /// Lines that a history added, with the date of the first commit that did.
@@ -35,14 +35,16 @@ impl LineHistory {
         git: &Git,
         sizes: &mut TreeSizes,
         language: Language,
-    ) -> Result<Result<Self, OversizeCommit>> {
-        let all = ["--max-parents=1", "--format=%H", "HEAD", "--"];
+    ) -> Result<Result<Self, SkippedCommit>> {
+        let all = ["--max-parents=1", "--format=%H %P", "HEAD", "--"];
         let listed = git.text(&[&git::PLAIN_LOG[..], &all].concat())?;
-        let mut bytes_left = MOST_BYTES;
-        for id in listed.lines() {
-            bytes_left += MOST_BYTES_OF_COMMIT;
-            if let Err(oversize) = sizes.check(id)? {
-                return Ok(Err(oversize));
+        let bytes_of_commits = listed.lines().count() as u64 * MOST_BYTES_OF_COMMIT;
+        let mut bytes_left = MOST_BYTES + bytes_of_commits;
+        // A parent that joins others is not listed itself.
+        let mut checked = FxHashSet::default();
+        for id in listed.split_whitespace().filter(|id| checked.insert(*id)) {
+            if let Err(skipped) = sizes.check(id)? {
+                return Ok(Err(skipped));
             }
         }
         let paths: Vec<String> =
@@ -86,8 +88,12 @@ impl LineHistory {
                 None => ControlFlow::Break(()),
             }
         })?;
-        let oversize = OversizeCommit { id: commit, bound: Bound::Changes };
-        Ok(if is_whole { Ok(lines) } else { Err(oversize) })
+        let skipped = |bound| SkippedCommit { id: commit, bound };
+        Ok(match is_whole {
+            Ok(true) => Ok(lines),
+            Ok(false) => Err(skipped(Bound::Changes)),
+            Err(bound) => Err(skipped(bound)),
+        })
     }
 
     fn add(&mut self, line: &[u8], date: Date) {

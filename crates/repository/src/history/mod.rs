@@ -10,7 +10,7 @@ mod links;
 mod own;
 mod refs;
 
-pub use bound::{Bound, BoundedResult, OversizeCommit};
+pub use bound::{Bound, BoundedResult, SkippedCommit};
 pub use git::Hunk;
 pub use lines::LineHistory;
 
@@ -106,8 +106,14 @@ impl History {
             return Err(named_folder.refused("has no name that a folder can have; rename it"));
         }
         let git = Git::new(dir, OwnFolder::make(&place, &tip)?);
-        let sizes = RefCell::new(TreeSizes::start(&git)?);
-        Ok(Self { name: name.to_owned(), git, sizes })
+        let mut sizes = TreeSizes::start(&git)?;
+        // Git would follow a tag to its end, and it may have none.
+        if let Some(kind) = sizes.other_kind(&tip.id)? {
+            return Err(named_folder.refused(format!(
+                "its HEAD leads to no commit, but to an object of the kind '{kind}'; check out a branch"
+            )));
+        }
+        Ok(Self { name: name.to_owned(), git, sizes: RefCell::new(sizes) })
     }
 
     /// Name of the repository.
@@ -145,11 +151,11 @@ impl History {
     ///
     /// # Errors
     /// One of them cannot be read.
-    pub fn check(&self, commit: &Commit) -> Result<Result<(), OversizeCommit>> {
+    pub fn check(&self, commit: &Commit) -> Result<Result<(), SkippedCommit>> {
         let mut sizes = self.sizes.borrow_mut();
         match sizes.check(&commit.parent)? {
             Ok(()) => sizes.check(&commit.id),
-            oversize => Ok(oversize),
+            skipped => Ok(skipped),
         }
     }
 
@@ -158,11 +164,18 @@ impl History {
     ///
     /// # Errors
     /// The commit cannot be read.
-    pub fn changes(&self, commit: &Commit, language: Language) -> Result<Vec<FileChange>> {
-        let raw = self.git.bytes(&[
+    pub fn changes(
+        &self,
+        commit: &Commit,
+        language: Language,
+    ) -> Result<BoundedResult<Vec<FileChange>>> {
+        let raw = match self.git.objects(&[
             "diff-tree", "-r", "-z", "--raw", "--no-abbrev", "--find-renames", "--find-copies",
             "-l0", "-O/dev/null", &commit.parent, &commit.id, "--",
-        ])?;
+        ])? {
+            Ok(raw) => raw,
+            Err(bound) => return Ok(Err(bound)),
+        };
         let mut fields = raw.split(|byte| *byte == 0);
         let mut changes = Vec::new();
         while let (Some(head), Some(path)) = (fields.next(), fields.next()) {
@@ -184,7 +197,7 @@ impl History {
                 changes.push(FileChange { path: path.to_owned(), before, after: after.to_owned() });
             }
         }
-        Ok(changes)
+        Ok(Ok(changes))
     }
 
     /// Texts of a changed file, and its hunks; `None` if a text is not UTF-8, has other line ends than `\n` and `\r\n`,
@@ -192,22 +205,30 @@ impl History {
     ///
     /// # Errors
     /// The texts cannot be read.
-    pub fn edit(&self, change: &FileChange) -> Result<Option<Edit>> {
+    pub fn edit(&self, change: &FileChange) -> Result<BoundedResult<Option<Edit>>> {
         let ids: Vec<&str> =
             change.before.iter().chain([&change.after]).map(String::as_str).collect();
-        let is_short = |_, bytes| if bytes > MOST_TEXT_BYTES { Err(()) } else { Ok(()) };
-        let Ok(contents) = self.git.contents(&ids, is_short)? else { return Ok(None) };
+        let is_short =
+            |_, bytes| if bytes > MOST_TEXT_BYTES { Err(Bound::FileBytes) } else { Ok(()) };
+        let contents = match self.git.contents(&ids, is_short)? {
+            Ok(contents) => contents,
+            Err(Bound::FileBytes) => return Ok(Ok(None)),
+            Err(bound) => return Ok(Err(bound)),
+        };
         let texts: Option<Vec<String>> = contents.into_iter().map(text).collect();
-        let Some(mut texts) = texts else { return Ok(None) };
+        let Some(mut texts) = texts else { return Ok(Ok(None)) };
         let after = texts.pop().unwrap_or_default();
         let hunks = match &change.before {
             None => vec![Hunk { removed: 0..0, added: 0..after.matches('\n').count() }],
             Some(before) => {
                 let asked = [&["diff"][..], &git::PLAIN_DIFF, &[before, &change.after, "--"]];
-                git::hunks(&self.git.text(&asked.concat())?)
+                match self.git.objects(&asked.concat())? {
+                    Ok(diff) => git::hunks(&String::from_utf8_lossy(&diff)),
+                    Err(bound) => return Ok(Err(bound)),
+                }
             }
         };
-        Ok(Some(Edit { before: texts.pop().unwrap_or_default(), after, hunks }))
+        Ok(Ok(Some(Edit { before: texts.pop().unwrap_or_default(), after, hunks })))
     }
 
     /// Files of a language in a commit, as a repository named `name`. Links, hidden files, and files that are not UTF-8 are left
@@ -233,8 +254,10 @@ impl History {
                 ControlFlow::Continue(())
             }
         })?;
-        if !is_whole {
-            return Ok(Err(Bound::Files));
+        match is_whole {
+            Ok(true) => {}
+            Ok(false) => return Ok(Err(Bound::Files)),
+            Err(bound) => return Ok(Err(bound)),
         }
         let mut paths: BTreeMap<String, Vec<String>> = BTreeMap::new();
         for (path, id) in found {
@@ -270,7 +293,7 @@ impl History {
     ///
     /// # Errors
     /// The history cannot be read.
-    pub fn lines(&self, language: Language) -> Result<Result<LineHistory, OversizeCommit>> {
+    pub fn lines(&self, language: Language) -> Result<Result<LineHistory, SkippedCommit>> {
         LineHistory::read(&self.git, &mut self.sizes.borrow_mut(), language)
     }
 }

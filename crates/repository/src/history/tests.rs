@@ -4,6 +4,7 @@ use std::process::Command;
 use std::sync::mpsc;
 use std::time::Duration;
 
+use super::bound::MOST_DEPTH;
 use super::*;
 
 /// Files that a commit writes, or removes.
@@ -87,8 +88,8 @@ fn read_in_time(dir: &Path) -> String {
             let mut read = String::new();
             for commit in history.commits("2023-01-01")? {
                 history.check(&commit)?.unwrap();
-                for change in history.changes(&commit, Language::Python)? {
-                    read += &format!("{change:?} {:?}\n", history.edit(&change)?);
+                for change in history.changes(&commit, Language::Python)?.unwrap() {
+                    read += &format!("{change:?} {:?}\n", history.edit(&change)?.unwrap());
                 }
                 read += &format!("{:?}\n", history.files(&commit.id, "s", Language::Python)?);
             }
@@ -242,6 +243,15 @@ fn branches_lead_to_a_commit_or_are_named() {
         let said = read_in_time(&dir);
         assert!(said.contains(reason) && !said.contains("password"), "{said}");
     }
+    // A tag of itself, which git would follow for ever.
+    let itself = "ab".repeat(20);
+    object(&dir, "tag", format!("object {itself}\ntype tag\ntag x\n").as_bytes(), Some(&itself));
+    fs::write(&head, format!("{itself}\n")).unwrap();
+    let said = read_in_time(&dir);
+    assert!(
+        said.contains("its HEAD leads to no commit, but to an object of the kind 'tag'"),
+        "{said}"
+    );
     // Ids of SHA-256.
     let dir = guard.path().join("long");
     fs::create_dir(&dir).unwrap();
@@ -280,14 +290,14 @@ fn commits_since_a_day_and_what_they_changed() {
     assert_eq!(commits[0].date, NEW);
     assert_eq!(history.commits("2023-12-31").unwrap().len(), 2, "the first has no parent");
     assert!(history.commits("2024-01-02").unwrap().is_empty());
-    let changes = history.changes(&commits[0], Language::Python).unwrap();
+    let changes = history.changes(&commits[0], Language::Python).unwrap().unwrap();
     let paths: Vec<&str> = changes.iter().map(|change| change.path.as_str()).collect();
     assert_eq!(paths, ["a.py", "latin.py", "é é/c.py"]);
-    let edit = history.edit(&changes[0]).unwrap().unwrap();
+    let edit = history.edit(&changes[0]).unwrap().unwrap().unwrap();
     let hunk = |removed, added| Hunk { removed, added };
     assert_eq!(edit.hunks, [hunk(0..0, 0..1), hunk(1..3, 2..5)]);
-    assert_eq!(history.edit(&changes[1]).unwrap(), None, "a line that git does not count");
-    let edit = history.edit(&changes[2]).unwrap().unwrap();
+    assert_eq!(history.edit(&changes[1]).unwrap(), Ok(None), "a line that git does not count");
+    let edit = history.edit(&changes[2]).unwrap().unwrap().unwrap();
     assert_eq!((edit.before.as_str(), edit.after.as_str()), ("", "c\nd\n"));
     assert_eq!(edit.hunks, [hunk(0..0, 0..2)]);
     let files = history.files(&commits[0].parent, "s", Language::Python).unwrap().unwrap();
@@ -337,8 +347,8 @@ fn settings_of_a_repository_change_nothing_and_start_nothing() {
         let history = History::open(&dir).unwrap();
         assert_eq!(history.name(), "shapes");
         let commits = history.commits("2024-01-01").unwrap();
-        let changes = history.changes(&commits[0], Language::Python).unwrap();
-        let edit = history.edit(&changes[0]).unwrap().unwrap();
+        let changes = history.changes(&commits[0], Language::Python).unwrap().unwrap();
+        let edit = history.edit(&changes[0]).unwrap().unwrap().unwrap();
         assert_eq!(edit.hunks, [Hunk { removed: 1..1, added: 1..2 }]);
         assert_eq!(changes.len(), 1, "moved files are left out");
         assert!(history.lines(Language::Python).unwrap().unwrap().hold("b\ne", NEW));
@@ -369,7 +379,7 @@ fn a_repository_within_is_not_read_and_starts_nothing() {
     let history = History::open(&dir).unwrap();
     let lines = history.lines(Language::Python).unwrap().unwrap();
     for commit in history.commits("2023-01-01").unwrap() {
-        for change in history.changes(&commit, Language::Python).unwrap() {
+        for change in history.changes(&commit, Language::Python).unwrap().unwrap() {
             assert_eq!(change.path, "a.py");
         }
     }
@@ -410,7 +420,7 @@ fn a_clone_that_lacks_contents_says_so() {
     let partial = clone("partial.git", "--filter=blob:none");
     assert_eq!(partial.name(), "partial");
     let commit = partial.commits("2024-01-01").unwrap().remove(0);
-    let change = partial.changes(&commit, Language::Python).unwrap().remove(0);
+    let change = partial.changes(&commit, Language::Python).unwrap().unwrap().remove(0);
     let error = partial.edit(&change).unwrap_err().to_string();
     assert!(error.contains("lacks the content of files"), "{error}");
     assert!(partial.files(&commit.parent, "s", Language::Python).is_err());
@@ -451,10 +461,10 @@ fn trees_that_name_one_another_have_bounds() {
         let history = History::open(&dir).unwrap();
         let commit = history.commits("2024-01-01").unwrap().remove(0);
         match history.check(&commit).unwrap() {
-            Err(oversize) => {
+            Err(skipped) => {
                 let lines = history.lines(Language::Python).unwrap();
-                assert_eq!(lines.err().as_ref(), Some(&oversize));
-                Err(oversize.bound)
+                assert_eq!(lines.err().as_ref(), Some(&skipped));
+                Err(skipped.bound)
             }
             Ok(()) => history.files(&commit.id, "s", Language::Python).unwrap(),
         }
@@ -466,6 +476,114 @@ fn trees_that_name_one_another_have_bounds() {
     let files = bound(10, 2, "x\n").unwrap();
     assert_eq!((files.len(), &*files[11].path, &*files[11].text), (100, "s/d1/1.py", "x\n"));
     assert!(files.iter().enumerate().all(|(number, file)| file.same_as as usize == number));
+}
+
+/// Writes objects of any content, and returns their ids; or gives them others' ids, which git does not check.
+fn objects(dir: &Path, kind: &str, made: &[(Vec<u8>, Option<String>)]) -> Vec<String> {
+    let mut command = Command::new("git");
+    command.arg("-C").arg(dir).args(["hash-object", "--literally", "-w", "-t", kind]);
+    for (number, (content, _)) in made.iter().enumerate() {
+        fs::write(dir.join(format!("object-{number}")), content).unwrap();
+        command.arg(format!("object-{number}"));
+    }
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let path = |id: &str| dir.join(".git/objects").join(&id[..2]).join(&id[2..]);
+    let ids = String::from_utf8(output.stdout).unwrap();
+    let named = ids.lines().zip(made).map(|(id, (_, other))| {
+        let Some(other) = other else { return id.to_owned() };
+        fs::create_dir_all(path(other).parent().unwrap()).unwrap();
+        fs::copy(path(id), path(other)).unwrap();
+        other.clone()
+    });
+    named.collect()
+}
+
+fn object(dir: &Path, kind: &str, content: &[u8], id: Option<&str>) -> String {
+    objects(dir, kind, &[(content.to_owned(), id.map(str::to_owned))]).remove(0)
+}
+
+/// Entry of a tree.
+fn entry(mode: &str, name: &str, id: &str) -> Vec<u8> {
+    let bytes = (0..id.len() / 2).map(|at| u8::from_str_radix(&id[2 * at..2 * at + 2], 16));
+    let id: Vec<u8> = bytes.map(|byte| byte.unwrap()).collect();
+    [mode.as_bytes(), b" ", name.as_bytes(), b"\0", &id].concat()
+}
+
+/// Commits a tree.
+fn commit_tree(dir: &Path, tree: &str) {
+    let commit = run(dir, NEW, &["commit-tree", tree, "-p", "HEAD", "-m", "made"]);
+    run(dir, NEW, &["update-ref", "HEAD", commit.trim_end()]);
+}
+
+/// Bounds that the second of two commits exceeds, which the third has as its parent; the first and the last are good.
+fn bound_of_one(tree: impl Fn(&Path, &str) -> String) -> Bound {
+    let (_guard, dir) =
+        made(&[(OLD, &[("a.py", Some("a\n"))]), (NEW, &[("a.py", Some("a\nb\n"))])]);
+    let good = run(&dir, "", &["rev-parse", "HEAD^{tree}"]);
+    let file = run(&dir, "", &["rev-parse", "HEAD:a.py"]);
+    let first = run(&dir, "", &["rev-parse", "HEAD"]);
+    commit_tree(&dir, &tree(&dir, file.trim_end()));
+    let bad = run(&dir, "", &["rev-parse", "HEAD"]);
+    for tree in [good.trim_end(), "HEAD~3^{tree}"] {
+        let tree = run(&dir, "", &["rev-parse", tree]);
+        commit_tree(&dir, tree.trim_end());
+    }
+    let history = History::open(&dir).unwrap();
+    let (mut bounds, mut read) = (Vec::new(), Vec::new());
+    for commit in history.commits("2024-01-01").unwrap() {
+        match history.check(&commit).unwrap() {
+            Ok(()) => {
+                assert_eq!(history.changes(&commit, Language::Python).unwrap().unwrap().len(), 1);
+                read.push(commit.id);
+            }
+            Err(skipped) => {
+                assert_eq!(skipped.id, bad.trim_end());
+                bounds.push(skipped.bound);
+            }
+        }
+    }
+    assert!(read.len() == 2 && read.contains(&first.trim_end().to_owned()), "{read:?} {bounds:?}");
+    let lines = history.lines(Language::Python).unwrap();
+    assert_eq!(lines.err().map(|skipped| skipped.bound), Some(bounds[0]));
+    assert_eq!(bounds[0], bounds[1]);
+    bounds[0]
+}
+
+#[test]
+fn a_damaged_commit_is_skipped_and_no_other() {
+    let circle = bound_of_one(|dir, file| {
+        let [one, other] = ["ab", "cd"].map(|digits| digits.repeat(20));
+        let tree = |next: &str| [entry("100644", "a.py", file), entry("40000", "d", next)].concat();
+        object(dir, "tree", &tree(&other), Some(&one));
+        object(dir, "tree", &tree(&one), Some(&other));
+        object(dir, "tree", &tree(&one), None)
+    });
+    assert_eq!(circle, Bound::Depth);
+    let nested = |folders: usize| {
+        move |dir: &Path, file: &str| {
+            let tree = object(dir, "tree", &entry("100644", "a.py", file), None);
+            let id = |number: usize| format!("{number:040x}");
+            let folder = |number: usize| {
+                let below = if number == 1 { tree.clone() } else { id(number - 1) };
+                (entry("40000", "d", &below), Some(id(number)))
+            };
+            objects(dir, "tree", &(1..folders).map(folder).collect::<Vec<_>>());
+            object(dir, "tree", &entry("40000", "d", &id(folders - 1)), None)
+        }
+    };
+    assert_eq!(bound_of_one(nested(MOST_DEPTH + 1)), Bound::Depth);
+    let nameless = bound_of_one(|dir, file| object(dir, "tree", &entry("100644", "", file), None));
+    assert_eq!(nameless, Bound::Form);
+    let file_as_folder =
+        bound_of_one(|dir, file| object(dir, "tree", &entry("40000", "d", file), None));
+    assert_eq!(file_as_folder, Bound::Form);
+    // A folder by a mode that git does not write.
+    let odd = bound_of_one(|dir, file| {
+        let below = object(dir, "tree", &entry("100644", "", file), None);
+        object(dir, "tree", &entry("40755", "d", &below), None)
+    });
+    assert_eq!(odd, Bound::Form);
 }
 
 #[test]
@@ -503,9 +621,9 @@ fn a_text_that_is_too_long_to_compare_is_left_out() {
     let (_guard, dir) = made(&[(OLD, &[("c.py", Some("c\n"))]), (NEW, files)]);
     let history = History::open(&dir).unwrap();
     let commit = history.commits("2024-01-01").unwrap().remove(0);
-    let changes = history.changes(&commit, Language::Python).unwrap();
+    let changes = history.changes(&commit, Language::Python).unwrap().unwrap();
     let edits: Vec<bool> =
-        changes.iter().map(|change| history.edit(change).unwrap().is_some()).collect();
+        changes.iter().map(|change| history.edit(change).unwrap().unwrap().is_some()).collect();
     assert_eq!(edits, [false, true]);
 }
 

@@ -19,7 +19,7 @@ use super::source::{self, UnparsedFile};
 use super::{Candidates, candidates, set_definitions};
 use crate::repository::corpus::{Repository, SourceFile};
 use crate::repository::definitions::KnownNames;
-use crate::repository::history::{Commit, Edit, FileChange, History, OversizeCommit};
+use crate::repository::history::{Bound, Commit, Edit, FileChange, History, SkippedCommit};
 use crate::task::Task;
 
 /// Digits of a commit's id in the name of its repository.
@@ -62,8 +62,8 @@ pub struct CommitDraw {
     pub tasks: usize,
     /// Files that could not be parsed, or not whole, of those that a commit added or changed.
     pub unparsed: Vec<UnparsedFile>,
-    /// Commits that are too large to be drawn from.
-    pub oversize: Vec<OversizeCommit>,
+    /// Commits that are too large to be drawn from, or damaged.
+    pub skipped: Vec<SkippedCommit>,
 }
 
 /// Draws at most one task from each commit since a day (`2024-01-31`), until there are enough: `take` receives each, and says
@@ -87,9 +87,9 @@ pub fn sample_commits(
     let work =
         Work::new(format!("commits of {}", history.name()), "tasks", sampling.per_repository);
     let known = KnownNames::default();
-    let (unparsed, oversize) = (Vec::new(), Vec::new());
+    let (unparsed, skipped) = (Vec::new(), Vec::new());
     let mut drawing =
-        Drawing { history, sampling, count_tokens, stream, draw, known, unparsed, oversize };
+        Drawing { history, sampling, count_tokens, stream, draw, known, unparsed, skipped };
     let mut drawn = CommitDraw { commits: commits.len(), ..CommitDraw::default() };
     for at in 0..commits.len() {
         if drawn.tasks == sampling.per_repository {
@@ -104,7 +104,7 @@ pub fn sample_commits(
             work.done(1);
         }
     }
-    (drawn.unparsed, drawn.oversize) = (drawing.unparsed, drawing.oversize);
+    (drawn.unparsed, drawn.skipped) = (drawing.unparsed, drawing.skipped);
     Ok(drawn)
 }
 
@@ -117,7 +117,7 @@ struct Drawing<'a> {
     /// Most files of one parent are those of another.
     known: KnownNames,
     unparsed: Vec<UnparsedFile>,
-    oversize: Vec<OversizeCommit>,
+    skipped: Vec<SkippedCommit>,
 }
 
 impl Drawing<'_> {
@@ -126,18 +126,25 @@ impl Drawing<'_> {
         let Sampling { language, exclusions, .. } = self.sampling;
         let digits = commit.id.get(..DIGITS).unwrap_or(&commit.id);
         let name = format!("{}-{digits}", self.history.name());
-        if let Err(oversize) = self.history.check(commit)? {
-            self.oversize.push(oversize);
+        if let Err(skipped) = self.history.check(commit)? {
+            self.skipped.push(skipped);
             return Ok(None);
         }
-        let mut changes = self.history.changes(commit, *language)?;
+        let mut changes = match self.history.changes(commit, *language)? {
+            Ok(changes) => changes,
+            Err(bound) => return Ok(self.skip(&commit.id, bound)),
+        };
         changes.retain(|change| !exclusions.hold(&format!("{name}/{}", change.path)));
         let mut parent: Option<Repository> = None;
         for at in 0..changes.len().min(MOST_FILES) {
             let other = at + self.stream.below(changes.len() - at);
             changes.swap(at, other);
             let change = &changes[at];
-            let Some(edit) = self.history.edit(change)? else { continue };
+            let edit = match self.history.edit(change)? {
+                Ok(Some(edit)) => edit,
+                Ok(None) => continue,
+                Err(bound) => return Ok(self.skip(&commit.id, bound)),
+            };
             if !edit.hunks.iter().any(|hunk| hunk.removed.is_empty() && !hunk.added.is_empty()) {
                 continue;
             }
@@ -173,11 +180,14 @@ impl Drawing<'_> {
         let files = self.history.files(&commit.parent, name, self.sampling.language)?;
         Ok(match files {
             Ok(files) => Some(files),
-            Err(bound) => {
-                self.oversize.push(OversizeCommit { id: commit.parent.clone(), bound });
-                None
-            }
+            Err(bound) => self.skip(&commit.parent, bound),
         })
+    }
+
+    /// Notes that a commit is skipped, which gives nothing.
+    fn skip<T>(&mut self, id: &str, bound: Bound) -> Option<T> {
+        self.skipped.push(SkippedCommit { id: id.to_owned(), bound });
+        None
     }
 
     /// Draws a hole from a changed file of a repository.
