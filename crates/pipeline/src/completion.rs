@@ -18,6 +18,7 @@ use repoformer_text::lines::{Lines, strip};
 use repoformer_text::message;
 use repoformer_text::message::{Message, UserChoice};
 use repoformer_text::named;
+use repoformer_text::reserved::holds_reserved_name;
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::{Value, json};
 
@@ -191,7 +192,8 @@ const RETRIEVED: [&str; 5] =
 /// # Errors
 /// The record is not JSON, or a field is missing or of another type.
 pub(super) fn parse_prompt(path: &Path, line: usize, bytes: &[u8]) -> Result<Object> {
-    let text = std::str::from_utf8(bytes).ok().filter(|text| !literal::may_change(text));
+    let is_plain = |text: &&str| !literal::may_change(text) && !holds_reserved_name(bytes);
+    let text = std::str::from_utf8(bytes).ok().filter(is_plain);
     let mut object =
         match text.and_then(|text| serde_json::from_str::<LeanObject<false>>(text).ok()) {
             Some(LeanObject(object)) => object,

@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use serde::de::{Deserialize, Deserializer, Visitor};
+use repoformer_text::reserved::{RESERVED, holds_reserved_name};
+use serde::de::{Deserialize, Deserializer, Error as _, Visitor};
 use serde_json::Value;
 use serde_json::de::StrRead;
 
@@ -15,7 +16,7 @@ use serde_json::de::StrRead;
 /// ```
 ///
 /// # Errors
-/// The text is not JSON. The error has the line and column in `text`.
+/// The text is not JSON, or has a field of the [reserved name](RESERVED). The error has the line and column in `text`.
 pub fn parse(text: &[u8]) -> serde_json::Result<Value> {
     // Text that is known to be UTF-8 need not be validated for each string.
     match std::str::from_utf8(text) {
@@ -32,6 +33,7 @@ pub fn parse_with<T>(
     text: &str,
     read: impl Fn(&mut serde_json::Deserializer<StrRead<'_>>) -> serde_json::Result<T>,
 ) -> serde_json::Result<T> {
+    check_names(text.as_bytes())?;
     let parse = |text: &str| {
         let mut json = serde_json::Deserializer::from_str(text);
         let value = read(&mut json)?;
@@ -42,6 +44,16 @@ pub fn parse_with<T>(
         Some(text) => parse(&text),
         None => Err(error),
     })
+}
+
+/// Checks that no field has the [reserved name](RESERVED).
+pub(super) fn check_names(text: &[u8]) -> serde_json::Result<()> {
+    match holds_reserved_name(text) {
+        true => Err(serde_json::Error::custom(format_args!(
+            "a field has the reserved name '{RESERVED}'; rename it"
+        ))),
+        false => Ok(()),
+    }
 }
 
 /// Returns an upper bound for the number of values in a JSON text: names of fields count too. Texts that are not JSON may count
@@ -203,6 +215,25 @@ mod tests {
         let wrong = parse(br#"{"a": "\ud800", b}"#).unwrap_err();
         assert_eq!((wrong.line(), wrong.column()), (1, 17));
     }
+
+    /// `serde_json` would read another value, nested deeper than it allows.
+    #[test]
+    fn a_field_of_the_reserved_name_is_refused() {
+        for text in [
+            r#"{"a": [{"$serde_json::private::RawValue": "[1]"}]}"#,
+            r#"{"\u0024serde_json::private::RawValue": "}{"}"#,
+        ] {
+            let error = parse(text.as_bytes()).unwrap_err();
+            let reason =
+                "a field has the reserved name '$serde_json::private::RawValue'; rename it";
+            assert_eq!(error.to_string(), reason);
+            let path = std::path::Path::new("x.jsonl");
+            let error = super::super::jsonl::parse(path, 3, text.as_bytes()).unwrap_err();
+            assert_eq!(error.to_string(), format!("x.jsonl:3: {reason}"));
+        }
+        assert!(parse(br#"{"a": "$serde_json::private::RawValue"}"#).is_ok());
+    }
+
     #[test]
     fn pieces_make_whole_characters() {
         let of = |pieces: &[&[u8]]| {

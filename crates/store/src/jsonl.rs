@@ -295,6 +295,7 @@ pub fn value(path: &Path, line: usize, bytes: &[u8]) -> serde_json::Result<Value
     let Ok(text) = std::str::from_utf8(bytes) else {
         return serde_json::from_slice(bytes);
     };
+    json::check_names(bytes)?;
     let plain = (!literal::may_change(text)).then(|| serde_json::from_str(text));
     let first_error = match plain {
         Some(Ok(value)) => return Ok(value),
@@ -379,6 +380,7 @@ pub fn parse(path: &Path, line: usize, bytes: &[u8]) -> Result<Object> {
             let reason = message!["this is a tar archive; ", UserChoice::ConvertToFolders];
             Err(Error::record(path, line, reason))
         }
+        Err(e) if e.is_data() => Err(Error::record(path, line, e.to_string())),
         // serde_json counts lines within the given text, so only the column is meaningful here.
         Err(e) => {
             let text = e.to_string();

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use crate::artifact::write_file;
 use crate::error::{Error, Result};
 use crate::readings::{self, FileDigest};
-use crate::{files, seal};
+use crate::{files, json, seal};
 
 /// Tool, settings, inputs and counts of a result. It names neither time nor machine, so equal results have equal manifests.
 ///
@@ -183,8 +183,8 @@ pub fn read(manifest: &Path) -> Result<Map<String, Value>> {
         .map_err(|e| Error::reading(manifest, "read this manifest", e))?;
     let Some(text) = text else { return Ok(Map::new()) };
     seal::check_document(manifest, &text)?;
-    match serde_json::from_slice::<Map<String, Value>>(&text) {
-        Ok(mut fields) if !fields.is_empty() => {
+    match json::parse(&text) {
+        Ok(Value::Object(mut fields)) if !fields.is_empty() => {
             fields.remove(seal::FIELD);
             Ok(fields)
         }
@@ -229,10 +229,8 @@ pub fn check_beside(path: &Path) -> Result<()> {
 pub fn forget_beside(path: &Path) -> Result<()> {
     let beside_it = beside(path);
     // A file that is no manifest of this program's stays.
-    let fields = files::read_companion(&beside_it)
-        .ok()
-        .and_then(|text| serde_json::from_slice::<Map<String, Value>>(&text).ok());
-    let is_own = fields.is_some_and(|fields| fields.contains_key(OUTPUT));
+    let fields = files::read_companion(&beside_it).ok().and_then(|text| json::parse(&text).ok());
+    let is_own = fields.is_some_and(|fields| fields.get(OUTPUT).is_some());
     if is_own {
         let removed = files::remove_file(&beside_it);
         removed.map_err(|e| Error::writing(&beside_it, "remove this manifest", e))?;

@@ -8,6 +8,7 @@
 //! - [`mod@message`]: sentences for the user, in which settings and commands are values.
 //! - [`counts`]: numbers and their nouns.
 //! - [`names`]: enumerations that are read and written by name, and what a misspelled name was meant to be.
+//! - [`reserved`]: a name of a field that no JSON of others may have.
 //!
 //! ```
 //! use repoformer_text::language::Language;
@@ -31,5 +32,6 @@ pub mod language;
 pub mod lines;
 pub mod message;
 pub mod names;
+pub mod reserved;
 pub mod tokenize;
 pub mod visible;

@@ -11,6 +11,7 @@ use tokenizers::{AddedToken, Encoding, ModelWrapper, PostProcessorWrapper, Token
 use super::caught::caught;
 use super::checked::Parts;
 use super::parts::{EncodedText, Result, TextPart, TokenizerError, not_read, tokenizer_error};
+use crate::reserved::{RESERVED, holds_reserved_name};
 
 /// A tokenizer that was read from a file.
 pub(super) struct File {
@@ -268,6 +269,12 @@ fn loaded<T>(path: &Path, bytes: &[u8], work: impl FnOnce(Tokenizer) -> T) -> Re
     // The crate panics on a decoder that is not JSON.
     serde_json::from_slice::<serde::de::IgnoredAny>(bytes)
         .map_err(|e| not_a_tokenizer(path, bytes, &e))?;
+    if holds_reserved_name(bytes) {
+        return Err(tokenizer_error(
+            path,
+            format!("it has a field of the reserved name '{RESERVED}'"),
+        ));
+    }
     let text = str::from_utf8(bytes).map_err(|e| not_a_tokenizer(path, bytes, &e))?;
     let parts: Parts<'_> =
         serde_json::from_str(text).map_err(|e| not_a_tokenizer(path, bytes, &e))?;
