@@ -171,6 +171,12 @@ pub enum AnswerError {
         /// The reason.
         finish: String,
     },
+    /// A stream has more choices than were asked for.
+    #[error("the answer has more choices than were asked for ({most})")]
+    TooManyChoices {
+        /// Number that was asked for.
+        most: usize,
+    },
 }
 
 impl AnswerError {
@@ -191,6 +197,7 @@ impl AnswerError {
             Self::NoText { .. } => {
                 "a model that thinks may have used up its tokens: allow it more".into()
             }
+            Self::TooManyChoices { .. } => "is this an OpenAI-compatible server?".into(),
             Self::Unfinished { .. } => {
                 "see the server's log, and its documentation of this reason".into()
             }

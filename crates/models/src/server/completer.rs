@@ -36,11 +36,11 @@ pub(super) fn read_stream(
     body: &Value,
     is_enough: &mut dyn FnMut(&PartialAnswer) -> bool,
 ) -> Result<(PartialAnswer, Duration, bool)> {
-    let (mut partial, mut failed, mut streams) = (PartialAnswer::new(api), None, true);
+    let (mut partial, mut failed, mut streams) = (PartialAnswer::new(api, body), None, true);
     let time = endpoint.post_events(api.path(), body, &mut |event| {
         let added = match event {
             Event::Begin => {
-                partial = PartialAnswer::new(api);
+                partial = PartialAnswer::new(api, body);
                 return false;
             }
             // Each completion has its end.

@@ -2,6 +2,7 @@
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 use repoformer_core::completion::{
     AnswerError, Api, Sample, TextPlace, choices, error_in, samples, tokens,
@@ -19,8 +20,16 @@ pub type IsEnough<'e> = dyn Fn(&str, usize) -> bool + 'e;
 #[derive(Debug, Default)]
 pub(super) struct PartialAnswer {
     api: Api,
+    /// Number of completions that were asked for.
+    most: usize,
     /// Completions by index; a server may send several samples in any order.
     found: BTreeMap<u64, PartialSample>,
+    /// Number of those without a finish reason.
+    unfinished: usize,
+    /// Bytes of all of them.
+    length: usize,
+    /// Index below which all were enough when they were last looked at.
+    looked_at: Cell<u64>,
     /// Name of the model.
     pub(super) model: Option<String>,
     /// Numbers of tokens.
@@ -35,8 +44,8 @@ struct PartialSample {
     sample: Sample,
     /// Whether it had a text, if only an empty one.
     has_text: bool,
-    /// Length of the text when it was last looked at, and not enough.
-    looked_at: Cell<usize>,
+    /// Length of the text when it was last looked at, and not enough; `None` once it was.
+    not_enough: Cell<Option<usize>>,
     stop_text: Option<String>,
     pieces: PieceDecoder,
     mask: KeyMask,
@@ -47,17 +56,31 @@ impl PartialSample {
         Self {
             sample,
             has_text,
-            looked_at: Cell::new(0),
+            not_enough: Cell::new(Some(0)),
             stop_text: None,
             pieces: PieceDecoder::default(),
             mask,
         }
     }
+
+    /// Whether it is finished or long enough.
+    fn is_done(&self, is_enough: &IsEnough<'_>) -> bool {
+        let Self { sample, not_enough, .. } = self;
+        if sample.finish_reason.is_none()
+            && let Some(before) = not_enough.get()
+        {
+            let is_enough = is_enough(&sample.text, before);
+            not_enough.set((!is_enough).then_some(sample.text.len()));
+        }
+        sample.finish_reason.is_some() || not_enough.get().is_none()
+    }
 }
 
 impl PartialAnswer {
-    pub(super) fn new(api: Api) -> Self {
-        Self { api, ..Self::default() }
+    /// The beginning of the answer to a request.
+    pub(super) fn new(api: Api, body: &Value) -> Self {
+        let most = body.get("n").and_then(Value::as_u64).unwrap_or(1);
+        Self { api, most: usize::try_from(most).unwrap_or(usize::MAX), ..Self::default() }
     }
 
     /// The first completion's text.
@@ -91,7 +114,7 @@ impl PartialAnswer {
     /// `mask` masks in each completion as a whole.
     ///
     /// # Errors
-    /// The event has no `choices`, or reports an error in one of them.
+    /// The event has no `choices`, reports an error in one of them, or begins more completions than were asked for.
     pub(super) fn add(
         &mut self,
         event: &Value,
@@ -109,17 +132,31 @@ impl PartialAnswer {
         let exact = exact.map(|text| PieceEvent::texts(text, self.api)).unwrap_or_default();
         let choices = choices(event, TextPlace::Event(self.api))?;
         for (choice, exact) in choices.iter().zip(exact.iter().chain(std::iter::repeat(&None))) {
-            let empty = || PartialSample::new(Sample::new("", None), false, mask());
-            let partial = self.found.entry(choice.index).or_insert_with(empty);
+            let is_full = self.found.len() >= self.most;
+            let partial = match self.found.entry(choice.index) {
+                Entry::Occupied(known) => known.into_mut(),
+                Entry::Vacant(_) if is_full => {
+                    return Err(AnswerError::TooManyChoices { most: self.most });
+                }
+                Entry::Vacant(new) => {
+                    self.unfinished += 1;
+                    self.looked_at.set(self.looked_at.get().min(choice.index));
+                    new.insert(PartialSample::new(Sample::new("", None), false, mask()))
+                }
+            };
             let sample = &mut partial.sample;
             if let Some(text) = choice.text {
                 let piece = exact.as_ref().map_or(text.as_bytes(), |exact| &exact.0);
-                sample.text += &partial.mask.pass(&partial.pieces.decode(piece));
+                let text = partial.mask.pass(&partial.pieces.decode(piece));
+                self.length += text.len();
+                sample.text += &text;
                 partial.has_text = true;
             }
             sample.tokens.extend(choice.logprobs.map(tokens).transpose()?.unwrap_or_default());
-            let finish = choice.finish.map(str::to_owned);
-            sample.finish_reason = finish.or(sample.finish_reason.take());
+            if let Some(finish) = choice.finish {
+                self.unfinished -= usize::from(sample.finish_reason.is_none());
+                sample.finish_reason = Some(finish.to_owned());
+            }
             let stop_text = choice.stop_text.map(str::to_owned);
             partial.stop_text = stop_text.or(partial.stop_text.take());
         }
@@ -136,6 +173,9 @@ impl PartialAnswer {
         let partial =
             samples.into_iter().map(|sample| PartialSample::new(sample, true, KeyMask::default()));
         self.found = (0..).zip(partial).collect();
+        let texts = self.found.values().map(|partial| &partial.sample);
+        self.length = texts.clone().map(|sample| sample.text.len()).sum();
+        self.unfinished = texts.filter(|sample| sample.finish_reason.is_none()).count();
         Ok(())
     }
 
@@ -149,22 +189,24 @@ impl PartialAnswer {
 
     /// Whether so many samples have come, and each is finished or long enough.
     pub(super) fn are_enough(&self, number: usize, is_enough: &IsEnough<'_>) -> bool {
-        let is_done = |partial: &PartialSample| {
-            let PartialSample { sample, looked_at, .. } = partial;
-            sample.finish_reason.is_some()
-                || is_enough(&sample.text, looked_at.replace(sample.text.len()))
-        };
-        self.found.len() >= number && self.found.values().all(is_done)
+        if self.found.len() < number {
+            return false;
+        }
+        // What was enough stays so.
+        let mut rest = self.found.range(self.looked_at.get()..);
+        let open = rest.find(|(_, partial)| !partial.is_done(is_enough));
+        self.looked_at.set(open.map_or(u64::MAX, |(index, _)| *index));
+        open.is_none()
     }
 
     /// Bytes of all completions so far.
     pub(super) fn length(&self) -> usize {
-        self.found.values().map(|partial| partial.sample.text.len()).sum()
+        self.length
     }
 
     /// True if each completion so far is finished.
     pub(super) fn is_finished(&self) -> bool {
-        self.are_enough(1, &|_, _| false)
+        !self.found.is_empty() && self.unfinished == 0
     }
 
     /// The completions as far as they came, in the order of their indices.

@@ -9,7 +9,9 @@ use repoformer_store::error::Result;
 use repoformer_store::progress::Work;
 use serde_json::{Value, json};
 
+use super::partial::PartialAnswer;
 use super::*;
+use crate::endpoint::KeyMask;
 use crate::endpoint::test_server::{Server, answer, ok, refusal};
 
 /// An answer with these texts.
@@ -471,6 +473,46 @@ fn samples_come_in_parts_and_broken_streams_are_asked_again() {
     let chat = CompletionRequest { api: Api::Chat, ..CompletionRequest::new("m", 9) };
     let found = completer.ask(&chat, "p", Some(&line)).unwrap().samples;
     assert_eq!((&*found[0].text, found[0].finish_reason.as_deref()), ("ab", Some("length")));
+}
+
+#[test]
+fn a_stream_of_more_choices_than_were_asked_for_is_a_failure() {
+    let server = Server::start(|_, _| {
+        let choices = (0..9).map(|index| part(index, "x", -1.0)["choices"][0].clone());
+        events(&[json!({"choices": choices.collect::<Vec<_>>()})])
+    });
+    let endpoint = server.endpoint();
+    let ask = |samples| {
+        let asking = CompletionRequest { samples, ..CompletionRequest::new("m", 9) };
+        Completer::new(&endpoint).ask(&asking, "p", Some(&|_, _| false))
+    };
+    let error = ask(8).unwrap_err().to_string();
+    assert!(error.contains("more choices than were asked for (8)"), "{error}");
+    assert_eq!(ask(9).unwrap().samples.len(), 9);
+}
+
+/// Each text is looked at again when it has grown, and none once it was enough.
+#[test]
+fn a_text_that_was_enough_is_not_looked_at_again() {
+    let mut answer = PartialAnswer::new(Api::Completions, &json!({"n": 3}));
+    let looks = Mutex::new(Vec::new());
+    let is_enough = |text: &str, before: usize| {
+        looks.lock().unwrap().push((text.to_owned(), before));
+        text.contains('\n')
+    };
+    let mut looked = |index: usize, text: &str| {
+        answer.add(&part(index, text, -1.0), None, KeyMask::default).unwrap();
+        let is_done = answer.are_enough(2, &is_enough);
+        let looks = std::mem::take(&mut *looks.lock().unwrap());
+        (is_done, answer.length(), looks)
+    };
+    let look = |text: &str, before: usize| (text.to_owned(), before);
+    assert_eq!(looked(1, "a\n"), (false, 2, vec![]));
+    assert_eq!(looked(2, "b"), (false, 3, vec![look("a\n", 0), look("b", 0)]));
+    assert_eq!(looked(1, "more"), (false, 7, vec![look("b", 1)]));
+    assert_eq!(looked(2, "\n"), (true, 8, vec![look("b\n", 1)]));
+    assert_eq!(looked(0, "c"), (false, 9, vec![look("c", 0)]));
+    assert!(!answer.is_finished());
 }
 
 #[test]
