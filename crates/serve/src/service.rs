@@ -58,11 +58,12 @@ pub struct Service {
     pub(crate) messages: Arc<dyn Messages>,
 }
 
-/// A prompt for a request, and why it is as it is.
+/// A prompt for a request, what the model's server is asked with it, and why it is as it is.
 #[derive(Debug)]
 pub(crate) struct PreparedPrompt {
     pub(crate) number: u64,
     pub(crate) prompt: TaskPrompt,
+    pub(crate) request: StreamRequest,
     pub(crate) decision: Decision,
     /// As the page and `/debug/last` show it.
     pub(crate) record: DecisionRecord,
@@ -218,7 +219,8 @@ impl Service {
                 asked.map_err(tell).ok()
             })
             .map(Box::new);
-        Ok(PreparedPrompt { number: record.number, prompt, decision, record, ms, asked })
+        let (number, request) = (record.number, self.request(wanted, &prompt));
+        Ok(PreparedPrompt { number, prompt, request, decision, record, ms, asked })
     }
 
     /// A request whose completion is shown, with that for the completion that is not.
@@ -239,14 +241,6 @@ impl Service {
         let found = now.unwrap_or_else(|| PromptContext::new(&unused));
         let (text, offset) = (cursor.text.to_owned(), cursor.offset);
         Ok(LearnRequest { task, text, offset, found, signals, retrieved, other })
-    }
-
-    /// Treatment of white space at the end of a prompt, for a completion that ends at these texts.
-    fn ending(&self, prompt: &str, stops: &[String]) -> Ending {
-        let withheld = self.model.ending.split(prompt).1;
-        // A text that ends the completion may not be what it begins with.
-        let is_kept = stops.iter().any(|stop| withheld.contains(stop.as_str()));
-        if is_kept { Ending::AsIs } else { self.model.ending }
     }
 
     /// Keeps a completion that the editor has got, to learn from what is made of it.
@@ -276,12 +270,8 @@ impl Service {
     }
 
     /// Asks the model's server.
-    pub(crate) fn complete(
-        &self,
-        wanted: &EditorRequest,
-        prepared: &PreparedPrompt,
-    ) -> UpstreamRequest {
-        upstream::complete(&self.endpoint, self.request(wanted, &prepared.prompt))
+    pub(crate) fn complete(&self, request: StreamRequest) -> UpstreamRequest {
+        upstream::complete(&self.endpoint, request)
     }
 
     /// The request for a prompt's completion.
@@ -296,7 +286,9 @@ impl Service {
         // The editor's stop texts first: a server accepts only a few.
         let stops = wanted.stop.iter().chain(stop).chain(&prompt.stop);
         settings.add_stops(stops.cloned().collect());
-        settings.ending = self.ending(&prompt.text, &settings.stop);
+        // A text that ends the completion may not be what it begins with.
+        let is_kept = settings.holds_stop(self.model.ending.split(&prompt.text).1);
+        settings.ending = if is_kept { Ending::AsIs } else { self.model.ending };
         StreamRequest::new(&settings, &prompt.text, &wanted.passed)
     }
 

@@ -11,11 +11,43 @@ use super::Ending;
 /// Stop texts of a request, at most: OpenAI's interface, vLLM and TGI refuse more.
 pub const MOST_STOPS: usize = 4;
 
-/// True if a stop text could begin in withheld white space. A server would find it right behind the prompt, so such a text is
-/// not sent; only the cut here uses it.
-pub(super) fn is_held_back(stop: &str, removed: &str) -> bool {
-    let (machine, mut at) = (Machine::new([stop]), 0);
-    machine.find(&mut at, removed).is_some() || machine.pending(at) > 0
+/// Which stop texts could begin in withheld white space. A server would find such a text right behind the prompt, so it is not
+/// sent; only the cut here uses it.
+pub(super) fn held_back(stops: &[String], removed: &str) -> Vec<bool> {
+    if removed.is_empty() {
+        return vec![false; stops.len()];
+    }
+    let machine = Machine::new(stops.iter().map(String::as_str));
+    let (mut at, mut is_in) = (0, vec![false; machine.states.len()]);
+    for byte in removed.bytes() {
+        at = machine.step(at, byte);
+        is_in[at] = true;
+    }
+    // What ends in the white space has ends that do, too.
+    let mut longest_first: Vec<usize> = (1..machine.states.len()).collect();
+    longest_first.sort_unstable_by_key(|state| std::cmp::Reverse(machine.states[*state].length));
+    for state in longest_first {
+        is_in[machine.states[state].shorter] |= is_in[state];
+    }
+    let mut begins = vec![false; machine.states.len()];
+    while at != 0 {
+        begins[at] = true;
+        at = machine.states[at].shorter;
+    }
+    let is_held_back = |stop: &String| {
+        let (mut at, mut is_begun) = (0, false);
+        for byte in stop.bytes() {
+            at = machine.step(at, byte);
+            is_begun |= begins[at];
+        }
+        is_begun || at != 0 && is_in[at]
+    };
+    stops.iter().map(is_held_back).collect()
+}
+
+/// Whether a text holds one of the stop texts.
+pub(super) fn holds_any(stops: &[String], text: &str) -> bool {
+    Machine::new(stops.iter().map(String::as_str)).find(&mut 0, text).is_some()
 }
 
 /// Finds the stop text that is complete first, as a server finds it while it writes. Each byte of the text is a step, however many
@@ -99,9 +131,18 @@ impl Machine {
     }
 }
 
+/// The stop texts that are held back, and those that are sent.
+fn parted<'s>(stops: &'s [String], removed: &str) -> [Vec<&'s str>; 2] {
+    let held_back = held_back(stops, removed);
+    [true, false].map(|is_held_back| {
+        let those = stops.iter().zip(&held_back).filter(|(_, is)| **is == is_held_back);
+        those.map(|(stop, _)| stop.as_str()).collect()
+    })
+}
+
 /// Length of a text up to the first stop text.
-fn before_stop(stops: &[&String], text: &str) -> usize {
-    let found = Machine::new(stops.iter().map(|stop| stop.as_str())).find(&mut 0, text);
+fn before_stop(stops: &[&str], text: &str) -> usize {
+    let found = Machine::new(stops.iter().copied()).find(&mut 0, text);
     found.map_or(text.len(), |(end, length)| end - length)
 }
 
@@ -112,8 +153,7 @@ pub fn span<'w>(
     written: &'w str,
     restore: impl Fn(&'w str) -> &'w str,
 ) -> Range<usize> {
-    let (held_back, sent): (Vec<_>, Vec<_>) =
-        stops.iter().partition(|stop| is_held_back(stop, removed));
+    let [held_back, sent] = parted(stops, removed);
     let end = before_stop(&sent, written);
     let text = restore(&written[..end]);
     let start = end - text.len();
@@ -138,9 +178,8 @@ pub struct CompletionCut {
 impl CompletionCut {
     /// Creates a cut at these stop texts, for a prompt that was sent without the white space `removed` at its end.
     pub fn new(stops: impl IntoIterator<Item = String>, removed: &str) -> Self {
-        let stops = stops.into_iter().filter(|stop| !stop.is_empty());
-        let (held_back, sent): (Vec<_>, Vec<_>) =
-            stops.partition(|stop| is_held_back(stop, removed));
+        let stops: Vec<String> = stops.into_iter().filter(|stop| !stop.is_empty()).collect();
+        let [held_back, sent] = parted(&stops, removed);
         Self {
             in_text: StopTexts::new(&sent),
             withheld: WithheldSpace::new(removed),
@@ -191,8 +230,8 @@ struct StopTexts {
 }
 
 impl StopTexts {
-    fn new(texts: &[String]) -> Self {
-        Self { machine: Machine::new(texts.iter().map(String::as_str)), ..Self::default() }
+    fn new(texts: &[&str]) -> Self {
+        Self { machine: Machine::new(texts.iter().copied()), ..Self::default() }
     }
 
     fn pass(&mut self, piece: &str) -> String {
@@ -344,9 +383,22 @@ mod tests {
             let pieces: Vec<&str> = pieces.iter().map(String::as_str).collect();
             prop_assert_eq!(in_pieces(&mut cut, &pieces), whole);
             // Neither a stop text of the request nor one behind the white space stays.
-            let is_sent = |stop: &&String| !is_held_back(stop, &removed);
-            prop_assert!(!stops.iter().filter(is_sent).any(|stop| whole.contains(stop.as_str())));
+            prop_assert!(!parted(&stops, &removed)[1].iter().any(|stop| whole.contains(stop)));
             prop_assert!(!stops.iter().any(|stop| whole.contains(stop.as_str())));
+        }
+
+        #[test]
+        fn what_could_begin_in_white_space_is_held_back(
+            stops in proptest::collection::vec("[ \n]{0,4}x?", 0..6), removed in "[ \n]{0,6}",
+        ) {
+            let begins = |stop: &String| {
+                let mut lengths = 1..stop.len() + 1;
+                lengths.any(|length| removed.ends_with(&stop[..length]))
+            };
+            let is_in = |stop: &String| !stop.is_empty() && removed.contains(stop.as_str());
+            let slow: Vec<bool> = stops.iter().map(|stop| begins(stop) || is_in(stop)).collect();
+            prop_assert_eq!(held_back(&stops, &removed), slow);
+            prop_assert_eq!(holds_any(&stops, &removed), stops.iter().any(is_in));
         }
     }
 }

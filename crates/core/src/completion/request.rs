@@ -7,7 +7,7 @@ use repoformer_text::named;
 use rustc_hash::FxHashSet;
 use serde_json::{Map, Value, json};
 
-use super::cut::{self, MOST_STOPS, is_held_back};
+use super::cut::{self, MOST_STOPS, held_back, holds_any};
 use super::{CompletionCut, Ending};
 
 /// A server's API for completions.
@@ -142,8 +142,9 @@ impl CompletionRequest {
         if let Some(seed) = self.seed {
             body["seed"] = (seed + first as u64).into();
         }
-        let stop = self.stop.iter().filter(|stop| !is_held_back(stop, removed));
-        let stop: Vec<&String> = stop.take(stops).collect();
+        let held_back = held_back(&self.stop, removed);
+        let stop = self.stop.iter().zip(held_back).filter(|(_, is_held_back)| !is_held_back);
+        let stop: Vec<&String> = stop.map(|(stop, _)| stop).take(stops).collect();
         if !stop.is_empty() {
             body["stop"] = json!(stop);
         }
@@ -184,7 +185,14 @@ impl CompletionRequest {
     /// A stop text that is not sent with this prompt.
     pub fn withheld_stop(&self, prompt: &str) -> Option<&str> {
         let (_, removed) = self.ending.split(prompt);
-        self.stop.iter().map(String::as_str).find(|stop| is_held_back(stop, removed))
+        let at =
+            held_back(&self.stop, removed).into_iter().position(|is_held_back| is_held_back)?;
+        Some(&self.stop[at])
+    }
+
+    /// Whether a text holds a stop text.
+    pub fn holds_stop(&self, text: &str) -> bool {
+        holds_any(&self.stop, text)
     }
 
     /// Returns a digest of everything the answer to a prompt depends on, except the server.

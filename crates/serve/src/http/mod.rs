@@ -209,9 +209,8 @@ async fn answer(
     waiting.outcome = None;
     drop(waiting);
     service.count_prepared(&prepared);
-    let completing = service.complete(&asked, &prepared);
     let header = prepared.header(&service);
-    let flow = Flow::new(service, asked, prepared, completing, begin, room);
+    let flow = Flow::new(service, asked, prepared, begin, room);
     let mut response = if flow.wanted.stream { flow.streamed().await } else { flow.whole().await };
     if let Ok(header) = HeaderValue::from_str(&header) {
         response.headers_mut().insert(DECISION, header);
@@ -278,7 +277,6 @@ impl Flow {
         service: Arc<Service>,
         wanted: Arc<EditorRequest>,
         prepared: PreparedPrompt,
-        completing: UpstreamRequest,
         begin: Instant,
         room: Room,
     ) -> Self {
@@ -286,9 +284,9 @@ impl Flow {
         Self {
             answer: Answer::new(format!("cmpl-{}", prepared.number), name),
             record: prepared.record,
+            completing: service.complete(prepared.request),
             service,
             wanted,
-            completing,
             begin,
             first: None,
             end: None,

@@ -327,7 +327,7 @@ fn answer(
     id: &Value,
 ) -> Result<String, String> {
     let prepared = service.prepare(wanted, own).map_err(|error| error.to_string())?;
-    let mut completing = service.complete(wanted, &prepared);
+    let mut completing = service.complete(prepared.request);
     if let Some(asked) = lock(asked).iter_mut().find(|asked| asked.id == *id) {
         asked.connections.push(completing.connection());
         if asked.is_cancelled {
