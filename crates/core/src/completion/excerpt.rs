@@ -5,8 +5,11 @@ use serde_json::Value;
 /// Number of characters of a response shown in messages.
 pub const SHOWN: usize = 200;
 
-/// Returns the error that a server put into its JSON, in words.
+/// Returns the error that a server put into its JSON, in words: a field, or vLLM's object of this name.
 pub fn error_in(answer: &Value) -> Option<String> {
+    if answer.get("object").is_some_and(|object| object == "error") {
+        return Some(message_in(answer));
+    }
     let error = answer.get("error")?;
     let is_none = matches!(error, Value::Null | Value::Bool(false)) || *error == "" || *error == 0;
     (!is_none).then(|| message_in(error))
@@ -33,5 +36,29 @@ pub fn excerpt(bytes: &[u8]) -> String {
         Some((end, _)) => format!("{}…", &text[..end]),
         None if bytes.len() > 8 * SHOWN => format!("{text}…"),
         None => text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn an_error_is_one_beside_choices_too() {
+        let choices = json!([{"index": 0, "text": "x = 1", "finish_reason": "stop"}]);
+        let of = |error: Value| error_in(&error);
+        assert_eq!(
+            of(json!({"object": "text_completion", "error": null, "choices": choices})),
+            None
+        );
+        for answer in [
+            json!({"object": "error", "message": "boom", "choices": choices}),
+            json!({"error": {"message": "boom"}, "choices": choices}),
+            json!({"error": "boom", "choices": choices}),
+        ] {
+            assert_eq!(of(answer).as_deref(), Some("boom"));
+        }
     }
 }

@@ -55,7 +55,7 @@ pub(super) fn read_body(
     }
     // Servers repeat a wrong key, and an excerpt may end within it.
     let masked = || context.masked(&bytes);
-    if !parts.status.is_success() {
+    if !is_whole(parts.status) {
         let message = message_of(&masked());
         return Err(refused(parts.status, &parts.headers, &message, context));
     }
@@ -70,6 +70,11 @@ pub(super) fn read_body(
         Err(error) => unread(error, context, |why| broken_off(&masked(), why)),
     };
     Err(failure.or_status(parts.status))
+}
+
+/// Whether a response of this status is an answer, and all of it: nobody asked for a part (206).
+pub(super) fn is_whole(status: StatusCode) -> bool {
+    status.is_success() && status != StatusCode::PARTIAL_CONTENT
 }
 
 impl Context<'_> {
@@ -171,7 +176,7 @@ pub(super) fn parse(bytes: &[u8], context: Context<'_>) -> Result<Value, Failure
         error_in(part).is_some()
             && status_within(part).is_some_and(|status| matches!(status.as_u16(), 429 | 503))
     };
-    let has_failed = value["object"] == "error" || error_in(&value).is_some();
+    let has_failed = error_in(&value).is_some();
     // Any other error with choices is that of a completion, whose reader names it.
     let whole = (has_failed && choices.is_empty()).then_some(&value);
     match parts.find(is_overloaded).or(whole) {

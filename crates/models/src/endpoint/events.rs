@@ -1,11 +1,12 @@
 //! Reading a response that comes in events (`text/event-stream`), as servers write completions token by token.
 //!
 //! Streams are parsed as the HTML standard defines them (server-sent events, 9.2.6), with two additions: `[DONE]` needs no blank
-//! line behind it, and an event of type `error`, or a field of that name as in older servers of llama.cpp, is a failure.
+//! line behind it, and an event of type `error`, or a field of that name as in older servers of llama.cpp, is a failure, whatever its
+//! data; so is an error behind which there is no blank line.
 
 use std::io::{BufRead, BufReader};
 
-use repoformer_core::completion::excerpt;
+use repoformer_core::completion::{check_answer, excerpt};
 use repoformer_store::json;
 use ureq::http::HeaderMap;
 
@@ -21,7 +22,7 @@ pub(super) fn read(
 ) -> Result<(), Failure> {
     let (parts, body) = response.into_parts();
     take(Event::Begin);
-    if !is_event_stream(&parts.headers) || !parts.status.is_success() {
+    if !is_event_stream(&parts.headers) || !answer::is_whole(parts.status) {
         take(Event::Whole(answer::read_body(&parts, body, context)?));
         return Ok(());
     }
@@ -86,7 +87,10 @@ struct Fields {
     /// Lines of `data`, joined by newlines.
     data: Vec<u8>,
     has_data: bool,
-    is_error: bool,
+    /// Whether the event's type is `error`.
+    has_error_type: bool,
+    /// Whether a field of that name is among them.
+    has_error_field: bool,
 }
 
 impl Fields {
@@ -104,38 +108,50 @@ impl Fields {
                     self.data.push(b'\n');
                 }
                 self.has_data = true;
-                self.is_error |= name == b"error";
+                self.has_error_field |= name == b"error";
                 self.data.extend_from_slice(value);
             }
-            b"event" => self.is_error = value == b"error",
+            b"event" => {
+                self.has_error_type = value.trim_ascii().eq_ignore_ascii_case(b"error");
+            }
             _ => {}
         }
     }
 
     /// True for the event that ends a stream.
     fn is_done(&self) -> bool {
-        self.data.trim_ascii() == b"[DONE]"
+        !self.is_error() && self.data.trim_ascii() == b"[DONE]"
+    }
+
+    fn is_error(&self) -> bool {
+        self.has_error_type || self.has_error_field
+    }
+
+    /// The failure that they report, if they do, even if they are no complete event.
+    fn failure(&self, context: Context<'_>) -> Option<Failure> {
+        let data = context.masked(self.data.trim_ascii());
+        let is_small = json::count_values(&data) <= context.greatest.values;
+        let value = if is_small { json::parse(&data).ok() } else { None };
+        let has_failed = self.is_error() || check_answer(value.as_ref()?).is_err();
+        let message = match answer::message_of(&data) {
+            none if none.is_empty() => "an error without a reason".to_owned(),
+            message => message,
+        };
+        has_failed.then(|| answer::reported(&value.unwrap_or_default(), &message, context))
     }
 
     /// The event; `None` if it has no data.
     fn into_event(self, context: Context<'_>) -> Result<Option<Event>, Failure> {
+        if self.is_error()
+            && let Some(failure) = self.failure(context)
+        {
+            return Err(failure);
+        }
         let data = self.data.trim_ascii();
         if data.is_empty() {
             return Ok(None);
         }
-        let read = |data: &[u8]| {
-            let value = answer::parse(data, context);
-            match self.is_error {
-                true => {
-                    let reported = || {
-                        let error = json::parse(data).unwrap_or_default();
-                        answer::reported(&error, &answer::message_of(data), context)
-                    };
-                    Err(value.err().unwrap_or_else(reported))
-                }
-                false => value,
-            }
-        };
+        let read = |data: &[u8]| answer::parse(data, context);
         // Servers repeat a wrong key, and an excerpt may end within it.
         match read(data) {
             Ok(value) => {
@@ -187,7 +203,10 @@ fn follow(
             }
             Ok(Line::End(rest)) => {
                 fields.take(&rest);
-                // Lines without a blank line behind them are no event.
+                // Lines without a blank line behind them are no event, but may say what failed.
+                if let Some(failure) = fields.failure(context) {
+                    return Err(failure);
+                }
                 if fields.is_done() || take(Event::End) {
                     return Ok(());
                 }
@@ -379,13 +398,31 @@ mod tests {
             "event: error\ndata: {\"message\": \"secret is full\"}\n\n",
             "event: error\ndata: secret is full\n\n",
             "error: {\"message\": \"secret is full\"}\n\n",
+            "event: Error\ndata: {\"message\": \"secret is full\", \"choices\": []}\n\n",
+            "error: {\"message\": \"secret is full\"}\nevent: message\n\n",
+            "data: {\"object\": \"error\", \"message\": \"secret is full\"}\n\n",
+            // Without a blank line behind it.
+            "data: {\"a\": 1}\n\ndata: {\"error\": {\"message\": \"secret is full\"}}\n",
+            "data: {\"a\": 1}\n\ndata: {\"error\": {\"message\": \"secret is full\"}}",
+            "data: {\"a\": 1}\n\ndata: {\"choices\": [{\"error\": \"secret is full\"}]}",
+            "data: {\"a\": 1}\n\nerror: {\"message\": \"secret is full\"}\n",
+            "data: {\"a\": 1}\n\nevent: error\ndata: secret is full\n",
         ] {
+            // Even if no more is needed.
+            assert!(events_in(error.as_bytes(), 9, 9, true).1.is_err(), "{error}");
             let error = fails(error);
             assert_eq!(error.again, RetryOutlook::Never);
             assert!(
                 error.reason.contains("is full") && !error.reason.contains("secret"),
                 "{error:?}"
             );
+        }
+        for error in
+            ["event: error\n\n", "event: error\ndata:\n\n", "event: error\ndata: [DONE]\n\n"]
+        {
+            let (_, outcome) =
+                events_in((error.to_owned() + "data: [DONE]\n\n").as_bytes(), 9, 9, true);
+            assert!(outcome.unwrap_err().reason.starts_with("the server says: "), "{error}");
         }
         let busy = fails("event: error\ndata: {\"code\": 503, \"message\": \"busy\"}\n\n");
         assert_eq!((busy.again, busy.status), (RetryOutlook::Later, Some(503)));

@@ -279,3 +279,21 @@ fn whoever_answers_a_greeting_is_there() {
     let error = Endpoint::new(&gone, quick()).unwrap().greet().unwrap_err();
     assert!(error.hint().unwrap().to_string().contains("is the server running"), "{error}");
 }
+
+/// Nobody asked for a range.
+#[test]
+fn a_part_of_an_answer_is_a_failure() {
+    for kind in ["application/json", "text/event-stream"] {
+        let server = Server::start(move |_, _| {
+            let headers = format!("Content-Type: {kind}\r\n");
+            answer("206 Partial Content", &headers, "{\"choices\": [{\"text\": \"x\"}]}")
+        });
+        let (endpoint, body) = (server.endpoint(), json!({}));
+        for error in [
+            endpoint.post_json("/v1/x", &body).unwrap_err(),
+            endpoint.post_events("/v1/x", &body, &mut |_| false).unwrap_err(),
+        ] {
+            assert!(error.to_string().contains("206 Partial Content"), "{error}");
+        }
+    }
+}
