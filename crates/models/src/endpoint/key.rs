@@ -33,10 +33,12 @@ pub(super) struct Key {
     /// Each part of every key, sorted: as it is, as a URL has it, in hexadecimal digits, in base64 and in base32, with and without the signs
     /// between letters and digits; none of a short one.
     parts: Vec<[u8; PART]>,
-    /// Which beginnings of a part there are, by their hashes.
-    beginnings: Vec<u64>,
-    /// Which four characters there are in a part, by their hashes.
-    fours: Vec<u64>,
+    /// Which parts there are.
+    wholes: HashedTexts,
+    /// Which four characters begin a part.
+    beginnings: HashedTexts,
+    /// Which four characters there are in a part.
+    fours: HashedTexts,
     /// Which characters are before each in a part: a bit of each.
     before: Vec<u128>,
     /// Whether a number may hold a part.
@@ -90,7 +92,7 @@ impl Key {
         if !key.parts.is_empty() {
             key.add_parts(&url_encoded(secret));
         }
-        key.sort();
+        key.index();
         Some(key)
     }
 
@@ -116,7 +118,7 @@ impl Key {
             key.add(&secret);
             key.add(&url_decoded(&secret));
         }
-        key.sort();
+        key.index();
         Some(key)
     }
 
@@ -142,41 +144,40 @@ impl Key {
         }
     }
 
-    fn sort(&mut self) {
-        self.parts.sort_unstable();
-        self.parts.dedup();
+    fn add_parts(&mut self, form: &str) {
+        let bare: String = form.chars().filter(char::is_ascii_alphanumeric).collect();
+        let parts = [form, &bare].into_iter().flat_map(|form| form.as_bytes().windows(PART));
+        self.parts.extend(parts.filter_map(|part| <[u8; PART]>::try_from(part).ok()));
     }
 
-    fn add_parts(&mut self, form: &str) {
+    /// Sorts the parts, and notes what is in them.
+    fn index(&mut self) {
+        self.parts.sort_unstable();
+        self.parts.dedup();
         let is_of_number = |byte: &u8| byte.is_ascii_digit() || b"+-.eE".contains(byte);
-        let bare: String = form.chars().filter(char::is_ascii_alphanumeric).collect();
-        self.beginnings.resize(1 << 10, 0);
-        self.fours.resize(1 << 10, 0);
-        self.before.resize(1 << 8, 0);
-        for part in [form, &bare].into_iter().flat_map(|form| form.as_bytes().windows(PART)) {
+        let new = || HashedTexts::with_room_for(self.parts.len());
+        (self.wholes, self.beginnings, self.fours) = (new(), new(), new());
+        self.before = vec![0; 1 << 8];
+        for part in &self.parts {
             self.has_numbers |= part.iter().all(is_of_number);
-            self.parts.extend(<[u8; PART]>::try_from(part));
-            let (word, bit) = place(part);
-            self.beginnings[word] |= bit;
+            self.wholes.insert(hash(part));
+            self.beginnings.insert(hash_of_four(part));
             for four in part.windows(4) {
-                let (word, bit) = place(four);
-                self.fours[word] |= bit;
+                self.fours.insert(hash_of_four(four));
             }
             for pair in part.windows(2) {
-                self.before[usize::from(pair[1])] |= 1 << (pair[0] & 127); // keys are ASCII
+                self.before[usize::from(pair[1])] |= 1 << (pair[0] & 127);
             }
         }
     }
 
-    /// Whether two characters follow each other in a part.
+    /// Whether two characters may follow each other in a part.
     fn are_neighbours(&self, one: u8, next: u8) -> bool {
-        one.is_ascii() && self.before[usize::from(next)] >> one & 1 == 1
+        self.before[usize::from(next)] >> (one & 127) & 1 == 1
     }
 
-    fn is_part(&self, text: &[u8]) -> bool {
-        let (word, bit) = place(text);
-        self.beginnings[word] & bit != 0
-            && self.parts.binary_search_by(|part| part[..].cmp(text)).is_ok()
+    fn is_part(&self, part: &[u8; PART]) -> bool {
+        self.wholes.has(hash(part)) && self.parts.binary_search(part).is_ok()
     }
 
     /// The header that carries it; none where the URL does.
@@ -203,30 +204,34 @@ impl Key {
 
     /// Whether some bytes hold a long part of the key, as it is.
     pub(super) fn is_in(&self, bytes: &[u8]) -> bool {
-        !self.parts.is_empty() && bytes.windows(PART).any(|part| self.is_part(part))
+        !self.parts.is_empty() && bytes.array_windows().any(|part| self.is_part(part))
     }
 
     /// Which bytes of a whole text belong to long parts of the key, or to the text `whole`: as they are, and as encodings write them.
     fn marks(&self, text: &[u8], whole: &str) -> Vec<bool> {
         let mut is_secret = vec![false; text.len()];
+        self.find_all(text, whole, |_, from, to| is_secret[from..to].fill(true));
+        is_secret
+    }
+
+    /// Finds long parts of the key in a whole text.
+    fn find_all(&self, text: &[u8], whole: &str, mut fill: impl FnMut(usize, usize, usize)) {
         let mut layers = Layers::new();
         let mut left = text.len();
         for batch in text.chunks(BATCH) {
             left -= batch.len();
-            layers.read(batch, left == 0, |reader| {
-                self.find(reader, whole, |from, to| is_secret[from..to].fill(true));
-            });
+            layers.read(batch, left == 0, |reader| self.find(reader, whole, &mut fill));
         }
-        is_secret
     }
 
-    /// Finds long parts of the key in what a reader has read, and leaves it the characters that may begin one.
-    fn find(&self, reader: &mut Reader, whole: &str, mut fill: impl FnMut(usize, usize)) {
+    /// Finds long parts of the key in what a reader has read, and leaves it the characters that may begin one. `fill` gets where a
+    /// part begins, and which bytes of it are masked.
+    fn find(&self, reader: &mut Reader, whole: &str, mut fill: impl FnMut(usize, usize, usize)) {
         // Two numbers may be in any message.
         if reader.reading == Notation::Exact && !whole.is_empty() {
             for found in memchr::memmem::find_iter(reader.bytes(), whole.as_bytes()) {
                 let (from, to) = reader.range(found, found + whole.len());
-                fill(from, to);
+                fill(from, from, to);
             }
         }
         if self.parts.is_empty() {
@@ -235,10 +240,10 @@ impl Key {
             self.find_even(reader, fill);
             reader.keep((PART - 1) * LONGEST_STEP);
         } else {
-            for (at, part) in reader.bytes().windows(PART).enumerate() {
+            for (at, part) in reader.bytes().array_windows().enumerate() {
                 if self.is_part(part) {
                     let (from, to) = reader.range(at + reader.shown(), at + PART);
-                    fill(from, to);
+                    fill(reader.start(at), from, to);
                 }
             }
             reader.keep(PART.max(whole.len()) - 1);
@@ -246,7 +251,7 @@ impl Key {
     }
 
     /// Finds parts whose characters are at equal distances, and the beginnings of others.
-    fn find_even(&self, reader: &mut Reader, mut fill: impl FnMut(usize, usize)) {
+    fn find_even(&self, reader: &mut Reader, mut fill: impl FnMut(usize, usize, usize)) {
         let shown = reader.shown();
         // Letters and digits that follow one another are read as such.
         let shortest = if self.has_signs { 1 } else { 2 };
@@ -266,7 +271,7 @@ impl Key {
                 let part: [u8; PART] = std::array::from_fn(|at| bytes[first + at * step]);
                 let (from, to) = reader.range(first + shown * step, end + 1);
                 if to - from <= LONGEST_RUN && self.is_part(&part) {
-                    fill(from, to);
+                    fill(reader.start(first), from, to);
                 }
             }
         }
@@ -275,9 +280,8 @@ impl Key {
 
     /// Whether the last characters of a run at equal distances may be those of a part.
     fn is_run(&self, bytes: &[u8], end: usize, step: usize) -> bool {
-        let (word, bit) =
-            place(&[bytes[end - 3 * step], bytes[end - 2 * step], bytes[end - step], bytes[end]]);
-        self.fours[word] & bit != 0
+        let four = [bytes[end - 3 * step], bytes[end - 2 * step], bytes[end - step], bytes[end]];
+        self.fours.has(hash_of_four(&four))
     }
 
     /// First character of the longest run at equal distances that may become a part, of at least so many characters.
@@ -318,11 +322,8 @@ impl Key {
     }
 
     fn begins_part(&self, text: &[u8]) -> bool {
-        if text.len() >= 4 {
-            let (word, bit) = place(text);
-            if self.beginnings[word] & bit == 0 {
-                return false;
-            }
+        if text.len() >= 4 && !self.beginnings.has(hash_of_four(text)) {
+            return false;
         }
         let at = self.parts.partition_point(|part| part[..] < *text);
         self.parts.get(at).is_some_and(|part| part.starts_with(text))
@@ -389,7 +390,7 @@ impl KeyMask {
         is_secret.resize(self.held.len(), false);
         let mut end = passed + self.held.len();
         layers.read(piece.as_bytes(), is_end, |reader| {
-            key.find(reader, "", |from, to| is_secret[from - passed..to - passed].fill(true));
+            key.find(reader, "", |_, from, to| is_secret[from - passed..to - passed].fill(true));
             if !is_end {
                 end = end.min(key.settled(reader));
             }
@@ -406,11 +407,52 @@ impl KeyMask {
     }
 }
 
-/// Where a table has the hash of a text's beginning.
-fn place(text: &[u8]) -> (usize, u64) {
-    let beginning = text.first_chunk::<4>().copied().unwrap_or_default();
-    let hash = u32::from_le_bytes(beginning).wrapping_mul(0x9e37_79b1) >> 16;
-    ((hash >> 6) as usize, 1 << (hash & 63))
+/// Which texts there are, by their hashes; it may have others, too.
+#[derive(Clone, Default)]
+struct HashedTexts {
+    bits: Vec<u64>,
+    /// Bits of a hash that are not used.
+    unused: u32,
+}
+
+impl HashedTexts {
+    /// Bits for each part, at least: few of them are set, and any texts of a server have few of these.
+    const BITS: usize = 32;
+
+    fn with_room_for(parts: usize) -> Self {
+        let bits = (parts * Self::BITS).next_power_of_two().max(1 << 16);
+        Self { bits: vec![0; bits / 64], unused: 64 - bits.ilog2() }
+    }
+
+    fn insert(&mut self, hash: u64) {
+        let place = hash >> self.unused;
+        self.bits[(place / 64) as usize] |= 1 << (place % 64);
+    }
+
+    #[inline]
+    fn has(&self, hash: u64) -> bool {
+        let place = hash >> self.unused;
+        self.bits[(place / 64) as usize] >> (place % 64) & 1 == 1
+    }
+}
+
+/// An odd number whose bits are mixed: the golden ratio's.
+const MIXED: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// The hash of a text's first four characters.
+#[inline]
+fn hash_of_four(text: &[u8]) -> u64 {
+    let four = text.first_chunk().copied().unwrap_or_default();
+    u64::from(u32::from_le_bytes(four)).wrapping_mul(MIXED)
+}
+
+/// The hash of a part.
+#[inline]
+fn hash(part: &[u8; PART]) -> u64 {
+    let eight = part.first_chunk().copied().unwrap_or_default();
+    let rest = part.last_chunk().copied().unwrap_or_default();
+    let first = u64::from_le_bytes(eight).wrapping_mul(MIXED);
+    (first.rotate_left(32) ^ u64::from(u32::from_le_bytes(rest))).wrapping_mul(MIXED)
 }
 
 /// Signs of base64 and base32 (RFC 4648, sections 4 and 6).

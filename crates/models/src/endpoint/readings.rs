@@ -76,7 +76,7 @@ impl Notation {
 }
 
 /// Characters, and where each is in the text.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 struct Characters {
     bytes: Vec<u8>,
     places: Vec<(usize, usize)>,
@@ -123,7 +123,8 @@ struct Layer {
     readers: Vec<Reader>,
     /// First character that is not decoded yet for the next layer.
     next: usize,
-    /// Whether it is another text than the layer before.
+    /// Whether it is another text than the layer before, or may become one. Until then its readers would read the same, and read
+    /// nothing.
     is_another: bool,
 }
 
@@ -146,7 +147,10 @@ impl Layer {
             let (byte, length) = match sign {
                 Sign::Byte(byte, length) => (byte, length),
                 Sign::None => (*byte, 1),
-                Sign::Open => break,
+                Sign::Open => {
+                    into.is_another = true;
+                    break;
+                }
             };
             into.is_another |= !matches!(sign, Sign::None);
             into.characters.push(byte, from.range(self.next, self.next + length));
@@ -155,13 +159,27 @@ impl Layer {
         into.characters.end = from.start(self.next);
     }
 
-    /// Forgets the characters that were read in all ways.
-    fn forget(&mut self) {
-        let next = self.readers.iter().map(|reader| reader.next).chain([self.next]);
-        let count = next.min().unwrap_or_default();
+    /// Has its readers go on where those of an earlier layer are, which had the same text so far.
+    fn go_on_from(&mut self, earlier: &Self) {
+        self.readers.clone_from(&earlier.readers);
+        for reader in &mut self.readers {
+            let place = earlier.characters.start(reader.next);
+            reader.next = self.characters.places.partition_point(|(start, _)| *start < place);
+        }
+    }
+
+    /// Forgets the characters that were read in all ways, or that are before a place if others read for it.
+    fn forget(&mut self, others_at: usize) {
+        let next = match self.is_another {
+            true => self.readers.iter().map(|reader| reader.next).min().unwrap_or_default(),
+            false => self.characters.places.partition_point(|(start, _)| *start < others_at),
+        };
+        let count = next.min(self.next);
         self.characters.forget(count);
         self.next -= count;
-        self.readers.iter_mut().for_each(|reader| reader.next -= count);
+        if self.is_another {
+            self.readers.iter_mut().for_each(|reader| reader.next -= count);
+        }
     }
 }
 
@@ -177,39 +195,52 @@ pub(super) struct Layers(Vec<Layer>);
 
 impl Layers {
     pub(super) fn new() -> Self {
-        Self((0..=DECODERS.len()).map(|_| Layer::new()).collect())
+        let mut layers: Vec<Layer> = (0..=DECODERS.len()).map(|_| Layer::new()).collect();
+        layers[0].is_another = true;
+        Self(layers)
     }
 
     /// Reads a piece of the text, the last one if it `is_end`, and shows each reader that has read it.
     pub(super) fn read(&mut self, piece: &[u8], is_end: bool, mut show: impl FnMut(&mut Reader)) {
         let first = &mut self.0[0].characters;
-        let is_only = is_end && first.end == 0;
         for byte in piece {
             first.push(*byte, (first.end, first.end + 1));
             first.end += 1;
         }
-        for at in 0..self.0.len() {
-            let (layers, deeper) = self.0.split_at_mut(at + 1);
-            let layer = &mut layers[at];
-            // Of the layer before, all was read.
-            if at == 0 || layer.is_another || !is_only {
+        let mut read = 0;
+        for (at, decode) in (1..).zip(DECODERS) {
+            let (before, layers) = self.0.split_at_mut(at);
+            let layer = &mut layers[0];
+            let was_another = layer.is_another;
+            before[at - 1].decode(decode, layer, is_end);
+            if layer.is_another && !was_another {
+                layer.go_on_from(&before[read]);
+            }
+            if layer.is_another {
+                read = at;
+            }
+        }
+        if let Some(last) = self.0.last_mut() {
+            last.next = last.characters.bytes.len();
+        }
+        let mut read_to = 0;
+        for layer in &mut self.0 {
+            if layer.is_another {
                 for reader in &mut layer.readers {
                     reader.read(&layer.characters, is_end);
                     show(reader);
                 }
             }
-            if let Some(deeper) = deeper.first_mut() {
-                layer.decode(DECODERS[at], deeper, is_end);
-            } else {
-                layer.next = layer.characters.bytes.len();
+            layer.forget(read_to);
+            if layer.is_another {
+                read_to = layer.characters.start(0);
             }
-            layer.forget();
         }
     }
 }
 
 /// What a layer holds in one reading.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Reader {
     pub(super) reading: Notation,
     /// Characters that were read last. A 0, which no key has, stands for all that keeps two others apart.

@@ -427,6 +427,50 @@ fn a_key_in_pieces_is_masked() {
     assert_eq!(shown.concat() + &mask.finish(), "it is ***, s");
 }
 
+/// The text behind its first escape is read as what is before it goes on, in every layer.
+#[test]
+fn an_escape_in_a_later_batch_is_read_with_what_is_before_it() {
+    let secret = "rk-Zq7VxP2mLw9TdKf4HsJy8NbRc3GaQe5U";
+    let key = Key::new(secret).unwrap();
+    let spaced: String = secret.chars().map(|c| format!("{c}.;")).collect();
+    for (form, escape, escaped) in [
+        (secret, "9", "\\u0039"),
+        (secret, "9", "%2539"),
+        (secret, "9", "=\r\n9"),
+        (&spaced, "9", "&#57;"),
+        (&spaced, "9", "\\u005cu0039"),
+    ] {
+        let form = form.replace(escape, escaped);
+        let end = form.find(escaped).unwrap() + escaped.len();
+        for at in [1, end / 2, end - 2] {
+            let masked = key.masked_text(&form).into_owned();
+            let before = " ".repeat(BATCH - at);
+            assert_eq!(key.masked_text(&(before.clone() + &form)), before.clone() + &masked);
+            let mut mask = KeyMask::new(Some(Arc::new(key.clone())));
+            let (one, other) = form.split_at(at);
+            let pieces = mask.pass(one) + &mask.pass(other) + &mask.finish();
+            assert_eq!(pieces, masked, "{form}: {at}");
+        }
+    }
+}
+
+/// A token of 1,584 characters, all of whose parts are in the text somewhere.
+#[test]
+fn a_long_key_is_masked_as_a_short_one_is() {
+    let secret: String = (0..1584u32)
+        .map(|at| char::from(BASE64[(at.wrapping_mul(2_654_435_761) >> 23) as usize % 62]))
+        .collect();
+    let key = Key::new(&secret).unwrap();
+    let code = "    return compute_value(argument_3, 3)\n".repeat(20);
+    assert_eq!(key.masked_text(&code), code);
+    for form in [secret[700..1000].to_owned(), encoded(secret.as_bytes(), BASE64)] {
+        let shown = key.masked_text(&format!("{code}'{form}'\n{code}")).into_owned();
+        assert_eq!(shown, format!("{code}'{MASK}'\n{code}"));
+    }
+    let spaced: String = secret.chars().map(|c| format!("{c}, ")).collect();
+    assert!(key.masked_text(&spaced).len() < 20);
+}
+
 /// Each piece takes as long as it is, and what waits is bounded.
 #[test]
 fn what_waits_is_bounded() {

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use rustc_hash::FxHashSet;
 use serde_json::Value;
 
 use super::Key;
@@ -22,29 +23,43 @@ impl Key {
     /// Replaces the innermost lists and objects whose texts and numbers, or whose names, spell a long part of the key, however they
     /// nest.
     fn mask_nested(&self, answer: &mut Value) -> bool {
-        if self.parts.is_empty() || !self.is_spelled_within(answer) {
-            return false;
-        }
-        let any = match answer {
-            Value::Array(values) => {
-                values.iter_mut().fold(false, |any, one| self.mask_nested(one) | any)
+        /// Times that what is around masks may spell the key again.
+        const MOST: usize = 4;
+        for time in 0..MOST {
+            if !self.mask_innermost(answer) {
+                return time > 0;
             }
-            Value::Object(fields) => {
-                fields.values_mut().fold(false, |any, one| self.mask_nested(one) | any)
-            }
-            _ => return false,
-        };
-        if !any || self.is_spelled_within(answer) {
-            *answer = MASK.into();
         }
+        *answer = MASK.into();
         true
     }
 
-    fn is_spelled_within(&self, answer: &Value) -> bool {
-        let mut spelled = Spelling::default();
-        spelled.add(answer);
-        let apart = " ".repeat(FAR);
-        matches!(self.masked_text(&(spelled.values + &apart + &spelled.names)), Cow::Owned(_))
+    /// Replaces those of an answer that has no masks between them yet. The whole answer is read once, however it nests.
+    fn mask_innermost(&self, answer: &mut Value) -> bool {
+        if self.parts.is_empty() || !(answer.is_array() || answer.is_object()) {
+            return false;
+        }
+        let spelled = Spelling::of(answer);
+        if spelled.places.is_empty() {
+            return false;
+        }
+        let mut found = FxHashSet::default();
+        self.find_all(spelled.values.as_bytes(), "", |start, _, end| {
+            found.insert(spelled.pieces(start, end));
+        });
+        let mut found: Vec<_> =
+            found.into_iter().map(|pieces| (spelled.holder(pieces), pieces)).collect();
+        // Inner ones first: what is around a mask spells no more.
+        found.sort_unstable_by_key(|found| std::cmp::Reverse(*found));
+        let mut is_secret = vec![false; spelled.holders.len()];
+        for (holder, (first, last)) in &found {
+            let pieces = &spelled.places[*first..last + 1];
+            if !pieces.iter().any(|(_, holder)| is_secret[*holder]) {
+                is_secret[*holder..spelled.holders[*holder].last + 1].fill(true);
+            }
+        }
+        spelled.replace(answer, &is_secret, &mut 0);
+        !found.is_empty()
     }
 
     fn mask_each(&self, answer: &mut Value) -> bool {
@@ -122,26 +137,96 @@ impl Key {
 /// What an answer's texts and numbers spell one after another, and what its names spell.
 #[derive(Default)]
 struct Spelling {
+    /// The texts and numbers; behind them, at last, the names.
     values: String,
+    /// Where each of these begins, and which list or object holds it.
+    places: Vec<(usize, usize)>,
     names: String,
+    places_of_names: Vec<(usize, usize)>,
+    /// Lists and objects, each before those that it holds.
+    holders: Vec<Holder>,
     /// Whether the last value is a number that no character has: of an embedding, most are.
     is_behind_none: bool,
+}
+
+/// A list or an object.
+struct Holder {
+    /// The one that holds it; the outermost one holds itself.
+    outer: usize,
+    /// The last one that it holds, or itself.
+    last: usize,
 }
 
 impl Spelling {
     /// Bytes of the beginning and the end of a text, which may go on in another one.
     const END: usize = 64;
 
-    fn add(&mut self, answer: &Value) {
+    fn of(answer: &Value) -> Self {
+        let mut spelled = Self::default();
+        spelled.add(answer, 0);
+        spelled.values += &" ".repeat(FAR);
+        let before = spelled.values.len();
+        spelled.values += &std::mem::take(&mut spelled.names);
+        let names = std::mem::take(&mut spelled.places_of_names).into_iter();
+        spelled.places.extend(names.map(|(start, holder)| (before + start, holder)));
+        spelled
+    }
+
+    /// The first and the last value or name of a range.
+    fn pieces(&self, start: usize, end: usize) -> (usize, usize) {
+        let before =
+            |at: usize| self.places.partition_point(|(start, _)| *start < at).saturating_sub(1);
+        (before(start + 1), before(end))
+    }
+
+    /// The innermost list or object that holds both.
+    fn holder(&self, (first, last): (usize, usize)) -> usize {
+        let (mut holder, last) = (self.places[first].1, self.places[last].1);
+        while !(holder..=self.holders[holder].last).contains(&last) {
+            holder = self.holders[holder].outer;
+        }
+        holder
+    }
+
+    /// Replaces lists and objects, by their numbers from one on.
+    fn replace(&self, answer: &mut Value, is_secret: &[bool], number: &mut usize) {
+        if !(answer.is_array() || answer.is_object()) {
+            return;
+        }
+        if is_secret[*number] {
+            *number = self.holders[*number].last + 1;
+            *answer = MASK.into();
+            return;
+        }
+        *number += 1;
         match answer {
-            Value::Array(values) => return values.iter().for_each(|one| self.add(one)),
+            Value::Array(values) => {
+                values.iter_mut().for_each(|one| self.replace(one, is_secret, number));
+            }
             Value::Object(fields) => {
-                for (name, value) in fields {
-                    self.names += name;
-                    self.names.push(',');
-                    self.add(value);
-                }
-                return;
+                fields.values_mut().for_each(|one| self.replace(one, is_secret, number));
+            }
+            _ => {}
+        }
+    }
+
+    fn add(&mut self, answer: &Value, outer: usize) {
+        let start = self.values.len();
+        match answer {
+            Value::Array(values) => {
+                return self.hold(outer, |all, holder| {
+                    values.iter().for_each(|one| all.add(one, holder));
+                });
+            }
+            Value::Object(fields) => {
+                return self.hold(outer, |all, holder| {
+                    for (name, value) in fields {
+                        all.places_of_names.push((all.names.len(), holder));
+                        all.names += name;
+                        all.names.push(',');
+                        all.add(value, holder);
+                    }
+                });
             }
             Value::String(text) if text.len() > 2 * Self::END => {
                 self.values += &text[..text.floor_char_boundary(Self::END)];
@@ -152,15 +237,93 @@ impl Spelling {
             Value::Number(number) => match number.as_f64().and_then(byte_of) {
                 Some(byte) => self.values += &byte.to_string(),
                 None if std::mem::replace(&mut self.is_behind_none, true) => return,
-                None => {
-                    self.values += NONE;
-                    self.values.push(',');
-                    return;
-                }
+                None => self.values += NONE,
             },
             Value::Null | Value::Bool(_) => return,
         }
-        self.is_behind_none = false;
+        self.is_behind_none &= answer.is_number() && self.values[start..] == *NONE;
         self.values.push(',');
+        self.places.push((start, outer));
+    }
+
+    /// Adds a list or an object, with what it holds.
+    fn hold(&mut self, outer: usize, add: impl FnOnce(&mut Self, usize)) {
+        let number = self.holders.len();
+        self.holders.push(Holder { outer, last: number });
+        add(self, number);
+        self.holders[number].last = self.holders.len() - 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// As [`Key::mask_nested`], but looks at every list and object by itself.
+    fn mask_slowly(key: &Key, answer: &mut Value) -> bool {
+        let is_spelled =
+            |answer: &Value| key.marks(Spelling::of(answer).values.as_bytes(), "").contains(&true);
+        if !is_spelled(answer) {
+            return false;
+        }
+        let any = match answer {
+            Value::Array(values) => {
+                values.iter_mut().fold(false, |any, one| mask_slowly(key, one) | any)
+            }
+            Value::Object(fields) => {
+                fields.values_mut().fold(false, |any, one| mask_slowly(key, one) | any)
+            }
+            _ => return false,
+        };
+        if !any || is_spelled(answer) {
+            *answer = MASK.into();
+        }
+        true
+    }
+
+    /// An answer with pieces of a key in lists and objects, some of which begin or end before each piece.
+    fn nested(key: &str, pieces: &[(usize, usize, usize)]) -> Value {
+        let mut open = vec![Vec::new()];
+        let mut at = 0;
+        let close = |open: &mut Vec<Vec<Value>>| {
+            let Some(inner) = open.pop() else { return };
+            let inner = match inner.len() % 3 {
+                0 => inner.into_iter().enumerate().map(|(at, one)| (at.to_string(), one)).collect(),
+                _ => Value::Array(inner),
+            };
+            match open.last_mut() {
+                Some(outer) => outer.push(inner),
+                None => open.push(vec![inner]),
+            }
+        };
+        for (length, more, fewer) in pieces {
+            open.extend((0..*more).map(|_| Vec::new()));
+            let piece: String = key.chars().cycle().skip(at).take(*length).collect();
+            at = (at + length) % key.len();
+            if let Some(last) = open.last_mut() {
+                last.push(if *length == 0 { 0.5.into() } else { piece.into() });
+            }
+            (0..*fewer).for_each(|_| close(&mut open));
+        }
+        while open.len() > 1 {
+            close(&mut open);
+        }
+        open.pop().unwrap_or_default().into()
+    }
+
+    proptest! {
+        #[test]
+        fn the_innermost_are_masked(
+            pieces in proptest::collection::vec((0usize..8, 0usize..3, 0usize..3), 1..20),
+        ) {
+            let secret = "rk-Zq7VxP2mLw9TdKf4HsJy";
+            let key = Key::new(secret).unwrap();
+            let answer = nested(secret, &pieces);
+            let (mut masked, mut slowly) = (answer.clone(), answer);
+            prop_assert_eq!(key.mask_nested(&mut masked), mask_slowly(&key, &mut slowly));
+            prop_assert_eq!(masked, slowly);
+        }
     }
 }
