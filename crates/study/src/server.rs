@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::Result;
 use repoformer_core::completion::{Api, CompletionRequest};
 use repoformer_models::endpoint::{
-    ConnectionSettings, DEFAULT_KEY_VARIABLE, Endpoint, POLICY_KEY_VARIABLE,
+    ConnectionSettings, DEFAULT_KEY_VARIABLE, Endpoint, POLICY_KEY_VARIABLE, mask_keys_of,
 };
 use repoformer_models::server::{SendSettings, changing_template};
 use repoformer_pipeline::{AskedServer, Completion, Messages, Server, file_name};
@@ -140,6 +140,9 @@ fn server(
             retry_failed: *settings.retry_failed,
         };
         asked = Some(AskedServer { endpoint, sending });
+    } else if let Some(url) = connected.url {
+        // Its answers come in files.
+        mask_keys_of(url);
     }
     let until = settings.until.unwrap_or_default();
     Ok(Server { asking, until, journal, has_own_journal: settings.journal.is_some(), asked })

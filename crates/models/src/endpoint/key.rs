@@ -2,8 +2,10 @@
 
 use std::borrow::Cow;
 use std::env::VarError;
+use std::ffi::OsString;
 use std::fmt;
-use std::sync::{Arc, LazyLock};
+use std::ops::Deref;
+use std::sync::{Arc, LazyLock, PoisonError, RwLock};
 
 use repoformer_store::error::{Error, Result};
 use serde_json::Value;
@@ -120,6 +122,12 @@ impl Key {
         }
         key.index();
         Some(key)
+    }
+
+    /// The keys that a URL holds in its query.
+    fn of_url(url: &str) -> Option<Self> {
+        let (_, after_scheme) = url.trim().split_once("://")?;
+        Self::with_query(None, after_scheme.split('#').next()?.split_once('?')?.1)
     }
 
     /// Adds a key in all its forms. In base64 it may begin at any of three places of a group, in base32 at any of
@@ -330,23 +338,43 @@ impl Key {
     }
 }
 
-/// Keys in the environment: a server's answer may also come in a file, without a connection that knows the key.
-static OWN: LazyLock<Vec<Key>> = LazyLock::new(|| {
-    let names = [DEFAULT_KEY_VARIABLE, POLICY_KEY_VARIABLE];
-    let values = names.into_iter().filter_map(|name| std::env::var(name).ok());
-    values.filter_map(|value| Key::new(value.trim())).collect()
+/// Keys in the environment, and in URLs from elsewhere: a server's answer may also come in a file, without a connection that knows the
+/// key.
+static OWN: LazyLock<RwLock<Vec<Key>>> = LazyLock::new(|| {
+    let text = |(name, value): (OsString, OsString)| Some((name.into_string().ok()?, value));
+    let variables = std::env::vars_os().filter_map(text);
+    RwLock::new(of_variables(variables.map(|(name, value)| (name, value.to_string_lossy().into()))))
 });
+
+/// The keys that variables of the program hold, alone or in a URL.
+fn of_variables(variables: impl Iterator<Item = (String, String)>) -> Vec<Key> {
+    let key = |(name, value): (String, String)| match &*name {
+        DEFAULT_KEY_VARIABLE | POLICY_KEY_VARIABLE => Key::new(value.trim()),
+        name if name.starts_with("REPOFORMER_") => Key::of_url(&value),
+        _ => None,
+    };
+    variables.filter_map(key).collect()
+}
+
+fn own() -> impl Deref<Target = Vec<Key>> {
+    OWN.read().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Has the keys in a server's URL masked, too, in answers that are read from files.
+pub fn mask_keys_of(url: &str) {
+    OWN.write().unwrap_or_else(PoisonError::into_inner).extend(Key::of_url(url));
+}
 
 /// Masks long parts of the program's keys in an answer that was read from a file.
 pub fn mask_keys(answer: &mut Value) {
-    OWN.iter().for_each(|key| {
+    own().iter().for_each(|key| {
         key.mask(answer);
     });
 }
 
 /// Whether a text holds a long part of one of the program's keys.
 pub fn holds_key(text: &str) -> bool {
-    OWN.iter().any(|key| matches!(key.masked_text(text), Cow::Owned(_)))
+    own().iter().any(|key| matches!(key.masked_text(text), Cow::Owned(_)))
 }
 
 /// Masks long parts of the key in a text that comes in pieces: what may become one waits for the next piece.

@@ -24,7 +24,7 @@ pub(crate) use address::MASK;
 pub(crate) use answer::shorter;
 pub use client::Endpoint;
 pub use event::Event;
-pub use key::{KeyMask, holds_key, mask_keys};
+pub use key::{KeyMask, holds_key, mask_keys, mask_keys_of};
 
 /// Environment variable of the server's key, unless another one is named.
 pub const DEFAULT_KEY_VARIABLE: &str = "REPOFORMER_API_KEY";

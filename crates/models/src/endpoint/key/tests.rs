@@ -56,6 +56,30 @@ fn keys_in_urls_are_masked_in_both_forms() {
 }
 
 #[test]
+fn answers_in_files_are_masked_as_those_of_servers() {
+    let secret = "rk-Zq7VxP2mLw9TdKf4HsJy8NbRc3GaQe5U";
+    let url = format!("http://h/v1?api-key={secret}");
+    let of = |name: &str, value: &str| of_variables([(name.into(), value.into())].into_iter());
+    for (name, value) in [
+        (DEFAULT_KEY_VARIABLE, secret),
+        (POLICY_KEY_VARIABLE, secret),
+        ("REPOFORMER_ENDPOINT", &url),
+        ("REPOFORMER_POLICY_ENDPOINT", &url),
+    ] {
+        assert_eq!(of(name, value)[0].masked_text(secret), MASK, "{name}");
+    }
+    assert!(of("REPOFORMER_ENDPOINT", "http://h/v1").is_empty());
+    assert!(of("OTHER", &url).is_empty());
+    // A URL of a file or a flag.
+    let mut answer = json!({"text": format!("is {secret}")});
+    assert!(!holds_key(secret));
+    mask_keys_of(&url);
+    mask_keys(&mut answer);
+    assert_eq!(answer, json!({"text": "is ***"}));
+    assert!(holds_key(secret));
+}
+
+#[test]
 fn other_forms_of_a_key_are_masked() {
     let secret = "sk-live+0a1b/2c3d=4e5f&6a7b";
     let key = Key::new(secret).unwrap();
