@@ -54,6 +54,10 @@ impl Address {
             );
             return Err(wrong("the URL holds a user name or key".into(), hint));
         }
+        if !given.is_ascii() {
+            let hint = "write other characters as %C3%A9, and hosts in the form xn--".to_owned();
+            return Err(wrong("a URL has only ASCII characters".into(), hint));
+        }
         let uri: Uri = given.parse().map_err(|e| wrong(format!("not a URL: {e}"), example()))?;
         let authority = uri.authority().map_or("", |authority| authority.as_str());
         let host = uri.host().unwrap_or_default();
@@ -136,14 +140,21 @@ pub(super) fn masked(url: &str) -> String {
     let (start, query) =
         rest.split_once('?').map_or((rest, None), |(start, query)| (start, Some(query)));
     let mut shown = format!("{scheme}{user}{start}");
-    for (at, pair) in query.into_iter().flat_map(|q| q.split('&')).enumerate() {
-        shown.push(if at == 0 { '?' } else { '&' });
-        shown.push_str(&match pair.split_once('=') {
+    shown.extend(query.map(|_| '?'));
+    for pair in query.into_iter().flat_map(|query| query.split_inclusive(['&', ';'])) {
+        let bare = pair.trim_end_matches(['&', ';']);
+        shown.push_str(&match named_value(bare) {
             Some((name, _)) => format!("{name}={MASK}"),
             None => MASK.into(),
         });
+        shown.push_str(&pair[bare.len()..]);
     }
     shown
+}
+
+/// Name and value of a part of a URL's query; `None` if it is a value alone, which may end with `=` as base64 does.
+pub(super) fn named_value(pair: &str) -> Option<(&str, &str)> {
+    pair.split_once('=').filter(|(_, value)| !value.trim_start_matches('=').is_empty())
 }
 
 #[cfg(test)]
@@ -188,6 +199,7 @@ mod tests {
             ("http://h:0", "is not a port", "65535"),
             ("http://h:x", "is not a port", "65535"),
             ("http://h o", "not a URL", "http://localhost"),
+            ("http://h/v1?key=été-sk-123", "ASCII", "%C3%A9"),
             ("http://u:sk/123@h/v1", "user name or key", "REPOFORMER_API_KEY"),
             ("http://sk-123@h/v1", "user name or key", "REPOFORMER_API_KEY"),
         ] {
@@ -207,6 +219,18 @@ mod tests {
         assert_eq!(masked("http://h:1/v1"), "http://h:1/v1");
         assert_eq!(masked("http://u:p@h/v1?key=K&x&v=2"), "http://***@h/v1?key=***&***&v=***");
         assert_eq!(masked("u:p@h/v1"), "***@h/v1");
+        // Keys without a name.
+        for (query, shown) in [
+            ("?K=", "?***"),
+            ("?K==", "?***"),
+            ("?a=1&K==&b=2", "?a=***&***&b=***"),
+            ("?K;a=1", "?***;a=***"),
+            ("?a=1;K=", "?a=***;***"),
+            ("?a==K", "?a=***"),
+            ("?&&", "?***&***&"),
+        ] {
+            assert_eq!(masked(&format!("http://h/v1{query}")), format!("http://h/v1{shown}"));
+        }
         // Keys with the characters that end a host.
         assert_eq!(masked("http://u:a/b?c@h/v1?d=e"), "http://***@h/v1?d=***");
         assert_eq!(masked("http://u:a/b@c@h:1/v1"), "http://***@h:1/v1");

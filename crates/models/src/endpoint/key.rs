@@ -11,7 +11,7 @@ use repoformer_store::error::{Error, Result};
 use serde_json::Value;
 use ureq::http::HeaderValue;
 
-use super::address::{MASK, masked};
+use super::address::{MASK, masked, named_value};
 use super::readings::{BATCH, LONGEST_STEP, Layers, Notation, Reader};
 use super::{DEFAULT_KEY_VARIABLE, POLICY_KEY_VARIABLE};
 
@@ -101,13 +101,12 @@ impl Key {
     /// A key with those that the query of a URL holds (`?api-key=…`): servers repeat them, too.
     pub(super) fn with_query(key: Option<Self>, query: &str) -> Option<Self> {
         let pairs = query.trim_start_matches('?').split(['&', ';']);
-        let secret_of = |pair: &'_ str| match pair.split_once('=') {
-            Some((name, value)) if !value.is_empty() => {
+        let secret_of = |pair: &'_ str| match named_value(pair) {
+            Some((name, value)) => {
                 let is_harmless = |known: &&str| name.eq_ignore_ascii_case(known);
                 (!NAMES_OF_NO_KEY.iter().any(is_harmless)).then(|| value.to_owned())
             }
             // A key may be all that there is.
-            Some((name, _)) => Some(name.to_owned()),
             None => Some(pair.to_owned()),
         };
         let secrets: Vec<String> =
@@ -516,24 +515,23 @@ fn url_encoded(text: &str) -> String {
     url
 }
 
-/// The ASCII text of a URL's value; what is no encoding stays.
+/// The text of a URL's value; what is no encoding stays, and bytes that are no text become U+FFFD.
 fn url_decoded(value: &str) -> String {
     let mut pieces = value.split('%');
-    let mut text = pieces.next().unwrap_or_default().to_owned();
+    let mut text = pieces.next().unwrap_or_default().as_bytes().to_vec();
     for piece in pieces {
-        let byte = piece.get(..2).and_then(|digits| u8::from_str_radix(digits, 16).ok());
-        match byte.filter(u8::is_ascii) {
+        match piece.get(..2).and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
             Some(byte) => {
-                text.push(char::from(byte));
-                text += &piece[2..];
+                text.push(byte);
+                text.extend_from_slice(&piece.as_bytes()[2..]);
             }
             None => {
-                text.push('%');
-                text += piece;
+                text.push(b'%');
+                text.extend_from_slice(piece.as_bytes());
             }
         }
     }
-    text
+    to_text(text)
 }
 
 /// A text with each marked run replaced; behind a mask, a run at its beginning is the rest of that.
@@ -551,7 +549,7 @@ fn without(text: &[u8], is_secret: &[bool], is_behind_mask: bool) -> Vec<u8> {
     out
 }
 
-/// Keys are ASCII, so that no character was split.
+/// Bytes as a text; a character of which a part was masked is U+FFFD.
 fn to_text(bytes: Vec<u8>) -> String {
     String::from_utf8(bytes)
         .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into())

@@ -45,11 +45,25 @@ fn keys_in_urls_are_masked_in_both_forms() {
         let key = Key::with_query(None, &format!("?{name}0123456789abcdef")).unwrap();
         assert_eq!(key.masked_text("is 0123456789abcdef"), "is ***", "{name}");
     }
-    assert!(Key::with_query(None, "?0123456789abcdef=").is_some());
+    // In base64, whose padding looks like an empty value.
+    for query in ["?#=", "?#==", "?a=1&#=", "?#==&a=1", "?;#=", "?a=#==", "?#%3D"] {
+        let key = Key::with_query(None, &query.replace('#', "0123456789abcdef")).unwrap();
+        assert_eq!(key.masked_text("is 0123456789abcdef"), "is ***", "{query}");
+        assert!(key.masked_text("is 0123456789abcdef==").starts_with("is ***"), "{query}");
+    }
     assert!(
         Key::with_query(None, "?key=short&API-Version=2024-10-21-preview&model=a-long-name-1")
             .is_none()
     );
+    // Other characters than those of ASCII, also in pieces.
+    let key = Key::with_query(None, "?key=%C3%A9t%C3%A9-cl%c3%a9-s%C3%A9cr-%C3%A8te%FF").unwrap();
+    for secret in ["été-clé-sécr-ète", "%C3%A9t%C3%A9-cl%c3%a9-s%C3%A9cr-%C3%A8te"] {
+        let text = format!("é is '{secret}' é");
+        assert_eq!(key.masked_text(&text), "é is '***' é");
+        let mut mask = KeyMask::new(Some(Arc::new(key.clone())));
+        let shown: String = text.chars().map(|c| mask.pass(&c.to_string())).collect();
+        assert_eq!(shown + &mask.finish(), "é is '***' é");
+    }
     // A key of the environment in a URL.
     let key = Key::with_query(Key::new("sk-live+0a1b/2c3d"), "").unwrap();
     assert_eq!(key.masked_text("?key=sk-live%2B0a1b%2F2c3d."), "?key=***.");
