@@ -155,20 +155,8 @@ impl Example {
             language: Language::of_path(&label.filename).unwrap_or_default(),
             fragments: &label.cross_file.fragments,
         };
-        let score = match measure {
-            Measure::Similarity => {
-                [label.es_infile.ok_or("es_infile")?, label.es_rg1.ok_or("es_rg1")?]
-            }
-            Measure::Pass => {
-                [label.pass_infile.ok_or("pass_infile")?, label.pass_rg1.ok_or("pass_rg1")?]
-            }
-            Measure::Likelihood => [
-                label.likelihood_infile.ok_or("likelihood_infile")?,
-                label.likelihood_rg1.ok_or("likelihood_rg1")?,
-            ],
-        };
         let outcome = CompletionScores {
-            score,
+            score: measure.scores(label)?,
             em: [label.em_infile, label.em_rg1],
             label: label
                 .helped()
@@ -219,6 +207,17 @@ impl Measure {
             Self::Pass => ["pass_infile", "pass_rg1"],
             Self::Likelihood => ["likelihood_infile", "likelihood_rg1"],
         }
+    }
+
+    /// Scores of a label without and with retrieval, or the field that is missing.
+    fn scores(self, label: &Label) -> Result<[f64; 2], &'static str> {
+        let [base, rag] = self.fields();
+        let [without, with] = match self {
+            Self::Similarity => [label.es_infile, label.es_rg1],
+            Self::Pass => [label.pass_infile, label.pass_rg1],
+            Self::Likelihood => [label.likelihood_infile, label.likelihood_rg1],
+        };
+        Ok([without.ok_or(base)?, with.ok_or(rag)?])
     }
 
     /// Name in settings and in records.
@@ -317,13 +316,10 @@ impl Examples {
             examples.problems.append(&mut problems);
             let mut of_file = examples.all.split_off(first);
             of_file.iter_mut().for_each(|example| example.file = number);
-            let names = asked.unwrap_or_default().fields();
-            examples.problems.extend(as_shares(path, &mut of_file, names, |e| {
-                [Some(&mut e.score_base), Some(&mut e.score_rag)]
-            }));
-            examples.problems.extend(as_shares(path, &mut of_file, ["em_infile", "em_rg1"], |e| {
-                [e.em_base.as_mut(), e.em_rag.as_mut()]
-            }));
+            let mut off_scale = Vec::new();
+            let tell = |problem| keep(&mut off_scale, path, problem);
+            as_shares(path, &mut of_file, asked.unwrap_or_default(), tell);
+            examples.problems.append(&mut off_scale);
             let [repeated, contradicting] = Example::count_repeats(&mut of_file);
             examples.repeated.extend(repeated);
             examples.contradicting.extend(contradicting);
@@ -406,41 +402,112 @@ impl Examples {
     }
 }
 
-/// Divides a file's values by 100 if they are percentages, as the released program writes them: more of them are above 1 than
-/// above 0 and at most 1. Leaves out instances with a value beyond the scale, and returns a problem for each.
-fn as_shares(
-    path: &Path,
-    of_file: &mut Vec<Example>,
-    names: [&str; 2],
-    values: fn(&mut Example) -> [Option<&mut f64>; 2],
-) -> Vec<Error> {
-    let (mut above, mut within) = (0, 0);
-    for value in of_file.iter_mut().flat_map(values).flatten() {
-        above += usize::from(*value > 1.0);
-        within += usize::from(*value > 0.0 && *value <= 1.0);
+/// Labels of a file with their scores, whose scale only the whole file shows.
+#[derive(Debug, Default)]
+pub struct LabelScales {
+    measure: Option<Measure>,
+    labels: Vec<ScaledLabel>,
+}
+
+#[derive(Debug)]
+struct ScaledLabel {
+    id: String,
+    line: usize,
+    scores: [f64; 2],
+    em: [Option<f64>; 2],
+}
+
+impl LabelScales {
+    /// Adds the label on a line. The measure is that of the first label.
+    pub fn add(&mut self, line: usize, label: &Label) {
+        let first = || Measure::from_metric(label.metric.as_deref());
+        if let Ok(scores) = self.measure.get_or_insert_with(first).scores(label) {
+            let em = [label.em_infile, label.em_rg1];
+            self.labels.push(ScaledLabel { id: label.id.clone(), line, scores, em });
+        }
     }
-    let most = if above > within { 100.0 } else { 1.0 };
-    let mut problems = Vec::new();
-    of_file.retain_mut(|example| {
-        let (id, line) = (example.id.clone(), example.line);
-        let wrong = values(example).into_iter().zip(names).find_map(|(value, name)| {
-            let value = value?;
-            if !(0.0..=most).contains(value) {
-                return Some((name, *value));
-            }
-            *value /= most;
-            None
+
+    /// Passes on a problem for each label with a score of another scale than the file's, as [`Examples::read`] has it.
+    pub fn problems(mut self, path: &Path, tell: impl FnMut(Error)) {
+        as_shares(path, &mut self.labels, self.measure.unwrap_or_default(), tell);
+    }
+}
+
+/// Instance of a file, or label, whose scores are of the file's scale.
+trait Scaled {
+    /// Id and line.
+    fn place(&self) -> (&str, usize);
+    /// Scores without and with retrieval.
+    fn scores(&mut self) -> [Option<&mut f64>; 2];
+    /// Exact matches without and with retrieval, if known.
+    fn em(&mut self) -> [Option<&mut f64>; 2];
+}
+
+impl Scaled for Example {
+    fn place(&self) -> (&str, usize) {
+        (&self.id, self.line)
+    }
+
+    fn scores(&mut self) -> [Option<&mut f64>; 2] {
+        [Some(&mut self.score_base), Some(&mut self.score_rag)]
+    }
+
+    fn em(&mut self) -> [Option<&mut f64>; 2] {
+        [self.em_base.as_mut(), self.em_rag.as_mut()]
+    }
+}
+
+impl Scaled for ScaledLabel {
+    fn place(&self) -> (&str, usize) {
+        (&self.id, self.line)
+    }
+
+    fn scores(&mut self) -> [Option<&mut f64>; 2] {
+        self.scores.each_mut().map(Some)
+    }
+
+    fn em(&mut self) -> [Option<&mut f64>; 2] {
+        self.em.each_mut().map(Option::as_mut)
+    }
+}
+
+/// Divides a file's values by 100 if they are percentages, as the released program writes them: more of them are above 1 than
+/// above 0 and at most 1. Leaves out instances with a value beyond the scale, and passes on a problem for each.
+fn as_shares<S: Scaled>(
+    path: &Path,
+    of_file: &mut Vec<S>,
+    measure: Measure,
+    mut tell: impl FnMut(Error),
+) {
+    type Values<S> = fn(&mut S) -> [Option<&mut f64>; 2];
+    let pairs: [([&str; 2], Values<S>); 2] =
+        [(measure.fields(), S::scores), (["em_infile", "em_rg1"], S::em)];
+    for (names, values) in pairs {
+        let (mut above, mut within) = (0, 0);
+        for value in of_file.iter_mut().flat_map(values).flatten() {
+            above += usize::from(*value > 1.0);
+            within += usize::from(*value > 0.0 && *value <= 1.0);
+        }
+        let most = if above > within { 100.0 } else { 1.0 };
+        of_file.retain_mut(|one| {
+            let wrong = values(one).into_iter().zip(names).find_map(|(value, name)| {
+                let value = value?;
+                if !(0.0..=most).contains(value) {
+                    return Some((name, *value));
+                }
+                *value /= most;
+                None
+            });
+            let Some((name, value)) = wrong else { return true };
+            let reason = format!(
+                "field '{name}' must be between 0 and {most}, as in the rest of the file, not {value}"
+            );
+            let (id, line) = one.place();
+            let (path, task_id, reason) = (path.to_owned(), id.to_owned(), reason.into());
+            tell(Error::Task { path, line, task_id, reason });
+            false
         });
-        let Some((name, value)) = wrong else { return true };
-        let reason = format!(
-            "field '{name}' must be between 0 and {most}, as in the rest of the file, not {value}"
-        );
-        let (path_of, reason) = (path.to_owned(), reason.into());
-        let problem = Error::Task { path: path_of, line, task_id: id, reason };
-        keep(&mut problems, path, problem);
-        false
-    });
-    problems
+    }
 }
 
 /// Returns the one value that was seen; of two, the error says what `wrong` says of the other and the one.

@@ -15,6 +15,6 @@ mod rule;
 pub mod sweep;
 mod threshold;
 
-pub use examples::{CompletionScores, Example, Examples, Measure};
+pub use examples::{CompletionScores, Example, Examples, LabelScales, Measure};
 pub use rule::{DecisionCost, Policy};
 pub use threshold::Threshold;

@@ -17,6 +17,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use function_level::FunctionLevel;
+use repoformer_core::policy::LabelScales;
 use repoformer_core::task::TaskFiles;
 use repoformer_core::task::kind::RecordKind;
 use repoformer_store::error::{Error, KEPT, Result};
@@ -141,6 +142,7 @@ pub fn validate(path: &Path, repos_dir: Option<&Path>) -> Result<Validation> {
         seen: FxHashMap::default(),
         unknown: FxHashMap::default(),
         function_level: FunctionLevel::default(),
+        scales: LabelScales::default(),
         findings: Vec::new(),
         counts: [0; 2],
     };
@@ -168,6 +170,7 @@ struct Validator<'a> {
     /// Unknown fields: their order, first line, and number of records.
     unknown: FxHashMap<(RecordKind, String), (usize, usize, usize)>,
     function_level: FunctionLevel,
+    scales: LabelScales,
     findings: Vec<Finding>,
     counts: [usize; 2],
 }
@@ -243,6 +246,12 @@ impl Validator<'_> {
             let reason = format!("unknown field '{name}' of {}; it is kept{more}", kind.name());
             self.find(line, None, Severity::Note, reason);
         }
+        let (path, scales) = (self.path, std::mem::take(&mut self.scales));
+        scales.problems(path, |problem| {
+            if let Error::Task { line, task_id, reason, .. } = problem {
+                self.find(line, Some(task_id), Severity::Error, reason);
+            }
+        });
         if let Some((line, reason)) = self.function_level.note() {
             self.find(line, None, Severity::Note, reason);
         }

@@ -140,6 +140,7 @@ impl Validator<'_> {
 
     fn label(&mut self, line: usize, object: Object, id: Option<String>) -> Result<()> {
         let label = Label::read(self.path, line, object)?;
+        self.scales.add(line, &label);
         let mut find = |severity, reason: &str| self.find(line, id.clone(), severity, reason);
         if label.prompt.is_empty() {
             find(Note, "no left context: its prompt is empty");

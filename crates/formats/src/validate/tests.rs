@@ -27,6 +27,31 @@ fn record(metadata: Value) -> Value {
 }
 
 #[test]
+fn labels_of_another_scale_than_the_files_are_found() {
+    let label = |es: [f64; 2], em: f64| {
+        json!({
+            "prompt": "p", "groundtruth": "g", "right_context": "r", "crossfile_context": "# c",
+            "metadata": {"task_id": "r/a.py/0_1", "filename": "r/a.py", "start_i": 0, "end_i": 1},
+            "es_infile": es[0], "es_rg1": es[1], "em_infile": em, "em_rg1": em,
+        })
+        .to_string()
+    };
+    let scales = |lines: &[String]| -> Vec<String> {
+        found(&check(lines, None)).into_iter().filter(|one| one.contains("must be")).collect()
+    };
+    let share = label([0.2, 0.4], 1.0);
+    assert!(scales(&[share.clone(), label([1.0, 0.0], 0.0)]).is_empty());
+    assert!(scales(&[label([20.0, 40.0], 0.0), label([0.5, 90.0], 0.0)]).is_empty());
+    assert_eq!(
+        scales(&[share.clone(), label([20.0, 0.4], 0.0), share, label([0.1, 0.2], 2.0)]),
+        [
+            "2 error field 'es_infile' must be between 0 and 1, as in the rest of the file, not 20",
+            "4 error field 'em_infile' must be between 0 and 1, as in the rest of the file, not 2",
+        ]
+    );
+}
+
+#[test]
 fn every_problem_of_a_task_file_has_its_line() {
     let lines = [
         format!("\u{feff}{}", record(json!({}))),
