@@ -17,6 +17,7 @@ use repoformer_store::frame::ColumnType::{Integer, Text};
 use repoformer_study::checkout;
 use repoformer_study::experiments::{benchmark, read_tasks};
 use repoformer_study::settings::Invocation;
+use repoformer_text::visible::visible_in_line;
 use serde_json::{Value, json};
 
 use super::demonstration::FILES;
@@ -329,7 +330,8 @@ impl Printable for FileList<'_> {
     fn text(&self) -> String {
         match self.shown {
             FileTable::Paths => {
-                self.files.iter().map(|file| format!("{}\n", file.path.display())).collect()
+                let paths = self.files.iter().map(|file| file.path.display().to_string());
+                paths.map(|path| format!("{}\n", visible_in_line(&path))).collect()
             }
             _ if self.files.is_empty() => String::new(),
             _ => self.table().text_left(),

@@ -9,6 +9,7 @@ use repoformer_evaluate::statistics::{
 use repoformer_evaluate::table::{NamedColumn, Printable, Table, columns, percent};
 use repoformer_store::frame::ColumnType::{Flag, Integer, Number, Text};
 use repoformer_study::mixed;
+use repoformer_text::visible::visible_in_line;
 use serde_json::Value;
 
 use crate::output::{group, plural};
@@ -80,11 +81,13 @@ impl Printable for PrintedComparison<'_> {
 /// The text that `compare` prints.
 fn text(comparison: &Comparison, per_task: bool) -> String {
     let Comparison { a, b, .. } = comparison;
-    let mut text = format!("A  {}\nB  {}\n\n{}", a.name, b.name, table(comparison).text());
+    let [a, b] = [&a.name, &b.name].map(|name| visible_in_line(name));
+    let mut text = format!("A  {a}\nB  {b}\n\n{}", table(comparison).text());
     for difference in &comparison.all {
         if let Some(buckets) = &difference.buckets {
             let MeasureComparison { measure, n, .. } = difference;
             let measure = comparison.title(measure);
+            let measure = visible_in_line(&measure);
             let _ = write!(text, "\n{measure}: gain × 100 of {}\n", tasks(*n));
             text += &buckets.histogram();
         }
@@ -95,7 +98,7 @@ fn text(comparison: &Comparison, per_task: bool) -> String {
     }
     text += "\n";
     for note in notes(comparison) {
-        text += &(note + "\n");
+        text += &(visible_in_line(&note) + "\n");
     }
     text
 }

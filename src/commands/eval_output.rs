@@ -17,6 +17,7 @@ use repoformer_store::artifact::{digest, write_file};
 use repoformer_store::frame::ColumnType::{Integer, Number, Text};
 use repoformer_store::manifest::Manifest;
 use repoformer_study::mixed;
+use repoformer_text::visible::visible_in_line;
 use serde_json::Value;
 
 use crate::commands::eval_args::EvalArgs;
@@ -78,7 +79,7 @@ impl Printable for Results<'_> {
             text += &format!("{metric}: predictions cut by {recipe}\n");
         }
         if !self.mixed.is_empty() {
-            text += &(mixed::told(&self.mixed) + "\n");
+            text += &(visible_in_line(&mixed::told(&self.mixed)) + "\n");
         }
         text + &self.departures.as_ref().map_or_else(String::new, |line| format!("{line}\n"))
     }

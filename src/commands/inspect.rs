@@ -19,6 +19,7 @@ use repoformer_store::artifact::{
 use repoformer_store::files::{self, File};
 use repoformer_store::jsonl::{self, PARQUET};
 use repoformer_store::parquet::ParquetRows;
+use repoformer_text::visible::visible_in_line;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
@@ -215,7 +216,7 @@ fn header_text(header: &Value) -> String {
     let plain = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     let mut text = String::new();
     for (field, name) in FIELDS {
-        let mut line = |value: String| text += &format!("{name:<11} {value}\n");
+        let mut line = |value: String| text += &format!("{name:<11} {}\n", visible_in_line(&value));
         match header.get(field) {
             None => {}
             Some(Value::Array(columns)) => columns.iter().for_each(|column| {

@@ -6,6 +6,7 @@ use anyhow::Result;
 use clap::Args;
 use repoformer_formats::validate::{Severity, Validation, validate};
 use repoformer_study::checkout::folder_for;
+use repoformer_text::visible::visible_in_line;
 
 use crate::output::{self, Screen, group, plural, print_text, write_data};
 use crate::table::ReportFormat;
@@ -91,7 +92,7 @@ fn summary(report: &Validation) -> String {
     let number = |n: usize, noun: &str| format!("{n} {}", plural(n, noun));
     format!(
         "{}: {}, {}, {}, {}\n",
-        report.path.display(),
+        visible_in_line(&report.path.display().to_string()),
         report.kind(),
         number(report.records, "record"),
         number(report.count(Severity::Error), "error"),

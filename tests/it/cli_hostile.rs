@@ -382,8 +382,9 @@ fn assert_visible(what: &str, ran: &Ran) {
     for (stream, text) in [("stdout", &ran.stdout), ("stderr", &ran.stderr)] {
         assert!(!commands_a_terminal(text), "{stream} of {what}: {text:?}");
     }
-    let mut messages = ran.stderr.lines().map(str::trim_start);
-    assert!(!messages.any(|line| line.starts_with("error: forged")), "{what}: {}", ran.stderr);
+    let mut lines = ran.stderr.lines().chain(ran.stdout.lines()).map(str::trim_start);
+    let is_forged = lines.any(|line| line.starts_with("error: forged"));
+    assert!(!is_forged, "{what}: {} {}", ran.stdout, ran.stderr);
     let is_shown = |text: &String| text.contains(WRITTEN_OUT);
     assert!(
         is_shown(&ran.stdout) || is_shown(&ran.stderr),
@@ -438,6 +439,17 @@ fn names_of_a_stranger_command_no_terminal() {
         &[HOSTILE],
         &["eval", "--top-k", HOSTILE],
         &["eval", "--format", HOSTILE],
+    ] {
+        assert_visible(&what.join(" "), &place.run(what));
+    }
+    let scores = json!({"task_id": id, "row": 0, "repository": HOSTILE, "target_digest": "0f", "repocoder": {"em": 1, "es": 1, HOSTILE: 0.5}});
+    place.write("scores.jsonl", jsonl(&[scores]));
+    let files = place.shell("find cache/window -name '*.bin'").done().stdout;
+    let windows = files.split_inclusive(".bin").next().unwrap();
+    for what in [
+        &["compare", "scores.jsonl", "scores.jsonl", "--by-repository"][..],
+        &["inspect", windows],
+        &["cache", "prune", "--cache-dir", "cache", "--stage", "window"],
     ] {
         assert_visible(&what.join(" "), &place.run(what));
     }

@@ -19,6 +19,7 @@ use repoformer_store::frame::ColumnType::{Flag, Integer, Number, Text};
 use repoformer_text::counts::part;
 use repoformer_text::message;
 use repoformer_text::message::{Message, UserChoice};
+use repoformer_text::visible::visible_in_line;
 use serde_json::{Value, json};
 
 use crate::paper::{MeasuredRow, Tasks};
@@ -347,7 +348,7 @@ impl Printable for ResultRows {
     fn text(&self) -> String {
         let mut text = table(&self.0, true).text();
         for (benchmarks, line) in departures(&self.0) {
-            text += &format!("\n{}: {line}\n", benchmarks.join(", "));
+            text += &format!("\n{}: {line}\n", visible_in_line(&benchmarks.join(", ")));
         }
         text
     }

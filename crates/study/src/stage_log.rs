@@ -8,6 +8,7 @@ use repoformer_evaluate::table::{NamedColumn, Printable, Table, columns, or_dash
 use repoformer_pipeline::{Experiment, Plan, PlanVerdict, PlannedArtifact, Requests, StageReport};
 use repoformer_store::frame::ColumnType::{Integer, Text};
 use repoformer_text::counts::{group, plural};
+use repoformer_text::visible::visible_in_line;
 use serde_json::{Value, json};
 
 use crate::choices::label;
@@ -170,7 +171,7 @@ impl Printable for StageLog {
     fn text(&self) -> String {
         let mut text = String::new();
         for Stage { label, artifacts, .. } in &self.planned {
-            text += &format!("{label}: {}\n", counts(artifacts.iter()));
+            text += &format!("{}: {}\n", visible_in_line(label), counts(artifacts.iter()));
             let known = artifacts.iter().filter_map(|one| one.requests.known());
             let requests: Option<usize> = known.reduce(|sum, one| sum + one);
             if let Some(requests) = requests {
@@ -203,7 +204,8 @@ impl Printable for StageLog {
                         n @ 1.. if number + 1 == shown => format!(" and {n} more"),
                         _ => String::new(),
                     };
-                    text += &format!("  {}{others}: {reason}\n", artifact.path.display());
+                    let line = format!("  {}{others}: {reason}", artifact.path.display());
+                    text += &(visible_in_line(&line) + "\n");
                 }
             }
         }

@@ -2,6 +2,7 @@
 
 use repoformer_core::policy::model::{Calibration, FeatureCurve, PolicyModel};
 use repoformer_store::frame::ColumnType::{Number, Text};
+use repoformer_text::visible::visible_in_line;
 use serde_json::{Value, json};
 
 use crate::table::{NamedColumn, Printable, Table, columns, signed};
@@ -43,8 +44,8 @@ impl Printable for Explanation<'_> {
         let mut text = format!(
             "{}: trained on {}\nrepositories: {}\n",
             policy.policy,
-            policy.training.summary(),
-            policy.training.repositories.join(", ")
+            visible_in_line(&policy.training.summary()),
+            visible_in_line(&policy.training.repositories.join(", "))
         );
         text += &match &policy.calibration {
             Calibration::Platt { slope, offset } => {

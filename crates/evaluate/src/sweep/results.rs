@@ -7,6 +7,7 @@ use repoformer_store::frame::ColumnType::{Integer, Number, Text};
 use repoformer_text::counts::counted;
 use repoformer_text::message;
 use repoformer_text::message::{Message, UserChoice};
+use repoformer_text::visible::visible_in_line;
 use serde_json::{Value, json};
 
 use crate::report::PageTable;
@@ -98,7 +99,7 @@ impl SweepResults {
     /// What every set comes to, in words.
     pub(super) fn finding(&self) -> String {
         let of = |set: &SetCurves| match &set.name {
-            Some(name) => format!("{name}: {}", set.finding),
+            Some(name) => format!("{}: {}", visible_in_line(name), set.finding),
             None => set.finding.clone(),
         };
         self.sets.iter().map(of).collect::<Vec<_>>().join("\n")
