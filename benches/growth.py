@@ -287,7 +287,7 @@ def likelihood_of_a_long_target_after_a_long_prompt(n, folder):
 
 @case(400)
 def sweep_of_labels_each_of_its_own_repository(n, folder):
-    label = lambda number: {"prompt": "x = 1\n", "groundtruth": "y = 1", "metadata": {"filename": f"r{number}/a.py", "task_id": f"r{number}/a.py/1_2", "start_i": 1, "end_i": 2}, "es_infile": number % 13 / 13, "es_rg1": number % 11 / 11, "entropy": number % 97}
+    label = lambda number: {"prompt": "x = 1\n", "groundtruth": "y = 1", "right_context": "", "crossfile_context": "", "metadata": {"filename": f"r{number}/a.py", "task_id": f"r{number}/a.py/1_2", "start_i": 1, "end_i": 2}, "es_infile": number % 13 / 13, "es_rg1": number % 11 / 11, "entropy": number % 97}
     write(folder, "labels.jsonl", "".join(json.dumps(label(number)) + "\n" for number in range(n)))
     return run(folder, "policy", "sweep", "--labels", "labels.jsonl", "--policy", "entropy,oracle", "--format", "csv")
 
