@@ -313,6 +313,21 @@ mod tests {
         open.pop().unwrap_or_default().into()
     }
 
+    /// Whether an answer shows nothing that another one masks. It may mask more: what masks are between then is looked at only once all
+    /// are there.
+    fn masks_as_much(one: &Value, other: &Value) -> bool {
+        match (one, other) {
+            (Value::Array(one), Value::Array(other)) => {
+                one.len() == other.len() && one.iter().zip(other).all(|(a, b)| masks_as_much(a, b))
+            }
+            (Value::Object(one), Value::Object(other)) => {
+                let pairs = || one.values().zip(other.values());
+                one.len() == other.len() && pairs().all(|(a, b)| masks_as_much(a, b))
+            }
+            _ => one == other || one == MASK,
+        }
+    }
+
     proptest! {
         #[test]
         fn the_innermost_are_masked(
@@ -323,7 +338,8 @@ mod tests {
             let answer = nested(secret, &pieces);
             let (mut masked, mut slowly) = (answer.clone(), answer);
             prop_assert_eq!(key.mask_nested(&mut masked), mask_slowly(&key, &mut slowly));
-            prop_assert_eq!(masked, slowly);
+            prop_assert!(masks_as_much(&masked, &slowly), "{masked} {slowly}");
+            prop_assert!(!mask_slowly(&key, &mut masked), "{masked}");
         }
     }
 }
