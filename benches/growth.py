@@ -8,7 +8,10 @@ Prints a table, and ends with status 1 if ten times the input takes more than LI
 tests: `cargo build --features serve`. Without valgrind it says so and does nothing.
 """
 
+import base64
 import concurrent.futures
+import contextlib
+import hashlib
 import http.client
 import http.server
 import json
@@ -63,8 +66,8 @@ def instructions(folder):
     return int(re.search(r"Collected : (\d+)", (folder / "valgrind").read_text())[1])
 
 
-def run(folder, *args, stdin=b"", fails=False):
-    done = subprocess.run(counted(folder, args), cwd=folder, env=environment(folder), input=stdin, capture_output=True)
+def run(folder, *args, stdin=b"", fails=False, **variables):
+    done = subprocess.run(counted(folder, args), cwd=folder, env=environment(folder) | variables, input=stdin, capture_output=True)
     if (done.returncode != 0) != fails:
         raise SystemExit(f"{args}: status {done.returncode}\n{done.stderr.decode()[-2000:]}")
     return instructions(folder)
@@ -85,8 +88,13 @@ def memory(folder, *args):
 # Editors' requests.
 
 
-def served(folder, request, pieces=(), **variables):
-    """`serve` that answers a request, by way of a model's server that streams pieces of text; none for a tiny one."""
+def choice(index, text, end=None):
+    return {"choices": [{"index": index, "text": text, "finish_reason": end}]}
+
+
+@contextlib.contextmanager
+def answering(answer, kind="text/event-stream"):
+    """URL of a model's server that gives this answer."""
 
     class Model(http.server.BaseHTTPRequestHandler):
         def log_message(self, *_):
@@ -98,19 +106,31 @@ def served(folder, request, pieces=(), **variables):
         def do_POST(self):
             self.rfile.read(int(self.headers["Content-Length"]))
             self.send_response(200)
-            self.send_header("Content-Type", "text/event-stream")
+            self.send_header("Content-Type", kind)
             self.end_headers()
-            event = lambda text, end=None: json.dumps({"choices": [{"index": 0, "text": text, "finish_reason": end}]})
             try:
-                for piece in pieces:
-                    self.wfile.write(f"data: {event(piece)}\n\n".encode())
-                self.wfile.write(f"data: {event('', 'stop')}\n\ndata: [DONE]\n\n".encode())
+                self.wfile.write(answer.encode())
             except OSError:
                 pass
 
     model = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Model)
     threading.Thread(target=model.serve_forever, daemon=True).start()
-    url = f"http://127.0.0.1:{model.server_port}"
+    yield f"http://127.0.0.1:{model.server_port}"
+    model.shutdown()
+
+
+def in_events(events):
+    return "".join(f"data: {json.dumps(event)}\n\n" for event in events) + "data: [DONE]\n\n"
+
+
+def served(folder, request, pieces=(), **variables):
+    """`serve` that answers a request, by way of a model's server that streams pieces of text; none for a tiny one."""
+    events = [choice(0, piece) for piece in pieces] + [choice(0, "", "stop")]
+    with answering(in_events(events)) as url:
+        return served_by(url, folder, request, **variables)
+
+
+def served_by(url, folder, request, **variables):
     args = ["serve", "--repos-dir", "r", "--listen", "127.0.0.1:0", "--no-watch", "--endpoint", url, "--model", "m", "--max-tokens", "100000"]
     process = subprocess.Popen(counted(folder, args), cwd=folder, env=environment(folder) | variables, stderr=subprocess.PIPE, text=True)
     said = []
@@ -129,7 +149,6 @@ def served(folder, request, pieces=(), **variables):
         raise SystemExit(f"{answer.status}: {body[:2000]}")
     process.terminate()  # an interrupt may be ignored, as in the background of a shell
     process.wait()
-    model.shutdown()
     return instructions(folder)
 
 
@@ -161,6 +180,14 @@ def serve_stop_texts(n, folder):
     repository(folder)
     stops = [f"<|stop-{number}|>" for number in range(n)]
     return served(folder, {"prompt": "x = ", "stop": stops}, ["<|stop-x"] * (n // 4))
+
+
+@case(400)
+def serve_stop_texts_and_white_space(n, folder):
+    repository(folder)
+    written = lambda number: f"{number:012b}".replace("0", " ").replace("1", "\t")
+    stops = [f" \n\t{number:04}" for number in range(n // 2)] + ["\t" + written(number) for number in range(n // 2)]
+    return served(folder, {"prompt": "x = 1\n" + " " * (5 * n), "stop": stops})
 
 
 @case(2000)
@@ -269,6 +296,47 @@ def answer_case(name, unit):
 
 for name, unit in ANSWERS.items():
     answer_case(name, unit)
+
+
+# Completions.
+
+
+def completed(folder, answer, *flags, kind="text/event-stream", **variables):
+    """`complete` for one task, whose server gives this answer."""
+    metadata = {"task_id": "r/0", "ground_truth": "x = 1", "fpath_tuple": ["r", "a.py"], "context_start_lineno": 0, "line_no": 1}
+    write(folder, "prompts.jsonl", json.dumps({"prompt": LINE, "metadata": {**metadata, "top_k_context": []}}) + "\n")
+    with answering(answer, kind) as url:
+        args = ["--prompts", "prompts.jsonl", "--model", "m", "--endpoint", url, "--concurrency", "1", "-o", "o.jsonl", *flags]
+        return run(folder, "complete", *args, **variables)
+
+
+@case(400)
+def completions_of_many_samples(n, folder):
+    events = [choice(index, "x = 1", "stop" if is_last else None) for is_last in [False, True] for index in range(n)]
+    return completed(folder, in_events(events), "--samples", str(n), "--temperature", "1", "--until", "lines")
+
+
+KEY = "rk-Zq7VxP2mLw9TdKf4HsJy8NbRc3GaQe5U"
+# As long as a token that names its user and their rights.
+LONG_KEY = base64.urlsafe_b64encode(b"".join(hashlib.sha256(bytes([number])).digest() for number in range(37))).decode().rstrip("=")
+
+
+@case(100)
+def completions_beside_a_key_that_nests(n, folder):
+    depth = n // 9
+    inner = json.dumps([{"a": KEY[:8], "b": KEY[8:16]}, ["abcdefgh" * 8] * n])
+    answer = '{"choices": [{"index": 0, "text": "x = 1", "finish_reason": "stop"}], "x": %s%s%s}' % ("[" * depth, inner, "]" * depth)
+    return completed(folder, answer, kind="application/json", REPOFORMER_API_KEY=KEY)
+
+
+@case(8000)
+def completions_of_zeros_beside_a_long_key(n, folder):
+    return completed(folder, json.dumps(choice(0, "0" * n, "stop")), kind="application/json", REPOFORMER_API_KEY=LONG_KEY)
+
+
+@case(200)
+def completions_of_lines_beside_a_long_key(n, folder):
+    return completed(folder, json.dumps(choice(0, LINE * n, "stop")), kind="application/json", REPOFORMER_API_KEY=LONG_KEY)
 
 
 # Likelihoods.
