@@ -201,7 +201,7 @@ impl TreeSizes {
     /// It cannot be read.
     pub(super) fn other_kind(&mut self, id: &str) -> Result<Option<String>> {
         Ok(match self.reader.read(id, 0)? {
-            Object::Missing => None,
+            Object::Missing | Object::Damaged => None,
             Object::Tree(..) | Object::LongTree(_) => Some("tree".to_owned()),
             Object::Other(kind) => Some(kind).filter(|kind| kind != "commit"),
         })
@@ -243,7 +243,9 @@ impl TreeSizes {
         let (id, tree) = match self.reader.read(revision, MOST_PATH_BYTES)? {
             Object::Tree(id, content) => (id, content),
             Object::LongTree(id) => return Ok(self.note(id, TreeSize::ENDLESS)),
-            Object::Other(_) => return Ok(self.note(revision.to_owned(), TreeSize::DAMAGED)),
+            Object::Other(_) | Object::Damaged => {
+                return Ok(self.note(revision.to_owned(), TreeSize::DAMAGED));
+            }
             Object::Missing => return Err(self.reader.lacks()),
         };
         if let Some(size) = self.known.get(&id) {

@@ -251,6 +251,8 @@ pub(super) enum Object {
     Other(String),
     /// Nothing has that id.
     Missing,
+    /// An object at which the program ends.
+    Damaged,
 }
 
 /// `git cat-file` that returns one object after another.
@@ -283,25 +285,38 @@ impl ObjectReader {
     /// Reads a tree of at most so many bytes.
     ///
     /// # Errors
-    /// The program fails.
+    /// The program cannot be run.
     pub(super) fn read(&mut self, revision: &str, most: u64) -> Result<Object> {
-        let dir = &self.git.dir;
-        let cannot_read = |e| Error::reading(dir, "read folders of this repository", e);
-        let input =
-            self.input.as_mut().map(|input| input.write_all(format!("{revision}\n").as_bytes()));
-        input.transpose().map_err(cannot_read)?;
-        let (id, kind, size) = match Head::read(&mut self.output).map_err(cannot_read)? {
+        let git = self.git.clone();
+        match self.answer(revision, most) {
+            Err(e) if e.kind() == ErrorKind::UnexpectedEof => {
+                *self = Self::start(&git)?;
+                Ok(Object::Damaged)
+            }
+            answer => {
+                answer.map_err(|e| Error::reading(&git.dir, "read folders of this repository", e))
+            }
+        }
+    }
+
+    fn answer(&mut self, revision: &str, most: u64) -> std::io::Result<Object> {
+        if let Some(input) = &mut self.input {
+            input.write_all(format!("{revision}\n").as_bytes())?;
+        }
+        let (id, kind, size) = match Head::read(&mut self.output)? {
             Some(Head::Object { id, kind, size }) => (id, kind, size),
             Some(Head::Missing) => return Ok(Object::Missing),
-            None => return Err(self.git.failed("cat-file", b"")),
+            None => return Err(ErrorKind::UnexpectedEof.into()),
         };
         if kind == "tree" && size <= most {
-            let content = exactly(&mut self.output, size).map_err(cannot_read)?;
-            return Ok(Object::Tree(id, content));
+            return Ok(Object::Tree(id, exactly(&mut self.output, size)?));
         }
-        let mut rest = (&mut self.output).take(size + 1);
-        std::io::copy(&mut rest, &mut std::io::sink()).map_err(cannot_read)?;
-        Ok(if kind == "tree" { Object::LongTree(id) } else { Object::Other(kind) })
+        let end = size.saturating_add(1);
+        match std::io::copy(&mut (&mut self.output).take(end), &mut std::io::sink())? {
+            read if read < end => Err(ErrorKind::UnexpectedEof.into()),
+            _ if kind == "tree" => Ok(Object::LongTree(id)),
+            _ => Ok(Object::Other(kind)),
+        }
     }
 
     /// Error that the repository lacks objects.

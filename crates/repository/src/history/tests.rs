@@ -578,6 +578,16 @@ fn a_damaged_commit_is_skipped_and_no_other() {
     let file_as_folder =
         bound_of_one(|dir, file| object(dir, "tree", &entry("40000", "d", file), None));
     assert_eq!(file_as_folder, Bound::Form);
+    let cut_off = bound_of_one(|dir, file| {
+        let entries = (1000..2000).flat_map(|number| entry("100644", &number.to_string(), file));
+        let below = object(dir, "tree", &entries.collect::<Vec<u8>>(), None);
+        let path = dir.join(".git/objects").join(&below[..2]).join(&below[2..]);
+        let whole = fs::read(&path).unwrap();
+        fs::remove_file(&path).unwrap();
+        fs::write(&path, &whole[..whole.len() / 2]).unwrap();
+        object(dir, "tree", &entry("40000", "d", &below), None)
+    });
+    assert_eq!(cut_off, Bound::Form);
     // A folder by a mode that git does not write.
     let odd = bound_of_one(|dir, file| {
         let below = object(dir, "tree", &entry("100644", "", file), None);
