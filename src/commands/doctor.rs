@@ -15,6 +15,7 @@ use repoformer_study::settings::Invocation;
 use repoformer_text::message;
 use repoformer_text::message::Message;
 use repoformer_text::names::did_you_mean;
+use repoformer_text::visible::visible_in_line;
 use serde_json::{Map, Value, json};
 
 use super::cache;
@@ -148,7 +149,7 @@ fn configuration(args: &DoctorArgs) -> Result<(Finding, Settings)> {
         Ok(settings) => {
             let (file, profile) = (settings.config.as_deref(), settings.profile.as_deref());
             let mut text = match file {
-                Some(file) => file.display().to_string(),
+                Some(file) => visible_in_line(&file.display().to_string()).into_owned(),
                 None => "no file; repoformer.toml in the working folder would be read".into(),
             };
             text += &profile.map_or(String::new(), |profile| format!("; profile {profile}"));
@@ -168,7 +169,8 @@ fn configuration(args: &DoctorArgs) -> Result<(Finding, Settings)> {
 }
 
 fn cached(settings: &Settings) -> Finding {
-    let cache = settings.cache_dir.display().to_string();
+    let path = settings.cache_dir.display().to_string();
+    let cache = visible_in_line(&path);
     let (folder, files) = match cache::files(settings) {
         Ok(found) => found,
         Err(error) => {
@@ -203,7 +205,7 @@ fn cached(settings: &Settings) -> Finding {
         false => format!("{cache}: not there yet"),
     };
     let fields = json!({
-        "folder": cache, "exists": is_there, "entries": files.len(), "bytes": bytes, "stale": stale,
+        "folder": path, "exists": is_there, "entries": files.len(), "bytes": bytes, "stale": stale,
         "damaged": damaged, "temporary": temporary, "foreign": foreign,
     });
     match writable {
@@ -219,12 +221,9 @@ fn disk(settings: &Settings) -> Option<Finding> {
     let folder = cache.ancestors().find(|folder| folder.is_dir())?;
     let system = nix::sys::statvfs::statvfs(folder).ok()?;
     let free = system.blocks_available() as u64 * system.fragment_size() as u64;
-    let text = format!("{} free at {}", HumanBytes(free), folder.display());
-    Some(Finding::new(
-        "disk",
-        text,
-        json!({"folder": folder.display().to_string(), "free_bytes": free}),
-    ))
+    let shown = folder.display().to_string();
+    let text = format!("{} free at {}", HumanBytes(free), visible_in_line(&shown));
+    Some(Finding::new("disk", text, json!({"folder": shown, "free_bytes": free})))
 }
 
 #[cfg(not(target_os = "linux"))]
@@ -376,9 +375,9 @@ fn server(args: &DoctorArgs, settings: &Settings) -> Finding {
         refused = refused.or(error.filter(|_| [401, 403].contains(&status)));
     }
     let listed = match (models.len(), &refusal) {
-        (0, Some(error)) => format!("models not listed ({error})"),
+        (0, Some(error)) => format!("models not listed ({})", visible_in_line(&error.to_string())),
         (count, _) => {
-            let some: Vec<&str> = models.iter().take(5).map(String::as_str).collect();
+            let some: Vec<_> = models.iter().take(5).map(|name| visible_in_line(name)).collect();
             let more = if count > some.len() { ", …" } else { "" };
             format!("{count} models: {}{more}", some.join(", "))
         }

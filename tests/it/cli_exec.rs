@@ -212,8 +212,8 @@ fn without_namespaces_copies_are_restored_and_processes_ended_all_the_same() {
     let (place, record) = misbehave("off", "4242.2", &[("KILLER", "error")]);
     let open = record["manifest"]["settings"]["isolation"]["open"].to_string();
     assert!(open.contains("can write wherever you can") && open.contains("network"), "{open}");
-    assert!(place.path("cache/exec/tasks/copies/demo/0/demo/run.sh").exists());
-    assert!(!place.path("cache/exec/tasks/copies/demo/0/demo/new").exists());
+    assert!(place.path("cache/exec/tasks/copies/demo/0/repository/demo/run.sh").exists());
+    assert!(!place.path("cache/exec/tasks/copies/demo/0/repository/demo/new").exists());
     place
         .stage(&exec("true", &["--isolation", "off"]))
         .says(&["tests can use the network", "--isolation off"]);
@@ -909,10 +909,11 @@ fn a_copy_that_changed_is_made_again() {
             assert_eq!(files.len(), 5, "{:?}", files.keys());
             files
         };
-        let wanted = made("demo");
+        let wanted = made("repository/demo");
         assert!(!run().contains("made again"));
         let is_layered = stamp["layered"] == true;
-        let places: &[&str] = if is_layered { &["demo"] } else { &["demo", "pristine"] };
+        let places: &[&str] =
+            if is_layered { &["repository/demo"] } else { &["repository/demo", "pristine"] };
         for folder in places {
             let at = |name: &str| copies.join(folder).join(name);
             let changes: [(&str, &dyn Fn()); 6] = [
@@ -939,7 +940,7 @@ fn a_copy_that_changed_is_made_again() {
                 change();
                 let said = run();
                 // What runs may change, is restored after each; the copy that it is restored from is not.
-                let is_restored = !is_layered && *folder == "demo";
+                let is_restored = !is_layered && *folder == "repository/demo";
                 assert_eq!(
                     setups() - before,
                     usize::from(!is_restored),
@@ -971,7 +972,7 @@ fn a_repository_that_changes_while_it_is_copied_is_not_tested() {
         if !ran.stderr.contains("fault ") {
             break;
         }
-        let copied = place.path("cache/exec/tasks/copies/demo/0/demo/calc.py");
+        let copied = place.path("cache/exec/tasks/copies/demo/0/repository/demo/calc.py");
         let results = place.path("cache/exec/tasks/results.jsonl");
         refused += usize::from((ran.stderr.clone() + &ran.stdout).contains("changed while it was"));
         // What was made is of the state that it says: a run in either state gives its own results.
