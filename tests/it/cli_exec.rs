@@ -947,7 +947,7 @@ fn a_copy_that_changed_is_made_again() {
                     "{isolation} {folder} {name}: {said}"
                 );
                 assert_eq!(said.contains("made again"), !is_restored, "{said}");
-                crate::support::assert_same(&made("demo"), &wanted);
+                crate::support::assert_same(&made("repository/demo"), &wanted);
             }
         }
     }
