@@ -476,7 +476,7 @@ fn instances_that_come_twice_are_named() {
     );
     let path = write(&folder, "labels.jsonl", &twice);
     assert_eq!(read(&path, &[], false, &heard).unwrap().all.len(), 48);
-    assert_eq!(heard.take(), [repeats.clone()]);
+    assert_eq!(heard.take(), std::slice::from_ref(&repeats));
     for label in &mut twice[..3] {
         label["label"] = json!(!label["label"].as_bool().unwrap());
     }

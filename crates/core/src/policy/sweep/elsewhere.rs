@@ -11,7 +11,9 @@ const BETTER: i128 = units(1e-12);
 /// that with the least retrieval. `None` for a single repository.
 pub(super) fn decisions(examples: &[Example], scores: &[f64]) -> Option<Vec<bool>> {
     let by_score = sorted(examples, |&a, &b| scores[b].total_cmp(&scores[a]));
-    let steps: Vec<&[usize]> = by_score.chunk_by(|&a, &b| !(scores[b] < scores[a])).collect();
+    let steps: Vec<&[usize]> = by_score
+        .chunk_by(|&a, &b| scores[b].partial_cmp(&scores[a]) != Some(Ordering::Less))
+        .collect();
     let mut step_of = vec![0; examples.len()];
     let mut counts: Vec<usize> = steps.iter().map(|places| places.len()).collect();
     let mut gains = PrefixSums::new(steps.len());
