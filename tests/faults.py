@@ -286,8 +286,8 @@ def fail_call(bench, name, command, kind, number):
         if kind == "kill":
             wrong = None if ended == 137 else f"exit code {ended}"
         elif ended == code:
-            # A temporary file that could not be removed goes at the next start.
-            is_removal = fault.group(2).startswith("remove") and ".writing-" in fault.group(3)
+            # A temporary file that could not be removed, or whose lock does not tell that it is abandoned, goes at the next start.
+            is_removal = fault.group(2).startswith(("remove", "lock")) and ".writing-" in fault.group(3)
             wrong = difference(content(folder)[0], wanted) if is_removal else compare(folder, wanted)
             if wrong and "warning:" in said and names_file(said, fault.group(3)):
                 wrong = None
