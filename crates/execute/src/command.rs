@@ -102,7 +102,7 @@ enum Context {
 impl Surroundings {
     /// Returns the first place where no value could stand, as its index, and what surrounds it. `places` are positions of letters
     /// in `text`, and they ascend.
-    fn first_refused(text: &str, places: &[usize]) -> Option<(usize, Self)> {
+    fn find_refused(text: &str, places: &[usize]) -> Option<(usize, Self)> {
         let mut places = places.iter().copied().enumerate().peekable();
         let mut contexts = Vec::new();
         let mut is_word_start = true;
@@ -305,7 +305,7 @@ impl Template {
         words.push_str(&plain);
         parts.push(TemplatePart::Text(plain));
         let positions: Vec<usize> = places.iter().map(|(position, _)| *position).collect();
-        let refused = Surroundings::first_refused(&words, &positions);
+        let refused = Surroundings::find_refused(&words, &positions);
         match refused.and_then(|(index, around)| Some((places[index].1, around.refusal()?))) {
             Some((place, [stands, way_out])) => {
                 let reason = format!(

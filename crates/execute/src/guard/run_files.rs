@@ -69,7 +69,7 @@ fn open_within(folder: &OwnedFd, name: &Path, flags: OFlag) -> nix::Result<Owned
     let within = ResolveFlag::RESOLVE_BENEATH | ResolveFlag::RESOLVE_NO_MAGICLINKS;
     let how = OpenHow::new().flags(flags | CALM).mode(mode_of(flags)).resolve(within);
     match openat2(folder, name, how) {
-        // Before Linux 5.6, and where a sandbox around this one does not know the call.
+        // Linux before 5.6, or a sandbox around this one that does not know the call.
         Err(Errno::ENOSYS | Errno::EPERM) => open_without_links(folder, name, flags),
         opened => opened,
     }

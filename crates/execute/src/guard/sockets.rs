@@ -69,7 +69,8 @@ fn processes() -> impl Iterator<Item = String> {
 }
 
 /// Returns the lists of sockets of this network and of those of other processes, and the roots of processes that have another than
-/// this one; of those that this user can look into. Runs of this program have networks without files that others reach.
+/// this one; of those that this user can look into. Runs that this program started are left out: no other program reaches the files of
+/// their networks.
 fn networks_and_roots() -> (Vec<Vec<u8>>, BTreeSet<PathBuf>) {
     let mut lists = vec![fs::read("/proc/net/unix").unwrap_or_default()];
     let mut networks: FxHashSet<_> = fs::read_link("/proc/self/ns/net").into_iter().collect();
@@ -266,7 +267,7 @@ mod tests {
         assert_eq!(place_of(&real.join("circle/a"), None), None);
     }
 
-    /// A run could otherwise empty any file for the runs beside it.
+    /// A run could otherwise empty any file for concurrent runs.
     #[test]
     fn what_has_the_name_of_a_socket_but_is_none_is_not_hidden() {
         use std::os::linux::net::SocketAddrExt as _;

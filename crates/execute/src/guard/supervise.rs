@@ -59,8 +59,8 @@ struct StartedRun {
     kernel_kills: u64,
     kernel: MemoryWatch,
     unlisted: MemoryWatch,
-    /// Number of sockets in the guard's network before the start.
-    sockets: u64,
+    /// Number of sockets in the guard's network before the start; `None` if the system does not tell.
+    sockets: Option<u64>,
     anonymous: MemoryWatch,
     files: FileWatch,
     /// Size of the folders before the start, in bytes.
@@ -119,7 +119,7 @@ fn start(order: &RunOrder, view: View, alone: bool) -> Result<StartedRun, String
     let kernel_kills = kernel_kills();
     let system = SystemMemory::now().map_err(failed("read the system's memory"))?;
     let at_hand = usage::at_hand().map_err(failed("read the system's memory"))?;
-    let sockets = usage::sockets().map_err(failed("read the number of sockets"))?;
+    let sockets = usage::sockets().ok();
     // A command may leave no room for threads of its guard, so these come first.
     let thread = || thread::Builder::new();
     let output =
@@ -348,7 +348,10 @@ impl StartedRun {
     ) -> io::Result<bool> {
         let most = most.saturating_add(room);
         let is_large = self.unlisted.growth(system.unlisted) > most;
-        let unlisted = match is_large && usage::sockets()? > self.sockets {
+        // Sockets that cannot be counted are there.
+        let has_sockets =
+            || self.sockets.zip(usage::sockets().ok()).is_none_or(|(old, now)| now > old);
+        let unlisted = match is_large && has_sockets() {
             true => system.unlisted.saturating_sub(usage::at_hand()?),
             false => 0,
         };

@@ -149,7 +149,7 @@ fn files_in(list: &str, pipes: &mut FxHashSet<(u64, u64)>) -> Option<u64> {
 pub(super) struct SystemMemory {
     /// The kernel's own.
     pub(super) kernel: u64,
-    /// What no list has, such as data that wait in sockets: a page for each byte, if others of the page have been taken.
+    /// Memory that no list has, such as pages of sockets: a byte that waits to be read keeps its whole page.
     pub(super) unlisted: u64,
     /// The anonymous memory of all processes.
     pub(super) anonymous: u64,
@@ -189,13 +189,17 @@ pub(super) fn sockets() -> io::Result<u64> {
     number.and_then(|number| number.trim().parse().ok()).ok_or(io::ErrorKind::InvalidData.into())
 }
 
-/// Returns the bytes of free memory that the kernel keeps at hand for each processor, which do not count as free.
+/// Returns the bytes of free memory that the kernel keeps at hand for each processor, which do not count as free; 0 on systems without
+/// such a list.
 ///
 /// # Errors
-/// The system does not tell.
+/// The list cannot be read.
 pub(super) fn at_hand() -> io::Result<u64> {
     let page = sysconf(SysconfVar::PAGE_SIZE)?.map_or(4096, |bytes| bytes as u64);
-    let text = fs::read_to_string("/proc/zoneinfo")?;
+    let text = match fs::read_to_string("/proc/zoneinfo") {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(0),
+        text => text?,
+    };
     let counts = text.lines().filter_map(|line| line.trim_start().strip_prefix("count:"));
     let pages: u64 = counts.filter_map(|count| count.trim().parse::<u64>().ok()).sum();
     Ok(pages.saturating_mul(page))
