@@ -1,5 +1,6 @@
 //! Texts of open documents, and positions in them.
 
+use ropey::Rope;
 use serde_json::Value;
 
 /// Units that the characters of a line are counted in.
@@ -16,163 +17,46 @@ impl Encoding {
             Self::Utf16 => "utf-16",
         }
     }
-
-    /// Units of a character, all of which its first byte counts.
-    fn units(self, byte: u8) -> usize {
-        match (self, byte) {
-            (_, 0x00..=0x7f) => 1,
-            // It continues a character.
-            (_, 0x80..=0xbf) => 0,
-            (Self::Utf16, _) => 1 + usize::from(byte >= 0xf0),
-            (Self::Utf8, 0xc0..=0xdf) => 2,
-            (Self::Utf8, 0xe0..=0xef) => 3,
-            (Self::Utf8, _) => 4,
-        }
-    }
 }
 
-/// Text of a document. The two parts meet where it was changed last: changes mostly lie near each other, or follow one
-/// another through the document, so that little moves from one part to the other.
-#[derive(Debug, Default)]
-struct Text {
-    before: Vec<u8>,
-    /// Backwards.
-    behind: Vec<u8>,
-    /// Where it was changed last, from where on positions are counted.
-    known: DocumentPosition,
+/// Returns the character at a position: the end of the line if the position is behind it, the end of the text if the line is
+/// behind the last one.
+fn char_at(text: &Rope, position: &Value, encoding: Encoding) -> Option<usize> {
+    let number = |name: &str| usize::try_from(position[name].as_u64()?).ok();
+    let (line, character) = (number("line")?, number("character")?);
+    if line >= text.len_lines() {
+        return Some(text.len_chars());
+    }
+    let start = text.line_to_char(line);
+    let behind = match encoding {
+        Encoding::Utf8 => {
+            let at = text.line_to_byte(line).saturating_add(character);
+            text.byte_to_char(at.min(text.len_bytes()))
+        }
+        Encoding::Utf16 => {
+            let at = text.char_to_utf16_cu(start).saturating_add(character);
+            text.utf16_cu_to_char(at.min(text.len_utf16_cu()))
+        }
+    };
+    Some(behind.min(line_end(text, line)))
 }
 
-/// A place in a document.
-#[derive(Debug, Clone, Copy, Default)]
-struct DocumentPosition {
-    line: usize,
-    character: usize,
-    /// Bytes before it.
-    offset: usize,
-}
-
-impl Text {
-    fn new(text: &str) -> Self {
-        Self { behind: text.bytes().rev().collect(), ..Self::default() }
-    }
-
-    fn whole(&self) -> String {
-        let bytes = self.before.iter().copied().chain(self.behind.iter().rev().copied()).collect();
-        // Parts meet between characters.
-        String::from_utf8(bytes).unwrap_or_default()
-    }
-
-    /// The place of a position; a character behind the end of its line is its end, a line behind the last the end of the text.
-    fn place(&self, position: &Value, encoding: Encoding) -> Option<DocumentPosition> {
-        let number = |name: &str| Some(position[name].as_u64()? as usize);
-        let (line, character) = (number("line")?, number("character")?);
-        let mut at = self.known;
-        if at.line != line {
-            // Lines are counted from the beginning of one.
-            at = self.line_start(at);
-            while at.line > line {
-                let end =
-                    DocumentPosition { line: at.line - 1, character: 0, offset: at.offset - 1 };
-                at = self.line_start(end);
-            }
-            while at.line < line {
-                if at.offset == self.len() {
-                    return Some(self.within_line(self.line_start(at), usize::MAX, encoding));
-                }
-                at.line += usize::from(self.ends_line(at.offset));
-                at.offset += 1;
-            }
-        }
-        Some(self.within_line(at, character, encoding))
-    }
-
-    /// A place in the line of another one.
-    fn within_line(
-        &self,
-        mut at: DocumentPosition,
-        character: usize,
-        encoding: Encoding,
-    ) -> DocumentPosition {
-        while at.character > character {
-            at.offset -= 1;
-            // A character's first byte counts for all of them.
-            at.character -= encoding.units(self.byte(at.offset));
-        }
-        while at.offset < self.len() && !matches!(self.byte(at.offset), b'\n' | b'\r') {
-            let units = encoding.units(self.byte(at.offset));
-            if at.character + units > character && units > 0 {
-                break;
-            }
-            at.character += units;
-            at.offset += 1;
-        }
-        at
-    }
-
-    /// The beginning of a place's line.
-    fn line_start(&self, mut at: DocumentPosition) -> DocumentPosition {
-        at.character = 0;
-        while at.offset > 0 && !self.ends_line(at.offset - 1) {
-            at.offset -= 1;
-        }
-        at
-    }
-
-    /// Whether a line ends with a byte: lines of the protocol end with `\n`, `\r\n` or `\r`.
-    fn ends_line(&self, at: usize) -> bool {
-        let is_followed = || at + 1 < self.len() && self.byte(at + 1) == b'\n';
-        match self.byte(at) {
-            b'\n' => true,
-            b'\r' => !is_followed(),
-            _ => false,
+/// Returns the character at the end of a line, before its line break: `\n`, `\r\n` or `\r`.
+fn line_end(text: &Rope, line: usize) -> usize {
+    let start = text.line_to_char(line);
+    let mut end = text.line_to_char(line + 1);
+    for line_break in ['\n', '\r'] {
+        if end > start && text.char(end - 1) == line_break {
+            end -= 1;
         }
     }
-
-    fn len(&self) -> usize {
-        self.before.len() + self.behind.len()
-    }
-
-    fn byte(&self, at: usize) -> u8 {
-        match at.checked_sub(self.before.len()) {
-            None => self.before[at],
-            Some(behind) => self.behind[self.behind.len() - 1 - behind],
-        }
-    }
-
-    /// Replaces what is between two places.
-    fn replace(&mut self, start: DocumentPosition, end: DocumentPosition, new: &str) {
-        let removed = end.offset.saturating_sub(start.offset);
-        self.known = start;
-        self.part_at(start.offset);
-        self.behind.truncate(self.behind.len() - removed);
-        self.before.extend_from_slice(new.as_bytes());
-        let has_joined = start.offset < self.len() && self.byte(start.offset) == b'\n';
-        if has_joined && self.before[..start.offset].ends_with(b"\r") {
-            // The carriage return ended a line, and is half of a line's end now: positions are counted from that line on.
-            let end = DocumentPosition {
-                line: start.line.saturating_sub(1),
-                character: 0,
-                offset: start.offset - 1,
-            };
-            self.known = self.line_start(end);
-        }
-    }
-
-    /// Moves bytes from one part to the other.
-    fn part_at(&mut self, offset: usize) {
-        if offset < self.before.len() {
-            self.behind.extend(self.before.drain(offset..).rev());
-        } else {
-            let from = self.behind.len() - (offset - self.before.len());
-            self.before.extend(self.behind.drain(from..).rev());
-        }
-    }
+    end
 }
 
 /// An open document.
 #[derive(Debug)]
 pub(crate) struct Document {
-    text: Text,
+    text: Rope,
     version: Option<i64>,
     /// Why the text is no longer known to be the editor's.
     lost: Option<String>,
@@ -185,7 +69,7 @@ impl Document {
     /// It has no text.
     pub(crate) fn open(item: &Value) -> Result<Self, String> {
         let text = item["text"].as_str().ok_or("textDocument.text is not a text")?;
-        Ok(Self { text: Text::new(text), version: version(item)?, lost: None })
+        Ok(Self { text: Rope::from_str(text), version: version(item)?, lost: None })
     }
 
     /// Takes the text of a document that was opened again. An older one leaves the text unknown, as a wrong change does.
@@ -206,12 +90,12 @@ impl Document {
 
     /// The text, or why it is not known.
     pub(crate) fn text(&self) -> Result<String, &str> {
-        self.lost.as_deref().map_or_else(|| Ok(self.text.whole()), Err)
+        self.lost.as_deref().map_or_else(|| Ok(self.text.to_string()), Err)
     }
 
     /// Bytes before a position; a character behind the end of its line is its end, a line behind the last the end of the text.
     pub(crate) fn offset_of(&self, position: &Value, encoding: Encoding) -> Option<usize> {
-        Some(self.text.place(position, encoding)?.offset)
+        Some(self.text.char_to_byte(char_at(&self.text, position, encoding)?))
     }
 
     /// Applies the parameters of `textDocument/didChange`. A wrong change leaves the text unknown, until another one replaces all of it.
@@ -243,23 +127,23 @@ impl Document {
     fn edit(&mut self, edit: &Value, encoding: Encoding) -> Result<(), String> {
         let (new, range) = (edit["text"].as_str().ok_or("text is not a text")?, &edit["range"]);
         if range.is_null() {
-            self.text = Text::new(new);
+            self.text = Rope::from_str(new);
             self.lost = None;
             return Ok(());
         }
         if self.lost.is_some() {
             return Ok(());
         }
-        let place = |name: &str| {
-            let place = self.text.place(&range[name], encoding);
-            let wrong = || format!("range.{name} is {}, not a line and a character", range[name]);
-            place.ok_or_else(wrong)
+        let end_of_range = |name: &str| {
+            let at = char_at(&self.text, &range[name], encoding);
+            at.ok_or_else(|| format!("range.{name} is {}, not a line and a character", range[name]))
         };
-        let (start, end) = (place("start")?, place("end")?);
-        if end.offset < start.offset {
+        let (start, end) = (end_of_range("start")?, end_of_range("end")?);
+        if end < start {
             return Err("range ends before it starts".into());
         }
-        self.text.replace(start, end, new);
+        self.text.remove(start..end);
+        self.text.insert(start, new);
         Ok(())
     }
 }
@@ -288,8 +172,9 @@ mod tests {
     use super::*;
 
     fn at(text: &str, line: usize, character: usize, encoding: Encoding) -> usize {
+        let text = Rope::from_str(text);
         let position = json!({"line": line, "character": character});
-        Text::new(text).place(&position, encoding).unwrap().offset
+        text.char_to_byte(char_at(&text, &position, encoding).unwrap())
     }
 
     #[test]
@@ -303,7 +188,7 @@ mod tests {
         assert_eq!(at(text, 1, 1, Encoding::Utf16), "é𝄞x\r\nb".len());
         assert_eq!(at(text, 2, 0, Encoding::Utf16), "é𝄞x\r\nb\r".len());
         assert_eq!(at(text, 9, 0, Encoding::Utf16), text.len());
-        assert!(Text::new(text).place(&json!({"line": -1}), Encoding::Utf16).is_none());
+        assert!(char_at(&Rope::from_str(text), &json!({"line": -1}), Encoding::Utf16).is_none());
     }
 
     #[test]
@@ -343,30 +228,46 @@ mod tests {
         assert_eq!(text.as_deref(), Ok("all2\n3"));
     }
 
+    /// Byte of a position, counted character by character.
+    fn plain_offset(text: &str, line: usize, character: usize, encoding: Encoding) -> usize {
+        let (mut at, mut rest) = ((0, 0), text);
+        while let Some(char) = rest.chars().next() {
+            let line_break = ["\r\n", "\n", "\r"].into_iter().find(|end| rest.starts_with(end));
+            let units = match encoding {
+                Encoding::Utf8 => char.len_utf8(),
+                Encoding::Utf16 => char.len_utf16(),
+            };
+            let is_there = at.0 == line && (line_break.is_some() || at.1 + units > character);
+            if is_there {
+                break;
+            }
+            at = if line_break.is_some() { (at.0 + 1, 0) } else { (at.0, at.1 + units) };
+            rest = &rest[line_break.map_or(char.len_utf8(), str::len)..];
+        }
+        text.len() - rest.len()
+    }
+
     proptest! {
-        /// As in a text in one part, whose lines are counted from its beginning.
+        /// A plain text, whose positions are counted from its beginning, changes in the same way.
         #[test]
         fn any_changes_are_those_of_a_plain_text(
-            begin in "[aé𝄞\r\n]{0,12}",
+            begin in "[aé𝄞\r\n\u{2028}\u{b}]{0,12}",
             edits in proptest::collection::vec(
-                ((0..5_u32, 0..6_u32), (0..5_u32, 0..6_u32), "[xé𝄞\r\n]{0,3}"), 0..12),
+                ((0..5_usize, 0..6_usize), (0..5_usize, 0..6_usize), "[xé𝄞\r\n\u{85}]{0,3}"), 0..12),
             is_utf8: bool,
         ) {
             let encoding = if is_utf8 { Encoding::Utf8 } else { Encoding::Utf16 };
-            let (mut plain, mut document) = (begin.clone(), Text::new(&begin));
-            for (start, end, text) in edits {
-                let offset = |(line, character)| {
-                    let position = json!({"line": line, "character": character});
-                    Text::new(&plain).place(&position, encoding).unwrap().offset
-                };
-                let (from, to) = (offset(start), offset(end));
-                plain.replace_range(from..to.max(from), &text);
-                let place = |(line, character)| {
-                    document.place(&json!({"line": line, "character": character}), encoding).unwrap()
-                };
-                let (start, end) = (place(start), place(end));
-                document.replace(start, end, &text);
-                prop_assert_eq!(&document.whole(), &plain);
+            let mut plain = begin.clone();
+            let mut document = Document::open(&json!({"text": begin})).unwrap();
+            for (start, end, new) in edits {
+                let [from, to] = [start, end].map(|(line, character)| plain_offset(&plain, line, character, encoding));
+                let [start, end] = [start, end].map(|(line, character)| json!({"line": line, "character": character}));
+                let edited = document.edit(&json!({"range": {"start": start, "end": end}, "text": new}), encoding);
+                prop_assert_eq!(edited.is_ok(), from <= to);
+                if from <= to {
+                    plain.replace_range(from..to, &new);
+                }
+                prop_assert_eq!(document.text().unwrap(), plain.as_str());
             }
         }
     }
