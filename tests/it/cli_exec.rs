@@ -625,6 +625,30 @@ fn a_map_says_which_tests_a_task_runs_and_mining_finds_them() {
 }
 
 #[test]
+fn a_task_whose_tests_cannot_be_run_excludes_no_other() {
+    let place = place();
+    place.write(
+        "repos/demo/t.sh",
+        "[ $1 = broken ] && exit 127; sed -n 5,9p calc.py | grep -q planted && exit 1; exit 0\n",
+    );
+    let args = ["eval", "--exec", "--check-references", "--tests", "map.json", "--test-cmd"];
+    let check = |map: &str, says: &[&str]| {
+        place.write("map.json", map);
+        let args = [&args[..], &["sh t.sh {tests}", "--format", "tsv", "--threads", "1"]].concat();
+        place.stage(&args).partly().says(says)
+    };
+    let ran = check(
+        r#"{"demo/0": ["broken"], "demo/1": ["twice"]}"#,
+        &["1 of 2 tasks is excluded", "its tests cannot be run: the command is not found"],
+    );
+    assert!(ran.stdout.contains("all\t2\t1\t1\t1\t100.00"), "{}", ran.stdout);
+    check(
+        r#"{"demo/0": ["broken"], "demo/1": ["broken", "twice"]}"#,
+        &["demo: its tests cannot be run: the command is not found"],
+    );
+}
+
+#[test]
 fn what_cannot_be_is_refused_with_the_way_out() {
     let place = place();
     predict(&place, &["FINE"]);

@@ -14,7 +14,7 @@ use repoformer_store::error::{Error, Result};
 use repoformer_store::progress::Work;
 use repoformer_text::message;
 use repoformer_text::message::Message;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::copies::{Copies, CopyFailure, tail};
 use super::guard::{Limits, Report, RunOrder, RunOutcome};
@@ -25,6 +25,9 @@ use super::verdict::{ReachedLimit, Status, Verdict, judge};
 
 /// Number of bytes of a run's output that its result keeps.
 const OUTPUT_TAIL: usize = 4000;
+
+/// Number of tasks after which a repository's environment counts as broken, if the tests of none could be run.
+const TRIED_TASKS: usize = 20;
 
 /// Settings of test runs.
 #[derive(Debug, Clone)]
@@ -111,6 +114,7 @@ pub fn run(
         queues: vec![VecDeque::new(); count],
         making: vec![CopyState::New; count],
         broken: vec![None; count],
+        doubts: vec![Doubt::default(); count],
         running: 0,
         made: 0,
         done: 0,
@@ -118,6 +122,9 @@ pub fn run(
         lost: Vec::new(),
         failed: None,
     };
+    for subject in subjects.iter().flatten() {
+        board.doubts[subject.repository].tasks += 1;
+    }
     for (task, subject) in subjects.iter().enumerate() {
         match subject {
             Ok(_) => board.request(task, Step::Truth(0)),
@@ -206,6 +213,17 @@ enum CopyState {
     Ready,
 }
 
+/// Experience with the environment of a repository.
+#[derive(Debug, Clone, Default)]
+struct Doubt {
+    /// Number of tasks.
+    tasks: usize,
+    /// True if the tests of a task could be run.
+    is_working: bool,
+    /// Tasks whose tests could not be run.
+    broken_tasks: FxHashSet<usize>,
+}
+
 struct Board<'a> {
     subjects: &'a [Result<Subject, Message>],
     samples: &'a [Vec<String>],
@@ -220,6 +238,8 @@ struct Board<'a> {
     queues: Vec<VecDeque<usize>>,
     making: Vec<CopyState>,
     broken: Vec<Option<CopyFailure>>,
+    /// What speaks for and against the environment of each repository.
+    doubts: Vec<Doubt>,
     running: usize,
     made: usize,
     /// Number of steps done.
@@ -380,7 +400,8 @@ impl Board<'_> {
             return;
         };
         let verdict = judge(subject.runner, &outcome);
-        if verdict.status == Status::EnvironmentBroken && matches!(step, Step::Truth(_)) {
+        let is_broken = verdict.status == Status::EnvironmentBroken;
+        if is_broken && matches!(step, Step::Truth(_)) && self.doubt(repository, &waiting) {
             let broken = CopyFailure {
                 reason: verdict.reason.into(),
                 output: tail(&outcome.output, OUTPUT_TAIL).to_owned(),
@@ -389,6 +410,7 @@ impl Board<'_> {
             self.runs[number].waiting = waiting;
             return self.break_run(number, &broken);
         }
+        self.doubts[repository].is_working |= verdict.is_lasting && !is_broken;
         let record = record_of(verdict, &outcome, self.runs[number].key.clone());
         for (task, step) in waiting {
             self.progress.done(1);
@@ -428,6 +450,10 @@ impl Board<'_> {
             return;
         }
         match step {
+            Step::Truth(_) if status == Status::EnvironmentBroken => {
+                let reason = message!["its tests cannot be run: ", reason];
+                self.exclude(task, Some(status), reason);
+            }
             Step::Truth(turn) if status != Status::Pass => {
                 let again = if turn > 0 { " when run again" } else { "" };
                 let what = format!("its reference text does not pass{again}");
@@ -495,6 +521,14 @@ impl Board<'_> {
 
     fn exclude(&mut self, task: usize, status: Option<Status>, reason: Message) {
         self.states[task].excluded = Some(Exclusion { status, reason });
+    }
+
+    /// Notes tasks whose tests cannot be run, and returns true if the environment of their repository is to blame: no task
+    /// could be run, and enough were tried. Otherwise, it may be the tests of these tasks.
+    fn doubt(&mut self, repository: usize, waiting: &[(usize, Step)]) -> bool {
+        let doubt = &mut self.doubts[repository];
+        doubt.broken_tasks.extend(waiting.iter().map(|&(task, _)| task));
+        !doubt.is_working && doubt.broken_tasks.len() >= doubt.tasks.min(TRIED_TASKS)
     }
 
     /// Ends everything that waits for a repository whose tests cannot be run.
