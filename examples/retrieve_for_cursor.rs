@@ -47,7 +47,7 @@ fn main() -> Result<()> {
     // The query ends at the cursor: the lines after a fragment resemble those that come next.
     let shown = FragmentTextSettings { align: Align::Next, most: 3, full_paths: false, visibility };
     let texts = FragmentText::new(&fragments, shown, |_| true);
-    for fragment in texts.shown(&made.queries.queries[0], &found[0]) {
+    for fragment in texts.collect(&made.queries.queries[0], &found[0]) {
         println!("# {}\n{}\n", fragment.path, fragment.text);
     }
     Ok(())

@@ -85,7 +85,7 @@ fn update() {
             bar.set_style(style(progress));
             bar.set_length(total);
         }
-        bar.set_position(progress.done());
+        bar.set_position(progress.steps_done());
         bar.tick();
     }
 }
@@ -123,7 +123,7 @@ fn numbers(progress: &Progress) -> String {
         rate => format!("{:.1}/min", 60.0 * rate),
     };
     let left = progress.seconds_left().map(time).unwrap_or_default();
-    format!("{}{total}{unit}, {rate}{left}", number(progress.done()))
+    format!("{}{total}{unit}, {rate}{left}", number(progress.steps_done()))
 }
 
 /// `, 1 h 05 min left`

@@ -137,7 +137,7 @@ fn every_error_is_shown_with_the_flags_of_its_choices() {
         Artifact {
             Error::artifact(data(), "stale", message!["make it with ", &StageRun::InMode("search", "rg1")]) =>
                 "data.jsonl: stale", "make it with `repoformer search --mode rg1`";
-            Error::damaged(data(), "its header is not JSON") =>
+            Error::from_damage(data(), "its header is not JSON") =>
                 "data.jsonl: damaged: its header is not JSON",
                 "run the command that writes it again; it is rebuilt";
         }
@@ -218,7 +218,7 @@ fn every_error_is_shown_with_the_flags_of_its_choices() {
                 "tasks: this stage needs the tasks file (--tasks)", "";
         }
         Refused {
-            Error::refused("two shards of one name", message!["choose another ", UserChoice::OutputPath]) =>
+            Error::from_refusal("two shards of one name", message!["choose another ", UserChoice::OutputPath]) =>
                 "two shards of one name", "choose another output path (-o)";
         }
         Unknown {
@@ -245,7 +245,7 @@ fn causes_and_hints_of_the_program_keep_their_flags() {
         "",
     );
     check(
-        crate::output::hinted(inner(), named().then(" with --cache-dir")),
+        crate::output::add_hint(inner(), named().then(" with --cache-dir")),
         "cache: choose another cache folder (--cache-dir)",
         "choose another cache folder (--cache-dir) with --cache-dir",
     );

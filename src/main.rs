@@ -217,7 +217,7 @@ fn run(command: Command) -> Result<()> {
         #[cfg(feature = "serve")]
         Command::Serve(args) => commands::serve::serve(&args),
         #[cfg(not(feature = "serve"))]
-        Command::Lsp(_) | Command::Serve(_) => commands::serve_args::left_out(),
+        Command::Lsp(_) | Command::Serve(_) => commands::serve_args::refuse_servers(),
         #[cfg(target_os = "linux")]
         Command::Guard { stage } => Ok(repoformer_execute::guard::serve(&stage)?),
     }

@@ -3,7 +3,7 @@
 use std::path::{Component, Path, PathBuf};
 
 use repoformer_store::files;
-use repoformer_text::names::meant;
+use repoformer_text::names::suggest;
 
 /// Entries of a folder that a name is compared with; larger folders are data, whose names say little.
 const MOST: usize = 2000;
@@ -29,9 +29,9 @@ pub(crate) fn near_file(path: &Path) -> Option<PathBuf> {
         };
         let given = stem(name.to_str()?)?;
         names.retain(|name| {
-            stem(name).is_some_and(|stem| stem == given || meant(&given, [&*stem]).is_some())
+            stem(name).is_some_and(|stem| stem == given || suggest(&given, [&*stem]).is_some())
         });
-        there.push(meant(name.to_str()?, names.iter().map(String::as_str))?);
+        there.push(suggest(name.to_str()?, names.iter().map(String::as_str))?);
     }
     (there != path && there.exists()).then_some(there)
 }

@@ -18,7 +18,7 @@ pub(crate) use repoformer_store::manifest::write_document as write_json;
 use repoformer_store::manifest::{self, Manifest};
 use repoformer_store::remark::{LeftOutTasks, Remark};
 pub(crate) use repoformer_study::{fail, message_of, unknown};
-pub(crate) use repoformer_text::counts::{counted, group, plural};
+pub(crate) use repoformer_text::counts::{format_count, group, plural};
 use repoformer_text::message;
 use repoformer_text::message::Message;
 use repoformer_text::visible::visible;
@@ -63,8 +63,11 @@ const TASKS_NAMED: usize = 8;
 const PROBLEMS_SHOWN: usize = 20;
 
 /// Adds a hint to an error.
-pub(crate) fn hinted(source: impl Into<anyhow::Error>, hint: impl Into<Message>) -> anyhow::Error {
-    Error::refused(message_of(&source.into()), hint).into()
+pub(crate) fn add_hint(
+    source: impl Into<anyhow::Error>,
+    hint: impl Into<Message>,
+) -> anyhow::Error {
+    Error::from_refusal(message_of(&source.into()), hint).into()
 }
 
 /// The screen flags, which [`init`] sets once.
@@ -187,7 +190,7 @@ pub(crate) fn warning(text: impl Into<Message>) {
 pub(crate) fn warn_of_not_json() {
     for (path, lines) in literal::take_not_json() {
         let first = lines.first().copied().unwrap_or_default();
-        let records = counted(lines.len() as u64, "record");
+        let records = format_count(lines.len() as u64, "record");
         warning(format!(
             "{}:{first}: NaN or Infinity is not JSON, though Python's json writes it; in fields that are not used it is read as null ({records})",
             path.display()
@@ -215,13 +218,13 @@ pub(crate) fn warn_of_numbers(text: Option<impl AsRef<str>>) {
 }
 
 /// Number of items to show: `few` without `-v`, all with it.
-fn shown(few: usize) -> usize {
+fn shown_count(few: usize) -> usize {
     if is_verbose() { usize::MAX } else { few }
 }
 
 /// Lists names in a sentence; only the first few without `-v`.
 pub(crate) fn few_of(names: &[String]) -> String {
-    let shown = names.len().min(shown(5));
+    let shown = names.len().min(shown_count(5));
     let rest = match names.len() - shown {
         0 => String::new(),
         more => format!(" and {more} more (-v lists them)"),
@@ -256,7 +259,7 @@ pub(crate) fn problems(problems: &[Error]) {
             way = if is_verbose() { "" } else { " (-v shows more)" };
             continue;
         }
-        if said == shown(PROBLEMS_SHOWN) {
+        if said == shown_count(PROBLEMS_SHOWN) {
             continue;
         }
         said += 1;
@@ -275,13 +278,13 @@ pub(crate) fn problems(problems: &[Error]) {
 
 /// Prints these lines below a warning, `few` of them without `-v`.
 pub(crate) fn list(lines: &[Message], few: usize) {
-    let (few, all) = (shown(few), lines.len());
+    let (few, all) = (shown_count(few), lines.len());
     lines.iter().take(few).for_each(|line| note(in_flags(line)));
     note_hidden("  ", all.saturating_sub(few));
 }
 
 /// Counts a failed check.
-pub(crate) fn failed(text: impl Into<Message>) {
+pub(crate) fn count_failure(text: impl Into<Message>) {
     failures(1);
     say_error(&in_flags(&text.into()));
 }
@@ -339,7 +342,7 @@ pub(crate) fn rebuilt(artifacts: &[RebuiltArtifact]) {
 
 fn warnings(report: &StageReport) {
     rebuilt(&report.rebuilt);
-    let few = shown(WARNINGS_SHOWN);
+    let few = shown_count(WARNINGS_SHOWN);
     report.warnings.iter().take(few).for_each(warning);
     note_hidden("", report.warnings.len().saturating_sub(few));
 }
@@ -414,8 +417,8 @@ pub(crate) fn tell(remark: Remark) {
         Remark::Warning(text) => warning(text),
         Remark::WarningOnce(text) => warning_once(&in_flags(&text)),
         Remark::Hint(text) => hint(&in_flags(&text)),
-        Remark::Failed(text) => failed(text),
-        Remark::LeftOut(tasks) => left_out(tasks),
+        Remark::Failed(text) => count_failure(text),
+        Remark::LeftOut(tasks) => warn_left_out(tasks),
         Remark::Problems(all) => problems(&all),
         Remark::Unproven(text) => warn_of_numbers(Some(text)),
         Remark::Gaps(gaps) => keep_gaps(gaps),
@@ -423,7 +426,7 @@ pub(crate) fn tell(remark: Remark) {
 }
 
 /// Warns of tasks that are left out, counts them, and lists them by reason.
-fn left_out(tasks: LeftOutTasks) {
+fn warn_left_out(tasks: LeftOutTasks) {
     failures(tasks.count());
     warning(tasks.warning);
     let path = tasks.path.display();

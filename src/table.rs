@@ -34,7 +34,7 @@ impl ScoreFormat {
     /// The format that was given, else that by which the output is named, else text; checked before any work: a terminal is no
     /// place for Parquet, and a file that is named as CSV or Parquet holds it.
     pub(crate) fn choose(given: Option<Self>, output: &Path) -> Result<Self> {
-        let named = Self::named(output);
+        let named = Self::from_name(output);
         let format = given.or(named).unwrap_or(Self::Text);
         if output.is_dir() {
             return fail(format!("{}: this is a folder", output.display()), "name a file in it");
@@ -67,7 +67,7 @@ impl ScoreFormat {
     }
 
     /// The format by which a file is named, compressed or not.
-    fn named(output: &Path) -> Option<Self> {
+    fn from_name(output: &Path) -> Option<Self> {
         let name = if is_packed(output) { Path::new(output.file_stem()?) } else { output };
         Self::from_str(name.extension()?.to_str()?, true).ok()
     }
@@ -90,7 +90,7 @@ pub(crate) enum ReportFormat {
 }
 
 /// The results in a format.
-pub(crate) fn written(results: &dyn Printable, format: ScoreFormat) -> Result<Vec<u8>> {
+pub(crate) fn format_results(results: &dyn Printable, format: ScoreFormat) -> Result<Vec<u8>> {
     let frame = || {
         let mut frame = Frame::new(results.columns());
         results.rows().for_each(|row| frame.push(row));

@@ -13,7 +13,7 @@ use crate::settings::completable;
 
 /// Prints what parsing answered: help, the version, or an error.
 pub(crate) fn tell(answer: &Error, program: Command) -> ExitCode {
-    match explained(answer, program) {
+    match explain(answer, program) {
         Some(error) => {
             output::error(&error);
             ExitCode::from(2)
@@ -33,7 +33,7 @@ pub(crate) fn tell(answer: &Error, program: Command) -> ExitCode {
 }
 
 /// The error in the program's words, where it is a name that does not exist; clap explains all others.
-fn explained(answer: &Error, program: Command) -> Option<anyhow::Error> {
+fn explain(answer: &Error, program: Command) -> Option<anyhow::Error> {
     let given = |kind| match answer.get(kind) {
         Some(ContextValue::String(text)) => Some(text.as_str()),
         _ => None,
@@ -42,12 +42,12 @@ fn explained(answer: &Error, program: Command) -> Option<anyhow::Error> {
     program.build(); // Global flags belong to every command from then on.
     let arguments: Vec<String> =
         std::env::args_os().skip(1).map(|one| one.to_string_lossy().into_owned()).collect();
-    let (command, path) = chosen(&program, &arguments);
+    let (command, path) = find_chosen(&program, &arguments);
     let told: anyhow::Result<()> = match answer.kind() {
         ErrorKind::InvalidSubcommand => {
             let name = given(ContextKind::InvalidSubcommand)?;
             let hint = did_you_mean(name, subcommands(command))
-                .or_else(|| nested(command, name))
+                .or_else(|| suggest_nested(command, name))
                 .or_else(|| beginning(command, name))
                 .unwrap_or_else(|| format!("`{path} --help` lists the commands"));
             let of = if path.contains(' ') { format!(" of `{path}`") } else { String::new() };
@@ -89,7 +89,7 @@ fn is_flag(argument: &str) -> bool {
 }
 
 /// The subcommand that the arguments choose, and its name with those above it.
-fn chosen<'c>(program: &'c Command, arguments: &[String]) -> (&'c Command, String) {
+fn find_chosen<'c>(program: &'c Command, arguments: &[String]) -> (&'c Command, String) {
     let (mut command, mut path) = (program, program.get_name().to_owned());
     let mut is_value = false;
     for argument in arguments {
@@ -222,7 +222,7 @@ fn subcommands(command: &Command) -> impl Iterator<Item = &str> {
 }
 
 /// Hint at a subcommand of a subcommand that has this name.
-fn nested(command: &Command, name: &str) -> Option<String> {
+fn suggest_nested(command: &Command, name: &str) -> Option<String> {
     let below = command
         .get_subcommands()
         .flat_map(|of| of.get_subcommands().map(move |sub| (of.get_name(), sub.get_name())));

@@ -119,7 +119,7 @@ impl Searched {
     pub fn builder(&self) -> Builder<'static> {
         let budget = RepoCoderBudget::default();
         let shown = FragmentTextSettings {
-            align: Align::Auto.settled(QueryForm::Window, self.mode),
+            align: Align::Auto.resolve(QueryForm::Window, self.mode),
             most: budget.blocks,
             full_paths: false,
             visibility: VISIBILITY,

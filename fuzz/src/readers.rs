@@ -38,7 +38,7 @@ use repoformer_core::retrieve::{
 use repoformer_core::task::kind::RecordKind;
 use repoformer_core::task::sample::{Kind, PathPattern, Sampling, sample};
 use repoformer_core::task::{Format, TaskSet};
-use repoformer_evaluate::conditions::made_with;
+use repoformer_evaluate::conditions::read_parameters;
 use repoformer_evaluate::label::{JudgeSettings, LabelCriterion};
 use repoformer_evaluate::score::Scoring;
 use repoformer_evaluate::{comparison, executed, pairs, predictions};
@@ -216,7 +216,7 @@ fn of_predictions(bytes: &[u8]) {
         stop: &[],
         ending: Ending::AsIs,
     };
-    let _ = (lm_eval(&path, &settings), made_with(&path));
+    let _ = (lm_eval(&path, &settings), read_parameters(&path));
     let described = file("described.jsonl", bytes);
     let _ = std::fs::write(manifest::beside(&described), bytes);
     let _ = (manifest::read_beside(&described), manifest::check_beside(&described));

@@ -23,7 +23,7 @@ use serde_json::{Value, json};
 use super::demonstration::FILES;
 use crate::output::{self, Screen, fail, group, note, plural, screen, unknown, write_data};
 use crate::settings::{DECLARED, Settings, ValueList};
-use crate::table::{ScoreFormat, written};
+use crate::table::{ScoreFormat, format_results};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum CacheCommand {
@@ -226,7 +226,7 @@ fn list(args: &CacheListArgs) -> Result<()> {
     tell_unreadable(&files, &args.selection);
     files.retain(|file| args.selection.has(file));
     let shown = if args.files { FileTable::Files } else { FileTable::Summary };
-    write_data(Path::new("-"), written(&FileList { files: &files, shown }, format)?)?;
+    write_data(Path::new("-"), format_results(&FileList { files: &files, shown }, format)?)?;
     note(format!("cache: {} in {}", total(&files), cache.display()));
     note_uncompared(&files);
     Ok(())
@@ -275,7 +275,7 @@ fn prune(args: &CachePruneArgs) -> Result<()> {
         note_uncompared(&files);
     }
     let list = FileList { files: &removed, shown: FileTable::Paths };
-    write_data(Path::new("-"), written(&list, format)?)?;
+    write_data(Path::new("-"), format_results(&list, format)?)?;
     let done = if args.yes { "removed" } else { "not removed; --yes removes them" };
     note(format!("cache: {} {done}", total(&removed)));
     if !kept.is_empty() {

@@ -9,7 +9,7 @@ use repoformer_core::retrieve::Mode;
 use repoformer_evaluate::comparison::{
     self, Comparison, ComparisonSettings, PerTask, ReadScores, Side,
 };
-use repoformer_evaluate::conditions::{Conditions, made_with};
+use repoformer_evaluate::conditions::{Conditions, read_parameters};
 use repoformer_evaluate::predictions;
 use repoformer_evaluate::score::MissingPredictions;
 use repoformer_evaluate::statistics::{ResamplingUnit, SignFlips};
@@ -22,12 +22,12 @@ use repoformer_study::scoring::{scoring, warn_of_ends};
 use repoformer_text::counts::subject;
 use serde_json::Value;
 
-use super::comparison_text::{PrintedComparison, listed};
+use super::comparison_text::{PrintedComparison, list_ids};
 use super::eval_score::tell_uncut;
 use crate::commands::session::open;
-use crate::output::{self, Screen, check_output, fail, hinted, plural, write_data};
+use crate::output::{self, Screen, add_hint, check_output, fail, plural, write_data};
 use crate::settings::{SettingFlags, Settings};
-use crate::table::{ScoreFormat, written};
+use crate::table::{ScoreFormat, format_results};
 
 #[derive(Debug, Args)]
 pub(crate) struct CompareArgs {
@@ -98,7 +98,7 @@ pub(crate) fn run(args: &CompareArgs) -> Result<()> {
     output::problems(&comparison.problems);
     warn(&comparison);
     let results = PrintedComparison { comparison: &comparison, per_task: args.per_task };
-    write_data(&args.output, written(&results, format)?)?;
+    write_data(&args.output, format_results(&results, format)?)?;
     if let Some(tolerance) = args.within {
         check(&comparison, tolerance);
     }
@@ -111,7 +111,7 @@ fn check(comparison: &Comparison, tolerance: f64) {
         let mean = difference.difference.mean;
         let lacking = comparison.tasks.len().saturating_sub(difference.n);
         if lacking > 0 {
-            output::failed(format!(
+            output::count_failure(format!(
                 "{}: {lacking} {} without a value in A or B",
                 difference.measure,
                 plural(lacking, "task")
@@ -119,7 +119,7 @@ fn check(comparison: &Comparison, tolerance: f64) {
         }
         // A difference such as 0.9 - 0.89 is not 0.01 to the last bit.
         if mean.is_nan() || mean.abs() > tolerance + 1e-12 {
-            output::failed(format!(
+            output::count_failure(format!(
                 "{}: B - A is {mean:+.6}, not within {tolerance}",
                 difference.measure
             ));
@@ -128,7 +128,7 @@ fn check(comparison: &Comparison, tolerance: f64) {
     let alone: usize = [&comparison.a, &comparison.b].iter().map(|side| side.alone.len()).sum();
     if alone + comparison.left_out.len() > 0 {
         let measures = comparison.left_out.len();
-        output::failed(format!(
+        output::count_failure(format!(
             "{alone} {} and {measures} {} are in A or B alone",
             plural(alone, "task"),
             plural(measures, "measure")
@@ -156,14 +156,14 @@ impl Scorer<'_> {
                 );
             }
             let scores = comparison::read(given).map_err(with_hint)?;
-            return Ok(reported(scores));
+            return Ok(report_excluded(scores));
         }
         let is_file = Path::new(given).exists();
         let mode = given.parse::<Mode>().ok().filter(|_| !is_file);
         if mode.is_none()
             && let Ok(reading) = comparison::read(given)
         {
-            return Ok(reported(reading));
+            return Ok(report_excluded(reading));
         }
         if self.experiment.is_none() {
             let (mut experiment, settings) = without_repositories(&self.settings)?;
@@ -190,7 +190,7 @@ impl Scorer<'_> {
         let scores = evaluation.scores?;
         tell_uncut(&path, &scores);
         let mut side = PerTask::new(mode.map_or(given, |mode| mode.name()));
-        side.conditions = Conditions::of_predictions(&made_with(&path)?);
+        side.conditions = Conditions::of_predictions(&read_parameters(&path)?);
         for (metric, recipe) in scoring.recipes() {
             side.conditions.set_cut(metric.name(), recipe);
         }
@@ -204,7 +204,7 @@ impl Scorer<'_> {
 }
 
 /// The scores of a file; excluded tasks are reported.
-fn reported(reading: ReadScores) -> PerTask {
+fn report_excluded(reading: ReadScores) -> PerTask {
     output::problems(&reading.problems);
     if reading.excluded > 0 {
         let name = &reading.scores.name;
@@ -228,7 +228,7 @@ fn with_hint(error: Error) -> anyhow::Error {
         }
         _ => return error.into(),
     };
-    hinted(error, hint)
+    add_hint(error, hint)
 }
 
 fn comparing(args: &CompareArgs, settings: &Settings) -> Result<ComparisonSettings> {
@@ -250,7 +250,7 @@ fn warn(comparison: &Comparison) {
         [(&comparison.a, &comparison.b), (&comparison.b, &comparison.a)]
     {
         if !alone.is_empty() {
-            let (tasks, other) = (listed(alone), &other.name);
+            let (tasks, other) = (list_ids(alone), &other.name);
             output::warning(format!("left out: {tasks} in {name} only, not in {other}"));
         }
     }

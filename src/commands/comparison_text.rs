@@ -201,7 +201,7 @@ fn task_table(comparison: &Comparison) -> Table {
         cells.extend([row, repository].map(Option::unwrap_or_default));
         for values in &task.values {
             cells.extend(match values {
-                Some((a, b)) => [percent(*a), percent(*b), signed(b - a)],
+                Some((a, b)) => [percent(*a), percent(*b), format_signed(b - a)],
                 None => Default::default(),
             });
         }
@@ -212,7 +212,7 @@ fn task_table(comparison: &Comparison) -> Table {
 
 /// Notes on the resampling, the tests, and the tasks left out.
 fn notes(comparison: &Comparison) -> Vec<String> {
-    let mut notes = vec![resampled(comparison)];
+    let mut notes = vec![resampling_text(comparison)];
     let (by_repository, units) =
         (comparison.unit == ResamplingUnit::Repositories, comparison.units);
     if comparison.interval_kind() == IntervalKind::Range {
@@ -227,21 +227,21 @@ fn notes(comparison: &Comparison) -> Vec<String> {
     if by_repository && !comparison.repositories.is_empty() {
         notes.push("  within a repository its tasks are drawn, which gives 95 % intervals".into());
     }
-    notes.push(flipped(comparison));
+    notes.push(flips_text(comparison));
     for (side, name) in [(&comparison.a, "A"), (&comparison.b, "B")] {
         if !side.alone.is_empty() {
-            notes.push(format!("left out: {} in {name} alone", listed(&side.alone)));
+            notes.push(format!("left out: {} in {name} alone", list_ids(&side.alone)));
         }
     }
     if !comparison.mixed.is_empty() {
-        notes.push(mixed::told(&comparison.mixed));
+        notes.push(mixed::join_differences(&comparison.mixed));
     }
     let left_out = comparison.left_out.iter();
     notes.extend(left_out.map(|(measure, reason)| format!("left out: {measure} {reason}")));
     notes
 }
 
-fn resampled(comparison: &Comparison) -> String {
+fn resampling_text(comparison: &Comparison) -> String {
     let Resampling { resamples, seed, .. } = comparison.resampling;
     let times = group(resamples);
     match (comparison.unit, comparison.units) {
@@ -255,7 +255,7 @@ fn resampled(comparison: &Comparison) -> String {
     }
 }
 
-fn flipped(comparison: &Comparison) -> String {
+fn flips_text(comparison: &Comparison) -> String {
     let SignFlips { flips, seed } = comparison.flips;
     let random = group(flips);
     let rows = rows(comparison);
@@ -272,7 +272,7 @@ fn flipped(comparison: &Comparison) -> String {
 }
 
 /// Number and first ids of some tasks: `2 tasks (a, b)`.
-pub(super) fn listed(ids: &[String]) -> String {
+pub(super) fn list_ids(ids: &[String]) -> String {
     let more = if ids.len() > SHOWN { ", …" } else { "" };
     let first = &ids[..ids.len().min(SHOWN)];
     format!("{} ({}{more})", tasks(ids.len()), first.join(", "))
@@ -283,13 +283,15 @@ fn tasks(number: usize) -> String {
 }
 
 /// × 100, with two digits and its sign.
-fn signed(value: f64) -> String {
-    repoformer_evaluate::table::signed(100.0 * value, 2)
+fn format_signed(value: f64) -> String {
+    repoformer_evaluate::table::format_signed(100.0 * value, 2)
 }
 
 fn with_interval(mean: &Estimate) -> String {
-    let ends = mean.interval.map(|ends| format!(" [{}, {}]", signed(ends.low), signed(ends.high)));
-    signed(mean.mean) + &ends.unwrap_or_default()
+    let ends = mean
+        .interval
+        .map(|ends| format!(" [{}, {}]", format_signed(ends.low), format_signed(ends.high)));
+    format_signed(mean.mean) + &ends.unwrap_or_default()
 }
 
 fn p(p: f64) -> String {
@@ -302,10 +304,13 @@ mod tests {
 
     #[test]
     fn numbers_as_they_are_shown() {
-        assert_eq!([signed(0.0541), signed(-0.2), signed(-1e-9)], ["+5.41", "-20.00", "+0.00"]);
+        assert_eq!(
+            [format_signed(0.0541), format_signed(-0.2), format_signed(-1e-9)],
+            ["+5.41", "-20.00", "+0.00"]
+        );
         assert_eq!([p(1.0), p(0.0001), p(0.00002)], ["1.0000", "0.0001", "<0.0001"]);
         let ids = ["a", "b", "c", "d"].map(String::from);
-        assert_eq!(listed(&ids[..1]), "1 task (a)");
-        assert_eq!(listed(&ids), "4 tasks (a, b, c, …)");
+        assert_eq!(list_ids(&ids[..1]), "1 task (a)");
+        assert_eq!(list_ids(&ids), "4 tasks (a, b, c, …)");
     }
 }

@@ -23,7 +23,7 @@ use super::stages::check_one_mode;
 use crate::commands::dry_run::DryRunFlags;
 use crate::commands::session::{check_not_tasks, open};
 use crate::interruption::keeps_artifacts;
-use crate::output::{self, Screen, check_output, counted, fail, group};
+use crate::output::{self, Screen, check_output, fail, format_count, group};
 use crate::records_output::RecordsOutput;
 use crate::settings::{SettingFlags, SettingValue, Settings};
 
@@ -274,7 +274,7 @@ fn write_batch(
         1 => " (1 prompt is answered, or repeats another)".to_owned(),
         n => format!(" ({} prompts are answered, or repeat another)", group(n)),
     };
-    let requests = counted(batch.requests as u64, "request");
+    let requests = format_count(batch.requests as u64, "request");
     output::note(format!("complete: {requests}{others}"));
     if batch.requests > 50_000 || bytes > 200_000_000 {
         output::warning(

@@ -65,9 +65,9 @@ fn program() -> Result<String> {
 pub(crate) fn answer(program: impl Fn() -> Command) {
     let shell = std::env::var(COMPLETION).unwrap_or_default();
     let are_quoted = ["bash", "zsh", "fish"].contains(&&*shell);
-    let unquote = |word: OsString| if are_quoted { unquoted(&word) } else { word };
+    let unquote = |word: OsString| if are_quoted { unquote(&word) } else { word };
     let complete =
-        CompleteEnv::with_factory(|| completed(program())).var(COMPLETION).shells(SHELLS);
+        CompleteEnv::with_factory(|| add_completions(program())).var(COMPLETION).shells(SHELLS);
     let folder = std::env::current_dir().ok();
     match complete.try_complete(std::env::args_os().map(unquote), folder.as_deref()) {
         Ok(false) => {}
@@ -77,7 +77,7 @@ pub(crate) fn answer(program: impl Fn() -> Command) {
 }
 
 /// A word of a command line without its quotes, of which the last may be open, and backslashes.
-fn unquoted(word: &OsStr) -> OsString {
+fn unquote(word: &OsStr) -> OsString {
     let Some(text) = word.to_str() else { return word.to_owned() };
     let (mut plain, mut quote, mut signs) = (String::new(), None, text.chars());
     while let Some(sign) = signs.next() {
@@ -92,8 +92,8 @@ fn unquoted(word: &OsStr) -> OsString {
 }
 
 /// A command whose flags know their values. Flags that its short help leaves out are offered where no other fits.
-fn completed(command: Command) -> Command {
-    command.mut_args(with_values).mut_subcommands(completed)
+fn add_completions(command: Command) -> Command {
+    command.mut_args(with_values).mut_subcommands(add_completions)
 }
 
 fn with_values(arg: Arg) -> Arg {
@@ -180,7 +180,7 @@ impl ValueCompleter for FlagValues {
 /// where none is named.
 fn repositories() -> Vec<String> {
     let words: Vec<String> =
-        std::env::args_os().map(|word| unquoted(&word).to_string_lossy().into()).collect();
+        std::env::args_os().map(|word| unquote(&word).to_string_lossy().into()).collect();
     let mut behind = words.iter().skip_while(|word| *word != "--repos-dir").skip(1);
     let behind = behind.find(|word| *word != "=").map(PathBuf::from);
     let joined = words.iter().find_map(|word| word.strip_prefix("--repos-dir=").map(Into::into));
@@ -309,7 +309,7 @@ mod tests {
             (r#"'a\b'"c\"d"e"#, r#"a\bc"de"#),
             ("", ""),
         ] {
-            assert_eq!(unquoted(OsStr::new(word)), wanted, "{word}");
+            assert_eq!(unquote(OsStr::new(word)), wanted, "{word}");
         }
     }
 

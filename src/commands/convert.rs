@@ -23,7 +23,7 @@ use repoformer_text::language::Language;
 
 use super::unparsed::keep_gaps;
 use crate::choices::in_flags;
-use crate::output::{self, Screen, check_output, fail, group, hinted, plural};
+use crate::output::{self, Screen, add_hint, check_output, fail, group, plural};
 use crate::records_output::RecordsOutput;
 use crate::settings::ValueList;
 
@@ -148,7 +148,7 @@ pub(crate) fn run(args: &ConvertArgs) -> Result<()> {
 /// The file to read, for conversions that need one.
 fn input(args: &ConvertArgs) -> Result<&Path> {
     args.file.as_deref().ok_or_else(|| {
-        hinted(
+        add_hint(
             anyhow!("no file to convert to {}", args.to),
             "name one; --repos-dir alone is for --to raw and --to packages",
         )
@@ -201,7 +201,7 @@ fn lm_eval_task(args: &ConvertArgs) -> Result<(Conversion, Vec<String>)> {
     };
     let LmEvalTask { name, files, conversion: mut outcome } =
         lm_eval::lm_eval(file, &settings).map_err(|error| match error {
-            Error::Parameter { name: "metrics", .. } => hinted(
+            Error::Parameter { name: "metrics", .. } => add_hint(
                 error,
                 "leave it out of --metrics, and score the samples that lm-eval logs with `repoformer eval --predictions`",
             ),

@@ -59,7 +59,7 @@ fn files(root: &Path) -> impl Iterator<Item = (PathBuf, &'static str, bool)> {
 }
 
 /// Plan of its files.
-pub(super) fn planned(settings: &Settings) -> Vec<PlannedArtifact> {
+pub(super) fn plan(settings: &Settings) -> Vec<PlannedArtifact> {
     let root = folder(settings);
     let planned = files(&root).map(|(path, _, is_there)| {
         let verdict = match (is_there, path.exists()) {

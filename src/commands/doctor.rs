@@ -63,7 +63,7 @@ impl Finding {
         Self { name, text, fields, problem: None }
     }
 
-    fn failed(name: &'static str, text: String, fields: Value, error: &anyhow::Error) -> Self {
+    fn from_error(name: &'static str, text: String, fields: Value, error: &anyhow::Error) -> Self {
         Self { problem: Some(error_and_hint(error)), ..Self::new(name, text, fields) }
     }
 }
@@ -73,7 +73,7 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<()> {
     repoformer_execute::guard::enter_scope();
     let (configuration, settings) = configuration(args)?;
     let mut findings = vec![version(), instructions(), threads(&settings), configuration];
-    findings.push(cached(&settings));
+    findings.push(check_cache(&settings));
     findings.extend(disk(&settings));
     findings.push(sandbox(args.exec));
     findings.push(python(args.exec));
@@ -87,7 +87,7 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<()> {
         }
     }
     for (reason, hint) in findings.iter().filter_map(|finding| finding.problem.as_ref()) {
-        output::failed(reason);
+        output::count_failure(reason);
         hint.iter().for_each(|hint| output::failed_hint(hint));
     }
     Ok(())
@@ -153,7 +153,7 @@ fn configuration(args: &DoctorArgs) -> Result<(Finding, Settings)> {
                 None => "no file; repoformer.toml in the working folder would be read".into(),
             };
             text += &profile.map_or(String::new(), |profile| format!("; profile {profile}"));
-            let chosen = settings.chosen();
+            let chosen = settings.chosen_keys();
             if !chosen.is_empty() {
                 text += &format!("; set: {}", chosen.join(", "));
             }
@@ -162,19 +162,24 @@ fn configuration(args: &DoctorArgs) -> Result<(Finding, Settings)> {
         }
         Err(error) => {
             let finding =
-                Finding::failed("configuration", "has a mistake".into(), json!({}), &error);
+                Finding::from_error("configuration", "has a mistake".into(), json!({}), &error);
             (finding, Settings::without_files(&flags)?)
         }
     })
 }
 
-fn cached(settings: &Settings) -> Finding {
+fn check_cache(settings: &Settings) -> Finding {
     let path = settings.cache_dir.display().to_string();
     let cache = visible_in_line(&path);
     let (folder, files) = match cache::files(settings) {
         Ok(found) => found,
         Err(error) => {
-            return Finding::failed("cache", format!("{cache}: cannot be read"), json!({}), &error);
+            return Finding::from_error(
+                "cache",
+                format!("{cache}: cannot be read"),
+                json!({}),
+                &error,
+            );
         }
     };
     let is_there = folder.is_dir();
@@ -210,7 +215,7 @@ fn cached(settings: &Settings) -> Finding {
     });
     match writable {
         Ok(_) => Finding::new("cache", text, fields),
-        Err(error) => Finding::failed("cache", text, fields, &error.into()),
+        Err(error) => Finding::from_error("cache", text, fields, &error.into()),
     }
 }
 
@@ -244,7 +249,7 @@ fn sandbox(is_asked: bool) -> Finding {
         Err(error) => {
             let text = "tests cannot be run".to_owned();
             return match is_asked {
-                true => Finding::failed("sandbox", text, json!({}), &error),
+                true => Finding::from_error("sandbox", text, json!({}), &error),
                 false => Finding::new("sandbox", format!("{text}: {error:#}"), json!({})),
             };
         }
@@ -274,7 +279,7 @@ fn sandbox(is_asked: bool) -> Finding {
     let open = Message::join(enclosure.open.clone(), "; ");
     let error = anyhow::Error::new(message!["exec: runs cannot be isolated here: ", open]);
     match is_asked && !enclosure.open.is_empty() {
-        true => Finding::failed("sandbox", text, fields, &error),
+        true => Finding::from_error("sandbox", text, fields, &error),
         false => Finding::new("sandbox", text, fields),
     }
 }
@@ -315,7 +320,7 @@ fn python(is_asked: bool) -> Finding {
     let fields = json!({"python": python, "pytest": pytest});
     let error = anyhow::anyhow!("exec: python3 is not found");
     match is_asked && python.is_none() {
-        true => Finding::failed("python", text, fields, &error),
+        true => Finding::from_error("python", text, fields, &error),
         false => Finding::new("python", text, fields),
     }
 }
@@ -348,7 +353,7 @@ fn server(args: &DoctorArgs, settings: &Settings) -> Finding {
         Err(error) => {
             let text = format!("does not answer; {key}");
             let fields = json!({"answers": false, "key_is_set": has_key});
-            return Finding::failed("server", text, fields, &error.into());
+            return Finding::from_error("server", text, fields, &error.into());
         }
     };
     let shown = endpoint.url("/v1");
@@ -394,7 +399,7 @@ fn server(args: &DoctorArgs, settings: &Settings) -> Finding {
     let missing = || missing_model(settings, is_listed.then_some(&models)?, &shown);
     let problem = refused.or_else(missing).or(none);
     match problem {
-        Some(error) => Finding::failed("server", text, fields, &error),
+        Some(error) => Finding::from_error("server", text, fields, &error),
         None => Finding::new("server", text, fields),
     }
 }
@@ -417,7 +422,7 @@ fn missing_model(settings: &Settings, models: &[String], url: &str) -> Option<an
     let error = anyhow::anyhow!("{url}: has no model '{model}'");
     let hint = did_you_mean(model, models.iter().map(String::as_str));
     Some(match hint {
-        Some(hint) => output::hinted(error, hint),
+        Some(hint) => output::add_hint(error, hint),
         None => error,
     })
 }

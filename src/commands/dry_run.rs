@@ -7,7 +7,7 @@ use clap::Args;
 use repoformer_study::stage_log::StageLog;
 
 use crate::output::{is_verbose, write_data};
-use crate::table::{ScoreFormat, written};
+use crate::table::{ScoreFormat, format_results};
 
 /// Flags of a stage that can run dry.
 #[derive(Debug, Clone, Args)]
@@ -29,7 +29,7 @@ impl DryRunFlags {
     /// Prints the artifacts of a dry run.
     pub(crate) fn finish(&self, log: &StageLog) -> Result<()> {
         match log.is_dry() {
-            true => write_data(Path::new("-"), written(log, self.format)?),
+            true => write_data(Path::new("-"), format_results(log, self.format)?),
             false => Ok(()),
         }
     }

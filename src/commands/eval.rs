@@ -8,7 +8,7 @@ use repoformer_core::postprocess::{HoleContext, Postprocess, Step};
 use repoformer_core::repository::Shard;
 use repoformer_core::retrieve::Mode;
 use repoformer_core::task::TaskSet;
-use repoformer_evaluate::conditions::{Conditions, differences, made_with};
+use repoformer_evaluate::conditions::{Conditions, differences, read_parameters};
 use repoformer_evaluate::pairs;
 use repoformer_evaluate::score::{MissingPredictions, Scoring, score_pairs, score_tasks};
 use repoformer_evaluate::table::percent;
@@ -222,7 +222,7 @@ fn of_predictions(
 ) -> Result<(Vec<NamedScores>, Vec<String>)> {
     let mut of_file = |name: String, path: &Path, folder: Option<PathBuf>| {
         let input = parts::input_predictions(manifest, &name, path, experiment, args)?;
-        let mut made_with = made_with(path)?;
+        let mut made_with = read_parameters(path)?;
         if experiment.layout.shard.is_some() {
             made_with.retain(|name, _| !SHARD_PARAMETERS.contains(&name.as_str()));
         }
@@ -269,7 +269,7 @@ fn of_predictions(
                 output::problems(&[error]);
             }
         }
-        let mut known = Conditions::of_predictions(&made_with(&path)?);
+        let mut known = Conditions::of_predictions(&read_parameters(&path)?);
         known.set_samples(one.1.samples());
         conditions.push(known);
         named.push(one);

@@ -12,7 +12,7 @@ use repoformer_text::counts::subject;
 use super::eval_score::{ScoringSettings, score, with_missing};
 use super::stages::check_one_mode;
 use crate::commands::eval_args::EvalArgs;
-use crate::output::{self, counted, fail};
+use crate::output::{self, fail, format_count};
 use crate::records_output::RecordsOutput;
 use crate::settings::Settings;
 
@@ -66,7 +66,7 @@ pub(super) fn run(args: &EvalArgs, settings: &Settings) -> Result<()> {
     output::note(format!(
         "{name}: {} % of the definitions that the targets of {} use{left_out}",
         percent(recall),
-        counted(found.tasks.len() as u64, "task")
+        format_count(found.tasks.len() as u64, "task")
     ));
     Ok(())
 }

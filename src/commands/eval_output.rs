@@ -22,7 +22,7 @@ use serde_json::Value;
 
 use crate::commands::eval_args::EvalArgs;
 use crate::output::{write_data, write_json, write_manifest_beside};
-use crate::table::written;
+use crate::table::format_results;
 
 /// The name of some predictions (a mode, a file, the references), and their scores.
 pub(super) type NamedScores = (String, Scores);
@@ -79,7 +79,7 @@ impl Printable for Results<'_> {
             text += &format!("{metric}: predictions cut by {recipe}\n");
         }
         if !self.mixed.is_empty() {
-            text += &(visible_in_line(&mixed::told(&self.mixed)) + "\n");
+            text += &(visible_in_line(&mixed::join_differences(&self.mixed)) + "\n");
         }
         text + &self.departures.as_ref().map_or_else(String::new, |line| format!("{line}\n"))
     }
@@ -159,7 +159,7 @@ impl Printable for Results<'_> {
 impl Results<'_> {
     /// Writes the scores in the requested format. JSON objects contain the manifest; other files have it beside them.
     pub(super) fn write(&self, args: &EvalArgs) -> Result<()> {
-        write_with_manifest(args, &written(self, args.format()?)?, &self.manifest)
+        write_with_manifest(args, &format_results(self, args.format()?)?, &self.manifest)
     }
 
     fn metrics(&self) -> Vec<Metric> {

@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 use crate::commands::eval_args::EvalArgs;
 use crate::output::{self, write_data};
 use crate::settings::Settings;
-use crate::table::written;
+use crate::table::format_results;
 
 /// The measures of the table; JSON gives all.
 const COLUMNS: [(&str, &str); 10] = [
@@ -88,7 +88,7 @@ pub(super) fn run(args: &EvalArgs, settings: &Settings) -> Result<()> {
         }
     }
     let results = Results { rows, per_task: args.per_task };
-    write_data(&args.output, written(&results, args.format()?)?)
+    write_data(&args.output, format_results(&results, args.format()?)?)
 }
 
 /// Measurements of rankers and queries.

@@ -10,7 +10,7 @@ use repoformer_pipeline::{Evaluation, Experiment, evaluate};
 use repoformer_store::error::Error;
 use repoformer_store::manifest::Manifest;
 
-use crate::output::{self, hinted};
+use crate::output::{self, add_hint};
 
 /// How predictions are scored, and the treatment of missing ones.
 pub(super) struct ScoringSettings {
@@ -36,7 +36,7 @@ impl ScoringSettings {
 pub(super) fn with_missing(error: Error) -> anyhow::Error {
     match error {
         Error::Task { .. } => {
-            hinted(error, "--missing zero counts them as wrong, --missing skip leaves them out")
+            add_hint(error, "--missing zero counts them as wrong, --missing skip leaves them out")
         }
         _ => error.into(),
     }

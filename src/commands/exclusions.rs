@@ -5,7 +5,7 @@ use clap::Args;
 use repoformer_core::task::sample::{Exclusions, PathPattern};
 use repoformer_store::error::Error;
 
-use crate::output::{self, fail, hinted};
+use crate::output::{self, add_hint, fail};
 use crate::settings::ValueList;
 
 /// Where no hole is drawn.
@@ -30,7 +30,7 @@ impl ExclusionFlags {
     pub(crate) fn exclusions(&self, usual: Exclusions) -> Result<Exclusions> {
         let parse = |text: &String| {
             PathPattern::parse(text).map_err(|error| match error {
-                Error::Parameter { reason, .. } => hinted(
+                Error::Parameter { reason, .. } => add_hint(
                     anyhow::anyhow!("--exclude {reason}"),
                     "'tests' is a name, 'src/**/*.py' a path; * and ? stand for text without '/', ** for folders, [ab] for a or b",
                 ),

@@ -9,7 +9,7 @@ use repoformer_study::experiments::read_tasks;
 use repoformer_text::language::Language;
 
 use crate::commands::session::open;
-use crate::output::{self, Screen, counted, fail};
+use crate::output::{self, Screen, fail, format_count};
 use crate::settings::{DECLARED, Setting, SettingFlags, ValueList};
 
 #[derive(Debug, Args)]
@@ -68,21 +68,21 @@ pub(crate) fn run(args: &GroupArgs) -> Result<()> {
     if let Some((count, first)) = &summary.unchecked {
         output::note(format!(
             "group: the targets of {} have too few words to be found in files, as of {first}; their repositories are left out by name",
-            counted(*count as u64, "task"),
+            format_count(*count as u64, "task"),
         ));
     }
     if let Some(first) = summary.others.first() {
         let (count, first) = (summary.others.len(), first.display());
         output::note(format!(
             "group: {} left alone, as its name is not that of rows: {first}{}",
-            counted(count as u64, "file"),
+            format_count(count as u64, "file"),
             if count > 1 { ", …" } else { "" },
         ));
     }
     if summary.resumed > 0 {
         output::note(format!(
             "group: resumes; {} had been read",
-            counted(summary.resumed as u64, "input"),
+            format_count(summary.resumed as u64, "input"),
         ));
     }
     summary.notes.iter().for_each(output::note);
@@ -99,7 +99,7 @@ pub(crate) fn run(args: &GroupArgs) -> Result<()> {
         let output = args.output.display();
         output::note(format!(
             "group: {output} is current: {} of the same inputs and settings",
-            counted(shards as u64, "shard")
+            format_count(shards as u64, "shard")
         ));
     }
     say(&record);
@@ -126,14 +126,14 @@ fn say(record: &GroupRecord) {
         (counts.marked, "file", "without StarCoderData's marks, its first line"),
     ] {
         if count > 0 {
-            output::note(format!("group: {} {reason}", counted(count, noun)));
+            output::note(format!("group: {} {reason}", format_count(count, noun)));
         }
     }
     output::note(format!(
         "group: {} with {} in {}, from {}",
-        counted(counts.repositories, "repository"),
-        counted(counts.files, "file"),
-        counted(record.shards.len() as u64, "shard"),
-        counted(counts.rows, "row"),
+        format_count(counts.repositories, "repository"),
+        format_count(counts.files, "file"),
+        format_count(record.shards.len() as u64, "shard"),
+        format_count(counts.rows, "row"),
     ));
 }

@@ -85,7 +85,7 @@ fn is_jsonl(path: &Path) -> bool {
 }
 
 /// The vectors of a model: `vector/dense/….vectors`.
-fn stored(path: &Path) -> Result<Option<StoredVectors>> {
+fn read_vectors(path: &Path) -> Result<Option<StoredVectors>> {
     match path.extension().is_some_and(|end| end == "vectors") {
         true => Ok(read_stored(path)?),
         false => Ok(None),
@@ -170,7 +170,7 @@ fn header(path: &Path) -> Result<Value> {
             "missing": scores.get("missing"),
         }));
     }
-    if let Some(stored) = stored(path)? {
+    if let Some(stored) = read_vectors(path)? {
         return Ok(json!({
             "kind": "dense vectors", "records": stored.vectors.len(), "model": stored.model,
             "dimensions": stored.dim,
@@ -248,7 +248,7 @@ fn records(args: &InspectArgs, out: &mut Lines) -> Result<()> {
         let tasks = scores.get("tasks").and_then(Value::as_array);
         return tasks.into_iter().flatten().try_for_each(|task| out.push(task));
     }
-    if let Some(stored) = stored(path)? {
+    if let Some(stored) = read_vectors(path)? {
         for (digest, vector) in stored.vectors {
             out.push(&json!({"digest": digest.to_hex().as_str(), "embedding": vector}))?;
         }

@@ -14,7 +14,7 @@ use repoformer_study::experiments::{check_completable, completion_of, experiment
 
 use super::dry_run::stage_log;
 use crate::commands::session::{check_not_tasks, open};
-use crate::output::{self, check_folder, check_output, counted, fail, group};
+use crate::output::{self, check_folder, check_output, fail, format_count, group};
 use crate::settings::{SettingFlags, Settings};
 
 #[derive(Debug, Args)]
@@ -79,10 +79,10 @@ fn of_files(parts: &[PathBuf], output: &Path, settings: &Settings) -> Result<()>
         _ => merge(parts, output)?,
     };
     for (part, lacking) in &merged.lacking {
-        output::failed(format!(
+        output::count_failure(format!(
             "{}: lacks {}: what they are made of was missing, as the command that wrote it said",
             part.display(),
-            counted(*lacking, "record")
+            format_count(*lacking, "record")
         ));
     }
     let (records, parts) = (group(merged.records as usize), group(merged.parts));
@@ -117,7 +117,7 @@ fn results_of_tests(experiment: &Experiment, count: u64) -> bool {
         return false;
     }
     for shard in lost {
-        output::failed(format!(
+        output::count_failure(format!(
             "the results of unit tests of shard {shard} are missing; run `eval --exec --shard {shard}`"
         ));
     }

@@ -20,7 +20,7 @@ use super::stages::copy_prompts;
 use crate::commands::session::{check_not_tasks, open};
 use crate::output::{self, Screen, check_output, fail, write_data};
 use crate::settings::{Setting, SettingFlags, Settings};
-use crate::table::{ScoreFormat, written};
+use crate::table::{ScoreFormat, format_results};
 
 #[derive(Debug, Args)]
 pub(crate) struct RgRgArgs {
@@ -76,14 +76,14 @@ pub(crate) fn run(args: &RgRgArgs) -> Result<()> {
             iterate(work, joined, iterations, &completion, &mut rows)?;
             let rows = rows.into_iter().map(|row| row.with_profile(&settings));
             let rows = ResultRows(rows.collect());
-            write_data(Path::new("-"), written(&rows, format)?)?;
+            write_data(Path::new("-"), format_results(&rows, format)?)?;
             rows::warn_of_gaps(&rows.0, &Screen);
         }
         None => {
             check_no_server(&settings)?;
             log.stage("rg-rg", &experiment, || retrieve_again(&experiment, &joined))?;
             if log.is_dry() {
-                return write_data(Path::new("-"), written(&log, format)?);
+                return write_data(Path::new("-"), format_results(&log, format)?);
             }
         }
     }
@@ -137,7 +137,7 @@ fn iterate(
         };
         output::problems(&now.problems);
         let mut row = row(experiment, Mode::Prediction, completion, resampling)?;
-        row.unchanged = Some(unchanged(&before, &now));
+        row.unchanged = Some(unchanged_share(&before, &now));
         rows.push(row);
         before = now;
     }
@@ -157,14 +157,14 @@ fn row(
     let scores = scores.context("a dry run makes no scores")?;
     let mut row = Row::of_mode(experiment, mode, scores, resampling)?;
     if !completion.is_embedded() {
-        row = row.timed(experiment, mode, &completion.model)?;
+        row = row.with_time(experiment, mode, &completion.model)?;
     }
     rows::tell_of_untimed(&row, experiment, mode, completion, &Screen);
     Ok(row)
 }
 
 /// The share of tasks whose predictions did not change, of those that have some.
-fn unchanged(before: &JoinedPredictions, now: &JoinedPredictions) -> f64 {
+fn unchanged_share(before: &JoinedPredictions, now: &JoinedPredictions) -> f64 {
     let pairs = before.predictions.iter().zip(&now.predictions);
     let (mut all, mut same) = (0_u32, 0_u32);
     for (before, now) in pairs.filter(|(_, now)| !now.is_empty()) {

@@ -11,7 +11,7 @@ use crate::commands::session::check_not_tasks;
 use crate::interruption::keeps_artifacts;
 use crate::output::{self, is_verbose, write_data};
 use crate::settings::SettingFlags;
-use crate::table::{ScoreFormat, written};
+use crate::table::{ScoreFormat, format_results};
 
 #[derive(Debug, Args)]
 pub(crate) struct RunArgs {
@@ -58,14 +58,14 @@ pub(crate) fn run(args: &RunArgs) -> Result<()> {
     let request = RunRequest {
         is_dry: args.dry_run,
         lists_all: is_verbose(),
-        copied: if is_elsewhere { demonstration::planned(&settings) } else { Vec::new() },
+        copied: if is_elsewhere { demonstration::plan(&settings) } else { Vec::new() },
         report: args.report.clone(),
         probabilities: args.probabilities.clone(),
         samples: args.samples_from.clone(),
         exec: args.exec.clone(),
     };
     let done = repoformer_study::run::run(&settings, request)?;
-    write_data(output, written(done.result.printable(), format)?)?;
+    write_data(output, format_results(done.result.printable(), format)?)?;
     done.tell(&*settings.messages);
     Ok(())
 }

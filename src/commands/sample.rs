@@ -14,7 +14,7 @@ use super::exclusions::{ExclusionFlags, warn_of_unmatched};
 use super::sample_commits::{self, CommitFlags};
 use super::unparsed::{DrawnCode, tell_unparsed};
 use crate::commands::session::{DrawnFrom, check_drawing, open};
-use crate::output::{self, Screen, counted, fail, group, plural, write_data};
+use crate::output::{self, Screen, fail, format_count, group, plural, write_data};
 use crate::settings::{SettingFlags, ValueList};
 use crate::table::json_lines;
 
@@ -62,7 +62,7 @@ pub(crate) fn run(args: &SampleArgs) -> Result<()> {
         exclusions: args.exclusions.exclusions(usual.exclusions.clone())?,
         ..usual
     };
-    if let Some(commits) = args.commits.wanted() {
+    if let Some(commits) = args.commits.wanted_commits() {
         return sample_commits::run(&commits, &settings, &sampling, &args.output);
     }
     check_drawing(&settings, "sample", DrawnFrom::Folders)?;
@@ -104,7 +104,7 @@ fn report(drawn: &FolderTasks, sampling: &Sampling) {
         };
         output::problems(skipped);
         let count = tasks.len();
-        output::detail(format!("  {name}: {}", counted(count as u64, "task")));
+        output::detail(format!("  {name}: {}", format_count(count as u64, "task")));
         if count < *per_repository {
             let Exclusions { paths, tests, tables } = &sampling.exclusions;
             let is_part = *tests || !paths.is_empty();

@@ -12,7 +12,7 @@ use repoformer_formats::draw::{CommitSampling, CommitTasks, NEAR};
 use super::exclusions::warn_of_unmatched;
 use super::unparsed::{DrawnCode, tell_unparsed};
 use crate::commands::session::{DrawnFrom, check_drawing};
-use crate::output::{self, counted, fail, group, hinted, write_data};
+use crate::output::{self, add_hint, fail, format_count, group, write_data};
 use crate::settings::Settings;
 use crate::table::json_lines;
 
@@ -39,7 +39,7 @@ pub(super) struct Commits<'a> {
 }
 
 impl CommitFlags {
-    pub(super) fn wanted(&self) -> Option<Commits<'_>> {
+    pub(super) fn wanted_commits(&self) -> Option<Commits<'_>> {
         let (since, trees) = (self.since.as_deref()?, self.trees.as_deref()?);
         Some(Commits { histories: &self.from_commits, since, trees })
     }
@@ -54,7 +54,7 @@ pub(super) fn run(
     check_drawing(settings, "sample", DrawnFrom::Commits)?;
     let open = |path: &PathBuf| {
         History::open(path).map_err(|error| {
-            hinted(error, "--from-commits takes a clone with its history, plain or bare")
+            add_hint(error, "--from-commits takes a clone with its history, plain or bare")
         })
     };
     let histories: Vec<History> = commits.histories.iter().map(open).collect::<Result<_>>()?;
@@ -83,7 +83,7 @@ pub(super) fn run(
                 drawn.tasks,
                 sampling.per_repository,
                 sampling.kind,
-                counted(drawn.commits as u64, "commit"),
+                format_count(drawn.commits as u64, "commit"),
                 commits.since,
             ));
         }
@@ -98,7 +98,7 @@ pub(super) fn run(
             "choose an earlier --since, another --kind or --language, or more --context-tokens",
         );
     }
-    drawing.left_out().for_each(output::warning);
+    drawing.describe_left_out().for_each(output::warning);
     let (drawn, files) = drawing.finish()?;
     write_data(output, json_lines(drawn.tasks.iter().map(Task::to_record)))?;
     report(commits, sampling, &drawn, files);
@@ -112,9 +112,9 @@ fn report(commits: &Commits<'_>, sampling: &Sampling, drawn: &CommitTasks, files
         "sample: {} {} tasks, each from a commit of {} since {}, with {} in {}",
         group(total),
         sampling.kind,
-        counted(commits.histories.len() as u64, "repository"),
+        format_count(commits.histories.len() as u64, "repository"),
         commits.since,
-        counted(files as u64, "file"),
+        format_count(files as u64, "file"),
         commits.trees.display()
     ));
     let sources = NameSource::ALL.iter().zip(drawn.sources);

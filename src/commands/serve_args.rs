@@ -51,7 +51,7 @@ fn address(text: &str) -> Result<SocketAddr, String> {
 
 /// Fails where the program was compiled without the servers.
 #[cfg(not(feature = "serve"))]
-pub(crate) fn left_out() -> anyhow::Result<()> {
+pub(crate) fn refuse_servers() -> anyhow::Result<()> {
     crate::output::fail(
         "this program is compiled without `serve` and `lsp`",
         "in a clone, `pip install .` or `cargo install --locked --path . --features serve` makes one that has them; wheels, the \

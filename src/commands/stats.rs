@@ -12,7 +12,7 @@ use repoformer_text::tokenize::model::Tokenizer;
 use serde_json::Value;
 
 use crate::output::{self, Screen, check_output, fail, group, plural, write_data};
-use crate::table::{ScoreFormat, written};
+use crate::table::{ScoreFormat, format_results};
 
 #[derive(Debug, Args)]
 pub(crate) struct StatsArgs {
@@ -58,7 +58,7 @@ pub(crate) fn run(args: &StatsArgs) -> Result<()> {
             "name files of tasks or labels; see the problems above",
         );
     }
-    write_data(&args.output, written(&Stats { measured: &measured, args }, format)?)
+    write_data(&args.output, format_results(&Stats { measured: &measured, args }, format)?)
 }
 
 /// Lengths to print.

@@ -7,7 +7,7 @@ use repoformer_core::task::sample::{Kind, UnparsedFile};
 use repoformer_text::language::Language;
 use repoformer_text::language::syntax::{ParseExtent, ParseGap};
 
-use crate::output::{self, counted};
+use crate::output::{self, format_count};
 
 /// Kind of code that a command draws.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,25 +51,25 @@ pub(super) fn tell_unparsed(
         let around = match drawn {
             DrawnCode::Lines => String::new(),
             DrawnCode::Functions => {
-                format!(", nor from {} around them", counted(functions, "function"))
+                format!(", nor from {} around them", format_count(functions, "function"))
             }
         };
         // The errors are behind the last line: a file ends too early.
         let code = match lines {
             0 => "the end".to_owned(),
-            lines => counted(lines, "line"),
+            lines => format_count(lines, "line"),
         };
         output::warning(format!(
             "{command}: the {} grammar cannot parse {code} of {}; nothing is drawn from there{around}: {}",
             language.title(),
-            counted(places.len() as u64, "file"),
+            format_count(places.len() as u64, "file"),
             output::few_of(&places)
         ));
     }
     if !unread.is_empty() {
         output::warning(format!(
             "{command}: nothing is drawn from {} with too much text, too long a line, or too deep nesting to be parsed: {}",
-            counted(unread.len() as u64, "file"),
+            format_count(unread.len() as u64, "file"),
             output::few_of(&unread)
         ));
     }
@@ -110,7 +110,7 @@ pub(crate) fn tell_unfound() {
         for (reason, files) in reasons.into_iter().filter(|(_, files)| !files.is_empty()) {
             output::warning(format!(
                 "{reason} {}; functions, classes and names there may not be found: {}",
-                counted(files.len() as u64, "file"),
+                format_count(files.len() as u64, "file"),
                 output::few_of(&files)
             ));
         }

@@ -71,7 +71,7 @@ fn report_findings(report: &Validation, strict: bool) {
     for finding in &report.findings {
         let message = report.message(finding);
         if strict || finding.severity == Severity::Error {
-            output::failed(message);
+            output::count_failure(message);
         } else {
             output::note(format!("note: {message}"));
         }

@@ -115,7 +115,7 @@ fn flag(setting: &Setting, command: &str) -> Option<Arg> {
     if !has_it || setting.not_for.contains(&command) {
         return None;
     }
-    let mut help = setting.help.replace("{names}", &setting.known());
+    let mut help = setting.help.replace("{names}", &setting.known_values());
     if let Some(unit) = setting.only_for {
         help.push_str(&format!(" (with --unit {unit})"));
     }

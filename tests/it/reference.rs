@@ -149,7 +149,7 @@ impl Fixture {
         let p50k = P50k;
         let budget = RepoCoderBudget::default();
         let shown = FragmentTextSettings {
-            align: Align::Auto.settled(queries.form, queries.mode),
+            align: Align::Auto.resolve(queries.form, queries.mode),
             most: budget.blocks,
             full_paths: false,
             visibility: VISIBILITY,

@@ -24,7 +24,7 @@ const REPEATED: [&str; 6] =
 ///
 /// # Errors
 /// The predictions or their header cannot be read.
-pub fn made_with(path: &Path) -> Result<BTreeMap<String, String>> {
+pub fn read_parameters(path: &Path) -> Result<BTreeMap<String, String>> {
     let recorded = parameters(path)?;
     if !recorded.is_empty() || !path.is_file() {
         return Ok(recorded);
@@ -51,12 +51,12 @@ pub fn are_chat_answers(path: &Path) -> Result<bool> {
     }
 }
 
-/// Reads what predictions share with those of other shards: [`made_with`], the model, and the mode and style of their prompts.
+/// Reads what predictions share with those of other shards: [`read_parameters`], the model, and the mode and style of their prompts.
 ///
 /// # Errors
 /// The predictions or their header cannot be read.
 pub fn common(path: &Path) -> Result<BTreeMap<String, String>> {
-    let mut known = made_with(path)?;
+    let mut known = read_parameters(path)?;
     known.extend(Origin::read(path)?.of_prompts());
     Ok(known)
 }
@@ -144,7 +144,7 @@ mod tests {
         let made = |temperatures: &[f64]| {
             std::fs::write(&path, temperatures.iter().copied().map(line).collect::<String>())
                 .unwrap();
-            made_with(&path).unwrap()
+            read_parameters(&path).unwrap()
         };
         let greedy = made(&[0.0, 0.0]);
         assert_eq!(

@@ -40,7 +40,7 @@ pub fn read_executed(path: &Path, name: &str) -> Result<BTreeMap<usize, TestOutc
         let of_other =
             object.get("predictions").and_then(Value::as_str).is_some_and(|of| of != name);
         if !of_other {
-            let (row, executed) = executed(path, line, object)?;
+            let (row, executed) = read_outcome(path, line, object)?;
             found.insert(row, executed);
         }
         Ok(())
@@ -126,7 +126,7 @@ pub fn is_of(results: &Path, predictions: &Path) -> Result<Option<bool>> {
 ///
 /// # Errors
 /// A field is missing, of another type or out of its range.
-pub fn executed(path: &Path, line: usize, object: &Object) -> Result<(usize, TestOutcome)> {
+pub fn read_outcome(path: &Path, line: usize, object: &Object) -> Result<(usize, TestOutcome)> {
     let fields = Fields::new(path, line, "", object);
     let status = match (fields.has("excluded"), fields.has("statuses")) {
         (true, _) => Some("excluded"),

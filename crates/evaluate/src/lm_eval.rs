@@ -63,7 +63,7 @@ pub fn as_prediction(path: &Path, line: usize, record: Object) -> Result<Object>
         metadata.insert("ground_truth".into(), target.into());
     }
     let ending = metadata.shift_remove("prompt_end");
-    let asked = asked(&record, sent, ending);
+    let asked = request_fields(&record, sent, ending);
     let stops = asked.get("stop").and_then(Value::as_array).into_iter().flatten();
     let stops = stops.filter_map(Value::as_str).filter(|stop| !stop.is_empty());
     let stops: Vec<String> = stops.map(str::to_owned).collect();
@@ -92,7 +92,7 @@ pub fn as_prediction(path: &Path, line: usize, record: Object) -> Result<Object>
 const ONE_REQUEST: &str = "field 'resps' must be the texts of one request, [[\"…\"]]";
 
 /// Returns how the answers were requested, with the names that a server's predictions use.
-fn asked(record: &Object, sent: &str, ending: Option<Value>) -> Object {
+fn request_fields(record: &Object, sent: &str, ending: Option<Value>) -> Object {
     let arguments = record.get("arguments").and_then(|arguments| arguments.get("gen_args_0"));
     let argument = |name: &str| arguments.and_then(|arguments| arguments.get(name));
     let mut asked = Object::new();

@@ -84,7 +84,7 @@ impl ModeScores {
     /// # Errors
     /// A value of one of the metrics is missing.
     pub fn parse(path: &Path, text: &[u8], metrics: &[Metric]) -> Result<Self> {
-        let wrong = |reason: String| Error::damaged(path, reason);
+        let wrong = |reason: String| Error::from_damage(path, reason);
         let record: StoredScores =
             serde_json::from_slice(text).map_err(|error| wrong(error.to_string()))?;
         let tasks = record.tasks.into_iter().map(|task| {

@@ -125,7 +125,7 @@ struct Token {
 }
 
 /// Returns the values of a setting as one text.
-fn joined(values: &BTreeSet<String>) -> String {
+fn join(values: &BTreeSet<String>) -> String {
     values.iter().map(String::as_str).collect::<Vec<_>>().join(" and ")
 }
 
@@ -201,14 +201,14 @@ impl Origin {
     /// text.
     pub(crate) fn settings(&self) -> BTreeMap<String, String> {
         let settings = self.said.iter().filter(|(setting, _)| !APART.contains(&setting.as_str()));
-        settings.map(|(setting, values)| (setting.clone(), joined(values))).collect()
+        settings.map(|(setting, values)| (setting.clone(), join(values))).collect()
     }
 
     /// Returns the model, and the mode and style of the prompts, as far as they are known.
     pub(crate) fn of_prompts(&self) -> BTreeMap<String, String> {
         let known = [MODEL, MODE, STYLE, STYLE_DIGEST].map(|name| (name, self.said.get(name)));
         let known = known.into_iter().filter_map(|(name, values)| Some((name, values?)));
-        known.map(|(name, values)| (name.to_owned(), joined(values))).collect()
+        known.map(|(name, values)| (name.to_owned(), join(values))).collect()
     }
 
     /// Returns the path of the file.
@@ -333,9 +333,9 @@ impl Origin {
         Err(self.wrong(
             format!(
                 "was made with {setting} {}, and {} with {}",
-                joined(here),
+                join(here),
                 other.path.display(),
-                joined(there)
+                join(there)
             ),
             "make both with the same settings",
         ))
@@ -350,7 +350,7 @@ impl Origin {
             return Err(self.wrong(reason, "give those of the token that asks for retrieval"));
         }
         let bundled = |name: &str| {
-            let style = Style::bundled(name)?;
+            let style = Style::find_bundled(name)?;
             let is_other = self.of(STYLE_DIGEST).any(|digest| digest != style.file_digest());
             DecisionFrame::new(style, None, None).ok().filter(|_| !is_other)
         };

@@ -24,7 +24,7 @@ impl TrainedPolicies {
             let model = PolicyModel::open(path.as_ref())?;
             let name = model.policy.name();
             if models.insert(name, model).is_some() {
-                return Err(Error::refused(
+                return Err(Error::from_refusal(
                     format!("{}: two trained policies are of kind {name}", path.as_ref().display()),
                     "give one of each kind",
                 ));
@@ -42,7 +42,8 @@ impl TrainedPolicies {
         policy: Policy,
         repositories: impl Iterator<Item = &'r str>,
     ) -> Result<()> {
-        let Some(kind) = policy.learned().filter(|kind| !self.0.contains_key(kind.name())) else {
+        let Some(kind) = policy.as_learned().filter(|kind| !self.0.contains_key(kind.name()))
+        else {
             return Ok(());
         };
         let repositories: BTreeSet<&str> = repositories.collect();
@@ -55,7 +56,7 @@ impl TrainedPolicies {
         } else {
             "the tasks name no repository"
         };
-        Err(Error::refused(
+        Err(Error::from_refusal(
             format!("policy {kind}: {why}, so there is no other to train on"),
             message!["give a ", UserChoice::TrainedPolicy, ", or instances of more repositories"],
         ))
@@ -135,7 +136,7 @@ pub fn score(
     method: CalibrationMethod,
     seed: u64,
 ) -> Result<PolicyScores> {
-    let Some(kind) = policy.learned() else {
+    let Some(kind) = policy.as_learned() else {
         let scores: Vec<_> = examples.iter().map(|example| policy.score(example, seed)).collect();
         let probabilities = policy.is_probability().then(|| scores.clone());
         return Ok(PolicyScores { policy, ordered: scores, probabilities });

@@ -350,7 +350,7 @@ impl<'a> TaskIndex<'a> {
     /// The record names no task of the set, several tasks, or a task with other texts.
     pub fn find(&self, path: &Path, line: usize, object: &Object) -> Result<TaskMatch> {
         let name = TaskReference::read(path, line, object)?;
-        let found = self.named(&name, path, line, object)?;
+        let found = self.match_reference(&name, path, line, object)?;
         let places = match &found {
             TaskMatch::Task(place) => std::slice::from_ref(place),
             TaskMatch::Alike(group) => &self.compared()[*group],
@@ -389,7 +389,7 @@ impl<'a> TaskIndex<'a> {
     pub fn finish(&self, path: &Path) -> Result<NumberedRecords> {
         match self.others(path) {
             Some(others) => Err(others),
-            None => Ok(self.numbered()),
+            None => Ok(self.numbered_records()),
         }
     }
 
@@ -399,7 +399,7 @@ impl<'a> TaskIndex<'a> {
     }
 
     /// Returns the records that are assigned to their tasks by numbers alone.
-    pub(crate) fn numbered(&self) -> NumberedRecords {
+    pub(crate) fn numbered_records(&self) -> NumberedRecords {
         self.numbered.borrow().clone()
     }
 
@@ -419,7 +419,7 @@ impl<'a> TaskIndex<'a> {
         }
     }
 
-    fn named(
+    fn match_reference(
         &self,
         name: &TaskReference,
         path: &Path,
@@ -441,7 +441,7 @@ impl<'a> TaskIndex<'a> {
             return Err(record.error(format!(
                 "task {id:?} is not in {}{}",
                 self.tasks.path.display(),
-                self.meant(id)
+                self.suggest_id(id)
             )));
         }
         let group = match (placed, unplaced) {
@@ -467,7 +467,7 @@ impl<'a> TaskIndex<'a> {
     }
 
     /// Returns a hint at the id that was probably meant, for the first unknown id only.
-    fn meant(&self, id: &str) -> String {
+    fn suggest_id(&self, id: &str) -> String {
         if self.is_hinted.replace(true) {
             return String::new();
         }

@@ -468,7 +468,7 @@ pub fn score_tasks(
         .filter(|(_, samples)| missing != MissingPredictions::Skip || !samples.is_empty());
     let work = Work::new("score", "tasks", pairs.len());
     let scored = parallel::map(wanted, |(task, samples)| {
-        work.done(1);
+        work.advance(1);
         let (scores, cut, uncut) = cuts.score(metrics, HoleContext::new(task), samples);
         TaskScore {
             row: task.row,
@@ -496,7 +496,7 @@ pub fn score_pairs(
     cuts.are_shown = cuts.recipes.iter().any(|recipe| !recipe.is_empty());
     let work = Work::new("score", "pairs", pairs.len());
     let scored = parallel::map(pairs, |pair| {
-        work.done(1);
+        work.advance(1);
         let hole = HoleContext {
             left_context: pair.prompt.as_deref().unwrap_or_default(),
             whole_left_context: None,

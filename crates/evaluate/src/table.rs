@@ -85,13 +85,13 @@ pub fn distinct<'n>(names: impl Iterator<Item = &'n str>) -> String {
 pub fn beside(measured: Option<f64>, other: Option<f64>, digits: usize) -> String {
     let other = other.map(|number| {
         let own = number.to_string().split_once('.').map_or(0, |(_, digits)| digits.len());
-        format!(" ({})", fixed(number, digits.max(own)))
+        format!(" ({})", format_fixed(number, digits.max(own)))
     });
-    or_dash(measured.map(|number| fixed(number, digits))) + &other.unwrap_or_default()
+    or_dash(measured.map(|number| format_fixed(number, digits))) + &other.unwrap_or_default()
 }
 
 /// Formats a number with this many digits; a number that rounds to 0 has no sign.
-pub fn fixed(number: f64, digits: usize) -> String {
+pub fn format_fixed(number: f64, digits: usize) -> String {
     let text = format!("{number:.digits$}");
     match text.strip_prefix('-') {
         Some(zero) if zero.bytes().all(|byte| matches!(byte, b'0' | b'.')) => zero.to_owned(),
@@ -100,14 +100,14 @@ pub fn fixed(number: f64, digits: usize) -> String {
 }
 
 /// Formats a number with this many digits and its sign; a number that rounds to 0 has a plus.
-pub fn signed(number: f64, digits: usize) -> String {
-    let text = fixed(number, digits);
+pub fn format_signed(number: f64, digits: usize) -> String {
+    let text = format_fixed(number, digits);
     if text.starts_with('-') { text } else { format!("+{text}") }
 }
 
 /// Formats a number × 100, with two digits.
 pub fn percent(value: f64) -> String {
-    fixed(100.0 * value, 2)
+    format_fixed(100.0 * value, 2)
 }
 
 /// Formats an interval: `[34.10, 38.00]`.
@@ -162,17 +162,17 @@ impl Table {
 
     /// Returns the table with left-aligned columns.
     pub fn text_left(&self) -> String {
-        self.aligned(usize::MAX)
+        self.align(usize::MAX)
     }
 
     /// Returns the table with aligned columns: the first at the left, the others at the right.
     pub fn text(&self) -> String {
-        self.aligned(1)
+        self.align(1)
     }
 
     /// Returns the table with this many columns aligned at the left and the others at the right; hidden characters are written
     /// out.
-    fn aligned(&self, left: usize) -> String {
+    fn align(&self, left: usize) -> String {
         let columns = self.rows.iter().map(Vec::len).max().unwrap_or(0);
         let cells = |row: &Vec<String>| -> Vec<_> {
             row.iter().map(|cell| visible_in_line(cell).into_owned()).collect()

@@ -107,7 +107,7 @@ impl UsedDefinitions<'_> {
             let first = line_ends(&text[..hole.start]);
             let rows = first..first + line_ends(prediction) + 1;
             let whole = [&text[..hole.start], prediction, &text[hole.end..]].concat();
-            let found = self.used(own, &whole, rows);
+            let found = self.find_uses(own, &whole, rows);
             found.intersection(&wanted).copied().collect()
         };
         let seen = used(&text[hole.start..hole.end]);
@@ -126,7 +126,7 @@ impl UsedDefinitions<'_> {
     }
 
     /// Returns the definitions in other files that some rows of a file's text use, by file and row.
-    fn used(&self, own: usize, text: &str, rows: Range<usize>) -> FxHashSet<(usize, usize)> {
+    fn find_uses(&self, own: usize, text: &str, rows: Range<usize>) -> FxHashSet<(usize, usize)> {
         let lines = Lines::new(text);
         let path = &self.repository.files[own].path;
         let Some(syntax) = Syntax::of_lines(&lines, Grammar::for_path(self.language, path)) else {

@@ -76,7 +76,7 @@ impl Bench {
         let guard = Guard::try_out(program, &trial, isolation != Isolation::Off, settings.network)?;
         let open = &guard.enclosure.open;
         if isolation == Isolation::Required && !open.is_empty() {
-            return Err(Error::refused(
+            return Err(Error::from_refusal(
                 message!["runs cannot be isolated here: ", Message::join(open.clone(), "; ")],
                 message!["run them with ", UserChoice::IsolationAuto],
             ));
@@ -96,7 +96,7 @@ impl Bench {
         if let Some(text) = &self.settings.setup_command {
             let template = Template::parse("setup-cmd", text)?;
             if ["tests", "task_id", "path"].iter().any(|place| template.names(place)) {
-                return Err(Error::refused(
+                return Err(Error::from_refusal(
                     message![
                         "the ",
                         UserChoice::SetupCommand,

@@ -223,7 +223,7 @@ const VALUE: char = '\0';
 
 impl Template {
     /// Returns the absolute paths that the template itself names for a repository.
-    pub fn named(&self, repository: &str) -> NamedPaths {
+    pub fn named_paths(&self, repository: &str) -> NamedPaths {
         let words = |repository: Option<&str>| -> String {
             let value = VALUE.to_string();
             let of = |part: &TemplatePart| match (part, repository) {

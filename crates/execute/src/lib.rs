@@ -7,7 +7,7 @@
 //! 2. [`Template`], [`TestMap`]: the command that runs the task's tests.
 //! 3. [`Copies`]: a copy of the repository, set up once; the original is never written.
 //! 4. The oracle ([`run()`]): the tests must pass with the reference text, and fail with a failure planted before the hole
-//!    ([`Site::planted`]). Other tests say nothing about predictions, so their tasks are excluded and listed.
+//!    ([`Site::plant_failure`]). Other tests say nothing about predictions, so their tasks are excluded and listed.
 //! 5. Every prediction in the hole, each in a run of its own ([`guard`]), judged by [`judge`].
 //! 6. [`pass_at_k`], [`Summaries`]: rates over one denominator, the tasks with a sound oracle.
 //!

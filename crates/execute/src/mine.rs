@@ -14,7 +14,7 @@ use repoformer_core::task::TaskSet;
 use repoformer_store::error::{Error, Result};
 use repoformer_store::progress;
 use repoformer_store::remark::{LeftOutTasks, Remark};
-use repoformer_text::counts::{counted, part};
+use repoformer_text::counts::{format_count, part};
 use repoformer_text::message;
 use repoformer_text::message::{Message, UserChoice};
 use rustc_hash::FxHashMap;
@@ -71,12 +71,12 @@ impl MiningSettings {
         let template = |name: &String| {
             commands.template(&repos_dir.join(name)).map_err(|reason| {
                 let hint = "give one with {tests} in the place of the tests' names";
-                Error::refused(message![format!("{name}: "), reason], hint)
+                Error::from_refusal(message![format!("{name}: "), reason], hint)
             })
         };
         let templates: Vec<Template> = repositories.iter().map(template).collect::<Result<_>>()?;
         if let Some(fixed) = templates.iter().find(|template| !template.names("tests")) {
-            return Err(Error::refused(
+            return Err(Error::from_refusal(
                 message![
                     "the ",
                     UserChoice::TestCommand,
@@ -129,7 +129,7 @@ pub struct Findings {
 
 impl Findings {
     /// Returns the tasks with tests.
-    pub fn found(&self) -> impl Iterator<Item = &MinedTests> {
+    pub fn tasks_with_tests(&self) -> impl Iterator<Item = &MinedTests> {
         self.tasks.iter().filter(|mined| !mined.tests.is_empty())
     }
 
@@ -150,9 +150,10 @@ impl Findings {
             lost.warning = format!("{count} no test that fails if the hole is broken").into();
             remarks.push(Remark::LeftOut(lost));
         }
-        let (tests, found) =
-            self.found().fold((0, 0), |(tests, found), of| (tests + of.tests.len(), found + 1));
-        let (tests, of) = (counted(tests as u64, "test"), counted(found as u64, "task"));
+        let (tests, found) = self
+            .tasks_with_tests()
+            .fold((0, 0), |(tests, found), of| (tests + of.tests.len(), found + 1));
+        let (tests, of) = (format_count(tests as u64, "test"), format_count(found as u64, "task"));
         remarks.push(Remark::Note(format!("mine tests: {tests} of {of}").into()));
         if found == 0 {
             remarks.push(Remark::Failed("no test was found for any task".into()));
@@ -178,7 +179,7 @@ pub fn mine(
     let progress = progress::Work::new("mine tests", "steps", count + subjects.len());
     let found = in_parallel(copies.workers, count, |worker, repository| {
         let found = work.candidates(repository, worker);
-        progress.done(1);
+        progress.advance(1);
         found
     })?;
     let mined = in_parallel(copies.workers, subjects.len(), |worker, task| {
@@ -189,7 +190,7 @@ pub fn mine(
                 Ok(candidates) => work.detecting(task, subject, candidates, worker),
             },
         };
-        progress.done(1);
+        progress.advance(1);
         mined
     })?;
     let mined = tasks.tasks().iter().zip(mined).map(|(task, (tests, reason))| MinedTests {
@@ -256,8 +257,8 @@ impl Work<'_> {
         let marked =
             tasks.iter().all(|task| self.tasks.tasks()[*task].language().spec().has_pytest);
         match &self.mining.list {
-            Some(list) => self.listed(list, repository, &tasks, worker),
-            None if marked => self.reached(repository, &tasks, worker),
+            Some(list) => self.list_tests(list, repository, &tasks, worker),
+            None if marked => self.find_reaching_tests(repository, &tasks, worker),
             None => Ok(Err(message![
                 "how its tests are listed is unknown; a ",
                 UserChoice::ListCommand,
@@ -267,7 +268,7 @@ impl Work<'_> {
     }
 
     /// Returns all tests that a command lists, for each task.
-    fn listed(
+    fn list_tests(
         &self,
         list: &Template,
         repository: usize,
@@ -275,7 +276,7 @@ impl Work<'_> {
         worker: usize,
     ) -> Result<Result<Candidates, Message>> {
         let name = &self.tasks.tasks()[tasks[0]].repository;
-        let named = list.named(name);
+        let named = list.named_paths(name);
         let list = list.fill(Values { repository: name, ..Values::default() });
         let texts = match self.test_files(tasks) {
             Ok(texts) => texts,
@@ -308,7 +309,7 @@ impl Work<'_> {
     }
 
     /// Returns the tests that reach each hole, from one marked run of the suite.
-    fn reached(
+    fn find_reaching_tests(
         &self,
         repository: usize,
         tasks: &[usize],
@@ -320,7 +321,7 @@ impl Work<'_> {
         };
         let name = &self.tasks.tasks()[tasks[0]].repository;
         let folder = copy.folder.join(FOLDER);
-        let mut texts = self.marked(tasks);
+        let mut texts = self.mark_files(tasks);
         match self.test_files(tasks) {
             Ok(files) => texts.extend(files),
             Err(reason) => return Ok(Err(reason.into())),
@@ -333,7 +334,7 @@ impl Work<'_> {
         }
         let order = RunOrder {
             command: self.mining.suites[repository].clone(),
-            named: self.mining.templates[repository].named(name),
+            named: self.mining.templates[repository].named_paths(name),
             texts,
             environment: vec![("PYTHONPATH".into(), path.to_string_lossy().into_owned())],
             collect: Some(format!("{FOLDER}/reached")),
@@ -399,7 +400,7 @@ impl Work<'_> {
     }
 
     /// Returns the files of these tasks with a mark before every hole.
-    fn marked(&self, tasks: &[usize]) -> Vec<(String, String)> {
+    fn mark_files(&self, tasks: &[usize]) -> Vec<(String, String)> {
         let mut files: BTreeMap<&str, Vec<(super::StatementPosition, usize, &str)>> =
             BTreeMap::new();
         for &task in tasks {

@@ -351,7 +351,7 @@ impl Board<'_> {
         };
         match self.log.of_key(&key) {
             Ok(Some(known)) => {
-                self.progress.kept(1);
+                self.progress.advance_kept(1);
                 return self.deliver(task, step, known);
             }
             Ok(None) => {}
@@ -413,7 +413,7 @@ impl Board<'_> {
         self.doubts[repository].is_working |= verdict.is_lasting && !is_broken;
         let record = record_of(verdict, &outcome, self.runs[number].key.clone());
         for (task, step) in waiting {
-            self.progress.done(1);
+            self.progress.advance(1);
             self.deliver(task, step, record.clone());
         }
     }
@@ -547,7 +547,7 @@ impl Board<'_> {
 
     fn break_off(&mut self, task: usize, step: Step, broken: &CopyFailure) {
         self.done += 1;
-        self.progress.kept(1); // it took no time
+        self.progress.advance_kept(1); // it took no time
         match step {
             // The oracle was sound; the environment broke later.
             Step::Sample(sample) => {

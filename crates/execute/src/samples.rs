@@ -20,7 +20,7 @@ pub fn execution_recipe(asked: Option<&Postprocess>, usual: Recipe) -> Result<Re
     match asked {
         None => Ok(usual),
         Some(Postprocess::Same(recipe)) if !recipe.has(Step::FunctionBody) => Ok(recipe.clone()),
-        Some(asked) => Err(Error::refused(
+        Some(asked) => Err(Error::from_refusal(
             message![
                 "the ",
                 UserChoice::Postprocessing,

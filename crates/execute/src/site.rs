@@ -77,7 +77,7 @@ impl Site {
     ///
     /// # Errors
     /// The hole contains nothing that is executed.
-    pub fn planted(&self) -> Result<String, String> {
+    pub fn plant_failure(&self) -> Result<String, String> {
         let planting = self.planting()?;
         Ok(planting.insert(&self.text, self.grammar.language().spec().failure))
     }

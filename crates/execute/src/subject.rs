@@ -55,7 +55,7 @@ impl Commands {
     /// The tests of tasks are named, but the command does not use them.
     pub fn new(test: Option<Template>, map: Option<TestMap>, runner: Runner) -> Result<Self> {
         match (&test, &map) {
-            (Some(template), Some(map)) if !template.names("tests") => Err(Error::refused(
+            (Some(template), Some(map)) if !template.names("tests") => Err(Error::from_refusal(
                 message![
                     format!("{} names the ", map.path.display()),
                     UserChoice::TestsOfTasks,
@@ -102,7 +102,7 @@ pub fn subjects(
             .ok_or("its repository is not tested")?;
         let template = templates[repository].clone()?;
         let site = site(task, repos_dir)?;
-        let planted = site.planted()?;
+        let planted = site.plant_failure()?;
         let test_files = test_files(task, &site.path, repos_dir)?;
         let tests = match &commands.map {
             None => &[][..],
@@ -127,7 +127,7 @@ pub fn subjects(
             planted,
             test_files,
             command,
-            named: template.named(&task.repository),
+            named: template.named_paths(&task.repository),
         })
     };
     tasks.tasks().iter().map(of).collect()

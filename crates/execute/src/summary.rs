@@ -60,7 +60,7 @@ impl Summaries {
         let of = |(name, tasks): (&str, Vec<&TaskResult>)| {
             (name.to_owned(), Summary::new(tasks.into_iter(), ks, missing))
         };
-        let counted: Vec<&TaskResult> = counted(execution.tasks.iter(), missing).collect();
+        let counted: Vec<&TaskResult> = denominator(execution.tasks.iter(), missing).collect();
         let groups = Groups::new(counted.iter().map(|task| Some(&*task.repository)));
         let all = Summary::new(execution.tasks.iter(), ks, missing);
         let interval = |(k, mean): &(usize, Option<f64>)| {
@@ -99,7 +99,7 @@ impl Summaries {
 }
 
 /// Iterates over the tasks in the denominator.
-fn counted<'t>(
+fn denominator<'t>(
     tasks: impl Iterator<Item = &'t TaskResult>,
     missing: MissingPredictions,
 ) -> impl Iterator<Item = &'t TaskResult> {
@@ -117,7 +117,7 @@ impl Summary {
         let all: Vec<&TaskResult> = tasks.collect();
         let sound: Vec<&&TaskResult> = all.iter().filter(|task| task.excluded.is_none()).collect();
         let without = sound.iter().filter(|task| task.samples.is_empty()).count();
-        let counted: Vec<&TaskResult> = counted(all.iter().copied(), missing).collect();
+        let counted: Vec<&TaskResult> = denominator(all.iter().copied(), missing).collect();
         let numbers = || counted.iter().map(|task| task.samples.len()).filter(|n| *n > 0);
         let rate = |&k: &usize| {
             let sum: Option<f64> = counted.iter().map(|task| task.rate(k)).sum();

@@ -5,7 +5,7 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use repoformer_core::retrieve::dense::{
-    Digest, EmbeddingTimes, VectorStore, digest, numbers, shown,
+    Digest, EmbeddingTimes, VectorStore, digest, numbers, quote_start,
 };
 use repoformer_store::error::{Error, Result};
 use repoformer_store::progress::Work;
@@ -113,7 +113,7 @@ impl Embedder {
         let work = Work::new(format!("embed with {}", self.model), "texts", wanted.len());
         let result = self.compute(&wanted, store, times, &mut |count| {
             counts.computed += count;
-            work.done(count);
+            work.advance(count);
         });
         result.map(|()| counts).map_err(|mut error| {
             if let Error::Endpoint { reason, hint, .. } | Error::FailedAnswer { reason, hint, .. } =
@@ -279,7 +279,7 @@ fn vectors(answer: &Value, texts: &[&str]) -> Result<Vec<Vec<f32>>, String> {
             return Err(format!("an 'index' of the answer is wrong or repeated: {index}"));
         };
         let of = |reason: String| {
-            format!("the vector of text {} is wrong: {reason}", shown(texts[index]))
+            format!("the vector of text {} is wrong: {reason}", quote_start(texts[index]))
         };
         if entry.get("embedding").is_some_and(|vector| *vector == MASK) {
             return Err(of(OF_KEY.into()));
@@ -293,8 +293,8 @@ fn vectors(answer: &Value, texts: &[&str]) -> Result<Vec<Vec<f32>>, String> {
     match sizes.zip(texts).find(|(size, _)| *size != vectors[0].len()) {
         Some((size, text)) => Err(format!(
             "the vector of text {} has {size} numbers, that of text {} has {}",
-            shown(text),
-            shown(texts[0]),
+            quote_start(text),
+            quote_start(texts[0]),
             vectors[0].len()
         )),
         None => Ok(vectors),

@@ -326,7 +326,7 @@ fn check_repository(endpoint: &Endpoint, tasks: &[&Task]) -> Result<()> {
     let Health { repository: Some(served) } = read(endpoint, "/health")? else { return Ok(()) };
     match tasks.iter().find(|task| task.repository != served) {
         None => Ok(()),
-        Some(other) => Err(Error::refused(
+        Some(other) => Err(Error::from_refusal(
             format!(
                 "task '{}' is of repository {}, and the server has {served}",
                 other.id, other.repository

@@ -55,7 +55,7 @@ pub(super) fn check_searched_with(
     let (paths, step) = (experiment.paths(), StageRun::Any("rg-rg"));
     for repository in &experiment.repositories {
         let queries = paths.query_windows(Mode::Prediction, repository);
-        let header = match experiment.planned(&queries) {
+        let header = match experiment.planned_header(&queries) {
             Some(header) => header,
             None if !queries.exists() => continue, // the prompts were made elsewhere
             None => artifact::read_header(&queries).map_err(|error| made_again(error, &step))?,

@@ -97,7 +97,7 @@ impl Artifact for TakenContexts<'_> {
         experiment.paths().right_contexts(self.repository)
     }
 
-    fn made_by(&self, experiment: &Experiment) -> StageRun {
+    fn making_stage(&self, experiment: &Experiment) -> StageRun {
         // For RepoCoder's prompts, which show no right context, `window` takes none.
         StageRun::WithStyle("window", experiment.prompts.layout.name().to_owned())
     }

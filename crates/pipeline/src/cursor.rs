@@ -53,15 +53,18 @@ pub fn task_prompt(
             let settings = BuilderSettings {
                 mode,
                 form: experiment.form(mode),
-                shown: experiment.shown(mode),
+                shown: experiment.fragment_text_settings(mode),
                 budget: prompts.repocoder_budget(),
             };
             Some(Builder::new(fragments, &P50K, settings))
         }
         _ => None,
     };
-    let texts =
-        || FragmentText::new(fragments, experiment.shown(mode), |text| experiment.fits(text));
+    let texts = || {
+        FragmentText::new(fragments, experiment.fragment_text_settings(mode), |text| {
+            experiment.fits(text)
+        })
+    };
     let tasks = TaskSet::new(PathBuf::from("cursor"), Vec::new());
     let maker = Maker {
         prompts,

@@ -38,7 +38,7 @@ impl Artifact for DenseVectors<'_> {
         }
     }
 
-    fn made_by(&self, _: &Experiment) -> StageRun {
+    fn making_stage(&self, _: &Experiment) -> StageRun {
         self.mode
             .map_or(StageRun::Any("vectorize"), |mode| StageRun::InMode("vectorize", mode.name()))
     }

@@ -51,7 +51,7 @@ impl<'a> EmbeddedCompleter<'a> {
             let line = complete_record(self.path, line, object, self.completion, self.style)?;
             latency.generation_ms = Some(1e3 * begin.elapsed().as_secs_f64());
             latency.at_once = Some(rayon::current_num_threads());
-            self.work.done(1);
+            self.work.advance(1);
             Ok((line, latency))
         });
         self.lines += memchr::memchr_iter(b'\n', piece).count();
@@ -87,7 +87,7 @@ fn complete_record(
     let own = own_style(&object, style).map_err(|reason| fields.error(reason))?;
     let prompt = left_to_right(fields.string("prompt")?, own);
     let generation = in_context::complete(&prompt, &limits);
-    Ok(answered(object, &generation))
+    Ok(prediction_line(object, &generation))
 }
 
 /// Returns a prompt for a model without special tokens. From a prompt for infilling, it takes the right context, the cross-file
@@ -115,10 +115,11 @@ pub(super) fn own_style<'s>(
         // A prompt without a digest was written by hand.
         None => style.name() == name,
     };
-    let bundled = Style::names().filter_map(|name| -> Option<&'s Style> { Style::bundled(name) });
+    let bundled =
+        Style::names().filter_map(|name| -> Option<&'s Style> { Style::find_bundled(name) });
     match known.into_iter().chain(bundled).find(is_it) {
         Some(style) => Ok(Some(style)),
-        None if digest.is_some() && Style::bundled(name).is_some() => Err(format!(
+        None if digest.is_some() && Style::find_bundled(name).is_some() => Err(format!(
             "the prompt is of another style '{name}' than the bundled one, so where its contexts are is not known; name the file of its style"
         )),
         None => Err(format!(
@@ -128,7 +129,7 @@ pub(super) fn own_style<'s>(
 }
 
 /// Returns a prediction in RepoCoder's format.
-fn answered(object: Object, generation: &Generation) -> Vec<u8> {
+fn prediction_line(object: Object, generation: &Generation) -> Vec<u8> {
     let tokens: Vec<&str> = generation.tokens.iter().map(|token| token.text.as_str()).collect();
     let logprobs: Vec<f64> =
         generation.tokens.iter().map(|token| libm::log(token.probability)).collect();

@@ -29,7 +29,7 @@ pub(super) trait Artifact {
     fn path(&self, experiment: &Experiment) -> PathBuf;
 
     /// Stage that makes the artifact.
-    fn made_by(&self, experiment: &Experiment) -> StageRun;
+    fn making_stage(&self, experiment: &Experiment) -> StageRun;
 
     /// Identity of the artifact, as far as the settings, the tasks and other artifacts determine it.
     ///
@@ -104,7 +104,7 @@ pub(super) enum Flaw {
 trait Form {
     fn state(path: &Path, identity: &Identity) -> ArtifactState;
 
-    fn recorded(path: &Path) -> Option<Header>;
+    fn read_header(path: &Path) -> Option<Header>;
 }
 
 /// Columns in one file.
@@ -115,7 +115,7 @@ impl<T: Payload> Form for Binary<T> {
         artifact::state::<T>(path, identity)
     }
 
-    fn recorded(path: &Path) -> Option<Header> {
+    fn read_header(path: &Path) -> Option<Header> {
         artifact::read_header(path).ok()
     }
 }
@@ -128,7 +128,7 @@ impl Form for Lines {
         artifact::state_jsonl(path, identity)
     }
 
-    fn recorded(path: &Path) -> Option<Header> {
+    fn read_header(path: &Path) -> Option<Header> {
         artifact::jsonl_header(path).ok()
     }
 }
@@ -237,7 +237,7 @@ impl<'e> Engine<'e> {
         let path = artifact.path(self.experiment);
         let outcome = match &self.experiment.plan {
             Some(plan) => Outcome::Decided(self.decide::<F, A>(plan, artifact, &path, identity)?),
-            None => self.made::<F, A>(artifact, &path, identity, make)?,
+            None => self.ensure::<F, A>(artifact, &path, identity, make)?,
         };
         self.headers.insert(path, outcome.header().clone());
         Ok(outcome)
@@ -252,7 +252,7 @@ impl<'e> Engine<'e> {
         identity: &Identity,
     ) -> Result<Header> {
         let state = |identity: &Identity| F::state(path, identity);
-        let (mut verdict, mut header) = plan.decide(path, identity, F::recorded(path), state);
+        let (mut verdict, mut header) = plan.decide(path, identity, F::read_header(path), state);
         if verdict == PlanVerdict::Current
             && path.exists()
             && let Some(flaw) = artifact.flaw(self.experiment, &header)?
@@ -265,7 +265,7 @@ impl<'e> Engine<'e> {
             _ => requests,
         };
         let kind = header.identity.kind.clone();
-        let times = times.and_then(|times| times.planned(&verdict, &kind, path));
+        let times = times.and_then(|times| times.plan(&verdict, &kind, path));
         let planned = PlannedArtifact { path: path.to_owned(), kind, verdict, requests };
         self.report.planned.push(planned);
         self.report.planned.extend(times);
@@ -273,7 +273,7 @@ impl<'e> Engine<'e> {
     }
 
     /// Returns the artifact if it is current; otherwise makes it.
-    fn made<F: Form, A: Artifact>(
+    fn ensure<F: Form, A: Artifact>(
         &mut self,
         artifact: &A,
         path: &Path,
@@ -281,20 +281,20 @@ impl<'e> Engine<'e> {
         make: impl FnOnce(&mut Self, &Path) -> Result<Header>,
     ) -> Result<Outcome> {
         if let ArtifactState::Current(header) = self.state::<F, A>(artifact, path, identity)? {
-            self.report.done(path.to_owned(), &header, false);
+            self.report.count(path.to_owned(), &header, false);
             return Ok(Outcome::Current(*header));
         }
         let _turn = self.turn(path)?;
         // Another process may have made it in between.
         Ok(match self.state::<F, A>(artifact, path, identity)? {
             ArtifactState::Current(header) => {
-                self.report.done(path.to_owned(), &header, false);
+                self.report.count(path.to_owned(), &header, false);
                 Outcome::Current(*header)
             }
             state => {
                 self.report.note(path, identity, &state);
                 let header = make(self, path)?;
-                self.report.done(path.to_owned(), &header, true);
+                self.report.count(path.to_owned(), &header, true);
                 Outcome::Made(header)
             }
         })
@@ -363,7 +363,7 @@ impl<'e> Engine<'e> {
         artifact: &A,
     ) -> Result<LazyArtifact<A::Content>> {
         let wanted = artifact.identity(self)?;
-        let (path, step) = (artifact.path(self.experiment), artifact.made_by(self.experiment));
+        let (path, step) = (artifact.path(self.experiment), artifact.making_stage(self.experiment));
         let unread = LazyArtifact::open(self.experiment, &path, &step)?;
         check(&path, &unread.header, &wanted, &step)?;
         self.headers.insert(path, unread.header.clone());
@@ -378,7 +378,7 @@ impl<'e> Engine<'e> {
 
 impl Times {
     /// Returns the entry of this file in a dry run; `None` if the file will not be written.
-    fn planned(self, of: &PlanVerdict, kind: &str, artifact: &Path) -> Option<PlannedArtifact> {
+    fn plan(self, of: &PlanVerdict, kind: &str, artifact: &Path) -> Option<PlannedArtifact> {
         let Self { path, kind: own, are_certain } = self;
         let upstream = || PlanVerdict::Upstream(vec![(kind.to_owned(), artifact.to_owned())]);
         let verdict = match of {
@@ -460,7 +460,7 @@ impl<T: Payload> LazyArtifact<T> {
     /// # Errors
     /// The artifact is missing, or its header is damaged.
     fn open(experiment: &Experiment, path: &Path, step: &StageRun) -> Result<Self> {
-        let (header, columns) = match experiment.planned(path) {
+        let (header, columns) = match experiment.planned_header(path) {
             Some(header) => (header, None),
             None if !path.exists() => return Err(missing(path, T::KIND, step)),
             None => {
@@ -480,7 +480,7 @@ impl<T: Payload> LazyArtifact<T> {
     }
 
     /// Returns the error for a damaged content.
-    pub(super) fn damaged(&self, reason: String) -> Error {
+    pub(super) fn damage_error(&self, reason: String) -> Error {
         let hint = message!["make it again with ", &self.step];
         Error::Artifact { path: self.path.clone(), reason, hint }
     }
@@ -498,10 +498,10 @@ impl<T: Payload> LazyArtifact<T> {
         let fits = content.and_then(|content| {
             let records = content.records();
             match (content.check(), count) {
-                (Err(reason), _) => Err(columns.damaged(reason)),
+                (Err(reason), _) => Err(columns.damage_error(reason)),
                 (Ok(()), Some(count)) if count != records => {
                     let reason = format!("it has {records} records where {count} are needed");
-                    Err(columns.damaged(reason))
+                    Err(columns.damage_error(reason))
                 }
                 (Ok(()), _) => Ok(content),
             }

@@ -110,7 +110,7 @@ pub fn scores(
         .input("tasks", experiment.tasks()?.digest())
         .input("predictions", &*header.checksum)
         // Equal predictions may have been made under other conditions.
-        .input("conditions", digest_parts(made_with(&header.identity.parameters)));
+        .input("conditions", digest_parts(parameter_words(&header.identity.parameters)));
     if let Some(revision) = scoring.recipes().find_map(|(_, recipe)| recipe.revision()) {
         identity = identity.parameter("rule of answers", revision);
     }
@@ -168,7 +168,7 @@ impl Artifact for ScoredMode<'_> {
         experiment.paths().scores(self.mode, self.model)
     }
 
-    fn made_by(&self, _: &Experiment) -> StageRun {
+    fn making_stage(&self, _: &Experiment) -> StageRun {
         StageRun::Any("eval")
     }
 
@@ -178,7 +178,7 @@ impl Artifact for ScoredMode<'_> {
 }
 
 /// Iterates over the names and values of parameters.
-fn made_with(parameters: &BTreeMap<String, String>) -> impl Iterator<Item = &str> {
+fn parameter_words(parameters: &BTreeMap<String, String>) -> impl Iterator<Item = &str> {
     parameters.iter().flat_map(|(name, value)| [name.as_str(), value.as_str()])
 }
 

@@ -189,7 +189,7 @@ impl Experiment {
     }
 
     /// Returns the header that an artifact would have after a dry run; `None` if the dry run would not have made it.
-    pub fn planned(&self, path: &Path) -> Option<Header> {
+    pub fn planned_header(&self, path: &Path) -> Option<Header> {
         self.plan.as_ref()?.get(path)
     }
 
@@ -200,7 +200,7 @@ impl Experiment {
 
     /// True if a dry run would have made an artifact, so that its content is not known.
     pub fn is_planned(&self, path: &Path) -> bool {
-        self.planned(path).is_some()
+        self.planned_header(path).is_some()
     }
 
     /// Starts work of a stage.
@@ -245,12 +245,12 @@ impl Experiment {
             (Align::Auto, ranker) if ranker.parts() == [Ranker::Definitions] => Align::None,
             // Fragments that are not definitions are shown as they are.
             (Align::Signature, ranker) if !ranker.finds_definitions() => Align::None,
-            (align, _) => align.settled(self.form(mode), mode),
+            (align, _) => align.resolve(self.form(mode), mode),
         }
     }
 
     /// Returns how the fragments found in a mode are shown.
-    pub(super) fn shown(&self, mode: Mode) -> FragmentTextSettings {
+    pub(super) fn fragment_text_settings(&self, mode: Mode) -> FragmentTextSettings {
         FragmentTextSettings {
             align: self.align(mode),
             most: self.prompts.most,
@@ -283,7 +283,7 @@ impl Experiment {
     }
 
     /// Adds the ranker, and the terms that it compares, to an identity.
-    pub(super) fn ranked(&self, identity: Identity) -> Identity {
+    pub(super) fn with_ranking(&self, identity: Identity) -> Identity {
         let identity = identity.parameter("ranker", &self.retrieval.search.ranker);
         self.vocabulary(identity)
     }

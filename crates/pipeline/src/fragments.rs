@@ -34,7 +34,7 @@ impl Artifact for Fragments<'_> {
         experiment.paths().repo_windows(self.repository)
     }
 
-    fn made_by(&self, _: &Experiment) -> StageRun {
+    fn making_stage(&self, _: &Experiment) -> StageRun {
         WINDOW
     }
 
@@ -78,7 +78,7 @@ impl OpenFragments {
     }
 
     /// Reads what a search needs: all texts, unless it compares sets.
-    pub(super) fn searched(&mut self, experiment: &Experiment) -> Result<&RepoFragments> {
+    pub(super) fn read_for_search(&mut self, experiment: &Experiment) -> Result<&RepoFragments> {
         match experiment.retrieval.search.by_sets() {
             true => self.outline(),
             false => self.read_all(),
@@ -122,7 +122,7 @@ impl OpenFragments {
             Some(read) => Ok(read),
             None => RepoFragments::outline(columns).and_then(|read| match read.0.check() {
                 Ok(()) => Ok(read),
-                Err(reason) => Err(columns.damaged(reason)),
+                Err(reason) => Err(columns.damage_error(reason)),
             }),
         };
         let read = read.and_then(|(mut fragments, texts)| {

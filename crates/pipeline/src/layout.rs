@@ -103,7 +103,7 @@ impl<'e> Paths<'e> {
     }
 
     fn below(&self, parts: &[&str]) -> PathBuf {
-        parts.iter().fold(self.layout.cache.clone(), |path, part| path.join(&*bounded(part)))
+        parts.iter().fold(self.layout.cache.clone(), |path, part| path.join(&*shorten_name(part)))
     }
 
     /// Returns the language after a sign; empty for the default language, which names do not mention.
@@ -306,7 +306,7 @@ impl<'e> Paths<'e> {
 pub fn file_name(name: &str) -> String {
     let plain = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.');
     let plain: String = name.chars().map(|c| if plain(c) { c } else { '-' }).collect();
-    bounded(&plain).into_owned()
+    shorten_name(&plain).into_owned()
 }
 
 /// Largest number of bytes in a name. File systems allow 255; headers and times add a few before and after the name.
@@ -316,7 +316,7 @@ const KEPT: [usize; 2] = [100, 70];
 
 /// Returns a name that every file system accepts. A digest replaces the middle of a long name, so that names stay distinct; the
 /// end stays, because it shows the kind of file.
-fn bounded(name: &str) -> Cow<'_, str> {
+fn shorten_name(name: &str) -> Cow<'_, str> {
     if name.len() <= LONGEST_NAME {
         return name.into();
     }
@@ -337,7 +337,8 @@ mod tests {
             format!("{letters}{middle}{letters}_ws20_slice2.one-gram.top20.bin")
         };
         for letter in ["r", "é", "語"] {
-            let [one, other] = ["1", "2"].map(|middle| bounded(&of(letter, middle)).into_owned());
+            let [one, other] =
+                ["1", "2"].map(|middle| shorten_name(&of(letter, middle)).into_owned());
             assert_ne!(one, other);
             assert!(one.len() <= LONGEST_NAME, "{one}");
             assert!(one.starts_with(letter) && one.ends_with("_ws20_slice2.one-gram.top20.bin"));

@@ -48,10 +48,10 @@ pub fn likelihoods(
                     "the prompt ends within a line, and the embedded model gives probabilities of whole lines; ask a model on a server",
                 ));
             }
-            let target = wanted(&object).map_err(|reason| fields.error(reason))?;
+            let target = find_target(&object).map_err(|reason| fields.error(reason))?;
             let log_probability = in_context::log_likelihood(&prompt, target);
             let likelihood = Likelihood { log_probability, text: target, tokens: None };
-            work.done(1);
+            work.advance(1);
             let latency = Latency::of_record(path, lines + at.line, &object)?;
             Ok((latency, likelihood.line(&object, &completion.model)))
         });
@@ -72,7 +72,7 @@ pub fn likelihoods(
 }
 
 /// Returns the target in a prompt's record, or the reason why it gets no probability.
-pub(super) fn wanted(object: &Object) -> Result<&str, &'static str> {
+pub(super) fn find_target(object: &Object) -> Result<&str, &'static str> {
     let id = object.get("metadata").and_then(|metadata| metadata.get("task_id"));
     if id.is_none_or(Value::is_null) {
         return Err(

@@ -46,7 +46,7 @@ pub trait Messages: Send + Sync {
     }
 
     /// Shows a failed check, and counts it.
-    fn failed(&self, failure: Message) {
+    fn failure(&self, failure: Message) {
         self.tell(Remark::Failed(failure));
     }
 

@@ -43,7 +43,7 @@ pub enum Requests {
 
 impl Requests {
     /// Their number, if it is known.
-    pub fn known(self) -> Option<usize> {
+    pub fn as_known(self) -> Option<usize> {
         match self {
             Self::Known(number) => Some(number),
             Self::None | Self::Open => None,
@@ -140,7 +140,7 @@ impl PlannedArtifact {
             let of_input = |(name, path): &(String, PathBuf)| json!({"input": name, "artifact": path.display().to_string()});
             record["upstream"] = inputs.iter().map(of_input).collect();
         }
-        if let Some(requests) = self.requests.known() {
+        if let Some(requests) = self.requests.as_known() {
             record["requests"] = requests.into();
         }
         record
@@ -175,7 +175,7 @@ impl Plan {
 
     /// Adds an artifact that would be made.
     pub(super) fn add(&self, path: &Path, identity: &Identity) -> Header {
-        let header = Header::planned(identity, format!("{PLANNED}{}", path.display()));
+        let header = Header::from_plan(identity, format!("{PLANNED}{}", path.display()));
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         all.insert(path.to_owned(), header.clone());
         header

@@ -50,7 +50,7 @@ impl Artifact for ModePredictions<'_> {
         experiment.paths().predictions(self.mode, &self.completion.model)
     }
 
-    fn made_by(&self, _: &Experiment) -> StageRun {
+    fn making_stage(&self, _: &Experiment) -> StageRun {
         StageRun::InMode("complete", self.mode.name())
     }
 
@@ -84,7 +84,7 @@ impl Artifact for ModePredictions<'_> {
         };
         // Answers of a batch have no times, and neither may kept answers.
         let asks = |server: &Server| {
-            server.asked.is_some() && requests.known().is_some_and(|requests| requests > 0)
+            server.asked.is_some() && requests.as_known().is_some_and(|requests| requests > 0)
         };
         let are_certain = completion.server.as_ref().is_none_or(asks);
         let path = experiment.paths().latency(mode, &completion.model);

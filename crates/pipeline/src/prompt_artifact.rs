@@ -80,7 +80,7 @@ pub(super) fn settings(experiment: &Experiment, mode: Mode) -> Identity {
     if matches!(prompts.align, Align::Enclosing | Align::Signature) {
         identity = identity.parameter("definitions", DEFINITIONS);
     }
-    identity = experiment.visible(experiment.ranked(experiment.cut(identity)));
+    identity = experiment.visible(experiment.with_ranking(experiment.cut(identity)));
     identity
         .parameter("query", experiment.form(mode))
         .parameter("query-lines", experiment.retrieval.query_lines)
@@ -120,7 +120,7 @@ pub(super) fn for_each_prompts(
 /// The prompts are missing, cut off, or were made otherwise.
 pub(super) fn require_prompts(experiment: &Experiment, mode: Mode) -> Result<Header> {
     let (path, step) = (experiment.paths().prompts(mode), step(mode));
-    let header = match experiment.planned(&path) {
+    let header = match experiment.planned_header(&path) {
         Some(header) => header,
         None if !path.exists() => return Err(missing(&path, "prompts", &step)),
         None => artifact::jsonl_header(&path).map_err(|error| made_again(error, &step))?,
@@ -189,7 +189,7 @@ impl Artifact for Prompts {
         experiment.paths().prompts(self.mode)
     }
 
-    fn made_by(&self, _: &Experiment) -> StageRun {
+    fn making_stage(&self, _: &Experiment) -> StageRun {
         step(self.mode)
     }
 

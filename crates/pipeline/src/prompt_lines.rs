@@ -85,7 +85,7 @@ impl Maker<'_> {
             (None, PromptLayout::Style(style)) => {
                 self.prompt(task, style, &self.cross_file(task, found, query), query)
             }
-            (None, _) => self.attached(task, self.cross_file(task, found, query)),
+            (None, _) => self.attach(task, self.cross_file(task, found, query)),
         }
     }
 
@@ -102,14 +102,14 @@ impl Maker<'_> {
     ) -> CrossFile {
         match (&self.texts, found, query) {
             (Some(texts), Some(found), Some(query)) => {
-                CrossFile::new(texts.shown(query, found), self.language(task))
+                CrossFile::new(texts.collect(query, found), self.language(task))
             }
             _ if self.mode == Mode::Given => task.cross_file.clone().unwrap_or_default(),
             _ => CrossFile::default(),
         }
     }
 
-    fn attached(&self, task: &Task, cross_file: CrossFile) -> Result<Line> {
+    fn attach(&self, task: &Task, cross_file: CrossFile) -> Result<Line> {
         let has_cross_file = !cross_file.is_empty();
         let task = Task { cross_file: Some(cross_file), ..task.clone() };
         Ok(Line { json: literal::line(&task.to_record()), tokens: 0, has_cross_file })
@@ -127,7 +127,7 @@ impl Maker<'_> {
             let prompt = builder.build_with(task, found, &OnceLock::new(), scratch);
             return Ok(TaskPrompt {
                 stop: Vec::new(),
-                fragments: builder.shown(task, &prompt),
+                fragments: builder.shown_fragments(task, &prompt),
                 right: task.right_context.clone().unwrap_or_default(),
                 text: prompt.text,
             });
@@ -142,7 +142,7 @@ impl Maker<'_> {
             });
         };
         let (filled, right) = self.fill(task, style, &cross_file)?;
-        let mut shown = self.shown(&cross_file, &filled).to_vec();
+        let mut shown = self.shown_fragments(&cross_file, &filled).to_vec();
         if let (Some(last), Some(cut)) = (shown.last_mut(), self.cut(&filled)) {
             last.text = cut.to_owned();
         }
@@ -199,7 +199,7 @@ impl Maker<'_> {
     }
 
     /// Returns the fragments that a filled style shows.
-    fn shown<'c>(
+    fn shown_fragments<'c>(
         &self,
         cross_file: &'c CrossFile,
         filled: &StyledPrompt,
@@ -254,7 +254,8 @@ impl Maker<'_> {
         }
         if !cross_file.fragments.is_empty() {
             let fragment = |f: &CrossFileFragment| json!({ "retrieved_chunk": f.text, "filename": f.path, "score": f.score });
-            let list: Vec<Value> = self.shown(cross_file, filled).iter().map(fragment).collect();
+            let list: Vec<Value> =
+                self.shown_fragments(cross_file, filled).iter().map(fragment).collect();
             if let Some(cut) = self.cut(filled) {
                 let mut shown = vec![Value::Null; list.len().saturating_sub(1)];
                 shown.push(json!({ "retrieved_chunk": cut }));
@@ -321,7 +322,7 @@ mod tests {
             align: Align::None,
             most: 4,
             full_paths: false,
-            layout: PromptLayout::Style(Style::bundled(style).unwrap().clone()),
+            layout: PromptLayout::Style(Style::find_bundled(style).unwrap().clone()),
             budget: Budget { total: 200, left: None, right: Some(9), cross_file: Some(cross_file) },
             tokenizer: Tokenizer::p50k_base(),
         }
@@ -375,7 +376,8 @@ mod tests {
                 let scratch = &mut CountScratch::default();
                 let line = maker.line(&task, found, &OnceLock::new(), scratch).unwrap();
                 let record = jsonl::parse(&tasks.path, 1, &line.json).unwrap();
-                let (_, read) = shown::shown_in(&record, &mut FxHashSet::default()).unwrap();
+                let (_, read) =
+                    shown::read_shown_fragments(&record, &mut FxHashSet::default()).unwrap();
                 let made = maker.task_prompt(&task, found, scratch).unwrap();
                 assert_eq!(record["prompt"], made.text.as_str(), "{style}");
                 assert_eq!(record["metadata"]["stop"], json!(made.stop), "{style}");

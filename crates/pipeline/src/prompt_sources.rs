@@ -280,7 +280,7 @@ impl Sources {
         let makers: Result<Vec<Maker<'_>>> = (read.iter().zip(blocks))
             .map(|((_, read), (_, blocks))| read.maker(experiment, mode, blocks))
             .collect();
-        let (makers, wanted) = (makers?, wanted(experiment, mode, &read)?);
+        let (makers, wanted) = (makers?, wanted_prompts(experiment, mode, &read)?);
         // Only this many lines are in memory at a time.
         for wanted in wanted.chunks(64 * rayon::current_num_threads()) {
             let line = |scratch: &mut CountScratch, wanted: &PromptTask<'_>| match &wanted.lost {
@@ -294,7 +294,7 @@ impl Sources {
             };
             let lines = wanted.par_iter().map_init(CountScratch::default, line);
             let lines: Vec<Result<Line>> = lines.collect();
-            work.done(lines.len());
+            work.advance(lines.len());
             lines.into_iter().try_for_each(&mut *emit)?;
         }
         experiment.messages.gaps(makers.iter().flat_map(Maker::gaps).collect());
@@ -303,7 +303,7 @@ impl Sources {
 }
 
 /// Returns the prompts to make for the tasks of these repositories, in the order of the tasks, then of their samples.
-fn wanted<'a>(
+fn wanted_prompts<'a>(
     experiment: &'a Experiment,
     mode: Mode,
     read: &'a [(&str, ReadPart<'_>)],
@@ -390,7 +390,7 @@ impl ReadPart<'_> {
                 let settings = BuilderSettings {
                     mode,
                     form: experiment.form(mode),
-                    shown: experiment.shown(mode),
+                    shown: experiment.fragment_text_settings(mode),
                     budget: prompts.repocoder_budget(),
                 };
                 let builder = Builder::new(fragments, &P50K, settings);

@@ -65,7 +65,7 @@ fn measure(experiment: &Experiment, mode: Mode, repository: &str) -> Result<Vec<
         let wanted = RetrievalTarget::new(&task.ground_truth, &in_file, |text: &str| {
             identifiers(text, language)
         });
-        let shown = texts.shown_with_places(query, found);
+        let shown = texts.collect_with_places(query, found);
         let (pieces, shown): (Vec<FileLines>, Vec<&str>) =
             shown.iter().map(|(piece, fragment)| (*piece, fragment.text.as_str())).unzip();
         let mut measures = wanted.measure(&shown);

@@ -125,7 +125,7 @@ impl Artifact for ModeQueries<'_> {
         experiment.paths().query_windows(self.mode, self.repository)
     }
 
-    fn made_by(&self, _: &Experiment) -> StageRun {
+    fn making_stage(&self, _: &Experiment) -> StageRun {
         match self.mode {
             Mode::Prediction => StageRun::Any("rg-rg"),
             mode => StageRun::InMode("window", mode.name()),
@@ -160,7 +160,7 @@ impl Artifact for ModeQueries<'_> {
             identity =
                 identity.parameter("cut", &joined.cut).parameter("rule of answers", revision);
         }
-        let planned = joined.cached.as_deref().and_then(|path| experiment.planned(path));
+        let planned = joined.cached.as_deref().and_then(|path| experiment.planned_header(path));
         let digest = planned.map(|header| header.checksum);
         let digest = digest.unwrap_or_else(|| joined.digest(tasks, repository));
         Ok(identity.input("predictions", digest))
@@ -180,7 +180,7 @@ fn of_artifact(
     let Some(path) = &joined.cached else {
         return Ok(identity);
     };
-    let header = match experiment.planned(path) {
+    let header = match experiment.planned_header(path) {
         Some(header) => header,
         None if header_path(path).exists() => {
             let header = jsonl_header(path)?;

@@ -139,7 +139,7 @@ fn frame(
         main: measures.iter().position(|measure| measure.value == "es").unwrap_or(0),
         exact: measures.iter().position(|measure| measure.value == "em"),
         measures,
-        tasks: tasks.tasks().iter().map(shown).collect(),
+        tasks: tasks.tasks().iter().map(report_task).collect(),
         systems: names.iter().map(named).collect(),
         baseline: match &about.baseline {
             None => (names.len() > 1).then_some(0),
@@ -192,7 +192,7 @@ fn measures(metrics: &[Metric]) -> Vec<ReportMeasure> {
     metrics.iter().flat_map(of).collect()
 }
 
-fn shown(task: &Task) -> ReportTask {
+fn report_task(task: &Task) -> ReportTask {
     ReportTask {
         row: task.row,
         id: task.id.clone(),

@@ -35,7 +35,7 @@ impl Artifact for ModeRetrieval<'_> {
         experiment.paths().retrieval(self.mode, self.repository)
     }
 
-    fn made_by(&self, _: &Experiment) -> StageRun {
+    fn making_stage(&self, _: &Experiment) -> StageRun {
         StageRun::InMode("search", self.mode.name())
     }
 
@@ -44,7 +44,7 @@ impl Artifact for ModeRetrieval<'_> {
         let experiment = engine.experiment;
         let (layout, paths) = (&experiment.layout, experiment.paths());
         let mut identity = experiment.cut(Identity::new(Retrieval::KIND));
-        identity = experiment.visible(experiment.ranked(identity));
+        identity = experiment.visible(experiment.with_ranking(identity));
         identity = identity
             .parameter("repository", repository)
             .parameter("benchmark", &layout.benchmark)

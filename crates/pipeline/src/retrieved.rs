@@ -58,7 +58,7 @@ impl StoredResults {
             definitions.any(is_outside).then(|| "a hit names a missing file".to_owned())
         };
         if let Some(reason) = reason {
-            return Err(self.retrieval.damaged(reason));
+            return Err(self.retrieval.damage_error(reason));
         }
         Ok(RepositoryResults { queries, retrieval })
     }
@@ -98,7 +98,7 @@ impl RepositoryResults {
         experiment: &'a Experiment,
         fragments: &'a RepoFragments,
     ) -> FragmentText<'a> {
-        let settings = experiment.shown(self.queries.mode);
+        let settings = experiment.fragment_text_settings(self.queries.mode);
         FragmentText::new(fragments, settings, |text| experiment.fits(text))
     }
 }

@@ -7,7 +7,7 @@ use repoformer_core::retrieve::vector::TokenSets;
 use repoformer_core::retrieve::{Mode, Queries};
 use repoformer_store::artifact::Identity;
 use repoformer_store::error::Result;
-use repoformer_store::readings::changed;
+use repoformer_store::readings::change_error;
 
 use super::embed::{Dense, embedding_times};
 use super::engine::{Artifact, Engine, LazyArtifact};
@@ -53,7 +53,7 @@ fn search_repository(
     if is_needed {
         fragments = OpenFragments::open(engine, repository)?;
         let mut vectors = UnreadVectors::open(engine, repository)?;
-        let fragments = fragments.searched(experiment)?;
+        let fragments = fragments.read_for_search(experiment)?;
         let vectors = vectors.read(fragments.len())?;
         let begin = Instant::now();
         names = experiment.reads_names().then(|| FileNames::read(fragments, known));
@@ -66,7 +66,7 @@ fn search_repository(
         engine.make(&retrieval, |engine| {
             let Some((index, built)) = &index else {
                 // The artifact was current when the decision not to build the index was made.
-                return Err(changed(&retrieval.path(experiment)));
+                return Err(change_error(&retrieval.path(experiment)));
             };
             let read = search.read()?;
             let begin = Instant::now();

@@ -80,7 +80,7 @@ pub(super) fn time_each(
         let mut vectors = UnreadVectors::open(&mut engine, repository)?;
         let ReadSearch { mut queries, dense, .. } =
             ModeSearch::open(&mut engine, repository, mode)?.read()?;
-        let fragments = fragments.searched(experiment)?;
+        let fragments = fragments.read_for_search(experiment)?;
         let vectors = vectors.read(fragments.len())?;
         let names = experiment.reads_names().then(|| FileNames::read(fragments, &known));
         experiment.messages.gaps(names.iter().flat_map(FileNames::gaps).cloned().collect());
@@ -106,7 +106,7 @@ pub(super) fn time_each(
             times.insert(key, QueryTime { took, without_embedding });
             std::hint::black_box(found);
         }
-        work.done(1);
+        work.advance(1);
     }
     Ok(times)
 }

@@ -105,7 +105,7 @@ pub fn selective(
         warnings.extend(predictions::warning(path, &found.numbered));
         problems.extend(found.problems);
     }
-    let clock = TaskTimes::measured(experiment, mode, model, sources.decisions)?;
+    let clock = TaskTimes::measure(experiment, mode, model, sources.decisions)?;
     let mut selective = SelectiveTasks {
         examples: Vec::new(),
         scores: Vec::new(),
@@ -173,7 +173,7 @@ struct TaskTimes {
 }
 
 impl TaskTimes {
-    fn measured(
+    fn measure(
         experiment: &Experiment,
         mode: Mode,
         model: &str,

@@ -97,7 +97,7 @@ impl StageReport {
     }
 
     /// Combines this report of unfinished work with the report of doing the work again.
-    fn continued(self, again: Self) -> Self {
+    fn continue_with(self, again: Self) -> Self {
         let mut rebuilt = self.rebuilt;
         rebuilt.extend(again.rebuilt);
         // The second time, the artifacts that were built the first time are current.
@@ -122,7 +122,7 @@ impl StageReport {
     }
 
     /// Counts an existing artifact.
-    pub(super) fn done(&mut self, path: PathBuf, header: &Header, built: bool) {
+    pub(super) fn count(&mut self, path: PathBuf, header: &Header, built: bool) {
         self.built += usize::from(built);
         self.current += usize::from(!built);
         self.records += header.records;
@@ -137,7 +137,7 @@ pub(super) fn require_jsonl(
     kind: &str,
     step: &StageRun,
 ) -> Result<Header> {
-    if let Some(header) = experiment.planned(path) {
+    if let Some(header) = experiment.planned_header(path) {
         return Ok(header);
     }
     if !path.exists() {
@@ -151,8 +151,8 @@ pub(super) fn require_jsonl(
 /// # Errors
 /// The lines differ: another program rewrote the artifact in between.
 pub(super) fn check_read(path: &Path, header: &Header) -> Result<()> {
-    match readings::known(path)? {
-        Some(content) if content.digest != header.checksum => Err(readings::changed(path)),
+    match readings::find(path)? {
+        Some(content) if content.digest != header.checksum => Err(readings::change_error(path)),
         _ => Ok(()),
     }
 }
@@ -222,7 +222,7 @@ pub(super) fn for_each_repository(
     let first = parallel::map(&experiment.repositories, |repository| {
         let mut engine = Engine::without_waiting(experiment);
         let outcome = work(repository, &mut engine);
-        progress.done(usize::from(!engine.is_postponed));
+        progress.advance(usize::from(!engine.is_postponed));
         (engine.report, (!engine.is_postponed).then_some(outcome))
     });
     let reports =
@@ -234,8 +234,8 @@ pub(super) fn for_each_repository(
             // no turn.
             let mut engine = Engine::new(experiment);
             let outcome = work(repository, &mut engine);
-            progress.done(1);
-            (report.continued(engine.report), outcome)
+            progress.advance(1);
+            (report.continue_with(engine.report), outcome)
         });
     let mut all = StageReport::default();
     let mut failed = None;

@@ -32,7 +32,7 @@ impl Artifact for FragmentSets<'_> {
         experiment.paths().repo_vectors(self.0)
     }
 
-    fn made_by(&self, _: &Experiment) -> StageRun {
+    fn making_stage(&self, _: &Experiment) -> StageRun {
         StageRun::Any("vectorize")
     }
 
@@ -51,7 +51,7 @@ impl Artifact for FragmentTerms<'_> {
         experiment.paths().repo_vectors(self.0)
     }
 
-    fn made_by(&self, _: &Experiment) -> StageRun {
+    fn making_stage(&self, _: &Experiment) -> StageRun {
         StageRun::Any("vectorize")
     }
 
@@ -73,7 +73,7 @@ impl Artifact for QuerySets<'_> {
         experiment.paths().query_vectors(self.mode, self.repository)
     }
 
-    fn made_by(&self, _: &Experiment) -> StageRun {
+    fn making_stage(&self, _: &Experiment) -> StageRun {
         StageRun::InMode("vectorize", self.mode.name())
     }
 

@@ -233,7 +233,7 @@ mod tests {
     use crate::tests::prompts;
 
     fn decider(policy: Policy, threshold: f64) -> Decider {
-        let model = policy.learned().map(|_| PolicyModel::bundled().unwrap());
+        let model = policy.as_learned().map(|_| PolicyModel::load_bundled().unwrap());
         let name = format!("{policy}@{threshold}");
         Decider::new(DecisionPolicy { policy, threshold, name, model }, &prompts()).unwrap()
     }

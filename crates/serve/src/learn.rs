@@ -151,7 +151,7 @@ impl Learner {
         }
         let mut all = lock(&self.shown);
         let Some(at) = all.iter().position(|shown| shown.asked.task.path == path) else { return };
-        let seen = written(&all[at], (text, offset), held);
+        let seen = find_fate(&all[at], (text, offset), held);
         if matches!(seen, CompletionFate::Typing) {
             return;
         }
@@ -231,7 +231,7 @@ enum CompletionFate {
     },
 }
 
-fn written(
+fn find_fate(
     shown: &ShownCompletion,
     (text, offset): (&str, usize),
     held: &Range<usize>,
@@ -515,7 +515,7 @@ mod tests {
             model: String::new(),
         };
         let (before, after) = ("b = \nc = 2\n", "b = f(1)\nc = 2\n");
-        let seen = |held| written(&shown(before, 4), (after, after.len()), &held);
+        let seen = |held| find_fate(&shown(before, 4), (after, after.len()), &held);
         let truth = CompletionFate::Written { truth: "f(1)".into(), accepted: true };
         assert_eq!(seen(0..after.len()), truth);
         assert_eq!(seen(0..6), CompletionFate::Nothing, "the rest is as it was saved");

@@ -212,7 +212,7 @@ impl Service {
             prompt: laying,
         });
         let asked = is_learned
-            .then(|| self.asked(wanted, (&cursor, task), (now, signals), decision, scratch))
+            .then(|| self.learn_request(wanted, (&cursor, task), (now, signals), decision, scratch))
             .and_then(|asked| {
                 let tell =
                     |error| self.messages.detail(&format!("{path}: no label of a line: {error}"));
@@ -224,7 +224,7 @@ impl Service {
     }
 
     /// A request whose completion is shown, with that for the completion that is not.
-    fn asked(
+    fn learn_request(
         &self,
         wanted: &EditorRequest,
         (cursor, task): (&Cursor<'_>, Task),
@@ -244,7 +244,7 @@ impl Service {
     }
 
     /// Keeps a completion that the editor has got, to learn from what is made of it.
-    pub(crate) fn shown(
+    pub(crate) fn keep_shown(
         &self,
         asked: Option<Box<LearnRequest>>,
         completion: String,

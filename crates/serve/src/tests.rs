@@ -40,7 +40,7 @@ pub(crate) fn prompts() -> PromptSettings {
         align: Align::None,
         most: 3,
         full_paths: false,
-        layout: PromptLayout::Style(Style::bundled("repoformer").unwrap().clone()),
+        layout: PromptLayout::Style(Style::find_bundled("repoformer").unwrap().clone()),
         budget: Budget { total: 400, left: None, right: Some(40), cross_file: Some(200) },
         tokenizer: Tokenizer::p50k_base(),
     }

@@ -346,7 +346,7 @@ impl Error {
     }
 
     /// An artifact whose content is not as written.
-    pub fn damaged(path: &Path, reason: impl Into<String>) -> Self {
+    pub fn from_damage(path: &Path, reason: impl Into<String>) -> Self {
         let hint = "run the command that writes it again; it is rebuilt";
         Self::artifact(path, format!("damaged: {}", reason.into()), hint)
     }
@@ -377,7 +377,7 @@ impl Error {
     }
 
     /// Settings or inputs that cannot be used, or not together.
-    pub fn refused(reason: impl Into<Message>, hint: impl Into<Message>) -> Self {
+    pub fn from_refusal(reason: impl Into<Message>, hint: impl Into<Message>) -> Self {
         Self::Refused { reason: reason.into(), hint: hint.into() }
     }
 

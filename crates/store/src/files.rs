@@ -76,7 +76,7 @@ mod fault {
         Some(Fault { kind, number: number.parse().ok()?, lasts })
     }
 
-    fn chosen() -> Option<&'static Fault> {
+    fn chosen_fault() -> Option<&'static Fault> {
         static CHOSEN: OnceLock<Option<Fault>> = OnceLock::new();
         let read = || {
             let text = std::env::var("FAULTY_CALL").ok()?;
@@ -86,14 +86,14 @@ mod fault {
     }
 
     pub(super) fn is_chosen() -> bool {
-        chosen().is_some()
+        chosen_fault().is_some()
     }
 
     /// Counts a call, and returns whether the call must be short.
     #[allow(clippy::print_stderr)] // in debug builds alone
     pub(super) fn before(call: Call, name: &str, path: &Path) -> io::Result<bool> {
         static CALLS: AtomicU64 = AtomicU64::new(0);
-        let Some(fault) = chosen() else { return Ok(false) };
+        let Some(fault) = chosen_fault() else { return Ok(false) };
         let applies = match fault.kind {
             Kind::Device => true,
             Kind::NoSpace | Kind::Killed => matches!(call, Call::Write | Call::Change),
@@ -447,7 +447,7 @@ impl File {
         }
         while !buffer.is_empty() {
             let read = self.before(Call::Read, "read").and_then(|is_short| {
-                let length = shortened(buffer.len(), is_short);
+                let length = shorten(buffer.len(), is_short);
                 self.file.read_at(&mut buffer[..length], offset)
             });
             match read {
@@ -488,13 +488,13 @@ impl File {
 pub(super) struct FileState(Option<(u64, Option<std::time::SystemTime>)>);
 
 /// Returns the length of the buffer for a call.
-fn shortened(length: usize, is_short: bool) -> usize {
+fn shorten(length: usize, is_short: bool) -> usize {
     if is_short { length.div_ceil(2) } else { length }
 }
 
 impl Read for &File {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let length = shortened(buffer.len(), self.before(Call::Read, "read")?);
+        let length = shorten(buffer.len(), self.before(Call::Read, "read")?);
         (&self.file).read(&mut buffer[..length])
     }
 
@@ -518,7 +518,7 @@ impl Read for &File {
 
 impl Write for &File {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let length = shortened(bytes.len(), self.before(Call::Write, "write")?);
+        let length = shorten(bytes.len(), self.before(Call::Write, "write")?);
         (&self.file).write(&bytes[..length])
     }
 
@@ -527,7 +527,7 @@ impl Write for &File {
             false => (&self.file).write_vectored(parts),
             true => {
                 let first = parts.iter().find(|part| !part.is_empty());
-                let first = first.map_or(&[][..], |part| &part[..shortened(part.len(), true)]);
+                let first = first.map_or(&[][..], |part| &part[..shorten(part.len(), true)]);
                 (&self.file).write(first)
             }
         }

@@ -30,11 +30,11 @@ pub type Object = Map<String, Value>;
 /// The file cannot be opened, its compressed data cannot be read, it has a form that is known not to be text, or it does not
 /// match the manifest next to it.
 pub fn open(path: &Path) -> Result<Box<dyn BufRead + Send>> {
-    opened(path).map(|(input, _)| input)
+    open_counted(path).map(|(input, _)| input)
 }
 
 /// Opens a file as [`open()`] does; also returns the counter of the bytes read from the file before decompression.
-fn opened(path: &Path) -> Result<(Box<dyn BufRead + Send>, Arc<AtomicU64>)> {
+fn open_counted(path: &Path) -> Result<(Box<dyn BufRead + Send>, Arc<AtomicU64>)> {
     let raw: Box<dyn Read + Send> = if path == Path::new("-") {
         let work = Work::begin("reading standard input", "bytes");
         Box::new(CountedReader::new(io::stdin(), work))
@@ -213,7 +213,7 @@ impl<'a> Reader<'a> {
     /// # Errors
     /// The file cannot be opened, or its compressed data cannot be read.
     pub fn open(path: &'a Path) -> Result<Self> {
-        let (input, of_file) = opened(path)?;
+        let (input, of_file) = open_counted(path)?;
         Ok(Self { of_file: Some(of_file), ..Self::with_input(path, input) })
     }
 
@@ -303,7 +303,7 @@ pub fn value(path: &Path, line: usize, bytes: &[u8]) -> serde_json::Result<Value
         None => None,
     };
     let text: Cow<'_, str> = json::without_lone_surrogates(text).map_or(text.into(), Cow::from);
-    let marked = literal::marked(&text);
+    let marked = literal::mark_numbers(&text);
     let value = serde_json::from_str(marked.as_deref().unwrap_or(&text));
     if let (Ok(_), Some(marked)) = (&value, &marked) {
         literal::remember(path, line, marked);
@@ -448,7 +448,7 @@ impl<'a> Fields<'a> {
     /// # Errors
     /// The field is missing or of another type.
     pub fn id(&self, name: &str) -> Result<String> {
-        self.required(name, "a string", id)
+        self.require(name, "a string", id)
     }
 
     /// True if a field is present and not `null`.
@@ -470,7 +470,7 @@ impl<'a> Fields<'a> {
     }
 
     /// Returns a required field; `get` selects the type, and `wanted` names it in the error.
-    fn required<T>(
+    fn require<T>(
         &self,
         name: &str,
         wanted: &str,
@@ -485,7 +485,7 @@ impl<'a> Fields<'a> {
     /// # Errors
     /// The field is missing or of another type.
     pub fn string(&self, name: &str) -> Result<&'a str> {
-        self.required(name, "a string", Value::as_str)
+        self.require(name, "a string", Value::as_str)
     }
 
     /// Returns a whole number ≥ 0 under the first of `names` that is present and not `null`.
@@ -571,7 +571,7 @@ impl<'a> Fields<'a> {
     /// # Errors
     /// The field is missing or of another type.
     pub fn object(&self, name: &str) -> Result<&'a Object> {
-        self.required(name, "an object", Value::as_object)
+        self.require(name, "an object", Value::as_object)
     }
 
     /// Returns a required list.
@@ -579,7 +579,7 @@ impl<'a> Fields<'a> {
     /// # Errors
     /// The field is missing or of another type.
     pub fn list(&self, name: &str) -> Result<&'a [Value]> {
-        self.required(name, "a list", |value| value.as_array().map(Vec::as_slice))
+        self.require(name, "a list", |value| value.as_array().map(Vec::as_slice))
     }
 
     /// Returns a required list of strings.

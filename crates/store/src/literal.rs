@@ -63,7 +63,7 @@ fn may_hold_long_integer(text: &str) -> bool {
 }
 
 /// Marks the numbers of a JSON text that a JSON value cannot hold; `None` if the text has no such number.
-pub(super) fn marked(text: &str) -> Option<String> {
+pub(super) fn mark_numbers(text: &str) -> Option<String> {
     let bytes = text.as_bytes();
     let (mut plain, mut from, mut at) = (String::new(), 0, 0);
     while let Some(&byte) = bytes.get(at) {

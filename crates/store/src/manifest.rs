@@ -68,7 +68,7 @@ impl Manifest {
         let mut input = Input { name: name.into(), path: path_text, bytes: None, blake3: None };
         if is_file {
             // The file may have changed since it was read.
-            let FileDigest { bytes, digest } = match readings::known(path)? {
+            let FileDigest { bytes, digest } = match readings::find(path)? {
                 Some(read) => read,
                 None => digest_of(path)?,
             };

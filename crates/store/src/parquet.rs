@@ -50,10 +50,10 @@ impl Frame {
     /// # Errors
     /// The columns cannot be written.
     pub fn parquet(&self) -> io::Result<Vec<u8>> {
-        self.written().map_err(io::Error::other)
+        self.to_bytes().map_err(io::Error::other)
     }
 
-    fn written(&self) -> Result<Vec<u8>, ParquetError> {
+    fn to_bytes(&self) -> Result<Vec<u8>, ParquetError> {
         let fields = self.columns.iter().map(Column::schema).collect::<Result<_, _>>()?;
         let schema = Type::group_type_builder("table").with_fields(fields).build()?;
         let mut writer = writer(Vec::new(), Arc::new(schema))?;

@@ -10,13 +10,13 @@ use std::time::Instant;
 
 static RUNNING: Mutex<Vec<Arc<Progress>>> = Mutex::new(Vec::new());
 
-fn registered() -> MutexGuard<'static, Vec<Arc<Progress>>> {
+fn lock_registered() -> MutexGuard<'static, Vec<Arc<Progress>>> {
     RUNNING.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Returns the work of this process that has begun and not ended, in the order in which it began.
 pub fn running() -> Vec<Arc<Progress>> {
-    registered().clone()
+    lock_registered().clone()
 }
 
 /// Progress of one piece of work.
@@ -37,11 +37,11 @@ impl Progress {
     /// Returns the total number of steps, if it is known.
     pub fn total(&self) -> Option<u64> {
         let total = self.total.load(Relaxed);
-        (total > 0).then(|| total.max(self.done()))
+        (total > 0).then(|| total.max(self.steps_done()))
     }
 
     /// Returns the number of steps done, including those of an earlier run.
-    pub fn done(&self) -> u64 {
+    pub fn steps_done(&self) -> u64 {
         self.done.load(Relaxed) + self.kept.load(Relaxed)
     }
 
@@ -53,7 +53,7 @@ impl Progress {
     /// Returns the seconds until the end at this rate.
     pub fn seconds_left(&self) -> Option<f64> {
         let (total, rate) = (self.total()?, self.rate());
-        (rate > 0.0).then(|| total.saturating_sub(self.done()) as f64 / rate)
+        (rate > 0.0).then(|| total.saturating_sub(self.steps_done()) as f64 / rate)
     }
 }
 
@@ -89,7 +89,7 @@ impl Work {
             done: AtomicU64::new(0),
             kept: AtomicU64::new(0),
         });
-        registered().push(Arc::clone(&progress));
+        lock_registered().push(Arc::clone(&progress));
         Self(progress)
     }
 
@@ -99,19 +99,19 @@ impl Work {
     }
 
     /// Counts steps that were done.
-    pub fn done(&self, steps: usize) {
+    pub fn advance(&self, steps: usize) {
         self.0.done.fetch_add(steps as u64, Relaxed);
     }
 
     /// Counts steps that an earlier run did.
-    pub fn kept(&self, steps: usize) {
+    pub fn advance_kept(&self, steps: usize) {
         self.0.kept.fetch_add(steps as u64, Relaxed);
     }
 }
 
 impl Drop for Work {
     fn drop(&mut self) {
-        registered().retain(|progress| !Arc::ptr_eq(progress, &self.0));
+        lock_registered().retain(|progress| !Arc::ptr_eq(progress, &self.0));
     }
 }
 
@@ -136,7 +136,7 @@ impl<R: Read> Read for CountedReader<R> {
                 other => break other?,
             }
         };
-        self.work.done(read);
+        self.work.advance(read);
         Ok(read)
     }
 }
@@ -151,10 +151,10 @@ mod tests {
     #[test]
     fn kept_answers_do_not_count_for_the_rate() {
         let work = Work::new("complete", "prompts", 60);
-        work.kept(29);
+        work.advance_kept(29);
         std::thread::sleep(Duration::from_millis(50));
-        work.done(1);
-        assert_eq!((work.0.done(), work.0.total()), (30, Some(60)));
+        work.advance(1);
+        assert_eq!((work.0.steps_done(), work.0.total()), (30, Some(60)));
         assert!((1.0..=20.0).contains(&work.0.rate()), "{}", work.0.rate());
         let left = work.0.seconds_left().unwrap();
         assert!(left >= 1.5, "30 steps at 20 a second at most: {left}");
@@ -163,12 +163,12 @@ mod tests {
     #[test]
     fn nothing_is_left_of_an_unknown_number_or_before_the_first_step() {
         let unknown = Work::begin("read", "bytes");
-        unknown.done(10);
+        unknown.advance(10);
         assert_eq!((unknown.0.total(), unknown.0.seconds_left()), (None, None));
         let none_done = Work::new("complete", "prompts", 2);
         assert_eq!(none_done.0.seconds_left(), None);
         none_done.more(1);
-        none_done.done(4); // more than were announced
+        none_done.advance(4); // more than were announced
         assert_eq!((none_done.0.total(), none_done.0.seconds_left()), (Some(4), Some(0.0)));
     }
 

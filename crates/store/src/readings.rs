@@ -42,15 +42,15 @@ pub(crate) fn forget(path: &Path) {
 ///
 /// # Errors
 /// The file was read more than once, and changed in between.
-pub fn known(path: &Path) -> Result<Option<FileDigest>> {
+pub fn find(path: &Path) -> Result<Option<FileDigest>> {
     match all().get(path).map(Vec::as_slice) {
         None | Some([]) => Ok(None),
         Some([content]) => Ok(Some(content.clone())),
-        Some(_) => Err(changed(path)),
+        Some(_) => Err(change_error(path)),
     }
 }
 
 /// Returns the error for a file that changed between two readings.
-pub fn changed(path: &Path) -> Error {
+pub fn change_error(path: &Path) -> Error {
     Error::artifact(path, "it changed while this command read it", "run the command again")
 }

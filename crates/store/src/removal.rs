@@ -22,7 +22,7 @@ pub(crate) fn remove_dir_all(path: &Path) -> io::Result<()> {
             let entry = entry?;
             is_empty = false;
             if !entry.file_type()?.is_dir() {
-                gone(fs::remove_file(entry.path()))?;
+                accept_missing(fs::remove_file(entry.path()))?;
                 continue;
             }
             let folder = entry.path();
@@ -30,10 +30,10 @@ pub(crate) fn remove_dir_all(path: &Path) -> io::Result<()> {
                 let inner = inner?;
                 match inner.file_type()?.is_dir() {
                     true => move_up(&inner.path(), path, &mut number)?,
-                    false => gone(fs::remove_file(inner.path()))?,
+                    false => accept_missing(fs::remove_file(inner.path()))?,
                 }
             }
-            gone(fs::remove_dir(&folder))?;
+            accept_missing(fs::remove_dir(&folder))?;
         }
         if is_empty {
             return fs::remove_dir(path);
@@ -73,7 +73,7 @@ fn move_up(folder: &Path, into: &Path, number: &mut u64) -> io::Result<()> {
 }
 
 /// What another program removed meanwhile is removed.
-fn gone(removed: io::Result<()>) -> io::Result<()> {
+fn accept_missing(removed: io::Result<()>) -> io::Result<()> {
     match removed {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
         removed => removed,

@@ -49,7 +49,7 @@ use repoformer_text::tokenize::model::TokenizerError;
 /// # Errors
 /// Always.
 pub fn fail<T>(reason: impl Into<Message>, hint: impl Into<Message>) -> anyhow::Result<T> {
-    Err(Error::refused(reason, hint).into())
+    Err(Error::from_refusal(reason, hint).into())
 }
 
 /// Fails with the known names, and a hint at the one that was probably meant.
@@ -64,7 +64,7 @@ pub fn unknown<T>(
     let names: Vec<&str> = known.iter().map(AsRef::as_ref).collect();
     let reason = message![what, format!(" '{given}'; known: {}", names.join(", "))];
     Err(match did_you_mean(given, names) {
-        Some(hint) => Error::refused(reason, hint).into(),
+        Some(hint) => Error::from_refusal(reason, hint).into(),
         None => reason.into(),
     })
 }

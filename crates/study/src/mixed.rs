@@ -12,7 +12,7 @@ pub fn check(differences: &[String], are_allowed: bool, messages: &dyn Messages)
     match differences {
         [] => Ok(()),
         _ if are_allowed => {
-            messages.warning(told(differences).into());
+            messages.warning(join_differences(differences).into());
             Ok(())
         }
         _ => fail(
@@ -26,6 +26,6 @@ pub fn check(differences: &[String], are_allowed: bool, messages: &dyn Messages)
 }
 
 /// The differences in a sentence.
-pub fn told(differences: &[String]) -> String {
+pub fn join_differences(differences: &[String]) -> String {
     format!("mixed conditions: {}", differences.join("; "))
 }

@@ -142,7 +142,7 @@ impl Policies {
         };
         let log = &mut StageLog::default();
         let decisions = self.decisions(experiment, completion, settings, log);
-        let (probabilities, latencies) = decisions.known();
+        let (probabilities, latencies) = decisions.known_values();
         let style = || settings.policy_prompt_style.open(StyleName::open);
         let deciding = self.asks().then(style).transpose()?;
         let sources = SignalSources {
@@ -168,7 +168,7 @@ impl Policies {
         if found.scores.is_empty() && !possible.is_empty() {
             let names: Vec<&str> = possible.drain(..).map(|chosen| &*chosen.name).collect();
             let (benchmark, names) = (&experiment.name, names.join(", "));
-            self.left_out(format!(
+            self.report_left_out(format!(
                 "{benchmark} {names}: left out: no task has predictions of both none and {mode}"
             ));
         }
@@ -183,7 +183,7 @@ impl Policies {
                     all.push(one);
                     policies.push(judged);
                 }
-                Err(reason) => self.left_out(message![
+                Err(reason) => self.report_left_out(message![
                     format!("{} {}: left out: ", experiment.name, chosen.name),
                     message_of(&reason)
                 ]),
@@ -226,7 +226,7 @@ impl Policies {
         let mode = mode.filter(|_| modes.contains(&Mode::Without));
         if mode.is_none() && !self.is_empty() {
             let reason = "policies choose between none and rg1, and are left out";
-            self.left_out(format!("{}: {reason}", experiment.name));
+            self.report_left_out(format!("{}: {reason}", experiment.name));
         }
         mode
     }
@@ -276,7 +276,7 @@ impl Policies {
         }
         for (reason, names) in refused {
             let (benchmark, names) = (&experiment.name, names.join(", "));
-            self.left_out(message![format!("{benchmark} {names}: left out: "), reason]);
+            self.report_left_out(message![format!("{benchmark} {names}: left out: "), reason]);
         }
         possible
     }
@@ -320,9 +320,9 @@ impl Policies {
     }
 
     /// Reports rows that cannot be made.
-    fn left_out(&self, reason: impl Into<Message>) {
+    fn report_left_out(&self, reason: impl Into<Message>) {
         match self.asked {
-            true => self.messages.failed(reason.into()),
+            true => self.messages.failure(reason.into()),
             false => self.messages.note(reason.into()),
         }
     }
@@ -411,7 +411,7 @@ enum Decisions {
 }
 
 impl Decisions {
-    fn known(&self) -> (&[PathBuf], &[Latency]) {
+    fn known_values(&self) -> (&[PathBuf], &[Latency]) {
         match self {
             Self::Known { files, latencies } => (files, latencies),
             Self::NoServer | Self::NoStyle | Self::Failed(_) => (&[], &[]),

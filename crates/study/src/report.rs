@@ -8,7 +8,7 @@ use repoformer_core::metrics::Metric;
 use repoformer_core::postprocess::UncutReason;
 use repoformer_core::retrieve::Mode;
 use repoformer_core::task::TaskSet;
-use repoformer_evaluate::conditions::{Conditions, differences, made_with};
+use repoformer_evaluate::conditions::{Conditions, differences, read_parameters};
 use repoformer_evaluate::executed::{self, TestOutcome, is_of, read_executed};
 use repoformer_evaluate::predictions;
 use repoformer_evaluate::report::ReportContents;
@@ -67,7 +67,7 @@ pub struct WrittenReport {
 }
 
 /// The files of the report that a run would write on what is completed then, with these policies' choices.
-pub fn planned(
+pub fn plan(
     experiment: &Experiment,
     settings: &Settings,
     policies: &[String],
@@ -230,7 +230,7 @@ pub fn make(
         }
         let made_as = source.made_as.as_ref().unwrap_or(&source.predictions);
         warn_of_ends(made_as, &making.scoring, messages)?;
-        let mut known = Conditions::of_predictions(&made_with(made_as)?);
+        let mut known = Conditions::of_predictions(&read_parameters(made_as)?);
         known.set_samples(evaluation.scores.as_ref().map_or(0, Scores::samples));
         conditions.push((source.name.clone(), known));
         let mut settings = settings_of(made_as, source.prompts.as_deref())?;
@@ -239,7 +239,9 @@ pub fn make(
             settings.push(("retrieved-for".into(), rows.len().to_string()));
         }
         contenders.push(Contender {
-            executed: executed(&making.exec, &mut used, &source, tasks, &mut manifest, messages)?,
+            executed: read_test_results(
+                &making.exec, &mut used, &source, tasks, &mut manifest, messages,
+            )?,
             name: source.name,
             settings,
             evaluation,
@@ -258,7 +260,7 @@ pub fn make(
     let differences = differences(&conditions);
     mixed::check(&differences, making.allow_mixed, messages)?;
     if !differences.is_empty() {
-        notes.push(mixed::told(&differences));
+        notes.push(mixed::join_differences(&differences));
         manifest.setting("mixed", differences);
     }
     set_profile(&mut manifest, &making.settings);
@@ -288,7 +290,7 @@ fn settings_of(predictions: &Path, prompts: Option<&Path>) -> Result<Vec<(String
 }
 
 /// Results of a system's unit tests by row, from files; adds those that have some to `used`.
-fn executed<'g>(
+fn read_test_results<'g>(
     given: &'g [String],
     used: &mut BTreeSet<&'g str>,
     source: &ReportSource,

@@ -9,7 +9,8 @@ use repoformer_core::retrieve::Mode;
 use repoformer_evaluate::mode_scores::{ModeScores, ScoredTask};
 use repoformer_evaluate::statistics::{Groups, Interval, IntervalKind, Resampling, ResamplingUnit};
 use repoformer_evaluate::table::{
-    NamedColumn, Printable, Table, columns, ends, fixed, interval, or_dash, percent, with_embedding,
+    NamedColumn, Printable, Table, columns, ends, format_fixed, interval, or_dash, percent,
+    with_embedding,
 };
 use repoformer_pipeline as pipeline;
 use repoformer_pipeline::{
@@ -167,7 +168,7 @@ impl Row {
     }
 
     /// Adds the unit-test results of its predictions, which for a policy are those of the mode that it chose.
-    pub fn tested(self, passed: BTreeMap<usize, f64>) -> Row {
+    pub fn with_tests(self, passed: BTreeMap<usize, f64>) -> Row {
         Self { passed, ..self }
     }
 
@@ -178,7 +179,7 @@ impl Row {
     }
 
     /// Adds the time of its prompts, measured now if it was not before.
-    pub fn timed(self, experiment: &Experiment, mode: Mode, model: &str) -> Result<Row> {
+    pub fn with_time(self, experiment: &Experiment, mode: Mode, model: &str) -> Result<Row> {
         let latencies = pipeline::latencies(experiment, mode, model)?;
         let latency = |latency: &Latency| Some(latency.retrieval(mode)? + latency.generation_ms?);
         // Where none was timed, no times are kept.
@@ -236,7 +237,12 @@ fn mean(times: impl Iterator<Item = Option<f64>>) -> Option<f64> {
 }
 
 /// The numbers of a benchmark's rows for a table of the paper: those of the first metric of each.
-pub fn measured(rows: &[Row], benchmark: &str, model: &str, tasks: &Tasks) -> Vec<MeasuredRow> {
+pub fn measured_rows(
+    rows: &[Row],
+    benchmark: &str,
+    model: &str,
+    tasks: &Tasks,
+) -> Vec<MeasuredRow> {
     let mut all: Vec<MeasuredRow> = Vec::new();
     let rows: Vec<&Row> = rows.iter().filter(|row| row.benchmark == benchmark).collect();
     let always_lacks = rows.iter().any(|row| row.is_always && row.without_embedding);
@@ -552,7 +558,7 @@ fn table(rows: &[Row], intervals_inside: bool) -> Table {
     optional("latency ms", &|row| {
         row.latency_ms.map(|time| with_embedding(milliseconds(time), row.without_embedding))
     });
-    optional("SU %", &|row| row.speedup.map(|saved| fixed(100.0 * saved, 1)));
+    optional("SU %", &|row| row.speedup.map(|saved| format_fixed(100.0 * saved, 1)));
     optional("unchanged %", &|row| row.unchanged.map(|share| format!("{:.1}", 100.0 * share)));
     let is_range = |row: &Row| row.interval_kind() == Some(IntervalKind::Range);
     let head = if rows.iter().all(is_range) { "range" } else { "95 %" };

@@ -138,7 +138,7 @@ pub fn run(settings: &Settings, request: RunRequest) -> Result<FinishedRun> {
 
 /// Checks that the request goes with the result that is asked for, and returns what of the paper is.
 fn check(settings: &Settings, request: &RunRequest) -> Result<Option<PaperResult>> {
-    let paper = PaperResult::chosen(settings)?;
+    let paper = PaperResult::from_settings(settings)?;
     let is_sizes = matches!(paper, Some(PaperResult::Sizes));
     let is_walk = paper.as_ref().is_some_and(PaperResult::is_walk);
     let unused = [
@@ -289,7 +289,7 @@ impl<'a> Run<'a> {
             // Of several benchmarks, each has its modes.
             match self.possible.contains(&mode) {
                 true => settings.messages.note(reason.into()),
-                false => settings.messages.failed(reason.into()),
+                false => settings.messages.failure(reason.into()),
             }
         }
         let completion = completion_of(&experiment, &settings, self.seed, false)?;
@@ -310,16 +310,16 @@ impl<'a> Run<'a> {
         let choose = || policies.choose(&experiment, &modes, &completion, &settings);
         let (selected, judged) = match policies.is_empty() {
             true => choose()?,
-            false => self.log.timed("policies", || Ok((choose()?, false)))?,
+            false => self.log.time("policies", || Ok((choose()?, false)))?,
         };
         for one in &selected {
             let row = Row::selective(&experiment, one, &self.resampling).with_profile(&settings);
-            let row = row.tested(self.tests.of_policy(&experiment, one)?);
+            let row = row.with_tests(self.tests.of_policy(&experiment, one)?);
             self.rows.extend(row.by_metric(&experiment, &self.resampling));
         }
         match &self.paper {
             Some(PaperResult::Figure(_)) => match judged {
-                Some(judged) => self.judged(&experiment, &settings, &completion, judged),
+                Some(judged) => self.keep_judged(&experiment, &settings, &completion, judged),
                 None => Ok(()),
             },
             _ => self.report(&experiment, &settings, selected),
@@ -338,14 +338,14 @@ impl<'a> Run<'a> {
         let messages = &*settings.messages;
         if mode == Mode::Prediction && !has_predictions(experiment, Mode::LeftContext, completion)?
         {
-            messages.failed("rg-rg is left out: rg1 has no prediction to search with".into());
+            messages.failure("rg-rg is left out: rg1 has no prediction to search with".into());
             return Ok(());
         }
         if !has_predictions(experiment, mode, completion)? {
-            messages.failed(format!("{mode} is left out: it has no prediction").into());
+            messages.failure(format!("{mode} is left out: it has no prediction").into());
             return Ok(());
         }
-        let (scores, report) = self.log.timed("scores", || {
+        let (scores, report) = self.log.time("scores", || {
             let (scores, report) = pipeline::scores(experiment, mode, &completion.model, None)?;
             let is_current = report.built == 0;
             Ok(((scores, report), is_current))
@@ -359,10 +359,10 @@ impl<'a> Run<'a> {
         warn_of_ends(&predictions, &experiment.scoring, messages)?;
         let row = Row::of_mode(experiment, mode, scores, &self.resampling)?;
         let passed = self.tests.of_mode(experiment, mode, completion)?;
-        let row = row.with_profile(settings).tested(passed);
+        let row = row.with_profile(settings).with_tests(passed);
         // What policies trade is seen beside what each mode takes.
         let row = if is_timed || !completion.is_embedded() {
-            row.timed(experiment, mode, &completion.model)?
+            row.with_time(experiment, mode, &completion.model)?
         } else {
             row
         };
@@ -381,15 +381,14 @@ impl<'a> Run<'a> {
         self.is_judged |= chosen.is_some();
         if let Some(reports) = &self.reports {
             let folder = reports.folder.join(&experiment.name);
-            let files =
-                report::planned(experiment, settings, &chosen.unwrap_or_default(), &folder)?;
+            let files = report::plan(experiment, settings, &chosen.unwrap_or_default(), &folder)?;
             self.log.add("report", experiment, files);
         }
         Ok(())
     }
 
     /// Keeps the judged tasks of an experiment for the figure.
-    fn judged(
+    fn keep_judged(
         &mut self,
         experiment: &Experiment,
         settings: &Settings,
@@ -402,11 +401,12 @@ impl<'a> Run<'a> {
             }
             return Ok(());
         }
-        let passed = [Mode::Without, judged.mode].map(|mode| self.tests.passed(experiment, mode));
+        let passed =
+            [Mode::Without, judged.mode].map(|mode| self.tests.pass_rates(experiment, mode));
         let metric = rows::metric_name(&self.rows, &experiment.name);
         let panel = Panel::new(experiment, settings, completion, judged, metric)?;
         let tested = match passed {
-            [Some(without), Some(with)] => panel.tested(without, with),
+            [Some(without), Some(with)] => panel.judge_by_tests(without, with),
             _ => None,
         };
         if !self.panels.iter().any(|other| panel.repeats(other)) {
@@ -427,7 +427,7 @@ impl<'a> Run<'a> {
             return Ok(());
         };
         let folder = reports.folder.join(&experiment.name);
-        let written = self.log.timed("report", || {
+        let written = self.log.time("report", || {
             let written = write_report(experiment, settings, &folder, selected, self.resampling)?;
             Ok((written, false))
         })?;
@@ -453,7 +453,7 @@ impl<'a> Run<'a> {
                 let mut numbers = Vec::new();
                 for (benchmark, tasks) in &self.tasks {
                     let model = &self.completion.model;
-                    numbers.extend(rows::measured(&self.rows, benchmark, model, tasks));
+                    numbers.extend(rows::measured_rows(&self.rows, benchmark, model, tasks));
                 }
                 RunResult::Table(table.filled_with(numbers, self.settings)?)
             }

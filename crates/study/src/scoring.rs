@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::Result;
 use repoformer_core::metrics::Metric;
-use repoformer_evaluate::conditions::made_with;
+use repoformer_evaluate::conditions::read_parameters;
 use repoformer_evaluate::score::Scoring;
 use repoformer_pipeline::{CompletionBound, Experiment, Messages};
 use repoformer_text::message;
@@ -26,7 +26,7 @@ pub fn scoring(settings: &Settings, experiment: &Experiment, further: &[Metric])
 /// # Errors
 /// The header of the predictions cannot be read.
 pub fn warn_of_ends(path: &Path, scoring: &Scoring, messages: &dyn Messages) -> Result<()> {
-    let is_short = made_with(path)?
+    let is_short = read_parameters(path)?
         .get(DECLARED.until.key)
         .is_some_and(|until| until == CompletionBound::Lines.name());
     let longer = scoring.recipes().find(|(_, recipe)| !recipe.is_of_lines());

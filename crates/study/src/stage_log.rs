@@ -63,7 +63,7 @@ impl StageLog {
         experiment: &Experiment,
         work: impl FnOnce() -> Result<StageReport>,
     ) -> Result<()> {
-        let report = self.timed(name, || {
+        let report = self.time(name, || {
             let report = work()?;
             let is_current = report.built == 0;
             Ok((report, is_current))
@@ -73,7 +73,7 @@ impl StageLog {
     }
 
     /// Does work of a name, and measures its time; it says with its result whether all was current.
-    pub fn timed<T>(
+    pub fn time<T>(
         &mut self,
         name: &'static str,
         work: impl FnOnce() -> Result<(T, bool)>,
@@ -161,7 +161,7 @@ impl Printable for StageLog {
                 kind.clone(),
                 verdict.name().to_owned(),
                 or_dash(verdict.reason()),
-                or_dash(requests.known().map(|requests| requests.to_string())),
+                or_dash(requests.as_known().map(|requests| requests.to_string())),
             ]);
         }
         table
@@ -172,7 +172,7 @@ impl Printable for StageLog {
         let mut text = String::new();
         for Stage { label, artifacts, .. } in &self.planned {
             text += &format!("{}: {}\n", visible_in_line(label), counts(artifacts.iter()));
-            let known = artifacts.iter().filter_map(|one| one.requests.known());
+            let known = artifacts.iter().filter_map(|one| one.requests.as_known());
             let requests: Option<usize> = known.reduce(|sum, one| sum + one);
             if let Some(requests) = requests {
                 let noun = plural(requests, "request");

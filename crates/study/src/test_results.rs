@@ -94,7 +94,7 @@ impl TestResults {
     }
 
     /// Pass rates of a mode that were found before.
-    pub fn passed(&self, experiment: &Experiment, mode: Mode) -> Option<&BTreeMap<usize, f64>> {
+    pub fn pass_rates(&self, experiment: &Experiment, mode: Mode) -> Option<&BTreeMap<usize, f64>> {
         self.passed.get(&(experiment.name.clone(), mode))
     }
 
@@ -104,7 +104,7 @@ impl TestResults {
         experiment: &Experiment,
         selected: &PolicyChoice,
     ) -> Result<BTreeMap<usize, f64>> {
-        let of = |mode| self.passed(experiment, mode);
+        let of = |mode| self.pass_rates(experiment, mode);
         let (Some(without), Some(with)) = (of(Mode::Without), of(selected.mode)) else {
             return Ok(BTreeMap::new());
         };

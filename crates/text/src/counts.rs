@@ -18,7 +18,7 @@ pub fn plural(number: usize, noun: &str) -> String {
 }
 
 /// A number and its noun: `1 repository`, `1,200 repositories`.
-pub fn counted(count: u64, noun: &str) -> String {
+pub fn format_count(count: u64, noun: &str) -> String {
     let count = usize::try_from(count).unwrap_or(usize::MAX);
     format!("{} {}", group(count), plural(count, noun))
 }
@@ -44,8 +44,8 @@ mod tests {
         assert_eq!(group(999), "999");
         assert_eq!(group(14_457), "14,457");
         assert_eq!(group(1_000_007), "1,000,007");
-        assert_eq!(counted(1, "repository"), "1 repository");
-        assert_eq!(counted(1200, "repository"), "1,200 repositories");
+        assert_eq!(format_count(1, "repository"), "1 repository");
+        assert_eq!(format_count(1200, "repository"), "1,200 repositories");
         assert_eq!(plural(0, "record"), "records");
         assert_eq!(part(1, 3, "task", ["has", "have"]), "1 of 3 tasks has");
         assert_eq!(part(1, 1, "task", ["has", "have"]), "1 of 1 task has");

@@ -46,17 +46,17 @@ impl Lines {
             newlines + usize::from(!text.is_empty())
         };
         let range = 0..text.len();
-        Self::known(Arc::new(text), range, count)
+        Self::with_count(Arc::new(text), range, count)
     }
 
     /// Lines that `\n` alone separates.
-    pub fn joined(text: String) -> Self {
+    pub fn with_line_feeds(text: String) -> Self {
         let count = if text.is_empty() { 0 } else { newlines(&text) + 1 };
         let range = 0..text.len();
-        Self::known(Arc::new(text), range, count)
+        Self::with_count(Arc::new(text), range, count)
     }
 
-    fn known(text: Arc<String>, part: Range<usize>, count: usize) -> Self {
+    fn with_count(text: Arc<String>, part: Range<usize>, count: usize) -> Self {
         Self { text: Some(text), part, count: count as u32, starts: Arc::default() }
     }
 
@@ -65,7 +65,7 @@ impl Lines {
     pub fn from_joined(text: &Arc<String>, part: Range<usize>, count: usize) -> Option<Self> {
         let lines = newlines(text.get(part.clone())?) + 1;
         let fits = count == lines || (count == 0 && part.is_empty());
-        fits.then(|| Self::known(Arc::clone(text), part, count))
+        fits.then(|| Self::with_count(Arc::clone(text), part, count))
     }
 
     /// Lines of which only the number is known. Reading their text is a bug and panics.

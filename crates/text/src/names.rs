@@ -66,7 +66,7 @@ fn distance(given: &str, name: &str) -> usize {
 /// assert_eq!(meant("repoformer", profiles), Some("repoformer-paper"));
 /// assert_eq!(meant("mine", profiles), None);
 /// ```
-pub fn meant<'n>(given: &str, known: impl IntoIterator<Item = &'n str>) -> Option<&'n str> {
+pub fn suggest<'n>(given: &str, known: impl IntoIterator<Item = &'n str>) -> Option<&'n str> {
     all_meant(given, known).into_iter().next()
 }
 
@@ -99,7 +99,7 @@ fn all_meant<'n>(given: &str, known: impl IntoIterator<Item = &'n str>) -> Vec<&
     found
 }
 
-/// Hint at the known names that were probably [meant].
+/// Hint at the known names that were probably meant (see [`suggest`]).
 ///
 /// ```
 /// use repoformer_text::names::did_you_mean;

@@ -25,7 +25,7 @@ use super::parts;
 use crate::commands::eval_args::{EvalArgs, ExecArgs, Isolation, Switch};
 use crate::output::{self, fail, write_data};
 use crate::settings::Settings;
-use crate::table::{ScoreFormat, json_lines, written};
+use crate::table::{ScoreFormat, format_results, json_lines};
 
 /// Program that starts the guard: the running one, even if its file was replaced meanwhile.
 pub(super) const PROGRAM: &str = "/proc/self/exe";
@@ -107,7 +107,7 @@ pub(super) fn run(args: &EvalArgs, settings: &Settings) -> Result<()> {
         resampling: &resampling,
         manifest: &manifest,
     };
-    write_with_manifest(args, &written(&results, args.format()?)?, &manifest)
+    write_with_manifest(args, &format_results(&results, args.format()?)?, &manifest)
 }
 
 /// Tasks of the selected repositories.
@@ -144,7 +144,7 @@ fn mine_tests(
     )?;
     let findings = mine(tasks, subjects, &mining, &bench.settings.execution, copies)?;
     findings.remarks(names, tasks).into_iter().for_each(output::tell);
-    write_data(&args.output, json_lines(findings.found().map(|mined| mined.to_record())))
+    write_data(&args.output, json_lines(findings.tasks_with_tests().map(|mined| mined.to_record())))
 }
 
 impl ExecArgs {

@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::Result;
 use repoformer_core::postprocess::Postprocess;
 use repoformer_core::task::{Task, TaskSet};
-use repoformer_evaluate::conditions::{Conditions, are_chat_answers, differences, made_with};
+use repoformer_evaluate::conditions::{Conditions, are_chat_answers, differences, read_parameters};
 use repoformer_execute::{execution_recipe, read_samples};
 use repoformer_pipeline::{Experiment, cached_predictions};
 use repoformer_store::manifest::Manifest;
@@ -56,7 +56,7 @@ pub(super) fn samples(
         let path = cached_predictions(experiment, mode, &completion)?;
         named.push((mode.to_string(), read(mode.name(), &path)?));
         // Pass rates are over all samples, however many.
-        conditions.push((mode.name(), Conditions::of_predictions(&made_with(&path)?)));
+        conditions.push((mode.name(), Conditions::of_predictions(&read_parameters(&path)?)));
     }
     let conditions: Vec<_> = conditions.iter().map(|(name, known)| (*name, known)).collect();
     let differences = differences(&conditions);

@@ -23,7 +23,7 @@ use repoformer_text::counts::{part, subject};
 use crate::output::{self, Screen, check_output, check_rereadable, fail, screen, write_data};
 use crate::records_output::RecordsOutput;
 use crate::settings::{DECLARED, MetricName, SettingValue, Settings, ValueList};
-use crate::table::{ScoreFormat, written};
+use crate::table::{ScoreFormat, format_results};
 
 #[derive(Debug, Args)]
 pub(crate) struct LabelJudgeArgs {
@@ -87,7 +87,7 @@ pub(super) fn run(args: &LabelJudgeArgs) -> Result<()> {
 /// Judges with the metric and the cuts of these settings, where the flags name none.
 pub(super) fn run_with(args: &LabelJudgeArgs, settings: &Settings) -> Result<()> {
     let exec = [(&args.base_exec, "none"), (&args.rag_exec, "rg1")];
-    let exec = exec.map(|(given, name)| given.as_deref().map(|given| named(given, name)));
+    let exec = exec.map(|(given, name)| given.as_deref().map(|given| split_name(given, name)));
     args.check_files(exec)?;
     check_threshold(args.threshold)?;
     let departures = settings.departures_with(&[
@@ -147,7 +147,7 @@ fn report(args: &LabelJudgeArgs, judged: &JudgeSummary) -> Result<()> {
     output::warn_of_numbers(judged.warnings.first());
     for (reason, count) in &judged.lacking {
         let reason = reason.words(&judged.metric);
-        output::failed(format!(
+        output::count_failure(format!(
             "{} left out: {reason}",
             subject(*count, "instance", ["is", "are"])
         ));
@@ -162,7 +162,7 @@ fn report(args: &LabelJudgeArgs, judged: &JudgeSummary) -> Result<()> {
     let table = JudgeTable::new(judged);
     table.text().trim_end().lines().for_each(output::note);
     if let Some(place) = &args.summary {
-        write_data(place, written(&table, ScoreFormat::choose(args.format, place)?)?)?;
+        write_data(place, format_results(&table, ScoreFormat::choose(args.format, place)?)?)?;
     }
     Ok(())
 }
@@ -211,7 +211,7 @@ impl LabelJudgeArgs {
 }
 
 /// Path and name of `NAME=FILE`, or of a path alone.
-fn named<'a>(given: &'a str, name: &'a str) -> (&'a Path, &'a str) {
+fn split_name<'a>(given: &'a str, name: &'a str) -> (&'a Path, &'a str) {
     let (own, path) = files::split_name(given);
     (Path::new(path), own.unwrap_or(name))
 }

@@ -18,7 +18,7 @@ use repoformer_text::message;
 use crate::commands::exclusions::{ExclusionFlags, warn_of_unmatched};
 use crate::commands::session::{DrawnFrom, check_drawing, open};
 use crate::commands::unparsed::{DrawnCode, keep_gaps, tell_unparsed};
-use crate::output::{self, Screen, check_output, counted, fail, group};
+use crate::output::{self, Screen, check_output, fail, format_count, group};
 use crate::records_output::RecordsOutput;
 use crate::settings::{Departure, Paper, SettingFlags, Settings, ValueList};
 
@@ -228,7 +228,7 @@ pub(super) fn draw_instances(args: &LabelSampleArgs, settings: &Settings) -> Res
         group(instances),
         request.drawing.kind,
         lines as f64 / instances.max(1) as f64,
-        counted(repositories as u64, "repository"),
+        format_count(repositories as u64, "repository"),
     ));
     Ok(drawn.summary.drawn_from)
 }
@@ -237,7 +237,7 @@ pub(super) fn draw_instances(args: &LabelSampleArgs, settings: &Settings) -> Res
 fn report(request: &InstanceRequest, summary: &CollectSummary, journal: Option<&Path>) {
     keep_gaps(summary.gaps.clone());
     output::problems(&summary.problems);
-    let repositories = |count: usize| counted(count as u64, "repository");
+    let repositories = |count: usize| format_count(count as u64, "repository");
     if let (Some(journal), 1..) = (journal, summary.known) {
         let known = repositories(summary.known);
         output::note(format!("label sample: resumes after {known} ({})", journal.display()));

@@ -115,7 +115,7 @@ pub(super) fn verbalize_labels(
     let verbalized = verbalize_into(folder, labels, encoder, settings)?;
     output::problems(&verbalized.problems);
     for (reason, count) in &verbalized.left_out {
-        output::failed(format!(
+        output::count_failure(format!(
             "{} left out: {reason}",
             subject(*count, "instance", ["is", "are"])
         ));

@@ -29,7 +29,7 @@ called with the same ones; the lists below say which commands use them.
 
 /// The page, from the program's definition.
 pub(super) fn page(program: &Command) -> String {
-    let commands = named("", program);
+    let commands = name_commands("", program);
     let shared = SharedFlags::from_commands(&commands);
     let mut page = format!("{HEAD}\n| command | does |\n|---|---|\n");
     for NamedCommand { name, command } in &commands {
@@ -73,11 +73,11 @@ pub(super) fn page(program: &Command) -> String {
 }
 
 /// The commands below one, those with commands of their own before these.
-fn named<'c>(above: &str, command: &'c Command) -> Vec<NamedCommand<'c>> {
+fn name_commands<'c>(above: &str, command: &'c Command) -> Vec<NamedCommand<'c>> {
     let below = command.get_subcommands().filter(|sub| !sub.is_hide_set());
     let of = |sub: &'c Command| {
         let name = format!("{above}{}", sub.get_name());
-        let mut all = named(&format!("{name} "), sub);
+        let mut all = name_commands(&format!("{name} "), sub);
         all.insert(0, NamedCommand { name, command: sub });
         all
     };
@@ -224,11 +224,11 @@ fn item(arg: &Arg) -> String {
         }
     }
     let more = if more.is_empty() { String::new() } else { format!(" [{}]", more.join("; ")) };
-    format!("- `{}`: {}{more}\n", spelled(arg), escaped(&help))
+    format!("- `{}`: {}{more}\n", spell(arg), escape(&help))
 }
 
 /// A flag with its value: `-o, --output <FILE>`.
-fn spelled(arg: &Arg) -> String {
+fn spell(arg: &Arg) -> String {
     let names = arg.get_value_names().unwrap_or_default();
     let values: Vec<String> = names.iter().map(|name| format!("<{name}>")).collect();
     let values = if arg.get_action().takes_values() { values.join(" ") } else { String::new() };
@@ -247,7 +247,7 @@ fn spelled(arg: &Arg) -> String {
 }
 
 /// Signs that Markdown or HTML would read as theirs, where they stand outside of code.
-fn escaped(text: &str) -> String {
+fn escape(text: &str) -> String {
     let parts = text.split('`').enumerate().map(|(number, part)| {
         if number % 2 == 1 { part.to_owned() } else { part.replace('<', "\\<").replace('*', "\\*") }
     });
@@ -262,7 +262,7 @@ pub(super) fn usage(command: &Command) -> String {
 
 fn about(command: &Command) -> String {
     let about = command.get_about().map(ToString::to_string).unwrap_or_default();
-    escaped(&about)
+    escape(&about)
 }
 
 /// The name by which a heading is linked to, as mdBook and GitHub make it.

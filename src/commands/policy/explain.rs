@@ -8,7 +8,7 @@ use repoformer_core::policy::model::PolicyModel;
 use repoformer_evaluate::sweep::Explanation;
 
 use crate::output::{check_output, write_data};
-use crate::table::{ScoreFormat, written};
+use crate::table::{ScoreFormat, format_results};
 
 #[derive(Debug, Args)]
 pub(crate) struct PolicyExplainArgs {
@@ -30,5 +30,5 @@ pub(super) fn run(args: &PolicyExplainArgs) -> Result<()> {
     let format = ScoreFormat::choose(args.format, &args.output)?;
     check_output(Some(&args.output), [&args.file])?;
     let policy = PolicyModel::open(&args.file)?;
-    write_data(&args.output, written(&Explanation::new(&policy, args.top), format)?)
+    write_data(&args.output, format_results(&Explanation::new(&policy, args.top), format)?)
 }

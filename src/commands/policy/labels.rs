@@ -9,7 +9,7 @@ use repoformer_core::policy::{Examples, Measure, Policy};
 use repoformer_evaluate::sweep::{feature_columns, feature_record, read_labels, train_on};
 use repoformer_store::frame::Frame;
 
-use crate::output::{self, check_output, counted, write_data};
+use crate::output::{self, check_output, format_count, write_data};
 use crate::records_output::RecordsOutput;
 use crate::settings::ValueList;
 use crate::table::ScoreFormat;
@@ -129,7 +129,7 @@ pub(super) fn run_features(args: &PolicyFeaturesArgs) -> Result<()> {
     let count = |kind: LearnedPolicy| kind.features().count();
     output::note(format!(
         "policy features: {}, {} features of contexts and {} of retrieved fragments",
-        counted(examples.all.len() as u64, "instance"),
+        format_count(examples.all.len() as u64, "instance"),
         count(LearnedPolicy::Learned),
         count(LearnedPolicy::LearnedScored) - count(LearnedPolicy::Learned),
     ));

@@ -14,7 +14,7 @@ use repoformer_study::choices::{page_in, seed, warn_of_some_departures, write_pa
 use super::labels::LabelFlags;
 use crate::output::{self, check_output, fail, screen, write_data};
 use crate::settings::{DECLARED, Settings, ValueList};
-use crate::table::{ScoreFormat, written};
+use crate::table::{ScoreFormat, format_results};
 
 #[derive(Debug, Args)]
 pub(crate) struct PolicySweepArgs {
@@ -96,7 +96,7 @@ pub(super) fn run(args: &PolicySweepArgs) -> Result<()> {
     };
     let swept = sweep.run(sets, &output::tell)?;
     swept.warning().into_iter().for_each(output::warning);
-    write_data(&args.output, written(&swept, format)?)?;
+    write_data(&args.output, format_results(&swept, format)?)?;
     if let Some(folder) = &args.report {
         write_page(folder, &swept.page())?;
         output::note(format!("report: {}", page_in(folder).display()));

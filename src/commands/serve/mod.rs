@@ -37,7 +37,7 @@ pub(crate) fn lsp(args: &LspArgs) -> Result<()> {
 fn explain(error: ServeError) -> anyhow::Error {
     match error {
         ServeError::Store(error) => error.into(),
-        ServeError::OpenToAll { listen } => output::hinted(
+        ServeError::OpenToAll { listen } => output::add_hint(
             anyhow::anyhow!(
                 "--listen {listen}: other machines can reach this address, and {TOKEN_VARIABLE} is not set"
             ),
@@ -45,11 +45,11 @@ fn explain(error: ServeError) -> anyhow::Error {
                 "set {TOKEN_VARIABLE} to a secret that clients send as their API key, or listen on 127.0.0.1"
             ),
         ),
-        ServeError::NoPlaceToDecide { .. } => output::hinted(
+        ServeError::NoPlaceToDecide { .. } => output::add_hint(
             error,
             "choose the model's style with --prompt-style, such as repoformer",
         ),
-        ServeError::OtherFragments { .. } => output::hinted(
+        ServeError::OtherFragments { .. } => output::add_hint(
             error,
             "name another file with --learn, or choose its fragments with --unit",
         ),

@@ -43,7 +43,7 @@ pub(super) fn chosen_policy(settings: &Settings) -> Result<DecisionPolicy> {
 
 /// The trained model of a policy, from these files.
 fn trained_model(policy: Policy, files: &[PathBuf]) -> Result<Option<PolicyModel>> {
-    match (policy.learned(), files) {
+    match (policy.as_learned(), files) {
         (None, []) => Ok(None),
         (None, _) => fail(
             format!("--policy-model is not used by policy {policy}"),
@@ -59,7 +59,7 @@ fn trained_model(policy: Policy, files: &[PathBuf]) -> Result<Option<PolicyModel
             }
             Ok(Some(model))
         }
-        (Some(LearnedPolicy::LearnedScored), []) => Ok(Some(PolicyModel::bundled()?)),
+        (Some(LearnedPolicy::LearnedScored), []) => Ok(Some(PolicyModel::load_bundled()?)),
         (Some(_), [_, _, ..]) => {
             fail("serve decides by one trained policy", "give --policy-model once")
         }

@@ -19,7 +19,7 @@ use super::explain;
 use super::policy::{check_fragments, chosen_policy};
 use crate::commands::serve_args::ServiceFlags;
 use crate::commands::session::begin;
-use crate::output::{self, Screen, announce, counted, fail, note, screen};
+use crate::output::{self, Screen, announce, fail, format_count, note, screen};
 use crate::settings::Settings;
 
 /// Tokens of a completion where neither the editor nor the settings say.
@@ -101,8 +101,8 @@ pub(super) fn open(flags: &ServiceFlags, settings: Settings) -> Result<(Service,
     announce(&format!(
         "{}: {} of {}, ready in {:.2} s",
         live.name(),
-        counted(live.snapshot().fragments() as u64, "fragment"),
-        counted(live.snapshot().files().count() as u64, "file"),
+        format_count(live.snapshot().fragments() as u64, "fragment"),
+        format_count(live.snapshot().files().count() as u64, "file"),
         begun.elapsed().as_secs_f64()
     ));
     let watcher = watch.map(|watch| watch.follow(Arc::clone(&live))).transpose();

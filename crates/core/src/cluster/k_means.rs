@@ -41,7 +41,7 @@ pub fn k_means(vectors: &TfIdfVectors, k: usize, draw: &mut dyn FnMut(u64) -> u6
         let documents = (0..vectors.len()).into_par_iter().with_min_len(AT_ONCE);
         let mut nearest: Vec<NearestCentroid> = documents
             .map_init(Scratch::default, |scratch, document| {
-                work.done(1);
+                work.advance(1);
                 centroids.nearest(vectors.row(document), scratch)
             })
             .collect();
@@ -73,7 +73,7 @@ fn seeds(vectors: &TfIdfVectors, k: usize, draw: &mut dyn FnMut(u64) -> u64) -> 
     let mut products = vec![0.0_f64; vectors.len()];
     let work = Work::new("cluster, first centroids", "clusters", k);
     loop {
-        work.done(1);
+        work.advance(1);
         seeds.push(next);
         by_term.products(vectors.row(next), &mut products);
         for (document, distance) in distances.iter_mut().enumerate() {

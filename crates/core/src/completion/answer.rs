@@ -45,11 +45,11 @@ impl Sample {
         };
         let texts: String = self.tokens.iter().map(|token| token.text.as_str()).collect();
         let bytes: Vec<u8> =
-            self.tokens.iter().flat_map(|token| token.spelled()).copied().collect();
+            self.tokens.iter().flat_map(|token| token.text_bytes()).copied().collect();
         let spell_one = is_secret(&texts)
             || is_secret(&String::from_utf8_lossy(&bytes))
             || is_secret(&list(|token| token.text.clone()))
-            || is_secret(&list(|token| String::from_utf8_lossy(token.spelled()).into_owned()))
+            || is_secret(&list(|token| String::from_utf8_lossy(token.text_bytes()).into_owned()))
             || is_secret(&list(|token| token.id.map_or_else(String::new, |id| id.to_string())))
             || is_secret(&list(|token| token.logprob.to_string()));
         if spell_one || self.text.contains("***") && !self.is_spelled() {
@@ -62,7 +62,7 @@ impl Sample {
         let mut at = 0;
         let begins_before = |token: &&TokenProbability| {
             let begin = at;
-            at += token.spelled().len();
+            at += token.text_bytes().len();
             begin < end
         };
         match self.is_spelled() {
@@ -93,7 +93,7 @@ impl Sample {
             return found;
         }
         for token in &self.tokens {
-            let end = at + token.spelled().len();
+            let end = at + token.text_bytes().len();
             if at < part.end && end > part.start {
                 found.push(token.logprob);
             }
@@ -105,7 +105,7 @@ impl Sample {
     /// Whether the tokens begin with the text.
     fn is_spelled(&self) -> bool {
         let whole: Vec<u8> =
-            self.tokens.iter().flat_map(|token| token.spelled()).copied().collect();
+            self.tokens.iter().flat_map(|token| token.text_bytes()).copied().collect();
         whole.starts_with(self.text.as_bytes())
     }
 }
@@ -126,7 +126,7 @@ pub struct TokenProbability {
 
 impl TokenProbability {
     /// The bytes that it adds to a completion.
-    pub(super) fn spelled(&self) -> &[u8] {
+    pub(super) fn text_bytes(&self) -> &[u8] {
         self.bytes.as_deref().unwrap_or(self.text.as_bytes())
     }
 }

@@ -13,7 +13,7 @@ pub const MOST_STOPS: usize = 4;
 
 /// Which stop texts could begin in withheld white space. A server would find such a text right behind the prompt, so it is not
 /// sent; only the cut here uses it.
-pub(super) fn held_back(stops: &[String], removed: &str) -> Vec<bool> {
+pub(super) fn find_withheld(stops: &[String], removed: &str) -> Vec<bool> {
     if removed.is_empty() {
         return vec![false; stops.len()];
     }
@@ -132,8 +132,8 @@ impl Machine {
 }
 
 /// The stop texts that are held back, and those that are sent.
-fn parted<'s>(stops: &'s [String], removed: &str) -> [Vec<&'s str>; 2] {
-    let held_back = held_back(stops, removed);
+fn split_stops<'s>(stops: &'s [String], removed: &str) -> [Vec<&'s str>; 2] {
+    let held_back = find_withheld(stops, removed);
     [true, false].map(|is_held_back| {
         let those = stops.iter().zip(&held_back).filter(|(_, is)| **is == is_held_back);
         those.map(|(stop, _)| stop.as_str()).collect()
@@ -153,7 +153,7 @@ pub fn span<'w>(
     written: &'w str,
     restore: impl Fn(&'w str) -> &'w str,
 ) -> Range<usize> {
-    let [held_back, sent] = parted(stops, removed);
+    let [held_back, sent] = split_stops(stops, removed);
     let end = before_stop(&sent, written);
     let text = restore(&written[..end]);
     let start = end - text.len();
@@ -179,7 +179,7 @@ impl CompletionCut {
     /// Creates a cut at these stop texts, for a prompt that was sent without the white space `removed` at its end.
     pub fn new(stops: impl IntoIterator<Item = String>, removed: &str) -> Self {
         let stops: Vec<String> = stops.into_iter().filter(|stop| !stop.is_empty()).collect();
-        let [held_back, sent] = parted(&stops, removed);
+        let [held_back, sent] = split_stops(&stops, removed);
         Self {
             in_text: StopTexts::new(&sent),
             withheld: WithheldSpace::new(removed),
@@ -211,7 +211,7 @@ impl CompletionCut {
     }
 
     /// Text that is not part of the completion because the model continued the line before it.
-    pub fn dropped(&self) -> Option<&str> {
+    pub fn dropped_text(&self) -> Option<&str> {
         self.withheld.dropped.as_deref()
     }
 }
@@ -366,7 +366,7 @@ mod tests {
         assert_eq!(cut.pass("w0 "), "w0 ");
         let mut cut = CompletionCut::new([], "\n    ");
         assert_eq!(cut.pass("return total"), "");
-        assert_eq!((&*cut.finish(), cut.dropped()), ("", Some("return total")));
+        assert_eq!((&*cut.finish(), cut.dropped_text()), ("", Some("return total")));
     }
 
     proptest! {
@@ -383,7 +383,7 @@ mod tests {
             let pieces: Vec<&str> = pieces.iter().map(String::as_str).collect();
             prop_assert_eq!(in_pieces(&mut cut, &pieces), whole);
             // Neither a stop text of the request nor one behind the white space stays.
-            prop_assert!(!parted(&stops, &removed)[1].iter().any(|stop| whole.contains(stop)));
+            prop_assert!(!split_stops(&stops, &removed)[1].iter().any(|stop| whole.contains(stop)));
             prop_assert!(!stops.iter().any(|stop| whole.contains(stop.as_str())));
         }
 
@@ -397,7 +397,7 @@ mod tests {
             };
             let is_in = |stop: &String| !stop.is_empty() && removed.contains(stop.as_str());
             let slow: Vec<bool> = stops.iter().map(|stop| begins(stop) || is_in(stop)).collect();
-            prop_assert_eq!(held_back(&stops, &removed), slow);
+            prop_assert_eq!(find_withheld(&stops, &removed), slow);
             prop_assert_eq!(holds_any(&stops, &removed), stops.iter().any(is_in));
         }
     }

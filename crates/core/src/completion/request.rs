@@ -7,7 +7,7 @@ use repoformer_text::named;
 use rustc_hash::FxHashSet;
 use serde_json::{Map, Value, json};
 
-use super::cut::{self, MOST_STOPS, held_back, holds_any};
+use super::cut::{self, MOST_STOPS, find_withheld, holds_any};
 use super::{CompletionCut, Ending};
 
 /// A server's API for completions.
@@ -142,7 +142,7 @@ impl CompletionRequest {
         if let Some(seed) = self.seed {
             body["seed"] = (seed + first as u64).into();
         }
-        let held_back = held_back(&self.stop, removed);
+        let held_back = find_withheld(&self.stop, removed);
         let stop = self.stop.iter().zip(held_back).filter(|(_, is_held_back)| !is_held_back);
         let stop: Vec<&String> = stop.map(|(stop, _)| stop).take(stops).collect();
         if !stop.is_empty() {
@@ -186,7 +186,7 @@ impl CompletionRequest {
     pub fn withheld_stop(&self, prompt: &str) -> Option<&str> {
         let (_, removed) = self.ending.split(prompt);
         let at =
-            held_back(&self.stop, removed).into_iter().position(|is_held_back| is_held_back)?;
+            find_withheld(&self.stop, removed).into_iter().position(|is_held_back| is_held_back)?;
         Some(&self.stop[at])
     }
 

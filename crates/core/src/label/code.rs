@@ -69,7 +69,7 @@ impl CodeFile {
     }
 
     /// Some of them, joined.
-    pub(super) fn joined(&self, lines: Range<usize>) -> String {
+    pub(super) fn join(&self, lines: Range<usize>) -> String {
         let lines: Vec<&str> = lines.map(|number| self.line(number)).collect();
         lines.join("\n")
     }
@@ -140,7 +140,7 @@ impl Code {
                 }
                 // Whether `n't` is cut off depends on what follows the line.
                 LineSelection::Lines38 | LineSelection::AllLines38 => {
-                    let text = file.joined(0..file.count());
+                    let text = file.join(0..file.count());
                     let mut ends = memchr::memchr_iter(b'\n', text.as_bytes()).peekable();
                     cut(&text, Nltk::Until38, |word| {
                         let at = word.as_ptr() as usize - text.as_ptr() as usize;

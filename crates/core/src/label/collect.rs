@@ -94,11 +94,11 @@ pub fn collect(
         let drawn: Vec<Result<RepositoryOutcome>> = parallel::map(batch, |read| {
             let read = read?;
             let (name, position) = (read.repository.name.clone(), read.position);
-            let matched = collecting.drawing.exclusions.matched(&read.repository);
+            let matched = collecting.drawing.exclusions.match_files(&read.repository);
             let mut gaps = Vec::new();
             let (key, draw) =
                 collecting.draw(read.repository, read.said, journal.as_ref(), &mut gaps);
-            work.done(1);
+            work.advance(1);
             Ok(RepositoryOutcome {
                 name,
                 position,
@@ -155,7 +155,7 @@ struct RawFile {
 impl RawFile {
     /// Checks that the file that was read is the one of the folder's record.
     fn check(&self) -> Result<()> {
-        let read = readings::known(&self.path)?.map(|content| content.digest);
+        let read = readings::find(&self.path)?.map(|content| content.digest);
         match (&self.digest, read) {
             (Some(wanted), Some(read)) if *wanted != read => {
                 let reason = format!("is not the file that {RAW_FOLDER} is of");
@@ -219,7 +219,7 @@ pub fn drawn_language(asked: Option<Language>, raw: Option<&Path>) -> Result<Lan
     if let (Some(raw), Some(asked), Some(grouped)) = (raw, asked, grouped)
         && asked != grouped
     {
-        return Err(Error::refused(
+        return Err(Error::from_refusal(
             format!("{}: grouped by language {grouped}, so there is no {asked}", raw.display()),
             message!["leave the ", UserChoice::Language, " out, or group the corpus again"],
         ));
@@ -382,7 +382,7 @@ impl CollectSettings<'_> {
                 Ok((raw, _)) if !self.shard.holds(&raw.folder()) || !is_wanted(&raw.folder()) => {}
                 Ok((raw, skipped)) => batch.push(Ok(CandidateRepository {
                     position: at.row as u64,
-                    said: Facts::said(&raw, language),
+                    said: Facts::from_record(&raw, language),
                     repository: raw.repository(language),
                     skipped,
                 })),

@@ -286,7 +286,7 @@ fn clusters(
     if places.is_empty() || count == 0 && drawing.is_released_function() {
         return Vec::new();
     }
-    let text = |place: &LineRun| code.files[place.file].joined(place.lines.clone());
+    let text = |place: &LineRun| code.files[place.file].join(place.lines.clone());
     let texts: Vec<String> = places.iter().map(text).collect();
     let vectors = TfIdfVectors::new(&Words::new(&texts), MIN_DF);
     let of_each = k_means(&vectors, count.max(1), &mut |n| stream.below(n as usize) as u64);
@@ -375,7 +375,7 @@ fn instance(code: &Code, hole: &Hole, hits: &[Hit], drawing: &Drawing) -> Instan
         };
         CrossFileFragment {
             path: path.to_owned(),
-            text: from.joined(hit.start..hit.end),
+            text: from.join(hit.start..hit.end),
             score: Some(hit.score),
         }
     };
@@ -398,9 +398,9 @@ fn instance(code: &Code, hole: &Hole, hits: &[Hit], drawing: &Drawing) -> Instan
 /// Returns the left context, target and right context of the released program: a chunk's right context begins with a line break, a
 /// function's target ends with one, and its indentation belongs to the left context.
 fn released_texts(file: &CodeFile, lines: &Range<usize>, kind: InstanceKind) -> [String; 3] {
-    let mut left = file.joined(0..lines.start);
-    let mut target = file.joined(lines.clone());
-    let mut right = file.joined(lines.end..file.count());
+    let mut left = file.join(0..lines.start);
+    let mut target = file.join(lines.clone());
+    let mut right = file.join(lines.end..file.count());
     if lines.start > 0 {
         left.push('\n');
     }

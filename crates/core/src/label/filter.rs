@@ -127,7 +127,7 @@ impl Facts {
 
     /// Facts that a raw record states about its repository's files, as whoever made it counted: `imports` and `local_imports` (each
     /// once) and, where it is there, `line_count`. `None` where a file of the language does not say.
-    pub fn said(raw: &RawRepository, language: Language) -> Option<Self> {
+    pub fn from_record(raw: &RawRepository, language: Language) -> Option<Self> {
         let files = raw.files.iter();
         let mut of_language = files.filter(|file| language.holds(&file.content.path));
         of_language.try_fold(Self::default(), |known, file| {

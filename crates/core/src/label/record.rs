@@ -115,13 +115,13 @@ impl Signals {
         Self {
             min_logprob: given.or_else(least),
             entropy: number(record.get("entropy")),
-            cc_probability: Self::asked_for(record),
+            cc_probability: Self::requested_probability(record),
             cc_likeliest: Self::is_likeliest(record),
         }
     }
 
     /// Reads the probability of a requested token.
-    pub fn asked_for(record: &Object) -> Option<f64> {
+    pub fn requested_probability(record: &Object) -> Option<f64> {
         record.get("next_token")?.get("probability")?.as_f64()
     }
 
@@ -183,7 +183,7 @@ impl Label {
 
     /// Whether retrieval helped: the label or, in a record of the released program, whether the similarity with retrieval is
     /// higher. `None` if not judged.
-    pub fn helped(&self) -> Option<bool> {
+    pub fn retrieval_helps(&self) -> Option<bool> {
         self.label.or_else(|| Some(self.es_rg1? > self.es_infile?))
     }
 

@@ -41,7 +41,7 @@ impl Drawing {
     /// One is not.
     pub fn check(&self) -> Result<()> {
         let refused = |choice: UserChoice, range: String, hint: &str| {
-            Err(Error::refused(message!["the ", choice, " must be ", range], hint))
+            Err(Error::from_refusal(message!["the ", choice, " must be ", range], hint))
         };
         if !(self.ratio > 0.0 && self.ratio <= 1.0) {
             let range = "more than 0 and at most 1".to_owned();
@@ -65,10 +65,10 @@ impl Drawing {
 
     /// Returns the settings that differ from the usual ones, among those that are named in profiles.
     pub fn differences(&self, usual: &Self) -> Vec<DrawingDifference> {
-        differences(self.named(), usual.named())
+        differences(self.parameters(), usual.parameters())
     }
 
-    fn named(&self) -> [(&'static str, String); 6] {
+    fn parameters(&self) -> [(&'static str, String); 6] {
         let lines = &self.function_lines;
         [
             ("ratio", self.ratio.to_string()),
@@ -84,10 +84,10 @@ impl Drawing {
 impl Filter {
     /// Returns the limits that differ from the usual ones.
     pub fn differences(&self, usual: &Self) -> Vec<DrawingDifference> {
-        differences(self.named(), usual.named())
+        differences(self.parameters(), usual.parameters())
     }
 
-    fn named(&self) -> [(&'static str, String); 4] {
+    fn parameters(&self) -> [(&'static str, String); 4] {
         [
             ("min-files", self.files.to_string()),
             ("min-lines", self.lines.to_string()),
@@ -120,7 +120,7 @@ impl FilterLimits {
         let imports = [self.imports, self.local_imports];
         let may_count = language == Language::Python || matches!(from, Repositories::Raw(..));
         if !may_count && imports.iter().any(Option::is_some) {
-            return Err(Error::refused(
+            return Err(Error::from_refusal(
                 format!("imports are counted in Python, not in {language}"),
                 message![
                     "leave out the ",
@@ -132,7 +132,7 @@ impl FilterLimits {
             ));
         }
         if !imports.iter().flatten().all(|least| *least >= 0.0 && least.is_finite()) {
-            return Err(Error::refused(
+            return Err(Error::from_refusal(
                 message!["the ", UserChoice::ImportLimits, " must be at least 0"],
                 "the paper's are 3 and 2",
             ));
@@ -156,7 +156,7 @@ pub fn parse_function_lines(text: &str) -> Result<RangeInclusive<usize>> {
     let numbers = ends.and_then(|(least, most)| Some((least.parse().ok()?, most.parse().ok()?)));
     match numbers {
         Some((least @ 1.., most)) if least <= most => Ok(least..=most),
-        _ => Err(Error::refused(
+        _ => Err(Error::from_refusal(
             message!["the ", UserChoice::FunctionLines, format!(" cannot be '{text}'")],
             "from 3 to 30 lines is 3-30",
         )),

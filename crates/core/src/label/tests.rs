@@ -93,7 +93,7 @@ fn one_walk_finds_what_the_index_finds() {
                 let lines = start..file.count().min(start + 12);
                 let words = code.set(std::iter::once(code.words(file, lines.clone())));
                 questions.push(Question { file: number, words });
-                texts.push((number, file.joined(lines)));
+                texts.push((number, file.join(lines)));
             }
         }
         assert!(questions.len() > 64);
@@ -262,20 +262,20 @@ fn raw_records_say_what_they_import() {
         text: file.text.clone(),
     });
     let silent = RawRepository::new("quillpad", contents.collect());
-    assert_eq!(Facts::said(&silent, Language::Python), None);
+    assert_eq!(Facts::from_record(&silent, Language::Python), None);
     let serde_json::Value::Object(mut record) = silent.to_record(&mut Vec::new()) else { panic!() };
     let read = |record: &repoformer_store::jsonl::Object| {
         RawRepository::read(Path::new("raw.jsonl"), 1, record.clone()).unwrap().0
     };
-    let said = Facts::said(&read(&record), Language::Python);
+    let said = Facts::from_record(&read(&record), Language::Python);
     assert_eq!(said, Some(Facts::new(&sample, Language::Python)));
     let metadata = &mut record["files"][0]["metadata"];
     metadata["imports"] = serde_json::json!(["a", "b", "a"]);
     metadata["line_count"] = 7.into();
     record["files"] = serde_json::json!([record["files"][0]]);
-    let said = Facts::said(&read(&record), Language::Python).unwrap();
+    let said = Facts::from_record(&read(&record), Language::Python).unwrap();
     assert_eq!((said.files, said.lines, said.imports), (1, 7, 2));
-    assert_eq!(Facts::said(&read(&record), Language::Java), Some(Facts::default()));
+    assert_eq!(Facts::from_record(&read(&record), Language::Java), Some(Facts::default()));
 }
 
 /// An interrupted run resumes after its finished repositories and writes the bytes of an undisturbed one.

@@ -159,7 +159,7 @@ impl Example {
             score: measure.scores(label)?,
             em: [label.em_infile, label.em_rg1],
             label: label
-                .helped()
+                .retrieval_helps()
                 .filter(|_| Measure::from_metric(label.metric.as_deref()) == measure),
         };
         let retrieved_something = !label.cross_file.is_empty();

@@ -73,7 +73,7 @@ impl Policy {
     }
 
     /// Returns the learned policy, if this is one.
-    pub fn learned(self) -> Option<LearnedPolicy> {
+    pub fn as_learned(self) -> Option<LearnedPolicy> {
         match self {
             Self::Learned => Some(LearnedPolicy::Learned),
             Self::LearnedScored => Some(LearnedPolicy::LearnedScored),
@@ -84,7 +84,7 @@ impl Policy {
 
     /// Whether its score is a probability that retrieval helps.
     pub fn is_probability(self) -> bool {
-        self.learned().is_some() || self == Self::SelfDecision
+        self.as_learned().is_some() || self == Self::SelfDecision
     }
 
     /// Whether its score depends on the retrieved fragments.

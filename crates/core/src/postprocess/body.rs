@@ -25,7 +25,7 @@ pub(super) fn function_body(hole: &HoleContext<'_>, prediction: &str) -> Cut {
         return Cut::of_parsed(prediction, to_closing_brace(hole, prediction));
     }
     let left = SplitContext::new(hole);
-    let (target, prediction) = (left.continued(hole.target), left.continued(prediction));
+    let (target, prediction) = (left.continuation(hole.target), left.continuation(prediction));
     let parsed = match longest_prefix(&left.context, prediction) {
         Ok(parsed) => parsed,
         Err(unparsed) => {
@@ -97,7 +97,7 @@ impl SplitContext {
     }
 
     /// A text as it continues behind the context.
-    fn continued<'a>(&self, text: &'a str) -> &'a str {
+    fn continuation<'a>(&self, text: &'a str) -> &'a str {
         if self.is_lengthened { text.trim_start_matches(is_space) } else { text }
     }
 }

@@ -213,8 +213,8 @@ impl<'a> Builder<'a> {
         line
     }
 
-    /// The fragments that a prompt shows, best first, as [`shown::shown_in`] reads them from its line.
-    pub fn shown(&self, task: &Task, prompt: &Prompt) -> Vec<shown::ShownFragment> {
+    /// The fragments that a prompt shows, best first, as [`shown::read_shown_fragments`] reads them from its line.
+    pub fn shown_fragments(&self, task: &Task, prompt: &Prompt) -> Vec<shown::ShownFragment> {
         let (hole, fragments) = (self.hole(task), self.fragments);
         let shown = |(hit, block): (&Hit, &Block)| {
             let place = hole.first_named_place(hit.fragment);

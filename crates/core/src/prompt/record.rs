@@ -51,7 +51,7 @@ impl RepositoryPromptParts<'_> {
         fields(&task.metadata, &WRITTEN_ANEW, out);
         self.hole_of(task, out);
         if let Some(retrieved) = retrieved {
-            self.retrieved(retrieved, out);
+            self.write_retrieved(retrieved, out);
         }
         number("row", task.row, out);
         text("mode", self.mode.name(), out);
@@ -79,7 +79,7 @@ impl RepositoryPromptParts<'_> {
         }
     }
 
-    fn retrieved(&self, retrieved: QueryRecord<'_>, out: &mut Vec<u8>) {
+    fn write_retrieved(&self, retrieved: QueryRecord<'_>, out: &mut Vec<u8>) {
         let QueryRecord { query, chosen, blocks, hole } = retrieved;
         self.query(query, out);
         list("top_k_context", out);
@@ -87,7 +87,7 @@ impl RepositoryPromptParts<'_> {
             self.hit(hit, &hole, out);
         }
         out.push(b']');
-        self.shown(chosen, blocks, &hole, out);
+        self.write_shown(chosen, blocks, &hole, out);
         let [size, overlap] = self.fragments.cut.fields();
         number(size.0, size.1, out);
         name(overlap.0, out);
@@ -139,7 +139,13 @@ impl RepositoryPromptParts<'_> {
 
     /// The lines that stand in the prompt, where any are others than were found: in the order of the fragments, `null`
     /// for one that is shown as it is.
-    fn shown(&self, chosen: &[Hit], blocks: &[Block], hole: &HoleView<'_>, out: &mut Vec<u8>) {
+    fn write_shown(
+        &self,
+        chosen: &[Hit],
+        blocks: &[Block],
+        hole: &HoleView<'_>,
+        out: &mut Vec<u8>,
+    ) {
         let is_itself =
             |(hit, block): (&Hit, &Block)| block.has_lines_of(hole.first_named_place(hit.fragment));
         if chosen.iter().zip(blocks).all(is_itself) {

@@ -73,7 +73,7 @@ pub fn read_checked(
     let problems = jsonl::for_each(path, |at, object| {
         require(path, at.line, MADE, &object)?;
         check(at.line, &object);
-        if let Some((row, shown)) = shown_in(&object, &mut texts) {
+        if let Some((row, shown)) = read_shown_fragments(&object, &mut texts) {
             // Of several samples' prompts the first is shown.
             found.entry(row).or_insert(shown);
         }
@@ -83,7 +83,7 @@ pub fn read_checked(
 }
 
 /// Row of a prompt's record, whose fields have their types, and the contexts that the prompt shows.
-pub fn shown_in(
+pub fn read_shown_fragments(
     record: &Object,
     texts: &mut FxHashSet<Arc<str>>,
 ) -> Option<(usize, ShownContexts)> {

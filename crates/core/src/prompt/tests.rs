@@ -53,7 +53,7 @@ fn settings(mode: Mode, guard: HoleGuard, budget: RepoCoderBudget) -> BuilderSet
     BuilderSettings {
         mode,
         form: QueryForm::Window,
-        shown: shown(Align::Auto.settled(QueryForm::Window, mode), guard),
+        shown: shown(Align::Auto.resolve(QueryForm::Window, mode), guard),
         budget,
     }
 }
@@ -319,9 +319,9 @@ proptest! {
                 let line = String::from_utf8(builder.line(task, query, &built)).unwrap();
                 prop_assert_eq!(&line, &plain_line(&windows, guard, &queries, task, query, &built));
                 let record = jsonl::parse(&tasks.path, 1, line.as_bytes()).unwrap();
-                let read = query.and_then(|_| shown::shown_in(&record, &mut FxHashSet::default()));
+                let read = query.and_then(|_| shown::read_shown_fragments(&record, &mut FxHashSet::default()));
                 if let Some((_, read)) = read {
-                    prop_assert_eq!(read.fragments, builder.shown(task, &built));
+                    prop_assert_eq!(read.fragments, builder.shown_fragments(task, &built));
                 }
             }
             let alone = builder.build_with(task, None, &own_tokens, &mut scratch);

@@ -47,7 +47,7 @@ named! {
 impl Align {
     /// Alignment that `auto` stands for with queries of this form in this mode, as in the reference programs.
     #[must_use]
-    pub fn settled(self, form: QueryForm, mode: Mode) -> Self {
+    pub fn resolve(self, form: QueryForm, mode: Mode) -> Self {
         match (self, form) {
             (Self::Auto, QueryForm::Window) if mode == Mode::LeftContext => Self::Extend,
             (Self::Auto, QueryForm::LastLines) => Self::Next,
@@ -84,7 +84,7 @@ impl FileLines {
             Align::Auto | Align::None | Align::Signature => None,
             Align::Next => neighbour(fragments, place, 1),
             Align::Previous => neighbour(fragments, place, -1),
-            Align::Extend => Some(itself.moved_down(fragments, hole.last_line(place))),
+            Align::Extend => Some(itself.move_down(fragments, hole.last_line(place))),
             Align::Enclosing => enclosing(itself),
         };
         let is_hidden = |piece: &Self| piece.end > hole.last_line(place) && align != Align::Extend;
@@ -95,7 +95,7 @@ impl FileLines {
         Self { file: place.file, start: place.start, end: place.end }
     }
 
-    fn moved_down(self, fragments: &RepoFragments, last_line: u32) -> Self {
+    fn move_down(self, fragments: &RepoFragments, last_line: u32) -> Self {
         let stride = match fragments.cut {
             // In the reference a slice of less than a line moves nothing.
             Cut::Windows(shape) => shape.window_size / shape.slice_size,
@@ -116,7 +116,7 @@ fn neighbour(fragments: &RepoFragments, place: FragmentPlace, step: i64) -> Opti
     match fragments.cut {
         Cut::Chunks(_) => {
             let number = u32::try_from(i64::from(place.number) + step).ok()?;
-            let chunk = fragments.numbered(place.file, number)?;
+            let chunk = fragments.find_chunk(place.file, number)?;
             Some(FileLines::at(fragments.first_place(chunk as usize)))
         }
         Cut::Windows(shape) => {

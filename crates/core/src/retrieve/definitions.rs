@@ -87,7 +87,7 @@ impl<'a> FileNames<'a> {
         let files = &fragments.files;
         let work = Work::new(format!("parse {}", fragments.repository), "files", files.len());
         let read = parallel::map(files.iter().enumerate(), |(number, file)| {
-            work.done(1);
+            work.advance(1);
             // A link to a file that was read adds no names.
             if (file.same_as as usize) < number {
                 return (Names::Unread, None);
@@ -139,7 +139,7 @@ impl<'a> FileNames<'a> {
 impl DefinitionIndex<'_> {
     /// Returns the fragments that show definitions of names used near a task's hole, by number.
     pub fn search(&self, query: &Query, task: &Task) -> Vec<DefiningFragment> {
-        let weights = self.looked_up(task, |own, look_up| {
+        let weights = self.with_look_up(task, |own, look_up| {
             let mentions = mentions(query, own).into_iter();
             let found = mentions.map(|(chain, weight)| (look_up(&chain), weight));
             let mut weights: FxHashMap<Definition, f64> = FxHashMap::default();
@@ -165,14 +165,14 @@ impl DefinitionIndex<'_> {
     /// Other files that a file calls, by number, with the number of calls.
     pub(super) fn called_files(&self, file: usize) -> Vec<(u32, u32)> {
         let calls = self.definitions.calls(file).into_iter();
-        counted(calls.map(|(_, definitions)| definitions))
+        count_files(calls.map(|(_, definitions)| definitions))
     }
 
     /// Other files that define names used in a task's file without its target, by number, with how often that is. Lines
     /// after the hole count if the query has any of them.
     pub(super) fn named_files(&self, query: &Query, task: &Task) -> Vec<(u32, u32)> {
         let is_behind = query.lines().count() > query.hole as usize;
-        let named = self.looked_up(task, |own, look_up| {
+        let named = self.with_look_up(task, |own, look_up| {
             let language = self.fragments.language;
             let mut known: FxHashMap<Vec<&str>, FoundDefinitions> = FxHashMap::default();
             let mut found = Vec::new();
@@ -185,20 +185,20 @@ impl DefinitionIndex<'_> {
                 });
                 found.push(definitions.clone());
             }
-            counted(found.into_iter())
+            count_files(found.into_iter())
         });
         named.unwrap_or_default()
     }
 
     /// Does something with a task's file and its name look-up; `None` if the file does not exist.
-    fn looked_up<T>(
+    fn with_look_up<T>(
         &self,
         task: &Task,
         with: impl FnOnce(&OwnFile<'_>, &LookUp<'_>) -> T,
     ) -> Option<T> {
         let own = &self.fragments.files[self.fragments.file_index(&task.path)?];
         let (text, row) = without_target(own, task, self.fragments.cut);
-        let lines = Lines::joined(text);
+        let lines = Lines::with_line_feeds(text);
         let row = row.min(lines.count());
         let syntax = parse(own, &lines, self.fragments.language)?;
         let names = Names::read_before(&own.path, &syntax, row);
@@ -281,7 +281,7 @@ fn parse<'l>(file: &FragmentFile, lines: &'l Lines, language: Language) -> Optio
 }
 
 /// The files of definitions, by number, each with its number of definitions.
-fn counted(found: impl Iterator<Item = FoundDefinitions>) -> Vec<(u32, u32)> {
+fn count_files(found: impl Iterator<Item = FoundDefinitions>) -> Vec<(u32, u32)> {
     let mut counts: BTreeMap<u32, u32> = BTreeMap::new();
     for (found, times) in
         FoundDefinitions::distinct(found.map(|found| (found, 1)), |all, one| *all += one)
@@ -331,7 +331,7 @@ fn mentions<'a>(query: &'a Query, own: &OwnFile<'a>) -> Vec<(Vec<&'a str>, f64)>
             used.insert(name);
         }
     }
-    for name in names.imported() {
+    for name in names.imported_names() {
         let weight = if used.contains(name) { IMPORTED } else { UNUSED };
         mentions.entry(vec![name]).or_insert(weight);
     }

@@ -80,12 +80,12 @@ impl<'a> FragmentText<'a> {
     }
 
     /// The fragments for one query, best first. The same text is shown once.
-    pub fn shown(&self, query: &Query, found: &RankedFragments) -> Vec<CrossFileFragment> {
-        self.shown_with_places(query, found).into_iter().map(|(_, fragment)| fragment).collect()
+    pub fn collect(&self, query: &Query, found: &RankedFragments) -> Vec<CrossFileFragment> {
+        self.collect_with_places(query, found).into_iter().map(|(_, fragment)| fragment).collect()
     }
 
     /// The fragments for one query, best first, each with the lines that its text is of.
-    pub fn shown_with_places(
+    pub fn collect_with_places(
         &self,
         query: &Query,
         found: &RankedFragments,

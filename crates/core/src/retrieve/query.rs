@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use repoformer_store::artifact::{Column, Columns, Payload};
 use repoformer_store::error::{Error, Result};
-use repoformer_text::counts::counted;
+use repoformer_text::counts::format_count;
 use repoformer_text::language::Language;
 use repoformer_text::lines::{Lines, strip};
 use serde::{Deserialize, Serialize};
@@ -197,7 +197,7 @@ fn window(
         }
         Mode::Prediction => {
             let (range, text) = with_prediction(task, shape, lines, filled)?;
-            (range, Lines::joined(text.clone()).count(), text)
+            (range, Lines::with_line_feeds(text.clone()).count(), text)
         }
         _ => {
             let start = task.context_start.max(task.line_no.saturating_sub(shape.window_size));
@@ -231,7 +231,7 @@ pub fn hole_lines<'a>(task: &Task, fragments: &'a RepoFragments) -> Result<&'a L
             "its hole is at line {} (from 0) of {}, which has {}{OTHER_VERSION}",
             task.line_no,
             task.path,
-            counted(lines.count() as u64, "line")
+            format_count(lines.count() as u64, "line")
         ));
     }
     Ok(lines)

@@ -269,11 +269,11 @@ impl<'a> RepositoryIndex<'a> {
                     prior: vectors.priors.map(|priors| priors(number)),
                     definitions: defining.as_ref().map(scores),
                 };
-                let mut found = self.ranked(index, query, &wanted, &seen, scratch);
+                let mut found = self.rank(index, query, &wanted, &seen, scratch);
                 let defining = defining.unwrap_or_default();
                 let prior = wanted.prior.as_deref().unwrap_or_default();
                 self.note_definitions(&mut found.hits, defining, prior, &seen);
-                work.done(1);
+                work.advance(1);
                 (number, found)
             });
             of_each.collect::<Vec<_>>()
@@ -284,7 +284,7 @@ impl<'a> RepositoryIndex<'a> {
         found.into_iter().map(|(_, found)| found).collect()
     }
 
-    fn ranked(
+    fn rank(
         &self,
         index: &rank::DocumentIndex,
         query: &Query,

@@ -132,11 +132,11 @@ fn shown(
     let settings = SearchSettings { ranker, vocabulary, visibility, top_k: 100 };
     let found = &search(fragments, queries, &settings).found[0];
     let of = |align: Align| {
-        let settled = align.settled(queries.form, queries.mode);
+        let settled = align.resolve(queries.form, queries.mode);
         let shown =
             FragmentTextSettings { align: settled, most: 100, full_paths: false, visibility };
         let texts = FragmentText::new(fragments, shown, |_| true);
-        texts.shown(&queries.queries[0], found).into_iter().map(move |shown| (align, shown.text))
+        texts.collect(&queries.queries[0], found).into_iter().map(move |shown| (align, shown.text))
     };
     Align::ALL.into_iter().flat_map(of).collect()
 }
@@ -424,7 +424,7 @@ fn definitions_are_shown_by_their_signature_or_whole() {
                 visibility: other_files(usize::MAX, usize::MAX),
             };
             let texts = FragmentText::new(&cut, settings, move |_| fits);
-            let all = texts.shown_with_places(&query(&cut), &found);
+            let all = texts.collect_with_places(&query(&cut), &found);
             let piece = all[0].0;
             (lines[piece.start as usize], lines[piece.end as usize - 1])
         };
@@ -480,7 +480,7 @@ fn fragments_snap_to_the_function_that_holds_them() {
         };
         let fits = move |text: &str| text.lines().count() <= most;
         let texts = FragmentText::new(&chunks, settings, fits);
-        texts.shown(&query, &found(chunk))[0].text.clone()
+        texts.collect(&query, &found(chunk))[0].text.clone()
     };
     assert!(shown(2, 10).starts_with("    def read") && shown(2, 10).ends_with("return stream"));
     assert_eq!(shown(4, 10).lines().count(), 6, "the class holds both functions");

@@ -92,7 +92,7 @@ impl TokenSets {
             .par_chunks(longest)
             .map_init(<(PieceCache, IdSet)>::default, |state, runs| {
                 let part = SetRun::of_fragments(fragments, runs, tokenizer, state);
-                work.done(runs.len());
+                work.advance(runs.len());
                 part
             })
             .collect();

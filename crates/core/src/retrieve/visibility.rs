@@ -314,8 +314,8 @@ impl<'a> View<'a> {
         }
         let mut text_priority = None;
         if let Some((by_name, by_text)) = &self.reference {
-            text_priority = Some(masked(by_text, &priority));
-            priority = masked(by_name, &priority);
+            text_priority = Some(mask(by_text, &priority));
+            priority = mask(by_name, &priority);
         }
         VisibleFragments { priority, text_priority, count: count as usize }
     }
@@ -345,7 +345,7 @@ fn descending<'k>(count: usize, key: impl Fn(usize) -> &'k str) -> Vec<u32> {
 }
 
 /// Returns the ranks of the visible fragments.
-fn masked(ranks: &[u32], seen: &[u32]) -> Vec<u32> {
+fn mask(ranks: &[u32], seen: &[u32]) -> Vec<u32> {
     let pairs = ranks.iter().zip(seen);
     pairs.map(|(rank, seen)| if *seen == UNSEEN { UNSEEN } else { *rank }).collect()
 }

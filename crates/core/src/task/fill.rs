@@ -1,6 +1,6 @@
 //! Where a task's hole is in the text of its file, and what the file has around it.
 
-use repoformer_text::counts::counted;
+use repoformer_text::counts::format_count;
 use repoformer_text::lines::{Lines, is_separator, is_space, line_starts, strip, unfinished_line};
 
 use super::Task;
@@ -77,7 +77,7 @@ impl Task {
             "its hole is at line {} (from 0) of {}, which has {}; {OTHER_VERSION}",
             self.line_no,
             self.path,
-            counted(Lines::new(text).count() as u64, "line")
+            format_count(Lines::new(text).count() as u64, "line")
         )
     }
 

@@ -33,10 +33,10 @@ pub(super) struct JoinedTasks {
 pub(super) fn join(a: &PerTask, b: &PerTask, problems: &mut Vec<Error>) -> JoinedTasks {
     let sides = [a, b];
     let all = sides.map(|side| (0..side.tasks.len()).collect());
-    let ids = grouped(sides, &all, |task| Some(task.task_id.as_str())).unwrap_or_default();
+    let ids = group(sides, &all, |task| Some(task.task_id.as_str())).unwrap_or_default();
     let mut joined = JoinedTasks::default();
     for (id, places) in &ids {
-        let Some(rows) = grouped(sides, places, |task| task.row) else {
+        let Some(rows) = group(sides, places, |task| task.row) else {
             let common = ", and not all have a row to tell them by";
             joined.add(sides, id, places, common, problems);
             continue;
@@ -65,7 +65,7 @@ pub(super) fn join(a: &PerTask, b: &PerTask, problems: &mut Vec<Error>) -> Joine
 type Places = [Vec<usize>; 2];
 
 /// Groups records of both sides by a key; `None` if one has no key.
-fn grouped<'a, K: Ord>(
+fn group<'a, K: Ord>(
     sides: [&'a PerTask; 2],
     places: &Places,
     key: impl Fn(&'a TaskValues) -> Option<K>,

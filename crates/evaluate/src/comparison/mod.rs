@@ -162,7 +162,7 @@ impl Comparison {
             mixed,
             left_out,
             moved: joined.moved,
-            numbered: numbered(a, b, &joined.pairs),
+            numbered: numbered_records(a, b, &joined.pairs),
             problems,
             resampling: settings.resampling,
             flips: settings.flips,
@@ -185,7 +185,7 @@ impl Comparison {
 }
 
 /// Tasks that only numbers join.
-fn numbered(a: &PerTask, b: &PerTask, pairs: &[TaskPair]) -> NumberedRecords {
+fn numbered_records(a: &PerTask, b: &PerTask, pairs: &[TaskPair]) -> NumberedRecords {
     let mut numbered = NumberedRecords::default();
     for (one, other) in pairs.iter().map(|pair| (&a.tasks[pair.a], &b.tasks[pair.b])) {
         if one.target.is_none() || other.target.is_none() {

@@ -230,7 +230,7 @@ impl Sets {
             }
             return;
         }
-        match refused(&object) {
+        match explain_refusal(&object) {
             None => self.records(name).push((place, object)),
             Some(refused) => {
                 keep(&mut self.problems, path, place.error(path, &refused.0));
@@ -250,7 +250,7 @@ impl Sets {
 }
 
 /// Says what an object without the scores of a task holds, and the hint for it.
-fn refused(object: &Object) -> Option<(String, &'static str)> {
+fn explain_refusal(object: &Object) -> Option<(String, &'static str)> {
     if object.get("all").is_some_and(|all| all.get("n").is_some()) {
         return Some(("holds means, and not each task's scores".into(), NEEDED));
     }

@@ -38,7 +38,7 @@ use crate::score::{MissingPredictions, Scoring, score_tasks, target_digest};
 pub fn judge(judging: &JudgeSettings<'_>, emit: &mut EmitLabel<'_>) -> Result<JudgeSummary> {
     let JudgeSettings { base, augmented, .. } = *judging;
     if base == augmented {
-        return Err(Error::refused(
+        return Err(Error::from_refusal(
             "the predictions with and without retrieval are one file, so nothing would ever help",
             message![
                 "give different files as ",
@@ -56,7 +56,7 @@ pub fn judge(judging: &JudgeSettings<'_>, emit: &mut EmitLabel<'_>) -> Result<Ju
     let mut reader = Reader::open(judging.instances)?;
     let mut first = 0;
     while let Some(batch) = known.batch(&mut reader, first)? {
-        work.done(batch.read);
+        work.advance(batch.read);
         first += batch.read;
         known.judge(batch, &mut judged, emit)?;
     }
@@ -170,7 +170,7 @@ impl<'a> JudgeInputs<'a> {
             problems.extend(found.unmatched);
         }
         let shown = match judging.prompts {
-            Some(path) => Some(shown(path, &tasks, problems, warnings)?),
+            Some(path) => Some(read_shown_contexts(path, &tasks, problems, warnings)?),
             None => None,
         };
         Ok(Self {
@@ -180,7 +180,7 @@ impl<'a> JudgeInputs<'a> {
                 LabelCriterion::Similarity(metric) => metric,
                 _ => Scoring::new(&whole, &[]).first(),
             },
-            passed: passed(judging, &tasks, warnings)?,
+            passed: read_pass_rates(judging, &tasks, warnings)?,
             likely,
             model,
             predictions,
@@ -446,7 +446,7 @@ enum Outcome {
 }
 
 /// Reads the pass rates that decide, of these predictions and no others.
-fn passed(
+fn read_pass_rates(
     judging: &JudgeSettings<'_>,
     tasks: &TaskSet,
     warnings: &mut Vec<String>,
@@ -477,7 +477,7 @@ fn passed(
 }
 
 /// Reads the contexts that the prompts of these instances show.
-fn shown(
+fn read_shown_contexts(
     path: &Path,
     tasks: &TaskSet,
     problems: &mut Vec<Error>,

@@ -1,11 +1,11 @@
 //! Labels and gains as a table, in all and by the length of the targets.
 
 use repoformer_store::frame::ColumnType::{Integer, Number};
-use repoformer_text::counts::counted;
+use repoformer_text::counts::format_count;
 use serde_json::{Map, Value, json};
 
 use super::summary::{JudgeSummary, LengthCounts};
-use crate::table::{NamedColumn, Printable, Table, columns, signed};
+use crate::table::{NamedColumn, Printable, Table, columns, format_signed};
 
 /// First number of lines of each row; long targets share one.
 const FIRST_LINES: [usize; 9] = [0, 1, 2, 3, 4, 5, 6, 11, 21];
@@ -67,7 +67,7 @@ impl Printable for JudgeTable<'_> {
                 count.to_string(),
                 format!("{:.1}", 100.0 * instances / self.summary.gains.len() as f64),
                 format!("{:.1}", 100.0 * positive as f64 / instances),
-                signed(100.0 * gain / instances, 2),
+                format_signed(100.0 * gain / instances, 2),
             ]);
         }
         table
@@ -80,7 +80,7 @@ impl Printable for JudgeTable<'_> {
         }
         format!(
             "label judge: {} by {}, {:.2} % positive; gain × 100:\n{}\n\n{}",
-            counted(count as u64, "instance"),
+            format_count(count as u64, "instance"),
             summary.metric,
             100.0 * summary.positive as f64 / count as f64,
             summary.buckets().histogram().trim_end(),

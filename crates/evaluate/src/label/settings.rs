@@ -64,11 +64,11 @@ impl<'a> LabelCriterion<'a> {
             (LabelMetric::Pass, [Some(base), Some(augmented)]) => {
                 Ok(Self::Tests([base, augmented]))
             }
-            (LabelMetric::Pass, _) => Err(Error::refused(
+            (LabelMetric::Pass, _) => Err(Error::from_refusal(
                 message!["metric pass needs the ", UserChoice::ResultsOfBoth],
                 message!["make ", UserChoice::UnitTestResults, " with each of the predictions"],
             )),
-            (_, [Some(_), _] | [_, Some(_)]) => Err(Error::refused(
+            (_, [Some(_), _] | [_, Some(_)]) => Err(Error::from_refusal(
                 message!["the ", UserChoice::ResultsOfBoth, " are for metric pass alone"],
                 "choose this metric, or leave them out",
             )),
@@ -114,7 +114,7 @@ pub fn check_threshold(threshold: f64) -> Result<()> {
     if threshold.is_finite() {
         return Ok(());
     }
-    Err(Error::refused(
+    Err(Error::from_refusal(
         message!["the ", UserChoice::LabelThreshold, " must be a number"],
         "the paper's is 0: any improvement counts",
     ))

@@ -120,7 +120,7 @@ pub fn probabilities(path: &Path, tasks: &TaskSet, signals: &mut [Signals]) -> R
     let problems = jsonl::for_each(path, |at, object| {
         let record = Fields::new(path, at.line, "", &object);
         require(path, at.line, MADE, &object)?;
-        let Some(probability) = Signals::asked_for(&object) else {
+        let Some(probability) = Signals::requested_probability(&object) else {
             return Err(record.error("field 'next_token.probability' must be a number from 0 to 1"));
         };
         match index.find(path, at.line, &object) {
@@ -143,5 +143,5 @@ pub fn probabilities(path: &Path, tasks: &TaskSet, signals: &mut [Signals]) -> R
         }
     }
     let (found, others) = (of_task.iter().flatten().count(), index.others(path));
-    Ok(ReadSignals { found, problems, unmatched, others, numbered: index.numbered() })
+    Ok(ReadSignals { found, problems, unmatched, others, numbered: index.numbered_records() })
 }

@@ -147,7 +147,7 @@ impl ReportContents {
     }
 
     /// Returns the systems other than the baseline, with their indices; none without a baseline.
-    pub(super) fn compared(&self) -> impl Iterator<Item = (usize, &System)> {
+    pub(super) fn compared_systems(&self) -> impl Iterator<Item = (usize, &System)> {
         let baseline = self.baseline().map(|(baseline, _)| baseline);
         let systems = self.systems.iter().enumerate();
         systems.filter(move |(index, _)| baseline.is_some_and(|baseline| baseline != *index))
@@ -160,7 +160,7 @@ impl ReportContents {
             let mean = system.means.get(self.main);
             mean.map_or(f64::NEG_INFINITY, |mean| mean.mean)
         };
-        let mut all: Vec<(usize, &System)> = self.compared().collect();
+        let mut all: Vec<(usize, &System)> = self.compared_systems().collect();
         if all.is_empty() {
             all = self.systems.iter().enumerate().collect();
         }

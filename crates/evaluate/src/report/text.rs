@@ -40,7 +40,7 @@ pub(super) fn file_name(name: &str) -> String {
 }
 
 /// Formats a count with commas between thousands.
-pub(super) fn grouped(count: usize) -> String {
+pub(super) fn format_thousands(count: usize) -> String {
     let digits = count.to_string();
     let mut grouped = String::new();
     for (at, digit) in digits.chars().enumerate() {
@@ -54,7 +54,7 @@ pub(super) fn grouped(count: usize) -> String {
 
 /// Formats a number of tasks: `1 task`, `2,000 tasks`.
 pub(super) fn tasks(count: usize) -> String {
-    format!("{} task{}", grouped(count), if count == 1 { "" } else { "s" })
+    format!("{} task{}", format_thousands(count), if count == 1 { "" } else { "s" })
 }
 
 /// Formats a value between 0 and 1 as tables show it: `36.21`.
@@ -99,7 +99,7 @@ mod tests {
 
     #[test]
     fn counts_are_set_for_readers() {
-        let grouped = [7, 1000, 1_234_567].map(grouped);
+        let grouped = [7, 1000, 1_234_567].map(format_thousands);
         assert_eq!(grouped, ["7", "1,000", "1,234,567"]);
         assert_eq!([tasks(1), tasks(2000)], ["1 task", "2,000 tasks"]);
     }

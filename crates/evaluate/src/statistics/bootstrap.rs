@@ -88,12 +88,12 @@ impl Resampling {
             interval
         };
         let known: Vec<_> = measures.into_iter().map(closed_form).collect();
-        let mut resampled = self.resampled(groups, &open).into_iter();
+        let mut resampled = self.resample(groups, &open).into_iter();
         let interval = |known: Option<Interval>| known.or_else(|| resampled.next().flatten());
         known.into_iter().map(interval).collect()
     }
 
-    fn resampled(&self, groups: &Groups, measures: &[Totals]) -> Vec<Option<Interval>> {
+    fn resample(&self, groups: &Groups, measures: &[Totals]) -> Vec<Option<Interval>> {
         if measures.is_empty() {
             return Vec::new();
         }

@@ -119,7 +119,7 @@ impl Groups {
                 totals.counts[group] += 1.0;
             }
         }
-        totals.ordered()
+        totals.into_sorted()
     }
 }
 
@@ -133,7 +133,7 @@ pub(super) struct Totals {
 impl Totals {
     /// Orders the groups by their values. Negated values come in the same order, so that the interval of B − A is the negated
     /// interval of A − B, unless the values are the same with either sign.
-    fn ordered(self) -> Self {
+    fn into_sorted(self) -> Self {
         // A zero has no sign: a sum without gains is the same in both directions.
         let signed = |sum: f64, sign: f64| sum * sign + 0.0;
         let sorted = |sign: f64| {

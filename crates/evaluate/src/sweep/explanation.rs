@@ -5,7 +5,7 @@ use repoformer_store::frame::ColumnType::{Number, Text};
 use repoformer_text::visible::visible_in_line;
 use serde_json::{Value, json};
 
-use crate::table::{NamedColumn, Printable, Table, columns, signed};
+use crate::table::{NamedColumn, Printable, Table, columns, format_signed};
 
 /// A trained policy with its weightiest features: a table of these, and as text the training data too.
 #[derive(Debug, Clone)]
@@ -33,7 +33,7 @@ impl Printable for Explanation<'_> {
             table.row(vec![
                 curve.feature.clone(),
                 format!("{:.3}", curve.spread),
-                signed(curve.direction, 2),
+                format_signed(curve.direction, 2),
             ]);
         }
         table

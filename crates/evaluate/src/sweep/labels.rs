@@ -97,7 +97,7 @@ pub fn read_labels(
         }
     }
     if examples.all.is_empty() && knowing > 0 {
-        return Err(Error::refused(
+        return Err(Error::from_refusal(
             "every labelled instance has a query that contained the target",
             message!["draw others than ", UserChoice::TargetQueries],
         ));
@@ -107,7 +107,7 @@ pub fn read_labels(
             Some(Measure::Similarity) => " by edit similarity",
             _ => "",
         };
-        return Err(Error::refused(
+        return Err(Error::from_refusal(
             "these files hold no labelled instance",
             message![UserChoice::JudgeInstances, by],
         ));
@@ -131,7 +131,7 @@ pub fn train_on(
     match all - examples.all.len() {
         0 => {}
         count if count == all => {
-            return Err(Error::refused(
+            return Err(Error::from_refusal(
                 message!["every instance lacks ", lacking],
                 message![
                     "train ",

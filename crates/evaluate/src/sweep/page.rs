@@ -17,7 +17,7 @@ impl SweepResults {
     }
 
     fn charts(&self) -> Vec<Chart> {
-        let named = self.curves().map(|(set, curve)| (set.named(curve), curve));
+        let named = self.curves().map(|(set, curve)| (set.legend_name(curve), curve));
         let curves = Curves { named: named.collect(), measure: self.measure() };
         let mut charts = vec![
             curves.budget(),

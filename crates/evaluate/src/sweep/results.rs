@@ -4,14 +4,14 @@ use repoformer_core::label::{LIKELIHOOD, PASS};
 use repoformer_core::policy::sweep::{SweepCurve, SweepPoint};
 use repoformer_core::policy::{Example, Examples, Measure, Policy};
 use repoformer_store::frame::ColumnType::{Integer, Number, Text};
-use repoformer_text::counts::counted;
+use repoformer_text::counts::format_count;
 use repoformer_text::message;
 use repoformer_text::message::{Message, UserChoice};
 use repoformer_text::visible::visible_in_line;
 use serde_json::{Value, json};
 
 use crate::report::PageTable;
-use crate::table::{NamedColumn, Printable, Table, columns, fixed, or_dash, percent};
+use crate::table::{NamedColumn, Printable, Table, columns, format_fixed, or_dash, percent};
 
 /// Results of a sweep over one set of labels.
 #[derive(Debug, Clone, PartialEq)]
@@ -30,7 +30,7 @@ pub struct SetCurves {
 
 impl SetCurves {
     /// Name of a curve in a legend.
-    pub(super) fn named(&self, curve: &SweepCurve) -> String {
+    pub(super) fn legend_name(&self, curve: &SweepCurve) -> String {
         let name = self.name.as_ref().map_or(String::new(), |name| format!("{name} "));
         format!("{name}{}", curve.policy)
     }
@@ -216,7 +216,7 @@ impl SweepResults {
             row.extend(self.is_named().then(|| set.name.clone().unwrap_or_default()));
             row.extend([
                 or_dash(set.metric.clone()),
-                or_dash(threshold(point.threshold).map(|t| fixed(t, 6))),
+                or_dash(threshold(point.threshold).map(|t| format_fixed(t, 6))),
                 share(point.rag_rate),
                 or_dash(point.em.map(share)),
                 share(point.score),
@@ -263,7 +263,7 @@ impl SweepResults {
 
 /// × 100, with four digits, for programs.
 fn share(value: f64) -> String {
-    fixed(100.0 * value, 4)
+    format_fixed(100.0 * value, 4)
 }
 
 /// Every point of a curve.
@@ -284,8 +284,8 @@ pub(super) fn finding(examples: &Examples) -> String {
     let metric = examples.metric.as_deref().unwrap_or("a metric that the labels do not name");
     format!(
         "{} of {}, {} x 100{}: never {}, always {}, oracle {}",
-        counted(examples.all.len() as u64, "instance"),
-        counted(examples.repositories().len() as u64, "repository"),
+        format_count(examples.all.len() as u64, "instance"),
+        format_count(examples.repositories().len() as u64, "repository"),
         examples.measure.name(),
         match examples.measure {
             Measure::Similarity if ![PASS, LIKELIHOOD].contains(&metric) => format!(" by {metric}"),
@@ -328,14 +328,14 @@ fn row(curve: &SweepCurve, clocks: usize) -> Vec<String> {
         row.extend(values.iter().map(|value| or_dash(point.and_then(value))));
         row.extend((0..clocks).map(|clock| {
             let latency = point.and_then(|point| point.latencies.get(clock).copied().flatten());
-            or_dash(latency.map(|latency| fixed(100.0 * latency.speedup, 1)))
+            or_dash(latency.map(|latency| format_fixed(100.0 * latency.speedup, 1)))
         }));
     };
     let es = |point: &SweepPoint| Some(percent(point.score));
     let em = |point: &SweepPoint| point.em.map(percent);
     let abstains = |point: &SweepPoint| point.abstention_precision.map(percent);
     let right = |point: &SweepPoint| point.abstained_right.map(percent);
-    let value = |point: &SweepPoint| threshold(point.threshold).map(|t| fixed(t, 3));
+    let value = |point: &SweepPoint| threshold(point.threshold).map(|t| format_fixed(t, 3));
     point(curve.elsewhere.as_ref(), &[&es, &em, &share, &abstains, &right]);
     point(curve.best(), &[&es, &em, &share, &value]);
     point(curve.reaches_always.as_ref(), &[&share]);

@@ -106,7 +106,7 @@ impl Sweep {
         let mut scored = Vec::new();
         let work = Work::new("policy sweep", "policies", policies.len());
         for &policy in policies {
-            work.done(1);
+            work.advance(1);
             let found =
                 score(policy, &examples.all, &more.all, &self.trained, self.method, self.seed);
             match found.and_then(check_signal) {
@@ -138,7 +138,7 @@ fn check_metric(first: &SetCurves, examples: &Examples) -> Result<()> {
     }
     let name = |metric: &Option<String>| metric.clone().unwrap_or("none that they name".into());
     let (here, before) = (name(&examples.metric), name(&first.metric));
-    Err(Error::refused(
+    Err(Error::from_refusal(
         format!("these labels are by metric {here}, and those before by {before}"),
         one_metric(),
     ))
@@ -155,7 +155,7 @@ fn check_making(examples: &Examples, more: &Examples) -> Result<()> {
     let differ = |[there, here]: [String; 2], hint: Message| {
         let [training, swept] = [UserChoice::TrainingLabels, UserChoice::SweptLabels];
         let reason = message![training, format!(" {there}, but "), swept, format!(" {here}")];
-        Err(Error::refused(reason, hint))
+        Err(Error::from_refusal(reason, hint))
     };
     if !more.all.is_empty() && examples.metric != more.metric {
         let (here, there) = (name(&examples.metric), name(&more.metric));
@@ -193,7 +193,7 @@ fn check_signal(scored: PolicyScores) -> Result<PolicyScores> {
     };
     let reason =
         message![format!("policy {policy}: no instance has its signal: "), policy.lacking()];
-    Err(Error::refused(reason, hint))
+    Err(Error::from_refusal(reason, hint))
 }
 
 /// Curves of the policies over the instances that all of them can score, of which there must be some; the others are left out.
@@ -210,7 +210,7 @@ fn curves(
     if !kept.contains(&true) {
         let needs =
             lack.map(|one| message![format!("{} needs ", one.policy), one.policy.lacking()]);
-        return Err(Error::refused(
+        return Err(Error::from_refusal(
             message![
                 "no instance can be scored by all of these policies: ",
                 Message::join(needs, "; ")

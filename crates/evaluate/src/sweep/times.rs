@@ -67,11 +67,11 @@ impl RetrieverTimes {
             add(with_embedding(name.clone(), model.without_embedding), model);
         }
         for (name, given) in &sources.given {
-            add(name.clone(), LatencyModel::given(*given));
+            add(name.clone(), LatencyModel::from_times(*given));
         }
         for (place, name) in times.names.iter().enumerate() {
             if times.names[..place].contains(name) {
-                return Err(Error::refused(
+                return Err(Error::from_refusal(
                     format!("two retrievers have the name '{name}'"),
                     "name their times, as in sparse=12 and dense=350",
                 ));
@@ -112,7 +112,7 @@ fn check_known(
 ) -> Result<()> {
     let all = examples.all.len();
     match examples.all.iter().filter(|example| knows(example)).count() {
-        0 => Err(Error::refused(
+        0 => Err(Error::from_refusal(
             format!("the times of {name} belong to none of these instances"),
             message![
                 "give the times of their own predictions, or the ",
@@ -135,7 +135,7 @@ fn check_known(
 fn check_base(file: &Path, benchmark: &str, base: Option<&Path>) -> Result<()> {
     match base.and_then(benchmark_of).filter(|other| *other != benchmark) {
         None => Ok(()),
-        Some(other) => Err(Error::refused(
+        Some(other) => Err(Error::from_refusal(
             message![
                 format!("{} has the times of benchmark {benchmark}, but the ", file.display()),
                 UserChoice::BaseTimes,

@@ -205,7 +205,7 @@ impl<'a> Copies<'a> {
         ];
         let mut order =
             RunOrder { folder: copy.folder.clone(), scratch: copy.scratch.clone(), ..order };
-        order.hidden = hidden(&self.answers, &order.named, &self.repos_dir);
+        order.hidden = hidden_places(&self.answers, &order.named, &self.repos_dir);
         order.beside = self.workers.saturating_sub(1);
         order.environment.extend(variables.map(|(name, value)| (name.into(), value.into())));
         let outcome = self.guard.run(order)?;
@@ -251,7 +251,10 @@ impl<'a> Copies<'a> {
             Some(snapshot) => snapshot,
             None => {
                 if !is_room(&place) {
-                    return Err(CopyFailure { reason: taken(&place), output: String::new() });
+                    return Err(CopyFailure {
+                        reason: no_room_reason(&place),
+                        output: String::new(),
+                    });
                 }
                 make_room(&place).map_err(|e| at(&place, e))?;
                 files::create_dir_all(&folder).map_err(|e| at(&folder, e))?;
@@ -290,7 +293,7 @@ impl<'a> Copies<'a> {
     }
 
     /// Returns the folders that hold the user's repositories: their folder, and outside targets of links in it.
-    fn protected(&self) -> Vec<PathBuf> {
+    fn protected_folders(&self) -> Vec<PathBuf> {
         let entries = files::read_dir(&self.repos_dir).into_iter().flatten().flatten();
         let named = self.repositories.iter().map(|source| self.repos_dir.join(&source.name));
         let real = entries.map(|entry| entry.path()).chain(named).map(files::canonicalize);
@@ -317,7 +320,7 @@ impl<'a> Copies<'a> {
                 processes: 1 << 14,
             },
             network: true,
-            files: Files::Open { protected: self.protected() },
+            files: Files::Open { protected: self.protected_folders() },
             scratch: scratch.to_owned(),
             ..RunOrder::default()
         };
@@ -352,7 +355,7 @@ fn is_room(place: &Path) -> bool {
 }
 
 /// Reason why there is no room for a copy.
-fn taken(place: &Path) -> Message {
+fn no_room_reason(place: &Path) -> Message {
     message![
         format!(
             "{}: contains something other than a copy, which is not removed; choose another ",
@@ -426,7 +429,7 @@ fn surroundings(guard: &Guard) -> String {
 /// Returns the hidden parts of files and folders with answers. Paths that the user's command or a variable names stay, such as an
 /// environment in a repository: of a path below such a folder, its first part stays; of the folder, all. A path with the
 /// repository's name keeps parts of this repository only: others may have chosen the name.
-fn hidden(answers: &[PathBuf], named: &NamedPaths, repos_dir: &Path) -> Vec<HiddenPlace> {
+fn hidden_places(answers: &[PathBuf], named: &NamedPaths, repos_dir: &Path) -> Vec<HiddenPlace> {
     let of_variables: Vec<PathBuf> =
         variables().iter().flatten().flat_map(|value| paths_in(value)).collect();
     let own = repos_dir.join(&named.repository);
@@ -500,8 +503,8 @@ mod tests {
             let template = Template::parse("test-cmd", command).unwrap();
             let values = Values { tests: &tests, repository: "demo", ..Values::default() };
             assert!(template.fill(values).contains("work"));
-            let named = template.named("demo");
-            let found = hidden(&answers, &named, Path::new("/work/repos")).into_iter();
+            let named = template.named_paths("demo");
+            let found = hidden_places(&answers, &named, Path::new("/work/repos")).into_iter();
             found.map(|hidden| hidden.kept).collect::<Vec<_>>()
         };
         let nothing: Vec<PathBuf> = Vec::new();
@@ -524,9 +527,9 @@ mod tests {
         let answers = [PathBuf::from("/work/cache"), PathBuf::from("/work/repos/cache")];
         let template =
             Template::parse("test-cmd", "/work/{repository}/x {task_id} {path}").unwrap();
-        let named = template.named("cache");
+        let named = template.named_paths("cache");
         assert_eq!(named.with_repository, [PathBuf::from("/work/cache/x")]);
-        let found = hidden(&answers, &named, Path::new("/work/repos"));
+        let found = hidden_places(&answers, &named, Path::new("/work/repos"));
         assert!(found.len() == 2 && found.iter().all(|hidden| hidden.kept.is_empty()));
     }
 }

@@ -191,7 +191,7 @@ impl Guard {
             Bounds { tasks: order.limits.tasks(), memory: order.limits.most_memory(layers) };
         let admitted = match self.group.admit(bounds) {
             Ok(admitted) => admitted,
-            Err(error) => return Ok(RunOutcome::refused(format!("a control group: {error}"))),
+            Err(error) => return Ok(RunOutcome::from_refusal(format!("a control group: {error}"))),
         };
         order.group = admitted.own();
         if stage == "open" {

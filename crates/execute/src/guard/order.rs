@@ -223,7 +223,7 @@ pub struct RunOutcome {
 
 impl RunOutcome {
     /// Outcome of a run that did not start.
-    pub fn refused(reason: impl Into<String>) -> Self {
+    pub fn from_refusal(reason: impl Into<String>) -> Self {
         Self { refused: Some(reason.into()), ..Self::default() }
     }
 }

@@ -44,7 +44,7 @@ pub fn serve(stage: &str) -> io::Result<()> {
             priority::rise();
             Some(carry_out(true)?)
         }
-        other => Some(RunOutcome::refused(format!("unknown guard stage '{other}'"))),
+        other => Some(RunOutcome::from_refusal(format!("unknown guard stage '{other}'"))),
     };
     let Some(outcome) = outcome else {
         return Ok(()); // the inner guard has written it
@@ -71,27 +71,27 @@ fn close_inherited() {
 fn outside(network: bool) -> Option<RunOutcome> {
     priority::rise();
     if let Err(refusal) = enclose::leave(network) {
-        return Some(RunOutcome::refused(refusal));
+        return Some(RunOutcome::from_refusal(refusal));
     }
     // Processes of the same user in the namespaces must not access the guard.
     if let Err(error) = prctl::set_dumpable(false) {
-        return Some(RunOutcome::refused(format!("the guard: {error}")));
+        return Some(RunOutcome::from_refusal(format!("the guard: {error}")));
     }
     // Not before the namespaces: whoever gets rights there loses this.
     if let Err(error) = prctl::set_pdeathsig(Signal::SIGKILL) {
-        return Some(RunOutcome::refused(format!("the guard: {error}")));
+        return Some(RunOutcome::from_refusal(format!("the guard: {error}")));
     }
     match Command::new("/proc/self/exe").args([SUBCOMMAND, "inside"]).status() {
         Ok(status) if status.success() => None,
         Ok(status) => Some(RunOutcome { signal: status.signal(), ..RunOutcome::default() }),
-        Err(error) => Some(RunOutcome::refused(format!("the inner guard: {error}"))),
+        Err(error) => Some(RunOutcome::from_refusal(format!("the inner guard: {error}"))),
     }
 }
 
 /// Runs the first process of the namespaces: when it ends, so does every other.
 fn inside() -> io::Result<RunOutcome> {
     if Pid::this() != Pid::from_raw(1) {
-        return Ok(RunOutcome::refused("not the first process of a namespace"));
+        return Ok(RunOutcome::from_refusal("not the first process of a namespace"));
     }
     // The outer guard waits for this one; if that is killed, this one must end.
     prctl::set_pdeathsig(Signal::SIGKILL)?;
@@ -110,7 +110,7 @@ fn carry_out(open: bool) -> io::Result<RunOutcome> {
     };
     let view = match view {
         Ok(view) => view,
-        Err(refusal) => return Ok(RunOutcome::refused(refusal)),
+        Err(refusal) => return Ok(RunOutcome::from_refusal(refusal)),
     };
     drop(stdin);
     let abandoned = Arc::new(AtomicBool::new(false));

@@ -45,7 +45,7 @@ pub(super) fn run(order: &RunOrder, view: View, alone: bool, abandoned: &AtomicB
     }
     match start(order, view, alone) {
         Ok(started) => started.watch(order, abandoned),
-        Err(reason) => RunOutcome::refused(reason),
+        Err(reason) => RunOutcome::from_refusal(reason),
     }
 }
 
@@ -326,7 +326,7 @@ impl StartedRun {
         if self.anonymous.is_beyond(unseen, most, u64::MAX, signs) {
             return Some(RunEnd::Memory);
         }
-        let Ok(hidden) = self.mappings.hidden(&processes, memory, most) else {
+        let Ok(hidden) = self.mappings.unseen_memory(&processes, memory, most) else {
             return Some(RunEnd::Unseen);
         };
         self.peak = self.peak.max(memory.with(hidden));

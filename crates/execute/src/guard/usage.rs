@@ -335,7 +335,7 @@ impl Mappings {
     ///
     /// # Errors
     /// The mappings of a process that exists cannot be read.
-    pub(super) fn hidden(
+    pub(super) fn unseen_memory(
         &mut self,
         processes: &[Process],
         memory: Memory,

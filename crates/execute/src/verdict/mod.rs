@@ -108,19 +108,19 @@ impl ReachedLimit {
 }
 
 /// Verdict that is not the run's own doing and is not final.
-fn lost(status: Status, reason: &str) -> Verdict {
+fn provisional(status: Status, reason: &str) -> Verdict {
     Verdict { is_lasting: false, ..verdict(status, reason) }
 }
 
 /// Judges the outcome of a run.
 pub fn judge(runner: Runner, outcome: &RunOutcome) -> Verdict {
     if let Some(reason) = &outcome.refused {
-        return lost(Status::EnvironmentBroken, reason);
+        return provisional(Status::EnvironmentBroken, reason);
     }
     match outcome.ended {
         RunEnd::Exited => by_end(runner, outcome),
         RunEnd::Wall if outcome.is_starved => {
-            lost(Status::Timeout, ReachedLimit::TimeOfOthers.name())
+            provisional(Status::Timeout, ReachedLimit::TimeOfOthers.name())
         }
         RunEnd::Wall => verdict(Status::Timeout, ReachedLimit::Time.name()),
         RunEnd::Cpu => verdict(Status::Timeout, ReachedLimit::ProcessorTime.name()),
@@ -129,9 +129,11 @@ pub fn judge(runner: Runner, outcome: &RunOutcome) -> Verdict {
         RunEnd::Processes => verdict(Status::Error, ReachedLimit::Processes.name()),
         RunEnd::Files => verdict(Status::Error, "it held too many of the system's open files"),
         // Another run may have used up the system's open files.
-        RunEnd::Unseen => lost(Status::Error, "its use of memory and time could not be read"),
-        RunEnd::Unwritten => lost(Status::Error, &outcome.output),
-        RunEnd::Abandoned | RunEnd::Lost => lost(Status::Error, "its guard was killed"),
+        RunEnd::Unseen => {
+            provisional(Status::Error, "its use of memory and time could not be read")
+        }
+        RunEnd::Unwritten => provisional(Status::Error, &outcome.output),
+        RunEnd::Abandoned | RunEnd::Lost => provisional(Status::Error, "its guard was killed"),
     }
 }
 
@@ -141,7 +143,7 @@ fn by_end(runner: Runner, outcome: &RunOutcome) -> Verdict {
         return verdict(Status::Error, format!("ended by signal {signal}"));
     };
     let output = &outcome.output;
-    if let Some(reason) = broken(code, output) {
+    if let Some(reason) = missing_requirement(code, output) {
         return verdict(Status::EnvironmentBroken, reason);
     }
     let (counts, found) = match runner {
@@ -175,7 +177,7 @@ fn by_end(runner: Runner, outcome: &RunOutcome) -> Verdict {
 }
 
 /// Returns what is missing for any test to run.
-fn broken(code: i32, output: &str) -> Option<String> {
+fn missing_requirement(code: i32, output: &str) -> Option<String> {
     let line = |what: &str| output.lines().rev().find(|line| line.contains(what));
     match code {
         126 => Some("the command cannot be executed (exit code 126)".into()),

@@ -115,7 +115,10 @@ fn limits_are_told_apart() {
     assert_eq!(of(RunEnd::Cpu), Status::Timeout);
     assert_eq!(of(RunEnd::Memory), Status::OutOfMemory);
     assert_eq!(of(RunEnd::Disk), Status::Error);
-    assert_eq!(judge(Runner::Auto, &RunOutcome::refused("x")).status, Status::EnvironmentBroken);
+    assert_eq!(
+        judge(Runner::Auto, &RunOutcome::from_refusal("x")).status,
+        Status::EnvironmentBroken
+    );
     assert_eq!("exit-code".parse::<Runner>().unwrap(), Runner::ExitCode);
     assert_eq!(Runner::Auto.of_command("python -m pytest -q"), Runner::Pytest);
 }

@@ -92,7 +92,8 @@ pub(crate) fn to_folders(path: &Path, input: Box<dyn BufRead>, dir: &Path) -> Re
         let reason = "has no end mark: it is cut off, and files may be missing; get it again";
         conversion.problems.push(refused(reason.into()));
     }
-    let left_out = left_out.into_iter().map(|(noun, count): (&str, usize)| counted(count, noun));
+    let left_out =
+        left_out.into_iter().map(|(noun, count): (&str, usize)| format_count(count, noun));
     let left_out = left_out.collect::<Vec<_>>().join(", ");
     if !left_out.is_empty() {
         conversion.warnings.push(format!("{}: left out: {left_out}", path.display()).into());
@@ -106,13 +107,13 @@ pub(crate) fn to_folders(path: &Path, input: Box<dyn BufRead>, dir: &Path) -> Re
 fn distribute(path: &Path, folders: &mut Folders, conversion: &mut Conversion) -> Result<()> {
     let refused =
         |reason: String| Error::Repository { path: path.to_owned(), reason: reason.into() };
-    if !folders.unpacked().exists() && folders.left_out().next().is_some() {
+    if !folders.unpacked_folder().exists() && folders.describe_left_out().next().is_some() {
         let reason = "has no file but those of version control, which are left out; make an archive of the other \
                       files, as with `git archive`";
         conversion.problems.push(refused(reason.into()));
         return Ok(());
     }
-    let (shown, signs) = (path.display(), signs(&folders.unpacked(), folders.controls()));
+    let (shown, signs) = (path.display(), signs(&folders.unpacked_folder(), folders.controls()));
     if !signs.is_empty() {
         let (name, signs) = (name_of(path), signs.join(", "));
         match folders.adopt(&name, "")? {
@@ -124,7 +125,7 @@ fn distribute(path: &Path, folders: &mut Folders, conversion: &mut Conversion) -
         ).into());
         return Ok(());
     }
-    let Ok(found) = RepositoryFolders::below(&folders.unpacked()) else {
+    let Ok(found) = RepositoryFolders::below(&folders.unpacked_folder()) else {
         let reason = "has neither a source file nor a folder with one";
         conversion.problems.push(refused(reason.into()));
         return Ok(());
@@ -139,9 +140,9 @@ fn distribute(path: &Path, folders: &mut Folders, conversion: &mut Conversion) -
             }
         }
     }
-    let rest = folders.left()?;
+    let rest = folders.count_left()?;
     if rest > 0 && are_adopted {
-        let (count, names) = (counted(rest, "file"), found.names.join(", "));
+        let (count, names) = (format_count(rest, "file"), found.names.join(", "));
         let warning = format!("{shown}: left out: {count} outside of its repositories, {names}");
         conversion.warnings.push(warning.into());
     }
@@ -216,7 +217,7 @@ impl Read for BoundedInput<'_> {
     }
 }
 
-fn counted(count: usize, noun: &str) -> String {
+fn format_count(count: usize, noun: &str) -> String {
     match (count, noun) {
         (1, _) => format!("1 {noun}"),
         (_, "entry of another kind") => format!("{count} entries of other kinds"),

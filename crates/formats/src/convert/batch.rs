@@ -94,7 +94,7 @@ impl<'a> Answers<'a> {
     }
 
     /// Answers that only numbers assign to their tasks.
-    pub(super) fn numbered(&self) -> &NumberedRecords {
+    pub(super) fn numbered_records(&self) -> &NumberedRecords {
         &self.numbered
     }
 

@@ -199,7 +199,7 @@ fn root<'p>(file: &'p str, namespace: &str) -> &'p str {
 
 /// Text of a completion as the benchmark places it: its common indent taken off, that of the body put before each line that is
 /// not blank.
-pub(super) fn placed(completion: &str, indent: usize) -> String {
+pub(super) fn place_body(completion: &str, indent: usize) -> String {
     let lines: Vec<&str> = completion.split('\n').collect();
     let blank_start =
         |line: &&str| -> String { line.chars().take_while(|c| matches!(c, ' ' | '\t')).collect() };
@@ -234,7 +234,7 @@ mod tests {
             ("\ta\n    b\n", 2, "  \ta\n      b\n"),
             ("", 4, ""),
         ] {
-            assert_eq!(placed(text, indent), wanted, "{text:?}");
+            assert_eq!(place_body(text, indent), wanted, "{text:?}");
         }
     }
 

@@ -13,7 +13,7 @@ use repoformer_text::message::{Message, UserChoice};
 use serde_json::Value;
 
 use super::batch::{Answers, choices, metadata, pred};
-use super::deveval::placed;
+use super::deveval::place_body;
 use super::stream::{Conversion, Emit, TargetFormat, each, other_kind};
 
 /// Converts predictions to `choices` (RepoCoder's) or `pred` (CrossCodeEval's; a list for several samples). All other fields
@@ -85,7 +85,7 @@ pub fn predictions(
         conversion.warnings.extend(warning(path, &index.finish(path)?).map(Into::into));
     }
     if let Some(answers) = answers {
-        let numbered = answers.numbered().warning(path.display(), None);
+        let numbered = answers.numbered_records().warning(path.display(), None);
         conversion.warnings.extend(numbered.map(Into::into));
         answers.emit(to, &mut conversion, emit)?;
     }
@@ -117,7 +117,7 @@ fn of_dev_eval(path: &Path, line: usize, mut object: Object, tasks: &TaskSet) ->
     };
     let mut record = Object::new();
     record.insert("task_id".into(), namespace.into());
-    record.insert("pred".into(), placed(completion, indent as usize).into());
+    record.insert("pred".into(), place_body(completion, indent as usize).into());
     for name in ["namespace", "completion"] {
         object.shift_remove(name);
     }

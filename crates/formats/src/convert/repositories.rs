@@ -18,7 +18,9 @@ use rustc_hash::FxHashMap;
 use serde_json::Value;
 
 use super::archive;
-use super::stream::{Conversion, Emit, TargetFormat, dropped, each, finish, other_kind};
+use super::stream::{
+    Conversion, Emit, TargetFormat, dropped_field_warnings, each, finish, other_kind,
+};
 
 /// Writes the files of a packages file, a raw file or a tar archive below `dir`, in a folder per repository; see [`Folders`]. A
 /// file that cannot be written is reported as a problem, and the other files are written.
@@ -121,7 +123,7 @@ pub fn from_folders(
     let mut conversion = Conversion::default();
     let work = Work::new(format!("reading {}", repos_dir.display()), "repositories", names.len());
     for name in names {
-        work.done(1);
+        work.advance(1);
         let contents = match read_folder(repos_dir, name, language, walk) {
             Ok((contents, skipped)) => {
                 conversion.problems.extend(skipped);
@@ -201,7 +203,7 @@ pub fn records(path: &Path, to: RecordKind, emit: &mut Emit<'_>) -> Result<Conve
                     gathered.push(RawRepository::new(package.name(), Vec::new()));
                 }
                 let content = FileText { path: file.to_owned(), text: package.text.clone() };
-                gathered[place].files.push(RawFile { content, metadata: package.kept() });
+                gathered[place].files.push(RawFile { content, metadata: package.kept_fields() });
                 Ok(Vec::new())
             }
             _ => Err(other_kind(path, line, &object, TargetFormat::Records(to))),
@@ -213,7 +215,8 @@ pub fn records(path: &Path, to: RecordKind, emit: &mut Emit<'_>) -> Result<Conve
         conversion.records += 1;
     }
     conversion.gaps = gaps;
-    conversion.warnings = dropped(left_out, "record", to.name()).map(Into::into).collect();
+    conversion.warnings =
+        dropped_field_warnings(left_out, "record", to.name()).map(Into::into).collect();
     Ok(conversion)
 }
 

@@ -83,7 +83,8 @@ pub(super) fn finish(
     dir: &Path,
     conversion: &mut Conversion,
 ) -> Result<()> {
-    let warnings = folders.left_out().map(|left_out| format!("{}: {left_out}", of.display()));
+    let warnings =
+        folders.describe_left_out().map(|left_out| format!("{}: {left_out}", of.display()));
     conversion.warnings.extend(warnings.map(Message::from));
     if conversion.records == 0 {
         return Ok(());
@@ -138,7 +139,7 @@ pub(super) fn other_kind(path: &Path, line: usize, object: &Object, to: TargetFo
 }
 
 /// Warnings for fields that a format has no place for, each with the number of records that it was in.
-pub(super) fn dropped<N: fmt::Display>(
+pub(super) fn dropped_field_warnings<N: fmt::Display>(
     left_out: BTreeMap<N, usize>,
     noun: &str,
     to: &str,

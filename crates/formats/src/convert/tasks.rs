@@ -10,7 +10,7 @@ use repoformer_text::message;
 use repoformer_text::message::{Message, UserChoice};
 
 use super::gold::Gold;
-use super::stream::{Conversion, Emit, dropped, each};
+use super::stream::{Conversion, Emit, dropped_field_warnings, each};
 use super::{deveval, repoexec};
 
 /// Converts tasks to a format; see [`Task::to_format`]. Records of DevEval, EvoCodeBench and RepoExec become tasks of `repos_dir`. Missing fields are taken from
@@ -66,7 +66,7 @@ pub fn tasks(
         1 => "1 task".to_owned(),
         _ => format!("{count} tasks"),
     };
-    let left_out = dropped(left_out, "task", to.name());
+    let left_out = dropped_field_warnings(left_out, "task", to.name());
     let lacking = lacking.into_iter().map(|(name, count)| {
         let of = tasks(count);
         message![

@@ -11,7 +11,7 @@ use repoformer_core::task::sample::{
 };
 use repoformer_evaluate::quality::RetrievalTarget;
 use repoformer_store::error::{Error, Result};
-use repoformer_text::counts::counted;
+use repoformer_text::counts::format_count;
 use repoformer_text::language::{Language, identifiers};
 use repoformer_text::message;
 use repoformer_text::message::{Message, UserChoice};
@@ -108,7 +108,7 @@ impl<'a> CommitSampling<'a> {
         let drawn = sample_commits(history, since, sampling, &count, take);
         let CommitDraw { commits, unparsed, skipped, .. } = drawn?;
         self.drawn.unparsed.extend(unparsed);
-        problems.extend(left_out(path, &skipped, &room));
+        problems.extend(commit_problems(path, &skipped, &room));
         let unread = match lines.is_empty() {
             true => None,
             false => self.drawn.note_history(begin, &lines, history, sampling.language)?,
@@ -120,8 +120,8 @@ impl<'a> CommitSampling<'a> {
     }
 
     /// Says which files are left out of the trees, and why.
-    pub fn left_out(&self) -> impl Iterator<Item = String> {
-        self.folders.left_out()
+    pub fn describe_left_out(&self) -> impl Iterator<Item = String> {
+        self.folders.describe_left_out()
     }
 
     /// Moves the trees into place, and returns the tasks with the number of the trees' files.
@@ -134,7 +134,7 @@ impl<'a> CommitSampling<'a> {
         let Some(name) = placed.refused.first() else {
             return Ok((drawn, placed.files));
         };
-        Err(Error::refused(
+        Err(Error::from_refusal(
             format!(
                 "{} of the tasks' folders are there already, with other files, as {}",
                 placed.refused.len(),
@@ -155,7 +155,7 @@ impl CommitTasks {
     fn add(&mut self, found: CommitTask, sampling: &Sampling) -> AddedLines {
         Exclusions::also_matched(
             &mut self.matched,
-            &sampling.exclusions.matched(&found.repository),
+            &sampling.exclusions.match_files(&found.repository),
         );
         let similar = similar(&found, sampling.language);
         self.sources[found.names.farthest() as usize] += 1;
@@ -227,11 +227,11 @@ fn problem(path: &Path, reason: impl Into<Message>) -> Error {
 }
 
 /// Problems of the commits of a repository that are left out.
-fn left_out(path: &Path, skipped: &[SkippedCommit], room: &TreeBudget) -> Vec<Error> {
+fn commit_problems(path: &Path, skipped: &[SkippedCommit], room: &TreeBudget) -> Vec<Error> {
     let of_commit = |commit: &SkippedCommit| problem(path, format!("left out: {commit}"));
     let mut problems: Vec<Error> = skipped.iter().map(of_commit).collect();
     if room.refused > 0 {
-        let commits = counted(room.refused as u64, "commit");
+        let commits = format_count(room.refused as u64, "commit");
         problems.push(problem(
             path,
             message![
@@ -322,7 +322,7 @@ mod tests {
         let mut drawing = CommitSampling::new(&trees, "2025-01-01", &sampling).unwrap();
         let drawn = drawing.draw(&history, &dir).unwrap();
         assert_eq!((drawn.commits, drawn.tasks, drawn.problems.len()), (1, 1, 0));
-        assert!(drawn.unread.is_none() && drawing.left_out().next().is_none());
+        assert!(drawn.unread.is_none() && drawing.describe_left_out().next().is_none());
         let (drawn, files) = drawing.finish().unwrap();
         assert_eq!((drawn.tasks.len(), drawn.sources.iter().sum::<usize>(), files), (1, 1, 1));
         assert_eq!((drawn.verbatim, drawn.in_history), (0, 0));
@@ -354,7 +354,7 @@ mod tests {
         let mut room = TreeBudget { files: 3, bytes: 10, refused: 0 };
         let taken = [&[4, 5][..], &[1, 0], &[2], &[1]].map(|sizes| room.take(&tree(sizes)));
         assert_eq!((taken, room.refused), ([true, false, false, true], 2));
-        let problems = left_out(Path::new("r"), &[], &room);
+        let problems = commit_problems(Path::new("r"), &[], &room);
         assert!(problems[0].to_string().contains("2 commits"), "{}", problems[0]);
     }
 }

@@ -62,16 +62,16 @@ impl FolderSampling<'_> {
         let drawn = parallel::map(&names, |(_, name)| {
             let reading = Repository::read_with(dir, name, sampling.language, walk)?;
             let drawn = sample(&reading.repository, sampling, &|text| P50k.count(text));
-            let matched = sampling.exclusions.matched(&reading.repository);
-            work.done(1);
+            let matched = sampling.exclusions.match_files(&reading.repository);
+            work.advance(1);
             Ok((drawn, matched, reading.skipped))
         });
         let mut all = FolderTasks::default();
         for ((position, name), drawn) in names.into_iter().zip(drawn) {
-            let tasks = drawn.map(|(drawn, matched, skipped)| {
+            let tasks = drawn.map(|(drawn, match_files, skipped)| {
                 let TaskSample { tasks, unparsed } = drawn;
                 all.unparsed.extend(unparsed);
-                Exclusions::also_matched(&mut all.matched, &matched);
+                Exclusions::also_matched(&mut all.matched, &match_files);
                 tasks.iter().for_each(|_| all.positions.add(position));
                 RepositoryTasks { name: name.clone(), tasks, skipped }
             });

@@ -10,7 +10,7 @@ use repoformer_store::jsonl::Object;
 use rustc_hash::FxHashSet;
 use serde::Serialize;
 
-use super::{Ids, checked};
+use super::{Ids, check_id};
 
 /// A document, which is a fragment of a file, or a query, which belongs to a task.
 #[derive(Debug, Clone, Serialize)]
@@ -83,7 +83,7 @@ pub fn judgements<'a>(judgements: impl IntoIterator<Item = Judgement<'a>>) -> Re
     let mut judged: FxHashSet<(&str, &str)> = FxHashSet::default();
     let mut text = "query-id\tcorpus-id\tscore\n".to_owned();
     for Judgement { query, document, score } in judgements {
-        let ids = (checked("queries", query)?, checked("documents", document)?);
+        let ids = (check_id("queries", query)?, check_id("documents", document)?);
         if !judged.insert((query, document)) {
             let reason = format!("'{}' is judged twice for '{}'", ids.1, ids.0);
             return Err(Error::parameter("judgements", reason));

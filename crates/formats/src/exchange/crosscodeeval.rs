@@ -56,8 +56,8 @@ pub fn files(
     let matches = lines.iter().filter(|line| line.detail.score.em);
     vec![
         ("results.json", results(&lines)),
-        ("detailed_results.json", jsonl(&lines, detailed)),
-        ("prediction_truncated.jsonl", jsonl(&lines, truncated)),
+        ("detailed_results.json", jsonl(&lines, detailed_record)),
+        ("prediction_truncated.jsonl", jsonl(&lines, truncated_record)),
         ("exact_match_idx.jsonl", matches.map(|line| format!("{}\n", line.task_id)).collect()),
     ]
 }
@@ -66,7 +66,7 @@ fn jsonl(lines: &[Line<'_>], record: impl Fn(&Line<'_>) -> Value) -> String {
     lines.iter().map(|line| format!("{}\n", record(line))).collect()
 }
 
-fn detailed(Line { task_id, detail }: &Line<'_>) -> Value {
+fn detailed_record(Line { task_id, detail }: &Line<'_>) -> Value {
     let score = &detail.score;
     json!({
         "task_id": task_id,
@@ -81,7 +81,7 @@ fn detailed(Line { task_id, detail }: &Line<'_>) -> Value {
     })
 }
 
-fn truncated(Line { task_id, detail }: &Line<'_>) -> Value {
+fn truncated_record(Line { task_id, detail }: &Line<'_>) -> Value {
     json!({
         "task_id": task_id,
         "pred": detail.prediction,
@@ -92,7 +92,7 @@ fn truncated(Line { task_id, detail }: &Line<'_>) -> Value {
 }
 
 fn results(lines: &[Line<'_>]) -> String {
-    let details: Vec<Value> = lines.iter().map(detailed).collect();
+    let details: Vec<Value> = lines.iter().map(detailed_record).collect();
     let count = lines.len().max(1) as f64;
     let mean = |name: &str| {
         let values = details.iter().filter_map(|detail| detail[name].as_f64());
@@ -100,20 +100,20 @@ fn results(lines: &[Line<'_>]) -> String {
         values.fold(0.0, |sum, value| sum + value) / count
     };
     let record = json!({
-        "em": rounded(mean("em") * 100.0),
-        "es": rounded(mean("es")),
-        "es_repoeval": rounded(mean("es_repoeval")),
-        "id_em": rounded(mean("id_em") * 100.0),
-        "id_precision": rounded(mean("id_precision") * 100.0),
-        "id_recall": rounded(mean("id_recall") * 100.0),
-        "id_f1": rounded(mean("id_f1") * 100.0),
+        "em": round(mean("em") * 100.0),
+        "es": round(mean("es")),
+        "es_repoeval": round(mean("es_repoeval")),
+        "id_em": round(mean("id_em") * 100.0),
+        "id_precision": round(mean("id_precision") * 100.0),
+        "id_recall": round(mean("id_recall") * 100.0),
+        "id_f1": round(mean("id_f1") * 100.0),
         "total": lines.len(),
     });
     serde_json::to_string_pretty(&record).unwrap_or_default()
 }
 
 /// Rounds like Python's `round(value, 2)`: to the nearest decimal of the exact value.
-fn rounded(value: f64) -> f64 {
+fn round(value: f64) -> f64 {
     format!("{value:.2}").parse().unwrap_or(value)
 }
 

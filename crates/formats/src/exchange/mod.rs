@@ -83,7 +83,7 @@ struct Ids(FxHashSet<String>);
 impl Ids {
     /// Returns the id to write; `what` names the kind: "documents".
     fn add(&mut self, what: &'static str, text: &str) -> Result<String> {
-        let id = checked(what, text)?.into_owned();
+        let id = check_id(what, text)?.into_owned();
         if !self.0.insert(id.clone()) {
             return Err(Error::parameter(what, format!("the id '{id}' is repeated")));
         }
@@ -92,7 +92,7 @@ impl Ids {
 }
 
 /// Returns the id to write, which must not be empty.
-fn checked<'a>(what: &'static str, text: &'a str) -> Result<Cow<'a, str>> {
+fn check_id<'a>(what: &'static str, text: &'a str) -> Result<Cow<'a, str>> {
     if text.is_empty() {
         return Err(Error::parameter(what, "an id is empty"));
     }

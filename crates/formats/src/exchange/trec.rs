@@ -7,7 +7,7 @@ use repoformer_store::error::{Error, Result};
 use repoformer_text::named;
 use rustc_hash::FxHashSet;
 
-use super::{Ids, checked};
+use super::{Ids, check_id};
 
 /// A document in a ranking.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -68,12 +68,12 @@ pub fn run<'a>(
     scores: RunScores,
     tag: &str,
 ) -> Result<String> {
-    let (mut ids, tag, mut run) = (Ids::default(), checked("tag", tag)?, String::new());
+    let (mut ids, tag, mut run) = (Ids::default(), check_id("tag", tag)?, String::new());
     for ranking in rankings {
         let query = ids.add("queries", ranking.query)?;
         check(&query, &ranking.hits)?;
         for (rank, hit) in (1..).zip(&ranking.hits) {
-            let document = checked("documents", hit.document)?;
+            let document = check_id("documents", hit.document)?;
             let score = match scores {
                 RunScores::ByRank => (ranking.hits.len() + 1 - rank).to_string(),
                 RunScores::Own => format!("{:?}", hit.score),

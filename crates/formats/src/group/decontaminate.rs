@@ -127,7 +127,7 @@ impl Contamination {
 
     /// Tasks whose targets no file is compared with: even with the left context they have too few words, or too few different
     /// ones.
-    pub fn unchecked(&self) -> impl Iterator<Item = Leak<'_>> {
+    pub fn unchecked_tasks(&self) -> impl Iterator<Item = Leak<'_>> {
         self.unchecked.iter().map(|&number| self.leak(number, String::new()))
     }
 }
@@ -268,7 +268,7 @@ mod tests {
             for (task, number) in set.tasks().iter().zip(0..) {
                 let found =
                     Contamination::new(&[TaskSet::new(set.path.clone(), vec![task.clone()])]);
-                if found.unchecked().next().is_some() {
+                if found.unchecked_tasks().next().is_some() {
                     unchecked += 1;
                     continue;
                 }
@@ -386,10 +386,10 @@ mod tests {
             [("a b\n", "c d e"), ("", ")"), ("", "0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 4, 4")]
         {
             let found = target(Format::RepoEval, left, ground_truth, "");
-            assert_eq!(found.unchecked().map(|leak| leak.task).collect::<Vec<_>>(), ["r/0"]);
+            assert_eq!(found.unchecked_tasks().map(|leak| leak.task).collect::<Vec<_>>(), ["r/0"]);
         }
         assert_eq!(
-            target(Format::RepoEval, "a b c d e f g h i j k\n", "l", "").unchecked().count(),
+            target(Format::RepoEval, "a b c d e f g h i j k\n", "l", "").unchecked_tasks().count(),
             0
         );
     }

@@ -181,13 +181,13 @@ pub(super) fn describe(paths: &[PathBuf], earlier: &[Input]) -> Result<Vec<Input
                 && input.modified == modified
         };
         if let Some(input) = earlier.iter().find(is_it) {
-            work.kept(bytes as usize);
+            work.advance_kept(bytes as usize);
             return Ok(input.clone());
         }
         let digest = digest_of(path)?.digest;
-        work.done(bytes as usize);
+        work.advance(bytes as usize);
         if state(path)? != (bytes, modified) {
-            return Err(changed(path));
+            return Err(change_error(path));
         }
         Ok(Input { path: name, bytes, digest, modified })
     };
@@ -195,7 +195,7 @@ pub(super) fn describe(paths: &[PathBuf], earlier: &[Input]) -> Result<Vec<Input
 }
 
 /// Error for a file that changed while it was read.
-pub(super) fn changed(path: &Path) -> Error {
+pub(super) fn change_error(path: &Path) -> Error {
     Error::artifact(path, "it changed while it was read", "run the command again")
 }
 

@@ -18,7 +18,7 @@ use serde_json::json;
 
 use super::decontaminate::Contamination;
 use super::duplicates::{Dedup, Duplicate, Facts, Reason, duplicates};
-use super::inputs::{self, Input, changed};
+use super::inputs::{self, Input, change_error};
 use super::repositories::{GroupedRepository, RepositoryStream};
 use super::rows::{Problem, RowSettings, Rows, Tally};
 use super::spill::{Merge, Section, Spill};
@@ -91,7 +91,7 @@ pub fn group(grouping: &Grouping) -> Result<GroupSummary> {
     let listed = inputs::list(&grouping.inputs, output)?;
     let work = WorkFolder::open(output)?;
     let contamination = Contamination::new(&grouping.benchmarks);
-    let mut unchecked = contamination.unchecked();
+    let mut unchecked = contamination.unchecked_tasks();
     let first = unchecked.next();
     let mut summary = GroupSummary {
         unchecked: first.map(|first| (1 + unchecked.count(), first.to_string())),
@@ -136,7 +136,7 @@ pub fn group(grouping: &Grouping) -> Result<GroupSummary> {
         return Ok(summary);
     }
     let shards = Shards { grouping, units: &units, work: &work, contamination: &contamination };
-    let dropped = shards.dropped()?;
+    let dropped = shards.read_dropped()?;
     let done = shards.write(&dropped)?;
     for one in &done {
         counts.repositories += one.shard.repositories;
@@ -234,7 +234,7 @@ fn read_inputs(
         let name = format!("unit-{:05}", number + 1);
         let (document, rows) = (format!("{name}.json"), work.at(&format!("{name}.rows")));
         if let Some(done) = work.read(&document)? {
-            progress.kept(inputs.len());
+            progress.advance_kept(inputs.len());
             return Ok(Some((rows, done, inputs.len())));
         }
         // If one unit cannot be written, neither can others.
@@ -249,7 +249,7 @@ fn read_inputs(
             };
             let read = grouping.read(&paths[number], number as u64, spill, &unpack_in)?;
             check_unchanged(&paths[number], &plan.inputs[number])?;
-            progress.done(1);
+            progress.advance(1);
             Ok(Some(read))
         });
         let written = read.and_then(|read| {
@@ -283,7 +283,7 @@ fn waiting() -> usize {
 fn check_unchanged(path: &Path, input: &Input) -> Result<()> {
     match inputs::state(path)? == (input.bytes, input.modified) {
         true => Ok(()),
-        false => Err(changed(path)),
+        false => Err(change_error(path)),
     }
 }
 
@@ -362,7 +362,7 @@ impl Shards<'_> {
             }
             let done = of(index);
             has_failed.fetch_or(done.is_err(), Relaxed);
-            progress.done(1);
+            progress.advance(1);
             done.map(Some)
         });
         let done: Vec<Option<T>> = done.into_iter().collect::<Result<_>>()?;
@@ -370,7 +370,7 @@ impl Shards<'_> {
     }
 
     /// Dropped repositories and files, in order.
-    fn dropped(&self) -> Result<Vec<Duplicate>> {
+    fn read_dropped(&self) -> Result<Vec<Duplicate>> {
         if self.grouping.dedup == Dedup::None && self.grouping.benchmarks.is_empty() {
             return Ok(Vec::new());
         }

@@ -44,7 +44,7 @@ impl<'a> InstanceJudgement<'a> {
             && part.shard != asked
         {
             let instances = settings.instances.display();
-            return Err(Error::refused(
+            return Err(Error::from_refusal(
                 format!("{instances}: the instances of shard {}, not of {asked}", part.shard),
                 message![
                     "leave the ",
@@ -90,13 +90,13 @@ impl<'a> InstanceJudgement<'a> {
         }
         let instances = self.settings.instances.display();
         if lacking.is_empty() && !problems.is_empty() {
-            return Err(Error::refused(
+            return Err(Error::from_refusal(
                 format!("{instances}: no instance could be judged"),
                 "the errors above say why",
             ));
         }
         if self.settings.by == LabelCriterion::Likelihood {
-            return Err(Error::refused(
+            return Err(Error::from_refusal(
                 format!(
                     "{instances}: no instance has both a likelihood without and one with retrieval"
                 ),
@@ -107,7 +107,7 @@ impl<'a> InstanceJudgement<'a> {
                 ],
             ));
         }
-        Err(Error::refused(
+        Err(Error::from_refusal(
             format!(
                 "{instances}: no instance has both a completion without and one with retrieval"
             ),

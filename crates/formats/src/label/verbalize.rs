@@ -35,7 +35,7 @@ pub fn verbalize_into(
 fn check_own_folder(folder: &Path, shard: Shard) -> Result<()> {
     let refused = |of: String| {
         let reason = format!("{}: holds the sequences of {of}", folder.display());
-        Err(Error::refused(reason, "give each shard a folder of its own, or remove this one"))
+        Err(Error::from_refusal(reason, "give each shard a folder of its own, or remove this one"))
     };
     for split in Split::ALL {
         // Only all shards together have it.

@@ -130,7 +130,7 @@ impl ShardFile {
             part: String,
             records: Positions,
         }
-        let damaged = || Error::damaged(&beside(path), "its part cannot be read");
+        let damaged = || Error::from_damage(&beside(path), "its part cannot be read");
         let lacking = match manifest.get("counts").and_then(|counts| counts.get(LACKING)) {
             None => 0,
             Some(count) => count.as_u64().ok_or_else(damaged)?,

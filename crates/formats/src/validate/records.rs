@@ -6,7 +6,7 @@ use repoformer_core::repository::record::{Package, RawRepository};
 use repoformer_core::retrieve::dense::Text;
 use repoformer_core::task::kind::RecordKind;
 use repoformer_evaluate::comparison::PerTask;
-use repoformer_evaluate::executed::executed;
+use repoformer_evaluate::executed::read_outcome;
 use repoformer_evaluate::predictions::{check_reference, samples};
 use repoformer_evaluate::{lm_eval, pairs};
 use repoformer_models::batch::Response;
@@ -29,7 +29,7 @@ impl Validator<'_> {
         object: Object,
         id: Option<String>,
     ) {
-        self.repeated(line, kind, &object, id.as_ref());
+        self.report_repeated(line, kind, &object, id.as_ref());
         if let Some(metadata) = object.get("metadata")
             && metadata.get("lineno").is_some()
         {
@@ -68,7 +68,13 @@ impl Validator<'_> {
     }
 
     /// Reports repeated names; they are errors if records are joined or stored by them.
-    fn repeated(&mut self, line: usize, kind: RecordKind, object: &Object, id: Option<&String>) {
+    fn report_repeated(
+        &mut self,
+        line: usize,
+        kind: RecordKind,
+        object: &Object,
+        id: Option<&String>,
+    ) {
         let text = |name: &str| object.get(name).and_then(Value::as_str).map(str::to_owned);
         let (severity, name, value) = match kind {
             RecordKind::BatchRequest | RecordKind::BatchResponse => {
@@ -112,7 +118,7 @@ impl Validator<'_> {
     fn score(&self, line: usize, object: &Object) -> Result<()> {
         let fields = Fields::new(self.path, line, "", object);
         if fields.has("statuses") || fields.has("excluded") {
-            executed(self.path, line, object)?;
+            read_outcome(self.path, line, object)?;
         }
         // CrossCodeEval's program writes the scores themselves.
         let is_taken = fields.has("excluded") || fields.has("em") || fields.has("es");

@@ -4,7 +4,7 @@ use repoformer_core::task::cross_file::CrossFile;
 use repoformer_core::task::kind::RecordKind;
 use repoformer_core::task::{Format, NO_TARGET, Task};
 use repoformer_store::jsonl::{Object, RecordAddress};
-use repoformer_text::counts::counted;
+use repoformer_text::counts::format_count;
 use repoformer_text::lines::{Lines, is_space, line_ends, strip};
 
 use super::function_level::{is_function_level, is_stripped};
@@ -121,7 +121,7 @@ fn findings(task: &Task, has_released_id: bool) -> Vec<(Severity, String)> {
         let (start, end) = (task.context_start, task.line_no);
         let reason = format!(
             "its prompt ends {}, but from line {start} to {end} there are {between}",
-            counted(shown as u64, "line")
+            format_count(shown as u64, "line")
         );
         find(Note, &reason);
     }

@@ -31,14 +31,14 @@ impl Address {
     pub(super) fn parse(given: &str) -> Result<Self> {
         let given = given.trim();
         let wrong = |reason: String, hint: String| Error::Endpoint {
-            url: masked(given),
+            url: mask_url(given),
             reason,
             hint: hint.into(),
             status: None,
         };
         let example = || "write it as http://localhost:8080/v1 or https://host/v1".to_owned();
         let Some((scheme, rest)) = given.split_once("://") else {
-            let hint = format!("write http://{0} or https://{0}", masked(given));
+            let hint = format!("write http://{0} or https://{0}", mask_url(given));
             return Err(wrong("the URL has no scheme".into(), hint));
         };
         if !["http", "https"].contains(&scheme.to_ascii_lowercase().as_str()) {
@@ -131,7 +131,7 @@ fn user_end(after_scheme: &str) -> Option<usize> {
 }
 
 /// A URL for messages: without user name, password, and the values of its query.
-pub(super) fn masked(url: &str) -> String {
+pub(super) fn mask_url(url: &str) -> String {
     let (scheme, rest) = url.split_at(url.find("://").map_or(0, |at| at + 3));
     let (user, rest) = match user_end(rest) {
         Some(end) => (format!("{MASK}@"), &rest[end + 1..]),
@@ -216,9 +216,9 @@ mod tests {
 
     #[test]
     fn keys_are_masked() {
-        assert_eq!(masked("http://h:1/v1"), "http://h:1/v1");
-        assert_eq!(masked("http://u:p@h/v1?key=K&x&v=2"), "http://***@h/v1?key=***&***&v=***");
-        assert_eq!(masked("u:p@h/v1"), "***@h/v1");
+        assert_eq!(mask_url("http://h:1/v1"), "http://h:1/v1");
+        assert_eq!(mask_url("http://u:p@h/v1?key=K&x&v=2"), "http://***@h/v1?key=***&***&v=***");
+        assert_eq!(mask_url("u:p@h/v1"), "***@h/v1");
         // Keys without a name.
         for (query, shown) in [
             ("?K=", "?***"),
@@ -229,12 +229,12 @@ mod tests {
             ("?a==K", "?a=***"),
             ("?&&", "?***&***&"),
         ] {
-            assert_eq!(masked(&format!("http://h/v1{query}")), format!("http://h/v1{shown}"));
+            assert_eq!(mask_url(&format!("http://h/v1{query}")), format!("http://h/v1{shown}"));
         }
         // Keys with the characters that end a host.
-        assert_eq!(masked("http://u:a/b?c@h/v1?d=e"), "http://***@h/v1?d=***");
-        assert_eq!(masked("http://u:a/b@c@h:1/v1"), "http://***@h:1/v1");
-        assert_eq!(masked("http://[::1]:8/@x?a=b@c"), "http://[::1]:8/@x?a=***");
+        assert_eq!(mask_url("http://u:a/b?c@h/v1?d=e"), "http://***@h/v1?d=***");
+        assert_eq!(mask_url("http://u:a/b@c@h:1/v1"), "http://***@h:1/v1");
+        assert_eq!(mask_url("http://[::1]:8/@x?a=b@c"), "http://[::1]:8/@x?a=***");
     }
 
     #[test]

@@ -11,7 +11,7 @@ use serde_json::Value;
 use ureq::http::response::Parts;
 use ureq::http::{HeaderMap, StatusCode};
 
-use super::address::masked;
+use super::address::mask_url;
 use super::bound::{ANY, Size};
 use super::key::Key;
 use super::retry::{Failure, RetryOutlook, asked_wait, passes};
@@ -54,20 +54,20 @@ pub(super) fn read_body(
         return Err(too_long(context));
     }
     // Servers repeat a wrong key, and an excerpt may end within it.
-    let masked = || context.masked(&bytes);
+    let masked = || context.mask(&bytes);
     if !is_whole(parts.status) {
         let message = message_of(&masked());
-        return Err(refused(parts.status, &parts.headers, &message, context));
+        return Err(refusal_failure(parts.status, &parts.headers, &message, context));
     }
     let failure = match read {
         Ok(_) => match parse(&bytes, context) {
             Ok(value) => return Ok(context.without_key(value)),
             Err(_) => match parse(&masked(), context) {
-                Ok(_) => broken_off(&[], ""),
+                Ok(_) => incomplete_failure(&[], ""),
                 Err(failure) => failure,
             },
         },
-        Err(error) => unread(error, context, |why| broken_off(&masked(), why)),
+        Err(error) => unread(error, context, |why| incomplete_failure(&masked(), why)),
     };
     Err(failure.or_status(parts.status))
 }
@@ -79,8 +79,8 @@ pub(super) fn is_whole(status: StatusCode) -> bool {
 
 impl Context<'_> {
     /// Bytes of an answer for a message.
-    pub(super) fn masked(&self, bytes: &[u8]) -> Vec<u8> {
-        self.key.map_or_else(|| bytes.to_vec(), |key| key.masked(bytes))
+    pub(super) fn mask(&self, bytes: &[u8]) -> Vec<u8> {
+        self.key.map_or_else(|| bytes.to_vec(), |key| key.mask_message(bytes))
     }
 
     /// An answer without the key: servers repeat what they were sent.
@@ -102,13 +102,13 @@ pub(super) fn too_long(context: Context<'_>) -> Failure {
 }
 
 /// Failure of a request without any response.
-pub(super) fn unanswered(error: &ureq::Error, context: Context<'_>) -> Failure {
+pub(super) fn unanswered_failure(error: &ureq::Error, context: Context<'_>) -> Failure {
     use ureq::Error as E;
     let reason = match error {
         E::Timeout(ureq::Timeout::Connect | ureq::Timeout::Resolve) => {
             "no connection in time".into()
         }
-        E::Timeout(_) => return timed_out(context.timeout),
+        E::Timeout(_) => return timeout_failure(context.timeout),
         E::HostNotFound => "the host was not found".into(),
         E::ConnectionFailed => "no connection".into(),
         E::Io(error) => format!("the connection failed: {error}"),
@@ -126,7 +126,7 @@ pub(super) fn unanswered(error: &ureq::Error, context: Context<'_>) -> Failure {
     Failure { is_silence: true, ..Failure::new(RetryOutlook::Later, reason, hint) }
 }
 
-fn timed_out(timeout: Duration) -> Failure {
+fn timeout_failure(timeout: Duration) -> Failure {
     let reason = format!("no complete answer within {timeout:?}");
     Failure::new(RetryOutlook::AtMost(TIMEOUTS), reason, "send less at a time, or wait longer")
 }
@@ -138,21 +138,21 @@ pub(super) fn unread(
     broken_off: impl FnOnce(&str) -> Failure,
 ) -> Failure {
     match ureq::Error::from(error) {
-        ureq::Error::Timeout(_) => timed_out(context.timeout),
+        ureq::Error::Timeout(_) => timeout_failure(context.timeout),
         error => broken_off(&format!(" ({error})")),
     }
 }
 
 /// Failure of an incomplete response.
-pub(super) fn broken_off(bytes: &[u8], why: &str) -> Failure {
-    stopped(match bytes.trim_ascii() {
+pub(super) fn incomplete_failure(bytes: &[u8], why: &str) -> Failure {
+    stopped_failure(match bytes.trim_ascii() {
         [] => format!("the answer is empty{why}"),
         _ => format!("the answer ends after {} bytes{why}: {}", bytes.len(), excerpt(bytes)),
     })
 }
 
 /// Failure of a response that a server leaves incomplete when it is stopped or runs out of memory.
-pub(super) fn stopped(reason: String) -> Failure {
+pub(super) fn stopped_failure(reason: String) -> Failure {
     let hint = "see the server's log: it may have been stopped, or have run out of memory";
     Failure::new(RetryOutlook::Later, reason, hint)
 }
@@ -166,7 +166,7 @@ pub(super) fn parse(bytes: &[u8], context: Context<'_>) -> Result<Value, Failure
     }
     let value = match json::parse(text.as_bytes()) {
         Ok(value) => value,
-        Err(error) if error.is_eof() => return Err(broken_off(bytes, "")),
+        Err(error) if error.is_eof() => return Err(incomplete_failure(bytes, "")),
         Err(error) => return Err(not_json(text.as_bytes(), &error)),
     };
     // Some servers report errors with a success status, and all that stream do once they have begun.
@@ -180,15 +180,15 @@ pub(super) fn parse(bytes: &[u8], context: Context<'_>) -> Result<Value, Failure
     // Any other error with choices is that of a completion, whose reader names it.
     let whole = (has_failed && choices.is_empty()).then_some(&value);
     match parts.find(is_overloaded).or(whole) {
-        Some(error) => Err(reported(error, &message_in(error), context)),
+        Some(error) => Err(reported_failure(error, &message_in(error), context)),
         None => Ok(value),
     }
 }
 
 /// Failure that a server reports within a response of success.
-pub(super) fn reported(error: &Value, message: &str, context: Context<'_>) -> Failure {
+pub(super) fn reported_failure(error: &Value, message: &str, context: Context<'_>) -> Failure {
     match status_within(error) {
-        Some(status) => refused(status, &HeaderMap::new(), message, context),
+        Some(status) => refusal_failure(status, &HeaderMap::new(), message, context),
         None => Failure {
             is_reported: true,
             ..Failure::new(
@@ -230,7 +230,7 @@ fn not_json(bytes: &[u8], error: &serde_json::Error) -> Failure {
 }
 
 /// Failure of a response whose status is not success.
-fn refused(
+fn refusal_failure(
     status: StatusCode,
     headers: &HeaderMap,
     message: &str,
@@ -238,7 +238,7 @@ fn refused(
 ) -> Failure {
     let mut reason = format!("the server answers {status}");
     if let Some(place) = headers.get("location").filter(|_| status.is_redirection()) {
-        let place = masked(&String::from_utf8_lossy(place.as_bytes()));
+        let place = mask_url(&String::from_utf8_lossy(place.as_bytes()));
         return Failure::new(RetryOutlook::Never, format!("{reason} to {place}"), "use that URL");
     }
     if !message.is_empty() {

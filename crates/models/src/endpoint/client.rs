@@ -14,7 +14,7 @@ use ureq::tls::{RootCerts, TlsConfig};
 use ureq::unversioned::resolver::DefaultResolver;
 use ureq::unversioned::transport::{ConnectionDetails, Connector, DefaultConnector, Transport};
 
-use super::address::{Address, MASK, masked};
+use super::address::{Address, MASK, mask_url};
 use super::answer::{self, Context, Response};
 use super::bound::greatest;
 use super::key::{Key, KeyMask};
@@ -145,7 +145,7 @@ impl Endpoint {
         {
             // The client would ignore it, and send keys and prompts directly.
             return Err(Error::Endpoint {
-                url: masked(url),
+                url: mask_url(url),
                 reason: format!("the variable {name} does not name a proxy of HTTP"),
                 hint: "set it to http://HOST:PORT, or leave it empty; proxies of SOCKS are not supported".into(),
                 status: None,
@@ -190,7 +190,7 @@ impl Endpoint {
 
     /// URL of a request for messages: keys in it are masked.
     pub fn url(&self, path: &str) -> String {
-        masked(&self.address.of(path))
+        mask_url(&self.address.of(path))
     }
 
     /// Sends JSON and returns the JSON of the answer. A path that begins with `/v1/` is below the API's version
@@ -264,11 +264,11 @@ impl Endpoint {
             }
             Err(error) => error,
         };
-        let failure = answer::unanswered(&error, self.context(None));
+        let failure = answer::unanswered_failure(&error, self.context(None));
         // A server too busy to answer exists.
         let is_busy = matches!(error, ureq::Error::Timeout(ureq::Timeout::Global));
         if failure.is_silence && !is_busy {
-            return Err(self.failed(GREETING, failure));
+            return Err(self.failure_error(GREETING, failure));
         }
         Ok(Vec::new())
     }
@@ -276,7 +276,10 @@ impl Endpoint {
     /// Error for an answer of this server that is not as needed.
     pub fn error(&self, path: &str, reason: impl Into<String>, hint: impl Into<Message>) -> Error {
         let status = Some(200);
-        self.failed(path, Failure { status, ..Failure::new(RetryOutlook::Never, reason, hint) })
+        self.failure_error(
+            path,
+            Failure { status, ..Failure::new(RetryOutlook::Never, reason, hint) },
+        )
     }
 
     /// Error for a token whose number the server does not give.
@@ -289,7 +292,7 @@ impl Endpoint {
         Error::FailedAnswer { url: self.url(path), reason: self.message(reason), hint }
     }
 
-    fn failed(&self, path: &str, failure: Failure) -> Error {
+    fn failure_error(&self, path: &str, failure: Failure) -> Error {
         if failure.is_reported {
             return self.failed_answer(path, failure.reason, failure.hint);
         }
@@ -319,7 +322,7 @@ impl Endpoint {
                 if retries > 0 {
                     failure.reason += &format!("; sent {} times", retries + 1);
                 }
-                return Err(self.failed(path, failure));
+                return Err(self.failure_error(path, failure));
             };
             if let Some(notice) = &self.notice {
                 let of = |most: u32| format!("{} of {most}", retries + 1);
@@ -360,7 +363,7 @@ impl Endpoint {
             }
             None => self.with_key(self.agent.get(&url)).call(),
         };
-        sent.map_err(|error| answer::unanswered(&error, self.context(None)))
+        sent.map_err(|error| answer::unanswered_failure(&error, self.context(None)))
     }
 
     /// Adds the server's key to a request.
@@ -406,7 +409,7 @@ impl Endpoint {
     /// A text that the server wrote, without long parts of its key; the text itself if there are none.
     pub(crate) fn without_key<'t>(&self, text: &'t str) -> Cow<'t, str> {
         match &self.key {
-            Some(key) => key.masked_text(text),
+            Some(key) => key.mask_text(text),
             None => Cow::Borrowed(text),
         }
     }
@@ -422,7 +425,7 @@ impl Endpoint {
         let is_long = text.len() > LONGEST_MESSAGE;
         text.truncate(text.floor_char_boundary(2 * LONGEST_MESSAGE));
         if let Some(key) = &self.key {
-            text = String::from_utf8_lossy(&key.masked(text.as_bytes())).into_owned();
+            text = String::from_utf8_lossy(&key.mask_message(text.as_bytes())).into_owned();
         }
         if is_long {
             let most = LONGEST_MESSAGE.min(text.len().saturating_sub(64));

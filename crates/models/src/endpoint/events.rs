@@ -129,7 +129,7 @@ impl Fields {
 
     /// The failure that they report, if they do, even if they are no complete event.
     fn failure(&self, context: Context<'_>) -> Option<Failure> {
-        let data = context.masked(self.data.trim_ascii());
+        let data = context.mask(self.data.trim_ascii());
         let is_small = json::count_values(&data) <= context.greatest.values;
         let value = if is_small { json::parse(&data).ok() } else { None };
         let has_failed = self.is_error() || check_answer(value.as_ref()?).is_err();
@@ -137,7 +137,7 @@ impl Fields {
             none if none.is_empty() => "an error without a reason".to_owned(),
             message => message,
         };
-        has_failed.then(|| answer::reported(&value.unwrap_or_default(), &message, context))
+        has_failed.then(|| answer::reported_failure(&value.unwrap_or_default(), &message, context))
     }
 
     /// The event; `None` if it has no data.
@@ -160,8 +160,8 @@ impl Fields {
                 let exact = (is_halved || is_masked).then(|| data.to_vec());
                 Ok(Some(Event::Data { value, exact }))
             }
-            Err(_) => Err(match read(&context.masked(data)) {
-                Ok(_) => answer::broken_off(&[], ""),
+            Err(_) => Err(match read(&context.mask(data)) {
+                Ok(_) => answer::incomplete_failure(&[], ""),
                 Err(failure) => failure,
             }),
         }
@@ -179,7 +179,7 @@ fn cut_off(events: usize, pending: &[u8], why: &str) -> Failure {
         [] => String::new(),
         data => format!("; the next one begins: {}", excerpt(data)),
     };
-    answer::stopped(format!("the stream was cut off {behind}{why}{rest}"))
+    answer::stopped_failure(format!("the stream was cut off {behind}{why}{rest}"))
 }
 
 /// Reads events up to `[DONE]`.
@@ -198,7 +198,7 @@ fn follow(
         }
         match line {
             Err(error) => {
-                let pending = context.masked(&fields.data);
+                let pending = context.mask(&fields.data);
                 return Err(answer::unread(error, context, |why| cut_off(events, &pending, why)));
             }
             Ok(Line::End(rest)) => {
@@ -210,7 +210,7 @@ fn follow(
                 if fields.is_done() || take(Event::End) {
                     return Ok(());
                 }
-                let pending = context.masked(&fields.data);
+                let pending = context.mask(&fields.data);
                 return Err(cut_off(events, &pending, ""));
             }
             Ok(Line::Complete(line)) => {

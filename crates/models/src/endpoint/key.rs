@@ -11,7 +11,7 @@ use repoformer_store::error::{Error, Result};
 use serde_json::Value;
 use ureq::http::HeaderValue;
 
-use super::address::{MASK, masked, named_value};
+use super::address::{MASK, mask_url, named_value};
 use super::readings::{BATCH, LONGEST_STEP, Layers, Notation, Reader};
 use super::{DEFAULT_KEY_VARIABLE, POLICY_KEY_VARIABLE};
 
@@ -64,7 +64,7 @@ impl Key {
     ) -> Result<Option<Self>> {
         let name = named.unwrap_or(DEFAULT_KEY_VARIABLE);
         let wrong = |reason: String| Error::Endpoint {
-            url: masked(url),
+            url: mask_url(url),
             reason,
             hint: format!("set {name} to the server's key, and nothing else").into(),
             status: None,
@@ -143,7 +143,7 @@ impl Key {
         let wide: Vec<u8> = secret.bytes().flat_map(|byte| [byte, 0]).collect();
         let starts = (0..5).flat_map(|at| [secret.as_bytes().get(at..), wide.get(at..)]);
         for bytes in starts.flatten() {
-            let [base64, base32] = [BASE64, BASE32].map(|signs| encoded(bytes, signs));
+            let [base64, base32] = [BASE64, BASE32].map(|signs| encode_bits(bytes, signs));
             self.add_parts(&base64);
             self.add_parts(&base64.replace('+', "-").replace('/', "_"));
             self.add_parts(&base32);
@@ -193,12 +193,12 @@ impl Key {
     }
 
     /// A message without the key, however short it is, and without long parts of it.
-    pub(super) fn masked(&self, message: &[u8]) -> Vec<u8> {
+    pub(super) fn mask_message(&self, message: &[u8]) -> Vec<u8> {
         without(message, &self.marks(message, &self.secret), false)
     }
 
     /// A text of a server without long parts of the key; the text itself if there are none.
-    pub(super) fn masked_text<'t>(&self, text: &'t str) -> Cow<'t, str> {
+    pub(super) fn mask_text<'t>(&self, text: &'t str) -> Cow<'t, str> {
         if text.len() < PART || self.parts.is_empty() {
             return Cow::Borrowed(text);
         }
@@ -249,7 +249,7 @@ impl Key {
         } else {
             for (at, part) in reader.bytes().array_windows().enumerate() {
                 if self.is_part(part) {
-                    let (from, to) = reader.range(at + reader.shown(), at + PART);
+                    let (from, to) = reader.range(at + reader.shown_characters(), at + PART);
                     fill(reader.start(at), from, to);
                 }
             }
@@ -259,7 +259,7 @@ impl Key {
 
     /// Finds parts whose characters are at equal distances, and the beginnings of others.
     fn find_even(&self, reader: &mut Reader, mut fill: impl FnMut(usize, usize, usize)) {
-        let shown = reader.shown();
+        let shown = reader.shown_characters();
         // Letters and digits that follow one another are read as such.
         let shortest = if self.has_signs { 1 } else { 2 };
         let mut runs = std::mem::take(&mut reader.runs);
@@ -308,8 +308,8 @@ impl Key {
 
     /// Where the end of a text begins that may become a long part of the key, once more follows: there are so many characters, each of
     /// a bounded length.
-    fn settled(&self, reader: &Reader) -> usize {
-        let (bytes, shown) = (reader.bytes(), reader.shown());
+    fn settled_end(&self, reader: &Reader) -> usize {
+        let (bytes, shown) = (reader.bytes(), reader.shown_characters());
         let unread = reader.start(bytes.len());
         if self.parts.is_empty() {
             return unread;
@@ -373,7 +373,7 @@ pub fn mask_keys(answer: &mut Value) {
 
 /// Whether a text holds a long part of one of the program's keys.
 pub fn holds_key(text: &str) -> bool {
-    own().iter().any(|key| matches!(key.masked_text(text), Cow::Owned(_)))
+    own().iter().any(|key| matches!(key.mask_text(text), Cow::Owned(_)))
 }
 
 /// Masks long parts of the key in a text that comes in pieces: what may become one waits for the next piece.
@@ -419,7 +419,7 @@ impl KeyMask {
         layers.read(piece.as_bytes(), is_end, |reader| {
             key.find(reader, "", |_, from, to| is_secret[from - passed..to - passed].fill(true));
             if !is_end {
-                end = end.min(key.settled(reader));
+                end = end.min(key.settled_end(reader));
             }
         });
         let text = self.held.as_bytes();
@@ -487,7 +487,7 @@ const BASE64: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123
 const BASE32: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
 
 /// A text in some signs, each of which has as many of its bits; without those that are left at its end.
-fn encoded(bytes: &[u8], signs: &[u8]) -> String {
+fn encode_bits(bytes: &[u8], signs: &[u8]) -> String {
     let of_sign = signs.len().ilog2();
     let (mut bits, mut count, mut encoded) = (0u32, 0, String::new());
     for byte in bytes {

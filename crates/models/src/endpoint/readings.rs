@@ -301,7 +301,7 @@ impl Reader {
     }
 
     /// Characters of a secret that stay: texts that end with one or two letters of it need not wait for all that may follow.
-    pub(super) fn shown(&self) -> usize {
+    pub(super) fn shown_characters(&self) -> usize {
         match self.reading {
             Notation::Bare => 2,
             Notation::Even => 4,

@@ -45,7 +45,7 @@ pub struct JournalEntry {
 
 impl JournalEntry {
     /// A failed request.
-    pub fn failed(key: &str, reason: impl Into<Message>) -> Self {
+    pub fn from_failure(key: &str, reason: impl Into<Message>) -> Self {
         let (key, error) = (key.to_owned(), Some(reason.into()));
         Self { key, samples: Vec::new(), error, seconds: None, at_once: None, is_checked: true }
     }
@@ -55,7 +55,7 @@ impl JournalEntry {
         let finish =
             |sample: &Sample| sample.finish_reason.clone().filter(|finish| !is_complete(finish));
         match self.samples.iter().find_map(finish) {
-            Some(finish) if self.error.is_none() => Self::failed(
+            Some(finish) if self.error.is_none() => Self::from_failure(
                 &self.key,
                 format!(
                     "the answer ended with finish_reason {finish:?}, which is not the end of a completion; an earlier version kept \

@@ -73,7 +73,7 @@ pub enum LikelihoodGap {
 
 impl LikelihoodGap {
     /// Reason and way out.
-    pub fn said(&self) -> (Cow<'static, str>, Message) {
+    pub fn explain(&self) -> (Cow<'static, str>, Message) {
         match self {
             Self::Failed(error) => (error.to_string().into(), error.hint()),
             Self::Form(why) => {
@@ -239,7 +239,7 @@ impl<'a> TextProber<'a> {
                 Refusal::Request(answer_error(self.endpoint, Api::Completions, &error))
             }
             LikelihoodGap::NothingBefore | LikelihoodGap::NoToken => {
-                let (reason, hint) = unread.said();
+                let (reason, hint) = unread.explain();
                 Refusal::Request(self.endpoint.error(COMPLETIONS, reason, hint))
             }
         }

@@ -27,6 +27,6 @@ pub use journal::{Journal, JournalEntry};
 pub use likelihood::{TextProber, echo_body, read_echo};
 pub use next::{NextToken, Prober};
 pub use partial::IsEnough;
-pub use run::{Failures, SendSettings, run, unanswered};
+pub use run::{Failures, SendSettings, find_unanswered, run};
 pub use stream::{StreamEnd, StreamPart, StreamRequest, stream};
 pub use template::changing_template;

@@ -64,7 +64,11 @@ pub struct SendSettings {
 
 /// Returns the indices of the requests, given by their keys, that have no answer in a journal; equal ones are one request.
 /// Failed ones come last, if they are repeated.
-pub fn unanswered(keys: &[String], journal: Option<&Journal>, retry_failed: bool) -> Vec<usize> {
+pub fn find_unanswered(
+    keys: &[String],
+    journal: Option<&Journal>,
+    retry_failed: bool,
+) -> Vec<usize> {
     let mut seen = rustc_hash::FxHashSet::default();
     let is_open_if =
         |key: &String, retry: bool| journal.is_none_or(|journal| journal.is_open(key, retry));
@@ -125,8 +129,8 @@ pub fn run<R>(
                 return;
             }
             let noted = match answer {
-                Ok(answer) => state.answered(&keys[place], answer),
-                Err(error) => state.failed(&keys[place], error),
+                Ok(answer) => state.record_answer(&keys[place], answer),
+                Err(error) => state.handle_failure(&keys[place], error),
             };
             if let Err(error) = noted {
                 state.is_unwritable = true;
@@ -134,7 +138,7 @@ pub fn run<R>(
                 return;
             }
             state.done += 1;
-            work.done(1);
+            work.advance(1);
         }
     };
     std::thread::scope(|scope| {
@@ -175,7 +179,7 @@ struct SendState<'a> {
 
 impl SendState<'_> {
     /// Records an answer, and the failures of single requests before it.
-    fn answered(&mut self, key: &str, answer: Answer) -> Result<()> {
+    fn record_answer(&mut self, key: &str, answer: Answer) -> Result<()> {
         self.in_a_row = 0;
         self.is_answering = true;
         self.keep_own(|_| true)?;
@@ -190,7 +194,7 @@ impl SendState<'_> {
     }
 
     /// Handles a failure.
-    fn failed(&mut self, key: &str, error: Error) -> Result<()> {
+    fn handle_failure(&mut self, key: &str, error: Error) -> Result<()> {
         let fault = Fault::from_error(&error);
         let mut why = Message::from(reason(&error));
         if let Some(hint) = error.hint() {
@@ -238,7 +242,7 @@ impl SendState<'_> {
     }
 
     fn keep(&mut self, key: &str, why: Message) -> Result<()> {
-        self.journal.append(&JournalEntry::failed(key, why))
+        self.journal.append(&JournalEntry::from_failure(key, why))
     }
 }
 

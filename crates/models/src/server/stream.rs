@@ -109,7 +109,7 @@ pub fn stream(
     let end = StreamEnd {
         reason: finish.map(str::to_owned),
         stop_text: cut.stop_text().or(answer.stop_text()).map(str::to_owned),
-        dropped: cut.dropped().map(str::to_owned),
+        dropped: cut.dropped_text().map(str::to_owned),
         usage: answer.usage.unwrap_or_default(),
         timings: answer.timings.unwrap_or_default(),
     };

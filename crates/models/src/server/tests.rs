@@ -54,13 +54,13 @@ fn ask_again(
     let completer = Completer::new(&endpoint);
     let keys: Vec<String> = prompts.iter().map(|prompt| asking.key(prompt)).collect();
     let ask = |place: usize| completer.ask(asking, prompts[place], None);
-    let open = unanswered(&keys, Some(&journal), retry_failed);
+    let open = find_unanswered(&keys, Some(&journal), retry_failed);
     let asked = open.len();
     let work = Work::begin("ask", "prompts");
     let failures = run(&keys, open, 3, &mut journal, &work, &mut Ok, &ask)?;
     let entry = |key: &String| {
         let reason = failures.get(key).cloned().unwrap_or_default();
-        Ok(journal.get(key)?.unwrap_or_else(|| JournalEntry::failed(key, reason)))
+        Ok(journal.get(key)?.unwrap_or_else(|| JournalEntry::from_failure(key, reason)))
     };
     Ok(Outcome { entries: keys.iter().map(entry).collect::<Result<_>>()?, asked })
 }

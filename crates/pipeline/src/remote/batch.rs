@@ -16,7 +16,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use serde_json::{Value, json};
 
 use super::super::completion::{Completion, EmitLine, Server};
-use super::super::likelihood::wanted;
+use super::super::likelihood::find_target;
 use super::TokenQuestion;
 use super::record::{OpenRecord, PromptText};
 
@@ -97,7 +97,7 @@ impl<'a> BatchQuestion<'a> {
     fn target<'r>(&self, record: &'r OpenRecord, path: &Path) -> Result<&'r str> {
         match self.sort {
             Sort::Likelihoods => {
-                wanted(&record.object).map_err(|reason| record.failed(path, reason))
+                find_target(&record.object).map_err(|reason| record.failure_error(path, reason))
             }
             _ => Ok(""),
         }
@@ -161,7 +161,7 @@ impl<'a> BatchQuestion<'a> {
                     })
                 };
                 let sample = read_echo(body, asked.target.clone(), is_asked);
-                return Ok(vec![sample.map_err(|unread| unread.said().0.into_owned())?]);
+                return Ok(vec![sample.map_err(|unread| unread.explain().0.into_owned())?]);
             }
             Sort::Completions => {}
         }
@@ -291,7 +291,7 @@ fn entry(
     let found = answer.and_then(|body| question.samples(&body, asked));
     let key = &asked.key;
     Ok(match found {
-        Err(reason) => JournalEntry::failed(key, reason),
+        Err(reason) => JournalEntry::from_failure(key, reason),
         Ok(samples) => {
             let key = key.clone();
             JournalEntry {

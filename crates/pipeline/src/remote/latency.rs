@@ -62,7 +62,7 @@ impl Latency {
             sample: u32,
         }
         match serde_json::from_slice::<Prompt>(record) {
-            Ok(Prompt { task_id, metadata }) => Ok(Self::unmeasured(
+            Ok(Prompt { task_id, metadata }) => Ok(Self::without_times(
                 metadata.task_id.or(task_id).unwrap_or_default(),
                 metadata.row.map(u64::from),
                 metadata.sample.into(),
@@ -85,10 +85,10 @@ impl Latency {
         let number = |name: &str| -> Result<_> {
             Ok(metadata.optional_count(name)?.map(|number| number as u64))
         };
-        Ok(Self::unmeasured(id, number("row")?, number("sample")?.unwrap_or(0)))
+        Ok(Self::without_times(id, number("row")?, number("sample")?.unwrap_or(0)))
     }
 
-    fn unmeasured(task_id: String, row: Option<u64>, sample: u64) -> Self {
+    fn without_times(task_id: String, row: Option<u64>, sample: u64) -> Self {
         Self {
             task_id,
             row,
@@ -209,7 +209,7 @@ fn read(path: &Path) -> Result<Vec<Latency>> {
 }
 
 /// Whether times are damaged, so that they and what they are of are made again.
-pub(crate) fn damaged(times: &Path) -> Option<Flaw> {
+pub(crate) fn find_damage(times: &Path) -> Option<Flaw> {
     match read(times) {
         Err(Error::Artifact { path, reason, .. }) => Some(Flaw::Beside { path, reason }),
         _ => None,

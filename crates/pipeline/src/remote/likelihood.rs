@@ -7,7 +7,7 @@ use repoformer_models::server::{Journal, JournalEntry, TextProber};
 use repoformer_store::error::Result;
 
 use super::super::completion::{Completion, EmitLine, Predictions, Server};
-use super::super::likelihood::{Likelihood, wanted};
+use super::super::likelihood::{Likelihood, find_target};
 use super::Question;
 use super::latency::Latency;
 use super::record::{OpenRecord, PromptText};
@@ -40,7 +40,11 @@ struct LikelihoodRequests<'a> {
 
 impl LikelihoodRequests<'_> {
     fn key_of(&self, record: &OpenRecord) -> String {
-        TextProber::key(self.model, record.prompt(), wanted(&record.object).unwrap_or_default())
+        TextProber::key(
+            self.model,
+            record.prompt(),
+            find_target(&record.object).unwrap_or_default(),
+        )
     }
 }
 
@@ -56,22 +60,23 @@ impl Question for LikelihoodRequests<'_> {
     }
 
     fn ask(&self, record: OpenRecord) -> Result<Answer> {
-        match (&self.prober, wanted(&record.object)) {
+        match (&self.prober, find_target(&record.object)) {
             (Some(prober), Ok(target)) => prober.ask(record.prompt(), target),
             _ => Ok(Answer::default()),
         }
     }
 
-    fn answered(
+    fn answer_record(
         &self,
         record: OpenRecord,
         entry: &JournalEntry,
         path: &Path,
     ) -> Result<(Latency, Vec<u8>)> {
-        let target = wanted(&record.object).map_err(|reason| record.failed(path, reason))?;
+        let target =
+            find_target(&record.object).map_err(|reason| record.failure_error(path, reason))?;
         let sample = entry.samples.first().filter(|sample| !sample.tokens.is_empty());
         let Some(sample) = sample else {
-            return Err(record.failed(path, "the answer holds no log-probabilities"));
+            return Err(record.failure_error(path, "the answer holds no log-probabilities"));
         };
         let likelihood = Likelihood {
             log_probability: sample.tokens.iter().map(|token| token.logprob).sum(),

@@ -10,18 +10,18 @@ pub use batch::{BatchOf, BatchRead, BatchSummary, read_batch, write_batch};
 pub use latency::decision_latencies;
 pub use latency::{Latency, latencies};
 pub(super) use latency::{
-    damaged as damaged_latencies, keep as keep_latencies, merge as merge_latencies,
+    find_damage as damaged_latencies, keep as keep_latencies, merge as merge_latencies,
 };
 pub(super) use likelihood::likelihoods;
 pub use probability::{TokenQuestion, cached_probabilities, probabilities};
 pub use record::PromptText;
 use std::path::Path;
 
-use record::{OpenRecord, RecordQueue, RequestableRecords, changed};
+use record::{OpenRecord, RecordQueue, RequestableRecords, change_error};
 use repoformer_core::completion::Answer;
 use repoformer_core::retrieve::Mode;
 use repoformer_models::server::{
-    Completer, Failures, IsEnough, Journal, JournalEntry, run, unanswered,
+    Completer, Failures, IsEnough, Journal, JournalEntry, find_unanswered, run,
 };
 use repoformer_store::artifact::Header;
 use repoformer_store::error::{Error, Result, keep};
@@ -70,7 +70,7 @@ trait Question: Sync {
     fn ask(&self, record: OpenRecord) -> Result<Answer>;
 
     /// The record's times and its line with the answer.
-    fn answered(
+    fn answer_record(
         &self,
         record: OpenRecord,
         entry: &JournalEntry,
@@ -104,19 +104,19 @@ impl Question for CompletionRequests<'_> {
         completer.ask(&record.asking, record.prompt(), is_enough)
     }
 
-    fn answered(
+    fn answer_record(
         &self,
         record: OpenRecord,
         entry: &JournalEntry,
         _: &Path,
     ) -> Result<(Latency, Vec<u8>)> {
-        Ok((record.latency(entry), record.answered(entry)))
+        Ok((record.latency(entry), record.with_answers(entry)))
     }
 }
 
 impl Server {
     /// How far these prompts are answered.
-    fn known(&self, prompts: &PromptText, completion: &Completion) -> Result<KnownAnswers> {
+    fn known_answers(&self, prompts: &PromptText, completion: &Completion) -> Result<KnownAnswers> {
         let journal = self.journal.exists().then(|| Journal::read(&self.journal)).transpose()?;
         let journal = journal.as_ref();
         let key = |record: &OpenRecord| self.key(record, journal);
@@ -124,7 +124,7 @@ impl Server {
             self.askable(prompts, completion, &key, &mut Vec::new())?;
         let is_answered = |key: &&String| journal.is_some_and(|journal| journal.has_answer(key));
         let requests = self.asked.as_ref().map(|AskedServer { sending, .. }| {
-            unanswered(&keys, journal, sending.retry_failed).len()
+            find_unanswered(&keys, journal, sending.retry_failed).len()
         });
         let has_failed = |key: &&String| journal.is_some_and(|journal| journal.has_failed(key));
         Ok(KnownAnswers {
@@ -146,7 +146,7 @@ impl Server {
             return Ok(None);
         }
         let prompts = PromptText::of_header(experiment, mode, prompts.clone());
-        Ok(self.known(&prompts, completion)?.requests)
+        Ok(self.known_answers(&prompts, completion)?.requests)
     }
 
     /// Whether a mode's predictions lack some that the journal has or that can be asked for, or include failed answers.
@@ -164,7 +164,7 @@ impl Server {
         }
         let (there, wanted) = (predictions.records, prompts.records);
         let prompts = PromptText::of_header(experiment, mode, prompts.clone());
-        let known = self.known(&prompts, completion)?;
+        let known = self.known_answers(&prompts, completion)?;
         Ok(known.differs_from(there, wanted).then(|| Flaw::Incomplete {
             there: there.min(wanted.saturating_sub(known.failed)),
             wanted,
@@ -189,7 +189,7 @@ impl Server {
             };
             let key = self.key(&record, Some(&journal));
             if let Some(reason) = self.entry(&journal, &failures, &key)?.error {
-                failed.push(record.failed(&prompts.path, reason));
+                failed.push(record.failure_error(&prompts.path, reason));
             }
             Ok(())
         })?;
@@ -238,11 +238,11 @@ impl Server {
         let mut prepare = |place: usize| {
             let record = ahead.record(place)?;
             let is_same = question.is_key(&askable.keys[place], &record);
-            is_same.then_some(record).ok_or_else(|| changed(path))
+            is_same.then_some(record).ok_or_else(|| change_error(path))
         };
         let ask = |record| question.ask(record);
         let (journal, failures) =
-            self.answered(Q::VERB, path, journal, &askable.keys, &mut prepare, &ask)?;
+            self.ask_all(Q::VERB, path, journal, &askable.keys, &mut prepare, &ask)?;
         let doubtful = askable.keys.iter().filter(|key| journal.is_doubtful(key)).count();
         if doubtful > 0 {
             predictions.warnings.push(message![
@@ -257,10 +257,10 @@ impl Server {
             // Why others cannot be asked for is told already.
             let Ok(record) = record else { return Ok(()) };
             let key = keys.next().filter(|key| question.is_key(key, &record));
-            let entry = self.entry(&journal, &failures, key.ok_or_else(|| changed(path))?)?;
+            let entry = self.entry(&journal, &failures, key.ok_or_else(|| change_error(path))?)?;
             let answered = match &entry.error {
-                Some(reason) => Err(record.failed(path, reason)),
-                None => question.answered(record, &entry, path),
+                Some(reason) => Err(record.failure_error(path, reason)),
+                None => question.answer_record(record, &entry, path),
             };
             match answered {
                 Err(problem) => keep(&mut predictions.problems, path, problem),
@@ -274,12 +274,12 @@ impl Server {
         })?;
         match keys.next() {
             None => Ok(predictions),
-            Some(_) => Err(changed(path)),
+            Some(_) => Err(change_error(path)),
         }
     }
 
     /// The journal, once all requests are answered that can be, and why others could not.
-    fn answered<R>(
+    fn ask_all<R>(
         &self,
         verb: &str,
         prompts: &Path,
@@ -291,10 +291,10 @@ impl Server {
         let Some(AskedServer { endpoint, sending }) = &self.asked else {
             return Ok((journal, Failures::default()));
         };
-        let open = unanswered(keys, Some(&journal), sending.retry_failed);
+        let open = find_unanswered(keys, Some(&journal), sending.retry_failed);
         let label = format!("{verb} {}", prompts.file_name().unwrap_or_default().display());
         let work = Work::new(label, "prompts", keys.len());
-        work.kept(keys.len() - open.len());
+        work.advance_kept(keys.len() - open.len());
         if open.is_empty() {
             return Ok((journal, Failures::default()));
         }
@@ -333,7 +333,7 @@ impl Server {
 
     /// The journal's entry for a request; the reason of a failure ends with what to do.
     fn entry(&self, journal: &Journal, failures: &Failures, key: &str) -> Result<JournalEntry> {
-        let failed = |reason: Message| JournalEntry::failed(key, reason);
+        let failed = |reason: Message| JournalEntry::from_failure(key, reason);
         if let Some(reason) = failures.get(key) {
             return Ok(failed(message![reason, "; the same command asks again"]));
         }

@@ -131,7 +131,7 @@ impl Question for ProbabilityRequests<'_> {
         }
     }
 
-    fn answered(
+    fn answer_record(
         &self,
         record: OpenRecord,
         entry: &JournalEntry,
@@ -139,12 +139,12 @@ impl Question for ProbabilityRequests<'_> {
     ) -> Result<(Latency, Vec<u8>)> {
         let tokens = entry.samples.first().map_or(&[][..], |sample| &sample.tokens);
         let [found, others @ ..] = tokens else {
-            return Err(record.failed(path, "the answer holds no probability"));
+            return Err(record.failure_error(path, "the answer holds no probability"));
         };
         let decision_ms = entry.seconds.map(|seconds| 1e3 * seconds);
         let latency = Latency { decision_ms, ..record.latency(entry) };
         let is_likeliest = others.first().map(|likeliest| self.token.is(likeliest));
-        Ok((latency, answered(record, self.token, found.logprob, is_likeliest)))
+        Ok((latency, probability_line(record, self.token, found.logprob, is_likeliest)))
     }
 }
 
@@ -194,7 +194,7 @@ impl Artifact for ModeProbabilities<'_> {
         experiment.paths().probabilities(self.mode, &self.completion.model)
     }
 
-    fn made_by(&self, _: &Experiment) -> StageRun {
+    fn making_stage(&self, _: &Experiment) -> StageRun {
         StageRun::Any("complete")
     }
 
@@ -217,7 +217,7 @@ impl Artifact for ModeProbabilities<'_> {
     fn flaw(&self, experiment: &Experiment, header: &Header) -> Result<Option<Flaw>> {
         let (there, wanted) = (header.records, self.prompts.records);
         let lacks = (there < wanted).then_some(Flaw::Incomplete { there, wanted });
-        Ok(latency::damaged(&self.times(experiment)).or(lacks))
+        Ok(latency::find_damage(&self.times(experiment)).or(lacks))
     }
 
     fn cost(&self, experiment: &Experiment) -> Result<Cost> {
@@ -228,7 +228,7 @@ impl Artifact for ModeProbabilities<'_> {
 }
 
 /// `{"prompt", "metadata", "next_token": {"text", "id", "logprob", "probability", "is_likeliest"}, …}`.
-fn answered(
+fn probability_line(
     record: OpenRecord,
     token: &NextToken,
     logprob: f64,

@@ -151,7 +151,7 @@ impl<'a> RecordQueue<'a> {
             let read = jsonl::read_line(&mut input, || LONGEST_LINE, &mut self.bytes);
             self.last += 1;
             if read.map_err(|e| Error::reading(path, "read this file", e))? == 0 {
-                return Err(changed(path));
+                return Err(change_error(path));
             }
         }
         self.input = Some(input);
@@ -169,7 +169,7 @@ pub(super) struct RequestableRecords {
 }
 
 /// Error for prompts that have changed since they were requested.
-pub(super) fn changed(path: &Path) -> Error {
+pub(super) fn change_error(path: &Path) -> Error {
     let reason = "was changed while its prompts were being completed";
     Error::artifact(path, reason, "the same command goes on with the prompts that are there now")
 }
@@ -234,7 +234,7 @@ impl OpenRecord {
         self.object.get("metadata")?.get(name)?.as_u64()
     }
 
-    pub(super) fn failed(&self, path: &Path, reason: impl Into<Message>) -> Error {
+    pub(super) fn failure_error(&self, path: &Path, reason: impl Into<Message>) -> Error {
         Error::Task {
             path: path.to_owned(),
             line: self.line,
@@ -271,7 +271,7 @@ impl OpenRecord {
     }
 
     /// The record with the answers: each as if the whole prompt had been sent, and as written if that differs.
-    pub(super) fn answered(self, entry: &JournalEntry) -> Vec<u8> {
+    pub(super) fn with_answers(self, entry: &JournalEntry) -> Vec<u8> {
         let (mut choices, mut all) = (Vec::new(), Vec::new());
         for (index, sample) in entry.samples.iter().enumerate() {
             let mut span = self.asking.span(self.prompt(), &sample.text);

@@ -68,10 +68,10 @@ impl GitRules {
     pub(super) fn ignore(&self, below: &Path, is_folder: bool) -> bool {
         let lists = self.lists_in(below.parent().unwrap_or(Path::new("")));
         let own = lists.iter().map(|FolderList { rules, folder }| {
-            decided(rules, below.strip_prefix(folder).unwrap_or(below), is_folder)
+            decide(rules, below.strip_prefix(folder).unwrap_or(below), is_folder)
         });
         let outer =
-            self.outer.iter().map(|(rules, way)| decided(rules, &way.join(below), is_folder));
+            self.outer.iter().map(|(rules, way)| decide(rules, &way.join(below), is_folder));
         own.chain(outer).flatten().next().unwrap_or(false)
     }
 
@@ -209,7 +209,7 @@ pub fn lists_outside(root: &Path) -> Vec<PathBuf> {
 }
 
 /// Returns whether the last pattern that names a path ignores it; `None` if no pattern names it.
-fn decided(rules: &Gitignore, path: &Path, is_folder: bool) -> Option<bool> {
+fn decide(rules: &Gitignore, path: &Path, is_folder: bool) -> Option<bool> {
     match rules.matched(path, is_folder) {
         Match::None => None,
         Match::Ignore(_) => Some(true),

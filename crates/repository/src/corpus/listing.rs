@@ -43,7 +43,7 @@ impl Repository {
         let (found, mut skipped) = listing.all()?;
         let work = Work::new(format!("reading {name}"), "files", found.len());
         let read = |file: &SourcePath| {
-            work.done(1);
+            work.advance(1);
             let bytes = listing.read_bytes(file)?;
             let text = decode(&file.on_disk, bytes.content)?;
             Ok((bytes.id, universal_newlines(text)))
@@ -254,9 +254,9 @@ impl<'a> Listing<'a> {
             })
     }
 
-    fn found(&self, entry: DirEntry) -> std::result::Result<SourcePath, PathBuf> {
+    fn check_entry(&self, entry: DirEntry) -> std::result::Result<SourcePath, PathBuf> {
         let relative = entry.path().strip_prefix(&self.root).unwrap_or(entry.path());
-        match slashed(self.name, relative) {
+        match to_slashes(self.name, relative) {
             Some(path) => Ok(SourcePath { path, on_disk: entry.into_path() }),
             None => Err(entry.into_path()),
         }
@@ -314,7 +314,7 @@ impl<'a> Listing<'a> {
             {
                 continue;
             }
-            match self.found(entry) {
+            match self.check_entry(entry) {
                 Ok(file) => found.push(file),
                 Err(path) => skipped.push(Error::SourceFile {
                     path,
@@ -342,7 +342,7 @@ impl<'a> Listing<'a> {
                 return None;
             }
             if !kind.is_dir() && entry.depth() > 0 && self.is_source_name(entry.path()) {
-                found.push(self.found(entry).ok()?);
+                found.push(self.check_entry(entry).ok()?);
             }
         }
         found.retain(|file| !caches.iter().any(|cache| file.on_disk.starts_with(cache)));
@@ -357,7 +357,7 @@ fn not_walked(path: &Path, error: &walkdir::Error) -> Error {
     Error::SourceFile { path: path.to_owned(), reason: "a link to a folder that it lies in".into() }
 }
 
-fn slashed(name: &str, relative: &Path) -> Option<String> {
+fn to_slashes(name: &str, relative: &Path) -> Option<String> {
     let mut path = name.to_owned();
     for component in relative.components() {
         path.push('/');

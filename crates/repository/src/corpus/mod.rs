@@ -33,7 +33,7 @@ pub use listing::languages;
 pub use listing::{Listing, SourcePath};
 pub use names::is_folder_name;
 pub use names::{
-    PathError, abbreviated, file_of, is_git_head, is_version_control, path_names,
+    PathError, abbreviate, file_of, is_git_head, is_version_control, path_names,
     path_names_with_repository,
 };
 pub use reading::identity;

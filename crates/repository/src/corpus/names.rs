@@ -21,7 +21,7 @@ pub enum PathError {
     #[error("is not the name of a file or folder: {0:?}")]
     NoName(String),
     /// Each name is a folder that must be created and traversed for every file below it.
-    #[error("has more than {MOST_NAMES} names or {MOST_BYTES} bytes: {:?}", abbreviated(.0))]
+    #[error("has more than {MOST_NAMES} names or {MOST_BYTES} bytes: {:?}", abbreviate(.0))]
     TooLong(String),
 }
 
@@ -107,7 +107,7 @@ const SHORT: [&str; 10] =
 ///
 /// NTFS, APFS, HFS+ and ext4 folders with `casefold` ignore case; the last three also ignore how characters are composed; the
 /// last two also ignore invisible characters. Windows drops blanks and dots at the end.
-fn folded(name: &str) -> String {
+fn fold(name: &str) -> String {
     // Full case folding: ẞ, ß and SS become ss.
     let lower = |c: char| c.to_lowercase();
     let folded = name.nfd().filter(|c| !is_unseen(*c)).flat_map(lower).flat_map(char::to_uppercase);
@@ -126,7 +126,7 @@ const fn is_unseen(c: char) -> bool {
 
 /// Returns a name as the most tolerant file systems see it, without the stream of a file that NTFS reads after a colon.
 pub fn file_of(name: &str) -> String {
-    folded(name.split(':').next().unwrap_or_default())
+    fold(name.split(':').next().unwrap_or_default())
 }
 
 /// True if a program of version control uses a folder or file with this name, on any file system.
@@ -147,7 +147,7 @@ pub fn is_git_head(name: &str, content: &[u8]) -> bool {
 }
 
 /// Returns a name for messages, without the middle if it is long.
-pub fn abbreviated(name: &str) -> Cow<'_, str> {
+pub fn abbreviate(name: &str) -> Cow<'_, str> {
     const SHOWN: usize = 40;
     let ends = name.char_indices().nth(SHOWN).zip(name.char_indices().rev().nth(SHOWN - 1));
     match ends {
@@ -165,8 +165,8 @@ mod tests {
     #[test]
     fn long_names_are_shown_by_their_ends() {
         let [short, long] = [80, 81].map(|length| "é".repeat(length));
-        assert_eq!(abbreviated(&short), short);
-        assert_eq!(abbreviated(&long), format!("{}…{}", "é".repeat(40), "é".repeat(40)));
+        assert_eq!(abbreviate(&short), short);
+        assert_eq!(abbreviate(&long), format!("{}…{}", "é".repeat(40), "é".repeat(40)));
     }
 
     #[test]

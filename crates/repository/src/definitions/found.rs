@@ -35,7 +35,7 @@ impl Deref for FoundDefinitions {
 
 impl FoundDefinitions {
     /// Definitions of several lists, one after another: all of a single list, or else up to a bound.
-    pub(super) fn joined(lists: impl Iterator<Item = Self>) -> Self {
+    pub(super) fn from_lists(lists: impl Iterator<Item = Self>) -> Self {
         let mut lists = lists.filter(|list| !list.is_empty());
         let first = lists.next().unwrap_or_default();
         match lists.next() {
@@ -104,9 +104,10 @@ mod tests {
     #[test]
     fn lists_are_shared() {
         let (one, other) = (found(&[1, 2]), found(&[1, 2]));
-        let alone = FoundDefinitions::joined([found(&[]), one.clone()].into_iter());
+        let alone = FoundDefinitions::from_lists([found(&[]), one.clone()].into_iter());
         assert!(std::ptr::eq(&*alone, &*one));
-        let joined = FoundDefinitions::joined([one.clone(), found(&[]), other.clone()].into_iter());
+        let joined =
+            FoundDefinitions::from_lists([one.clone(), found(&[]), other.clone()].into_iter());
         assert_eq!(joined.iter().map(|one| one.file).collect::<Vec<_>>(), [1, 2, 1, 2]);
         let lists = [(one.clone(), 1), (other, 10), (found(&[]), 100), (one, 1000)];
         let mut said: Vec<i32> =

@@ -72,11 +72,11 @@ impl Names {
     }
 
     /// Names that its imports bind, in alphabetical order.
-    pub fn imported(&self) -> Vec<&str> {
+    pub fn imported_names(&self) -> Vec<&str> {
         let mut names: Vec<&str> = match self {
             Self::Unread => Vec::new(),
-            Self::Module(names) => names.imported().collect(),
-            Self::Unit(unit) => unit.imported().collect(),
+            Self::Module(names) => names.imported_names().collect(),
+            Self::Unit(unit) => unit.imported_names().collect(),
         };
         names.sort_unstable();
         names.dedup();
@@ -163,9 +163,9 @@ impl<'a> Definitions<'a> {
     /// `names`: their definitions in other files. A chain begins with `""` if something other than a name comes before it.
     pub fn within<'n>(&'n self, file: usize, names: &'n Names, row: u32) -> Box<LookUp<'n>> {
         match (&self.0, names) {
-            (Rules::Imports(imports), Names::Module(names)) => {
-                Box::new(move |chain| imports.named(file, names, chain).into_iter().collect())
-            }
+            (Rules::Imports(imports), Names::Module(names)) => Box::new(move |chain| {
+                imports.resolve_chain(file, names, chain).into_iter().collect()
+            }),
             (Rules::Types(types), Names::Unit(unit)) => Box::new(types.within(file, unit, row)),
             _ => Box::new(|_| FoundDefinitions::default()),
         }

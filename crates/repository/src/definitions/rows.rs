@@ -23,7 +23,7 @@ impl Rows {
     }
 
     /// The rows from a definition's name, if it has one, to its end.
-    pub(super) fn named(node: Node<'_>, name: Option<Node<'_>>) -> Self {
+    pub(super) fn from_name(node: Node<'_>, name: Option<Node<'_>>) -> Self {
         let rows = Self::from_node(node);
         let start = name.map_or(rows.start, |name| name.start_position().row as u32);
         Self { start: start.min(rows.end), ..rows }

@@ -52,7 +52,7 @@ impl FragmentFile {
     pub fn of_files(files: Vec<SourceFile>, cut: Cut) -> Vec<Self> {
         let work = Work::new("cut", "files", files.len());
         parallel::map(files, |file| {
-            work.done(1);
+            work.advance(1);
             Self::new(file, cut)
         })
     }
@@ -65,7 +65,7 @@ impl FragmentFile {
             Cut::Chunks(_) => {
                 let lines = file.text.split('\n');
                 let kept: Vec<&str> = lines.filter(|line| !strip(line).is_empty()).collect();
-                Lines::joined(kept.join("\n"))
+                Lines::with_line_feeds(kept.join("\n"))
             }
         };
         Self {
@@ -216,7 +216,7 @@ impl RepoFragments {
     }
 
     /// The chunk of a file with this number.
-    pub fn numbered(&self, file: u32, number: u32) -> Option<u32> {
+    pub fn find_chunk(&self, file: u32, number: u32) -> Option<u32> {
         let at = self.partition(|place| (place.file, place.number) < (file, number));
         let place = ((at as usize) < self.len()).then(|| self.first_place(at as usize))?;
         (place.file == file && place.number == number).then_some(at)

@@ -132,7 +132,7 @@ impl RepoFragments {
             let text = Arc::new(columns.texts(TEXT, texts.pieces())?);
             for (file, (begin, piece)) in self.files.iter_mut().zip(&texts.0) {
                 let part = *begin as usize..(begin + piece.bytes) as usize;
-                file.lines = joined(columns, &text, part, file)?;
+                file.lines = join_lines(columns, &text, part, file)?;
             }
             return Ok(());
         };
@@ -140,21 +140,21 @@ impl RepoFragments {
             let (file, (begin, piece)) = (&mut self.files[index as usize], texts.0[index as usize]);
             if !file.lines.is_read() {
                 let text = Arc::new(columns.text(TEXT, begin, piece)?);
-                file.lines = joined(columns, &text, 0..text.len(), file)?;
+                file.lines = join_lines(columns, &text, 0..text.len(), file)?;
             }
         }
         Ok(())
     }
 }
 
-fn joined(
+fn join_lines(
     columns: &Columns,
     text: &Arc<String>,
     part: Range<usize>,
     file: &FragmentFile,
 ) -> Result<Lines> {
     Lines::from_joined(text, part, file.lines.count())
-        .ok_or_else(|| columns.damaged("a text has another number of lines"))
+        .ok_or_else(|| columns.damage_error("a text has another number of lines"))
 }
 
 #[cfg(test)]

@@ -120,18 +120,18 @@ impl Git {
         Ok(child)
     }
 
-    fn refused(&self, reason: String) -> Error {
+    fn refusal(&self, reason: String) -> Error {
         Error::Repository { path: self.dir.clone(), reason: reason.into() }
     }
 
     fn not_run(&self, error: &std::io::Error) -> Error {
-        self.refused(format!("git, which reads its history, cannot be run: {error}; install git"))
+        self.refusal(format!("git, which reads its history, cannot be run: {error}; install git"))
     }
 
-    fn failed(&self, subcommand: &str, said: &[u8]) -> Error {
+    fn failure(&self, subcommand: &str, said: &[u8]) -> Error {
         let said = String::from_utf8_lossy(said);
         let said = said.lines().find(|line| !line.trim().is_empty()).unwrap_or("no reason given");
-        self.refused(format!("git {subcommand} failed: {}", said.trim()))
+        self.refusal(format!("git {subcommand} failed: {}", said.trim()))
     }
 
     fn output(&self, arguments: &[&str]) -> Result<Output> {
@@ -147,7 +147,7 @@ impl Git {
         let output = self.output(arguments)?;
         match output.status.success() {
             true => Ok(String::from_utf8_lossy(&output.stdout).into_owned()),
-            false => Err(self.failed(arguments[0], &output.stderr)),
+            false => Err(self.failure(arguments[0], &output.stderr)),
         }
     }
 
@@ -234,7 +234,7 @@ impl Git {
     }
 
     fn lacks(&self) -> Error {
-        self.refused(
+        self.refusal(
             "lacks the content of files, as a partial clone does; fetch them with `git fetch --refetch --no-filter`, or clone it whole"
                 .into(),
         )

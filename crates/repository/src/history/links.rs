@@ -28,7 +28,7 @@ pub(super) struct NamedFolder<'n> {
 }
 
 impl NamedFolder<'_> {
-    pub(super) fn refused(&self, reason: impl AsRef<str>) -> Error {
+    pub(super) fn refusal(&self, reason: impl AsRef<str>) -> Error {
         Error::Repository { path: self.dir.to_owned(), reason: reason.as_ref().into() }
     }
 
@@ -38,7 +38,7 @@ impl NamedFolder<'_> {
     }
 
     fn leads_out(&self, way: &Path, target: &Path) -> Error {
-        self.refused(format!(
+        self.refusal(format!(
             "{} leads out of the repository, to {}; copy it with `git clone --no-local`",
             self.name(way),
             target.display()
@@ -64,14 +64,14 @@ impl NamedFolder<'_> {
             return Err(self.neither(path));
         };
         match open.file.read_at_most(most).map_err(failed)? {
-            None => Err(self.refused(format!("{} has more than {most} bytes", self.name(path)))),
+            None => Err(self.refusal(format!("{} has more than {most} bytes", self.name(path)))),
             some => Ok(some),
         }
     }
 
     fn neither(&self, path: &Path) -> Error {
         let name = self.name(path);
-        self.refused(format!("{name} is neither a file nor a folder; remove it"))
+        self.refusal(format!("{name} is neither a file nor a folder; remove it"))
     }
 }
 
@@ -139,7 +139,7 @@ fn git_dir(named: NamedFolder<'_>) -> Result<PathBuf> {
     let root = named.root;
     let inner = root.join(".git");
     let is_file = files::metadata(&inner).is_ok_and(|metadata| metadata.is_file());
-    let pointed = if is_file { pointed(named, &inner)? } else { inner };
+    let pointed = if is_file { read_pointer(named, &inner)? } else { inner };
     if let Ok(git_dir) = pointed.canonicalize() {
         if !git_dir.starts_with(root) && !names_back(named, &git_dir) {
             return Err(named.leads_out(Path::new(".git"), &git_dir));
@@ -149,7 +149,7 @@ fn git_dir(named: NamedFolder<'_>) -> Result<PathBuf> {
         }
     }
     if is_file {
-        return Err(named.refused(".git names no folder of git's; clone the repository anew"));
+        return Err(named.refusal(".git names no folder of git's; clone the repository anew"));
     }
     if is_git_dir(root) {
         return Ok(root.to_owned());
@@ -159,16 +159,16 @@ fn git_dir(named: NamedFolder<'_>) -> Result<PathBuf> {
         is_git_dir(&inner) || is_git_dir(path) || inner.is_file()
     };
     Err(match root.ancestors().skip(1).find(is_repository) {
-        Some(path) => named.refused(format!(
+        Some(path) => named.refusal(format!(
             "is not a Git repository, but a folder of the one in {}; name that",
             path.display()
         )),
-        None => named.refused("is not a Git repository"),
+        None => named.refusal("is not a Git repository"),
     })
 }
 
 /// Folder that a file `.git` names.
-fn pointed(named: NamedFolder<'_>, path: &Path) -> Result<PathBuf> {
+fn read_pointer(named: NamedFolder<'_>, path: &Path) -> Result<PathBuf> {
     let failed = |e| Error::reading(path, "open this file", e);
     let target = path.canonicalize().map_err(failed)?;
     if !target.starts_with(named.root) {
@@ -177,7 +177,7 @@ fn pointed(named: NamedFolder<'_>, path: &Path) -> Result<PathBuf> {
     let text = named.read(&target, MOST_NAME)?.unwrap_or_default();
     match str::from_utf8(&text).ok().and_then(|text| text.strip_prefix("gitdir: ")) {
         Some(folder) => Ok(named.root.join(folder.trim_end_matches(['\n', '\r']))),
-        None => Err(named.refused(".git names no folder of git's; clone the repository anew")),
+        None => Err(named.refusal(".git names no folder of git's; clone the repository anew")),
     }
 }
 
@@ -317,7 +317,7 @@ impl Walk<'_> {
         while self.out.is_none() {
             if self.objects.len() > MOST_FOLDERS {
                 let reason = format!("has more than {MOST_FOLDERS} folders of objects; clone it");
-                return Err(self.named.refused(reason));
+                return Err(self.named.refusal(reason));
             }
             if let Some(objects) = self.objects.get(alternates_read).cloned() {
                 alternates_read += 1;

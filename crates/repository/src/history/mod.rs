@@ -103,13 +103,13 @@ impl History {
         let name = named.or(whole.parent()).and_then(folder_name).unwrap_or_default();
         let name = name.strip_suffix(".git").unwrap_or(name);
         if !is_folder_name(name) || name.starts_with('.') {
-            return Err(named_folder.refused("has no name that a folder can have; rename it"));
+            return Err(named_folder.refusal("has no name that a folder can have; rename it"));
         }
         let git = Git::new(dir, OwnFolder::make(&place, &tip)?);
         let mut sizes = TreeSizes::start(&git)?;
         // Git would follow a tag to its end, and it may have none.
         if let Some(kind) = sizes.other_kind(&tip.id)? {
-            return Err(named_folder.refused(format!(
+            return Err(named_folder.refusal(format!(
                 "its HEAD leads to no commit, but to an object of the kind '{kind}'; check out a branch"
             )));
         }
@@ -354,7 +354,7 @@ fn check_day(day: &str) -> Result<()> {
     };
     match is_day {
         true => Ok(()),
-        false => Err(Error::refused(
+        false => Err(Error::from_refusal(
             message![
                 "the ",
                 UserChoice::FirstDay,

@@ -26,7 +26,7 @@ impl Tip {
     /// `HEAD` leads to no commit, or a file has another form.
     pub(super) fn read(named: NamedFolder<'_>, place: &HistoryPath) -> Result<Self> {
         if [&place.git_dir, &place.common].iter().any(|folder| folder.join("reftable").exists()) {
-            return Err(named.refused(
+            return Err(named.refusal(
                 "stores its branches as a reftable, which is not read; clone it with `git clone --no-local --ref-format=files`, \
                  or, if it is your own, run `git refs migrate --ref-format=files`",
             ));
@@ -52,20 +52,20 @@ fn commit(named: NamedFolder<'_>, place: &HistoryPath) -> Result<String> {
             Some(Ref::Id(id)) => return Ok(id),
             Some(Ref::Name(next)) => name = next,
             None => {
-                return Err(named.refused(format!(
+                return Err(named.refusal(format!(
                     "has no commits on {name}, which its HEAD leads to; check out a branch that has"
                 )));
             }
         }
     }
-    Err(named.refused(format!("its HEAD leads over more than {MOST_NAMES} names to a commit")))
+    Err(named.refusal(format!("its HEAD leads over more than {MOST_NAMES} names to a commit")))
 }
 
 fn read(named: NamedFolder<'_>, place: &HistoryPath, name: &str) -> Result<Option<Ref>> {
     let of_worktree = ["refs/bisect/", "refs/worktree/", "refs/rewritten/"];
     let is_own = name == "HEAD" || of_worktree.iter().any(|start| name.starts_with(start));
     let path = if is_own { &place.git_dir } else { &place.common }.join(name);
-    let other_form = |path: &Path| named.refused(format!("{} names no commit", named.name(path)));
+    let other_form = |path: &Path| named.refusal(format!("{} names no commit", named.name(path)));
     let followed = |name: &str| match is_ref_name(name) {
         true => Ok(Some(Ref::Name(name.to_owned()))),
         false => Err(other_form(&path)),
@@ -112,7 +112,7 @@ fn shallow(named: NamedFolder<'_>, place: &HistoryPath, digits: usize) -> Result
     // Not even a message shows another file's content.
     let other_form = || {
         let name = named.name(&path);
-        named.refused(format!("{name} is no list of commits; clone the repository anew"))
+        named.refusal(format!("{name} is no list of commits; clone the repository anew"))
     };
     match files::symlink_metadata(&path) {
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(None),

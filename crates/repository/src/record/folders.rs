@@ -10,7 +10,7 @@ use repoformer_store::files;
 use rustc_hash::FxHashMap;
 use walkdir::WalkDir;
 
-use crate::corpus::{PathError, abbreviated, file_of, is_git_head, is_version_control, path_names};
+use crate::corpus::{PathError, abbreviate, file_of, is_git_head, is_version_control, path_names};
 
 /// Names of folders and files that there may be in any case, and for each file: a folder takes a block of the disk, and a path of
 /// some hundred bytes makes dozens.
@@ -50,7 +50,7 @@ pub struct Folders {
 pub enum WriteOutcome {
     /// It is written.
     Whole,
-    /// It is left out, and counted among [`Folders::left_out`].
+    /// It is left out, and counted.
     LeftOut,
     /// It cannot be written, in words.
     Refused(String),
@@ -147,7 +147,7 @@ impl Folders {
     }
 
     /// Description of the files that are left out.
-    pub fn left_out(&self) -> impl Iterator<Item = String> {
+    pub fn describe_left_out(&self) -> impl Iterator<Item = String> {
         self.left_out.iter().map(|(why, (count, first))| {
             let (files, reason) = (if *count == 1 { "file" } else { "files" }, why.reason());
             format!("left out: {count} {files} {reason}; the first is '{first}'")
@@ -160,7 +160,7 @@ impl Folders {
     }
 
     /// Folder of what was unpacked.
-    pub fn unpacked(&self) -> PathBuf {
+    pub fn unpacked_folder(&self) -> PathBuf {
         self.temporary.path().join(UNPACKED)
     }
 
@@ -172,7 +172,7 @@ impl Folders {
         if let Err(reason) = self.check(repository) {
             return Ok(Err(reason));
         }
-        let folder = self.unpacked().join(within);
+        let folder = self.unpacked_folder().join(within);
         let files = count_files(&folder)?;
         files::rename(&folder, self.temporary.path().join(repository))
             .map_err(|e| Error::writing(&folder, "move this folder", e))?;
@@ -184,8 +184,8 @@ impl Folders {
     ///
     /// # Errors
     /// They cannot be listed.
-    pub fn left(&self) -> Result<usize> {
-        count_files(&self.unpacked())
+    pub fn count_left(&self) -> Result<usize> {
+        count_files(&self.unpacked_folder())
     }
 
     /// Checks that a repository can have this name; in words why not.
@@ -212,14 +212,14 @@ impl Folders {
     }
 
     fn leave_out(&mut self, why: LeftOutReason, of: &str, path: &str) -> WriteOutcome {
-        let first = || format!("{}{of}", abbreviated(path));
+        let first = || format!("{}{of}", abbreviate(path));
         self.left_out.entry(why).or_insert_with(|| (0, first())).0 += 1;
         WriteOutcome::LeftOut
     }
 
     fn write_below(&mut self, folder: &str, path: &str, content: &[u8]) -> Result<WriteOutcome> {
-        let shown = abbreviated(path);
-        let of = if folder == UNPACKED { "" } else { &format!(" in {}", abbreviated(folder)) };
+        let shown = abbreviate(path);
+        let of = if folder == UNPACKED { "" } else { &format!(" in {}", abbreviate(folder)) };
         let names = match path_names(path) {
             Ok(names) => names,
             Err(error @ PathError::TooLong(_)) => {

@@ -91,7 +91,7 @@ impl Package {
     }
 
     /// Fields that say more of the repository than its name does, for the metadata of a raw file.
-    pub fn kept(&self) -> Object {
+    pub fn kept_fields(&self) -> Object {
         let content = FileText { path: String::new(), text: String::new() };
         let usual = Self::record_of(self.name(), &content, &Object::new());
         let said =

@@ -148,9 +148,9 @@ fn imports(syntax: &Syntax<'_>) -> Vec<Imports> {
     for import in syntax.imports() {
         let path = import.from.trim_start_matches(|c: char| c == '.' || c.is_whitespace());
         let level = import.from[..import.from.len() - path.len()].matches('.').count();
-        let module = dotted(path);
+        let module = dotted_names(path);
         let name = match import.binding {
-            Binding::Member { member, .. } => Some(dotted(member).join(".")),
+            Binding::Member { member, .. } => Some(dotted_names(member).join(".")),
             _ => None,
         };
         let place = *places.entry((level, module.clone())).or_insert(found.len());
@@ -162,7 +162,7 @@ fn imports(syntax: &Syntax<'_>) -> Vec<Imports> {
     found
 }
 
-fn dotted(name: &str) -> Vec<String> {
+fn dotted_names(name: &str) -> Vec<String> {
     let names = name.split('.').map(|part| part.trim().to_owned());
     names.filter(|part| !part.is_empty()).collect()
 }

@@ -140,11 +140,11 @@ pub(crate) fn refusal(status: StatusCode, message: &str) -> Response {
 
 /// A response of JSON.
 pub(crate) fn of_json(value: &impl Serialize) -> Response {
-    typed(serde_json::to_vec(value).unwrap_or_default(), "application/json")
+    with_type(serde_json::to_vec(value).unwrap_or_default(), "application/json")
 }
 
 /// A response of text of a type.
-pub(crate) fn typed(text: impl Into<Body>, kind: &'static str) -> Response {
+pub(crate) fn with_type(text: impl Into<Body>, kind: &'static str) -> Response {
     let mut response = Response::new(text.into());
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
     response

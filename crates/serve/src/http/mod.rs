@@ -34,7 +34,7 @@ use crate::request::EditorRequest;
 use crate::runtime::runtime;
 use crate::service::{PreparedPrompt, Service};
 use crate::upstream::{UpstreamRequest, ms_since};
-use answer::{Answer, of_json, refusal, typed};
+use answer::{Answer, of_json, refusal, with_type};
 use body::{Bodies, fields};
 use connections::Bounds;
 
@@ -175,7 +175,7 @@ async fn answer(
             return of_json(&answer.whole(&wanted, "", &end));
         }
         let events: String = answer.last(&wanted, &end).iter().map(|last| event(last)).collect();
-        return typed(events, "text/event-stream");
+        return with_type(events, "text/event-stream");
     }
     let (service, asked) = (Arc::clone(&shared.service), Arc::new(wanted));
     let (preparing, of) = (Arc::clone(&service), Arc::clone(&asked));
@@ -197,7 +197,7 @@ async fn answer(
         Ok(Err(error)) => {
             waiting.outcome = Some(error.to_string());
             return match error {
-                Error::Endpoint { .. } | Error::FailedAnswer { .. } => failed(&error),
+                Error::Endpoint { .. } | Error::FailedAnswer { .. } => error_response(&error),
                 _ => refusal(StatusCode::UNPROCESSABLE_ENTITY, &error.to_string()),
             };
         }
@@ -211,7 +211,7 @@ async fn answer(
     service.count_prepared(&prepared);
     let header = prepared.header(&service);
     let flow = Flow::new(service, asked, prepared, begin, room);
-    let mut response = if flow.wanted.stream { flow.streamed().await } else { flow.whole().await };
+    let mut response = if flow.wanted.stream { flow.stream().await } else { flow.whole().await };
     if let Ok(header) = HeaderValue::from_str(&header) {
         response.headers_mut().insert(DECISION, header);
     }
@@ -330,7 +330,7 @@ impl Flow {
             match self.next().await {
                 Ok(Some(_)) => {}
                 Ok(None) => break,
-                Err(error) => return failed(&error),
+                Err(error) => return error_response(&error),
             }
             if self.end.is_some() {
                 break;
@@ -343,10 +343,10 @@ impl Flow {
     }
 
     /// The first text decides the status; the rest follows as it comes.
-    async fn streamed(mut self) -> Response {
+    async fn stream(mut self) -> Response {
         let first = match self.next().await {
             Ok(first) => first,
-            Err(error) => return failed(&error),
+            Err(error) => return error_response(&error),
         };
         let (sender, receiver) = mpsc::channel(64);
         tokio::spawn(async move {
@@ -386,7 +386,7 @@ impl Flow {
                 }
             }
         });
-        typed(Body::from_stream(Events(receiver)), "text/event-stream")
+        with_type(Body::from_stream(Events(receiver)), "text/event-stream")
     }
 }
 
@@ -404,7 +404,7 @@ impl Drop for Flow {
         }
         if self.outcome == "done" {
             let (text, model) = (&mut self.text, &mut self.answer.model);
-            self.service.shown(self.asked.take(), std::mem::take(text), std::mem::take(model));
+            self.service.keep_shown(self.asked.take(), std::mem::take(text), std::mem::take(model));
         }
         let end = self.end.take().unwrap_or_default();
         let mut record = std::mem::take(&mut self.record);
@@ -432,7 +432,7 @@ fn event(data: &str) -> String {
     format!("data: {data}\n\n")
 }
 
-fn failed(error: &Error) -> Response {
+fn error_response(error: &Error) -> Response {
     let (status, message) = status_of(error);
     refusal(status, &message)
 }
@@ -459,7 +459,7 @@ async fn models(State(shared): State<RouteState>, Extension(room): Extension<Roo
     });
     match asked.await {
         Ok(Ok(models)) => of_json(&models),
-        Ok(Err(error)) => failed(&error),
+        Ok(Err(error)) => error_response(&error),
         Err(_) => refusal(StatusCode::INTERNAL_SERVER_ERROR, "the request ended a thread"),
     }
 }
@@ -482,11 +482,11 @@ async fn server_setting() -> Response {
 
 async fn metrics(State(shared): State<RouteState>) -> Response {
     let text = shared.service.metrics.text(&shared.service.index_size());
-    typed(text, "text/plain; version=0.0.4")
+    with_type(text, "text/plain; version=0.0.4")
 }
 
 async fn last(State(shared): State<RouteState>) -> Response {
-    match decided(shared, 0, 1).await.into_iter().next() {
+    match wait_for_decisions(shared, 0, 1).await.into_iter().next() {
         Some(last) => of_json(&last),
         None => refusal(StatusCode::NOT_FOUND, "no request was answered yet"),
     }
@@ -498,12 +498,12 @@ async fn decisions(State(shared): State<RouteState>, uri: Uri) -> Response {
         Some(query) => query.strip_prefix("after=").and_then(|number| number.parse().ok()),
     };
     match after {
-        Some(after) => of_json(&decided(shared, after, usize::MAX).await),
+        Some(after) => of_json(&wait_for_decisions(shared, after, usize::MAX).await),
         None => refusal(StatusCode::BAD_REQUEST, "unknown query; known: after=NUMBER"),
     }
 }
 
-async fn decided(shared: RouteState, after: u64, most: usize) -> Vec<DecisionRecord> {
+async fn wait_for_decisions(shared: RouteState, after: u64, most: usize) -> Vec<DecisionRecord> {
     // It reads files, which the next one in turn finds read.
     let turn = Arc::clone(&shared.turn).lock_owned().await;
     let found = tokio::task::spawn_blocking(move || {

@@ -3,7 +3,7 @@
 use axum::http::{HeaderName, HeaderValue};
 use axum::response::Response;
 
-use super::answer::typed;
+use super::answer::with_type;
 
 const PAGE: &str = include_str!("page.html");
 
@@ -12,7 +12,7 @@ const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 
                       base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 pub(crate) async fn page() -> Response {
-    let mut response = typed(PAGE, "text/html; charset=utf-8");
+    let mut response = with_type(PAGE, "text/html; charset=utf-8");
     let name = HeaderName::from_static("content-security-policy");
     response.headers_mut().insert(name, HeaderValue::from_static(POLICY));
     response

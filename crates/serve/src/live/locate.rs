@@ -77,7 +77,7 @@ impl LiveRepository {
             format!("{}/untitled{}", self.name(), ending.unwrap_or(&""))
         };
         let path = path.unwrap_or_else(untitled);
-        let saved = if place.is_whole { None } else { self.saved(&path) }.unwrap_or_default();
+        let saved = if place.is_whole { None } else { self.saved_text(&path) }.unwrap_or_default();
         let (head, tail) = around(&saved, &prefix, &suffix);
         CursorPlace {
             path,
@@ -122,7 +122,7 @@ impl LiveRepository {
     }
 
     /// The text of a file as it was saved, blank lines included.
-    fn saved(&self, path: &str) -> Option<String> {
+    fn saved_text(&self, path: &str) -> Option<String> {
         let read = self.listing().ok()?.read_saved(path);
         Some(read.ok()??.0.text)
     }

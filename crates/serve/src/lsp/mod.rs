@@ -353,7 +353,7 @@ fn answer(
             None => return Ok(String::new()),
         }
     }
-    service.shown(prepared.asked, text.clone(), model);
+    service.keep_shown(prepared.asked, text.clone(), model);
     Ok(text)
 }
 

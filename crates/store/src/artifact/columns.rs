@@ -161,8 +161,8 @@ impl Columns {
     }
 
     /// The error that this artifact is damaged.
-    pub fn damaged(&self, reason: impl Into<String>) -> Error {
-        Error::damaged(&self.path, reason)
+    pub fn damage_error(&self, reason: impl Into<String>) -> Error {
+        Error::from_damage(&self.path, reason)
     }
 
     /// Returns a column's offset in the file and its header.
@@ -174,7 +174,7 @@ impl Columns {
             }
             begin += column.bytes;
         }
-        Err(self.damaged(format!("it has no column '{name}'")))
+        Err(self.damage_error(format!("it has no column '{name}'")))
     }
 
     /// Whether there is a column of this name.
@@ -188,7 +188,7 @@ impl Columns {
     }
 
     fn mismatch(&self) -> Error {
-        self.damaged("its checksum does not match")
+        self.damage_error("its checksum does not match")
     }
 
     /// Reads all columns and checks them, but for one that the caller checks; nothing is kept.
@@ -260,7 +260,7 @@ impl Columns {
         let (begin, column) = self.find(name)?;
         let width = size_of::<N>() as u64;
         if !column.bytes.is_multiple_of(width) {
-            return Err(self.damaged(format!("its column '{name}' ends within a number")));
+            return Err(self.damage_error(format!("its column '{name}' ends within a number")));
         }
         let mut numbers = vec![N::zeroed(); (column.bytes / width) as usize];
         let bytes = bytemuck::cast_slice_mut(&mut numbers);
@@ -280,10 +280,13 @@ impl Columns {
         let (begin, column) = self.find(name)?;
         let bytes = self.bytes(begin, column.bytes)?;
         self.check(column, blake3::hash(&bytes))?;
-        let (value, used) = decode(&bytes)
-            .map_err(|e| self.damaged(format!("its column '{name}' cannot be decoded: {e}")))?;
+        let (value, used) = decode(&bytes).map_err(|e| {
+            self.damage_error(format!("its column '{name}' cannot be decoded: {e}"))
+        })?;
         if used != bytes.len() {
-            return Err(self.damaged(format!("its column '{name}' is longer than its records")));
+            return Err(
+                self.damage_error(format!("its column '{name}' is longer than its records"))
+            );
         }
         Ok(value)
     }
@@ -304,7 +307,7 @@ impl Columns {
             left = rest;
         }
         self.check(column, hasher.finalize())?;
-        String::from_utf8(bytes).map_err(|_| self.damaged("a text is not UTF-8"))
+        String::from_utf8(bytes).map_err(|_| self.damage_error("a text is not UTF-8"))
     }
 
     /// Reads one piece of a column of texts, from an offset in the column.
@@ -314,13 +317,13 @@ impl Columns {
     pub fn text(&mut self, name: &str, from: u64, piece: Piece) -> Result<String> {
         let (begin, column) = self.find(name)?;
         if from.checked_add(piece.bytes).is_none_or(|end| end > column.bytes) {
-            return Err(self.damaged(format!("its column '{name}' is too short")));
+            return Err(self.damage_error(format!("its column '{name}' is too short")));
         }
         let bytes = self.bytes(begin + from, piece.bytes)?;
         if blake3::hash(&bytes) != piece.digest && !IS_UNCHECKED {
             return Err(self.mismatch());
         }
-        String::from_utf8(bytes).map_err(|_| self.damaged("a text is not UTF-8"))
+        String::from_utf8(bytes).map_err(|_| self.damage_error("a text is not UTF-8"))
     }
 
     fn bytes(&self, begin: u64, length: u64) -> Result<Vec<u8>> {

@@ -45,8 +45,8 @@ impl Identity {
         if self.kind != other.kind {
             return vec![Difference::Kind { was: self.kind.clone(), is: other.kind.clone() }];
         }
-        let parameters = changed(&self.parameters, &other.parameters);
-        let inputs = changed(&self.inputs, &other.inputs);
+        let parameters = parameter_differences(&self.parameters, &other.parameters);
+        let inputs = parameter_differences(&self.inputs, &other.inputs);
         let parameters = parameters.map(|(name, was, is)| Difference::Parameter { name, was, is });
         let inputs = inputs.map(|(name, was, is)| Difference::Input { name, was, is });
         parameters.chain(inputs).collect()
@@ -54,7 +54,7 @@ impl Identity {
 }
 
 /// Name, earlier and present value of what differs: of the present ones first, then of those that are no more.
-fn changed<'m>(
+fn parameter_differences<'m>(
     was: &'m BTreeMap<String, String>,
     is: &'m BTreeMap<String, String>,
 ) -> impl Iterator<Item = (String, Option<String>, Option<String>)> + 'm {
@@ -237,7 +237,7 @@ impl Header {
     }
 
     /// Header of an artifact that is not written yet; `checksum` says so.
-    pub fn planned(identity: &Identity, checksum: String) -> Self {
+    pub fn from_plan(identity: &Identity, checksum: String) -> Self {
         Self::of_lines(identity, LineTotals::default(), 0, checksum)
     }
 

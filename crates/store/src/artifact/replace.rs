@@ -58,7 +58,7 @@ pub(super) fn temporary_name(letters: &str) -> String {
 /// Creates a temporary file or folder that holds its lock as long as what `make` returns is open.
 ///
 /// Whoever removes what a killed program left holds the lock meanwhile. So a lock had, and a name still there, are one's own.
-fn locked<F>(
+fn create_locked<F>(
     folder: &Path,
     mut make: impl FnMut(&Path) -> io::Result<F>,
     file: impl Fn(&F) -> Option<&File>,
@@ -126,7 +126,7 @@ impl TemporaryFolder {
             // Other systems do not open folders: what a killed program leaves there, stays.
             if cfg!(unix) { File::open(path).map(Some) } else { Ok(None) }
         };
-        locked(folder, make, Option::as_ref).map(Self)
+        create_locked(folder, make, Option::as_ref).map(Self)
     }
 
     /// Path of the folder.
@@ -172,7 +172,7 @@ impl Replacement {
             let device = File::open_with(std::fs::File::options().write(true), path);
             Target::Device(device.map_err(|e| Error::writing(path, "write this file", e))?)
         } else {
-            let temporary = locked(folder, |path| File::create_new(path), |file| Some(file));
+            let temporary = create_locked(folder, |path| File::create_new(path), |file| Some(file));
             Target::Temporary(
                 temporary.map_err(|e| Error::writing(folder, "write into this folder", e))?,
             )

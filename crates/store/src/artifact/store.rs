@@ -197,13 +197,13 @@ pub fn open(path: &Path) -> Result<(Header, Columns)> {
     let found = length.saturating_sub(begin);
     if found != header.bytes {
         let reason = format!("{found} bytes of payload instead of {}", header.bytes);
-        return Err(Error::damaged(path, reason));
+        return Err(Error::from_damage(path, reason));
     }
     let sizes = header.columns.iter().map(|column| column.bytes);
     let whole = sizes.into_iter().try_fold(0, u64::checked_add);
     let is_same = IS_UNCHECKED || Header::checksum_of(&header.columns) == header.checksum;
     if whole != Some(header.bytes) || !is_same {
-        return Err(Error::damaged(path, "its header's columns do not match"));
+        return Err(Error::from_damage(path, "its header's columns do not match"));
     }
     let columns = Columns::new(path, file, begin, header.columns.clone());
     Ok((header, columns))
@@ -211,7 +211,7 @@ pub fn open(path: &Path) -> Result<(Header, Columns)> {
 
 fn parse_header(path: &Path, json: &[u8]) -> Result<Header> {
     let version: HeaderVersion = serde_json::from_slice(json)
-        .map_err(|_| Error::damaged(path, "its header is not JSON or is truncated"))?;
+        .map_err(|_| Error::from_damage(path, "its header is not JSON or is truncated"))?;
     if let Some(reason) = version.other_than(FORMAT) {
         let hint = message![
             "run the command that writes it again, or use another ",
@@ -220,9 +220,9 @@ fn parse_header(path: &Path, json: &[u8]) -> Result<Header> {
         return Err(Error::artifact(path, reason, hint));
     }
     if seal::check(json) == Seal::Broken {
-        return Err(Error::damaged(path, "its header's checksum does not match"));
+        return Err(Error::from_damage(path, "its header's checksum does not match"));
     }
-    serde_json::from_slice(json).map_err(|e| Error::damaged(path, format!("its header: {e}")))
+    serde_json::from_slice(json).map_err(|e| Error::from_damage(path, format!("its header: {e}")))
 }
 
 /// Reads and verifies a whole artifact.
@@ -236,7 +236,7 @@ pub fn read<T: Payload>(path: &Path) -> Result<(Header, T)> {
         return Err(Error::artifact(path, reason, "choose another file"));
     }
     let value = T::from_columns(&mut columns)?;
-    value.check().map_err(|e| Error::damaged(path, e))?;
+    value.check().map_err(|e| Error::from_damage(path, e))?;
     Ok((header, value))
 }
 
@@ -333,7 +333,7 @@ pub fn for_each_piece(
     })?;
     match hex(&hasher) == header.checksum || IS_UNCHECKED {
         true => Ok(()),
-        false => Err(Error::damaged(path, UNLIKE_HEADER)),
+        false => Err(Error::from_damage(path, UNLIKE_HEADER)),
     }
 }
 
@@ -373,7 +373,7 @@ fn header_of(path: &Path, matches: impl FnOnce(&Header) -> bool) -> Result<Heade
     if matches(&header) || IS_UNCHECKED {
         return Ok(header);
     }
-    Err(Error::damaged(path, UNLIKE_HEADER))
+    Err(Error::from_damage(path, UNLIKE_HEADER))
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ pub struct Turn(Option<(PathBuf, File)>);
 impl Turn {
     /// Takes the turn to make the artifact at `path`; `None` if another process has it.
     pub fn try_take(path: &Path) -> Option<Self> {
-        Self::locked(path, |file| match file.try_lock() {
+        Self::lock(path, |file| match file.try_lock() {
             Ok(()) => Lock::Held,
             Err(TryLockError::WouldBlock) => Lock::Busy,
             Err(TryLockError::Error(_)) => Lock::None,
@@ -27,10 +27,10 @@ impl Turn {
     /// The caller must hold no other turn: two processes that wait for each other would wait forever.
     pub fn wait(path: &Path) -> Self {
         let wait = |file: &File| if file.lock().is_ok() { Lock::Held } else { Lock::None };
-        Self::locked(path, wait).unwrap_or(Self(None))
+        Self::lock(path, wait).unwrap_or(Self(None))
     }
 
-    fn locked(path: &Path, lock: impl Fn(&File) -> Lock) -> Option<Self> {
+    fn lock(path: &Path, lock: impl Fn(&File) -> Lock) -> Option<Self> {
         let folder = folder_of(path);
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let place = folder.join(temporary_name(&digest(name.as_bytes())));

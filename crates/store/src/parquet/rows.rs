@@ -109,7 +109,7 @@ impl ParquetRows {
         let mut left = ALWAYS.max(self.bytes.saturating_mul(MOST_TIMES));
         for group in 0..self.file.num_row_groups() {
             let opened = catch_unwind(AssertUnwindSafe(|| self.open_columns(group)));
-            let opened = opened.unwrap_or_else(|_| Err(damaged()));
+            let opened = opened.unwrap_or_else(|_| Err(damage_error()));
             let mut columns = opened.map_err(|e| unreadable(&self.path, e))?;
             let rows = self.file.metadata().row_group(group).num_rows();
             for _ in 0..rows {
@@ -117,7 +117,7 @@ impl ParquetRows {
                     let values = columns.iter_mut().map(|column| column.next(&mut left));
                     values.collect::<Outcome<Vec<_>>>()
                 }));
-                let read = read.unwrap_or_else(|_| Err(damaged()));
+                let read = read.unwrap_or_else(|_| Err(damage_error()));
                 let read = read.map_err(|e| unreadable(&self.path, e))?;
                 let names = self.fields().iter().map(|field| field.name().to_owned());
                 row(names.zip(read).collect())?;
@@ -148,7 +148,7 @@ impl ParquetRows {
 
 const DAMAGED: &str = "it is damaged";
 
-fn damaged() -> RowError {
+fn damage_error() -> RowError {
     RowError::Own(DAMAGED.into())
 }
 

@@ -14,7 +14,7 @@ use repoformer_evaluate::curve_charts::{
 use repoformer_evaluate::report::{Chart, ChartForm, ChartPage, Line, PageTable};
 use repoformer_evaluate::statistics::{Buckets, Changes};
 use repoformer_evaluate::table::{
-    NamedColumn, Printable, Table, columns, distinct, fixed, or_dash,
+    NamedColumn, Printable, Table, columns, distinct, format_fixed, or_dash,
 };
 use repoformer_store::frame::ColumnType::{Number, Text};
 use repoformer_text::message;
@@ -53,7 +53,7 @@ impl Figure {
     }
 
     /// Checks that a run with these settings makes what the figure shows.
-    pub fn checked(self, settings: &Settings) -> Result<Self> {
+    pub fn check(self, settings: &Settings) -> Result<Self> {
         let name = self.name();
         let modes = modes(settings, &[])?;
         let retrieves = modes.contains(&Mode::LeftContext) || modes.contains(&Mode::Given);
@@ -179,7 +179,7 @@ impl Figure {
     }
 
     /// Refuses a figure for which no policy has scores.
-    fn decided<T>(&self, found: Vec<T>, hint: Message) -> Result<Vec<T>> {
+    fn require_any<T>(&self, found: Vec<T>, hint: Message) -> Result<Vec<T>> {
         if found.is_empty() {
             return fail(
                 format!("{} shows decisions, and no policy could decide", self.name()),
@@ -218,7 +218,7 @@ impl Figure {
                 of_tasks.push((panel, series(panels, panel, model), by.clone(), same));
             }
         }
-        let of_tasks = self.decided(of_tasks, decide())?;
+        let of_tasks = self.require_any(of_tasks, decide())?;
         drawing.columns = ["n", "worse %", "same %", "better %"].map(String::from).to_vec();
         drawing.columns.extend(bucket_names());
         for (panel, name, by, gained) in &of_tasks {
@@ -258,7 +258,7 @@ impl Figure {
             let policy = panel.judged.deciding()?;
             policy.probabilities.is_some().then_some((panel, policy))
         });
-        for (panel, policy) in self.decided(decided.collect(), decide())? {
+        for (panel, policy) in self.require_any(decided.collect(), decide())? {
             let curve = panel.curve(policy, &THRESHOLDS.map(Threshold::Above));
             let mut points: Vec<&SweepPoint> = curve.points.iter().collect();
             points.sort_by(|a, b| a.threshold.total_cmp(&b.threshold));
@@ -320,7 +320,7 @@ impl Figure {
             Drawing { columns: columns.map(String::from).collect(), ..Drawing::default() };
         let decided = panels.iter().filter_map(|panel| Some((panel, panel.judged.deciding()?)));
         let mut named = Vec::new();
-        for (panel, policy) in self.decided(decided.collect(), decide())? {
+        for (panel, policy) in self.require_any(decided.collect(), decide())? {
             let curve = panel.curve(policy, &[Threshold::Above(policy.threshold)]);
             let point = curve.points.first();
             let rate = point.map_or(0.0, |point| point.rag_rate);
@@ -379,7 +379,7 @@ impl Figure {
                 found.push((panel, series(panels, panel, name), panel.curve(policy, &[])));
             }
         }
-        let found = self.decided(found, hint)?;
+        let found = self.require_any(found, hint)?;
         let shares = (0..=10).map(|tenth| f64::from(tenth) / 10.0);
         let columns = shares.clone().map(|share| format!("{:.0} %", 100.0 * share));
         let mut drawing = Drawing {
@@ -426,7 +426,7 @@ impl Figure {
             policy.probabilities.as_ref()?;
             Some((panel, panel.curve(policy, &[])))
         });
-        let decided: Vec<(&Panel, SweepCurve)> = self.decided(decided.collect(), decide())?;
+        let decided: Vec<(&Panel, SweepCurve)> = self.require_any(decided.collect(), decide())?;
         for (panel, curve) in &decided {
             let Some(reliability) = &curve.calibration else { continue };
             let name = series(panels, panel, curve.policy.name());
@@ -536,7 +536,7 @@ impl Drawing {
     }
 
     /// Values of a row by column.
-    fn named(&self, values: &[Option<f64>]) -> Map<String, Value> {
+    fn by_column(&self, values: &[Option<f64>]) -> Map<String, Value> {
         self.columns.iter().cloned().zip(values.iter().map(|value| json!(value))).collect()
     }
 }
@@ -580,7 +580,7 @@ impl Printable for FigureNumbers {
     fn lines(&self) -> Box<dyn Iterator<Item = Value> + '_> {
         let records = self.drawing.rows.iter().map(|(tasks, series, values)| {
             let mut record = self.row(tasks, series);
-            record["values"] = self.drawing.named(values).into();
+            record["values"] = self.drawing.by_column(values).into();
             record
         });
         Box::new(records.chain(self.figure.facts.iter().map(Fact::record)))
@@ -622,5 +622,5 @@ impl FigureNumbers {
 
 /// A number of the table: counts whole, others with two digits.
 fn number(value: f64) -> String {
-    fixed(value, if value.fract() == 0.0 { 0 } else { 2 })
+    format_fixed(value, if value.fract() == 0.0 { 0 } else { 2 })
 }

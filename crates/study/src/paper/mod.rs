@@ -44,7 +44,7 @@ impl PaperResult {
     ///
     /// # Errors
     /// Its name is unknown, or other settings contradict it.
-    pub fn chosen(settings: &Settings) -> Result<Option<Self>> {
+    pub fn from_settings(settings: &Settings) -> Result<Option<Self>> {
         let beside = &settings.beside[..];
         let of_papers: [&dyn SettingValue; 2] = [&settings.paper_model, &settings.paper_dataset];
         let chosen = of_papers.into_iter().find(|entry| entry.is_chosen());
@@ -70,7 +70,7 @@ impl PaperResult {
             };
         };
         if let Some(figure) = Figure::find(name)? {
-            return figure.checked(settings).map(|figure| Some(Self::Figure(figure)));
+            return figure.check(settings).map(|figure| Some(Self::Figure(figure)));
         }
         if !beside.is_empty() {
             return fail(

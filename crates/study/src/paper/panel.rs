@@ -82,7 +82,7 @@ impl Panel {
 
     /// These tasks judged by their unit tests, given pass rates by row without and with retrieval; those without results, or
     /// whose tests are not conclusive, take no part.
-    pub fn tested(
+    pub fn judge_by_tests(
         &self,
         without: &BTreeMap<usize, f64>,
         with: &BTreeMap<usize, f64>,

@@ -213,7 +213,7 @@ impl PaperTable {
     }
 
     /// The values that the table prints, in its order.
-    fn printed(&self) -> impl Iterator<Item = (&'static str, &'static str, usize)> {
+    fn printed_values(&self) -> impl Iterator<Item = (&'static str, &'static str, usize)> {
         let value = |column: &String| VALUES.into_iter().find(|(key, ..)| key == column);
         self.columns.iter().filter_map(value)
     }
@@ -221,7 +221,7 @@ impl PaperTable {
     /// The values that the table has for some tasks.
     fn values(&self, tasks: &Tasks) -> Vec<(&'static str, &'static str, usize)> {
         let has = |key: &str| self.of(tasks).any(|row| row.values.contains_key(key));
-        self.printed().filter(|(key, ..)| has(key)).collect()
+        self.printed_values().filter(|(key, ..)| has(key)).collect()
     }
 
     /// The model of the paper's dense vectors.
@@ -304,7 +304,7 @@ impl PaperTable {
         lines
     }
 
-    fn measured<'m>(
+    fn find_measured<'m>(
         measured: &'m [MeasuredRow],
         (model, of): (&str, &str),
         tasks: &Tasks,
@@ -314,7 +314,7 @@ impl PaperTable {
             .find(|one| one.model == model && policy(&one.mode) == of && one.tasks == *tasks)
     }
 
-    fn filled(&self, measured: &[MeasuredRow]) -> Table {
+    fn fill(&self, measured: &[MeasuredRow]) -> Table {
         let all = self.tasks();
         let mut head = vec!["model".to_owned(), "policy".to_owned()];
         for tasks in &all {
@@ -326,7 +326,7 @@ impl PaperTable {
             let line = (line.0, line.1.as_str());
             let mut cells = vec![line.0.to_owned(), line.1.to_owned()];
             for tasks in &all {
-                let own = Self::measured(measured, line, tasks);
+                let own = Self::find_measured(measured, line, tasks);
                 for (key, _, digits) in self.values(tasks) {
                     let number = own.and_then(|one| one.values.get(key)).copied();
                     cells.push(beside(number, self.number(tasks, line.1, key), digits));
@@ -346,7 +346,7 @@ impl PaperTable {
         for (model, policy) in &self.lines(measured) {
             let line = (*model, policy.as_str());
             for tasks in self.tasks() {
-                let own = Self::measured(measured, line, &tasks);
+                let own = Self::find_measured(measured, line, &tasks);
                 let mut record = json!({
                     "table": self.paper, "model": line.0, "policy": line.1, "dataset": tasks.dataset,
                     "task": tasks.task, "language": tasks.language, "paper_model": self.model,
@@ -381,7 +381,7 @@ pub struct FilledTable {
 
 impl Printable for FilledTable {
     fn table(&self) -> Table {
-        self.table.filled(&self.measured)
+        self.table.fill(&self.measured)
     }
 
     fn text(&self) -> String {
@@ -432,7 +432,7 @@ impl Printable for FilledTable {
         let names =
             ["table", "model", "policy", "dataset", "task", "language", "paper_model", "metric"];
         columns(Text, names)
-            .chain(columns(Number, self.table.printed().flat_map(|(key, ..)| of(key))))
+            .chain(columns(Number, self.table.printed_values().flat_map(|(key, ..)| of(key))))
             .chain(columns(Text, ["departures"]))
             .collect()
     }

@@ -178,22 +178,22 @@ fn words(request: &Request) -> String {
     };
     let mut words = format!(
         "{task_id} in {file}\n  the file ends before the hole with\n{}  policy {policy}: {score:.3}, {decides} {threshold}: {decision}\n",
-        indented(&request.left_context)
+        indent(&request.left_context)
     );
     for Fragment { path, score, text } in &request.fragments {
         let score = or_dash(score.map(|score| format!("{score:.3}")));
-        words += &format!("  retrieved{is_used}: {path}, {score}\n{}", indented(text));
+        words += &format!("  retrieved{is_used}: {path}, {score}\n{}", indent(text));
     }
     for (name, Completion { completion, es }) in
         [("without retrieval", &request.without), ("with retrieval", &request.with)]
     {
-        let text = indented(completion.as_deref().unwrap_or("(none)"));
+        let text = indent(completion.as_deref().unwrap_or("(none)"));
         words += &format!("  completion {name}, ES {:.2}\n{text}", 100.0 * es);
     }
-    format!("{words}  target\n{}\n", indented(&request.target))
+    format!("{words}  target\n{}\n", indent(&request.target))
 }
 
-fn indented(text: &str) -> String {
+fn indent(text: &str) -> String {
     text.trim_matches('\n')
         .lines()
         .map(|line| format!("    {line}").trim_end().to_owned() + "\n")

@@ -290,7 +290,7 @@ impl Setting {
     }
 
     /// Returns the known names and other forms, in words.
-    pub fn known(&self) -> String {
+    pub fn known_values(&self) -> String {
         let names = self.names().join(", ");
         match self.values {
             AllowedValues::OneOfOr(_, _, others) => format!("{names}, or {others}"),
@@ -319,15 +319,17 @@ impl Setting {
                 if names.iter().any(|name| name == value) {
                     return Ok(());
                 }
-                let error =
-                    format!("unknown {key} '{value}' (from {source}); known: {}", self.known());
+                let error = format!(
+                    "unknown {key} '{value}' (from {source}); known: {}",
+                    self.known_values()
+                );
                 let names = || names.iter().map(String::as_str);
                 // If one value has several names, the unknown one is compared: graph:rrf:jaccard,bm26, lerned@0.2.
                 let parts = value.trim_start_matches("graph:").trim_start_matches("rrf:");
                 let parts = parts.split([',', '@']);
                 let unknown = parts.into_iter().find(|part| !names().any(|name| name == *part));
                 Err(match did_you_mean(unknown.unwrap_or(value), names()) {
-                    Some(hint) => Error::refused(error, hint).into(),
+                    Some(hint) => Error::from_refusal(error, hint).into(),
                     None => anyhow!(error),
                 })
             }

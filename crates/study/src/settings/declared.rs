@@ -105,7 +105,7 @@ pub static BUNDLED: [BundledProfile; 5] = profiles! {
 };
 
 /// Returns the bundled profile with this name.
-pub(super) fn bundled(name: &str) -> Option<&'static BundledProfile> {
+pub(super) fn find_bundled(name: &str) -> Option<&'static BundledProfile> {
     BUNDLED.iter().find(|profile| profile.name == name)
 }
 
@@ -383,13 +383,13 @@ fn names<T: Display>(values: impl IntoIterator<Item = T>) -> Vec<String> {
 }
 
 /// Returns the setting with this key.
-pub(super) fn declared(key: &str) -> Option<&'static Setting> {
+pub(super) fn find_setting(key: &str) -> Option<&'static Setting> {
     SETTINGS.iter().find(|setting| setting.key == key).copied()
 }
 
 /// Returns the values for completing a setting's flag in a shell, except those that clap lists.
 pub fn completable(key: &str) -> Option<FlagCompletion> {
-    let setting = declared(key)?;
+    let setting = find_setting(key)?;
     let names = match &setting.values {
         OneOf(_) => Vec::new(),
         _ if *setting == DECLARED.profile => profiles(),
@@ -406,7 +406,7 @@ pub static KEY_VARIABLES: [(&Setting, &str); 2] =
 
 /// Returns the environment variable of a setting; `None` if no setting has the key.
 pub fn variable_of(key: &str) -> Option<String> {
-    declared(key).map(|setting| variable(setting.key))
+    find_setting(key).map(|setting| variable(setting.key))
 }
 
 /// Returns the names of the bundled profiles, and of those in the working folder.
@@ -415,7 +415,7 @@ pub(super) fn profiles() -> Vec<String> {
     let name =
         |file: files::DirEntry| Some(file.file_name().to_str()?.strip_suffix(".toml")?.to_owned());
     let mut own: Vec<String> = files.filter_map(name).collect();
-    own.retain(|name| bundled(name).is_none());
+    own.retain(|name| find_bundled(name).is_none());
     own.sort_unstable();
     BUNDLED.iter().map(|profile| profile.name.to_owned()).chain(own).collect()
 }

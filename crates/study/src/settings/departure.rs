@@ -5,7 +5,7 @@ use std::fmt;
 use serde_json::{Value, json};
 
 use super::declaration::{Effect, Group, Setting};
-use super::declared::{Paper, declared};
+use super::declared::{Paper, find_setting};
 use super::resolved::{PaperProfile, Settings};
 use super::value::{SettingSource, SettingValue, StyleName};
 
@@ -121,7 +121,7 @@ impl Settings {
 
     /// Returns the departure of the setting with this key from its usual value.
     pub fn departure_from(&self, key: &str, usual: &str) -> Option<Departure> {
-        let setting = declared(key)?;
+        let setting = find_setting(key)?;
         let value = self.entry(setting)?.texts().join(",");
         (value != usual).then(|| Departure { key: setting.key, value, usual: usual.to_owned() })
     }

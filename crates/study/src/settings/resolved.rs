@@ -12,7 +12,9 @@ use repoformer_text::message;
 use repoformer_text::visible::is_hidden;
 
 use super::declaration::{self, Group, Invocation, Setting, SettingTexts, variable};
-use super::declared::{BundledProfile, DECLARED, KEY_VARIABLES, Paper, SettingValues, bundled};
+use super::declared::{
+    BundledProfile, DECLARED, KEY_VARIABLES, Paper, SettingValues, find_bundled,
+};
 use super::sources::{FOUND_BY_ITSELF, FileSettings, environment, parse, read_file, read_profile};
 use super::value::{FragmentUnit, SettingSource, SettingValue, StyleName, Vectorizer};
 use crate::fail;
@@ -92,8 +94,8 @@ pub(super) struct PaperProfile {
 
 impl PaperProfile {
     /// Returns the bundled profile with this name, if it is a paper's.
-    fn bundled(name: &str) -> Result<Option<Self>> {
-        let profile = bundled(name).and_then(|profile| Some((profile, profile.paper?)));
+    fn from_profile(name: &str) -> Result<Option<Self>> {
+        let profile = find_bundled(name).and_then(|profile| Some((profile, profile.paper?)));
         let Some((&BundledProfile { name, text, .. }, paper)) = profile else {
             return Ok(None);
         };
@@ -171,7 +173,7 @@ impl Settings {
     }
 
     /// Returns the keys that a file, the environment or a flag set.
-    pub fn chosen(&self) -> Vec<&'static str> {
+    pub fn chosen_keys(&self) -> Vec<&'static str> {
         let is_own = |entry: &&dyn SettingValue| {
             matches!(
                 entry.source(),
@@ -226,7 +228,7 @@ impl Settings {
         settings.change(SettingValues::follow_unit);
         files::confine(&settings.cache_dir);
         settings.paper_profile =
-            profile.map(|name| PaperProfile::bundled(&name)).transpose()?.flatten();
+            profile.map(|name| PaperProfile::from_profile(&name)).transpose()?.flatten();
         Ok(settings)
     }
 
@@ -358,7 +360,7 @@ fn toml_value(setting: &Setting, values: &[String]) -> String {
     );
     let written = |value: &String| match () {
         () if is_number => value.clone(),
-        () if value.contains(is_hidden) => escaped(value),
+        () if value.contains(is_hidden) => escape(value),
         () => toml::Value::from(value.as_str()).to_string(),
     };
     let all = values.iter().map(written).collect::<Vec<_>>().join(", ");
@@ -368,7 +370,7 @@ fn toml_value(setting: &Setting, values: &[String]) -> String {
 }
 
 /// Returns a TOML string with hidden characters as escapes, for files and terminals.
-fn escaped(value: &str) -> String {
+fn escape(value: &str) -> String {
     let escape = |c: char| match c {
         '"' | '\\' => format!("\\{c}"),
         c if c < ' ' || is_hidden(c) => format!("\\U{:08X}", u32::from(c)),
@@ -379,7 +381,7 @@ fn escaped(value: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::declared::{SETTINGS, declared};
+    use super::super::declared::{SETTINGS, find_setting};
     use super::*;
 
     #[test]
@@ -418,7 +420,7 @@ mod tests {
         let mut keys = std::collections::BTreeSet::new();
         for setting in SETTINGS {
             assert!(keys.insert(setting.key), "{}", setting.key);
-            assert!(declared(setting.key).is_some());
+            assert!(find_setting(setting.key).is_some());
             if let Some(default) = setting.default {
                 setting.check(default, "default").unwrap();
             }

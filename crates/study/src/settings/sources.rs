@@ -10,7 +10,7 @@ use repoformer_text::message::{Message, UserChoice};
 use repoformer_text::names::{did_you_mean, nearest};
 
 use super::declaration::{AllowedValues, Group, PREFIX, Setting, SettingTexts, variable};
-use super::declared::{DECLARED, SETTINGS, bundled, declared, profiles};
+use super::declared::{DECLARED, SETTINGS, find_bundled, find_setting, profiles};
 use crate::fail;
 
 /// The file of settings that is read if no other is named.
@@ -55,7 +55,7 @@ pub(super) fn environment() -> Result<SettingTexts> {
             let names = names.iter().map(|name| &name[PREFIX.len()..]);
             return fail(
                 format!("unknown environment variable {name}"),
-                meant(rest, names, PREFIX, "variable"),
+                suggest(rest, names, PREFIX, "variable"),
             );
         };
         found.insert(setting, setting.split(&value));
@@ -64,13 +64,13 @@ pub(super) fn environment() -> Result<SettingTexts> {
 }
 
 /// Returns a hint at the setting that was probably meant; if none is similar, at the nearest one and the list of all.
-fn meant<'n>(
+fn suggest<'n>(
     given: &str,
     known: impl Iterator<Item = &'n str> + Clone,
     prefix: &str,
     noun: &str,
 ) -> Message {
-    if let Some(name) = repoformer_text::names::meant(given, known.clone()) {
+    if let Some(name) = repoformer_text::names::suggest(given, known.clone()) {
         return format!("did you mean '{prefix}{name}'?").into();
     }
     let nearest = nearest(given, known).unwrap_or_default();
@@ -85,7 +85,7 @@ pub(super) fn read_profile(name: &str) -> Result<FileSettings> {
     if own.is_file() {
         return read_file(&own);
     }
-    match bundled(name) {
+    match find_bundled(name) {
         Some(profile) => parse(profile.text, &format!("profile {name}")),
         None => {
             let names = profiles();
@@ -119,7 +119,7 @@ pub(super) fn parse(text: &str, name: &str) -> Result<FileSettings> {
         .parse()
         .map_err(|e: toml::de::Error| anyhow!("{name}: {}", e.to_string().trim_end()))?;
     let of_functions = match table.remove(FUNCTIONS) {
-        Some(toml::Value::Table(section)) => given(&section, name)?,
+        Some(toml::Value::Table(section)) => read_table(&section, name)?,
         Some(_) => bail!("{name}: {FUNCTIONS} must be a section, [{FUNCTIONS}]"),
         None => SettingTexts::default(),
     };
@@ -134,21 +134,21 @@ pub(super) fn parse(text: &str, name: &str) -> Result<FileSettings> {
             format!("set it outside of [{FUNCTIONS}]"),
         );
     }
-    Ok(FileSettings { all: given(&table, name)?, of_functions })
+    Ok(FileSettings { all: read_table(&table, name)?, of_functions })
 }
 
 /// Section of a file for tasks whose holes are function bodies.
 const FUNCTIONS: &str = "function";
 
 /// Returns the settings of a table.
-fn given(table: &toml::Table, name: &str) -> Result<SettingTexts> {
+fn read_table(table: &toml::Table, name: &str) -> Result<SettingTexts> {
     let mut found = SettingTexts::default();
     for (key, value) in table {
-        let Some(setting) = declared(key).filter(|setting| setting.in_files) else {
+        let Some(setting) = find_setting(key).filter(|setting| setting.in_files) else {
             let known = SETTINGS.iter().filter(|setting| setting.in_files);
             return fail(
                 format!("{name}: unknown key '{key}'"),
-                meant(key, known.map(|setting| setting.key), "", "key"),
+                suggest(key, known.map(|setting| setting.key), "", "key"),
             );
         };
         let values = match value {

@@ -10,7 +10,7 @@ use std::cell::RefCell;
 use std::cmp::max;
 
 use super::recent::RecentComparison;
-use super::symbols::{self, ASCII, BitParallel, ROWS, numbered};
+use super::symbols::{self, ASCII, BitParallel, ROWS, number_symbols};
 
 /// Number of words processed together: enough to keep the processor busy while carries
 /// propagate, few enough for their table to stay in the nearest cache.
@@ -60,7 +60,7 @@ pub fn nearest_ends(pattern: &str, text: &str) -> Vec<u32> {
         let (pattern, text) = (pattern.as_bytes(), text.as_bytes());
         return row_values(pattern.len(), &last_row(pattern, text, ASCII, 0));
     }
-    let (pattern, text, symbols) = numbered(pattern, text);
+    let (pattern, text, symbols) = number_symbols(pattern, text);
     row_values(pattern.len(), &last_row(&pattern, &text, symbols, 0))
 }
 

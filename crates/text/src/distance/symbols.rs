@@ -51,7 +51,7 @@ pub(super) fn distance<D: BitParallel>(a: &str, b: &str) -> usize {
             D::one_word(rows, length, text.chars().map(|c| matches.get(c)))
         }
         _ => {
-            let (pattern, text, symbols) = numbered(pattern, text);
+            let (pattern, text, symbols) = number_symbols(pattern, text);
             D::many_words(&pattern, &text, symbols)
         }
     }
@@ -100,7 +100,7 @@ fn common_suffix(a: &[u8], b: &[u8]) -> usize {
 
 /// Numbers the pattern's characters from 1 and all others 0 in both texts, and returns the count of numbers: tables
 /// are then as small as the pattern's alphabet, whatever the script.
-pub(super) fn numbered(pattern: &str, text: &str) -> (Vec<u32>, Vec<u32>, usize) {
+pub(super) fn number_symbols(pattern: &str, text: &str) -> (Vec<u32>, Vec<u32>, usize) {
     let mut others = vec![('\0', 0); (2 * pattern.chars().count()).next_power_of_two()];
     let mut numbers = Table { ascii: [0; ASCII], others: &mut others };
     let mut count = 0;

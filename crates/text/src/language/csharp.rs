@@ -1,7 +1,7 @@
 //! C#.
 
 use super::import::{Binding, ImportReader};
-use super::java::{has_two_folders, thrown};
+use super::java::{has_two_folders, thrown_class};
 use super::spec::{
     BlockMarks, Call, Definition, DefinitionName, Keywords, LanguageSpec, NameScope,
     NameVisibility, Namespace, NodeRole, NodeStep, Prose, Resolution, ScopeKind, Steps, TypeRules,
@@ -20,7 +20,7 @@ pub(crate) static CSHARP: LanguageSpec = LanguageSpec {
     comment_ends: &["*/"],
     has_hash_lines: true,
     needs_last_newline: true,
-    keywords: Keywords::sorted(KEYWORDS),
+    keywords: Keywords::from_sorted(KEYWORDS),
     codebleu_keywords: CODEBLEU_KEYWORDS,
     layout: BlockMarks::Braces,
     statement_list: None,
@@ -42,7 +42,8 @@ pub(crate) static CSHARP: LanguageSpec = LanguageSpec {
     ],
     is_placeholder: |kind, text| {
         let errors = ["NotImplementedException", "NotSupportedException"];
-        matches!(kind, "throw_statement" | "throw_expression") && errors.contains(&thrown(text))
+        matches!(kind, "throw_statement" | "throw_expression")
+            && errors.contains(&thrown_class(text))
     },
     definitions: &[
         Definition::with_scope(ScopeKind::Namespace, "namespace_declaration"),
@@ -57,15 +58,15 @@ pub(crate) static CSHARP: LanguageSpec = LanguageSpec {
         Definition::with_scope(ScopeKind::Enum, "enum_declaration"),
         Definition::with_scope(ScopeKind::Property, "property_declaration"),
         Definition::with_scope(ScopeKind::Property, "indexer_declaration")
-            .named(DefinitionName::Word("this")),
+            .with_name(DefinitionName::Word("this")),
         Definition::with_scope(ScopeKind::Property, "event_declaration"),
         Definition::with_scope(ScopeKind::Function, "method_declaration"),
         Definition::with_scope(ScopeKind::Function, "constructor_declaration"),
         Definition::with_scope(ScopeKind::Function, "destructor_declaration"),
         Definition::with_scope(ScopeKind::Function, "operator_declaration")
-            .named(DefinitionName::Field("operator")),
+            .with_name(DefinitionName::Field("operator")),
         Definition::with_scope(ScopeKind::Function, "conversion_operator_declaration")
-            .named(DefinitionName::Field("type")),
+            .with_name(DefinitionName::Field("type")),
         Definition::with_scope(ScopeKind::Function, "local_function_statement"),
     ],
     bound_name: |_, _| None,
@@ -171,16 +172,16 @@ static TYPES: TypeRules = TypeRules {
         Variable {
             each: &[Steps::Children("variable_declarator")],
             values: &[Steps::One(NodeStep::Last)],
-            ..Variable::typed("variable_declaration", NAME)
+            ..Variable::with_type("variable_declaration", NAME)
         },
-        Variable::typed("parameter", NAME),
-        Variable::typed("catch_declaration", NAME),
-        Variable::typed("declaration_expression", NAME),
-        Variable::typed("declaration_pattern", NAME),
-        Variable::typed("recursive_pattern", NAME),
-        Variable::typed("property_declaration", NAME),
-        Variable::typed("event_declaration", NAME),
-        Variable::typed("foreach_statement", &[Steps::One(NodeStep::Field("left"))]),
+        Variable::with_type("parameter", NAME),
+        Variable::with_type("catch_declaration", NAME),
+        Variable::with_type("declaration_expression", NAME),
+        Variable::with_type("declaration_pattern", NAME),
+        Variable::with_type("recursive_pattern", NAME),
+        Variable::with_type("property_declaration", NAME),
+        Variable::with_type("event_declaration", NAME),
+        Variable::with_type("foreach_statement", &[Steps::One(NodeStep::Field("left"))]),
         Variable {
             declared: VariableType::Around,
             ..Variable::new("enum_member_declaration", NAME)

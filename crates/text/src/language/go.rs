@@ -19,7 +19,7 @@ pub(crate) static GO: LanguageSpec = LanguageSpec {
     comment_ends: &["*/"],
     has_hash_lines: false,
     needs_last_newline: false,
-    keywords: Keywords::sorted(KEYWORDS),
+    keywords: Keywords::from_sorted(KEYWORDS),
     codebleu_keywords: "break case chan const continue default defer else fallthrough false for func go goto if \
         import interface map package range return select struct switch true type var",
     layout: BlockMarks::Braces,
@@ -43,12 +43,14 @@ pub(crate) static GO: LanguageSpec = LanguageSpec {
         kind == "expression_statement" && words.iter().any(|word| message.contains(word))
     },
     definitions: &[
-        Definition::with_scope(ScopeKind::Class, "struct_type").named(DefinitionName::Bound),
-        Definition::with_scope(ScopeKind::Interface, "interface_type").named(DefinitionName::Bound),
+        Definition::with_scope(ScopeKind::Class, "struct_type").with_name(DefinitionName::Bound),
+        Definition::with_scope(ScopeKind::Interface, "interface_type")
+            .with_name(DefinitionName::Bound),
         Definition::with_scope(ScopeKind::Function, "function_declaration"),
         Definition::with_scope(ScopeKind::Function, "method_declaration"),
         Definition::with_scope(ScopeKind::Function, "method_elem"),
-        Definition::with_scope(ScopeKind::Function, "func_literal").named(DefinitionName::Bound),
+        Definition::with_scope(ScopeKind::Function, "func_literal")
+            .with_name(DefinitionName::Bound),
     ],
     bound_name,
     is_part,
@@ -110,8 +112,8 @@ static TYPES: TypeRules = TypeRules {
     ],
     extension: &[],
     variables: &[
-        Variable { values: VALUES, ..Variable::typed("var_spec", NAMES) },
-        Variable { values: VALUES, ..Variable::typed("const_spec", NAMES) },
+        Variable { values: VALUES, ..Variable::with_type("var_spec", NAMES) },
+        Variable { values: VALUES, ..Variable::with_type("const_spec", NAMES) },
         Variable {
             values: &[Steps::One(NodeStep::Field("right")), Steps::Named],
             ..Variable::new("short_var_declaration", LEFT)
@@ -122,14 +124,14 @@ static TYPES: TypeRules = TypeRules {
             "type_switch_statement",
             &[Steps::One(NodeStep::Field("alias")), Steps::Named],
         ),
-        Variable::typed("parameter_declaration", NAMES),
+        Variable::with_type("parameter_declaration", NAMES),
         Variable {
             declared: VariableType::Array,
             ..Variable::new("variadic_parameter_declaration", NAMES)
         },
         Variable {
             values: &[Steps::One(NodeStep::Field("type"))],
-            ..Variable::typed("field_declaration", NAMES)
+            ..Variable::with_type("field_declaration", NAMES)
         },
     ],
     function_values: &["func_literal", "function_type"],

@@ -18,7 +18,7 @@ pub(crate) static JAVA: LanguageSpec = LanguageSpec {
     comment_ends: &["*/"],
     has_hash_lines: false,
     needs_last_newline: false,
-    keywords: Keywords::sorted(KEYWORDS),
+    keywords: Keywords::from_sorted(KEYWORDS),
     codebleu_keywords: CODEBLEU_KEYWORDS,
     layout: BlockMarks::Braces,
     statement_list: None,
@@ -39,7 +39,7 @@ pub(crate) static JAVA: LanguageSpec = LanguageSpec {
     ],
     is_placeholder: |kind, text| {
         let errors = ["UnsupportedOperationException", "NotImplementedException"];
-        kind == "throw_statement" && errors.contains(&thrown(text))
+        kind == "throw_statement" && errors.contains(&thrown_class(text))
     },
     definitions: &[
         Definition::with_scope(ScopeKind::Class, "class_declaration"),
@@ -103,7 +103,7 @@ pub(crate) static JAVA: LanguageSpec = LanguageSpec {
 const DECLARATORS: Variable = Variable {
     each: &[Steps::Field("declarator")],
     values: &[Steps::One(NodeStep::Field("value"))],
-    ..Variable::typed("", NAME)
+    ..Variable::with_type("", NAME)
 };
 
 const NAME: &[Steps] = &[Steps::One(NodeStep::Field("name"))];
@@ -125,15 +125,15 @@ static TYPES: TypeRules = TypeRules {
         Variable { kind: "local_variable_declaration", ..DECLARATORS },
         Variable { kind: "field_declaration", ..DECLARATORS },
         Variable { kind: "constant_declaration", ..DECLARATORS },
-        Variable { is_method: true, ..Variable::typed("formal_parameter", NAME) },
+        Variable { is_method: true, ..Variable::with_type("formal_parameter", NAME) },
         Variable {
             each: &[Steps::One(NodeStep::Child("variable_declarator"))],
             declared: VariableType::Array,
             ..Variable::new("spread_parameter", NAME)
         },
-        Variable::typed("enhanced_for_statement", NAME),
-        Variable::typed("resource", NAME),
-        Variable::typed("record_pattern_component", NAME),
+        Variable::with_type("enhanced_for_statement", NAME),
+        Variable::with_type("resource", NAME),
+        Variable::with_type("record_pattern_component", NAME),
         Variable {
             declared: VariableType::Type(&[NodeStep::Child("catch_type")]),
             ..Variable::new("catch_formal_parameter", NAME)
@@ -164,7 +164,7 @@ static TYPES: TypeRules = TypeRules {
 };
 
 /// The last name of the class that a `throw` statement makes.
-pub(super) fn thrown(text: &str) -> &str {
+pub(super) fn thrown_class(text: &str) -> &str {
     let thrown = text.strip_prefix("throw").map_or("", str::trim_start);
     let thrown = thrown.strip_prefix("new").map_or("", str::trim_start);
     let name = thrown.split('(').next().unwrap_or_default().trim_end();

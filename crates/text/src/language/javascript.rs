@@ -44,7 +44,7 @@ fn require(reader: &mut ImportReader<'_, '_, '_>) {
     let declarator = reader.statement;
     let value = declarator.child_by_field_name("value");
     let Some((value, name)) = value.zip(declarator.child_by_field_name("name")) else { return };
-    let Some((from, member)) = required(reader, value) else { return };
+    let Some((from, member)) = required_module(reader, value) else { return };
     match (name.kind(), member) {
         ("identifier", Some(member)) => {
             let local = reader.of(name);
@@ -79,7 +79,7 @@ fn pass_on(reader: &mut ImportReader<'_, '_, '_>) {
     let fields = ["left", "right"].map(|field| assignment.child_by_field_name(field));
     let [Some(left), Some(right)] = fields else { return };
     let Some(local) = exported_name(reader.of(left)) else { return };
-    let Some((from, member)) = required(reader, right) else { return };
+    let Some((from, member)) = required_module(reader, right) else { return };
     let binding = match member {
         Some(member) => Binding::Member { member, local },
         None => Binding::Whole { local },
@@ -97,12 +97,12 @@ fn exported_name(left: &str) -> Option<&str> {
 }
 
 /// The module that `require('m')` names, and `b` of `require('m').b`.
-fn required<'a>(
+fn required_module<'a>(
     reader: &ImportReader<'_, 'a, '_>,
     value: Node<'_>,
 ) -> Option<(&'a str, Option<&'a str>)> {
     if value.kind() == "member_expression" {
-        let (module, _) = required(reader, value.child_by_field_name("object")?)?;
+        let (module, _) = required_module(reader, value.child_by_field_name("object")?)?;
         return Some((module, reader.field(value, "property")));
     }
     let is_require = value.kind() == "call_expression"
@@ -121,7 +121,7 @@ fn exports(node: Node<'_>, text: &str) -> Vec<Export> {
             let [Some(left), Some(right)] = fields else { return Vec::new() };
             match exported_name(of(left)) {
                 Some(WHOLE) if right.kind() == "object" => Vec::new(),
-                Some(name) => exported(name, right, text).into_iter().collect(),
+                Some(name) => read_export(name, right, text).into_iter().collect(),
                 None => Vec::new(),
             }
         }
@@ -130,7 +130,7 @@ fn exports(node: Node<'_>, text: &str) -> Vec<Export> {
             let name = node.child_by_field_name(if is_method { "name" } else { "key" });
             let value = if is_method { Some(node) } else { node.child_by_field_name("value") };
             let export = name.zip(value).and_then(|(name, value)| {
-                exported(of(name).trim_matches(['"', '\'']), value, text)
+                read_export(of(name).trim_matches(['"', '\'']), value, text)
             });
             export.into_iter().collect()
         }
@@ -149,7 +149,7 @@ fn is_exported(property: Node<'_>, text: &str) -> bool {
 }
 
 /// An export of a value under a name; `None` where it is neither a function, a class nor a name.
-fn exported(name: &str, value: Node<'_>, text: &str) -> Option<Export> {
+fn read_export(name: &str, value: Node<'_>, text: &str) -> Option<Export> {
     let own = value.child_by_field_name("name").map(|name| &text[name.byte_range()]);
     // A function that has this name for others alone is not what the file itself calls by it.
     let of_exports = || format!("exports.{name}");

@@ -20,7 +20,7 @@ pub(crate) static PYTHON: LanguageSpec = LanguageSpec {
     comment_ends: &["\"\"\"", "'''"],
     has_hash_lines: true,
     needs_last_newline: false,
-    keywords: Keywords::sorted(KEYWORDS),
+    keywords: Keywords::from_sorted(KEYWORDS),
     codebleu_keywords: CODEBLEU_KEYWORDS,
     layout: BlockMarks::Indentation,
     statement_list: None,
@@ -80,7 +80,7 @@ fn import(reader: &mut ImportReader<'_, '_, '_>) {
     let statement = reader.statement;
     let mut cursor = statement.walk();
     for node in statement.children_by_field_name("name", &mut cursor) {
-        let from = imported(reader, node);
+        let from = imported_name(reader, node);
         let local = reader.field(node, "alias").unwrap_or(from);
         reader.push(from, Binding::Whole { local });
     }
@@ -93,7 +93,7 @@ fn import_from<'a>(reader: &mut ImportReader<'_, 'a, '_>, module: Option<&'a str
     };
     let mut cursor = statement.walk();
     for node in statement.children_by_field_name("name", &mut cursor) {
-        let member = imported(reader, node);
+        let member = imported_name(reader, node);
         let local = reader.field(node, "alias").unwrap_or(member);
         reader.push(from, Binding::Member { member, local });
     }
@@ -103,7 +103,7 @@ fn import_from<'a>(reader: &mut ImportReader<'_, 'a, '_>, module: Option<&'a str
 }
 
 /// The name of one element, without its alias.
-fn imported<'a>(reader: &ImportReader<'_, 'a, '_>, node: Node<'_>) -> &'a str {
+fn imported_name<'a>(reader: &ImportReader<'_, 'a, '_>, node: Node<'_>) -> &'a str {
     let name = reader.field(node, "name");
     let name = name.filter(|_| node.kind() == "aliased_import");
     name.unwrap_or_else(|| reader.of(node))

@@ -144,7 +144,7 @@ pub(crate) struct Keywords {
 
 impl Keywords {
     /// Keywords that are sorted.
-    pub(crate) const fn sorted(words: &'static [&'static str]) -> Self {
+    pub(crate) const fn from_sorted(words: &'static [&'static str]) -> Self {
         let mut lengths = [0; 128];
         let mut at = 0;
         while at < words.len() {
@@ -209,7 +209,7 @@ impl Definition {
     }
 
     /// Sets how the name is found.
-    pub(crate) const fn named(self, name: DefinitionName) -> Self {
+    pub(crate) const fn with_name(self, name: DefinitionName) -> Self {
         Self { name, ..self }
     }
 }
@@ -417,7 +417,7 @@ impl Variable {
     }
 
     /// One whose type stands in the field `type`.
-    pub(crate) const fn typed(kind: &'static str, names: &'static [Steps]) -> Self {
+    pub(crate) const fn with_type(kind: &'static str, names: &'static [Steps]) -> Self {
         Self { declared: VariableType::Type(&[NodeStep::Field("type")]), ..Self::new(kind, names) }
     }
 }

@@ -22,7 +22,7 @@ pub(super) const ECMASCRIPT: LanguageSpec = LanguageSpec {
     comment_ends: &["*/"],
     has_hash_lines: false,
     needs_last_newline: false,
-    keywords: Keywords::sorted(KEYWORDS),
+    keywords: Keywords::from_sorted(KEYWORDS),
     codebleu_keywords: CODEBLEU_KEYWORDS,
     layout: BlockMarks::Braces,
     statement_list: None,
@@ -41,7 +41,7 @@ pub(super) const ECMASCRIPT: LanguageSpec = LanguageSpec {
         Definition::with_scope(ScopeKind::Namespace, "module"),
         Definition::with_scope(ScopeKind::Class, "class_declaration"),
         Definition::with_scope(ScopeKind::Class, "abstract_class_declaration"),
-        Definition::with_scope(ScopeKind::Class, "class").named(DefinitionName::Bound),
+        Definition::with_scope(ScopeKind::Class, "class").with_name(DefinitionName::Bound),
         Definition::with_scope(ScopeKind::Interface, "interface_declaration"),
         Definition::with_scope(ScopeKind::Enum, "enum_declaration"),
         Definition::with_scope(ScopeKind::Function, "function_declaration"),
@@ -51,10 +51,11 @@ pub(super) const ECMASCRIPT: LanguageSpec = LanguageSpec {
         Definition::with_scope(ScopeKind::Function, "method_signature"),
         Definition::with_scope(ScopeKind::Function, "abstract_method_signature"),
         Definition::with_scope(ScopeKind::Function, "function_expression")
-            .named(DefinitionName::Bound),
+            .with_name(DefinitionName::Bound),
         Definition::with_scope(ScopeKind::Function, "generator_function")
-            .named(DefinitionName::Bound),
-        Definition::with_scope(ScopeKind::Function, "arrow_function").named(DefinitionName::Bound),
+            .with_name(DefinitionName::Bound),
+        Definition::with_scope(ScopeKind::Function, "arrow_function")
+            .with_name(DefinitionName::Bound),
     ],
     bound_name,
     is_part,
@@ -149,7 +150,7 @@ const VALUE: &[Steps] = &[Steps::One(NodeStep::Field("value"))];
 
 const PARAMETER: Variable = Variable {
     field_if: &["accessibility_modifier", "readonly"],
-    ..Variable::typed("", &[Steps::One(NodeStep::Field("pattern"))])
+    ..Variable::with_type("", &[Steps::One(NodeStep::Field("pattern"))])
 };
 
 static TYPES: TypeRules = RULES;
@@ -164,11 +165,11 @@ pub(super) const RULES: TypeRules = TypeRules {
     receiver: &[],
     extension: &[],
     variables: &[
-        Variable { values: VALUE, ..Variable::typed("variable_declarator", NAME) },
+        Variable { values: VALUE, ..Variable::with_type("variable_declarator", NAME) },
         Variable { kind: "required_parameter", ..PARAMETER },
         Variable { kind: "optional_parameter", ..PARAMETER },
-        Variable { values: VALUE, ..Variable::typed("public_field_definition", NAME) },
-        Variable { values: VALUE, ..Variable::typed("property_signature", NAME) },
+        Variable { values: VALUE, ..Variable::with_type("public_field_definition", NAME) },
+        Variable { values: VALUE, ..Variable::with_type("property_signature", NAME) },
         Variable::new("arrow_function", &[Steps::One(NodeStep::Field("parameter"))]),
         Variable::new("catch_clause", &[Steps::One(NodeStep::Field("parameter"))]),
         Variable::new("for_in_statement", &[Steps::One(NodeStep::Field("left"))]),

@@ -67,7 +67,7 @@ impl Calibration {
 }
 
 /// Rounds a trained number to eight decimals: further ones differ between processors.
-pub(super) fn rounded(value: f64) -> f64 {
+pub(super) fn round_trained(value: f64) -> f64 {
     (value * 1e8).round() / 1e8
 }
 
@@ -122,8 +122,8 @@ fn platt(scores: &[f64], labels: &[bool]) -> Calibration {
     }
     Calibration::Platt {
         // A decreasing map would reverse the order; the scores then carry no information.
-        slope: rounded(slope.max(1e-6)),
-        offset: rounded(offset),
+        slope: round_trained(slope.max(1e-6)),
+        offset: round_trained(offset),
     }
 }
 
@@ -145,9 +145,9 @@ fn isotonic(scores: &[f64], labels: &[bool]) -> Calibration {
         }
         pools.push(pool);
     }
-    let points = pools
-        .iter()
-        .map(|(score, positive, count)| (rounded(score / count), rounded(positive / count)));
+    let points = pools.iter().map(|(score, positive, count)| {
+        (round_trained(score / count), round_trained(positive / count))
+    });
     let mut points: Vec<(f64, f64)> = points.collect();
     points.dedup_by(|later, first| later.0 <= first.0);
     Calibration::Isotonic { points }

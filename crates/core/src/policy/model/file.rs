@@ -6,7 +6,7 @@ use repoformer_store::artifact::write_file;
 use repoformer_store::error::{Error, Result};
 use repoformer_store::jsonl;
 use repoformer_store::seal::{self, Seal};
-use repoformer_text::counts::counted;
+use repoformer_text::counts::format_count;
 use repoformer_text::message::UserChoice;
 use serde::{Deserialize, Serialize};
 
@@ -51,8 +51,8 @@ impl Training {
     pub fn summary(&self) -> String {
         format!(
             "{} of {}, {:.2} % positive, by model {}{}; held out: AUC {:.3}, calibration error {:.3}",
-            counted(self.instances as u64, "instance"),
-            counted(self.repositories.len() as u64, "repository"),
+            format_count(self.instances as u64, "instance"),
+            format_count(self.repositories.len() as u64, "repository"),
             100.0 * self.positive as f64 / self.instances.max(1) as f64,
             self.generation_model.as_deref().unwrap_or("(not named)"),
             self.fragments.as_ref().map_or(String::new(), |fragments| format!(", {fragments}")),
@@ -155,7 +155,7 @@ impl PolicyModel {
     /// Those of [`PolicyModel::read`].
     pub fn open(path: &Path) -> Result<Self> {
         if path.as_os_str() == BUNDLED && !path.is_file() {
-            return Self::bundled();
+            return Self::load_bundled();
         }
         Self::read(path)
     }
@@ -176,7 +176,7 @@ impl PolicyModel {
     ///
     /// # Errors
     /// None: a test reads it.
-    pub fn bundled() -> Result<Self> {
+    pub fn load_bundled() -> Result<Self> {
         Self::parse(Path::new(BUNDLED), include_bytes!("bundled/learned-scored.json"))
     }
 

@@ -3,7 +3,7 @@
 use repoformer_store::error::{Error, Result};
 
 use super::additive::{AdditiveModel, FeatureCurve};
-use super::calibration::rounded;
+use super::calibration::round_trained;
 use super::learned::{LearnedPolicy, values};
 use super::logistic::Rows;
 use crate::policy::Example;
@@ -143,7 +143,7 @@ fn assemble(
         })
         .collect();
     for (column, weight) in columns.iter().zip(weights) {
-        let slope = rounded(weight / column.deviation);
+        let slope = round_trained(weight / column.deviation);
         let curve = &mut curves[column.feature];
         match column.bend {
             None => curve.slope = slope,
@@ -159,17 +159,17 @@ fn assemble(
             .map(|(row, added)| (row[feature] - center) * (added - mean))
             .sum::<f64>()
             / rows.len() as f64;
-        curve.mean = rounded(mean);
-        curve.spread = rounded(spread);
+        curve.mean = round_trained(mean);
+        curve.spread = round_trained(spread);
         if spread * deviation > 1e-12 {
-            curve.direction = rounded(together / (spread * deviation));
+            curve.direction = round_trained(together / (spread * deviation));
         }
         intercept -= mean;
     }
     let words = &weights[columns.len()..columns.len() + words];
     AdditiveModel {
-        intercept: rounded(intercept),
+        intercept: round_trained(intercept),
         curves,
-        words: words.iter().map(|weight| rounded(*weight)).collect(),
+        words: words.iter().map(|weight| round_trained(*weight)).collect(),
     }
 }

@@ -134,7 +134,7 @@ fn the_same_labels_train_the_same_bytes_whatever_the_threads() {
 
 #[test]
 fn a_policy_comes_along() {
-    let policy = PolicyModel::bundled().unwrap();
+    let policy = PolicyModel::load_bundled().unwrap();
     assert_eq!(policy.policy, LearnedPolicy::LearnedScored);
     assert!(policy.training.held_out_auc > 0.6 && policy.training.repositories.len() > 40);
 }

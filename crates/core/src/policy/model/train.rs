@@ -77,7 +77,7 @@ pub fn hold_out(
         let others: Vec<&Example> = others.map(|(example, _)| *example).collect();
         let own = all.iter().zip(&folds).find(|(_, of)| **of == part);
         let fitted = fit(&others, kind);
-        work.done(1);
+        work.advance(1);
         fitted.map_err(|error| match own {
             Some((example, _)) => Error::parameter(
                 "labels",

@@ -10,7 +10,7 @@ const BETTER: i128 = units(1e-12);
 /// Returns whether each example is retrieved for at the threshold with the best gains over all other repositories: of equal ones,
 /// that with the least retrieval. `None` for a single repository.
 pub(super) fn decisions(examples: &[Example], scores: &[f64]) -> Option<Vec<bool>> {
-    let by_score = sorted(examples, |&a, &b| scores[b].total_cmp(&scores[a]));
+    let by_score = sort_examples(examples, |&a, &b| scores[b].total_cmp(&scores[a]));
     let steps: Vec<&[usize]> = by_score
         .chunk_by(|&a, &b| scores[b].partial_cmp(&scores[a]) != Some(Ordering::Less))
         .collect();
@@ -24,7 +24,7 @@ pub(super) fn decisions(examples: &[Example], scores: &[f64]) -> Option<Vec<bool
         }
     }
     let repository = |place: usize| &examples[place].repository;
-    let by_repository = sorted(examples, |&a, &b| repository(a).cmp(repository(b)));
+    let by_repository = sort_examples(examples, |&a, &b| repository(a).cmp(repository(b)));
     let mut retrieves = vec![false; examples.len()];
     for own in by_repository.chunk_by(|&a, &b| repository(a) == repository(b)) {
         if own.len() == examples.len() {
@@ -50,7 +50,10 @@ pub(super) fn decisions(examples: &[Example], scores: &[f64]) -> Option<Vec<bool
 }
 
 /// Returns the examples' places in an order; equal ones as they stand.
-fn sorted(examples: &[Example], order: impl FnMut(&usize, &usize) -> Ordering) -> Vec<usize> {
+fn sort_examples(
+    examples: &[Example],
+    order: impl FnMut(&usize, &usize) -> Ordering,
+) -> Vec<usize> {
     let mut places: Vec<usize> = (0..examples.len()).collect();
     places.sort_by(order);
     places

@@ -150,7 +150,7 @@ pub struct LatencyModel {
 
 impl LatencyModel {
     /// Returns a model of equal times for every request.
-    pub fn given(times: RequestTimes) -> Self {
+    pub fn from_times(times: RequestTimes) -> Self {
         let clock = Clock::default();
         Self { times: None, whole: None, base: None, mean: times, without_embedding: false, clock }
     }
@@ -208,7 +208,7 @@ impl LatencyModel {
         let each =
             each.into_iter().map(|(example, times)| (example.id.clone(), example.row, times));
         let times = Some(ByTask::new(each));
-        Self { times, without_embedding, ..Self::given(RequestTimes::default()) }
+        Self { times, without_embedding, ..Self::from_times(RequestTimes::default()) }
     }
 
     /// Whether a task's times were measured or given.

@@ -28,7 +28,7 @@ fn examples(similarities: &[[f64; 2]]) -> Vec<Example> {
 const FOUR: [[f64; 2]; 4] = [[0.2, 1.0], [0.5, 0.5], [0.9, 0.1], [0.4, 0.6]];
 
 fn sweep(policy: Policy, scores: &[f64], thresholds: &[Threshold]) -> SweepCurve {
-    let clock = LatencyModel::given(RequestTimes::new(300.0, 700.0));
+    let clock = LatencyModel::from_times(RequestTimes::new(300.0, 700.0));
     SweepCurve::new(policy, &examples(&FOUR), scores, None, thresholds, &[clock])
 }
 

@@ -39,7 +39,7 @@ pub(in super::super) fn without_echo<'a>(left_context: &str, text: &'a str) -> C
         }
         None => (text, ""),
     };
-    let rest = if shift.is_empty() { Cow::Borrowed(rest) } else { shifted(rest, shift).into() };
+    let rest = if shift.is_empty() { Cow::Borrowed(rest) } else { shift_lines(rest, shift).into() };
     let held = unfinished.trim_start();
     if strip(held).is_empty() || !held.chars().any(char::is_alphanumeric) {
         return rest;
@@ -73,7 +73,7 @@ fn behind_blank_lines(text: &str, most: usize) -> &str {
     &text[blank.last().map_or(0, |line| line.end)..]
 }
 
-fn shifted(text: &str, shift: &str) -> String {
+fn shift_lines(text: &str, shift: &str) -> String {
     let lines = text.split_inclusive('\n');
     lines.fold(String::new(), |mut shifted, line| {
         if !strip(line).is_empty() {

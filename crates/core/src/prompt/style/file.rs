@@ -36,7 +36,7 @@ impl Style {
     }
 
     /// The bundled style of this name.
-    pub fn bundled(name: &str) -> Option<&'static Self> {
+    pub fn find_bundled(name: &str) -> Option<&'static Self> {
         static STYLES: LazyLock<Vec<Style>> = LazyLock::new(|| {
             let parse = |(name, text)| read(text, Path::new(name), name).ok();
             BUNDLED.into_iter().filter_map(parse).collect()
@@ -61,7 +61,7 @@ impl FromStr for Style {
 
     /// Reads the name of a bundled style, or the path of a file.
     fn from_str(setting: &str) -> Result<Self> {
-        if let Some(style) = Self::bundled(setting) {
+        if let Some(style) = Self::find_bundled(setting) {
             return Ok(style.clone());
         }
         let path = Path::new(setting);

@@ -231,7 +231,7 @@ pub fn stops_of(prompt: &Object) -> Vec<String> {
     match said("stop").and_then(Value::as_array) {
         Some(stops) => stops.iter().filter_map(|stop| Some(stop.as_str()?.to_owned())).collect(),
         None => {
-            let style = said("prompt_style").and_then(Value::as_str).and_then(Style::bundled);
+            let style = said("prompt_style").and_then(Value::as_str).and_then(Style::find_bundled);
             style.map_or_else(Vec::new, |style| style.stop().to_vec())
         }
     }

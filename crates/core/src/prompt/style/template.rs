@@ -181,7 +181,7 @@ impl Parser<'_> {
                     nodes.push(Node::Section { slot, with, nodes: nodes_in });
                 }
                 (Some(Token::Close(slot, _)), Some((open, _))) if open == slot => return Ok(nodes),
-                (Some(Token::Close(slot, at)), open) => return Err(crossed(at, slot, open)),
+                (Some(Token::Close(slot, at)), open) => return Err(crossing_fault(at, slot, open)),
                 (None, Some((slot, start))) => {
                     let name = slot.name();
                     let reason = format!("the section of '{name}' has no end");
@@ -278,7 +278,7 @@ pub(super) fn first_special(text: &str, specials: &[String]) -> Option<Range<usi
     first.map(|(at, length)| at..at + length)
 }
 
-fn crossed(at: usize, slot: Slot, open: Option<(Slot, usize)>) -> Fault {
+fn crossing_fault(at: usize, slot: Slot, open: Option<(Slot, usize)>) -> Fault {
     let name = slot.name();
     let reason = format!("{{/{name}}} ends a section that is not open here");
     let hint = open.map(|(open, _)| format!("{{/{}}} would end the one that is", open.name()));

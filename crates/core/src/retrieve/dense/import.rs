@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use super::matrix::Matrix;
 use super::npy;
-use super::text::{Digest, Text, digest, shown};
+use super::text::{Digest, Text, digest, quote_start};
 
 /// Largest distance between two vectors of one text, as a share of the first one's length: models compute a text slightly
 /// differently in another batch.
@@ -56,7 +56,7 @@ impl TextVectors {
                 Some(vector) => matrix.push(vector)?,
                 None if text.is_empty() => matrix.push_zeros(),
                 None => {
-                    let reason = format!("has no vector for the text {}", shown(text));
+                    let reason = format!("has no vector for the text {}", quote_start(text));
                     return Err(Error::vectors(&self.path, "", reason, write_them()));
                 }
             }
@@ -270,7 +270,7 @@ impl<'a> Import<'a> {
             let reason = format!(
                 "another vector for the text of {what} {}, {}",
                 self.places[*row],
-                shown(&self.texts[*number].text)
+                quote_start(&self.texts[*number].text)
             );
             return Err(wrong(reason, "a text has one vector; are these from two models?"));
         }
@@ -288,7 +288,7 @@ impl<'a> Import<'a> {
         if !missing.is_empty() {
             let names = missing.iter().take(NAMED).map(|number| {
                 let Text { id, text } = &self.texts[*number];
-                format!("{id} ({})", shown(text))
+                format!("{id} ({})", quote_start(text))
             });
             let names = names.collect::<Vec<_>>().join(", ");
             let more = if missing.len() > NAMED { ", …" } else { "" };

@@ -192,7 +192,7 @@ impl Payload for Matrix {
             || (dim == 0 && rows > u64::from(u32::MAX))
         {
             let reason = format!("{} numbers are not {rows} rows of {dim}", numbers.len());
-            return Err(columns.damaged(reason));
+            return Err(columns.damage_error(reason));
         }
         let (rows, dim) = (rows as usize, dim as usize);
         let squares = match dim {

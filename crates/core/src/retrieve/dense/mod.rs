@@ -20,5 +20,5 @@ mod times;
 pub use import::{TextVectors, import, numbers};
 pub use matrix::Matrix;
 pub use store::{StoredVectors, VectorStore, read_stored, store_file_name};
-pub use text::{Digest, Text, digest, read_texts, shown, write_texts};
+pub use text::{Digest, Text, digest, quote_start, read_texts, write_texts};
 pub use times::EmbeddingTimes;

@@ -16,7 +16,7 @@ use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
 use super::matrix::Matrix;
-use super::text::{Digest, digest, shown};
+use super::text::{Digest, digest, quote_start};
 
 const MAGIC: &[u8] = b"repoformer vectors\n";
 /// Limit of the header's length; a usual one has about a hundred bytes.
@@ -395,7 +395,7 @@ impl VectorStore {
                 None if text.is_empty() => matrix.push_zeros(),
                 None => {
                     if missing == 0 {
-                        first = shown(text);
+                        first = quote_start(text);
                     }
                     missing += 1;
                 }

@@ -40,7 +40,7 @@ impl Text {
 pub type Digest = blake3::Hash;
 
 /// The beginning of a text, quoted, for messages.
-pub fn shown(text: &str) -> String {
+pub fn quote_start(text: &str) -> String {
     const SHOWN: usize = 40;
     match text.char_indices().nth(SHOWN) {
         Some((end, _)) => format!("{:?}…", &text[..end]),

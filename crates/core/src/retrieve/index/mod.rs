@@ -174,7 +174,7 @@ impl TokenSetIndex {
                 let windows = LaterFirst(|window| allowed(*i, window));
                 request.search(block, self.level, &mut scratch, &windows);
             }
-            work.done(1);
+            work.advance(1);
         }
         let finish = |(i, request): (usize, Request)| {
             request.finish(&self.blocks, |window| allowed(i, window))

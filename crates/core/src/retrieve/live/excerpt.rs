@@ -31,7 +31,7 @@ impl Snapshot {
                 let excerpt = RepoFragments::of_places(repository, files, kind, fragments);
                 let number = |place: &LayerPlace| {
                     let file = numbers[&(place.layer, place.place.file)];
-                    excerpt.numbered(file, place.place.number).unwrap_or_default()
+                    excerpt.find_chunk(file, place.place.number).unwrap_or_default()
                 };
                 let of_hit = places.iter().map(|places| number(&places[0])).collect();
                 (excerpt, of_hit)

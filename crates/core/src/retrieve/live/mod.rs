@@ -160,7 +160,7 @@ impl Snapshot {
     /// Puts a layer on top.
     fn push(&mut self, layer: Arc<Layer>) {
         let shared = match layer.fragments.cut {
-            Cut::Windows(_) => self.shared(&layer),
+            Cut::Windows(_) => self.find_shared(&layer),
             Cut::Chunks(_) => SharedWindows::default(),
         };
         let files = layer.fragments.files.len();
@@ -173,7 +173,7 @@ impl Snapshot {
     }
 
     /// Windows of a new layer that an earlier one has.
-    fn shared(&self, layer: &Layer) -> SharedWindows {
+    fn find_shared(&self, layer: &Layer) -> SharedWindows {
         let mut shared = SharedWindows::default();
         for window in 0..layer.fragments.len() {
             let text = layer.fragments.text(window);

@@ -140,8 +140,8 @@ impl DocumentIndex {
         let refusal = rankers.iter().find_map(|ranker| ranker.refusal(language));
         assert_eq!(refusal, None, "a ranker for this language");
         let needs = |ranker: &Ranker| rankers.iter().any(|one| one.parts().contains(ranker));
-        let lowered =
-            needs(&Ranker::TfIdf).then(|| InvertedIndex::new(words.lowered(texts, &vocabulary)));
+        let lowered = needs(&Ranker::TfIdf)
+            .then(|| InvertedIndex::new(words.to_lowercase(texts, &vocabulary)));
         let needs_code = needs(&Ranker::CodeBleu);
         let needs_ngrams = needs_code || needs(&Ranker::WeightedNgram);
         let ngrams = needs_ngrams.then(|| Ngrams::new(texts, language));

@@ -154,7 +154,7 @@ impl Ranker {
         Some(format!("ranker {name} is defined for {names}, and the language is {language}"))
     }
 
-    fn named(name: &str) -> Option<Self> {
+    fn from_name(name: &str) -> Option<Self> {
         let found = NAMED.into_iter().find(|(known, _)| *known == name);
         found.map(|(_, ranker)| ranker)
     }
@@ -191,10 +191,10 @@ impl FromStr for Ranker {
             };
         }
         let Some(parts) = name.strip_prefix(FUSION) else {
-            return Self::named(name).ok_or_else(|| unknown(name));
+            return Self::from_name(name).ok_or_else(|| unknown(name));
         };
         let refused = |reason| Error::parameter("ranker", format!("'{name}': a fusion {reason}"));
-        let part = |part: &str| match Self::named(part) {
+        let part = |part: &str| match Self::from_name(part) {
             Some(ranker) => Ok(ranker),
             None if part.starts_with(GRAPH) => {
                 Err(refused(format!("has a prior as a whole, as in {GRAPH}{FUSION}jaccard,bm25")))

@@ -107,7 +107,7 @@ impl Words {
         let work = Work::new("vectorize", "texts", texts.len());
         let of_batch = |part: &[T]| {
             let words = Self::of_batch(part, vocabulary);
-            work.done(part.len());
+            work.advance(part.len());
             words
         };
         let parts = parallel::map(texts.chunks(BATCH), of_batch);
@@ -168,7 +168,7 @@ impl Words {
 
     /// The words of the documents' texts in lower case. Lower-casing a text can make other words than lower-casing its
     /// words: only where that may be is a text cut again.
-    pub(super) fn lowered<T: AsRef<str>>(&self, texts: &[T], vocabulary: &Vocabulary) -> Self {
+    pub(super) fn to_lowercase<T: AsRef<str>>(&self, texts: &[T], vocabulary: &Vocabulary) -> Self {
         let (mut lowered, mut row) = (Self::default(), Row::default());
         let mut number_of = vec![u32::MAX; self.dictionary.len()];
         let mut uneven = self.uneven.iter().peekable();
@@ -329,7 +329,7 @@ impl Payload for Words {
         let (text, ends) = (columns.records("words")?, columns.numbers("ends")?);
         let dictionary = Dictionary::from_parts(text, ends);
         Ok(Self {
-            dictionary: dictionary.map_err(|reason| columns.damaged(reason))?,
+            dictionary: dictionary.map_err(|reason| columns.damage_error(reason))?,
             first: columns.numbers("first")?,
             numbers: columns.numbers("numbers")?,
             counts: columns.numbers("counts")?,
@@ -379,7 +379,7 @@ mod tests {
         #[test]
         fn rows_count_the_words_of_each_text(texts in prop::collection::vec("([aAbBÉİΣ '_]|n't|N't){0,20}", 0..9)) {
             let words = Words::new(&texts);
-            let lowered = words.lowered(&texts, &Vocabulary::Words);
+            let lowered = words.to_lowercase(&texts, &Vocabulary::Words);
             prop_assert_eq!(words.documents(), texts.len());
             for (document, text) in texts.iter().enumerate() {
                 prop_assert_eq!(counted(&words, document), counts(text));

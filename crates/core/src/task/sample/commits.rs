@@ -101,7 +101,7 @@ pub fn sample_commits(
             && take(task)?
         {
             drawn.tasks += 1;
-            work.done(1);
+            work.advance(1);
         }
     }
     (drawn.unparsed, drawn.skipped) = (drawing.unparsed, drawing.skipped);

@@ -25,7 +25,7 @@ impl Exclusions {
     }
 
     /// Says of each pattern whether it matches a file of a repository.
-    pub fn matched(&self, repository: &Repository) -> Vec<bool> {
+    pub fn match_files(&self, repository: &Repository) -> Vec<bool> {
         let paths = || repository.files.iter().map(|file| path_in_repository(&file.path));
         self.paths.iter().map(|pattern| paths().any(|path| pattern.matches(path))).collect()
     }

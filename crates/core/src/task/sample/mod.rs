@@ -104,7 +104,7 @@ pub fn sample(
         Some(task)
     };
     let tasks = parallel::map(drawn, task).into_iter().flatten().collect();
-    TaskSample { tasks, unparsed: source::unparsed(repository, &sources) }
+    TaskSample { tasks, unparsed: source::unparsed_files(repository, &sources) }
 }
 
 /// Tasks drawn from a repository.
@@ -170,7 +170,7 @@ pub(crate) fn function_holes(
     wanted: &FunctionHoles,
 ) -> (Vec<Vec<Range<usize>>>, Vec<UnparsedFile>) {
     let (sources, holes) = functions::read_all(repository, language, wanted);
-    let unparsed = source::unparsed(repository, &sources);
+    let unparsed = source::unparsed_files(repository, &sources);
     let files = repository.files.iter().zip(sources).zip(holes);
     let holes = files
         .map(|((file, source), holes)| match source {

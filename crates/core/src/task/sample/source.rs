@@ -87,14 +87,14 @@ pub(super) fn read_all<T: Send + Default>(
     let files = repository.files.iter().enumerate();
     let work = Work::new(format!("parse {}", repository.name), "files", repository.files.len());
     let read = parallel::map(files, |file| {
-        work.done(1);
+        work.advance(1);
         read(file).unwrap_or_default()
     });
     read.into_iter().unzip()
 }
 
 /// The files of [`read_all`] that could not be parsed completely.
-pub(super) fn unparsed(
+pub(super) fn unparsed_files(
     repository: &Repository,
     sources: &[Option<SampleSource>],
 ) -> Vec<UnparsedFile> {
@@ -282,7 +282,7 @@ mod tests {
         let of = |language, files: Vec<SourceFile>| {
             let repository = Repository { name: "r".into(), files };
             let (sources, _) = read_all(&repository, language, |_, _, _| ());
-            unparsed(&repository, &sources)
+            unparsed_files(&repository, &sources)
         };
         let found = of(Language::Java, vec![file("A.java", java, 0)]);
         let [UnparsedFile { path, lines: Some(lines) }] = &found[..] else { panic!("{found:?}") };

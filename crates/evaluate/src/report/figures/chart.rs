@@ -86,7 +86,7 @@ pub(crate) fn draw(chart: &Chart, medium: Medium) -> Option<Figure> {
             (line.points.iter()).map(|&(x, y)| (across.at(x), up.at(y))).collect();
         // Lines beyond the palette repeat its colours, dashed.
         svg.path(&places, 1.8, number >= Paint::SERIES, paint);
-        for at in marked(places.len(), number, chart.lines.len()) {
+        for at in choose_marks(places.len(), number, chart.lines.len()) {
             let ((x, y), point) = (places[at], line.points[at]);
             let title = format!("{}: {:.1}, {:.2}", line.name, point.0, point.1);
             svg.group(&title, None, |svg| svg.mark(x, y, form, paint));
@@ -96,7 +96,7 @@ pub(crate) fn draw(chart: &Chart, medium: Medium) -> Option<Figure> {
 }
 
 /// Points of a line that get a mark: all of few, and of more some at equal steps, each line's at other places.
-fn marked(count: usize, line: usize, lines: usize) -> Vec<usize> {
+fn choose_marks(count: usize, line: usize, lines: usize) -> Vec<usize> {
     const MOST: usize = 12;
     const MARKS: usize = 6;
     if count <= MOST {

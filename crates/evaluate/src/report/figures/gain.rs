@@ -2,7 +2,7 @@
 
 use super::super::ReportContents;
 use super::super::gain::range;
-use super::super::text::{grouped, tasks};
+use super::super::text::{format_thousands, tasks};
 use super::svg::Anchor::{End, Middle, Start};
 use super::svg::{FAINT, Figure, Medium, Paint, Svg, Type, fit, ticks};
 use crate::statistics::{Bucket, Buckets, Changes};
@@ -48,8 +48,8 @@ fn heads(svg: &mut Svg, changes: Changes) {
         0 => String::new(),
         all => format!(" · {:.1} %", 100.0 * count as f64 / all as f64),
     };
-    let worse = format!("▼ worse {}{}", grouped(changes.worse), of(changes.worse));
-    let better = format!("{}{} better ▲", grouped(changes.better), of(changes.better));
+    let worse = format!("▼ worse {}{}", format_thousands(changes.worse), of(changes.worse));
+    let better = format!("{}{} better ▲", format_thousands(changes.better), of(changes.better));
     svg.text((LEFT, 14.0), Start, (Type::Strong, Paint::Worse), &worse);
     svg.text((Svg::WIDTH - 4.0, 14.0), End, (Type::Strong, Paint::Better), &better);
 }
@@ -90,7 +90,7 @@ impl<'a> Columns<'a> {
         for count in ticks(0.0, self.top, 4).into_iter().filter(|count| count.fract() == 0.0) {
             let y = self.y(count);
             svg.line((LEFT, y), (Svg::WIDTH - 4.0, y), 1.0, Paint::Rule);
-            svg.text((LEFT - 8.0, y + 3.5), End, FAINT, &grouped(count as usize));
+            svg.text((LEFT - 8.0, y + 3.5), End, FAINT, &format_thousands(count as usize));
         }
     }
 
@@ -118,7 +118,7 @@ impl<'a> Columns<'a> {
             }
             let ink = if count == 0 { Paint::Muted } else { Paint::Ink };
             let value = (x + SLOT / 2.0, y - 5.0);
-            svg.text(value, Middle, (Type::Small, ink), &grouped(count));
+            svg.text(value, Middle, (Type::Small, ink), &format_thousands(count));
         });
         let tick = format!("{sign}{}", label.abs());
         svg.text((x + SLOT / 2.0, BOTTOM + 15.0), Middle, FAINT, &tick);

@@ -3,7 +3,7 @@
 
 use super::super::ReportContents;
 use super::super::group::{TargetShare, mean};
-use super::super::text::{grouped, with_interval};
+use super::super::text::{format_thousands, with_interval};
 use super::legend::series;
 use super::scale::Scale;
 use super::svg::Anchor::{End, Middle, Start};
@@ -114,7 +114,7 @@ fn draw_row(
             svg.ring(from, y, Paint::Muted);
         }
         svg.mark(x, y, form, paint);
-        svg.text((Svg::WIDTH - 4.0, y + 3.5), End, SMALL, &grouped(row.n));
+        svg.text((Svg::WIDTH - 4.0, y + 3.5), End, SMALL, &format_thousands(row.n));
     });
 }
 

@@ -2,7 +2,7 @@
 
 use super::super::ReportContents;
 use super::super::group::{Lengths, mean};
-use super::super::text::{grouped, with_interval};
+use super::super::text::{format_thousands, with_interval};
 use super::legend::{Legend, series};
 use super::scale::Scale;
 use super::svg::Anchor::{Middle, Start};
@@ -115,7 +115,7 @@ fn axis(svg: &mut Svg, lengths: &Lengths, bottom: f64, slot: f64) {
     for at in 0..lengths.groups() {
         let x = LEFT + slot * (at as f64 + 0.5);
         let n = (0..lengths.lengths.len()).filter(|&task| lengths.group(task) == at).count();
-        let (label, count) = (lengths.label(at), format!("n = {}", grouped(n)));
+        let (label, count) = (lengths.label(at), format!("n = {}", format_thousands(n)));
         svg.text((x, bottom + 15.0), Middle, PLAIN, &label);
         svg.text((x, bottom + 28.0), Middle, FAINT, &count);
     }

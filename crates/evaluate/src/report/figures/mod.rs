@@ -22,7 +22,7 @@ pub(super) fn gains(report: &ReportContents, medium: Medium) -> Vec<(usize, Figu
     let draw = |system: usize| {
         (system, gain::draw(report, system, medium, &format!("gain-{}", names[system])))
     };
-    report.compared().map(|(system, _)| draw(system)).collect()
+    report.compared_systems().map(|(system, _)| draw(system)).collect()
 }
 
 /// Draws all figures as files.

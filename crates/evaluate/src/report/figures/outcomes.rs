@@ -1,7 +1,7 @@
 //! Number of tasks on which each system is better and worse than the baseline: bars to both sides of one line.
 
 use super::super::ReportContents;
-use super::super::text::{grouped, tasks};
+use super::super::text::{format_thousands, tasks};
 use super::svg::Anchor::{End, Middle, Start};
 use super::svg::{FAINT, Figure, Medium, PLAIN, Paint, STRONG, Svg, Type, fit};
 use crate::statistics::Changes;
@@ -16,7 +16,7 @@ const COUNT: f64 = 40.0;
 /// Draws the bars; nothing without a system to compare.
 pub(in crate::report) fn draw(report: &ReportContents, medium: Medium) -> Option<Figure> {
     let rows: Vec<(usize, &str, Changes)> = report
-        .compared()
+        .compared_systems()
         .map(|(at, system)| (at, system.name.as_str(), report.changes(at)))
         .collect();
     let (_, baseline) = report.baseline().filter(|_| !rows.is_empty())?;
@@ -78,12 +78,12 @@ impl Bars {
         part("worse", "worse", changes.worse, &|svg, width| {
             svg.area(middle - width - COUNT, y, width + COUNT, ROW);
             svg.rect(middle - width, y + 5.0, width, height, Paint::Worse);
-            svg.text((middle - width - 6.0, base), End, PLAIN, &grouped(changes.worse));
+            svg.text((middle - width - 6.0, base), End, PLAIN, &format_thousands(changes.worse));
         });
         part("better", "better", changes.better, &|svg, width| {
             svg.area(middle, y, width + COUNT, ROW);
             svg.rect(middle, y + 5.0, width, height, Paint::Better);
-            svg.text((middle + width + 6.0, base), Start, PLAIN, &grouped(changes.better));
+            svg.text((middle + width + 6.0, base), Start, PLAIN, &format_thousands(changes.better));
         });
         part("same", "the same", changes.same, &|svg, _| {
             svg.area(Svg::WIDTH - RIGHT, y, RIGHT, ROW);
@@ -91,7 +91,7 @@ impl Bars {
                 (Svg::WIDTH - 4.0, base),
                 End,
                 (Type::Plain, Paint::Muted),
-                &grouped(changes.same),
+                &format_thousands(changes.same),
             );
         });
     }

@@ -1,6 +1,6 @@
 //! Main result of the report, in a sentence.
 
-use super::super::text::{bounds, escape, grouped, tasks};
+use super::super::text::{bounds, escape, format_thousands, tasks};
 use super::super::{BaselineComparison, ReportContents};
 use crate::statistics::Interval;
 
@@ -18,7 +18,11 @@ pub(super) fn html(report: &ReportContents) -> String {
         let mean = system.means.get(report.main).copied();
         let mean = mean
             .map_or_else(String::new, |mean| format!(": {measure} {}", report.with_interval(mean)));
-        return format!("{name} on {} of {}{mean}.", grouped(system.n), tasks(report.tasks.len()));
+        return format!(
+            "{name} on {} of {}{mean}.",
+            format_thousands(system.n),
+            tasks(report.tasks.len())
+        );
     };
     let changes = report.changes(chosen);
     if changes.total() == 0 {
@@ -27,9 +31,9 @@ pub(super) fn html(report: &ReportContents) -> String {
     let counts = format!(
         "{name} is better than <b>{}</b> on {} of {} and worse on {}",
         escape(&other.name),
-        grouped(changes.better),
+        format_thousands(changes.better),
         tasks(changes.total()),
-        grouped(changes.worse),
+        format_thousands(changes.worse),
     );
     match system.comparison {
         Some(comparison) => {
@@ -41,22 +45,25 @@ pub(super) fn html(report: &ReportContents) -> String {
 
 /// Formats `+5.41 [4.10, 6.80]`, and whether it may be chance.
 fn difference(comparison: BaselineComparison, few: Option<usize>) -> String {
-    let mean = signed(comparison.mean_difference);
+    let mean = format_signed(comparison.mean_difference);
     match (comparison.interval, few) {
         (None, _) => mean,
         (Some(range), Some(few)) => format!(
             "<span class=\"nowrap\">{mean}, range {}</span> over {few} repositories, too few to tell it from chance",
-            bounds(range, signed)
+            bounds(range, format_signed)
         ),
         (Some(interval @ Interval { low, high }), None) => {
             let chance = if low <= 0.0 && high >= 0.0 { ", which may be chance" } else { "" };
-            format!("<span class=\"nowrap\">{mean} {}</span>{chance}", bounds(interval, signed))
+            format!(
+                "<span class=\"nowrap\">{mean} {}</span>{chance}",
+                bounds(interval, format_signed)
+            )
         }
     }
 }
 
 /// Formats a difference × 100 with its sign.
-pub(super) fn signed(difference: f64) -> String {
+pub(super) fn format_signed(difference: f64) -> String {
     let rounded = (difference * 10_000.0).round() / 100.0;
     let sign = match rounded {
         r if r > 0.0 => "+",

@@ -2,9 +2,9 @@
 
 use std::fmt::Write;
 
-use super::super::text::{bounds, escape, grouped, hundredths, tasks};
+use super::super::text::{bounds, escape, format_thousands, hundredths, tasks};
 use super::super::{BaselineComparison, ReportContents, System};
-use super::finding::signed;
+use super::finding::format_signed;
 use crate::statistics::{Estimate, Interval};
 
 /// Renders the table of means.
@@ -26,7 +26,7 @@ pub(super) fn table(report: &ReportContents) -> String {
             escape(&measure.metric),
         );
     }
-    let compared = report.baseline().filter(|_| report.compared().next().is_some());
+    let compared = report.baseline().filter(|_| report.compared_systems().next().is_some());
     if let Some((_, baseline)) = compared {
         let _ = write!(
             html,
@@ -61,7 +61,7 @@ fn row(
         } else {
             ""
         },
-        grouped(system.n),
+        format_thousands(system.n),
     );
     for (measure, range) in ranges.iter().enumerate() {
         match system.means.get(measure) {
@@ -69,7 +69,7 @@ fn row(
             None => *html += "<td class=\"none\">–</td>",
         }
     }
-    match report.baseline().filter(|_| report.compared().next().is_some()) {
+    match report.baseline().filter(|_| report.compared_systems().next().is_some()) {
         None => {}
         Some((baseline, _)) if baseline == at => {
             *html += "<td class=\"none\">baseline</td><td></td>";
@@ -148,15 +148,16 @@ fn comparison_cell(
         Some(interval) if interval.high < 0.0 => "worse",
         _ => "same",
     };
-    let interval =
-        comparison.interval.map(|ends| range_word(report).to_owned() + &bounds(ends, signed));
+    let interval = comparison
+        .interval
+        .map(|ends| range_word(report).to_owned() + &bounds(ends, format_signed));
     let tests = [("tasks", comparison.p_tasks), ("repositories", comparison.p_repositories)];
     let tests = tests.into_iter().filter_map(|(unit, p)| Some(chance(unit, p?)));
     let _ = write!(
         html,
         "<td><span class=\"value {class}\">{}</span> <small>{}</small><small class=\"chance\" title=\"signs of the differences flipped, \
          two-sided\">{}</small></td>",
-        signed(comparison.mean_difference),
+        format_signed(comparison.mean_difference),
         interval.unwrap_or_default(),
         tests.collect::<Vec<_>>().join("<br>"),
     );
@@ -185,7 +186,7 @@ fn changes_cell(report: &ReportContents, at: usize, html: &mut String) {
     for (name, count, sign) in parts {
         let share = 100.0 * count as f64 / all;
         let off = if count == 0 { " disabled" } else { "" };
-        let (shown, tasks) = (grouped(count), tasks(count));
+        let (shown, tasks) = (format_thousands(count), tasks(count));
         let _ = write!(
             counts,
             "<button type=\"button\" class=\"{name}\" data-pick=\"system={at}&amp;outcome={name}\" \

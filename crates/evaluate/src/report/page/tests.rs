@@ -1,6 +1,6 @@
 use super::super::tests::{alone, report};
 use super::super::{BaselineComparison, ChartPage, IndexPage, ReportContents};
-use super::finding::{html, signed};
+use super::finding::{format_signed, html};
 use super::policy::{SCRIPTS, STYLES};
 use super::*;
 use base64::Engine as _;
@@ -143,7 +143,10 @@ fn the_finding_is_a_sentence() {
 
 #[test]
 fn numbers_are_set_for_readers() {
-    assert_eq!([signed(0.0541), signed(-0.2), signed(0.00001)], ["+5.41", "\u{2212}20.00", "0.00"]);
+    assert_eq!(
+        [format_signed(0.0541), format_signed(-0.2), format_signed(0.00001)],
+        ["+5.41", "\u{2212}20.00", "0.00"]
+    );
 }
 
 #[test]

@@ -16,7 +16,7 @@ use repoformer_core::task::kind::RecordKind;
 use repoformer_evaluate::predictions::{TaskIndex, TaskMatch, warning};
 use repoformer_store::error::{Error, Result, keep};
 use repoformer_store::jsonl::{self, Fields, Object};
-use repoformer_text::counts::counted;
+use repoformer_text::counts::format_count;
 use serde_json::{Value, json};
 
 use super::stream::{Conversion, TargetFormat, other_kind};
@@ -96,7 +96,7 @@ pub fn lm_eval(path: &Path, settings: &LmEvalSettings<'_>) -> Result<LmEvalTask>
         conversion.warnings.push(
             format!(
                 "{} of {tasks} {} no prompt; means are over the other {}",
-                counted(missing as u64, "task"),
+                format_count(missing as u64, "task"),
                 if missing == 1 { "has" } else { "have" },
                 found.len()
             )

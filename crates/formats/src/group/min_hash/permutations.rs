@@ -13,7 +13,7 @@ const STATE: usize = 624;
 pub(super) static PERMUTATIONS: [[u64; BUCKETS * ROWS]; 2] = permutations();
 
 const fn permutations() -> [[u64; BUCKETS * ROWS]; 2] {
-    let mut state = seeded();
+    let mut state = seed();
     let (mut at, mut drawn) = (STATE, [[0; BUCKETS * ROWS]; 2]);
     let mut part = 0;
     while part < 2 {
@@ -23,10 +23,10 @@ const fn permutations() -> [[u64; BUCKETS * ROWS]; 2] {
             let mut half = 0;
             while half < 2 {
                 if at == STATE {
-                    state = twisted(state);
+                    state = twist(state);
                     at = 0;
                 }
-                value = value << 32 | tempered(state[at]) as u64;
+                value = value << 32 | temper(state[at]) as u64;
                 at += 1;
                 half += 1;
             }
@@ -39,7 +39,7 @@ const fn permutations() -> [[u64; BUCKETS * ROWS]; 2] {
 }
 
 /// `init_genrand(1)` of the Mersenne Twister's authors.
-const fn seeded() -> [u32; STATE] {
+const fn seed() -> [u32; STATE] {
     let mut state = [1_u32; STATE];
     let mut at = 1;
     while at < STATE {
@@ -50,7 +50,7 @@ const fn seeded() -> [u32; STATE] {
     state
 }
 
-const fn twisted(mut state: [u32; STATE]) -> [u32; STATE] {
+const fn twist(mut state: [u32; STATE]) -> [u32; STATE] {
     let mut at = 0;
     while at < STATE {
         let joined = state[at] & 0x8000_0000 | state[(at + 1) % STATE] & 0x7FFF_FFFF;
@@ -61,7 +61,7 @@ const fn twisted(mut state: [u32; STATE]) -> [u32; STATE] {
     state
 }
 
-const fn tempered(mut value: u32) -> u32 {
+const fn temper(mut value: u32) -> u32 {
     value ^= value >> 11;
     value ^= value << 7 & 0x9D2C_5680;
     value ^= value << 15 & 0xEFC6_0000;

@@ -30,11 +30,11 @@ impl Rows<'_> {
                 Ok(_) if bytes.iter().all(u8::is_ascii_whitespace) => {}
                 Ok(_) => match parse(self.input, line, &bytes) {
                     Ok(object) => self.object(line, &object)?,
-                    Err(error) => self.broken(error)?,
+                    Err(error) => self.note_error(error)?,
                 },
                 Err(error) => {
                     let action = "read this file further";
-                    return self.broken(Error::reading(self.input, action, error));
+                    return self.note_error(Error::reading(self.input, action, error));
                 }
             }
         }

@@ -188,12 +188,12 @@ impl<'a> Rows<'a> {
         match opened {
             Ok((true, input)) => self.archive(input, unpack_in),
             Ok((false, input)) => self.lines(input),
-            Err(error) => self.broken(error),
+            Err(error) => self.note_error(error),
         }
     }
 
     /// Notes an error of the input's content; one of the disk ends the work.
-    fn broken(&mut self, error: Error) -> Result<()> {
+    fn note_error(&mut self, error: Error) -> Result<()> {
         match &error {
             Error::Io { reason, .. } if reason.raw_os_error().is_some() => Err(error),
             _ => {
@@ -227,11 +227,13 @@ impl<'a> Rows<'a> {
             std::str::from_utf8(path).map(|path| (name, path.strip_prefix('/').unwrap_or(path)))
         });
         let Ok((repository, path)) = names else {
-            let names = [repository, path].map(|name| shown(&String::from_utf8_lossy(name)));
+            let names = [repository, path].map(|name| shorten_name(&String::from_utf8_lossy(name)));
             self.problem(Some(place), format!("{}: a name that is not UTF-8", names.join(": ")));
             return Ok(());
         };
-        let wrong = |reason: String| format!("{}: {}: {reason}", shown(repository), shown(path));
+        let wrong = |reason: String| {
+            format!("{}: {}: {reason}", shorten_name(repository), shorten_name(path))
+        };
         let path = match path_names(repository).and_then(|_| path_names(path)) {
             Ok(names) => names.join("/"),
             Err(reason) => {
@@ -269,7 +271,7 @@ impl<'a> Rows<'a> {
 }
 
 /// A name from outside, cut and without line ends.
-fn shown(name: &str) -> String {
+fn shorten_name(name: &str) -> String {
     let cut: String = name.chars().take(SHOWN).collect();
     cut.escape_debug().to_string()
 }

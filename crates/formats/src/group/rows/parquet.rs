@@ -113,7 +113,7 @@ impl Rows<'_> {
         let table = match opened {
             Ok(Ok(table)) => table,
             Ok(Err(error)) => return self.unreadable("cannot read this Parquet table", error),
-            Err(_) => return self.unreadable("cannot read this Parquet table", damaged()),
+            Err(_) => return self.unreadable("cannot read this Parquet table", damage_error()),
         };
         let metadata = table.metadata();
         let schema = metadata.file_metadata().schema_descr();
@@ -177,7 +177,7 @@ impl Rows<'_> {
     }
 }
 
-fn damaged() -> ParquetError {
+fn damage_error() -> ParquetError {
     ParquetError::General("it is damaged".into())
 }
 
@@ -197,24 +197,24 @@ impl Group<'_> {
     fn read(&mut self, rows: &mut Rows<'_>, left: &mut u64) -> Result<Outcome<()>> {
         let begin = self.row;
         let opened = catch_unwind(AssertUnwindSafe(|| self.open(rows.settings.max_repository)));
-        let mut readers = match opened.unwrap_or_else(|_| Err(damaged())) {
+        let mut readers = match opened.unwrap_or_else(|_| Err(damage_error())) {
             Ok(readers) => readers,
             Err(error) => return Ok(Err(error)),
         };
         while self.row < self.end && *left > 0 {
             let next = catch_unwind(AssertUnwindSafe(|| readers.next(self.columns.are_lists)));
-            let mut next = next.unwrap_or_else(|_| Err(damaged()));
+            let mut next = next.unwrap_or_else(|_| Err(damage_error()));
             if next.is_err() && readers.budget.is_exceeded() {
                 let place = Some(RowPosition::Row(self.row + 1));
                 let name = readers.repository.values.first().map(ByteArray::data);
-                let name = super::shown(&String::from_utf8_lossy(name.unwrap_or_default()));
+                let name = super::shorten_name(&String::from_utf8_lossy(name.unwrap_or_default()));
                 let most = rows.settings.max_repository >> 20;
                 rows.problem(place, format!("{name}: left out: more than {most} MiB"));
                 *left = left.saturating_sub(rows.settings.max_repository);
                 let skipped = catch_unwind(AssertUnwindSafe(|| {
                     self.open_lists(&mut readers, self.row + 1 - begin)
                 }));
-                if let Err(error) = skipped.unwrap_or_else(|_| Err(damaged())) {
+                if let Err(error) = skipped.unwrap_or_else(|_| Err(damage_error())) {
                     return Ok(Err(error));
                 }
                 next = Ok(false);
@@ -333,7 +333,8 @@ impl Readers {
                 (path, _) => {
                     rows.tally.rows += 1;
                     let names = [Some(repository), path].into_iter().flatten();
-                    let names = names.map(|name| super::shown(&String::from_utf8_lossy(name)));
+                    let names =
+                        names.map(|name| super::shorten_name(&String::from_utf8_lossy(name)));
                     let what = if path.is_some() { "text" } else { "path" };
                     let reason = format!("{}: has no {what}", names.collect::<Vec<_>>().join(": "));
                     rows.problem(Some(place), reason);

@@ -30,14 +30,14 @@ impl Rows<'_> {
                 let remarks = conversion.warnings.iter().map(ToString::to_string);
                 let remarks = conversion.notes.iter().map(ToString::to_string).chain(remarks);
                 remarks.for_each(|remark| self.tally.note(remark));
-                self.unpacked(folder)?;
+                self.unpack(folder)?;
             }
-            Err(error) => self.broken(error)?,
+            Err(error) => self.note_error(error)?,
         }
         removed()
     }
 
-    fn unpacked(&mut self, folder: &Path) -> Result<()> {
+    fn unpack(&mut self, folder: &Path) -> Result<()> {
         let cannot_list = |e| Error::reading(folder, "list this folder", e);
         let mut names = Vec::new();
         for entry in files::read_dir(folder).map_err(cannot_list)? {

@@ -42,7 +42,7 @@ impl SequenceLayout<'_> {
     pub fn open(&self, style: &Style, tokenizer: &Path) -> Result<(VerbalizeSettings, Encoder)> {
         self.check()?;
         if matches!(&*tokenizer.to_string_lossy(), "p50k_base" | "words") {
-            return Err(Error::refused(
+            return Err(Error::from_refusal(
                 message![
                     "the ",
                     UserChoice::Tokenizer,
@@ -54,7 +54,7 @@ impl SequenceLayout<'_> {
         let frame = DecisionFrame::new(style, self.eof, self.cc)?;
         let mut specials = frame.specials();
         if let Some(end) = self.end.filter(|end| specials.contains(end)) {
-            return Err(Error::refused(
+            return Err(Error::from_refusal(
                 message![
                     "the ",
                     UserChoice::EndToken,
@@ -66,7 +66,7 @@ impl SequenceLayout<'_> {
         specials.extend(self.end);
         // These, one token of context and one of the target.
         if self.max_tokens < specials.len() + 2 {
-            return Err(Error::refused(
+            return Err(Error::from_refusal(
                 format!(
                     "a sequence of {} tokens cannot hold its {} special tokens",
                     self.max_tokens,
@@ -92,7 +92,7 @@ impl SequenceLayout<'_> {
     /// Checks what depends on no style.
     fn check(&self) -> Result<()> {
         let refused = |choice: UserChoice, range: &str, hint: &str| {
-            Err(Error::refused(message!["the ", choice, " must be ", range], hint))
+            Err(Error::from_refusal(message!["the ", choice, " must be ", range], hint))
         };
         let Proportions { validation, test } = self.held_out;
         for (choice, share) in
@@ -117,7 +117,7 @@ impl SequenceLayout<'_> {
             (UserChoice::EndToken, self.end),
         ] {
             if let Some(token) = token.filter(|token| could_be_code(token)) {
-                return Err(Error::refused(
+                return Err(Error::from_refusal(
                     message![
                         "the ",
                         choice,

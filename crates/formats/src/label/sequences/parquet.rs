@@ -63,9 +63,9 @@ impl Write for Sink {
 impl Table {
     /// Starts a table.
     pub(super) fn create(path: &Path) -> Result<Self> {
-        let schema = parse_message_type(SCHEMA).map_err(|e| failed(path, e))?;
+        let schema = parse_message_type(SCHEMA).map_err(|e| write_error(path, e))?;
         let sink = Sink(OutputFile::create(path)?);
-        let writer = writer(sink, Arc::new(schema)).map_err(|e| failed(path, e))?;
+        let writer = writer(sink, Arc::new(schema)).map_err(|e| write_error(path, e))?;
         Ok(Self { path: path.to_owned(), writer, group: Vec::new() })
     }
 
@@ -81,7 +81,7 @@ impl Table {
             write_rows(&mut writer, &rows)?;
             writer.close().map(|_| ())
         });
-        written.map_err(|e| failed(&self.path, e))
+        written.map_err(|e| write_error(&self.path, e))
     }
 
     /// Moves the file into place.
@@ -90,7 +90,7 @@ impl Table {
             self.write_group()?;
         }
         let Self { path, writer, .. } = self;
-        let sink = writer.into_inner().map_err(|e| failed(&path, e))?;
+        let sink = writer.into_inner().map_err(|e| write_error(&path, e))?;
         sink.0.finish()
     }
 }
@@ -137,7 +137,7 @@ fn lists<D: DataType>(
     column::<D>(writer, &values, Some(&present), Some(&repetition))
 }
 
-fn failed(path: &Path, error: ParquetError) -> Error {
+fn write_error(path: &Path, error: ParquetError) -> Error {
     let reason = match error {
         ParquetError::External(source) => match source.downcast::<io::Error>() {
             Ok(reason) => *reason,

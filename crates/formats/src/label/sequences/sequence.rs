@@ -88,7 +88,7 @@ impl std::fmt::Display for SequenceRejection {
 
 /// Returns the label of an instance that can be a sequence.
 pub(super) fn label_of(label: &Label) -> Result<bool, SequenceRejection> {
-    let judged = label.helped().ok_or(SequenceRejection::NotJudged)?;
+    let judged = label.retrieval_helps().ok_or(SequenceRejection::NotJudged)?;
     if label.ground_truth.is_empty() {
         return Err(SequenceRejection::NoTarget);
     }

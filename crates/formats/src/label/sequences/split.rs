@@ -1,7 +1,7 @@
 //! Splits repositories into training, validation and test. No repository, and no instance, is in two splits.
 
 use repoformer_store::error::{Error, Result};
-use repoformer_text::counts::counted;
+use repoformer_text::counts::format_count;
 use repoformer_text::message;
 use repoformer_text::message::UserChoice;
 use rustc_hash::FxHashMap;
@@ -57,10 +57,10 @@ impl Proportions {
         if test + validation < repositories {
             return Ok([test, validation]);
         }
-        Err(Error::refused(
+        Err(Error::from_refusal(
             format!(
                 "{validation} for validation and {test} for tests leave none of {} to train on",
-                counted(repositories as u64, "repository")
+                format_count(repositories as u64, "repository")
             ),
             message!["label more, or ", UserChoice::NothingHeldOut],
         ))

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use repoformer_store::error::Error;
-use repoformer_text::counts::{counted, group};
+use repoformer_text::counts::{format_count, group};
 
 use super::sequence::{Sequence, SequenceRejection};
 use super::split::{Proportions, Split};
@@ -98,7 +98,7 @@ impl SplitSummary {
             "{} sequences of {}, {:.2} % positive; {:.1} tokens on average, {} of {} at most; cut: {left} left, {right} right, \
              {cross_file} cross-file contexts",
             group(self.sequences),
-            counted(self.repositories as u64, "repository"),
+            format_count(self.repositories as u64, "repository"),
             100.0 * self.positive as f64 / count,
             self.tokens as f64 / count,
             group(self.longest),

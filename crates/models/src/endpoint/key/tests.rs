@@ -6,11 +6,11 @@ use super::*;
 #[test]
 fn the_key_and_long_parts_of_it_are_masked() {
     let key = Key::new("sk-0123456789abcdef").unwrap();
-    let text = |text| key.masked_text(text).into_owned();
+    let text = |text| key.mask_text(text).into_owned();
     assert_eq!(text("é sk-0123456789abcdef é"), "é *** é");
     assert_eq!(text("it ends with 456789abcdef."), "it ends with ***.");
     assert_eq!(text("sk-01234567 is short"), "sk-01234567 is short");
-    assert_eq!(key.masked(b"sk-0123456789abcdefsk-0123456789abcdef!"), b"***!");
+    assert_eq!(key.mask_message(b"sk-0123456789abcdefsk-0123456789abcdef!"), b"***!");
     let mut answer = json!({"a sk-0123456789abcdef": [1, "x", {"b": "0123456789ab"}], "c": null});
     key.mask(&mut answer);
     assert_eq!(answer, json!({"a ***": [1, "x", {"b": "***"}], "c": null}));
@@ -18,7 +18,7 @@ fn the_key_and_long_parts_of_it_are_masked() {
     let word = Key::new("EMPTY").unwrap();
     assert!(word.parts.is_empty(), "no form of it is masked");
     assert_eq!(
-        (&*word.masked_text("EMPTY"), &*word.masked(b"wrong key EMPTY")),
+        (&*word.mask_text("EMPTY"), &*word.mask_message(b"wrong key EMPTY")),
         ("EMPTY", &b"wrong key ***"[..])
     );
 }
@@ -28,28 +28,28 @@ fn keys_in_urls_are_masked_in_both_forms() {
     let key = Key::with_query(None, "?api-version=2024-10-21-preview&api-key=ab%2Bcdefghijklm%2Fn")
         .unwrap();
     assert_eq!(key.header(), None);
-    let text = |text| key.masked_text(text).into_owned();
+    let text = |text| key.mask_text(text).into_owned();
     assert_eq!(text("no ab+cdefghijklm/n here"), "no *** here");
     assert_eq!(text("?api-key=ab%2Bcdefghijklm%2Fn"), "?api-key=***");
     assert_eq!(text("2024-10-21-preview"), "2024-10-21-preview");
-    assert_eq!(key.masked(b"x ab+cdefghijklm/n"), b"x ***");
+    assert_eq!(key.mask_message(b"x ab+cdefghijklm/n"), b"x ***");
     // Azure's name of a key, and one that nobody foresaw.
     for name in ["code", "x"] {
         let key = Key::with_query(None, &format!("?{name}=0123456789abcdef")).unwrap();
-        assert_eq!(key.masked_text("is 0123456789abcdef"), "is ***");
+        assert_eq!(key.mask_text("is 0123456789abcdef"), "is ***");
     }
     // A key may also be all that there is, or have a name that is like a harmless one.
     let names =
         ["deployment_token=", "model_key=", "Subversion-Key=", "region-key=", "organization="];
     for name in ["", "a=1&", "a=1;", "=", "a=b="].into_iter().chain(names) {
         let key = Key::with_query(None, &format!("?{name}0123456789abcdef")).unwrap();
-        assert_eq!(key.masked_text("is 0123456789abcdef"), "is ***", "{name}");
+        assert_eq!(key.mask_text("is 0123456789abcdef"), "is ***", "{name}");
     }
     // In base64, whose padding looks like an empty value.
     for query in ["?#=", "?#==", "?a=1&#=", "?#==&a=1", "?;#=", "?a=#==", "?#%3D"] {
         let key = Key::with_query(None, &query.replace('#', "0123456789abcdef")).unwrap();
-        assert_eq!(key.masked_text("is 0123456789abcdef"), "is ***", "{query}");
-        assert!(key.masked_text("is 0123456789abcdef==").starts_with("is ***"), "{query}");
+        assert_eq!(key.mask_text("is 0123456789abcdef"), "is ***", "{query}");
+        assert!(key.mask_text("is 0123456789abcdef==").starts_with("is ***"), "{query}");
     }
     assert!(
         Key::with_query(None, "?key=short&API-Version=2024-10-21-preview&model=a-long-name-1")
@@ -59,14 +59,14 @@ fn keys_in_urls_are_masked_in_both_forms() {
     let key = Key::with_query(None, "?key=%C3%A9t%C3%A9-cl%c3%a9-s%C3%A9cr-%C3%A8te%FF").unwrap();
     for secret in ["été-clé-sécr-ète", "%C3%A9t%C3%A9-cl%c3%a9-s%C3%A9cr-%C3%A8te"] {
         let text = format!("é is '{secret}' é");
-        assert_eq!(key.masked_text(&text), "é is '***' é");
+        assert_eq!(key.mask_text(&text), "é is '***' é");
         let mut mask = KeyMask::new(Some(Arc::new(key.clone())));
         let shown: String = text.chars().map(|c| mask.pass(&c.to_string())).collect();
         assert_eq!(shown + &mask.finish(), "é is '***' é");
     }
     // A key of the environment in a URL.
     let key = Key::with_query(Key::new("sk-live+0a1b/2c3d"), "").unwrap();
-    assert_eq!(key.masked_text("?key=sk-live%2B0a1b%2F2c3d."), "?key=***.");
+    assert_eq!(key.mask_text("?key=sk-live%2B0a1b%2F2c3d."), "?key=***.");
 }
 
 #[test]
@@ -80,7 +80,7 @@ fn answers_in_files_are_masked_as_those_of_servers() {
         ("REPOFORMER_ENDPOINT", &url),
         ("REPOFORMER_POLICY_ENDPOINT", &url),
     ] {
-        assert_eq!(of(name, value)[0].masked_text(secret), MASK, "{name}");
+        assert_eq!(of(name, value)[0].mask_text(secret), MASK, "{name}");
     }
     assert!(of("REPOFORMER_ENDPOINT", "http://h/v1").is_empty());
     assert!(of("OTHER", &url).is_empty());
@@ -98,7 +98,7 @@ fn other_forms_of_a_key_are_masked() {
     let secret = "sk-live+0a1b/2c3d=4e5f&6a7b";
     let key = Key::new(secret).unwrap();
     let each = |form: fn(u8) -> String| secret.bytes().map(form).collect::<String>();
-    let basic = |user: &str| encoded(format!("{user}:{secret}").as_bytes(), BASE64);
+    let basic = |user: &str| encode_bits(format!("{user}:{secret}").as_bytes(), BASE64);
     let list = |form: fn(u8) -> String, between: &str| {
         secret.bytes().map(form).collect::<Vec<_>>().join(between)
     };
@@ -134,8 +134,8 @@ fn other_forms_of_a_key_are_masked() {
         (list(|byte| format!("'{byte}'"), ", "), 5),
         (list(|byte| format!("{byte:02x}"), "").replace("2d6c", "2d 6c"), 10),
         (words.join(" "), 3),
-        (encoded(secret.as_bytes(), BASE32), 3),
-        (encoded(secret.as_bytes(), BASE32).to_lowercase(), 3),
+        (encode_bits(secret.as_bytes(), BASE32), 3),
+        (encode_bits(secret.as_bytes(), BASE32).to_lowercase(), 3),
         (each(|byte| format!("{byte:02X}")), 3),
         // The surrounding text decides a sign or two and the rest of a group, which stay.
         (basic("a"), 12),
@@ -143,7 +143,7 @@ fn other_forms_of_a_key_are_masked() {
         (basic("use"), 12),
         (basic("").replace('+', "-").replace('/', "_"), 12),
     ] {
-        let masked = key.masked_text(&form);
+        let masked = key.mask_text(&form);
         assert!(masked.contains(MASK) && masked.len() <= least, "{form}: {masked}");
     }
 }
@@ -172,7 +172,7 @@ fn signs_of_a_key_are_masked_as_its_letters_are() {
             json(&json(secret)),
         ];
         for form in forms {
-            let masked = key.masked_text(&format!("<<{form}>>")).into_owned();
+            let masked = key.mask_text(&format!("<<{form}>>")).into_owned();
             let is_of_key = |c: &char| !c.is_whitespace() && !matches!(c, '"' | '\\');
             let left = masked.chars().filter(is_of_key).count();
             assert!(masked.contains(MASK) && left <= 3 + 4 + 4, "{form}: {masked}");
@@ -189,7 +189,7 @@ fn a_key_is_masked_in_any_notation() {
         secret.bytes().map(form).collect::<Vec<_>>().join(between)
     };
     let hex: String = each(&|byte| format!("{byte:02x}"));
-    let base64 = encoded(secret.as_bytes(), BASE64);
+    let base64 = encode_bits(secret.as_bytes(), BASE64);
     let groups = |text: &str, size: usize, between: &str| {
         let groups = text.as_bytes().chunks(size).map(|group| str::from_utf8(group).unwrap());
         groups.collect::<Vec<_>>().join(between)
@@ -248,7 +248,7 @@ fn a_key_is_masked_in_any_notation() {
         groups(&base64, 5, "\n\n    "),
     ];
     for form in forms {
-        let masked = key.masked_text(&form);
+        let masked = key.mask_text(&form);
         assert!(masked.contains(MASK) && masked.len() <= 24, "{form}: {masked}");
         for size in [1, 3, 7] {
             let mut mask = KeyMask::new(Some(Arc::new(key.clone())));
@@ -294,7 +294,7 @@ fn a_key_is_masked_whatever_letters_are_between_its_numbers() {
         |byte| format!("{byte:o}o"),
     ];
     for form in notations.map(|form| secret.bytes().map(form).collect::<String>()) {
-        let masked = key.masked_text(&form);
+        let masked = key.mask_text(&form);
         // What is around the first and the last number stays.
         assert!(masked.contains(MASK) && masked.len() <= 10, "{form}: {masked}");
         for size in [1, 3, 7] {
@@ -309,7 +309,7 @@ fn a_key_is_masked_whatever_letters_are_between_its_numbers() {
     let wide: Vec<u8> = secret.bytes().flat_map(|byte| [byte, 0]).collect();
     for signs in [BASE64, BASE32] {
         for bytes in [&wide[..], &[&[0], &wide[..]].concat()] {
-            let masked = key.masked_text(&encoded(bytes, signs)).into_owned();
+            let masked = key.mask_text(&encode_bits(bytes, signs)).into_owned();
             // The rest of a group at either end stays.
             assert!(masked.contains(MASK) && masked.len() <= 20, "{masked}");
         }
@@ -380,7 +380,7 @@ fn a_key_is_masked_whatever_is_between_its_characters() {
     ];
     let numbers = notations.map(|form| secret.bytes().map(form).collect::<String>());
     for form in characters.into_iter().chain(numbers) {
-        let masked = key.masked_text(&form);
+        let masked = key.mask_text(&form);
         // Four characters may stay at the beginning, and what is between two at the end.
         let most = form.len() * 6 / secret.len() + 3;
         assert!(masked.contains(MASK) && masked.len() <= most, "{form}: {masked}");
@@ -396,7 +396,7 @@ fn a_key_is_masked_whatever_is_between_its_characters() {
     for other in
         ["s1k2-3l4i5v6e", "s.k.-.l.i.v.e.+.0", "x = [115.5, 107.25, 45.1]", "&mut a && b %20 \\n"]
     {
-        assert_eq!(key.masked_text(other), other);
+        assert_eq!(key.mask_text(other), other);
     }
 }
 
@@ -481,9 +481,9 @@ fn an_escape_in_a_later_batch_is_read_with_what_is_before_it() {
         let form = form.replace(escape, escaped);
         let end = form.find(escaped).unwrap() + escaped.len();
         for at in [1, end / 2, end - 2] {
-            let masked = key.masked_text(&form).into_owned();
+            let masked = key.mask_text(&form).into_owned();
             let before = " ".repeat(BATCH - at);
-            assert_eq!(key.masked_text(&(before.clone() + &form)), before.clone() + &masked);
+            assert_eq!(key.mask_text(&(before.clone() + &form)), before.clone() + &masked);
             let mut mask = KeyMask::new(Some(Arc::new(key.clone())));
             let (one, other) = form.split_at(at);
             let pieces = mask.pass(one) + &mask.pass(other) + &mask.finish();
@@ -500,13 +500,13 @@ fn a_long_key_is_masked_as_a_short_one_is() {
         .collect();
     let key = Key::new(&secret).unwrap();
     let code = "    return compute_value(argument_3, 3)\n".repeat(20);
-    assert_eq!(key.masked_text(&code), code);
-    for form in [secret[700..1000].to_owned(), encoded(secret.as_bytes(), BASE64)] {
-        let shown = key.masked_text(&format!("{code}'{form}'\n{code}")).into_owned();
+    assert_eq!(key.mask_text(&code), code);
+    for form in [secret[700..1000].to_owned(), encode_bits(secret.as_bytes(), BASE64)] {
+        let shown = key.mask_text(&format!("{code}'{form}'\n{code}")).into_owned();
         assert_eq!(shown, format!("{code}'{MASK}'\n{code}"));
     }
     let spaced: String = secret.chars().map(|c| format!("{c}, ")).collect();
-    assert!(key.masked_text(&spaced).len() < 20);
+    assert!(key.mask_text(&spaced).len() < 20);
 }
 
 /// Each piece takes as long as it is, and what waits is bounded.
@@ -542,17 +542,17 @@ proptest! {
         cuts.sort_unstable();
         let mut mask = KeyMask::new(Some(Arc::new(key.clone())));
         let pieces: String = cuts.windows(2).map(|cut| mask.pass(&text[cut[0]..cut[1]])).collect();
-        prop_assert_eq!(pieces + &mask.finish(), key.masked_text(&text));
+        prop_assert_eq!(pieces + &mask.finish(), key.mask_text(&text));
     }
 
     #[test]
     fn no_part_of_a_key_stays(secret in "[a-c]{1,30}", text in "[a-cé]{0,60}", cut in 0usize..30) {
         let key = Key::new(&secret).unwrap();
         let text = format!("{text}{}{text}", &secret[cut.min(secret.len())..]);
-        let shown = key.masked_text(&text);
+        let shown = key.mask_text(&text);
         for part in secret.as_bytes().windows(PART) {
             prop_assert!(!shown.contains(str::from_utf8(part).unwrap()), "{shown}");
         }
-        prop_assert!(memchr::memmem::find(&key.masked(text.as_bytes()), secret.as_bytes()).is_none());
+        prop_assert!(memchr::memmem::find(&key.mask_message(text.as_bytes()), secret.as_bytes()).is_none());
     }
 }

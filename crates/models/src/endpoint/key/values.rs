@@ -64,7 +64,7 @@ impl Key {
 
     fn mask_each(&self, answer: &mut Value) -> bool {
         match answer {
-            Value::String(text) => match self.masked_text(text) {
+            Value::String(text) => match self.mask_text(text) {
                 Cow::Owned(masked) => {
                     *text = masked;
                     true
@@ -81,17 +81,17 @@ impl Key {
             }
             Value::Object(fields) => {
                 let is_named =
-                    fields.keys().any(|name| matches!(self.masked_text(name), Cow::Owned(_)));
+                    fields.keys().any(|name| matches!(self.mask_text(name), Cow::Owned(_)));
                 if is_named {
                     let named = std::mem::take(fields).into_iter();
                     let named =
-                        named.map(|(name, value)| (self.masked_text(&name).into_owned(), value));
+                        named.map(|(name, value)| (self.mask_text(&name).into_owned(), value));
                     *fields = named.collect();
                 }
                 fields.values_mut().fold(is_named, |any, one| self.mask_each(one) | any)
             }
             Value::Number(number) if self.has_numbers => {
-                let is_secret = matches!(self.masked_text(&number.to_string()), Cow::Owned(_));
+                let is_secret = matches!(self.mask_text(&number.to_string()), Cow::Owned(_));
                 if is_secret {
                     *answer = Value::Null;
                 }
@@ -130,7 +130,7 @@ impl Key {
             text.push(',');
         }
         // Most long lists are the fractions of an embedding.
-        count > 1 && matches!(self.masked_text(&text), Cow::Owned(_))
+        count > 1 && matches!(self.mask_text(&text), Cow::Owned(_))
     }
 }
 

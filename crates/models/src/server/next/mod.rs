@@ -241,7 +241,7 @@ impl<'a> Prober<'a> {
     fn logprob(&self, prompt: &str) -> Result<f64> {
         let known = *self.way.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(way) = known {
-            return self.checked(way, prompt).map_err(|refusal| match refusal {
+            return self.check_forced(way, prompt).map_err(|refusal| match refusal {
                 Refusal::Way(why) => self.no_probability(format!("{way}: {why}")),
                 Refusal::Request(error) => error,
             });
@@ -250,7 +250,7 @@ impl<'a> Prober<'a> {
         let mut way = self.way.lock().unwrap_or_else(PoisonError::into_inner);
         let mut reasons = Vec::new();
         for candidate in way.map_or(WAYS.to_vec(), |known| vec![known]) {
-            match self.checked(candidate, prompt) {
+            match self.check_forced(candidate, prompt) {
                 Ok(logprob) => {
                     *way = Some(candidate);
                     return Ok(logprob);
@@ -272,7 +272,7 @@ impl<'a> Prober<'a> {
     }
 
     /// Returns a log-probability that is not that of a forced token.
-    fn checked(&self, way: Way, prompt: &str) -> Result<f64, Refusal> {
+    fn check_forced(&self, way: Way, prompt: &str) -> Result<f64, Refusal> {
         let logprob = self.read(way, prompt)?;
         let is_plain = way == Way::PromptLogprobs || self.is_unforced.load(Ordering::Relaxed);
         if is_plain {

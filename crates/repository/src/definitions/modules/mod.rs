@@ -59,7 +59,7 @@ impl<'a> Imports<'a> {
     }
 
     /// The definition that a chain of names means in a file that has `names`, if it is in another file.
-    pub(super) fn named(
+    pub(super) fn resolve_chain(
         &self,
         file: usize,
         names: &ModuleNames,

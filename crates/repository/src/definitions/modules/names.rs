@@ -119,7 +119,7 @@ impl ModuleNames {
     }
 
     /// Names that its imports bind.
-    pub(crate) fn imported(&self) -> impl Iterator<Item = &str> {
+    pub(crate) fn imported_names(&self) -> impl Iterator<Item = &str> {
         self.imports.keys().map(String::as_str)
     }
 

@@ -143,7 +143,7 @@ impl<'a> Modules<'a> {
         } else if let Some(targets) = names.imports.get(*first) {
             self.any(file, targets, rest, search)
         } else {
-            match self.starred(file, names, chain, search) {
+            match self.resolve_starred(file, names, chain, search) {
                 ChainTarget::Nothing => ChainTarget::Attribute,
                 found => found,
             }
@@ -175,7 +175,7 @@ impl<'a> Modules<'a> {
     }
 
     /// Target of a name that only `from module import *` can bind in file `from`.
-    fn starred(
+    fn resolve_starred(
         &self,
         from: usize,
         names: &ModuleNames,
@@ -254,7 +254,7 @@ impl<'a> Modules<'a> {
         if let Some(targets) = names.imports.get(*first) {
             return self.any(file, targets, rest, search);
         }
-        match (self.starred(file, names, chain, search), names.values.get(*first)) {
+        match (self.resolve_starred(file, names, chain, search), names.values.get(*first)) {
             // A module's top-level object of unknown class.
             (ChainTarget::Nothing, _) if !rest.is_empty() => ChainTarget::Attribute,
             (ChainTarget::Nothing, Some(rows)) => {

@@ -94,12 +94,12 @@ impl<'a> Modules<'a> {
         if let Some(found) = known().get(&from).and_then(|paths| paths.get(path)) {
             return *found;
         }
-        let found = self.resolved(from, path);
+        let found = self.resolve(from, path);
         known().entry(from).or_default().insert(path.to_owned(), found);
         found
     }
 
-    fn resolved(&self, from: usize, path: &str) -> Option<usize> {
+    fn resolve(&self, from: usize, path: &str) -> Option<usize> {
         let importing = self.files.files[from].path;
         if path.starts_with('.') {
             let folder = importing.rsplit_once('/').map_or("", |(folder, _)| folder);
@@ -142,17 +142,17 @@ impl<'a> Modules<'a> {
     }
 
     /// Target of an import of file `from`.
-    pub(super) fn imported(&self, from: usize, import: &Import) -> Option<Export> {
+    pub(super) fn resolve_import(&self, from: usize, import: &Import) -> Option<Export> {
         let file = self.module(from, &import.from)?;
         match import.member.as_deref() {
             // `module.exports = f` makes f the module.
-            None if self.has_whole(file) => self.exported(file, WHOLE),
+            None if self.has_whole(file) => self.resolve_export(file, WHOLE),
             None => Some(Export::Module(file)),
             Some(member) => {
                 // ECMAScript imports a module of CommonJS as the default.
                 let is_whole = member == "default" && self.has_whole(file);
-                let whole = || is_whole.then(|| self.exported(file, WHOLE)).flatten();
-                self.exported(file, member).or_else(whole)
+                let whole = || is_whole.then(|| self.resolve_export(file, WHOLE)).flatten();
+                self.resolve_export(file, member).or_else(whole)
             }
         }
     }
@@ -161,24 +161,24 @@ impl<'a> Modules<'a> {
     fn has_whole(&self, file: usize) -> bool {
         let unit = &self.units[file];
         let passes_on = |import: &Import| import.is_passed_on && import.local == WHOLE;
-        unit.exports.contains_key(WHOLE) || unit.imports.named(WHOLE).any(passes_on)
+        unit.exports.contains_key(WHOLE) || unit.imports.imports_of(WHOLE).any(passes_on)
     }
 
     /// Target of a name that a file imports; `unit` has the file's names. None if several imports bind the name, as within
     /// functions: which one counts is unknown.
     pub(super) fn brought_in(&self, file: usize, unit: &Unit, name: &str) -> Option<Export> {
-        let mut imports = unit.imports.named(name);
+        let mut imports = unit.imports.imports_of(name);
         let import = imports.find(|import| import.local == name && !import.is_passed_on)?;
         let is_other = |other: &Import| {
             other.local == name
                 && !other.is_passed_on
                 && (&other.from, &other.member) != (&import.from, &import.member)
         };
-        if imports.any(is_other) { None } else { self.imported(file, import) }
+        if imports.any(is_other) { None } else { self.resolve_import(file, import) }
     }
 
     /// Target of a name that a file exports, its own or another's.
-    pub(super) fn exported(&self, file: usize, name: &str) -> Option<Export> {
+    pub(super) fn resolve_export(&self, file: usize, name: &str) -> Option<Export> {
         let known = || self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let key = (file, name.to_owned());
         if let Some(export) = known().get(&key) {
@@ -213,7 +213,7 @@ impl<'a> Modules<'a> {
             }
             let other = Some(&name).filter(|name| *name != own);
             for name in [Some(own), other].into_iter().flatten() {
-                let bound = unit.imports.named(name).filter(|import| import.local == *name);
+                let bound = unit.imports.imports_of(name).filter(|import| import.local == *name);
                 for import in bound.filter(|import| import.member.as_deref() != Some("*")) {
                     let Some(module) = self.module(file, &import.from) else {
                         continue;

@@ -99,7 +99,7 @@ impl<'a> Folders<'a> {
     }
 
     /// The folder that an import means; `None` if the repository lacks it.
-    pub(super) fn imported(&self, path: &str) -> Option<&str> {
+    pub(super) fn imported_folder(&self, path: &str) -> Option<&str> {
         let below = path.strip_prefix(self.module?)?;
         let is_folder = below.is_empty() || below.starts_with('/');
         if !is_folder || below.len() >= self.longest {
@@ -110,7 +110,7 @@ impl<'a> Folders<'a> {
     }
 
     /// Definitions of a function, or of a variable that is called, in the files of a folder.
-    pub(super) fn called(&self, folder: &str, name: &str) -> FoundDefinitions {
+    pub(super) fn find_called(&self, folder: &str, name: &str) -> FoundDefinitions {
         let found = self.folders.get(folder).and_then(|folder| folder.called.get(name));
         found.cloned().unwrap_or_default()
     }

@@ -60,7 +60,7 @@ impl<'a> Types<'a> {
         let calls = self.units[file].calls.iter();
         let of_call = |call: &unit::Call| {
             let place = FilePosition { file, scope: call.scope };
-            (call.rows, self.program.called(place, &call.callee))
+            (call.rows, self.program.resolve_callee(place, &call.callee))
         };
         calls.map(of_call).filter(|(_, found)| !found.is_empty()).collect()
     }
@@ -84,6 +84,6 @@ impl<'a> Types<'a> {
     ) -> impl Fn(&[&str]) -> FoundDefinitions + 'n {
         let program = self.program.with(file, unit);
         let place = FilePosition { file: program.own_file(), scope: unit.scope_before(row) };
-        move |chain| program.named(place, chain)
+        move |chain| program.resolve_chain(place, chain)
     }
 }

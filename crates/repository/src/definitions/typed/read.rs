@@ -144,7 +144,7 @@ impl Reader<'_, '_> {
         let (rules, kind) = (self.rules, node.kind());
         if let Some(namespace) = rules.namespaces.iter().find(|n| n.kind == kind) {
             let name = namespace.name.from(node);
-            if let Some(name) = name.and_then(|name| self.syntax.dotted(name)) {
+            if let Some(name) = name.and_then(|name| self.syntax.dotted_name(name)) {
                 let depth = if namespace.is_whole_file { 0 } else { depth };
                 self.open_namespace(&name, depth);
             }
@@ -198,7 +198,7 @@ impl Reader<'_, '_> {
     fn open_type(&mut self, node: Node<'_>, depth: usize) {
         let bound = || (self.syntax.spec().bound_name)(node.parent()?, node);
         let name = node.child_by_field_name("name").or_else(bound);
-        let rows = Rows::named(node, name);
+        let rows = Rows::from_name(node, name);
         let name = name.map_or(String::new(), |name| self.text(name));
         // A class within a function hides imports of its name.
         let is_module = matches!(self.rules.visibility, NameVisibility::Exports);
@@ -241,7 +241,7 @@ impl Reader<'_, '_> {
                 if self.rules.supers.contains(&part.kind()) {
                     lists.push(part);
                 } else if list != node {
-                    found.extend(self.syntax.dotted(part));
+                    found.extend(self.syntax.dotted_name(part));
                 }
             }
         }
@@ -254,10 +254,10 @@ impl Reader<'_, '_> {
         let Some(name) = node.child_by_field_name("name").map(|name| self.text(name)) else {
             return;
         };
-        let rows = Rows::named(node, node.child_by_field_name("name"));
+        let rows = Rows::from_name(node, node.child_by_field_name("name"));
         let is_constructor = rules.constructors.contains(&kind) || name == "constructor";
         let owner = self.type_here().or_else(|| {
-            let receiver = self.syntax.dotted(follow(node, rules.receiver)?)?;
+            let receiver = self.syntax.dotted_name(follow(node, rules.receiver)?)?;
             Some(self.add_type(receiver, 0, rows))
         });
         match owner {
@@ -303,7 +303,9 @@ impl Reader<'_, '_> {
                 VariableType::Nothing => DeclaredType::Unknown,
                 VariableType::Type(steps) => {
                     let found = follow(node, steps);
-                    found.map_or(DeclaredType::Unknown, |found| self.syntax.declared(found).into())
+                    found.map_or(DeclaredType::Unknown, |found| {
+                        self.syntax.declared_type(found).into()
+                    })
                 }
                 VariableType::Array => DeclaredType::Type("[]".into()),
                 VariableType::Around => {
@@ -330,7 +332,7 @@ impl Reader<'_, '_> {
         let annotation = declaration.child_by_field_name("type");
         let annotation = annotation.and_then(|annotation| annotation.named_child(0));
         for (number, name) in all(declaration, variable.names).into_iter().enumerate() {
-            let (value, rows) = (values.get(number), Rows::named(declaration, Some(name)));
+            let (value, rows) = (values.get(number), Rows::from_name(declaration, Some(name)));
             let is_function = |node: &Node<'_>| self.rules.function_values.contains(&node.kind());
             let is_called = value.is_some_and(is_function)
                 || (has_values && annotation.as_ref().is_some_and(is_function));
@@ -342,7 +344,7 @@ impl Reader<'_, '_> {
                 continue;
             }
             let declared = match (declared, value) {
-                (DeclaredType::Unknown, Some(value)) => self.syntax.made(*value).into(),
+                (DeclaredType::Unknown, Some(value)) => self.syntax.constructed_type(*value).into(),
                 _ => declared.clone(),
             };
             let text = self.text(name);

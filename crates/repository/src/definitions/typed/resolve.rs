@@ -228,7 +228,7 @@ impl<'a> Program<'a> {
     }
 
     /// Definitions of a callee, if they are in other files of the repository and not in its own.
-    pub(super) fn called(&self, place: FilePosition, callee: &Callee) -> FoundDefinitions {
+    pub(super) fn resolve_callee(&self, place: FilePosition, callee: &Callee) -> FoundDefinitions {
         let found = match callee {
             Callee::New(name) => {
                 let types = self.types_named(place, name);
@@ -239,8 +239,8 @@ impl<'a> Program<'a> {
                 Object::Of(types) => self
                     .method(&types, name, &mut Visits::default())
                     .unwrap_or_else(|| self.extension(name)),
-                Object::Module(module) => self.callable(self.modules.exported(module, name)),
-                Object::Folder(folder) => self.folders.called(&folder, name),
+                Object::Module(module) => self.callable(self.modules.resolve_export(module, name)),
+                Object::Folder(folder) => self.folders.find_called(&folder, name),
                 Object::Unknown => return self.method_of_another_file(place.file, name),
             },
         };
@@ -249,7 +249,7 @@ impl<'a> Program<'a> {
 
     /// Definitions of a chain of names, if they are in other files of the repository and not in its own: types,
     /// functions, methods, and variables outside them.
-    pub(super) fn named(&self, place: FilePosition, chain: &[&str]) -> FoundDefinitions {
+    pub(super) fn resolve_chain(&self, place: FilePosition, chain: &[&str]) -> FoundDefinitions {
         let Some((name, receiver)) = chain.split_last() else { return FoundDefinitions::default() };
         if let Some(types) = self.types_named(place, &chain.join(".")) {
             return self.of_others(place.file, types.heads());
@@ -263,7 +263,7 @@ impl<'a> Program<'a> {
                 Callee::Member(Receiver::Chain(chain), name.clone())
             }
         };
-        let called = self.called(place, &callee);
+        let called = self.resolve_callee(place, &callee);
         if !called.is_empty() {
             return called;
         }
@@ -275,7 +275,7 @@ impl<'a> Program<'a> {
             }
             (NameVisibility::Exports, [module]) => match self.brought_in(place.file, module) {
                 Some(Export::Module(module)) => {
-                    self.exported_value(self.modules.exported(module, &name))
+                    self.exported_value(self.modules.resolve_export(module, &name))
                 }
                 _ => None,
             },
@@ -320,7 +320,7 @@ impl<'a> Program<'a> {
             NameVisibility::FullNames(_) => {}
             NameVisibility::Exports => return self.callable(self.brought_in(place.file, name)),
             NameVisibility::Folders => {
-                return self.folders.called(&unit.folder, name);
+                return self.folders.find_called(&unit.folder, name);
             }
         }
         let mut around = unit.types_around(place.scope);
@@ -331,7 +331,7 @@ impl<'a> Program<'a> {
             let all = [&unit.imports, &self.maps.global_imports];
             let members = all.into_iter().flat_map(|imports| {
                 let is_of_name = |import: &&Import| import.member.as_deref() == Some(name);
-                imports.named(name).filter(is_of_name).chain(imports.stars())
+                imports.imports_of(name).filter(is_of_name).chain(imports.stars())
             });
             let mut members = members.filter(|import| import.is_static);
             members.find_map(|import| of_types(self.with_path(place.file, import.path)))
@@ -346,7 +346,7 @@ impl<'a> Program<'a> {
         };
         let unit = self.unit(file);
         let of_type = || Some((unit.outer_type(&name)?.rows, DefinitionKind::Type));
-        let found = unit.called(&name).or_else(of_type);
+        let found = unit.find_called(&name).or_else(of_type);
         found.map(|(rows, kind)| Definition::new(file, rows, kind)).into_iter().collect()
     }
 
@@ -365,7 +365,7 @@ impl<'a> Program<'a> {
         visits: &mut Visits,
     ) -> Option<FoundDefinitions> {
         self.upwards(types, visits, |level| {
-            let found = FoundDefinitions::joined(level.iter().map(|types| types.methods(name)));
+            let found = FoundDefinitions::from_lists(level.iter().map(|types| types.methods(name)));
             (!found.is_empty()).then_some(found)
         })
     }
@@ -503,7 +503,7 @@ impl<'a> Program<'a> {
                     self.field(&types, name, &mut Visits::default())
                 }
                 Object::Module(module) => {
-                    Some(self.exported_object(self.modules.exported(module, name)))
+                    Some(self.exported_object(self.modules.resolve_export(module, name)))
                 }
                 Object::Folder(folder) => self.variable_of_folder(&folder, name),
                 other => return other,
@@ -535,10 +535,10 @@ impl<'a> Program<'a> {
 
     /// A chain that begins with an imported package, or with a variable of another file of its own.
     fn in_package(&self, unit: &Unit, chain: &[String]) -> Object<'a> {
-        let mut imports = unit.imports.named(&chain[0]);
+        let mut imports = unit.imports.imports_of(&chain[0]);
         let root = match imports.find(|import| import.local == chain[0]) {
             Some(import) => {
-                let folder = self.folders.imported(&import.from);
+                let folder = self.folders.imported_folder(&import.from);
                 Some(match folder {
                     Some(folder) => Object::Folder(folder.to_owned()),
                     None => Object::Of(Vec::new()),

@@ -147,7 +147,7 @@ impl Imports {
     }
 
     /// Imports that bind a name, or bring in a member of that name.
-    pub(super) fn named(&self, name: &str) -> impl DoubleEndedIterator<Item = &Import> {
+    pub(super) fn imports_of(&self, name: &str) -> impl DoubleEndedIterator<Item = &Import> {
         self.at(self.by_name.get(name).map_or(&[], Vec::as_slice))
     }
 
@@ -186,7 +186,7 @@ pub(super) struct Call {
 
 impl Unit {
     /// Names that its imports bind.
-    pub(crate) fn imported(&self) -> impl Iterator<Item = &str> {
+    pub(crate) fn imported_names(&self) -> impl Iterator<Item = &str> {
         let named = self.imports.iter().filter(|import| !import.is_passed_on);
         named.map(|import| import.local.as_str()).filter(|local| !local.is_empty())
     }
@@ -218,7 +218,7 @@ impl Unit {
     }
 
     /// The function or variable outside types that a call of this name calls.
-    pub(super) fn called(&self, name: &str) -> Option<(Rows, DefinitionKind)> {
+    pub(super) fn find_called(&self, name: &str) -> Option<(Rows, DefinitionKind)> {
         let function = self.functions.get(name).map(|rows| (*rows, DefinitionKind::Function));
         function.or_else(|| Some((*self.values.get(name)?, DefinitionKind::Value)))
     }
@@ -228,7 +228,7 @@ impl Unit {
         let functions = self.functions.keys();
         let values = self.values.keys().filter(|name| !self.functions.contains_key(*name));
         functions.chain(values).filter_map(|name| {
-            let (rows, kind) = self.called(name)?;
+            let (rows, kind) = self.find_called(name)?;
             Some((name.as_str(), rows, kind))
         })
     }

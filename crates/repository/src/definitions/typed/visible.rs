@@ -80,7 +80,7 @@ impl<'a> Program<'a> {
         let export = match self.brought_in(file, first) {
             Some(Export::Module(module)) if !rest.is_empty() => {
                 let (member, _) = rest.split_once('.').unwrap_or((rest, ""));
-                let export = self.modules.exported(module, member);
+                let export = self.modules.resolve_export(module, member);
                 return self.exported_types(export, rest.strip_prefix(member).unwrap_or_default());
             }
             export => export,
@@ -117,7 +117,7 @@ impl<'a> Program<'a> {
         let below = |outer: FullName, name| self.with_path(file, outer.join(name));
         order.iter().find_map(|seen| match seen {
             NameScope::Imported => {
-                unit.imports.named(first).chain(global.named(first)).find_map(|import| {
+                unit.imports.imports_of(first).chain(global.imports_of(first)).find_map(|import| {
                     let from = self.home(import)?;
                     match import.member.as_deref() {
                         Some(member) if member == first => below(from, whole),
@@ -151,7 +151,9 @@ impl<'a> Program<'a> {
     /// The namespace, or the package's folder, that an import brings something in from.
     fn home(&self, import: &Import) -> Option<FullName> {
         match self.rules.visibility {
-            NameVisibility::Folders => self.folders.imported(&import.from).map(FullName::new),
+            NameVisibility::Folders => {
+                self.folders.imported_folder(&import.from).map(FullName::new)
+            }
             _ => Some(import.path),
         }
     }

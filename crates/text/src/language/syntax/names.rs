@@ -44,7 +44,7 @@ impl Syntax<'_> {
     pub fn callee(&self, node: Node<'_>) -> Option<Callee> {
         let field = |field| node.child_by_field_name(field);
         match find(self.spec().calls, node.kind())? {
-            Call::Function(function) => self.called(field(function)?),
+            Call::Function(function) => self.find_callee(field(function)?),
             Call::Method(object, name) => {
                 let name = self.of(field(name)?).to_owned();
                 Some(match field(object) {
@@ -52,12 +52,12 @@ impl Syntax<'_> {
                     None => Callee::Bare(name),
                 })
             }
-            Call::New(class) => self.dotted(field(class)?).map(Callee::New),
+            Call::New(class) => self.dotted_name(field(class)?).map(Callee::New),
         }
     }
 
     /// Callee that an expression names.
-    fn called(&self, mut function: Node<'_>) -> Option<Callee> {
+    fn find_callee(&self, mut function: Node<'_>) -> Option<Callee> {
         loop {
             function = match find(self.spec().expressions, function.kind())? {
                 NodeRole::Name => return Some(Callee::Bare(self.of(function).to_owned())),
@@ -107,12 +107,12 @@ impl Syntax<'_> {
                     node = step.from(node)?;
                     continue;
                 }
-                NodeRole::Typed(step) if is_whole => match self.declared(step.from(node)?) {
+                NodeRole::Typed(step) if is_whole => match self.declared_type(step.from(node)?) {
                     DeclaredType::Type(name) => return Some(Receiver::Typed(name)),
                     DeclaredType::Unknown => return None,
                 },
                 NodeRole::New(step) if is_whole => {
-                    return self.dotted(step.from(node)?).map(Receiver::Typed);
+                    return self.dotted_name(step.from(node)?).map(Receiver::Typed);
                 }
                 NodeRole::Literal if is_whole => return Some(Receiver::Typed("[]".into())),
                 _ => return None,
@@ -125,12 +125,12 @@ impl Syntax<'_> {
     }
 
     /// The type of a new object that an expression makes.
-    pub fn made(&self, mut value: Node<'_>) -> DeclaredType {
+    pub fn constructed_type(&self, mut value: Node<'_>) -> DeclaredType {
         loop {
             let next = match find(self.spec().expressions, value.kind()) {
                 Some(NodeRole::Inside(step)) => step.from(value),
                 Some(NodeRole::New(step)) => {
-                    let class = step.from(value).and_then(|class| self.dotted(class));
+                    let class = step.from(value).and_then(|class| self.dotted_name(class));
                     return class.map_or(DeclaredType::Unknown, DeclaredType::Type);
                 }
                 _ => None,
@@ -143,7 +143,7 @@ impl Syntax<'_> {
     }
 
     /// The declared type of something: unknown for `var` and for types that are several.
-    pub fn declared(&self, node: Node<'_>) -> DeclaredType {
+    pub fn declared_type(&self, node: Node<'_>) -> DeclaredType {
         let mut node = node;
         loop {
             let next = match find(self.spec().types, node.kind()) {
@@ -151,7 +151,7 @@ impl Syntax<'_> {
                 Some(NodeRole::Union) => the_one_that_is_not_null(node),
                 Some(NodeRole::Inside(step)) => step.from(node),
                 _ => {
-                    let name = self.dotted(node).unwrap_or_else(|| "[]".into());
+                    let name = self.dotted_name(node).unwrap_or_else(|| "[]".into());
                     return if self.spec().untyped.contains(&name.as_str()) {
                         DeclaredType::Unknown
                     } else {
@@ -167,7 +167,7 @@ impl Syntax<'_> {
     }
 
     /// `a.b.C` of a name or type, without type arguments and annotations; `None` where it has no name.
-    pub fn dotted(&self, mut node: Node<'_>) -> Option<String> {
+    pub fn dotted_name(&self, mut node: Node<'_>) -> Option<String> {
         let table = self.spec().types;
         let mut parts = Vec::new();
         while parts.len() <= LONGEST_CHAIN {

@@ -49,7 +49,8 @@ impl File {
 
     /// Reads the content of a file.
     pub(super) fn of_bytes(path: &Path, bytes: &[u8]) -> Result<Self> {
-        let file = loaded(path, bytes, |tokenizer| Self::of_tokenizer(path, bytes, tokenizer))?;
+        let file =
+            with_tokenizer(path, bytes, |tokenizer| Self::of_tokenizer(path, bytes, tokenizer))?;
         file.try_out()?;
         Ok(file)
     }
@@ -265,7 +266,7 @@ fn encode(tokenizer: &Tokenizer, text: &str, added: bool) -> tokenizers::Result<
 }
 
 /// Checks and parses the content of a file, and returns what `work` makes of it.
-fn loaded<T>(path: &Path, bytes: &[u8], work: impl FnOnce(Tokenizer) -> T) -> Result<T> {
+fn with_tokenizer<T>(path: &Path, bytes: &[u8], work: impl FnOnce(Tokenizer) -> T) -> Result<T> {
     // The crate panics on a decoder that is not JSON.
     serde_json::from_slice::<serde::de::IgnoredAny>(bytes)
         .map_err(|e| not_a_tokenizer(path, bytes, &e))?;
@@ -316,7 +317,7 @@ pub(super) type TokenIds = Vec<(String, u32)>;
 pub(super) fn extend(path: &Path, bytes: &[u8], tokens: &[&str]) -> Result<(Vec<u8>, TokenIds)> {
     let special = |token: &&str| AddedToken::from(*token, true).normalized(false);
     let new: Vec<AddedToken> = tokens.iter().map(special).collect();
-    let tokenizer = loaded(path, bytes, |mut tokenizer| {
+    let tokenizer = with_tokenizer(path, bytes, |mut tokenizer| {
         tokenizer.add_special_tokens(&new);
         tokenizer
     })?;

@@ -49,7 +49,7 @@ impl PatternRest<'_> {
     /// Reads a sequence.
     fn sequence(&mut self) -> Ways {
         let (mut all, mut is_hard, mut parts, mut tried) = (1_u64, false, 0, 1);
-        while let Some(part) = self.repeated() {
+        while let Some(part) = self.parse_repeated() {
             parts += 1;
             all = all.saturating_mul(part.all);
             is_hard |= part.is_hard;
@@ -65,7 +65,7 @@ impl PatternRest<'_> {
     }
 
     /// A character, class or group and its repetition.
-    fn repeated(&mut self) -> Option<Ways> {
+    fn parse_repeated(&mut self) -> Option<Ways> {
         let mut part = self.part()?;
         while let Some((least, most)) = self.repetition() {
             let is_possessive = self.take(b"+");

@@ -32,7 +32,7 @@ pub(super) fn read_all(
         let calls = calls.map(|(rows, definitions)| (rows.range(), definitions));
         let calls: Vec<_> = calls.filter(|(lines, _)| source.can_cut_call(lines)).collect();
         let holes = holes(calls.iter().map(|(lines, _)| lines.clone()).collect());
-        let called = holes.iter().map(|hole| ((file, hole.start), called(hole, &calls)));
+        let called = holes.iter().map(|hole| ((file, hole.start), find_called(hole, &calls)));
         (called.collect(), holes)
     });
     let (called, holes): (Vec<Vec<_>>, _) = of_files.into_iter().unzip();
@@ -51,7 +51,7 @@ fn names(
 }
 
 /// Definitions of all calls within a hole.
-fn called(
+fn find_called(
     hole: &Range<usize>,
     calls: &[(Range<usize>, FoundDefinitions)],
 ) -> Vec<FoundDefinitions> {
