@@ -234,8 +234,8 @@ pub fn lengths(
         let kind = RecordKind::from_record(&object);
         let mut task = Task::from_record(path, at, object)?;
         if let Some(files) = &mut files {
-            let text = files.text(&mut task).map(str::to_owned);
-            text.and_then(|text| task.fill(&text)).map_err(|reason| Error::Task {
+            let file = files.text(&mut task);
+            file.and_then(|file| task.fill(file)).map_err(|reason| Error::Task {
                 path: path.to_owned(),
                 line: at.line,
                 task_id: task.id.clone(),

@@ -1,11 +1,13 @@
 //! Right contexts of tasks whose format does not carry them, such as RepoEval's.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use repoformer_core::repository::corpus::Repository;
 use repoformer_core::task::{Task, TaskSet};
 use repoformer_store::artifact::{Column, Columns, Identity, Payload};
 use repoformer_store::error::{Error, Result};
+use repoformer_text::lines::IndexedText;
 use repoformer_text::message::StageRun;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
@@ -16,38 +18,57 @@ use super::experiment::Experiment;
 /// Right contexts taken for a repository's tasks that carry none, by row.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RightContexts {
-    of_row: Vec<(u32, String)>,
+    /// Texts of files, each from the end of its first hole on.
+    files: Vec<String>,
+    /// Row of each task, the index of its file, and the byte offset of its right context in that text.
+    of_row: Vec<(u32, u32, u64)>,
 }
 
 impl RightContexts {
     /// Takes the right contexts from the tasks' files. A task that does not match its file has none; the returned error names
     /// the first such task.
     pub(super) fn new(tasks: &TaskSet, repository: &Repository) -> (Self, Option<Error>) {
-        let (mut of_row, mut misfits) = (Vec::new(), Vec::new());
+        let (mut holes, mut misfits) = (BTreeMap::<usize, Vec<(u32, usize)>>::new(), Vec::new());
+        let mut texts: FxHashMap<usize, IndexedText<'_>> = FxHashMap::default();
         let of_it = tasks.of_repository(&repository.name);
         for task in of_it.filter(|task| task.right_context.is_none()) {
             // A missing file is reported when its query is made.
-            let Some(file) = repository.file(&task.path) else {
+            let Some(number) = repository.file_index(&task.path) else {
                 continue;
             };
-            match task.hole(&file.text) {
-                Ok(hole) => of_row.push((task.row as u32, file.text[hole.end..].to_owned())),
+            let text = || IndexedText::new(&*repository.files[number].text);
+            match task.hole_in(texts.entry(number).or_insert_with(text)) {
+                Ok(hole) => holes.entry(number).or_default().push((task.row as u32, hole.end)),
                 Err(reason) => misfits.push((task, reason)),
             }
         }
         let harm = "prompts of such tasks have no right context";
-        (Self { of_row }, misfit(tasks, &repository.name, misfits, harm))
+        (Self::of_holes(holes, repository), misfit(tasks, &repository.name, misfits, harm))
+    }
+
+    /// Takes the texts after holes, which are given by file: each hole's row and end.
+    fn of_holes(holes: BTreeMap<usize, Vec<(u32, usize)>>, repository: &Repository) -> Self {
+        let mut contexts = Self::default();
+        for (number, holes) in holes {
+            let first = holes.iter().map(|&(_, end)| end).min().unwrap_or_default();
+            let file = contexts.files.len() as u32;
+            contexts.files.push(repository.files[number].text[first..].to_owned());
+            let offsets = holes.iter().map(|&(row, end)| (row, file, (end - first) as u64));
+            contexts.of_row.extend(offsets);
+        }
+        contexts.of_row.sort_unstable();
+        contexts
     }
 
     /// Iterates over rows and right contexts, in the order of the tasks.
     pub fn iter(&self) -> impl Iterator<Item = (u32, &str)> {
-        self.of_row.iter().map(|(row, text)| (*row, text.as_str()))
+        let text = |file: u32, offset: u64| &self.files[file as usize][offset as usize..];
+        self.of_row.iter().map(move |&(row, file, offset)| (row, text(file, offset)))
     }
 
     /// Returns the right contexts by row.
     pub(super) fn map(&self) -> FxHashMap<u32, &str> {
-        let rows = self.of_row.iter();
-        rows.map(|(row, text)| (*row, text.as_str())).collect()
+        self.iter().collect()
     }
 }
 
@@ -108,6 +129,7 @@ impl Artifact for TakenContexts<'_> {
             .parameter("repository", self.repository)
             .parameter("language", experiment.layout.language)
             .parameter("walk", experiment.walk)
+            .parameter("texts", "by-file")
             .input("tasks", experiment.tasks()?.digest_of(self.repository));
         Ok(match &self.files {
             Some(digest) => identity.input("repository", digest),
@@ -151,6 +173,14 @@ impl Payload for RightContexts {
     }
 
     fn check(&self) -> Result<(), String> {
-        Ok(())
+        let is_there = |&(_, file, offset): &(u32, u32, u64)| {
+            let text = self.files.get(file as usize);
+            text.is_some_and(|text| text.is_char_boundary(offset as usize))
+        };
+        if self.of_row.iter().all(is_there) {
+            Ok(())
+        } else {
+            Err("a right context is outside of its file".into())
+        }
     }
 }

@@ -9,7 +9,9 @@ use repoformer_core::task::TaskSet;
 use repoformer_evaluate::predictions::JoinedPredictions;
 use repoformer_store::artifact::{Identity, Payload, header_path, jsonl_header};
 use repoformer_store::error::{Error, Result};
+use repoformer_text::lines::IndexedText;
 use repoformer_text::message::StageRun;
+use rustc_hash::FxHashMap;
 
 use super::contexts::{RightContexts, TakenContexts, misfit, right_context};
 use super::engine::{Artifact, Engine};
@@ -196,9 +198,11 @@ fn of_artifact(
 /// Returns an error if tasks do not match their files.
 fn misfits(tasks: &TaskSet, windows: &RepoFragments) -> Option<Error> {
     let of_it = tasks.of_repository(&windows.repository);
+    let mut files: FxHashMap<&str, IndexedText<'_>> = FxHashMap::default();
     let misfits = of_it.filter_map(|task| {
         let lines = hole_lines(task, windows).ok()?;
-        Some((task, task.hole(lines.text()).err()?))
+        let file = files.entry(&task.path).or_insert_with(|| IndexedText::new(lines.text()));
+        Some((task, task.hole_in(file).err()?))
     });
     let harm = "what is retrieved for such tasks may hold their targets";
     misfit(tasks, &windows.repository, misfits.collect(), harm)

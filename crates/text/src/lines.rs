@@ -3,6 +3,7 @@
 //! Every `line_no` of a benchmark counts these lines, so a form feed or a U+2028 in a file moves
 //! all later holes.
 
+use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
@@ -252,6 +253,67 @@ pub fn line_starts(text: &str) -> impl Iterator<Item = usize> {
     std::iter::once(0).chain(ends)
 }
 
+/// Text with the positions of its lines, for many look-ups.
+#[derive(Debug, Clone)]
+pub struct IndexedText<'t> {
+    text: Cow<'t, str>,
+    /// Start of each line.
+    starts: Vec<usize>,
+    /// Number of the nearest line at or before each line that is not blank; `usize::MAX` if all are.
+    filled: Vec<usize>,
+}
+
+impl<'t> IndexedText<'t> {
+    /// Finds the lines of a text.
+    ///
+    /// ```
+    /// let lines = repoformer_text::lines::IndexedText::new("a\n\nb\n");
+    /// assert_eq!((lines.start(2), lines.start(4)), (Some(3), None));
+    /// assert_eq!(lines.last_filled(3), Some("a"));
+    /// ```
+    pub fn new(text: impl Into<Cow<'t, str>>) -> Self {
+        let text = text.into();
+        let starts: Vec<usize> = if has_rare_separator(&text) {
+            line_starts(&text).collect()
+        } else {
+            let ends = memchr::memchr_iter(b'\n', text.as_bytes());
+            std::iter::once(0).chain(ends.map(|at| at + 1)).collect()
+        };
+        let ends = starts.iter().skip(1).copied().chain([text.len()]);
+        let mut last = usize::MAX;
+        let filled = (0..).zip(starts.iter().zip(ends)).map(|(number, (&start, end))| {
+            if !strip(&text[start..end]).is_empty() {
+                last = number;
+            }
+            last
+        });
+        let filled = filled.collect();
+        Self { text, starts, filled }
+    }
+
+    /// Returns the text.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Returns the byte offset at which a line starts, by its 0-based number, including the one after a separator at the end.
+    pub fn start(&self, number: usize) -> Option<usize> {
+        self.starts.get(number).copied()
+    }
+
+    /// Returns the last line before a byte offset that is not blank, stripped.
+    pub fn last_filled(&self, offset: usize) -> Option<&str> {
+        let number = self.starts.partition_point(|&start| start <= offset) - 1;
+        let begun = strip(&self.text[self.starts[number]..offset]);
+        if !begun.is_empty() {
+            return Some(begun);
+        }
+        let before = self.filled[number.checked_sub(1)?];
+        let start = *self.starts.get(before)?;
+        Some(strip(&self.text[start..self.starts[before + 1]]))
+    }
+}
+
 /// The last line of a text without a line end: for the text before a hole, the part of the hole's line before the hole.
 ///
 /// ```
@@ -342,6 +404,19 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn indexed_lines_are_those_of_the_text(text in "[a \n\r\x0b\u{85}\u{2028}é]{0,40}") {
+            let indexed = IndexedText::new(&*text);
+            let starts: Vec<usize> = line_starts(&text).collect();
+            for number in 0..starts.len() + 2 {
+                prop_assert_eq!(indexed.start(number), starts.get(number).copied());
+            }
+            for (offset, _) in text.char_indices().chain([(text.len(), ' ')]) {
+                let mut before = text[..offset].rsplit(is_separator).map(strip);
+                prop_assert_eq!(indexed.last_filled(offset), before.find(|line| !line.is_empty()));
+            }
+        }
+
         #[test]
         fn newlines_are_found_as_a_search_finds_them(bytes in prop::collection::vec(prop_oneof![Just(b'\n'), Just(b'\x0b'), Just(b'\x8a'), any::<u8>()], 0..80)) {
             let mut found = Vec::new();

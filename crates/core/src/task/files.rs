@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use repoformer_store::error::Result;
-use repoformer_text::lines::universal_newlines;
+use repoformer_text::lines::{IndexedText, universal_newlines};
 use rustc_hash::FxHashMap;
 
 use super::Task;
@@ -15,7 +15,7 @@ pub struct TaskFiles<'a> {
     repos_dir: &'a Path,
     /// Names of the folders that may be repositories.
     folders: Vec<String>,
-    texts: FxHashMap<String, Result<String, String>>,
+    texts: FxHashMap<String, Result<IndexedText<'static>, String>>,
 }
 
 impl<'a> TaskFiles<'a> {
@@ -29,16 +29,16 @@ impl<'a> TaskFiles<'a> {
 
     /// Reads a task's file in text mode; the error says why it cannot be read. The task's path is changed to the folder of its
     /// repository.
-    pub fn text(&mut self, task: &mut Task) -> Result<&str, String> {
+    pub fn text(&mut self, task: &mut Task) -> Result<&IndexedText<'static>, String> {
         task.name_folder(&self.folders);
         if task.path.is_empty() {
             return Err(format!("{} names no file", task.format));
         }
-        let text = self
-            .texts
-            .entry(task.path.clone())
-            .or_insert_with(|| read_named(self.repos_dir, &task.path).map(universal_newlines));
-        text.as_deref().map_err(Clone::clone)
+        let text = self.texts.entry(task.path.clone()).or_insert_with(|| {
+            let text = read_named(self.repos_dir, &task.path)?;
+            Ok(IndexedText::new(universal_newlines(text)))
+        });
+        text.as_ref().map_err(Clone::clone)
     }
 
     /// Takes all of a task's file before its hole, where the task does not carry it and its prompt shows less. A file that
@@ -49,13 +49,13 @@ impl<'a> TaskFiles<'a> {
             repository: task.repository.clone(),
             ..Task::default()
         };
-        let Ok(text) = self.text(&mut of_folder) else {
+        let Ok(file) = self.text(&mut of_folder) else {
             return;
         };
-        if let (None, Ok(hole)) = (&task.full_left_context, task.hole(text))
-            && text[..hole.start] != task.prompt
+        if let (None, Ok(hole)) = (&task.full_left_context, task.hole_in(file))
+            && file.text()[..hole.start] != task.prompt
         {
-            task.full_left_context = Some(text[..hole.start].to_owned());
+            task.full_left_context = Some(file.text()[..hole.start].to_owned());
         }
     }
 }

@@ -1,7 +1,9 @@
 //! Where a task's hole is in the text of its file, and what the file has around it.
 
 use repoformer_text::counts::format_count;
-use repoformer_text::lines::{Lines, is_separator, is_space, line_starts, strip, unfinished_line};
+use repoformer_text::lines::{
+    IndexedText, Lines, is_separator, is_space, line_starts, strip, unfinished_line,
+};
 
 use super::Task;
 
@@ -31,7 +33,16 @@ impl Task {
     /// # Errors
     /// Says in words what does not agree.
     pub fn hole(&self, text: &str) -> Result<Hole, String> {
-        let Some(line) = line_starts(text).nth(self.line_no) else {
+        self.hole_in(&IndexedText::new(text))
+    }
+
+    /// Finds the hole as [`hole`](Self::hole) does, in the text of a file with many tasks.
+    ///
+    /// # Errors
+    /// As [`hole`](Self::hole).
+    pub fn hole_in(&self, file: &IndexedText<'_>) -> Result<Hole, String> {
+        let text = file.text();
+        let Some(line) = file.start(self.line_no) else {
             return Err(self.beyond(text));
         };
         if line == text.len() && !self.ground_truth.is_empty() {
@@ -43,8 +54,7 @@ impl Task {
         let within = is_begun.then_some(line + begun.len());
         let before = (!begun.is_empty()).then_some(line);
         let starts = [within, before].into_iter().flatten();
-        let mut starts =
-            starts.filter(|start| ends_alike(&self.prompt, &text[..*start])).peekable();
+        let mut starts = starts.filter(|start| ends_alike(&self.prompt, file, *start)).peekable();
         if starts.peek().is_none() {
             let on_line = if is_begun { "" } else { ", on its line" };
             return Err(self.differs(&format!("before the hole{on_line}")));
@@ -61,8 +71,9 @@ impl Task {
     ///
     /// # Errors
     /// As [`Task::hole`].
-    pub fn fill(&mut self, text: &str) -> Result<(), String> {
-        let Hole { start, end } = self.hole(text)?;
+    pub fn fill(&mut self, file: &IndexedText<'_>) -> Result<(), String> {
+        let Hole { start, end } = self.hole_in(file)?;
+        let text = file.text();
         let blank = &text[text[..start].trim_end_matches(is_space).len()..start];
         if !self.prompt.is_empty() && !self.prompt.ends_with(is_space) {
             self.prompt.push_str(blank);
@@ -89,13 +100,12 @@ impl Task {
     }
 }
 
-/// Whether the last lines that are not blank are the same; a left context of blank lines fits everywhere.
-fn ends_alike(prompt: &str, before: &str) -> bool {
-    let last = |text: &'_ str| -> Option<String> {
-        let mut lines = text.rsplit(is_separator).map(strip);
-        lines.find(|line| !line.is_empty()).map(str::to_owned)
-    };
-    last(prompt).is_none_or(|line| last(before) == Some(line))
+/// Returns true if a prompt and the text before an offset have the same last line that is not blank; a prompt of blank lines fits
+/// everywhere.
+fn ends_alike(prompt: &str, file: &IndexedText<'_>, offset: usize) -> bool {
+    let mut lines = prompt.rsplit(is_separator).map(strip);
+    let last = lines.find(|line| !line.is_empty());
+    last.is_none_or(|line| file.last_filled(offset) == Some(line))
 }
 
 /// Length of the start of `text` that is `target`, be it with other line ends.

@@ -3,6 +3,8 @@ use std::path::Path;
 use repoformer_store::error::Result;
 use repoformer_store::jsonl;
 
+use repoformer_text::lines::IndexedText;
+
 use super::*;
 
 fn read(text: &str) -> Result<TaskReading> {
@@ -273,7 +275,7 @@ const FILE: &str =
 fn repoeval_becomes_repoformer_as_its_converter_has_it() {
     let line = Task::new("r/0".into(), "r/a.py", 2, 3, "        return 1", "    def f(self):\n");
     let mut filled = line.clone();
-    filled.fill(FILE).unwrap();
+    filled.fill(&IndexedText::new(FILE)).unwrap();
     let record = filled.to_format(Format::Repoformer).unwrap().record;
     assert_eq!(
         record,
@@ -299,7 +301,7 @@ fn repoeval_becomes_repoformer_as_its_converter_has_it() {
 
     // 51 newlines: the rest of the line and 50 lines.
     let mut first = Task::new("r/1".into(), "r/a.py", 0, 0, "a = 1", "");
-    first.fill(&format!("a = 1\n{}", "b\n".repeat(80))).unwrap();
+    first.fill(&IndexedText::new(format!("a = 1\n{}", "b\n".repeat(80)))).unwrap();
     let record = first.to_format(Format::Repoformer).unwrap().record;
     assert_eq!(record["right_context"].as_str().unwrap().matches('\n').count(), 50);
     assert_eq!(record["prompt"], "", "line 0 is a line like any other");
@@ -354,7 +356,7 @@ fn a_stripped_prompt_gets_its_blank_end_back() {
     let text = "def f():\n    \"\"\"Do.\"\"\"\n\n    return 1\n";
     let prompt = "def f():\n    \"\"\"Do.\"\"\"";
     let mut task = Task::new("r/0".into(), "r/a.py", 0, 3, "    return 1", prompt);
-    task.fill(text).unwrap();
+    task.fill(&IndexedText::new(text)).unwrap();
     assert_eq!(task.prompt, "def f():\n    \"\"\"Do.\"\"\"\n\n");
     assert_eq!(task.full_left_context.as_ref(), Some(&task.prompt));
     let record = task.to_format(Format::CrossCodeEval).unwrap().record;
@@ -386,11 +388,11 @@ mod there_and_back {
 
     fn back_through(task_in: &Task, text: &str, format: Format) -> Value {
         let mut filled = task_in.clone();
-        filled.fill(text).unwrap();
+        filled.fill(&IndexedText::new(text)).unwrap();
         let there = filled.to_format(format).unwrap().record;
         let mut read = super::task(there).unwrap();
         assert_eq!(read.format, format);
-        read.fill(text).unwrap();
+        read.fill(&IndexedText::new(text)).unwrap();
         read.to_format(task_in.format).unwrap().record
     }
 

@@ -44,7 +44,8 @@ pub(super) fn task(
         return Err(refused(no_folder()));
     };
     let mut place = Task::new(namespace.clone(), &file, 0, body.start, "", "");
-    let text = files.text(&mut place).map_err(|reason| refused(reason.into()))?;
+    let file = files.text(&mut place).map_err(|reason| refused(reason.into()))?;
+    let text = file.text();
     let lines = Lines::new(text);
     let ends = text.matches('\n').count();
     if lines.count() != ends + usize::from(!text.is_empty() && !text.ends_with('\n')) {

@@ -65,8 +65,8 @@ fn definition(
         let module = format!("{folder}/{}", parts[..length].join("/"));
         for path in [format!("{module}.py"), format!("{module}/__init__.py")] {
             let mut place = Task::new(name.to_owned(), &path, 0, 0, "", "");
-            let Ok(text) = files.text(&mut place) else { continue };
-            let lines = Lines::new(text);
+            let Ok(file) = files.text(&mut place) else { continue };
+            let lines = Lines::new(file.text());
             let grammar = Grammar::for_path(Language::Python, &path);
             let names = Names::read(&path, &Syntax::of_lines(&lines, grammar)?);
             let Some(line) = names.row_of(&parts[length..]) else { continue };

@@ -52,7 +52,7 @@ pub(super) fn task(
     let [file, package] = [format!("{stem}.py"), format!("{stem}/__init__.py")];
     let read = |files: &mut TaskFiles<'_>, path: &str| {
         let mut place = Task::new(id.clone(), path, 0, 0, "", "");
-        let text = files.text(&mut place).map(str::to_owned);
+        let text = files.text(&mut place).map(|file| file.text().to_owned());
         text.map(|text| (place, text))
     };
     let of_file = read(files, &file);

@@ -41,11 +41,11 @@ pub fn tasks(
         if let Some(files) = &mut files
             && to != task.format
         {
-            let text = files.text(&mut task).map(str::to_owned);
+            let file = files.text(&mut task);
             let wanted = to != Format::RepoEval
                 && !(task.full_left_context.is_some() && task.full_right_context.is_some());
-            not_filled = match text {
-                Ok(text) if wanted => task.fill(&text).err(),
+            not_filled = match file {
+                Ok(file) if wanted => task.fill(file).err(),
                 Ok(_) => None,
                 Err(reason) => wanted.then_some(reason),
             };

@@ -45,11 +45,14 @@ impl Validator<'_> {
         let Some(files) = &mut self.files else {
             return;
         };
-        let found = match files.text(&mut task).map(str::to_owned) {
+        let found = match files.text(&mut task) {
             Err(reason) => Some((Error, reason)),
-            Ok(text) => match task.hole(&text) {
+            Ok(file) => match task.hole_in(file) {
                 Err(reason) => Some((Error, reason)),
-                Ok(hole) => around(&task, &text[..hole.start], &text[hole.end..]),
+                Ok(hole) => {
+                    let text = file.text();
+                    around(&task, &text[..hole.start], &text[hole.end..])
+                }
             },
         };
         if let Some((severity, reason)) = found {
@@ -66,10 +69,15 @@ fn around(task: &Task, before: &str, after: &str) -> Option<(Severity, String)> 
         false => joined(text),
     };
     let prompt = &task.prompt;
+    // A line break has at most three bytes, so that the end of the text suffices.
+    let tail = |text: &str| {
+        let text = if is_stripped(task) { text.trim_end_matches(is_space) } else { text };
+        text[text.floor_char_boundary(text.len().saturating_sub(3 * prompt.len() + 3))..].to_owned()
+    };
     let right = task.right_context.as_ref();
     let (whole_left, whole_right) = (&task.full_left_context, &task.full_right_context);
     let different = [
-        ("prompt", !before.ends_with(prompt) && !end(before).ends_with(&end(prompt))),
+        ("prompt", !before.ends_with(prompt) && !end(&tail(before)).ends_with(&end(prompt))),
         ("full_left_context", whole_left.as_ref().is_some_and(|left| left != before)),
         ("right_context", right.is_some_and(|right| !after.starts_with(right.as_str()))),
         ("full_right_context", whole_right.as_ref().is_some_and(|right| right != after)),

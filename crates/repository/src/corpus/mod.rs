@@ -119,10 +119,12 @@ impl Repository {
 
     /// Returns the file with this `repository/…` path, by binary search.
     pub fn file(&self, path: &str) -> Option<&SourceFile> {
-        self.files
-            .binary_search_by(|file| file.path.as_str().cmp(path))
-            .ok()
-            .map(|i| &self.files[i])
+        Some(&self.files[self.file_index(path)?])
+    }
+
+    /// Returns the index of the file with a path.
+    pub fn file_index(&self, path: &str) -> Option<usize> {
+        self.files.binary_search_by(|file| file.path.as_str().cmp(path)).ok()
     }
 }
 
