@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use repoformer_store::artifact::{ArtifactState, Difference, Header, Identity};
 use repoformer_text::counts::part;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use serde_json::{Value, json};
 
 /// The artifacts that a dry run would have made so far.
@@ -201,15 +201,15 @@ impl Plan {
         // artifact.
         let mut as_they_were = identity.clone();
         let mut upstream: Vec<(String, PathBuf)> = Vec::new();
+        let mut known: FxHashSet<PathBuf> = FxHashSet::default();
         for (name, digest) in &mut as_they_were.inputs {
             let paths: Vec<PathBuf> = planned_paths(digest).map(PathBuf::from).collect();
             let before = recorded.as_ref().and_then(|header| header.identity.inputs.get(name));
             if let (false, Some(before)) = (paths.is_empty(), before) {
                 digest.clone_from(before);
             }
-            let is_new = |path: &PathBuf| upstream.iter().all(|(_, other)| other != path);
-            let new: Vec<PathBuf> = paths.into_iter().filter(is_new).collect();
-            upstream.extend(new.into_iter().map(|path| (name.clone(), path)));
+            let new = paths.into_iter().filter(|path| known.insert(path.clone()));
+            upstream.extend(new.map(|path| (name.clone(), path)));
         }
         let verdict = match state(&as_they_were) {
             ArtifactState::Current(header) if upstream.is_empty() => {

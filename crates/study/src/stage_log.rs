@@ -1,6 +1,7 @@
 //! Stages of a command: what each did and how long it took, or what it would do.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
@@ -9,6 +10,7 @@ use repoformer_pipeline::{Experiment, Plan, PlanVerdict, PlannedArtifact, Reques
 use repoformer_store::frame::ColumnType::{Integer, Text};
 use repoformer_text::counts::{group, plural};
 use repoformer_text::visible::visible_in_line;
+use rustc_hash::{FxHashMap, FxHashSet};
 use serde_json::{Value, json};
 
 use crate::choices::label;
@@ -20,6 +22,8 @@ pub struct StageLog {
     lists_all: bool,
     /// Artifacts of each stage and benchmark, in the order of the work.
     planned: Vec<Stage>,
+    /// Paths of the planned artifacts of each benchmark.
+    known: FxHashMap<Option<String>, FxHashSet<PathBuf>>,
     times: Vec<StageTime>,
 }
 
@@ -110,8 +114,8 @@ impl StageLog {
     ) {
         let benchmark = experiment.tasks.as_deref().map(|_| experiment.name.clone());
         // A policy's own model repeats stages.
-        for stage in self.planned.iter().filter(|stage| stage.benchmark == benchmark) {
-            artifacts.retain(|one| stage.artifacts.iter().all(|other| other.path != one.path));
+        if let Some(known) = self.known.get(&benchmark) {
+            artifacts.retain(|one| !known.contains(&one.path));
         }
         self.push(Stage { name, label: label(name, experiment), benchmark, artifacts });
     }
@@ -122,6 +126,8 @@ impl StageLog {
     }
 
     fn push(&mut self, stage: Stage) {
+        let known = self.known.entry(stage.benchmark.clone()).or_default();
+        known.extend(stage.artifacts.iter().map(|one| one.path.clone()));
         match self.planned.last_mut() {
             _ if stage.artifacts.is_empty() => {}
             Some(last) if last.label == stage.label => last.artifacts.extend(stage.artifacts),
