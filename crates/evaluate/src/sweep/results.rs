@@ -298,7 +298,7 @@ pub(super) fn finding(examples: &Examples) -> String {
 }
 
 /// Legend of the columns.
-pub(super) const NOTE: &str = "RecordAddress 20 %, at 50 %: retrieving for so many of the instances, or for as many as its scores allow below. Chosen elsewhere: each repository at the threshold that is best for the others. SU: saved of always retrieving's latency, in per cent.\n\
+pub(super) const NOTE: &str = "At 20 %, at 50 %: retrieving for so many of the instances, or for as many as its scores allow below. Chosen elsewhere: each repository at the threshold that is best for the others. SU: saved of always retrieving's latency, in per cent.\n\
     Abstains rightly: of the instances not retrieved for, those that retrieval would not have helped; already right: those that are right \
     without it.\n\
     AUC: how well scores tell instances that retrieval helps from others (0.5 is chance). ECE: expected calibration error.";
