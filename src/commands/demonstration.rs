@@ -53,7 +53,7 @@ fn folder(settings: &Settings) -> PathBuf {
 fn files(root: &Path) -> impl Iterator<Item = (PathBuf, &'static str, bool)> {
     FILES.iter().map(move |(path, text)| {
         let path = root.join(path);
-        let is_there = files::read(&path).ok().as_deref() == Some(text.as_bytes());
+        let is_there = files::read_companion(&path).ok().as_deref() == Some(text.as_bytes());
         (path, *text, is_there)
     })
 }

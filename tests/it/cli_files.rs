@@ -5,7 +5,7 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use crate::support::{Place, jsonl, parse_jsonl};
+use crate::support::{Place, TARGETS, jsonl, parse_jsonl};
 
 /// A name that no file system of Linux has: 258 bytes.
 fn long_name() -> String {
@@ -16,6 +16,93 @@ fn gzip(text: &[u8]) -> Vec<u8> {
     let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
     encoder.write_all(text).unwrap();
     encoder.finish().unwrap()
+}
+
+/// Whatever flag names an output, and whatever name a file next to it has.
+#[cfg(unix)]
+#[test]
+fn what_a_command_reads_is_not_overwritten() {
+    let place = Place::new();
+    place.all_stages(&[]);
+    let predictions = place.read(&place.named("cache/predictions/tasks", "rg1"));
+    for path in ["R/prediction_truncated.jsonl", "R/detailed_results.json", "out.manifest.json"] {
+        place.write(path, &predictions);
+    }
+    let tasks = place.read("tasks.jsonl");
+    for path in ["out/index.html", "t.jsonl", "e.json.manifest.json", "texts.jsonl"] {
+        place.write(path, &tasks);
+    }
+    place.write("style.toml", "name = \"mine\"\ntemplate = \"{context}{left}\"\n");
+    let prompts = place.named("cache/prompts/tasks", "rg1");
+    let source = &*format!("repos/{}", TARGETS[0].0.replace("/0", "/main.py"));
+    let source = if place.path(source).exists() { source } else { "repos/alpha/main.py" };
+    let data = ["--repos-dir", "repos", "--cache-dir", "cache"];
+    for (input, args) in [
+        (
+            "R/prediction_truncated.jsonl",
+            &[
+                "eval",
+                "--tasks",
+                "t.jsonl",
+                "--predictions",
+                "R/prediction_truncated.jsonl",
+                "--results",
+                "R",
+            ][..],
+        ),
+        (
+            "R/detailed_results.json",
+            &[
+                "eval",
+                "--tasks",
+                "t.jsonl",
+                "--predictions",
+                "R/detailed_results.json",
+                "--results",
+                "R",
+            ],
+        ),
+        (
+            "e.json.manifest.json",
+            &[
+                "eval",
+                "--tasks",
+                "e.json.manifest.json",
+                "--predictions",
+                "R/detailed_results.json",
+                "-o",
+                "e.json",
+            ],
+        ),
+        (
+            "out.manifest.json",
+            &["eval", "--tasks", "t.jsonl", "--predictions", "out.manifest.json", "-o", "out"],
+        ),
+        ("out/index.html", &["report", "--tasks", "out/index.html", "--mode", "rg1", "-o", "out"]),
+        (
+            "style.toml",
+            &[
+                "prompt", "--tasks", "t.jsonl", "--mode", "none", "--prompt-style", "style.toml",
+                "-o", "style.toml",
+            ],
+        ),
+        (
+            "texts.jsonl",
+            &[
+                "vectorize", "--tasks", "texts.jsonl", "--ranker", "dense", "--write-texts",
+                "texts.jsonl",
+            ],
+        ),
+        (&*prompts, &["complete", "--prompts", &prompts, "-o", &prompts]),
+        (source, &["sample", "--kind", "line", "--per-repo", "3", "-o", source]),
+    ] {
+        let before = place.read(input);
+        let args =
+            if args[0] == "sample" { [args, &data[..2]].concat() } else { [args, &data].concat() };
+        let ran = place.run(&args);
+        assert_eq!(place.read(input), before, "{args:?}\n{}", ran.stderr);
+        ran.failed().says(&["overwrite"]);
+    }
 }
 
 /// TypeScript 4.7 and later: `.mts` and `.cts` are modules, and imports name them `.mjs` and `.cjs`.

@@ -5,10 +5,11 @@
 //! fail, `enospc:17+` this call and all later ones; `meanwhile:17` runs the shell command `FAULTY_COMMAND` before the 17th call
 //! that reads or looks, as if somebody changed a file at that moment. A release build has none of this.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Component, Path, PathBuf};
-use std::sync::{PoisonError, RwLock};
+use std::sync::{Mutex, PoisonError, RwLock};
 
 pub use std::fs::{DirEntry, Metadata, Permissions, ReadDir, TryLockError};
 
@@ -213,6 +214,47 @@ pub(super) fn is_confined(path: &Path) -> io::Result<bool> {
     check_confined(path, FinalLink::Stays)
 }
 
+/// What a file is to this program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum FileRole {
+    /// The program read the file, which the user named or which belongs to a repository.
+    Input,
+    /// The program wrote the file.
+    Output,
+}
+
+/// Roles of files, by device and inode.
+static ROLES: Mutex<BTreeMap<(u64, u64), FileRole>> = Mutex::new(BTreeMap::new());
+
+#[cfg(unix)]
+fn identity(metadata: &Metadata) -> Option<(u64, u64)> {
+    use std::os::unix::fs::MetadataExt as _;
+    metadata.is_file().then(|| (metadata.dev(), metadata.ino()))
+}
+
+/// Other systems do not number files.
+#[cfg(not(unix))]
+fn identity(_metadata: &Metadata) -> Option<(u64, u64)> {
+    None
+}
+
+/// Remembers the role of a file. What the program wrote itself stays an output.
+pub(crate) fn remember(metadata: &Metadata, role: FileRole) {
+    let Some(identity) = identity(metadata) else { return };
+    let mut roles = ROLES.lock().unwrap_or_else(PoisonError::into_inner);
+    let known = roles.entry(identity).or_insert(role);
+    if role == FileRole::Output {
+        *known = role;
+    }
+}
+
+/// Returns true if this program read the file at a path as an input, under whatever name.
+pub(crate) fn is_input(path: &Path) -> bool {
+    let identity = fs::metadata(path).ok().as_ref().and_then(identity);
+    let roles = ROLES.lock().unwrap_or_else(PoisonError::into_inner);
+    identity.is_some_and(|identity| roles.get(&identity) == Some(&FileRole::Input))
+}
+
 /// A file that is open.
 #[derive(Debug)]
 pub struct File {
@@ -264,6 +306,11 @@ pub struct RegularFile {
 }
 
 impl RegularFile {
+    /// Protects the file from being overwritten by an output of this program.
+    pub fn protect(&self) {
+        remember(&self.metadata, FileRole::Input);
+    }
+
     /// Returns the file's path without links, whatever somebody put into its place since it was opened. Systems other than Linux
     /// return the path without links that leads to that place now.
     pub fn place(&self) -> io::Result<PathBuf> {
@@ -296,9 +343,11 @@ impl File {
         let path = path.as_ref();
         fault::before(Call::Look, "open", path)?;
         let file = fs::File::open(path)?;
-        if is_endless(&file.metadata()?) {
+        let metadata = file.metadata()?;
+        if is_endless(&metadata) {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "a device, not a file"));
         }
+        remember(&metadata, FileRole::Input);
         Ok(Self::wrap(file, path))
     }
 

@@ -95,7 +95,7 @@ const INDEX: &str = "Reports of a run";
 
 /// Whether a page is there that links reports.
 fn is_own_index(page: &Path) -> bool {
-    let text = files::read(page).unwrap_or_default();
+    let text = files::read_companion(page).unwrap_or_default();
     let text = String::from_utf8_lossy(&text);
     let marks = ["content=\"repoformer ", &format!("<title>{INDEX}</title>")];
     marks.iter().all(|mark| text.contains(mark))

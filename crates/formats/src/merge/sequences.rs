@@ -53,7 +53,8 @@ pub fn merge_sequences(folders: &[PathBuf], output: &Path) -> Result<MergeCounts
 /// Reads a file next to a part, and checks that the part was made with this content.
 fn beside(part: &ShardFile, name: &str, input: &str) -> Result<Vec<u8>> {
     let path = part.path.with_file_name(name);
-    let bytes = files::read(&path).map_err(|e| Error::reading(&path, "read this file", e))?;
+    let bytes =
+        files::read_companion(&path).map_err(|e| Error::reading(&path, "read this file", e))?;
     let known = part.alike.get("inputs").and_then(|inputs| inputs.get(input));
     if known.is_some_and(|known| known["blake3"] == digest(&bytes).as_str()) {
         return Ok(bytes);

@@ -272,7 +272,7 @@ fn beginning(path: &Path) -> io::Result<String> {
 fn is_demo(path: &Path, cache: &Path, sources: &CacheSources) -> io::Result<bool> {
     let within = path.strip_prefix(cache.join("demo")).unwrap_or(path);
     let own = sources.demo.iter().find(|(path, _)| path == within);
-    let is_same = |(_, text): &(_, &str)| Ok(files::read(path)? == text.as_bytes());
+    let is_same = |(_, text): &(_, &str)| Ok(files::read_companion(path)? == text.as_bytes());
     own.map_or(Ok(false), is_same)
 }
 

@@ -106,6 +106,9 @@ pub(super) fn read_bytes(path: &Path, within: Option<&Path>) -> Result<Bytes> {
     let unreadable = |error| unreadable(path, &error);
     let is_file = files::metadata(path).map_err(unreadable)?.is_file();
     let open = if is_file { files::File::open_in_place(path).map_err(unreadable)? } else { None };
+    if let Some(open) = &open {
+        open.protect();
+    }
     let Some(open) = open else {
         return Err(left_out("not a regular file".into()));
     };

@@ -24,9 +24,9 @@ impl OutputFile {
     /// Creates the temporary file, and its folder if necessary.
     ///
     /// # Errors
-    /// The folder cannot be created or written; `.zst` in a build that lacks the feature `zstd`.
+    /// The folder cannot be created or written; the file is an input of this program; `.zst` in a build that lacks the feature `zstd`.
     pub fn create(path: &Path) -> Result<Self> {
-        let file = BufWriter::with_capacity(1 << 16, Replacement::new(path)?);
+        let file = BufWriter::with_capacity(1 << 16, Replacement::of_no_input(path, false)?);
         let encoder = match path.extension().and_then(|end| end.to_str()) {
             Some("gz") => {
                 Encoder::Gzip(flate2::write::GzEncoder::new(file, flate2::Compression::default()))

@@ -8,15 +8,17 @@ use std::sync::{Mutex, PoisonError};
 use tempfile::NamedTempFile;
 
 use crate::error::{Error, Result};
-use crate::files::{self, File, TryLockError};
+use crate::files::{self, File, FileRole, TryLockError};
 use crate::readings;
 
 /// Writes a file atomically, creating its folder.
 ///
 /// # Errors
-/// The folder or file cannot be written; nothing is left behind.
+/// The folder or file cannot be written, or is an input of this program; nothing is left behind.
 pub fn write_file(path: &Path, bytes: &[u8]) -> Result<()> {
-    replace_file(path, &[bytes])
+    let mut file = Replacement::of_no_input(path, files::is_confined(path).unwrap_or(false))?;
+    file.write(&[bytes])?;
+    file.finish()
 }
 
 /// Writes a file from several parts.
@@ -145,6 +147,8 @@ impl Drop for TemporaryFolder {
 #[derive(Debug)]
 pub(crate) struct Replacement {
     path: PathBuf,
+    /// True if the file may be an input of this program, as a cache's own files are.
+    may_be_input: bool,
     file: Target,
 }
 
@@ -178,7 +182,26 @@ impl Replacement {
             )
         };
         let path = path.to_owned();
-        Ok(Self { path, file })
+        Ok(Self { path, may_be_input: true, file })
+    }
+
+    /// Creates a temporary file for a path that the user chose. `may_be_input` allows to replace a file that this program read.
+    ///
+    /// # Errors
+    /// This program read the file as an input.
+    pub(super) fn of_no_input(path: &Path, may_be_input: bool) -> Result<Self> {
+        let file = Self { may_be_input, ..Self::new(path)? };
+        file.check_input()?;
+        Ok(file)
+    }
+
+    /// Returns an error if the file is an input that would be lost.
+    fn check_input(&self) -> Result<()> {
+        if self.may_be_input || !files::is_input(&self.path) {
+            return Ok(());
+        }
+        let reason = "this command reads this file, and its output would overwrite the file";
+        Err(Error::artifact(&self.path, reason, "name another file for the output"))
     }
 
     /// Appends parts.
@@ -197,12 +220,16 @@ impl Replacement {
     /// Moves the file into place, after the disk has it.
     pub(super) fn finish(self) -> Result<()> {
         let cannot_write = |e| Error::writing(&self.path, "write this file", e);
+        self.check_input()?;
         let Target::Temporary(temporary) = self.file else {
             return Ok(());
         };
         temporary.as_file().sync_all().map_err(cannot_write)?;
         files::rename(temporary.path(), &self.path).map_err(cannot_write)?;
         readings::forget(&self.path);
+        if let Ok(metadata) = temporary.as_file().metadata() {
+            files::remember(&metadata, FileRole::Output);
+        }
         // Its name is gone: there is nothing left to remove.
         let (_file, path) = temporary.into_parts();
         path.keep().map(|_| ()).map_err(|e| cannot_write(e.error))
@@ -323,6 +350,29 @@ mod tests {
             assert!(write_file(&dir.path().join(path), b"x").is_err());
         }
         assert!(folder.is_dir() && dir.path().join("to-folder").is_symlink());
+    }
+
+    /// A file that was read is not overwritten, whatever it is called; a file of the program's own may be.
+    #[cfg(unix)]
+    #[test]
+    fn what_was_read_as_an_input_is_not_overwritten() {
+        let dir = tempfile::tempdir().unwrap();
+        let (input, link) = (dir.path().join("tasks.jsonl"), dir.path().join("link.jsonl"));
+        fs::write(&input, b"tasks").unwrap();
+        std::os::unix::fs::symlink(&input, &link).unwrap();
+        let early = Replacement::of_no_input(&input, false).unwrap();
+        files::read(&link).unwrap();
+        assert!(early.finish().is_err());
+        for path in [&input, &link] {
+            let error = write_file(path, b"scores").unwrap_err();
+            assert!(error.to_string().contains("this command reads this file"), "{error}");
+        }
+        assert_eq!(fs::read(&input).unwrap(), b"tasks");
+        let output = dir.path().join("scores.json");
+        for _ in 0..2 {
+            write_file(&output, b"scores").unwrap();
+            files::read(&output).unwrap();
+        }
     }
 
     #[test]
