@@ -1,7 +1,8 @@
 //! Lays out the tokenizer's tables, so that the program starts with them ready: the vocabulary as a perfect hash and the
 //! Unicode classes of its pattern.
 //!
-//! The ranks are those of `data/p50k_base.tiktoken` and the classes those of `data/classes.txt`. All numbers are written little-endian, whatever machine builds.
+//! The ranks come from `data/p50k_base.tiktoken` and the classes from `data/classes.txt`. All numbers are written
+//! little-endian, whatever machine builds.
 
 #![forbid(unsafe_code)]
 
@@ -13,24 +14,24 @@ use std::{env, fs};
 mod key;
 use key::{HEAD, Key};
 
-/// Ids of p50k_base, the unused 50,256 (end of text) among them.
+/// Number of ids of p50k_base, including the unused 50,256 (end of text).
 const VOCABULARY: u16 = 50_281;
-/// The id that stands for no text and so is in no lookup table.
+/// Id that represents no text and is therefore in no lookup table.
 const END_OF_TEXT: u16 = 50_256;
-/// Slots of the perfect hash: a power of two, and all a `u16` can name.
+/// Slots of the perfect hash: a power of two, and as many as a `u16` can number.
 const SLOTS: usize = 1 << 16;
-/// log2 of the groups whose keys are displaced together.
+/// Base-2 logarithm of the number of groups, whose keys are displaced together.
 const PILOT_BITS: u32 = 13;
 /// Slots of the open table of the few tokens longer than a key.
 const LONG_SLOTS: usize = 1 << 10;
-/// Code points of a block of the class table.
+/// Number of code points in a block of the class table.
 const BLOCK: usize = 256;
 
-/// The ranks of p50k_base: a line a token, its bytes in base64 and its id.
+/// Ranks of p50k_base: one line per token, with its bytes in base64 and its id.
 const RANKS: &str = "data/p50k_base.tiktoken";
 
-/// The classes of code points: a line a range, its first and last code point in hexadecimal digits and the number of its class.
-/// A test compares them with those of `regex-syntax`, where tiktoken's own pattern takes them from.
+/// Classes of code points: one line per range, with its first and last code point in hexadecimal digits and the number of its
+/// class. A test compares them with the classes of `regex-syntax`, which tiktoken's own pattern uses.
 const CLASSES: &str = "data/classes.txt";
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
@@ -83,7 +84,7 @@ fn main() -> Outcome<()> {
     Ok(())
 }
 
-/// The bytes of every id.
+/// Returns the bytes of every id.
 fn tokens() -> Outcome<Vec<Vec<u8>>> {
     let mut tokens = vec![Vec::new(); usize::from(VOCABULARY)];
     tokens[usize::from(END_OF_TEXT)] = b"<|endoftext|>".to_vec();
@@ -112,7 +113,7 @@ fn from_base64(text: &str) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// The ids that a text can hold, with their bytes.
+/// Returns the ids that a text can contain, with their bytes.
 fn findable(tokens: &[Vec<u8>]) -> impl Iterator<Item = (u16, &[u8])> {
     (0..VOCABULARY)
         .zip(tokens)
@@ -121,8 +122,8 @@ fn findable(tokens: &[Vec<u8>]) -> impl Iterator<Item = (u16, &[u8])> {
 }
 
 /// Gives every token of at most [`HEAD`] bytes a slot of its own: the low
-/// half-word of its hash, displaced by the pilot of its group. `None` where
-/// this seed allows it for no choice of pilots.
+/// half-word of its hash, displaced by the pilot of its group. Returns `None`
+/// if no choice of pilots works with this seed.
 fn place(tokens: &[Vec<u8>], seed: u64) -> Option<(Vec<u16>, Vec<u8>)> {
     let mut groups = vec![Vec::new(); 1 << PILOT_BITS];
     for (id, token) in findable(tokens).filter(|(_, token)| token.len() <= HEAD) {
@@ -142,7 +143,7 @@ fn place(tokens: &[Vec<u8>], seed: u64) -> Option<(Vec<u16>, Vec<u8>)> {
 
     let mut pilots = vec![0_u16; groups.len()];
     let mut taken = vec![false; SLOTS];
-    // No piece has the key of the empty piece, which is all ones.
+    // No piece has the key of the empty piece, whose bits are all ones.
     let mut slots = vec![0xFF; 16 * SLOTS];
     for number in order {
         let group = &groups[number];
@@ -160,8 +161,8 @@ fn place(tokens: &[Vec<u8>], seed: u64) -> Option<(Vec<u16>, Vec<u8>)> {
     Some((pilots, slots))
 }
 
-/// An open table, probed in order, of the ids whose tokens are longer than
-/// [`HEAD`]; `u16::MAX` where it is empty.
+/// Returns an open table, probed in order, of the ids whose tokens are longer
+/// than [`HEAD`]; an empty slot has `u16::MAX`.
 fn place_long(tokens: &[Vec<u8>], seed: u64) -> Vec<u16> {
     let mut slots = vec![u16::MAX; LONG_SLOTS];
     for (id, token) in findable(tokens).filter(|(_, token)| token.len() > HEAD) {
@@ -174,7 +175,7 @@ fn place_long(tokens: &[Vec<u8>], seed: u64) -> Vec<u16> {
     slots
 }
 
-/// The class of every code point, in two levels: the block of `code / BLOCK`,
+/// Returns the class of every code point, in two levels: the block of `code / BLOCK`,
 /// and in a block one byte for each code point (0 other, 1 letter, 2 number,
 /// 3 whitespace; 4 a number that is a decimal digit, 5 a nonspacing mark, which is other).
 fn classes() -> Outcome<(Vec<u8>, Vec<u8>)> {
@@ -198,7 +199,7 @@ fn classes() -> Outcome<(Vec<u8>, Vec<u8>)> {
     Ok((index, blocks.concat()))
 }
 
-/// Half-words as little-endian bytes.
+/// Returns half-words as little-endian bytes.
 fn bytes_of(words: &[u16]) -> Vec<u8> {
     words.iter().flat_map(|word| word.to_le_bytes()).collect()
 }

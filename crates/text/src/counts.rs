@@ -1,4 +1,4 @@
-//! Numbers and their nouns, as sentences have them.
+//! Formats numbers with their nouns for use in sentences.
 
 /// Groups digits: 14457 → `14,457`.
 pub fn group(number: usize) -> String {
@@ -8,7 +8,7 @@ pub fn group(number: usize) -> String {
     }
 }
 
-/// A noun as it follows a number: `1 repository`, `2 repositories`.
+/// Returns the form of a noun that follows a number: `1 repository`, `2 repositories`.
 pub fn plural(number: usize, noun: &str) -> String {
     match noun.strip_suffix('y') {
         _ if number == 1 => noun.to_owned(),
@@ -17,19 +17,19 @@ pub fn plural(number: usize, noun: &str) -> String {
     }
 }
 
-/// A number and its noun: `1 repository`, `1,200 repositories`.
+/// Formats a number with its noun: `1 repository`, `1,200 repositories`.
 pub fn format_count(count: u64, noun: &str) -> String {
     let count = usize::try_from(count).unwrap_or(usize::MAX);
     format!("{} {}", group(count), plural(count, noun))
 }
 
-/// A number, its noun and the verb of one or of several: `1 task is`, `2 tasks are`.
+/// Formats a number with its noun and the singular or plural verb: `1 task is`, `2 tasks are`.
 pub fn subject(count: usize, noun: &str, [of_one, of_several]: [&str; 2]) -> String {
     let verb = if count == 1 { of_one } else { of_several };
     format!("{} {} {verb}", group(count), plural(count, noun))
 }
 
-/// A number of a larger one, their noun and the verb of one or of several: `1 of 3 tasks is`, `2 of 3 tasks are`.
+/// Formats part of a total with its noun and the singular or plural verb: `1 of 3 tasks is`, `2 of 3 tasks are`.
 pub fn part(count: usize, all: usize, noun: &str, [of_one, of_several]: [&str; 2]) -> String {
     let verb = if count == 1 { of_one } else { of_several };
     format!("{} of {} {} {verb}", group(count), group(all), plural(all, noun))

@@ -1,14 +1,15 @@
-//! Source code as text: lines, tokens, edit distances, and what is known of each language.
+//! Source code as text: lines, tokens, edit distances, and data about each language.
 //!
-//! - [`lines`]: lines as Python counts them, which is how benchmarks name the places of holes.
+//! - [`lines`]: lines as Python counts them, which is how benchmarks specify the positions of holes.
 //! - [`tokenize`]: the tokenizer `p50k_base`, words, and any model's `tokenizer.json` (feature `tokenizers`).
 //! - [`distance`]: edit distances, as the metrics of the field compute them.
-//! - [`language`]: a file for each language: its grammar, comment marks, imports and names; every parse has a bound.
-//! - [`visible`]: texts of strangers for a terminal.
-//! - [`mod@message`]: sentences for the user, in which settings and commands are values.
+//! - [`language`]: one file per language with its grammar, comment marks, imports and names; every parse is limited in time and
+//!   memory.
+//! - [`visible`]: untrusted text made safe for a terminal.
+//! - [`mod@message`]: messages for the user, in which settings and commands are values.
 //! - [`counts`]: numbers and their nouns.
-//! - [`names`]: enumerations that are read and written by name, and what a misspelled name was meant to be.
-//! - [`reserved`]: a name of a field that no JSON of others may have.
+//! - [`names`]: enumerations that are read and written by name, with suggestions for misspelled names.
+//! - [`reserved`]: a field name that is refused in JSON from outside.
 //!
 //! ```
 //! use repoformer_text::language::Language;
@@ -23,7 +24,7 @@
 //! assert!(did_you_mean("pyhton", ["python", "java"]).is_some());
 //! ```
 
-// One module may: `language::stack_nodes` counts the memory of a library in C.
+// Exception: `language::stack_nodes` counts the memory of a C library.
 #![deny(unsafe_code)]
 
 pub mod counts;

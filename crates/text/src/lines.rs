@@ -1,7 +1,6 @@
 //! Lines as Python counts them: newlines of text mode and `str.splitlines`.
 //!
-//! Every `line_no` of a benchmark counts these lines, so a form feed or a U+2028 in a file moves
-//! all later holes.
+//! Every `line_no` of a benchmark counts these lines: a form feed or a U+2028 in a file shifts all later holes.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -9,7 +8,7 @@ use std::sync::{Arc, OnceLock};
 
 use memchr::memchr;
 
-/// A text cut into lines: the lines joined by `\n`, and where each starts. A run of lines is one slice of the text.
+/// Text divided into lines: the lines joined by `\n`, and the start of each. A run of lines is one slice of the text.
 ///
 /// ```
 /// use repoformer_text::lines::Lines;
@@ -21,7 +20,7 @@ use memchr::memchr;
 /// ```
 #[derive(Debug, Clone)]
 pub struct Lines {
-    /// The lines joined by `\n` are this part of a text that many may share; `None` if it was left on disk.
+    /// Text that contains the lines joined by `\n`, and may be shared with others; `None` if it was left on disk.
     text: Option<Arc<String>>,
     part: Range<usize>,
     count: u32,
@@ -30,13 +29,13 @@ pub struct Lines {
 }
 
 impl Lines {
-    /// Splits a text into lines like `str.splitlines`: at `\n \r \r\n \v \f \x1c \x1d \x1e \x85 U+2028 U+2029`;
-    /// a separator at the end starts no further line.
+    /// Splits a text into lines like `str.splitlines`: at `\n \r \r\n \v \f \x1c \x1d \x1e \x85 U+2028 U+2029`. A separator at
+    /// the end does not start another line.
     pub fn new(text: &str) -> Self {
         Self::from_text(text.to_owned())
     }
 
-    /// Splits a text that is not needed otherwise.
+    /// Splits a text that the caller no longer needs.
     pub fn from_text(text: String) -> Self {
         let mut text = if has_rare_separator(&text) { split_rare(&text) } else { text };
         let newlines = newlines(&text);
@@ -50,7 +49,7 @@ impl Lines {
         Self::with_count(Arc::new(text), range, count)
     }
 
-    /// Lines that `\n` alone separates.
+    /// Creates lines that only `\n` separates.
     pub fn with_line_feeds(text: String) -> Self {
         let count = if text.is_empty() { 0 } else { newlines(&text) + 1 };
         let range = 0..text.len();
@@ -61,30 +60,30 @@ impl Lines {
         Self { text: Some(text), part, count: count as u32, starts: Arc::default() }
     }
 
-    /// Rebuilds lines from their joined text, a part of another; `None` if it does not have `count` lines (an empty text has none
-    /// or one).
+    /// Rebuilds lines from their joined text, which is part of another text. Returns `None` if it does not have `count` lines;
+    /// an empty text has 0 or 1.
     pub fn from_joined(text: &Arc<String>, part: Range<usize>, count: usize) -> Option<Self> {
         let lines = newlines(text.get(part.clone())?) + 1;
         let fits = count == lines || (count == 0 && part.is_empty());
         fits.then(|| Self::with_count(Arc::clone(text), part, count))
     }
 
-    /// Lines of which only the number is known. Reading their text is a bug and panics.
+    /// Creates lines of which only the number is known. Reading their text is a bug and panics.
     pub fn unread(count: usize) -> Self {
         Self { text: None, part: 0..0, count: count as u32, starts: Arc::default() }
     }
 
-    /// Whether their text is available.
+    /// Returns true if their text is available.
     pub fn is_read(&self) -> bool {
         self.text.is_some()
     }
 
-    /// Number of lines.
+    /// Returns the number of lines.
     pub fn count(&self) -> usize {
         self.count as usize
     }
 
-    /// All lines joined by `\n`.
+    /// Returns all lines joined by `\n`.
     pub fn text(&self) -> &str {
         let text = self.text.as_ref().expect("these lines were left on disk");
         &text[self.part.clone()]
@@ -101,7 +100,7 @@ impl Lines {
         })
     }
 
-    /// Byte range in [`text`](Self::text) of lines `start..end`, joined by `\n`.
+    /// Returns the byte range in [`text`](Self::text) of lines `start..end`, joined by `\n`.
     ///
     /// # Panics
     /// If `end` is beyond the last line.
@@ -115,7 +114,7 @@ impl Lines {
         starts[start] as usize..to
     }
 
-    /// Lines `start..end` (0-based, end excluded) joined by `\n`.
+    /// Returns lines `start..end` (0-based, end excluded) joined by `\n`.
     ///
     /// # Panics
     /// If `end` is beyond the last line.
@@ -147,15 +146,15 @@ impl PartialEq for Lines {
 
 impl Eq for Lines {}
 
-/// Calls `visit` with the position of each `\n`. They are about thirty bytes apart, too near for a search to get up to speed:
-/// so eight bytes are examined at once, and newlines are marked in their highest bits.
+/// Calls `visit` with the position of each `\n`. Newlines are about thirty bytes apart, too close together for a library search
+/// to pay off. Therefore eight bytes are examined at once, and newlines are marked in their highest bits.
 fn each_newline(bytes: &[u8], mut visit: impl FnMut(usize)) {
     const LOW: u64 = u64::from_le_bytes([0x7f; 8]);
     let (words, rest) = bytes.as_chunks::<8>();
     for (number, word) in words.iter().enumerate() {
         let at = 8 * number;
         let word = u64::from_le_bytes(*word) ^ u64::from_le_bytes([b'\n'; 8]);
-        // No sum carries into the next byte: 0x7f + 0x7f is the most.
+        // No sum carries into the next byte: 0x7f + 0x7f is the greatest.
         let mut zeros = !(((word & LOW) + LOW) | word | LOW);
         while zeros != 0 {
             visit(at + zeros.trailing_zeros() as usize / 8);
@@ -182,7 +181,7 @@ pub fn universal_newlines(text: String) -> String {
     text.replace("\r\n", "\n").replace('\r', "\n")
 }
 
-/// Python's `str.strip()`: white space is Unicode's and the four separators U+001C to U+001F.
+/// Implements Python's `str.strip()`: white space is Unicode's plus the four separators U+001C to U+001F.
 ///
 /// ```
 /// assert_eq!(repoformer_text::lines::strip("\t\u{a0}x = 1\u{1f} "), "x = 1");
@@ -191,13 +190,13 @@ pub fn strip(line: &str) -> &str {
     line.trim_matches(is_space)
 }
 
-/// Python's `str.isspace()` of one character, which is also what `\s` matches there.
+/// Implements Python's `str.isspace()` for one character, which is also what `\s` matches in Python.
 #[inline]
 pub fn is_space(c: char) -> bool {
     c.is_whitespace() || ('\x1c'..='\x1f').contains(&c)
 }
 
-/// Whether a character separates lines for `str.splitlines`.
+/// Returns true if a character separates lines for `str.splitlines`.
 #[inline]
 pub fn is_separator(c: char) -> bool {
     matches!(
@@ -214,7 +213,7 @@ pub fn is_separator(c: char) -> bool {
     )
 }
 
-/// Number of lines that end in a text: the 0-based number of the line after it.
+/// Returns the number of lines that end in a text, which is the 0-based number of the line after it.
 ///
 /// ```
 /// use repoformer_text::lines::line_ends;
@@ -229,7 +228,7 @@ pub fn line_ends(text: &str) -> usize {
     line_starts(text).count() - 1
 }
 
-/// Byte offset at which a line begins, by its 0-based number.
+/// Returns the byte offset at which a line begins, by its 0-based number.
 ///
 /// ```
 /// use repoformer_text::lines::line_start;
@@ -314,7 +313,8 @@ impl<'t> IndexedText<'t> {
     }
 }
 
-/// The last line of a text without a line end: for the text before a hole, the part of the hole's line before the hole.
+/// Returns the last line of a text if it has no line end. For the text before a hole, this is the part of the hole's line
+/// before the hole.
 ///
 /// ```
 /// assert_eq!(repoformer_text::lines::unfinished_line("a = 1\n    b = "), "    b = ");
@@ -324,15 +324,15 @@ pub fn unfinished_line(text: &str) -> &str {
     text.rsplit(is_separator).next().unwrap_or(text)
 }
 
-/// Leading white space of a text, as Python's `lstrip` defines it.
+/// Returns the leading white space of a text, as Python's `lstrip` defines it.
 pub fn indent(text: &str) -> &str {
     let rest = text.trim_start_matches(is_space);
     &text[..text.len() - rest.len()]
 }
 
 fn has_rare_separator(text: &str) -> bool {
-    // A control character other than \t and \n, or the first byte of U+0085, U+2028 or U+2029; tested for whole chunks
-    // without branches, which the compiler vectorizes.
+    // A control character other than \t and \n, or the first byte of U+0085, U+2028 or U+2029. Whole chunks are tested without
+    // branches, so that the compiler can vectorize the test.
     let suspicious = |byte: u8| -> u8 {
         u8::from(byte.wrapping_sub(0x0b) < 3)
             | u8::from(byte.wrapping_sub(0x1c) < 3)
@@ -361,7 +361,7 @@ mod tests {
 
     use super::*;
 
-    /// Python's definition, one character at a time.
+    /// Splits by Python's definition, one character at a time.
     fn splitlines(text: &str) -> Vec<String> {
         let (mut lines, mut line) = (Vec::new(), String::new());
         let characters: Vec<char> = text.chars().collect();
@@ -383,7 +383,7 @@ mod tests {
 
     #[test]
     fn python_examples() {
-        // Expectations from the Python documentation of str.splitlines.
+        // Expected values from the Python documentation of str.splitlines.
         let lines = |text: &str| Lines::new(text).iter().map(str::to_owned).collect::<Vec<_>>();
         assert_eq!(lines("ab c\n\nde fg\rkl\r\n"), ["ab c", "", "de fg", "kl"]);
         assert_eq!(lines(""), [""; 0]);

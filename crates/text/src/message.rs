@@ -1,7 +1,7 @@
-//! Sentences for the user that name what the user can choose or run.
+//! Messages for the user that name settings and commands.
 //!
-//! A library does not know how its user sets a cache folder: by a flag, a field or a key. It names the [`UserChoice`], and the front
-//! end writes beside its words how to make it.
+//! A library does not know how its user sets a cache folder: by a flag, a field or a key. It names the [`UserChoice`], and the
+//! front end adds how to make that choice.
 //!
 //! ```
 //! use repoformer_text::message;
@@ -22,20 +22,20 @@ use serde::{Serialize, Serializer};
 
 use crate::named;
 
-/// Something that the user can choose or do: a setting, a file, or a command.
+/// Something that the user can set or run: a setting, a file, or a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum UserChoice {
     /// Language of the source files.
     Language,
-    /// Repositories that take part.
+    /// Repositories to process.
     Repositories,
     /// Server that completes prompts.
     CompletionServer,
-    /// Number of lines that a completion has.
+    /// Number of lines of a completion.
     LinesToWrite,
     /// Whether failed requests are sent again.
     RetryOfFailedRequests,
-    /// Writing the requests that have no answer to a file.
+    /// Writing the unanswered requests to a file.
     NewBatch,
     /// Printing every problem.
     VerboseRun,
@@ -45,7 +45,7 @@ pub enum UserChoice {
     CacheFolder,
     /// Path of the output.
     OutputPath,
-    /// Folder that holds a folder for each repository.
+    /// Folder with a folder for each repository.
     RepositoriesFolder,
     /// File of tasks.
     TasksFile,
@@ -57,25 +57,25 @@ pub enum UserChoice {
     PairsFile,
     /// Evaluation of predictions.
     ResultOfEvaluation,
-    /// The stages that cut repositories and search them.
+    /// The stages that cut and search repositories.
     WindowAndSearchStages,
-    /// Drawing new tasks.
+    /// Sampling new tasks.
     DrawTasks,
     /// Judging labels.
     ScoreAsLabels,
     /// File of a trained policy.
     TrainedPolicy,
-    /// Policy learned, which decides by contexts alone.
+    /// Policy `learned`, which decides by contexts alone.
     PolicyLearned,
-    /// Training a policy anew.
+    /// Retraining a policy.
     PolicyTraining,
     /// Samples of completions without retrieval.
     EntropySamples,
-    /// Probability that a model gives the token that requests retrieval.
+    /// Probability with which a model generates the token that requests retrieval.
     RetrievalProbability,
-    /// Whether a model finds the token that requests retrieval likelier than any other.
+    /// Whether a model considers the token that requests retrieval likelier than any other token.
     RetrievalLikeliest,
-    /// Instances whose query has the target.
+    /// Instances whose query contains the target.
     TargetQueries,
     /// Judging instances.
     JudgeInstances,
@@ -83,9 +83,9 @@ pub enum UserChoice {
     LabelMetric,
     /// Prompts of the instances that are judged.
     LabelPrompts,
-    /// Labels that policies are swept over.
+    /// Labels on which policies are swept.
     SweptLabels,
-    /// Labels that policies learn from.
+    /// Labels from which policies learn.
     TrainingLabels,
     /// Policy that is swept.
     SweptPolicy,
@@ -99,29 +99,29 @@ pub enum UserChoice {
     GenerationTime,
     /// Time of a model's decision.
     DecisionTime,
-    /// Predictions that labels are judged by, without retrieval.
+    /// Predictions without retrieval for judging labels.
     BasePredictions,
-    /// Predictions that labels are judged by, with retrieval.
+    /// Predictions with retrieval for judging labels.
     RetrievalPredictions,
     /// Unit-test results of the predictions without and with retrieval.
     ResultsOfBoth,
-    /// Name that predictions have in their unit-test results.
+    /// Name of the predictions in their unit-test results.
     NameInResults,
-    /// File of several completions of each prompt.
+    /// File with several completions of each prompt.
     SamplesFile,
     /// Name of the model.
     ModelName,
     /// Gain that makes a label positive.
     LabelThreshold,
-    /// Likelihoods of the targets in place of completions.
+    /// Likelihoods of the targets instead of completions.
     TargetLikelihoods,
-    /// Part of the repositories.
+    /// Shard of the repositories.
     Shard,
     /// Number of instances per chunk or function of a repository.
     InstanceRatio,
     /// Greatest number of chunks or functions that are clustered.
     CandidateLimit,
-    /// Mean of the distribution of a chunk's lines.
+    /// Mean of the distribution of chunk lengths in lines.
     PoissonMean,
     /// Least and greatest number of lines of a function.
     FunctionLines,
@@ -131,11 +131,11 @@ pub enum UserChoice {
     ImportLimits,
     /// Least numbers of files and lines of a repository.
     SizeLimits,
-    /// Share of the repositories that is held out for validation.
+    /// Fraction of the repositories held out for validation.
     ValidationShare,
-    /// Share of the repositories that is held out for tests.
+    /// Fraction of the repositories held out for tests.
     TestShare,
-    /// Holding out no repository.
+    /// Holding out no repositories.
     NothingHeldOut,
     /// Weight of the decision in the loss.
     DecisionWeight,
@@ -149,9 +149,9 @@ pub enum UserChoice {
     CcToken,
     /// Token after each target.
     EndToken,
-    /// First day of the commits that are drawn from.
+    /// First day of the commits to sample from.
     FirstDay,
-    /// Folder of the repositories of tasks from commits.
+    /// Folder of the repositories for tasks from commits.
     TreesFolder,
     /// Writing a table as JSON lines.
     WriteAsJsonLines,
@@ -159,7 +159,7 @@ pub enum UserChoice {
     ConvertToFolders,
     /// Converting answers or completions to predictions.
     ConvertToPredictions,
-    /// File of the texts that vectors are computed for.
+    /// File of the texts to embed.
     FileOfTexts,
     /// Vectorizer that asks a model for vectors.
     DenseVectorizer,
@@ -169,7 +169,7 @@ pub enum UserChoice {
     PromptBudget,
     /// Greatest number of tokens of a completion.
     NewTokens,
-    /// Number of the token whose probability is asked for.
+    /// Id of the token whose probability is requested.
     TokenNumber,
     /// API of chat models.
     ChatApi,
@@ -177,7 +177,7 @@ pub enum UserChoice {
     Journal,
     /// File of the results of unit tests.
     ResultsFile,
-    /// Folder of the copies that tests run in.
+    /// Folder of the copies in which tests run.
     WorkFolder,
     /// Command that runs tests.
     TestCommand,
@@ -185,25 +185,25 @@ pub enum UserChoice {
     ListCommand,
     /// Command that prepares a repository for its tests.
     SetupCommand,
-    /// Seconds that the setup may take.
+    /// Time limit of the setup in seconds.
     SetupTimeLimit,
-    /// Seconds that tests may take.
+    /// Time limit of the tests in seconds.
     TimeLimit,
-    /// Seconds of processor time that tests may take.
+    /// Processor time limit of the tests in seconds.
     ProcessorTimeLimit,
-    /// Memory that tests may use.
+    /// Memory limit of the tests.
     MemoryLimit,
-    /// Disk space that tests may use.
+    /// Disk space limit of the tests.
     DiskLimit,
-    /// Number of processes that tests may have.
+    /// Limit on the number of processes of the tests.
     ProcessLimit,
-    /// Tests of each task, which are fewer than those of its repository.
+    /// Tests of each task, which are a subset of the tests of its repository.
     TestsOfTasks,
-    /// Runs that are repeated although their results are known.
+    /// Repeating runs although their results are known.
     RepeatedRuns,
-    /// Treatment of tasks without prediction.
+    /// Treatment of tasks without a prediction.
     TasksWithoutPrediction,
-    /// How predictions are cut.
+    /// Truncation of predictions.
     Postprocessing,
     /// Running tests with the isolation that the system allows.
     IsolationAuto,
@@ -217,15 +217,15 @@ pub enum UserChoice {
     ReportOfRun,
     /// Planning a run.
     DryRun,
-    /// Comparing what was made under different conditions.
+    /// Comparison of results produced under different conditions.
     MixedConditions,
-    /// System that others are compared with.
+    /// System that the others are compared with.
     Baseline,
-    /// Run on a repository that comes along.
+    /// Run on the bundled repository.
     Demonstration,
     /// Completing prompts.
     CompletePrompts,
-    /// Putting the parts of all shards together.
+    /// Combining the parts of all shards.
     MergeShards,
     /// Comparing predictions task by task.
     Comparison,
@@ -233,11 +233,11 @@ pub enum UserChoice {
     PolicySweep,
     /// Listing every setting.
     ListOfSettings,
-    /// Which files of a repository are read.
+    /// Selection of the files of a repository that are read.
     Walk,
     /// Tokenizer of a model.
     Tokenizer,
-    /// Scores of what retrieval finds.
+    /// Scores of retrieval results.
     RetrievalScores,
 }
 
@@ -352,14 +352,14 @@ named! {
     RetrievalScores = "scores of retrieval",
 }
 
-/// A run of a stage, which makes an artifact.
+/// Run of a stage that builds an artifact.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StageRun {
-    /// It makes the artifact whatever the mode.
+    /// The stage builds the artifact in every mode.
     Any(&'static str),
-    /// It makes the artifact in this mode.
+    /// The stage builds the artifact in this mode.
     InMode(&'static str, &'static str),
-    /// It makes the artifact with this prompt style.
+    /// The stage builds the artifact with this prompt style.
     WithStyle(&'static str, String),
 }
 
@@ -375,12 +375,12 @@ impl fmt::Display for StageRun {
     }
 }
 
-/// A part of a [`Message`].
+/// Part of a [`Message`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MessagePart {
-    /// Words that stay as they are, such as a path or a server's message.
+    /// Literal words, such as a path or a server's message.
     Text(String),
-    /// Something that the user can choose or do.
+    /// Something that the user can set or run.
     Choice(UserChoice),
     /// A stage that the user can run.
     Stage(StageRun),
@@ -399,14 +399,14 @@ impl fmt::Display for MessagePart {
     }
 }
 
-/// A sentence whose choices are known by type; it is shown, and written to files, in words alone.
+/// Sentence whose user choices are typed values; it is displayed, and written to files, in plain words.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Message {
     parts: Vec<MessagePart>,
 }
 
 impl Message {
-    /// Returns its parts; no two texts follow each other.
+    /// Returns its parts; two texts never follow each other.
     pub fn parts(&self) -> &[MessagePart] {
         &self.parts
     }
@@ -421,7 +421,7 @@ impl Message {
         }
     }
 
-    /// Joins messages, with this text between each two.
+    /// Joins messages with this text between them.
     pub fn join(messages: impl IntoIterator<Item = Self>, between: &str) -> Self {
         let mut whole = Self::default();
         for (number, message) in messages.into_iter().enumerate() {
@@ -433,7 +433,7 @@ impl Message {
         whole
     }
 
-    /// Returns the message with more text behind it.
+    /// Appends text to the message.
     #[must_use]
     pub fn then(mut self, more: impl Into<Self>) -> Self {
         self.push(more);
@@ -501,7 +501,7 @@ impl From<&Message> for Message {
     }
 }
 
-/// Puts a [`Message`] together of texts, choices, stages, settings and other messages.
+/// Builds a [`Message`] from texts, choices, stages, settings and other messages.
 #[macro_export]
 macro_rules! message {
     ($($part:expr),+ $(,)?) => {{

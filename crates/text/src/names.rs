@@ -1,20 +1,20 @@
-//! Names of closed sets: enumerations that are written and read by name, and what a misspelled name was meant to be.
+//! Names of closed sets: enumerations that are written and read by name, with suggestions for misspelled names.
 
 use std::fmt;
 
-/// A name that is not in a closed set.
+/// Error for a name that is not in a closed set.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnknownName {
     /// Kind of thing named, such as "runner".
     pub what: &'static str,
-    /// The name given.
+    /// Name that was given.
     pub given: String,
-    /// The known names, separated by commas.
+    /// Known names, separated by commas.
     pub known: String,
 }
 
 impl UnknownName {
-    /// A name that is not among the known ones.
+    /// Creates the error for a name that is not among the known names.
     pub fn new(
         what: &'static str,
         given: &str,
@@ -24,7 +24,7 @@ impl UnknownName {
         Self { what, given: given.to_owned(), known }
     }
 
-    /// The names that were probably meant.
+    /// Returns a hint with the names that were probably meant.
     pub fn hint(&self) -> Option<String> {
         did_you_mean(&self.given, self.known.split(", "))
     }
@@ -39,8 +39,8 @@ impl fmt::Display for UnknownName {
 
 impl std::error::Error for UnknownName {}
 
-/// The known name that differs least from a given one: letters that are added, left out, changed or swapped count one each,
-/// and case does not count.
+/// Returns the known name that differs least from a given name. Each letter that is added, missing, changed or swapped counts
+/// as one difference; case is ignored.
 ///
 /// ```
 /// use repoformer_text::names::nearest;
@@ -56,7 +56,7 @@ fn distance(given: &str, name: &str) -> usize {
     strsim::damerau_levenshtein(&given.to_lowercase(), &name.to_lowercase())
 }
 
-/// The known name that a given one was probably meant to be: one that differs in few letters, or that it begins.
+/// Returns the known name that was probably meant: a name that differs in few letters, or of which the given name is a prefix.
 ///
 /// ```
 /// use repoformer_text::names::meant;
@@ -70,14 +70,14 @@ pub fn suggest<'n>(given: &str, known: impl IntoIterator<Item = &'n str>) -> Opt
     all_meant(given, known).into_iter().next()
 }
 
-/// The known names that a given one was probably meant to be, the likeliest first: a second one where it is as near, or is
-/// begun by the given name and the first is not.
+/// Returns the known names that were probably meant, the likeliest first. A second name is included if it is equally near, or
+/// if the given name is a prefix of the second but not of the first.
 fn all_meant<'n>(given: &str, known: impl IntoIterator<Item = &'n str>) -> Vec<&'n str> {
     let letters = |text: &str| text.chars().count();
     let is_near = |name: &str| {
         let (given_count, count) = (letters(given), letters(name));
         let most = (given_count.max(count) / 3).max(1);
-        // The given name may have megabytes.
+        // The given name may be megabytes long.
         given_count.abs_diff(count) <= most
             && given_count.min(count) > 1
             && distance(given, name) <= most
@@ -99,7 +99,7 @@ fn all_meant<'n>(given: &str, known: impl IntoIterator<Item = &'n str>) -> Vec<&
     found
 }
 
-/// Hint at the known names that were probably meant (see [`suggest`]).
+/// Returns a hint with the known names that were probably meant (see [`suggest`]).
 ///
 /// ```
 /// use repoformer_text::names::did_you_mean;
@@ -114,8 +114,8 @@ pub fn did_you_mean<'n>(given: &str, known: impl IntoIterator<Item = &'n str>) -
     (!names.is_empty()).then(|| format!("did you mean '{}'?", names.join("' or '")))
 }
 
-/// Names the values of an enumeration: `ALL`, `name()`, `Display` and `FromStr`, whose error lists the known names. Aliases
-/// follow `also`.
+/// Implements `ALL`, `name()`, `Display` and `FromStr` for an enumeration; the error of `FromStr` lists the known names.
+/// Aliases follow `also`.
 #[macro_export]
 macro_rules! named {
     (
@@ -126,7 +126,7 @@ macro_rules! named {
             /// Every value.
             pub const ALL: [Self; [$($name),+].len()] = [$(Self::$value),+];
 
-            /// The value's name in settings and files.
+            /// Returns the value's name in settings and files.
             pub fn name(self) -> &'static str {
                 match self {
                     $(Self::$value => $name),+
@@ -144,7 +144,7 @@ macro_rules! named {
     };
 }
 
-/// Implements `FromStr` for a type with `ALL` and `name()`, and other names for some values; its error lists the known names.
+/// Implements `FromStr` for a type with `ALL` and `name()`, with other names for some values; its error lists the known names.
 #[macro_export]
 macro_rules! parse_by_name {
     ($type:ty, $what:literal $(, $alias:literal => $value:ident)* $(,)?) => {

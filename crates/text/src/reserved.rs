@@ -1,10 +1,10 @@
-//! A name of a field that no JSON of others may have.
+//! Field name that is refused in JSON from outside.
 
-/// Name that `serde_json` obeys in an object that is read as a value: it takes the field's text for JSON, and so reads other data
-/// than there are, nested as deep as it may be.
+/// Field name that `serde_json` treats specially in an object that is read as a value: it parses the field's text as JSON. The
+/// result is different data, which may exceed the limit on nesting.
 pub const RESERVED: &str = "$serde_json::private::RawValue";
 
-/// Whether an object in a JSON text, at any level, has a field of the [reserved name](RESERVED).
+/// Returns true if an object in a JSON text, at any level, has a field of the [reserved name](RESERVED).
 ///
 /// ```
 /// use repoformer_text::reserved::holds_reserved_name;
@@ -13,18 +13,18 @@ pub const RESERVED: &str = "$serde_json::private::RawValue";
 /// ```
 pub fn holds_reserved_name(json: &[u8]) -> bool {
     let holds = |bytes: &[u8]| memchr::memmem::find(json, bytes).is_some();
-    // Every character of the name may be escaped.
+    // Any character of the name may be escaped.
     (holds(RESERVED.as_bytes()) || holds(b"\\u00")) && names(json).any(is_reserved)
 }
 
-/// Whether the text of a JSON string, with its quotes, is the reserved name.
+/// Returns true if the text of a JSON string, with its quotes, is the reserved name.
 fn is_reserved(string: &[u8]) -> bool {
     const LONGEST: usize = RESERVED.len() * "\\u0000".len() + 2;
     let is_near = (RESERVED.len() + 2..=LONGEST).contains(&string.len());
     is_near && serde_json::from_slice::<String>(string).is_ok_and(|name| name == RESERVED)
 }
 
-/// Texts of the strings that a colon follows, with their quotes.
+/// Returns the texts of the strings that a colon follows, with their quotes.
 fn names(json: &[u8]) -> impl Iterator<Item = &[u8]> {
     let mut rest = json;
     let strings = std::iter::from_fn(move || {

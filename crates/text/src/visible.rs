@@ -1,10 +1,10 @@
-//! Characters that show nothing or change how others are shown, written out.
+//! Escaping of characters that are invisible or change how others are displayed.
 
 use std::borrow::Cow;
 use std::fmt::Write;
 
-/// Writes control characters except newline and tab, and characters that reorder or hide text, as `⟨U+202E⟩`: a text of others
-/// must neither command a terminal nor look like another.
+/// Writes control characters except newline and tab, and characters that reorder or hide text, as `⟨U+202E⟩`: untrusted text
+/// must neither control a terminal nor pass for another text.
 ///
 /// ```
 /// use repoformer_text::visible::visible;
@@ -15,7 +15,7 @@ pub fn visible(text: &str) -> Cow<'_, str> {
     written_out(text, is_hidden)
 }
 
-/// Writes newlines and tabs out, too: for a cell of a table.
+/// Escapes newlines and tabs as well, for a cell of a table.
 pub fn visible_in_line(text: &str) -> Cow<'_, str> {
     written_out(text, |c| matches!(c, '\n' | '\t') || is_hidden(c))
 }
@@ -36,7 +36,8 @@ fn written_out(text: &str, is_hidden: fn(char) -> bool) -> Cow<'_, str> {
     out.into()
 }
 
-/// Whether a character is invisible, or changes how others are shown. `report/page/script/code.js` has the same ranges.
+/// Returns true if a character is invisible, or changes how others are displayed. `report/page/script/code.js` has the same
+/// ranges.
 pub fn is_hidden(c: char) -> bool {
     matches!(c,
         '\0'..='\u{8}' | '\u{b}'..='\u{1f}' | '\u{7f}'..='\u{9f}' | '\u{ad}' | '\u{61c}' | '\u{180e}'

@@ -1,14 +1,14 @@
 //! InDel distance, in which a substitution costs two, and the ratio computed by `fuzz.ratio`.
 //!
-//! The distance is `|a| + |b| − 2·LCS(a, b)`; the longest common subsequence comes from Hyyrö's bit vectors (*Bit-parallel
-//! LCS-length computation revisited*, AWOCA 2004): a zero bit for each row where the column's value rises.
+//! The distance is `|a| + |b| − 2·LCS(a, b)`. The longest common subsequence is computed with Hyyrö's bit vectors
+//! (*Bit-parallel LCS-length computation revisited*, AWOCA 2004): each row in which the column's value rises has a zero bit.
 
 use std::cell::RefCell;
 
 use super::recent::RecentComparison;
 use super::symbols::{self, BitParallel, ROWS};
 
-/// Smallest number of insertions and deletions of characters that turn `a` into `b`.
+/// Returns the smallest number of insertions and deletions of characters that turn `a` into `b`.
 ///
 /// ```
 /// use repoformer_text::distance::indel::distance;
@@ -19,7 +19,8 @@ pub fn distance(a: &str, b: &str) -> usize {
     symbols::distance::<Indel>(a, b)
 }
 
-/// Similarity `1 − indel(a, b) / (|a| + |b|)`, RapidFuzz's `ratio` / 100; 1 for two empty texts.
+/// Returns the similarity `1 − indel(a, b) / (|a| + |b|)`, which is RapidFuzz's `ratio` / 100. Two empty texts have similarity
+/// 1.
 ///
 /// ```
 /// use repoformer_text::distance::indel::similarity;
@@ -35,8 +36,8 @@ pub fn similarity(a: &str, b: &str) -> f64 {
     RECENT.with(|recent| RecentComparison::compare(recent, a, b, compare))
 }
 
-/// `fuzz.ratio` as the reference programs print it if `python-Levenshtein` is installed: [`similarity`] in whole percent,
-/// rounded half to even.
+/// Returns `fuzz.ratio` as the reference programs print it if `python-Levenshtein` is installed: [`similarity`] in whole
+/// percent, rounded half to even.
 ///
 /// ```
 /// use repoformer_text::distance::indel::fuzz_ratio;
@@ -45,11 +46,11 @@ pub fn similarity(a: &str, b: &str) -> f64 {
 /// assert_eq!(fuzz_ratio("", "x"), 0);
 /// ```
 pub fn fuzz_ratio(a: &str, b: &str) -> u8 {
-    // The order of the operations decides some halves: (46, 80) is such a pair of distance and length.
+    // The order of the operations affects some halves, for example with length 80 and distance 46.
     (100.0 * similarity(a, b)).round_ties_even() as u8
 }
 
-/// Number of zeros among the lowest `rows` bits.
+/// Returns the number of zeros among the lowest `rows` bits.
 fn zeros(word: u64, rows: usize) -> usize {
     let unused = ROWS - rows;
     (!word << unused).count_ones() as usize
@@ -100,7 +101,7 @@ mod tests {
 
     use super::*;
 
-    /// The definition: the matrix of common subsequences row by row.
+    /// Computes the distance by its definition: the full matrix of common subsequences, row by row.
     fn naive(a: &str, b: &str) -> usize {
         let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
         let mut row = vec![0; b.len() + 1];
@@ -128,7 +129,7 @@ mod tests {
             assert_eq!(distance(b, a), wanted, "{b:?} {a:?}");
             assert_eq!(naive(a, b), wanted, "{a:?} {b:?}");
         }
-        // Halves go to the even neighbour: 12.5 %, 37.5 %, 62.5 %.
+        // Halves round to the even neighbour: 12.5 %, 37.5 %, 62.5 %.
         assert_eq!(fuzz_ratio("abcdefgh", "hijklmno"), 12);
         assert_eq!(fuzz_ratio("abcdefgh", "abcxyzuv"), 38);
         assert_eq!(fuzz_ratio("abcdefgh", "abcdexyz"), 62);

@@ -1,7 +1,7 @@
 //! Levenshtein distance over Unicode scalar values, 64 rows of the matrix at a time.
 //!
-//! The algorithm is Myers' bit vector in Hyyrö's form: a column of the dynamic-programming matrix is kept as two
-//! words that say where it rises and where it falls from one row to the next.
+//! The algorithm is Myers' bit vector in Hyyrö's form. Two words represent a column of the dynamic-programming matrix: one
+//! marks the rows at which the column's value rises from the row above, the other the rows at which it falls.
 //!
 //! - G. Myers, *A fast bit-vector algorithm for approximate string matching based on dynamic programming*, J. ACM 46(3), 1999.
 //! - H. Hyyrö, *A bit-vector algorithm for computing Levenshtein and Damerau edit distances*, Nordic J. Computing 10(1), 2003.
@@ -12,11 +12,11 @@ use std::cmp::max;
 use super::recent::RecentComparison;
 use super::symbols::{self, ASCII, BitParallel, ROWS, number_symbols};
 
-/// Number of words processed together: enough to keep the processor busy while carries
-/// propagate, few enough for their table to stay in the nearest cache.
+/// Number of words processed together: enough to keep the processor busy while carries propagate, and few enough for their
+/// table to fit the first-level cache.
 const STRIPE: usize = 4;
 
-/// Smallest number of insertions, deletions and substitutions of characters that turn `a` into `b`.
+/// Returns the smallest number of insertions, deletions and substitutions of characters that turn `a` into `b`.
 ///
 /// ```
 /// use repoformer_text::distance::levenshtein::distance;
@@ -28,7 +28,8 @@ pub fn distance(a: &str, b: &str) -> usize {
     symbols::distance::<Levenshtein>(a, b)
 }
 
-/// Edit similarity `1 − lev(a, b) / max(|a|, |b|)`, lengths in Unicode scalar values; 1 for two empty texts.
+/// Returns the edit similarity `1 − lev(a, b) / max(|a|, |b|)`, with lengths in Unicode scalar values. Two empty texts have
+/// similarity 1.
 ///
 /// ```
 /// use repoformer_text::distance::levenshtein::similarity;
@@ -45,10 +46,10 @@ pub fn similarity(a: &str, b: &str) -> f64 {
     RECENT.with(|recent| RecentComparison::compare(recent, a, b, compare))
 }
 
-/// Returns, for each number of the text's characters from 0 to all, the distance of the pattern to the nearest run of
-/// characters that ends there: a column's last row if row 0 costs nothing (P. H. Sellers, *The theory and computation of
-/// evolutionary distances: pattern recognition*, J. Algorithms 1(4), 1980). One pass over a text therefore bounds the distance
-/// to each of its parts.
+/// Returns, for each prefix of the text (from 0 characters to all), the smallest distance between the pattern and any run of
+/// characters that ends with the prefix. These values are the last row of the matrix when row 0 costs nothing (P. H. Sellers,
+/// *The theory and computation of evolutionary distances: pattern recognition*, J. Algorithms 1(4), 1980). One pass over a text
+/// therefore bounds the distance to every substring.
 ///
 /// ```
 /// use repoformer_text::distance::levenshtein::nearest_ends;
@@ -64,7 +65,7 @@ pub fn nearest_ends(pattern: &str, text: &str) -> Vec<u32> {
     row_values(pattern.len(), &last_row(&pattern, &text, symbols, 0))
 }
 
-/// Computes the values of a row from its first one and its steps.
+/// Computes the values of a row from its first value and its steps.
 fn row_values(first: usize, steps: &[u8]) -> Vec<u32> {
     let mut value = first as u32;
     let mut values = Vec::with_capacity(steps.len() + 1);
@@ -91,12 +92,12 @@ struct Step {
 }
 
 impl Column {
-    /// The first column counts the rows.
+    /// Column 0, whose values are the row numbers.
     const FIRST: Self = Self { rises: u64::MAX, falls: 0 };
 
-    /// Advances by one character of the text. `matches` has a bit for each row whose pattern character equals it; the lowest
-    /// bits of `above` are the step in the row above this word. Returns this word's own steps (Hyyrö 2003, with
-    /// the carry of the blocked form).
+    /// Advances by one character of the text. `matches` has a bit for each row whose pattern character equals the text's
+    /// character; the lowest bits of `above` are the step in the row above this word. Returns this word's steps (Hyyrö 2003,
+    /// with the carry of the blocked form).
     #[inline(always)]
     fn advance(&mut self, matches: u64, above: Step) -> Step {
         let Self { rises, falls } = *self;
@@ -110,7 +111,7 @@ impl Column {
     }
 }
 
-/// In row 0 each further character of the text costs one.
+/// Step in row 0 if each further character of the text costs one.
 const TOP: Step = Step { rises: 1, falls: 0 };
 
 struct Levenshtein;
@@ -136,8 +137,8 @@ impl BitParallel for Levenshtein {
     }
 }
 
-/// Computes the steps in the last row, where each step in row 0 is `top`: stripes of words go through the whole text one after
-/// another, each passing the steps in its last row to the next.
+/// Computes the steps in the last row if each step in row 0 is `top`. Stripes of words process the whole text one after
+/// another; each stripe passes the steps in its last row to the next stripe.
 #[inline]
 fn last_row<S: Copy + Into<u32>>(pattern: &[S], text: &[S], symbols: usize, top: u8) -> Vec<u8> {
     let mut last_row = vec![top; text.len()];
@@ -148,7 +149,7 @@ fn last_row<S: Copy + Into<u32>>(pattern: &[S], text: &[S], symbols: usize, top:
             matches[symbol.into() as usize][row / ROWS] |= 1 << (row % ROWS);
         }
         let last = (rows.len() - 1) % ROWS;
-        // One function per height, so that its columns stay in registers.
+        // A separate function for each height keeps its columns in registers.
         match rows.len().div_ceil(ROWS) {
             1 => stripe::<1, S>(text, &matches, last, &mut last_row),
             2 => stripe::<2, S>(text, &matches, last, &mut last_row),
@@ -159,11 +160,11 @@ fn last_row<S: Copy + Into<u32>>(pattern: &[S], text: &[S], symbols: usize, top:
     last_row
 }
 
-/// Step of a row to the next column in two bits: rises, falls.
+/// Step in row 0 if each further character costs one, encoded in two bits: rises, falls.
 const TOP_BITS: u8 = 1;
 
-/// Processes a stripe of `WORDS` words; `above` is the step of the row above it for each column, and afterwards that of its
-/// last row, which is bit `last` of its last word.
+/// Processes a stripe of `WORDS` words. On entry, `above` has the steps, one per column, in the row above the stripe; on
+/// return, the steps in the stripe's last row, which is bit `last` of its last word.
 #[inline]
 fn stripe<const WORDS: usize, S: Copy + Into<u32>>(
     text: &[S],
@@ -190,7 +191,7 @@ mod tests {
 
     use super::*;
 
-    /// The definition: the matrix row by row.
+    /// Computes the distance by its definition: the full matrix, row by row.
     fn naive(a: &str, b: &str) -> usize {
         let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
         let mut row: Vec<usize> = (0..=b.len()).collect();
@@ -212,7 +213,7 @@ mod tests {
             ("abc", "", 3),
             ("flaw", "lawn", 2),
             ("saturday", "sunday", 3),
-            // é and è share their first byte, é and ũ (c3 a9, c5 a9) their last: no cut within a character.
+            // é and è share their first byte; é and ũ (c3 a9, c5 a9) share their last. No character may be split.
             ("é", "è", 1),
             ("xéy", "xũy", 1),
             ("日本語", "日語", 1),
@@ -226,7 +227,7 @@ mod tests {
 
     #[test]
     fn long_texts() {
-        // Shifted by one, and nothing in common: 5000 rows are ten stripes.
+        // Texts shifted by one, and texts with nothing in common; 5,000 rows are ten stripes.
         let (ab, ba) = ("ab".repeat(2500), "ba".repeat(2500));
         assert_eq!(distance(&ab, &ba), 2);
         assert_eq!(distance(&ab, &"c".repeat(5001)), 5001);
@@ -253,7 +254,7 @@ mod tests {
         }
     }
 
-    /// The definition: the nearest of all runs that end there, one by one.
+    /// Computes each value by its definition: the minimum over all runs that end at the position.
     fn naive_ends(pattern: &str, text: &str) -> Vec<u32> {
         let ends = text.char_indices().map(|(at, _)| at).chain([text.len()]);
         let nearest = |end: usize| {
@@ -266,8 +267,8 @@ mod tests {
 
     #[test]
     fn a_pattern_in_a_longer_text() {
-        // By hand: "s", "su", "sur" lack five to three; "surg" has g for v and lacks two; "surge" lacks y, "surger" has
-        // r for it, and "surgery" has an r too many.
+        // By hand: "s", "su", "sur" lack five to three characters. "surg" has g instead of v and lacks two; "surge" lacks y,
+        // "surger" has r instead of y, and "surgery" has an extra r.
         let ends = nearest_ends("survey", "surgery");
         assert_eq!(ends, [6, 5, 4, 3, 3, 2, 2, 2]);
         assert_eq!(ends, naive_ends("survey", "surgery"));

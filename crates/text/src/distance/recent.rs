@@ -1,12 +1,12 @@
-//! Memory of the last comparison. Metrics computed together mostly compare the same two texts: three of them by Levenshtein
-//! distance, three by InDel distance.
+//! Memory of the last comparison. Metrics that are computed together mostly compare the same two texts: three use the
+//! Levenshtein distance and three the InDel distance.
 
 use std::cell::RefCell;
 
-/// Largest size in bytes of a remembered pair; longer ones are rarely compared.
+/// Largest size in bytes of a remembered pair; longer pairs are rarely compared again.
 const LONGEST: usize = 4096;
 
-/// A comparison of two texts that remembers the last one.
+/// Comparison of two texts that remembers the last result.
 #[derive(Default)]
 pub(super) struct RecentComparison {
     /// Both texts, concatenated.
@@ -16,7 +16,7 @@ pub(super) struct RecentComparison {
 }
 
 impl RecentComparison {
-    /// Returns the value of `compare` for these texts.
+    /// Returns the value of `compare` for these texts, from memory if they were compared last.
     pub(super) fn compare(
         this: &RefCell<Self>,
         a: &str,

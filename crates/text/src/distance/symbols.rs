@@ -1,21 +1,21 @@
-//! Characters of two texts for the bit-parallel distances: without common ends, looked up or numbered.
+//! Symbols of two texts for the bit-parallel distances: common ends are removed, and characters are looked up or numbered.
 
 /// Number of ASCII symbols.
 pub(super) const ASCII: usize = 128;
 /// Number of rows of the matrix in one word.
 pub(super) const ROWS: usize = u64::BITS as usize;
 
-/// A distance computed with bit vectors over the rows of a pattern.
+/// Distance computed with bit vectors over the rows of a pattern.
 pub(super) trait BitParallel {
-    /// Distance of a pattern of `rows` characters, 1 to 64, to a text of `length` characters, given for each of them by the
-    /// rows that match.
+    /// Returns the distance of a pattern of `rows` characters, 1 to 64, to a text of `length` characters. `text` yields, for
+    /// each character of the text, the bits of the matching rows.
     fn one_word(rows: usize, length: usize, text: impl Iterator<Item = u64>) -> usize;
 
-    /// Distance of a pattern of any length; symbols are below `symbols`.
+    /// Returns the distance of a pattern of any length; symbols are below `symbols`.
     fn many_words<S: Copy + Into<u32>>(pattern: &[S], text: &[S], symbols: usize) -> usize;
 }
 
-/// Distance of two texts; the shorter one is the pattern.
+/// Returns the distance of two texts; the shorter text is the pattern.
 pub(super) fn distance<D: BitParallel>(a: &str, b: &str) -> usize {
     let (a, b) = without_common_ends(a, b);
     if a.is_ascii() && b.is_ascii() {
@@ -42,7 +42,7 @@ pub(super) fn distance<D: BitParallel>(a: &str, b: &str) -> usize {
     match rows {
         0 => length,
         1..=ROWS => {
-            // On the stack: at most half of the places are taken.
+            // On the stack; at most half of the slots are used.
             let mut others = [('\0', 0); 2 * ROWS];
             let mut matches = Table { ascii: [0; ASCII], others: &mut others };
             for (row, c) in pattern.chars().enumerate() {
@@ -98,8 +98,8 @@ fn common_suffix(a: &[u8], b: &[u8]) -> usize {
     same
 }
 
-/// Numbers the pattern's characters from 1 and all others 0 in both texts, and returns the count of numbers: tables
-/// are then as small as the pattern's alphabet, whatever the script.
+/// Replaces characters by numbers in both texts: 1 and up for the pattern's characters, 0 for all others. Also returns the
+/// count of numbers, so that tables are as small as the pattern's alphabet in any script.
 pub(super) fn number_symbols(pattern: &str, text: &str) -> (Vec<u32>, Vec<u32>, usize) {
     let mut others = vec![('\0', 0); (2 * pattern.chars().count()).next_power_of_two()];
     let mut numbers = Table { ascii: [0; ASCII], others: &mut others };
@@ -117,18 +117,18 @@ pub(super) fn number_symbols(pattern: &str, text: &str) -> (Vec<u32>, Vec<u32>, 
     (pattern, text, count as usize + 1)
 }
 
-/// A value for each character, 0 by default.
+/// Values by character, 0 by default.
 struct Table<'a> {
     ascii: [u64; ASCII],
-    /// Open addressing, a power of two long and never more than half full.
+    /// Open addressing table; its length is a power of two, and it is never more than half full.
     others: &'a mut [(char, u64)],
 }
 
 impl Table<'_> {
-    /// Slot of a character that is not ASCII.
+    /// Returns the slot of a non-ASCII character.
     fn slot(&self, c: char) -> usize {
         let mask = self.others.len() - 1;
-        // Fibonacci hashing: neighbours in a script land far apart.
+        // Fibonacci hashing spreads neighbours in a script far apart.
         let mut slot = (u32::from(c).wrapping_mul(0x9e37_79b9) >> 7) as usize & mask;
         while self.others[slot].1 != 0 && self.others[slot].0 != c {
             slot = (slot + 1) & mask;
@@ -143,7 +143,7 @@ impl Table<'_> {
         }
     }
 
-    /// The value of a character, to be set to something other than 0.
+    /// Returns a reference to the value of a character, which the caller must set to something other than 0.
     fn at(&mut self, c: char) -> &mut u64 {
         if c.is_ascii() {
             return &mut self.ascii[c as usize];

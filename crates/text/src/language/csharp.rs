@@ -123,7 +123,7 @@ pub(crate) static CSHARP: LanguageSpec = LanguageSpec {
     common_methods: COMMON_METHODS,
     import_line: |line| {
         let module = line.strip_prefix("using ")?;
-        // `using (` holds a resource.
+        // `using (` declares a resource.
         let is_import =
             line.trim_end().ends_with(';') && !module.starts_with('(') && !module.contains(" = ");
         is_import.then_some((module, ""))
@@ -213,7 +213,7 @@ fn using(reader: &mut ImportReader<'_, '_, '_>) {
     reader.push_as(reader.of(name), binding, is("static"), is("global"));
 }
 
-/// The language's reserved words without `true` and `false`.
+/// Reserved words of the language without `true` and `false`.
 #[rustfmt::skip]
 const KEYWORDS: &[&str] = &[
     "abstract", "as", "base", "bool", "break", "byte", "case", "catch", "char", "checked", "class", "const",
@@ -234,7 +234,7 @@ const CODEBLEU_KEYWORDS: &str = "abstract add alias as ascending async await bas
     struct switch this throw true try typeof uint ulong unchecked unmanaged unsafe ushort using value var virtual void \
     volatile when where while yield";
 
-/// Methods of `System`, collections, LINQ, streams, tasks, windows and tests.
+/// Method names of `System`, collections, LINQ, streams, tasks, windows and tests.
 const COMMON_METHODS: &str = "\
     Abort Abs Accept Acquire Add AddDays AddOrUpdate AddRange Aggregate All Any Append AppendFormat AppendLine \
     Apply Area As AsEnumerable AsList AsReadOnly AsSpan Assert Average Await Begin BeginInvoke BinarySearch Bind \

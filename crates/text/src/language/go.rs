@@ -78,7 +78,7 @@ pub(crate) static GO: LanguageSpec = LanguageSpec {
         ("parenthesized_type", NodeRole::Inside(NodeStep::Nth(0))),
         ("generic_type", NodeRole::Inside(NodeStep::Field("type"))),
         ("qualified_type", NodeRole::Member(NodeStep::Field("package"), NodeStep::Field("name"))),
-        // An embedded type; a field's first child is its name.
+        // An embedded type; the first child of a field is its name.
         ("field_declaration", NodeRole::Inside(NodeStep::Nth(0))),
     ],
     untyped: &[],
@@ -142,7 +142,7 @@ static TYPES: TypeRules = TypeRules {
     imports_from_root: false,
 };
 
-/// `type T struct { … }`, `f := func() { … }`, `f: func() { … }`.
+/// Handles `type T struct { … }`, `f := func() { … }` and `f: func() { … }`.
 fn bound_name<'tree>(parent: Node<'tree>, node: Node<'tree>) -> Option<Node<'tree>> {
     let around = parent.parent()?;
     let name = match (parent.kind(), around.kind()) {
@@ -176,13 +176,13 @@ fn is_part(around: Node<'_>, outer: Node<'_>, definition: Node<'_>) -> bool {
             outer.kind() == "expression_list"
         }
         "keyed_element" => outer.kind() == "literal_element",
-        // `var ( f = …; g = … )` is not all f's.
+        // `var ( f = …; g = … )` does not belong to f alone.
         "type_declaration" | "var_declaration" => around.named_child_count() == 1,
         _ => false,
     }
 }
 
-/// `"a/b"`, `c "a/b"`, `. "a/b"`, `_ "a/b"`.
+/// Reads `"a/b"`, `c "a/b"`, `. "a/b"` and `_ "a/b"`.
 fn import(reader: &mut ImportReader<'_, '_, '_>) {
     let statement = reader.statement;
     let Some(path) = reader.field(statement, "path") else {
@@ -198,7 +198,7 @@ fn import(reader: &mut ImportReader<'_, '_, '_>) {
     reader.push(from, binding);
 }
 
-/// The name that a package has by custom: `b` of `a/b`, of `a/b/v2` and of `a/b.v2`.
+/// Returns the conventional package name: `b` for `a/b`, `a/b/v2` and `a/b.v2`.
 fn package_name(path: &str) -> &str {
     let is_version = |part: &str| {
         let number = part.strip_prefix('v').unwrap_or("");
@@ -212,7 +212,7 @@ fn package_name(path: &str) -> &str {
     }
 }
 
-/// A line of `import "a/b"`, or one within `import ( … )`.
+/// Reads a line of `import "a/b"`, or a line inside `import ( … )`.
 fn import_line(line: &str) -> Option<(&str, &str)> {
     let line = line.strip_prefix("import ").unwrap_or(line).trim_end();
     let (name, path) = line.strip_suffix('"')?.split_once('"')?;
@@ -223,7 +223,7 @@ fn import_line(line: &str) -> Option<(&str, &str)> {
     is_import.then_some((path, local))
 }
 
-/// Whether a part of a module's path is the repository's name, which may have its owner's before it.
+/// Returns true if a part of a module's path is the repository's name, with or without the owner's name before it.
 fn is_local_import(module: &str, path: &str) -> bool {
     let repository = path.split('/').next().unwrap_or("");
     module.split('/').any(|part| {
@@ -232,7 +232,7 @@ fn is_local_import(module: &str, path: &str) -> bool {
     })
 }
 
-/// The language's keywords.
+/// Keywords of the language.
 #[rustfmt::skip]
 const KEYWORDS: &[&str] = &[
     "break", "case", "chan", "const", "continue", "default", "defer", "else", "fallthrough", "for", "func", "go",
@@ -240,7 +240,7 @@ const KEYWORDS: &[&str] = &[
     "var",
 ];
 
-/// Methods of the standard library's types, and of everything that reads, writes, logs or runs.
+/// Method names of the standard library's types, and of types that read, write, log or run something.
 const COMMON_METHODS: &str = "\
     Abs Add Addr After All Any Append As Base Begin Bool Build Bytes Call Cancel Cap Clear Clone Close Code \
     Commit Compare Connect Contains Copy Count Create Current Debug Decode Delete Dial Done Elem Empty Encode End \

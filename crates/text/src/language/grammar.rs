@@ -2,17 +2,17 @@
 
 use super::Language;
 
-/// A grammar of tree-sitter.
+/// Tree-sitter grammar.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Grammar {
     language: Language,
-    /// Index of the file's ending among those of the language.
+    /// Index of the file extension in the language's list.
     ending: usize,
 }
 
 impl Grammar {
-    /// The grammar of a file of a language, by the ending of its name; the first of those that the language has where it
-    /// is another.
+    /// Returns the grammar for a file of a language by its extension; the language's first grammar if it does not have the
+    /// extension.
     ///
     /// ```
     /// use repoformer_text::language::{Grammar, Language};
@@ -26,7 +26,7 @@ impl Grammar {
         Self { language, ending }
     }
 
-    /// The language that it reads.
+    /// Returns the language of the grammar.
     pub fn language(self) -> Language {
         self.language
     }
@@ -37,7 +37,7 @@ impl Grammar {
 }
 
 impl From<Language> for Grammar {
-    /// The first grammar of a language.
+    /// Returns the first grammar of a language.
     fn from(language: Language) -> Self {
         Self::for_path(language, "")
     }

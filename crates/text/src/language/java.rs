@@ -163,7 +163,7 @@ static TYPES: TypeRules = TypeRules {
     imports_from_root: false,
 };
 
-/// The last name of the class that a `throw` statement makes.
+/// Returns the last name of the class that a `throw` statement instantiates.
 pub(super) fn thrown_class(text: &str) -> &str {
     let thrown = text.strip_prefix("throw").map_or("", str::trim_start);
     let thrown = thrown.strip_prefix("new").map_or("", str::trim_start);
@@ -188,7 +188,7 @@ fn import(reader: &mut ImportReader<'_, '_, '_>) {
     reader.push_as(from, Binding::Member { member, local }, is_static, false);
 }
 
-/// Whether the first two names of a module are folders on the path, one in the other.
+/// Returns true if a module is relative, or if its first two names are a folder and its subfolder on the path.
 pub(super) fn has_two_folders(module: &str, path: &str) -> bool {
     let mut parts = module.split(['.', ' ', ';', ',']);
     let (Some(first), Some(second)) = (parts.next(), parts.next()) else {
@@ -198,7 +198,7 @@ pub(super) fn has_two_folders(module: &str, path: &str) -> bool {
     module.starts_with('.') || path.contains(&format!(".{first}.{second}."))
 }
 
-/// The language's reserved words and `var`; neither `true` nor `null`.
+/// Reserved words of the language and `var`, without `true` and `null`.
 #[rustfmt::skip]
 const KEYWORDS: &[&str] = &[
     "abstract", "assert", "boolean", "break", "byte", "case", "catch", "char", "class", "const", "continue",
@@ -214,7 +214,7 @@ const CODEBLEU_KEYWORDS: &str = "abstract assert boolean break byte case catch c
     private protected public return short static strictfp super switch synchronized this throw throws transient try \
     void volatile while";
 
-/// Methods of `java.lang`, `java.util`, streams, files, loggers and tests.
+/// Method names of `java.lang`, `java.util`, streams, files, loggers and tests.
 const COMMON_METHODS: &str = "\
     accept add addAll addFirst addLast all and andThen any append apply applyAsInt applyAsLong asList atomic \
     await build builder call canRead cancel charAt chars check clear clone close closest codePointAt collect \

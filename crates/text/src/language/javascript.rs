@@ -1,4 +1,4 @@
-//! JavaScript, with JSX and without: TypeScript's tables, and modules of CommonJS beside those of ECMAScript.
+//! JavaScript, with and without JSX: TypeScript's tables, plus CommonJS modules.
 
 use tree_sitter::Node;
 
@@ -7,7 +7,7 @@ use super::spec::{Export, LanguageSpec, Resolution, TypeRules};
 use super::typescript::{self, ECMASCRIPT, RULES};
 use super::walk::child;
 
-/// JavaScript, read by TypeScript's grammar with JSX.
+/// JavaScript, parsed with TypeScript's JSX grammar.
 pub(crate) static JAVASCRIPT: LanguageSpec = LanguageSpec {
     name: "javascript",
     title: "JavaScript",
@@ -29,17 +29,17 @@ pub(crate) static JAVASCRIPT: LanguageSpec = LanguageSpec {
     ..ECMASCRIPT
 };
 
-// An import that begins with no dot is of a package or of Node.
+// An import that does not begin with a dot refers to a package or to Node.
 static TYPES: TypeRules = TypeRules { exports, imports_from_root: false, ..RULES };
 
-/// Name of the export that `module.exports = …` makes: the module itself.
+/// Name of the export of `module.exports = …`: the module itself.
 pub const WHOLE: &str = "=";
 
 fn grammar() -> tree_sitter::Language {
     tree_sitter_typescript::LANGUAGE_TSX.into()
 }
 
-/// `const a = require('m')`, `const { a, b: c } = require('m')`, `const a = require('m').b`.
+/// Reads `const a = require('m')`, `const { a, b: c } = require('m')` and `const a = require('m').b`.
 fn require(reader: &mut ImportReader<'_, '_, '_>) {
     let declarator = reader.statement;
     let value = declarator.child_by_field_name("value");
@@ -73,7 +73,7 @@ fn require(reader: &mut ImportReader<'_, '_, '_>) {
     }
 }
 
-/// `exports.a = require('m')`, `exports.a = require('m').b`, `module.exports = require('m')`.
+/// Reads `exports.a = require('m')`, `exports.a = require('m').b` and `module.exports = require('m')`.
 fn pass_on(reader: &mut ImportReader<'_, '_, '_>) {
     let assignment = reader.statement;
     let fields = ["left", "right"].map(|field| assignment.child_by_field_name(field));
@@ -87,7 +87,8 @@ fn pass_on(reader: &mut ImportReader<'_, '_, '_>) {
     reader.push_as(from, binding, false, true);
 }
 
-/// The name under which an assignment exports: `a` of `exports.a` and `module.exports.a`, [`WHOLE`] of `module.exports`.
+/// Returns the name under which an assignment exports: `a` for `exports.a` and `module.exports.a`, [`WHOLE`] for
+/// `module.exports`.
 fn exported_name(left: &str) -> Option<&str> {
     if left == "module.exports" {
         return Some(WHOLE);
@@ -96,7 +97,7 @@ fn exported_name(left: &str) -> Option<&str> {
     (!name.contains('.')).then_some(name)
 }
 
-/// The module that `require('m')` names, and `b` of `require('m').b`.
+/// Returns the module that `require('m')` names, and `b` if the expression is `require('m').b`.
 fn required_module<'a>(
     reader: &ImportReader<'_, 'a, '_>,
     value: Node<'_>,
@@ -112,7 +113,8 @@ fn required_module<'a>(
     Some((quoted.trim_matches(['"', '\'']), None))
 }
 
-/// TypeScript's, and `module.exports = …`, `exports.name = …`, and the properties of `module.exports = { … }`.
+/// Returns TypeScript's exports, and those from `module.exports = …`, `exports.name = …` and the properties of `module.exports
+/// = { … }`.
 fn exports(node: Node<'_>, text: &str) -> Vec<Export> {
     let of = |node: Node<'_>| &text[node.byte_range()];
     match node.kind() {
@@ -138,7 +140,7 @@ fn exports(node: Node<'_>, text: &str) -> Vec<Export> {
     }
 }
 
-/// Whether a property is one of `module.exports = { … }`.
+/// Returns true if a property belongs to `module.exports = { … }`.
 fn is_exported(property: Node<'_>, text: &str) -> bool {
     let assignment = property.parent().and_then(|object| object.parent());
     assignment.is_some_and(|assignment| {
@@ -148,10 +150,10 @@ fn is_exported(property: Node<'_>, text: &str) -> bool {
     })
 }
 
-/// An export of a value under a name; `None` where it is neither a function, a class nor a name.
+/// Returns the export of a value under a name; `None` if the value is not a function, a class or a name.
 fn read_export(name: &str, value: Node<'_>, text: &str) -> Option<Export> {
     let own = value.child_by_field_name("name").map(|name| &text[name.byte_range()]);
-    // A function that has this name for others alone is not what the file itself calls by it.
+    // The file itself does not call a function by a name that only other files see.
     let of_exports = || format!("exports.{name}");
     let (local, is_function) = match value.kind() {
         "identifier" => (text[value.byte_range()].to_owned(), false),

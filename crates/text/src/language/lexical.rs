@@ -1,4 +1,4 @@
-//! Identifiers as CrossCodeEval's scores compare them (`scripts/eval_utils.py`), and texts without their comments.
+//! Identifiers as CrossCodeEval's scores compare them (`scripts/eval_utils.py`), and texts without comments.
 
 use std::borrow::Cow;
 
@@ -6,12 +6,12 @@ use super::Language;
 use super::syntax::Syntax;
 use crate::tokenize::is_word;
 
-/// The identifiers of a piece of code in their order, repeats included, by CrossCodeEval's rule: the runs of `\w`
-/// outside string literals that begin with an ASCII letter or `_` and are no keyword. Comments are not left out;
-/// [`without_comment_signs`] is what CrossCodeEval does to them first.
+/// Returns the identifiers of a piece of code in order, repeats included, by CrossCodeEval's rule: runs of `\w` outside string
+/// literals that begin with an ASCII letter or `_` and are not keywords. Comments are included; CrossCodeEval removes them
+/// first with [`without_comment_signs`].
 ///
-/// The rule takes a string literal out before it looks for words, so that `a"x"b` is one word `ab` to it; here these
-/// are two. [`bare_identifiers`] has them as one.
+/// CrossCodeEval removes string literals before it looks for words, so it reads `a"x"b` as one word `ab`; this function returns
+/// two words. [`bare_identifiers`] returns one.
 ///
 /// ```
 /// use repoformer_text::language::{Language, identifiers};
@@ -22,7 +22,7 @@ pub fn identifiers(text: &str, language: Language) -> Vec<&str> {
     words(text, language, Some(Strings::default()))
 }
 
-/// The identifiers of a text without its string literals, in their order; quotes that are left mean nothing.
+/// Returns the identifiers of a text whose string literals have been removed, in order; remaining quotes have no meaning.
 ///
 /// ```
 /// use repoformer_text::language::{Language, bare_identifiers, without_strings};
@@ -33,11 +33,11 @@ pub fn bare_identifiers(text: &str, language: Language) -> Vec<&str> {
     words(text, language, None)
 }
 
-/// Most names of a chain. Each beginning of a chain may be looked up, and no definition is nested so deep.
+/// Greatest number of names kept of a chain. Every prefix of a chain may be looked up, and no definition is nested so deeply.
 const LONGEST_CHAIN: usize = 64;
 
-/// Chains of names in a line, such as `["a", "b"]` of `a.b(c)`, keywords and strings left out. One that begins behind a dot
-/// has `"this"`, `"super"` or else `""` before it. Of a longer chain the first 64 names are kept.
+/// Returns the chains of names in a line, such as `["a", "b"]` for `a.b(c)`, without keywords and strings. If a chain begins
+/// after a dot, its first element is `"this"`, `"super"` or `""`. Only the first 64 names of a longer chain are kept.
 pub fn chains(line: &str, language: Language) -> Vec<Vec<&str>> {
     let mut chains: Vec<Vec<&str>> = Vec::new();
     let mut end = 0;
@@ -65,7 +65,7 @@ pub fn chains(line: &str, language: Language) -> Vec<Vec<&str>> {
     chains
 }
 
-/// The identifiers of a text, outside its string literals where they are looked for.
+/// Returns the identifiers of a text; with `strings`, only those outside string literals.
 fn words(text: &str, language: Language, mut strings: Option<Strings>) -> Vec<&str> {
     if text.is_ascii() {
         return ascii_words(text, language, strings);
@@ -92,7 +92,7 @@ fn words(text: &str, language: Language, mut strings: Option<Strings>) -> Vec<&s
     found
 }
 
-/// Identifiers of a text of ASCII alone, byte by byte.
+/// Returns the identifiers of an ASCII text, byte by byte.
 fn ascii_words(text: &str, language: Language, mut strings: Option<Strings>) -> Vec<&str> {
     let bytes = text.as_bytes();
     let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
@@ -114,8 +114,9 @@ fn ascii_words(text: &str, language: Language, mut strings: Option<Strings>) -> 
     found
 }
 
-/// A text without its string literals as CrossCodeEval finds them: from `"` or `'` to the next of the same over lines
-/// too, with `\` before any character but a newline. A quote without another stays, and so does a prefix as in `f""`.
+/// Returns a text without its string literals as CrossCodeEval finds them: from `"` or `'` to the next quote of the same kind,
+/// across lines too, with `\` escaping any character except a newline. An unpaired quote stays, as does a prefix such as the
+/// `f` in `f""`.
 ///
 /// ```
 /// use repoformer_text::language::without_strings;
@@ -138,8 +139,8 @@ pub fn without_strings(text: &str) -> Cow<'_, str> {
     without(text, cut.into_iter().map(|range| (range, "")))
 }
 
-/// A text without everything from `#` or `//` to the end of the line, in strings too, whatever the language: what
-/// CrossCodeEval takes for comments.
+/// Returns a text without everything from `#` or `//` to the end of the line, even in strings and in any language: this is how
+/// CrossCodeEval removes comments.
 ///
 /// ```
 /// use repoformer_text::language::without_comment_signs;
@@ -162,9 +163,9 @@ pub fn without_comment_signs(text: &str) -> Cow<'_, str> {
     without(text, cut.into_iter())
 }
 
-/// A text without its comments, as the language's grammar finds them: docstrings and strings stay, and so do the
-/// newlines within a comment, so that every line keeps its number. A text that begins or ends anywhere can be read; one whose
-/// parse takes too much time or memory stays as it is.
+/// Returns a text without its comments, which are found by the language's grammar. Docstrings and strings stay, and so do the
+/// newlines in a comment, so that line numbers do not change. The text may begin and end anywhere in a file. If its parse takes
+/// too much time or memory, the text is returned unchanged.
 ///
 /// ```
 /// use repoformer_text::language::{Language, without_comments};
@@ -175,12 +176,12 @@ pub fn without_comments(text: &str, language: Language) -> Cow<'_, str> {
     parse_without_comments(text, language).unwrap_or(text.into())
 }
 
-/// A text [`without_comments`]; `None` if it cannot be parsed within bounds.
+/// Returns a text [`without_comments`], or `None` if it cannot be parsed within the limits.
 pub fn parse_without_comments(text: &str, language: Language) -> Option<Cow<'_, str>> {
     let syntax = Syntax::parse(text, language)?;
     let mut cut = Vec::new();
     for comment in syntax.comments() {
-        // The newlines stay, by cutting around them.
+        // Keep the newlines by cutting around them.
         let mut start = comment.start;
         for line in text[comment.clone()].split_inclusive('\n') {
             let content = line.strip_suffix('\n').unwrap_or(line);
@@ -200,7 +201,7 @@ pub fn parse_without_comments(text: &str, language: Language) -> Option<Cow<'_, 
     Some(without(text, cut.into_iter()))
 }
 
-/// The text with each range, in order, replaced by another text.
+/// Replaces each range, in order, by another text.
 fn without<'a>(
     text: &'a str,
     cut: impl Iterator<Item = (std::ops::Range<usize>, &'static str)>,
@@ -223,13 +224,13 @@ fn without<'a>(
 /// right.
 #[derive(Default)]
 struct Strings {
-    /// How far the last `"`, and the last `'`, that no other closed was looked for: what lies before and is escaped
-    /// cannot be closed either, or odd texts would take the square of their length.
+    /// Positions up to which the last unmatched `"` and the last unmatched `'` have already searched for a closing quote.
+    /// Escaped quotes before these positions cannot be closed either. Without this memory, odd texts would take quadratic time.
     open_until: [usize; 2],
 }
 
 impl Strings {
-    /// Where the literal that begins at `at` ends; `None` where none begins.
+    /// Returns the end of the literal that begins at `at`; `None` if no literal begins there.
     fn end(&mut self, text: &str, at: usize) -> Option<usize> {
         let bytes = text.as_bytes();
         let quote = bytes[at];
@@ -262,7 +263,7 @@ mod tests {
 
     use super::*;
 
-    /// All beginnings of a chain are kept somewhere: of one with any length they would fill the memory.
+    /// Every prefix of a chain is stored in some index: prefixes of a chain of any length would fill the memory.
     #[test]
     fn a_chain_has_a_bound() {
         let line = format!("{}b = x.y", "a.".repeat(10_000));
@@ -271,7 +272,7 @@ mod tests {
         assert_eq!(lengths, [LONGEST_CHAIN, 2]);
     }
 
-    /// The pattern one character at a time, from every place anew.
+    /// Matches the pattern one character at a time, from every position independently.
     fn naive_string_end(text: &[char], at: usize) -> Option<usize> {
         let quote = *text.get(at).filter(|c| matches!(c, '"' | '\''))?;
         let mut next = at + 1;
@@ -287,7 +288,7 @@ mod tests {
         }
     }
 
-    /// Strings taken out, then words: the reference's two steps.
+    /// Removes strings, then finds words: the reference's two steps.
     fn naive_without_strings(text: &str) -> String {
         let text: Vec<char> = text.chars().collect();
         let (mut kept, mut at) = (String::new(), 0);
@@ -318,7 +319,7 @@ mod tests {
             let stripped = naive_without_strings(&text);
             prop_assert_eq!(without_strings(&text), stripped.as_str());
             for language in Language::ALL {
-                // A sign in place of each string keeps the words beside it apart.
+                // A marker in place of each string keeps the surrounding words apart.
                 let mut strings = Strings::default();
                 let (mut marked, mut at) = (String::new(), 0);
                 while let Some(c) = text[at..].chars().next() {
@@ -345,7 +346,7 @@ mod tests {
         }
     }
 
-    /// Expectations by hand from CrossCodeEval's `extract_identifiers` as quirk S5 describes it.
+    /// Expected values derived by hand from CrossCodeEval's `extract_identifiers`, as quirk S5 describes it.
     #[test]
     fn identifiers_are_words_that_begin_well_and_are_no_keyword() {
         let of = |text| identifiers(text, Language::Python);

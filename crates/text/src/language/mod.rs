@@ -1,7 +1,8 @@
-//! The languages of the field's benchmarks (CrossCodeEval's four), Go and JavaScript, one file each, and with [`syntax`] the
+//! Languages of the field's benchmarks (CrossCodeEval's four), Go and JavaScript, one file each. [`syntax`] finds the
 //! functions, scopes and imports of a file.
 //!
-//! A new language is a file with a `LanguageSpec`, its `mod` and its line in the list below, and its grammar's crate.
+//! To add a language, add a file with a `LanguageSpec`, its `mod` line, its line in the list below, and the crate of its
+//! grammar.
 
 mod csharp;
 mod go;
@@ -37,10 +38,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::parse_by_name;
 
-/// Makes [`Language`] of a list of names and specs.
+/// Defines [`Language`] from a list of names and specs.
 macro_rules! languages {
     ($($(#[$meta:meta])* $name:ident = $spec:path,)+) => {
-        /// A language whose repositories can be searched and completed. Artifacts name it by its place in the list.
+        /// Language whose repositories can be searched and completed. Artifacts store its position in the list.
         #[derive(
             Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Serialize, Deserialize,
         )]
@@ -50,10 +51,10 @@ macro_rules! languages {
         }
 
         impl Language {
-            /// Every language, CrossCodeEval's first and in its order.
+            /// All languages, starting with CrossCodeEval's in its order.
             pub const ALL: [Self; [$(stringify!($name)),+].len()] = [$(Self::$name),+];
 
-            /// Everything in which it differs from the others.
+            /// Returns the data that defines the language.
             pub const fn spec(self) -> &'static LanguageSpec {
                 match self {
                     $(Self::$name => &$spec,)+
@@ -63,7 +64,7 @@ macro_rules! languages {
     };
 }
 
-// A new language goes to the end: artifacts name a language by its place.
+// Add new languages at the end: artifacts store a language by its position.
 languages! {
     /// `.py`
     #[default]
@@ -81,28 +82,28 @@ languages! {
 }
 
 impl Language {
-    /// The name in settings and files, CrossCodeEval's.
+    /// Returns the name in settings and files, which is CrossCodeEval's.
     pub fn name(self) -> &'static str {
         self.spec().name
     }
 
-    /// The name in a sentence, The Stack's.
+    /// Returns the name in sentences, which is The Stack's.
     pub fn title(self) -> &'static str {
         self.spec().title
     }
 
-    /// The endings of its source files, with their dot; case-sensitive.
+    /// Returns the extensions of its source files, with the dot; case-sensitive.
     pub fn extensions(self) -> &'static [&'static str] {
         self.spec().extensions
     }
 
-    /// The sign that begins a line comment.
+    /// Returns the sign that begins a line comment.
     pub fn comment(self) -> &'static str {
         self.spec().comment
     }
 
-    /// Whether a word is a keyword, and so none of the identifiers that CrossCodeEval's scores compare. Its lists leave
-    /// out most literals, such as `True`, and contextual keywords, such as `record`.
+    /// Returns true if a word is a keyword, so that CrossCodeEval's scores do not compare it as an identifier. CrossCodeEval's
+    /// lists lack most literals, such as `True`, and contextual keywords, such as `record`.
     ///
     /// ```
     /// use repoformer_text::language::Language;
@@ -113,12 +114,12 @@ impl Language {
         self.spec().keywords.has(word)
     }
 
-    /// The keywords that count fully in CodeBLEU's weighted n-gram match.
+    /// Returns the keywords that have full weight in CodeBLEU's weighted n-gram match.
     pub fn codebleu_keywords(self) -> impl Iterator<Item = &'static str> {
         self.spec().codebleu_keywords.split_ascii_whitespace()
     }
 
-    /// The language of a file, by its ending.
+    /// Returns the language of a file by its extension.
     ///
     /// ```
     /// use repoformer_text::language::Language;
@@ -129,7 +130,7 @@ impl Language {
         Self::ALL.into_iter().find(|language| language.holds(path))
     }
 
-    /// Whether a file of this name is one of its source files.
+    /// Returns true if a file with this name is a source file of the language.
     pub fn holds(self, name: &str) -> bool {
         self.extensions().iter().any(|end| name.ends_with(end))
     }
@@ -166,7 +167,7 @@ mod tests {
         }
     }
 
-    /// A kind or field that the grammar does not have would never be found.
+    /// A kind or field that the grammar lacks would never match.
     #[test]
     fn tables_name_kinds_of_the_grammars() {
         for language in Language::ALL {
@@ -186,7 +187,7 @@ mod tests {
                 let lists = [rules.types, rules.supers, rules.scopes];
                 kinds.extend(lists.into_iter().flatten());
             }
-            // `this` is a word to some grammars.
+            // Some grammars have `this` as an unnamed token.
             let knows = |grammar: &tree_sitter::Language, kind: &str| {
                 [true, false].map(|named| grammar.id_for_node_kind(kind, named)) != [0, 0]
             };

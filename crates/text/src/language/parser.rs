@@ -1,4 +1,4 @@
-//! Parsing within bounds: what a text costs grows with its length, whatever it holds.
+//! Parsing with limits: the cost of parsing any text grows in proportion to its length.
 
 use std::cell::Cell;
 use std::ops::ControlFlow;
@@ -9,54 +9,56 @@ use tree_sitter::{LogType, ParseOptions, ParseState, Point, Tree};
 use super::stack_nodes::Counts;
 use super::{Grammar, Language};
 
-/// Most that a parse may take, for each byte of its text and of [`SPARE`] more.
+/// Greatest work of a parse, for each byte of its text plus [`SPARE`] bytes.
 ///
-/// Of 21,000 files of six languages, each whole and cut at three places, the greatest values were 4.5 operations (99.9 %: 2.7), 3.3
-/// allocations (2.4), 36 bytes read (13), and 1.8 blocks (1.0), which is 172 bytes of memory.
+/// Measured on 21,000 files of six languages, each whole and cut at three places. The greatest values were 4.5 operations
+/// (99.9th percentile: 2.7), 3.3 allocations (2.4), 36 bytes read (13), and 1.8 blocks (1.0), which is 172 bytes of memory.
 const MOST: ParseWork = ParseWork { operations: 48, allocations: 48, bytes: 400, blocks: 20 };
-/// Bytes by which a text counts as longer.
+/// Bytes added to the length of a text when its limits are computed.
 const SPARE: u64 = 4096;
-/// Most nodes on the stack. The library's recursion is as deep, and it may look at all of them for each token. Those files had
-/// 723 at most (99.9 %: 440 in TypeScript, 121 in the others).
+/// Greatest number of nodes on the stack. The library recurses to this depth, and may look at all nodes for each token. The
+/// measured files had at most 723 (99.9th percentile: 440 in TypeScript, 121 in the other languages).
 const MOST_STACK: u64 = 8192;
-/// Most nodes on the stack once a syntax error was found: at each further one, the library looks at all of them.
+/// Greatest number of nodes on the stack after a syntax error: at each further error, the library looks at all of them.
 const MOST_WITH_ERRORS: u64 = 1024;
-/// Most nodes on the stack at the end of a text. There the library copies each way through the stack: 4,000 nodes took 100 MB,
-/// and memory grows with the square. The files had 722 at most (99.9 %: 444 in TypeScript, 111 in the others).
+/// Greatest number of nodes on the stack at the end of a text. There the library copies each path through the stack: 4,000
+/// nodes took 100 MB, and memory grows with the square. The measured files had at most 722 (99.9th percentile: 444 in
+/// TypeScript, 111 in the other languages).
 const MOST_AT_END: u64 = 4096;
-/// Bytes that are handed out at once: how often they are read is only seen of whole pieces.
+/// Bytes handed out at once; repeated reads are counted only in whole pieces.
 const PIECE: usize = 64;
-/// Text that the library reads once the budget is spent: any token ends within it, so that the library soon asks whether
-/// to go on. It never reads the end of the text, where it would copy its stack.
+/// Text that the library reads after the budget is used up. Any token ends in this text, so that the library soon asks whether
+/// to continue. It never reaches the end of the text, at which it would copy its stack.
 const REST: &[u8] = b"\0\n*/;\"'`\n-->\n{<\"\"\"'''\n";
-/// Bytes of it after which the text does end.
+/// Number of bytes of this text after which the text ends after all.
 const MOST_REST: u64 = 1 << 20;
-/// Operations between two questions of the library whether to go on.
+/// Operations between two callbacks in which the library asks whether to continue.
 const STEP: u64 = 100;
-/// Most widths of indentation in a Python text. The grammar's scanner saves the open indentations, 2 bytes each, and up to 255 open
-/// strings into 1,024 bytes, and writes behind them if an odd number of strings is open: it ends the process.
+/// Greatest number of indentation widths in a Python text. The grammar's scanner saves the open indentations (2 bytes each) and
+/// up to 255 open strings into 1,024 bytes. If an odd number of strings is open, it writes past the end of this buffer and
+/// aborts the process.
 const MOST_INDENTS: usize = 380;
 
 /// Work of a parse.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ParseWork {
-    /// Steps of the parser: a token, or a reduction, in one of the ways to read the text.
+    /// Steps of the parser: a token or a reduction, in one of the possible readings of the text.
     pub(crate) operations: u64,
-    /// Blocks of memory allocated, most of them nodes: an operation may try thousands of reductions.
+    /// Allocated blocks of memory, most of them nodes: one operation may try thousands of reductions.
     pub(crate) allocations: u64,
-    /// Bytes handed to the lexer, which reads some again.
+    /// Bytes handed to the lexer, which reads some of them repeatedly.
     pub(crate) bytes: u64,
-    /// Blocks of memory at once.
+    /// Largest number of blocks held at the same time.
     pub(crate) blocks: u64,
 }
 
 impl ParseWork {
-    /// Operations, allocations and bytes, which take about as long each.
+    /// Returns the sum of operations, allocations and bytes, which take about the same time each.
     pub fn total(&self) -> u64 {
         self.operations + self.allocations + self.bytes
     }
 
-    /// Most work for a text.
+    /// Returns the greatest work allowed for a text.
     fn most(length: usize) -> Self {
         let length = length as u64 + SPARE;
         Self {
@@ -78,7 +80,7 @@ impl ParseWork {
 /// Receiver of a parser's log.
 pub(crate) type Logger = Box<dyn FnMut(LogType, &str) + Send>;
 
-/// A parser of a grammar: the only caller of tree-sitter's.
+/// Parser of a grammar. No other type calls tree-sitter's parser.
 pub struct Parser {
     parser: tree_sitter::Parser,
     grammar: Grammar,
@@ -87,7 +89,7 @@ pub struct Parser {
 }
 
 impl Parser {
-    /// `None` if the library cannot read the grammar.
+    /// Creates a parser; `None` if the library cannot read the grammar.
     pub fn new(grammar: impl Into<Grammar>) -> Option<Self> {
         let grammar = grammar.into();
         let _counts = Counts::start();
@@ -96,13 +98,13 @@ impl Parser {
         Some(Self { parser, grammar, work: ParseWork::default() })
     }
 
-    /// Receives the parser's log until it is set to `None`.
+    /// Sets the receiver of the parser's log; `None` removes it.
     pub fn set_logger(&mut self, logger: Option<Logger>) {
         self.parser.set_logger(logger);
     }
 
-    /// Parses a text with `end` behind it, and takes over what did not change since `old`. `None` if the text is longer
-    /// than a tree can address, or takes more than its length allows.
+    /// Parses a text followed by `end`, and reuses the unchanged parts of `old`. Returns `None` if the text is too long for a
+    /// tree's addresses, or if parsing exceeds the limits for its length.
     pub fn parse(&mut self, text: &str, end: &'static str, old: Option<&Tree>) -> Option<Tree> {
         u32::try_from(text.len() as u64 + MOST_REST).ok()?;
         if self.grammar.language() == Language::Python && indents(text) > MOST_INDENTS {
@@ -147,7 +149,7 @@ impl Parser {
     }
 }
 
-/// The bytes from a place to the end of its piece, which is the end of a character.
+/// Returns the bytes from a position to the end of its piece, which is also the end of a character.
 fn piece<'t>(text: &'t str, end: &'static str, at: usize) -> &'t [u8] {
     let Some(length) = text.len().checked_sub(at) else { return b"" };
     if length == 0 {
@@ -157,11 +159,12 @@ fn piece<'t>(text: &'t str, end: &'static str, at: usize) -> &'t [u8] {
     &text.as_bytes()[at..text.ceil_char_boundary(to)]
 }
 
-/// Number of the widths of indentation in a Python text, at least as many as can be open at once: open ones are ever wider. Counted as
-/// the grammar's scanner does, in 16 bits, and across lines that a backslash joins.
+/// Returns the number of indentation widths in a Python text, which is at least the number of indentations that can be open at
+/// once, since each open one is wider than the one before. Widths are counted as the grammar's scanner does: in 16 bits, and
+/// across lines that a backslash joins.
 fn indents(text: &str) -> usize {
     let mut widths: FxHashSet<u16> = FxHashSet::default();
-    // Of the line alone, and with the lines that are joined to it.
+    // Width of the line alone, and width including the lines that are joined to it.
     let (mut own, mut joined) = (0_u16, 0_u16);
     let (mut is_indent, mut is_escaped) = (true, false);
     for byte in text.bytes() {
@@ -187,8 +190,8 @@ fn indents(text: &str) -> usize {
     widths.len()
 }
 
-/// Whether the stack is so high at the end of a text that copies of it take too much memory. Comments behind the last
-/// token stand on it too; there is one way to read them.
+/// Returns true if the stack at the end of a text is so high that its copies take too much memory. Comments after the last
+/// token are also on the stack, but there is only one way to read them.
 fn is_high(nodes: u64, text: &str, grammar: Grammar) -> bool {
     if nodes <= MOST_AT_END {
         return false;
@@ -203,7 +206,7 @@ fn is_high(nodes: u64, text: &str, grammar: Grammar) -> bool {
 mod tests {
     use super::*;
 
-    /// Texts, repeated, of which the library's work or memory grows with the square of the length.
+    /// Texts that, when repeated, make the library's work or memory grow with the square of the length.
     const SQUARES: [(Language, &str); 14] = [
         (Language::Python, "\\\n"),
         (Language::Python, "f("),
@@ -234,7 +237,7 @@ mod tests {
                 let text = part.repeat(length / part.len());
                 let (_, work) = parse(language, &text);
                 let most = ParseWork::most(text.len());
-                // The library may do this much before it asks again.
+                // The library may do this much work before it asks again.
                 assert!(work.operations <= most.operations + STEP, "{language} {part:?} {work:?}");
                 assert!(work.bytes <= most.bytes + PIECE as u64, "{language} {part:?} {work:?}");
                 assert!(work.allocations <= 2 * most.allocations, "{language} {part:?} {work:?}");
@@ -243,7 +246,7 @@ mod tests {
         }
     }
 
-    /// 511 of them and an open string were the end of the process.
+    /// 511 widths and an open string aborted the process.
     #[test]
     fn more_indentations_than_the_scanner_saves_are_refused() {
         let nested = |depth: usize, open: &str| -> String {
@@ -261,14 +264,14 @@ mod tests {
     #[test]
     fn indentations_are_counted_across_joined_lines() {
         assert_eq!(indents("a\n  b\n  c\n\td\n"), 3);
-        // No blank, and the last line's three: six with those of the lines before.
+        // No blank, then the last line's three blanks, which are six together with the blanks of the joined lines.
         assert_eq!(indents("x\n \\\n  \\\r\n   y"), 3);
         assert_eq!(indents("x\n \\\n  \\\n   y\n \\\n  z"), 4);
         assert_eq!(indents("x = 1 \\\n  y"), 2);
         assert_eq!(indents(&format!("x\n{}y\n z", " ".repeat(65_537))), 2);
     }
 
-    /// By hand: nodes of a stack for brackets that are open, and for comments, one a token.
+    /// By hand: stack nodes for open brackets, and for comments, one per token.
     #[test]
     fn a_high_stack_is_seen_and_comments_on_it_are_not_counted() {
         let language = Language::Python;
@@ -284,7 +287,7 @@ mod tests {
         }
     }
 
-    /// The first line is an error, and each other one stays on the stack.
+    /// The first line is an error, and each further line stays on the stack.
     #[test]
     fn a_stack_is_lower_where_errors_are() {
         let language = Language::Python;
@@ -296,7 +299,7 @@ mod tests {
         assert_eq!(parses("x = 1\n"), [true, true]);
     }
 
-    /// A tree is deep without a high stack.
+    /// A tree can be deep although the stack is low.
     #[test]
     fn deep_trees_are_parsed_and_dropped() {
         for language in Language::ALL {

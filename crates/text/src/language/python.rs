@@ -9,7 +9,7 @@ use super::spec::{
 };
 use super::walk::child;
 
-/// Python 3, and what of Python 2 the grammar has in common with it.
+/// Python 3, and the parts of Python 2 that the grammar also accepts.
 pub(crate) static PYTHON: LanguageSpec = LanguageSpec {
     name: "python",
     title: "Python",
@@ -63,7 +63,8 @@ pub(crate) static PYTHON: LanguageSpec = LanguageSpec {
     has_pytest: true,
 };
 
-/// `pass`, `...`, or the raising of an error that says so; a bare string is one by the layout.
+/// Returns true for `pass`, `...` and raising an error such as `NotImplementedError`. A bare string is recognised as a
+/// placeholder by the layout.
 fn is_placeholder(kind: &str, text: &str) -> bool {
     match kind {
         "pass_statement" => true,
@@ -75,7 +76,7 @@ fn is_placeholder(kind: &str, text: &str) -> bool {
     }
 }
 
-/// `import a.b`, `import a as b`.
+/// Reads `import a.b` and `import a as b`.
 fn import(reader: &mut ImportReader<'_, '_, '_>) {
     let statement = reader.statement;
     let mut cursor = statement.walk();
@@ -86,7 +87,7 @@ fn import(reader: &mut ImportReader<'_, '_, '_>) {
     }
 }
 
-/// `from m import a as b`, `from m import *`.
+/// Reads `from m import a as b` and `from m import *`.
 fn import_from<'a>(reader: &mut ImportReader<'_, 'a, '_>, module: Option<&'a str>) {
     let (Some(from), statement) = (module, reader.statement) else {
         return;
@@ -102,7 +103,7 @@ fn import_from<'a>(reader: &mut ImportReader<'_, 'a, '_>, module: Option<&'a str
     }
 }
 
-/// The name of one element, without its alias.
+/// Returns the name of one element, without its alias.
 fn imported_name<'a>(reader: &ImportReader<'_, 'a, '_>, node: Node<'_>) -> &'a str {
     let name = reader.field(node, "name");
     let name = name.filter(|_| node.kind() == "aliased_import");
@@ -117,7 +118,7 @@ fn import_line(line: &str) -> Option<(&str, &str)> {
     Some((module, module))
 }
 
-/// Whether the first name of a module is a folder on the path, below the repository's own.
+/// Returns true if a module is relative, or if its first name is a folder on the path below the repository's own folder.
 fn is_local_import(module: &str, path: &str) -> bool {
     let first = module.split(['.', ' ', ';', ',']).next();
     let folders = path.rsplit_once('/').map_or("", |(folders, _)| folders);
@@ -136,7 +137,7 @@ const KEYWORDS: &[&str] = &[
 const CODEBLEU_KEYWORDS: &str = "False None True and as assert async await break case class continue def del elif else except \
     finally for from global if import in is lambda match nonlocal not or pass raise return try type while with yield";
 
-/// Methods of Python's own types, of the usual libraries, and of everything that runs, opens or trains.
+/// Method names of Python's own types, of common libraries, and of types that run, open or train something.
 const COMMON_METHODS: &str = "\
     T abs absolute accept acquire add addHandler add_ add_argument add_module add_subparsers agg all any append \
     appendleft apply argmax argmin args as_posix as_tensor assign astype backward batch_decode bind bit_length \

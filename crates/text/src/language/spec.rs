@@ -1,109 +1,110 @@
-//! The data of a language: each language fills in one [`LanguageSpec`] in a file of its own.
+//! Data that defines a language: each language fills in one [`LanguageSpec`] in its own file.
 //!
-//! Kinds and fields of nodes are those of the language's tree-sitter grammar. Most rules are tables that name kinds of
-//! nodes; they are read by walking the tree once, so that nothing has to be compiled when a program starts.
+//! Node kinds and fields are taken from the language's tree-sitter grammar. Most rules are tables of node kinds, which one walk
+//! of the tree applies, so that nothing has to be compiled when a program starts.
 
 use tree_sitter::Node;
 
 use super::import::ImportReader;
 use super::walk::child;
 
-/// Everything in which a language differs from the others.
+/// Data that defines a language.
 pub struct LanguageSpec {
-    /// Name in settings and files, CrossCodeEval's.
+    /// Name in settings and files, which is CrossCodeEval's.
     pub(crate) name: &'static str,
-    /// Name in a sentence, The Stack's.
+    /// Name in sentences, which is The Stack's.
     pub(crate) title: &'static str,
-    /// Endings of the source files, with their dot; case-sensitive.
+    /// Extensions of the source files, with the dot; case-sensitive.
     pub(crate) extensions: &'static [&'static str],
-    /// Grammar of the files with each of these endings.
+    /// Grammar for each extension.
     pub(crate) grammars: &'static [fn() -> tree_sitter::Language],
 
     /// Sign that begins a line comment.
     pub comment: &'static str,
-    /// Signs that begin a comment of several lines, or a docstring.
+    /// Signs that begin a multi-line comment or a docstring.
     pub comment_begins: &'static [&'static str],
-    /// Signs that end one.
+    /// Signs that end a multi-line comment or a docstring.
     pub comment_ends: &'static [&'static str],
-    /// Whether a line that begins with `#` is no code: a comment, or a line for the preprocessor.
+    /// Whether a line that begins with `#` is not code, but a comment or a preprocessor directive.
     pub has_hash_lines: bool,
-    /// Whether the grammar needs a newline after the last line, as the preprocessor's lines do.
+    /// Whether the grammar needs a newline after the last line, as preprocessor directives do.
     pub(crate) needs_last_newline: bool,
     /// Keywords of CrossCodeEval (its `scripts/keywords`, after dpu-utils).
     pub(crate) keywords: Keywords,
     /// Keywords of CodeBLEU's weighted n-gram match (its `keywords/*.txt`, version 0.7.0), separated by blanks.
     pub(crate) codebleu_keywords: &'static str,
 
-    /// How blocks are marked.
+    /// Marks of blocks.
     pub layout: BlockMarks,
-    /// Node in a block that holds its statements, where they are not the block's own children.
+    /// Kind of the node in a block that contains its statements, if they are not direct children of the block.
     pub(crate) statement_list: Option<&'static str>,
-    /// Nodes that are text for people, or data.
+    /// Kinds of nodes that are natural-language text or data.
     pub prose: &'static [Prose],
-    /// Nodes that hold a list of values: lists, tuples, sets, maps and arrays.
+    /// Kinds of nodes that hold a list of values: lists, tuples, sets, maps and arrays.
     pub collections: &'static [&'static str],
-    /// Nodes that are values written out, keys of maps included.
+    /// Kinds of nodes that are literal values, including the keys of maps.
     pub literals: &'static [&'static str],
-    /// Whether a statement, by its kind and text, stands for code that is still to be written.
+    /// Returns true if a statement, by its kind and text, is a placeholder for unwritten code.
     pub(crate) is_placeholder: fn(kind: &str, text: &str) -> bool,
 
-    /// Nodes that define something.
+    /// Kinds of nodes that define something.
     pub(crate) definitions: &'static [Definition],
-    /// The name that a node's parent gives it, as in `name = function …`.
+    /// Returns the name that a node's parent gives it, as in `name = function …`.
     pub bound_name: for<'t> fn(parent: Node<'t>, node: Node<'t>) -> Option<Node<'t>>,
-    /// Whether `around` is part of a definition: a decorator's statement, `export`, the statement that binds its name.
-    /// `outer` is what was found so far, the definition itself at first.
+    /// Returns true if `around` is part of a definition: a statement with decorators, `export`, or the statement that binds the
+    /// definition's name. `outer` is the extent found so far, at first the definition itself.
     pub(crate) is_part: fn(around: Node<'_>, outer: Node<'_>, definition: Node<'_>) -> bool,
-    /// Kind of a node in which decorators stand beside what they decorate.
+    /// Kind of a node in which decorators are siblings of what they decorate.
     pub(crate) decorators_in: Option<&'static str>,
 
-    /// Nodes that call something.
+    /// Kinds of nodes that call something.
     pub(crate) calls: &'static [(&'static str, Call)],
-    /// Parts of expressions: what is called, and on what.
+    /// Roles of nodes in expressions: the callee, and its receiver.
     pub(crate) expressions: &'static [(&'static str, NodeRole)],
-    /// Parts of types.
+    /// Roles of nodes in types.
     pub(crate) types: &'static [(&'static str, NodeRole)],
-    /// Types that say nothing: `var`, `any`.
+    /// Types that carry no information: `var`, `any`.
     pub(crate) untyped: &'static [&'static str],
-    /// Statements that import, and how their names are taken.
+    /// Kinds of import statements, and functions that read their names.
     pub(crate) imports: &'static [(&'static str, ReadImport)],
-    /// How a call's name leads to the file that defines it.
+    /// Resolution of a call's name to the file that defines it.
     pub resolution: Resolution,
-    /// Methods that much else has too: of the platform's own types, of the usual libraries, and of everything that runs,
-    /// opens or visits, separated by blanks. A call of one on an object of unknown class tells nothing about whose it is.
+    /// Method names that are common elsewhere, separated by spaces: methods of the platform's own types, of common libraries,
+    /// and of types that run, open or visit something. If the class of the object is unknown, a call of such a method does not
+    /// reveal which type defines the method.
     pub(crate) common_methods: &'static str,
 
-    /// Module and names of a line that imports, read without a parser.
+    /// Reads the module and names of an import line without a parser.
     pub import_line: fn(line: &str) -> Option<(&str, &str)>,
-    /// Whether a module that such a line names is one of the repository that a file of this path is in.
+    /// Returns true if the module that an import line names belongs to the repository of the file at this path.
     pub is_local_import: fn(module: &str, path: &str) -> bool,
 
     /// Kinds of nodes whose named children are statements.
     pub blocks: &'static [&'static str],
-    /// Kinds of functions whose body holds statements.
+    /// Kinds of functions whose body contains statements.
     pub bodies: &'static [&'static str],
-    /// Statement that fails when it is reached, though a compiler must not see that it always does: compilers refuse code
-    /// that is never reached.
+    /// Statement that fails when it is executed, but not in a way that the compiler can detect: compilers refuse unreachable
+    /// code.
     pub failure: &'static str,
-    /// Whether a statement, by its kind and text, calls another constructor, before which nothing may stand.
+    /// Returns true if a statement, by its kind and text, calls another constructor; no statement may precede such a call.
     pub is_constructor_call: fn(kind: &str, text: &str) -> bool,
-    /// Whether pytest runs its tests.
+    /// Whether pytest runs the language's tests.
     pub has_pytest: bool,
 }
 
 impl LanguageSpec {
-    /// Whether much else has a method of this name too.
+    /// Returns true if methods of this name are common elsewhere.
     pub fn is_common_method(&self, name: &str) -> bool {
         self.common_methods.split_ascii_whitespace().any(|word| word == name)
     }
 
-    /// Whether this kind of node is a function that can have a name.
+    /// Returns true if this kind of node is a function that can have a name.
     pub fn is_function(&self, kind: &str) -> bool {
         let found = self.definitions.iter().find(|found| found.kind == kind);
         found.is_some_and(|found| found.scope == ScopeKind::Function)
     }
 
-    /// Whether this kind of node is a type with a name of its own.
+    /// Returns true if this kind of node is a type with a name of its own.
     pub fn is_named_type(&self, kind: &str) -> bool {
         use ScopeKind::{Class, Enum, Interface};
         self.definitions.iter().find(|found| found.kind == kind).is_some_and(|found| {
@@ -113,29 +114,29 @@ impl LanguageSpec {
     }
 }
 
-/// Takes the names from a statement that imports.
+/// Function that reads the names of an import statement.
 pub(crate) type ReadImport = fn(&mut ImportReader<'_, '_, '_>);
 
-/// How blocks are marked.
+/// Marks of blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BlockMarks {
-    /// By their indentation. Functions begin with a docstring, and a line holds at most one definition.
+    /// Indentation. Functions begin with a docstring, and a line contains at most one definition.
     Indentation,
-    /// By `{` and `}`.
+    /// `{` and `}`.
     Braces,
 }
 
-/// A kind of node that is text for people, or data.
+/// Kind of node that is natural-language text or data.
 #[derive(Debug, Clone, Copy)]
 pub enum Prose {
-    /// Wherever it stands.
+    /// Text or data in any position.
     Always(&'static str),
-    /// Where it stands on several lines.
+    /// Text or data if it spans several lines.
     Long(&'static str),
 }
 
-/// Sorted keywords, and for each first letter a bit for each length: nearly no word has the first letter and the length
-/// of a keyword.
+/// Sorted keywords, and for each first letter a bit for each length: few other words share the first letter and the length of a
+/// keyword.
 #[derive(Debug)]
 pub(crate) struct Keywords {
     words: &'static [&'static str],
@@ -143,7 +144,7 @@ pub(crate) struct Keywords {
 }
 
 impl Keywords {
-    /// Keywords that are sorted.
+    /// Creates the set from sorted keywords.
     pub(crate) const fn from_sorted(words: &'static [&'static str]) -> Self {
         let mut lengths = [0; 128];
         let mut at = 0;
@@ -155,13 +156,13 @@ impl Keywords {
         Self { words, lengths }
     }
 
-    /// All of them.
+    /// Returns all keywords.
     #[cfg(test)]
     pub(crate) fn words(&self) -> &'static [&'static str] {
         self.words
     }
 
-    /// Whether a word is one of them.
+    /// Returns true if a word is a keyword.
     pub(crate) fn has(&self, word: &str) -> bool {
         let first = word.as_bytes().first().copied().unwrap_or_default();
         let lengths = self.lengths.get(usize::from(first));
@@ -172,10 +173,11 @@ impl Keywords {
     }
 }
 
-/// Kind of a scope that lines can stand in.
+/// Kind of a scope that lines can be in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ScopeKind {
-    /// A namespace of C# or TypeScript (`namespace`, `module`); that of a whole file (`namespace A;`) reaches to its end.
+    /// Namespace of C# or TypeScript (`namespace`, `module`). A file-scoped namespace (`namespace A;`) extends to the end of
+    /// the file.
     Namespace,
     /// Classes, structs and records.
     Class,
@@ -189,43 +191,43 @@ pub enum ScopeKind {
     Function,
 }
 
-/// A kind of node that defines something.
+/// Kind of node that defines something.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Definition {
     /// Kind of the node.
     pub(crate) kind: &'static str,
     /// Kind of the scope that it opens.
     pub(crate) scope: ScopeKind,
-    /// How its name is found.
+    /// Source of its name.
     pub(crate) name: DefinitionName,
-    /// Whether it reaches to the end of its file.
+    /// Whether it extends to the end of the file.
     pub(crate) to_end: bool,
 }
 
 impl Definition {
-    /// A definition whose name is in the field `name`.
+    /// Creates a definition whose name is in the field `name`.
     pub(crate) const fn with_scope(scope: ScopeKind, kind: &'static str) -> Self {
         Self { kind, scope, name: DefinitionName::Field("name"), to_end: false }
     }
 
-    /// Sets how the name is found.
+    /// Sets the source of the name.
     pub(crate) const fn with_name(self, name: DefinitionName) -> Self {
         Self { name, ..self }
     }
 }
 
-/// How the name of a definition is found.
+/// Source of a definition's name.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum DefinitionName {
     /// Text of a field.
     Field(&'static str),
     /// Always this word.
     Word(&'static str),
-    /// The name that it is bound to, or else its own; one without either is no definition.
+    /// Name that the definition is bound to, or else its own name. Without either, the node is not a definition.
     Bound,
 }
 
-/// A step from a node to another.
+/// Step from a node to another.
 #[derive(Debug, Clone, Copy)]
 pub enum NodeStep {
     /// The node itself.
@@ -241,7 +243,7 @@ pub enum NodeStep {
 }
 
 impl NodeStep {
-    /// The node that it leads to.
+    /// Returns the node that the step leads to.
     pub fn from(self, node: Node<'_>) -> Option<Node<'_>> {
         match self {
             Self::Itself => Some(node),
@@ -253,12 +255,12 @@ impl NodeStep {
     }
 }
 
-/// Where a node that calls something says what it calls.
+/// Location of the callee in a call node.
 #[derive(Debug, Clone, Copy)]
 pub enum Call {
     /// The expression in a field.
     Function(&'static str),
-    /// The method in the second field, of the object in the first where there is one.
+    /// The method in the second field, called on the object in the first field if there is one.
     Method(&'static str, &'static str),
     /// The type in a field: `new T()`.
     New(&'static str),
@@ -267,17 +269,17 @@ pub enum Call {
 /// Role of a kind of node in a dotted name, an expression or a type.
 #[derive(Debug, Clone, Copy)]
 pub enum NodeRole {
-    /// It is a name.
+    /// A name.
     Name,
-    /// It stands for an object: `this` or `super`.
+    /// An object: `this` or `super`.
     Object(&'static str),
-    /// A name of something else: what stands before the dot, and the name behind it.
+    /// A member of something: the part before the dot, and the name after it.
     Member(NodeStep, NodeStep),
-    /// A name of something else that stands further out in the tree, as `.b` of `a?.b`.
+    /// A member of something that is further out in the tree, such as `.b` in `a?.b`.
     Partial(NodeStep),
-    /// It is no more than what is within.
+    /// A wrapper that adds nothing to the node inside.
     Inside(NodeStep),
-    /// It is what is within, in brackets.
+    /// A wrapper in brackets that adds nothing to the node inside.
     Group(NodeStep),
     /// A value of a type: a cast.
     Typed(NodeStep),
@@ -285,125 +287,126 @@ pub enum NodeRole {
     New(NodeStep),
     /// A value of a type that no repository defines.
     Literal,
-    /// A type of `T | null` and the like: the only one that is not nothing.
+    /// A union such as `T | null`, which means its only non-null type.
     Union,
-    /// A type that is no single one.
+    /// A type that is not a single type.
     Unknown,
 }
 
-/// How a call's name leads to the file that defines it.
+/// Way from a call's name to the file that defines it.
 #[derive(Clone, Copy)]
 pub enum Resolution {
-    /// Through imports: every file is a module with a dotted path, and types are not declared.
+    /// Imports: every file is a module with a dotted path, and types are not declared.
     Modules,
-    /// By declared types.
+    /// Declared types.
     Types(&'static TypeRules),
 }
 
-/// How a language declares types, and how it sees those of other files.
+/// Rules by which a language declares types and sees types of other files.
 #[derive(Debug)]
 pub struct TypeRules {
-    /// Statements that say to which namespace or package code belongs.
+    /// Statements that name the namespace or package of the code.
     pub namespaces: &'static [Namespace],
-    /// Nodes that declare a type, besides the definitions of types with a name of their own.
+    /// Kinds of nodes that declare a type, in addition to the definitions of named types.
     pub types: &'static [&'static str],
-    /// Nodes in a type's declaration that list, on any level, the types that it extends.
+    /// Kinds of nodes in a type's declaration that list, at any depth, the types that it extends.
     pub supers: &'static [&'static str],
-    /// Functions that are not called by their names.
+    /// Kinds of functions that are not called by name.
     pub constructors: &'static [&'static str],
-    /// Functions that are nobody's outside types: methods of object literals.
+    /// Kinds of functions that belong to no type if they are outside types: methods of object literals.
     pub members: &'static [&'static str],
-    /// Nodes that are no functions with a name and have a scope of their own, with their parameters in it.
+    /// Kinds of nodes that are not named functions but have a scope of their own, which contains their parameters.
     pub scopes: &'static [&'static str],
-    /// Steps from a function outside types to the type whose method it is.
+    /// Steps from a function outside types to the type that it is a method of.
     pub receiver: &'static [NodeStep],
-    /// Steps from a method to the word `this` by which it is called on objects of another type.
+    /// Steps from a method to the word `this`, which makes it callable on objects of another type.
     pub extension: &'static [NodeStep],
-    /// Nodes that declare variables, parameters and fields.
+    /// Kinds of nodes that declare variables, parameters and fields.
     pub variables: &'static [Variable],
-    /// Values and types of variables that are called as functions.
+    /// Kinds of values and types of variables that are called like functions.
     pub function_values: &'static [&'static str],
-    /// Names that a statement exports.
+    /// Returns the names that a statement exports.
     pub exports: fn(statement: Node<'_>, text: &str) -> Vec<Export>,
-    /// How names of other files are seen.
+    /// Visibility of names in other files.
     pub visibility: NameVisibility,
-    /// Whether an import of a path without a dot may be of the repository, from its folder or its `src`.
+    /// Whether an imported path that does not begin with a dot may be relative to the root of the repository or its `src`
+    /// folder.
     pub imports_from_root: bool,
     /// Whether a type can be declared in several parts.
     pub has_parts: bool,
-    /// Whether fields are reached through `this` alone.
+    /// Whether fields are accessed only through `this`.
     pub fields_need_this: bool,
 }
 
-/// A statement that says to which namespace code belongs.
+/// Statement that names the namespace of the code.
 #[derive(Debug)]
 pub struct Namespace {
     /// Kind of the node.
     pub kind: &'static str,
     /// Step to its name.
     pub name: NodeStep,
-    /// Whether it is around everything behind it in the file.
+    /// Whether it applies to everything after it in the file.
     pub is_whole_file: bool,
 }
 
-/// A name that a statement exports.
+/// Name that a statement exports.
 pub struct Export {
-    /// Its name for others.
+    /// Name that other files see.
     pub name: String,
-    /// Its name in the file; the same where it has no other.
+    /// Name in the file; equal to the exported name unless it was renamed.
     pub local: String,
     /// Whether it is a function without a name of its own.
     pub is_function: bool,
 }
 
-/// How names of other files are seen.
+/// Visibility of names in other files.
 #[derive(Debug, Clone, Copy)]
 pub enum NameVisibility {
-    /// By full names; a shorter name is looked up in this order.
+    /// Full names; a shorter name is looked up in these scopes, in order.
     FullNames(&'static [NameScope]),
-    /// Through imports of files, and what these export.
+    /// Imports of files, and the names that these files export.
     Exports,
-    /// A folder is a package: its files see all of each other, and those of other folders through imports of paths that
-    /// end in the folder's.
+    /// Folders as packages: the files of a folder see all of each other's names. Names of other folders are seen through
+    /// imports of paths that end in the folder's path.
     Folders,
 }
 
-/// Where a name is looked for that is not a full one.
+/// Scope in which a name that is not a full name is looked up.
 #[derive(Debug, Clone, Copy)]
 pub enum NameScope {
-    /// Among the names that imports bind.
+    /// The names that imports bind.
     Imported,
-    /// In the namespace around.
+    /// The enclosing namespace.
     Namespace,
-    /// In the namespaces around, from the inside out.
+    /// The enclosing namespaces, from the inside out.
     Namespaces,
-    /// In what is imported as a whole.
+    /// The namespaces and modules that are imported as a whole.
     OnDemand,
-    /// It is a full name.
+    /// The global scope, in which the name is already a full name.
     Full,
 }
 
-/// A kind of node that declares variables, parameters or fields.
+/// Kind of node that declares variables, parameters or fields.
 #[derive(Debug, Clone, Copy)]
 pub struct Variable {
     /// Kind of the node.
     pub kind: &'static str,
-    /// Steps to what declares one variable each.
+    /// Steps to the nodes that declare one variable each.
     pub each: &'static [Steps],
-    /// Steps from there to the names; what is no plain name declares nothing.
+    /// Steps from there to the names; a node that is not a plain name declares nothing.
     pub names: &'static [Steps],
-    /// The type that is declared.
+    /// Declared type.
     pub declared: VariableType,
-    /// Steps to the values, one for each name; the type is that of a new object where none is declared.
+    /// Steps to the values, one for each name; if no type is declared, the type of a new object is used.
     pub values: &'static [Steps],
-    /// Children by which a parameter becomes a field of its class too.
+    /// Kinds of children that turn a parameter into a field of its class.
     pub field_if: &'static [&'static str],
-    /// Whether in a type it is a method too, as a component of a Java record is.
+    /// Whether it is also a method of its type, like a component of a Java record.
     pub is_method: bool,
 }
 
 impl Variable {
-    /// A variable without a type.
+    /// Creates a variable without a type.
     pub(crate) const fn new(kind: &'static str, names: &'static [Steps]) -> Self {
         Self {
             kind,
@@ -416,7 +419,7 @@ impl Variable {
         }
     }
 
-    /// One whose type stands in the field `type`.
+    /// Creates a variable whose type is in the field `type`.
     pub(crate) const fn with_type(kind: &'static str, names: &'static [Steps]) -> Self {
         Self { declared: VariableType::Type(&[NodeStep::Field("type")]), ..Self::new(kind, names) }
     }
@@ -425,30 +428,30 @@ impl Variable {
 /// Steps from a node to several others.
 #[derive(Debug, Clone, Copy)]
 pub enum Steps {
-    /// To one.
+    /// One node.
     One(NodeStep),
-    /// To all children in a field.
+    /// All children in a field.
     Field(&'static str),
-    /// To all named children.
+    /// All named children.
     Named,
-    /// To all children of a kind.
+    /// All children of a kind.
     Children(&'static str),
 }
 
-/// The type that a variable is declared with.
+/// Source of a variable's declared type.
 #[derive(Debug, Clone, Copy)]
 pub enum VariableType {
-    /// None.
+    /// No type.
     Nothing,
     /// The type at the end of these steps from the node.
     Type(&'static [NodeStep]),
     /// A type that no repository defines.
     Array,
-    /// The type that it stands in, as a constant of an enum has.
+    /// The enclosing type, as for a constant of an enum.
     Around,
 }
 
-/// The value of a kind of node in a table.
+/// Returns the value of a kind of node in a table.
 pub fn find<T: Copy>(table: &[(&str, T)], kind: &str) -> Option<T> {
     let found = table.iter().find(|(listed, _)| *listed == kind);
     found.map(|(_, value)| *value)

@@ -1,12 +1,12 @@
-//! What tree-sitter's C library holds in memory while a thread parses: one of the two modules of the crate with unsafe code.
+//! Memory that tree-sitter's C library holds while a thread parses: one of the two modules of the crate with unsafe code.
 //!
-//! The library says nothing about the height of its parse stack, and a text that ends while a high stack is ambiguous takes memory
-//! that grows with the square of the height. So its allocator counts: the blocks that are held, and those among them that
-//! are nodes of the stack, which are known by their size.
+//! The library does not report the height of its parse stack. If a text ends while a high stack is ambiguous, the library takes
+//! memory that grows with the square of the height. Therefore a custom allocator counts the blocks that are held, and how many
+//! of them are stack nodes, which it recognises by their size.
 //!
-//! Why it is sound: each function hands its arguments to the function of C's library that has its contract, which is
-//! tree-sitter's default too, and returns the result. Blocks that were allocated before the counting began, or by another user of the library, are thus
-//! freed by the function that belongs to them. Only addresses are kept, and none is read through.
+//! Soundness: each function passes its arguments to the C library function with the same contract, which is also tree-sitter's
+//! default, and returns the result. Blocks that were allocated before counting began, or by another user of the library, are
+//! therefore freed by the right function. Only addresses are kept, and none is dereferenced.
 #![allow(unsafe_code)]
 
 use std::cell::{Cell, RefCell};
@@ -15,7 +15,7 @@ use std::sync::Once;
 
 use rustc_hash::FxHashSet;
 
-/// The library's stack node (`src/stack.c`), for its size.
+/// Layout of the library's stack node (`src/stack.c`), needed for its size.
 #[repr(C)]
 struct StackNode {
     state: u16,
@@ -42,7 +42,7 @@ thread_local! {
     static STACK: RefCell<FxHashSet<usize>> = RefCell::default();
 }
 
-/// Counts of the parse that this thread is in, which last as long as this value.
+/// Counts for the current parse of this thread, valid while this value exists.
 #[derive(Debug)]
 pub(super) struct Counts(());
 
@@ -52,7 +52,7 @@ impl Counts {
         INSTALL.call_once(|| {
             let (malloc, calloc, realloc, free) = (malloc, calloc, realloc, free);
             let allocator = tree_sitter::Allocator { malloc, calloc, realloc, free };
-            // SAFETY: see above; every parse of the crate begins here, behind this.
+            // SAFETY: see above; every parse of the crate begins here, after this call.
             unsafe { tree_sitter::set_allocator(Some(allocator)) };
         });
         IS_COUNTING.set(true);
@@ -61,17 +61,17 @@ impl Counts {
         Self(())
     }
 
-    /// Number of blocks allocated and not freed since the start.
+    /// Returns the number of blocks allocated since the start and not yet freed.
     pub(super) fn blocks(&self) -> u64 {
         BLOCKS.get().try_into().unwrap_or(0)
     }
 
-    /// Number of blocks allocated since the start.
+    /// Returns the number of blocks allocated since the start.
     pub(super) fn allocations(&self) -> u64 {
         ALLOCATIONS.get()
     }
 
-    /// Number of nodes on the stack, of all the ways in which the text may be read.
+    /// Returns the number of nodes on the stack, over all readings of the text.
     pub(super) fn stack_nodes(&self) -> u64 {
         STACK.with_borrow(|nodes| nodes.len() as u64)
     }
@@ -87,7 +87,7 @@ impl Drop for Counts {
 /// Counts a new block.
 fn add(block: *mut c_void, size: usize) -> *mut c_void {
     if block.is_null() && size > 0 {
-        std::process::abort(); // as the library does: it cannot go on without memory
+        std::process::abort(); // as the library does: it cannot continue without memory
     }
     if IS_COUNTING.get() {
         BLOCKS.set(BLOCKS.get() + 1);
@@ -99,7 +99,7 @@ fn add(block: *mut c_void, size: usize) -> *mut c_void {
     block
 }
 
-/// Counts a block that is no more.
+/// Counts a freed block.
 fn remove(block: *mut c_void) {
     if IS_COUNTING.get() && !block.is_null() {
         BLOCKS.set(BLOCKS.get() - 1);

@@ -1,4 +1,4 @@
-//! TypeScript, with JSX and without.
+//! TypeScript, with and without JSX.
 
 use tree_sitter::Node;
 
@@ -9,7 +9,7 @@ use super::spec::{
 };
 use super::walk::child;
 
-/// TypeScript. Without JSX `<T>x` is a type assertion, with it `<T>` begins an element: two grammars.
+/// TypeScript. Two grammars are needed: without JSX, `<T>x` is a type assertion; with JSX, `<T>` begins an element.
 pub(crate) static TYPESCRIPT: LanguageSpec = ECMASCRIPT;
 
 pub(super) const ECMASCRIPT: LanguageSpec = LanguageSpec {
@@ -26,7 +26,7 @@ pub(super) const ECMASCRIPT: LanguageSpec = LanguageSpec {
     codebleu_keywords: CODEBLEU_KEYWORDS,
     layout: BlockMarks::Braces,
     statement_list: None,
-    // What a template's `${…}` holds is code; what stands between two elements is none, on one line too.
+    // The `${…}` parts of a template are code; the text between two elements is not, even on one line.
     prose: &[Prose::Always("jsx_text"), Prose::Long("string_fragment")],
     collections: &["array", "object"],
     literals: &[
@@ -140,7 +140,7 @@ pub(super) const ECMASCRIPT: LanguageSpec = LanguageSpec {
     has_pytest: false,
 };
 
-/// The grammar without JSX.
+/// Returns the grammar without JSX.
 fn grammar() -> tree_sitter::Language {
     tree_sitter_typescript::LANGUAGE_TYPESCRIPT.into()
 }
@@ -188,7 +188,7 @@ pub(super) const RULES: TypeRules = TypeRules {
     imports_from_root: true,
 };
 
-/// The name of a function or class expression where it stands: `name = …`, `name: …`, `export default …`.
+/// Returns the name of a function or class expression in `name = …`, `name: …` or `export default …`.
 fn bound_name<'tree>(parent: Node<'tree>, node: Node<'tree>) -> Option<Node<'tree>> {
     let (name, value) = match parent.kind() {
         "variable_declarator" | "public_field_definition" => ("name", "value"),
@@ -214,7 +214,7 @@ fn is_part(around: Node<'_>, outer: Node<'_>, definition: Node<'_>) -> bool {
         "variable_declarator" | "public_field_definition" | "pair" | "assignment_expression" => {
             outer == definition
         }
-        // `const f = …, g = …` is not all f's.
+        // `const f = …, g = …` does not belong to f alone.
         "lexical_declaration" | "variable_declaration" => around.named_child_count() == 1,
         "expression_statement" => {
             matches!(outer.kind(), "assignment_expression" | "internal_module")
@@ -262,7 +262,7 @@ pub(super) fn import(reader: &mut ImportReader<'_, '_, '_>) {
     }
 }
 
-/// `export { a as b } from 'm'`, `export * from 'm'`, `export * as a from 'm'`.
+/// Reads `export { a as b } from 'm'`, `export * from 'm'` and `export * as a from 'm'`.
 pub(super) fn export_from(reader: &mut ImportReader<'_, '_, '_>) {
     let statement = reader.statement;
     let Some(from) = source(reader, statement) else {
@@ -294,7 +294,7 @@ fn members<'a>(
     }
 }
 
-/// `export default name`, `export default class { … }`, `export { name as other }`.
+/// Returns the exports of `export default name`, `export default class { … }` and `export { name as other }`.
 pub(super) fn exports(statement: Node<'_>, text: &str) -> Vec<Export> {
     let mut found = Vec::new();
     let is_export = statement.kind() == "export_statement";
@@ -313,7 +313,7 @@ pub(super) fn exports(statement: Node<'_>, text: &str) -> Vec<Export> {
         let is_function = |value: Node<'_>| TYPESCRIPT.is_function(value.kind());
         found.push(Export {
             name: "default".to_owned(),
-            // What has no name of its own is known as `default`.
+            // An export without a name of its own is known as `default`.
             local: named.map_or_else(|| "default".to_owned(), of),
             is_function: named.is_none() && value.is_some_and(is_function),
         });
@@ -331,7 +331,7 @@ pub(super) fn exports(statement: Node<'_>, text: &str) -> Vec<Export> {
     found
 }
 
-/// ECMAScript's reserved words, those of strict mode too; neither `true` nor `null`, nor what TypeScript adds.
+/// Reserved words of ECMAScript, including the ones of strict mode, but without `true`, `null` and TypeScript's additions.
 #[rustfmt::skip]
 const KEYWORDS: &[&str] = &[
     "break", "case", "catch", "class", "const", "continue", "debugger", "default", "delete", "do", "else",
@@ -340,12 +340,12 @@ const KEYWORDS: &[&str] = &[
     "switch", "this", "throw", "try", "typeof", "var", "void", "while", "with", "yield",
 ];
 
-/// Keywords of JavaScript: CodeBLEU has no list for TypeScript.
+/// CodeBLEU's keywords of JavaScript: CodeBLEU has no list for TypeScript.
 const CODEBLEU_KEYWORDS: &str = "await break case catch class const continue debugger default delete do else enum export \
     extends false finally for function if implements import in instanceof interface let new null package private \
     protected public return super switch static this throw try True typeof var void while with yield";
 
-/// Methods of ECMAScript's objects, the browser's, Node's, promises, observables and tests.
+/// Method names of ECMAScript's objects, browsers, Node, promises, observables and tests.
 const COMMON_METHODS: &str = "\
     abort abs accept add addClass addEventListener addListener after all allSettled any append appendChild apply \
     assert assign at attr attributes before begin bind blur bubble build call callback cancel catch ceil charAt \

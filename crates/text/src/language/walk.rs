@@ -1,22 +1,23 @@
-//! Walking a tree without recursion, and where its nodes stand.
+//! Walks of a tree without recursion, and positions of nodes.
 
 use std::ops::Range;
 
 use tree_sitter::{Node, Tree};
 
-/// Where something stands.
+/// Position of a node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Span {
-    /// In bytes of the text.
+    /// Range of bytes in the text.
     pub bytes: Range<usize>,
-    /// The lines that it touches.
+    /// Lines that it touches.
     pub lines: Range<usize>,
 }
 
-/// Every node before its children, with the nodes around it, outermost first; `visit` says whether to go below it.
+/// Visits every node before its children, with its ancestors, outermost first. `visit` returns whether to descend into the
+/// node.
 pub fn walk<'tree>(tree: &'tree Tree, mut visit: impl FnMut(Node<'tree>, &[Node<'tree>]) -> bool) {
     let mut cursor = tree.walk();
-    // The cursor knows them too, but asking a node for its parent means a search from the root.
+    // The cursor knows the ancestors too, but asking a node for its parent searches from the root.
     let mut ancestors = Vec::new();
     loop {
         let node = cursor.node();
@@ -33,20 +34,20 @@ pub fn walk<'tree>(tree: &'tree Tree, mut visit: impl FnMut(Node<'tree>, &[Node<
     }
 }
 
-/// Every node before its children, with its depth; `visit` says whether to go below it.
+/// Visits every node before its children, with its depth. `visit` returns whether to descend into the node.
 pub fn preorder<'tree>(tree: &'tree Tree, mut visit: impl FnMut(Node<'tree>, usize) -> bool) {
     walk(tree, |node, ancestors| visit(node, ancestors.len()));
 }
 
-/// The rows that a node touches.
+/// Returns the rows that a node touches.
 pub fn rows(node: Node<'_>) -> Range<usize> {
     let (start, end) = (node.start_position(), node.end_position());
-    // A node that ends where a row begins does not touch that row.
+    // A node that ends at the start of a row does not touch that row.
     let last = if end.column == 0 && end.row > start.row { end.row } else { end.row + 1 };
     start.row..last
 }
 
-/// The first child of a kind.
+/// Returns the first child of a kind.
 pub fn child<'tree>(node: Node<'tree>, kind: &str) -> Option<Node<'tree>> {
     let mut cursor = node.walk();
     node.children(&mut cursor).find(|child| child.kind() == kind)

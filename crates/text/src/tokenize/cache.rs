@@ -1,30 +1,31 @@
 //! Memo of the ids of pieces that are not a single short token.
 //!
-//! Most pieces are in the vocabulary and never come here. The others (rarer names, a newline with its indentation)
-//! repeat so much in code that merging each of them once is worth a table.
+//! Most pieces are in the vocabulary and are never looked up here. The others (rarer names, a newline with its indentation) are
+//! repeated so often in code that merging each of them only once is worth a table.
 
 use super::key::{HEAD, Key};
 use super::merge::merge_into;
 use super::vocabulary;
 
-/// Longer pieces are merged every time: they hardly repeat, and keeping them would let one odd file fill the memory.
+/// Greatest length of a memorised piece. Longer pieces are merged every time: they rarely repeat, and keeping them would let
+/// one odd file fill the memory.
 const LONGEST_KEPT: usize = 64;
 /// Slots of the first table.
 const FEWEST_SLOTS: usize = 1 << 8;
 /// Slots of the largest table, which is emptied when it is half full.
 const MOST_SLOTS: usize = 1 << 17;
-/// Number of slots examined for one piece. If all are taken, the piece displaces
-/// another, so that no choice of pieces makes a lookup slow.
+/// Number of slots examined for one piece. If all are occupied, the piece replaces another, so that no sequence of pieces makes
+/// a lookup slow.
 const PROBES: usize = 8;
-/// Ids that a slot itself holds.
+/// Number of ids that fit the slot itself.
 const INLINE: usize = 3;
 /// Capacity (in ids) that the scratch of a long piece may keep afterwards.
 const SCRATCH_KEPT: usize = 1 << 16;
 
-/// A memo of the ids of pieces, for one thread, to be reused across texts.
+/// Memo of the ids of pieces, for one thread, to be reused across texts.
 ///
-/// It changes how fast a text is tokenized and never the result. It is empty and without memory at first, and holds at
-/// most about 65,000 pieces of at most 64 bytes: 4 MiB of slots, and 12 MiB more if all were of the longest.
+/// It affects how fast a text is tokenized, but never the result. It is initially empty and allocates nothing. It holds at most
+/// about 65,000 pieces of at most 64 bytes: 4 MiB of slots, and 12 MiB more if all pieces have the greatest length.
 ///
 /// ```
 /// use repoformer_text::tokenize::{P50k, PieceCache};
@@ -49,7 +50,7 @@ pub struct PieceCache {
 
 #[derive(Debug, Clone, Copy)]
 struct Slot {
-    /// The piece's key with its length above it.
+    /// Key of the piece with its length above it.
     head: u128,
     /// Offset in [`PieceCache::pieces`] of a piece longer than its key.
     piece: u32,
@@ -59,11 +60,11 @@ struct Slot {
     inline: [u16; INLINE],
 }
 
-/// No piece has this head, since none that is kept is 65,535 bytes long.
+/// No piece has this head, since no memorised piece has 65,535 bytes.
 const EMPTY: Slot = Slot { head: u128::MAX, piece: 0, ids: 0, count: 0, inline: [0; INLINE] };
 
 impl PieceCache {
-    /// The ids of the piece `bytes[start..end]`, which is not empty.
+    /// Returns the ids of the piece `bytes[start..end]`, which must not be empty.
     #[inline(always)]
     pub(super) fn ids_of(&mut self, bytes: &[u8], start: usize, end: usize) -> Ids<'_> {
         let key = Key::from_bytes(bytes, start, end);
@@ -109,7 +110,7 @@ impl PieceCache {
         slot.inline.get(..count).unwrap_or_else(|| &self.ids[slot.ids as usize..][..count])
     }
 
-    /// The bytes of a kept piece that is longer than its key.
+    /// Returns the bytes of a memorised piece that is longer than its key.
     fn piece(&self, slot: &Slot) -> &[u8] {
         &self.pieces[slot.piece as usize..][..usize::from(slot.length())]
     }
@@ -187,15 +188,15 @@ impl Slot {
     }
 }
 
-/// The slots in which a piece may be, in order; none in a table without slots.
+/// Returns the slots in which a piece may be, in order; none if the table has no slots.
 #[inline(always)]
 fn probes(hash: u64, slots: usize) -> impl Iterator<Item = usize> + Clone {
-    // The low bits choose among the vocabulary's slots; take others here.
+    // The low bits select the vocabulary's slot; use other bits here.
     let home = (hash >> 24) as usize;
     (0..PROBES.min(slots)).map(move |step| home.wrapping_add(step) & (slots - 1))
 }
 
-/// The ids of one piece.
+/// Ids of one piece.
 pub(super) enum Ids<'a> {
     One(u16),
     Many(&'a [u16]),

@@ -1,4 +1,4 @@
-//! The four classes of characters distinguished by the pattern of p50k_base.
+//! Character classes that the pattern of p50k_base distinguishes.
 
 include!(concat!(env!("OUT_DIR"), "/classes.rs"));
 
@@ -12,14 +12,14 @@ pub(super) enum Class {
     Other,
     /// `\p{L}`.
     Letter,
-    /// `\p{N}`: `½` and `Ⅷ` too.
+    /// `\p{N}`, including `½` and `Ⅷ`.
     Number,
-    /// `\s`: the Unicode property White_Space, so U+0085 but not U+001C.
+    /// `\s`: the Unicode property White_Space, which includes U+0085 but not U+001C.
     Space,
 }
 
 impl Class {
-    /// The class of a character.
+    /// Returns the class of a character.
     pub(super) fn from_character(character: char) -> Self {
         match number(character) {
             1 => Self::Letter,
@@ -29,7 +29,7 @@ impl Class {
         }
     }
 
-    /// The class of the character that starts at byte `at`, `None` at the end.
+    /// Returns the class of the character that starts at byte `at`; `None` at the end.
     #[inline(always)]
     pub(super) fn at(text: &str, at: usize) -> Option<Self> {
         let byte = *text.as_bytes().get(at)?;
@@ -45,33 +45,33 @@ impl Class {
     }
 }
 
-/// Numbers in the table of two classes that the pattern does not tell from others.
+/// Numbers in the table for two classes that the pattern does not distinguish from others.
 const DECIMAL: u8 = 4;
 const NONSPACING: u8 = 5;
 
-/// The number of a character's class in the table that the build lays out.
+/// Returns the number of a character's class in the table that the build script lays out.
 fn number(character: char) -> u8 {
     let code = u32::from(character) as usize;
     let block = CLASS_INDEX.get(code >> 8).copied().map_or(0, usize::from);
     CLASS_BLOCKS.get(block << 8 | code & 0xFF).copied().unwrap_or(0)
 }
 
-/// `\p{Nd}`: the decimal digits of all scripts.
+/// Returns true for `\p{Nd}`: the decimal digits of all scripts.
 pub fn is_decimal_digit(character: char) -> bool {
     number(character) == DECIMAL
 }
 
-/// `\p{Mn}`: marks that take no place of their own, such as accents.
+/// Returns true for `\p{Mn}`: marks that take no space, such as accents.
 pub fn is_nonspacing_mark(character: char) -> bool {
     number(character) == NONSPACING
 }
 
-/// Python's `\w`: what `str.isalnum` accepts, which is `[\p{L}\p{N}]`, and the underscore.
+/// Returns true for Python's `\w`: the characters that `str.isalnum` accepts, which are `[\p{L}\p{N}]`, and the underscore.
 pub fn is_word(character: char) -> bool {
     character == '_' || matches!(Class::from_character(character), Class::Letter | Class::Number)
 }
 
-/// The classes of the 128 ASCII characters.
+/// Classes of the 128 ASCII characters.
 static ASCII: [Class; 128] = {
     let mut classes = [Class::Other; 128];
     let mut code = 0;
@@ -103,7 +103,7 @@ mod tests {
         assert_eq!(Class::at("", 0), None);
     }
 
-    /// `data/classes.txt` may be older than the crate that it was made with: then this names the first character that changed.
+    /// If `data/classes.txt` is older than the crate that generated it, the test names the first character that changed.
     #[test]
     fn classes_are_those_of_tiktokens_pattern() {
         let mut wanted = vec![0_u8; 0x11_0000];

@@ -1,4 +1,4 @@
-//! Numbers of distinct words, by which token sets, statistics and policies hold them.
+//! Numbers of distinct words, which represent the words in token sets, statistics and policies.
 
 use std::hash::Hasher;
 
@@ -18,14 +18,14 @@ pub struct Dictionary {
     text: String,
     /// End of each word.
     ends: Vec<u32>,
-    /// An open table, a power of two long and at most half full.
+    /// Open addressing table; its length is a power of two, and it is at most half full.
     slots: Vec<Slot>,
 }
 
-/// A word's slot in the table, with the data needed to recognise it.
+/// Slot of a word in the table, with the data needed to recognise the word.
 #[derive(Debug, Clone, Copy, Default)]
 struct Slot {
-    /// The upper half of its hash.
+    /// Upper half of its hash.
     tag: u32,
     /// Number plus one; 0 for an empty slot.
     next: u32,
@@ -71,22 +71,22 @@ impl Dictionary {
         Ok(known)
     }
 
-    /// Returns all words concatenated, and the end of each.
+    /// Returns all words concatenated, and the end of each word.
     pub fn parts(&self) -> (&String, &[u32]) {
         (&self.text, &self.ends)
     }
 
-    /// Number of words.
+    /// Returns the number of words.
     pub fn len(&self) -> usize {
         self.ends.len()
     }
 
-    /// Whether there are no words.
+    /// Returns true if there are no words.
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }
 
-    /// A word by its number.
+    /// Returns a word by its number.
     ///
     /// # Panics
     /// There is no word with this number.
@@ -96,7 +96,7 @@ impl Dictionary {
         &self.text[start as usize..self.ends[number] as usize]
     }
 
-    /// All words in the order of their numbers.
+    /// Iterates over all words in the order of their numbers.
     pub fn iter(&self) -> impl Iterator<Item = &str> {
         (0..self.len() as u32).map(|number| self.word(number))
     }
@@ -109,7 +109,7 @@ impl Dictionary {
         self.find(word, hash(word)).ok()
     }
 
-    /// Returns the number of a word, a new one if it is unknown.
+    /// Returns the number of a word, adding it if it is unknown.
     ///
     /// # Panics
     /// All words together have more than 4,294,967,295 bytes.

@@ -1,21 +1,19 @@
 //! Ids of any run of whole lines, from one tokenization of the text.
 //!
-//! No id spans two pieces, and pieces depend on what surrounds them at one point alone: a run of whitespace gives its
-//! last character to what follows, unless the text ends there. A run of lines starts after a newline and ends before
-//! one, so both its cuts lie in whitespace (or at the text's own ends). Every piece between its first and its last
-//! character that is not whitespace is therefore a piece of the whole text too, and only the whitespace before and
-//! after them is tokenized again. Cutting the whole text's ids at the newlines would be wrong: `\n\n` is a token, and
-//! so is `\n` with U+00A0.
+//! No id spans two pieces. Pieces depend on the surrounding text in only one way: a run of whitespace gives its last character
+//! to the following piece, unless the text ends there. A run of lines starts after a newline and ends before one, so both its
+//! cuts are in whitespace (or at the text's own ends). Every piece between its first and its last non-whitespace character is
+//! therefore also a piece of the whole text, and only the whitespace before and after them is tokenized again. Cutting the
+//! whole text's ids at the newlines would be wrong: `\n\n` is a token, and so is `\n` with U+00A0.
 
 use super::P50k;
 use super::cache::PieceCache;
 use super::classes::Class;
 use super::set::IdSet;
 
-/// A text tokenized once, from which the ids of any run of whole lines are cut.
+/// Text tokenized once, from which the ids of any run of whole lines are cut.
 ///
-/// Lines end at `\n`; any other whitespace is a character like others.
-/// Memory: two bytes for each id and 48 for each line.
+/// Lines end at `\n`; any other whitespace is an ordinary character. Memory: two bytes for each id and 48 for each line.
 ///
 /// ```
 /// use repoformer_text::tokenize::{LineTokens, P50k, PieceCache};
@@ -37,7 +35,7 @@ pub struct LineTokens {
     length: usize,
 }
 
-/// A line as the start of a run and as its end. Offsets are bytes of the text.
+/// Line as the start and as the end of a run. Offsets are bytes of the text.
 #[derive(Debug, Clone, Copy)]
 struct Line {
     start: usize,
@@ -53,7 +51,7 @@ struct Line {
 }
 
 impl LineTokens {
-    /// Tokenizes `text` and records for each line where its ids begin and end.
+    /// Tokenizes `text` and records the position of each line's ids.
     pub fn new(p50k: &P50k, cache: &mut PieceCache, text: &str) -> Self {
         let mut notes = Notes::new(text);
         p50k.each_piece(text, text.len(), cache, |start, end, ids| {
@@ -63,10 +61,10 @@ impl LineTokens {
         notes.finish()
     }
 
-    /// Appends the ids of `text[start..end]`, just as [`P50k::encode`] gives them for that string on its own.
+    /// Appends the ids of `text[start..end]`, exactly as [`P50k::encode`] returns them for that string alone.
     ///
-    /// `text` is the text this was made of, `start` the start of a line and `end` the end of one (the offset of its
-    /// `\n`, or the length of the text). Other offsets give the right ids too, but not faster than `encode`.
+    /// `text` must be the text that was tokenized, `start` the start of a line, and `end` the end of a line (the offset of its
+    /// `\n`, or the length of the text). Other offsets also give the right ids, but no faster than `encode`.
     ///
     /// # Panics
     ///
@@ -111,7 +109,7 @@ impl LineTokens {
         scratch.drain_into(out);
     }
 
-    /// Calls `visit` with the ids of `text[start..end]`, a run at a time.
+    /// Calls `visit` with the ids of `text[start..end]`, one run of ids at a time.
     #[inline]
     fn each_run(
         &self,
@@ -140,7 +138,7 @@ impl LineTokens {
         whitespace(last.tail, end, &mut visit);
     }
 
-    /// The lines that start and end at these offsets, if there are such.
+    /// Returns the lines that start and end at these offsets, if such lines exist.
     fn bounds(&self, text: &str, start: usize, end: usize) -> Option<(&Line, &Line)> {
         let first = self.lines.binary_search_by_key(&start, |line| line.start).ok()?;
         let last = self.lines.binary_search_by_key(&end, |line| line.end).ok()?;
@@ -153,11 +151,11 @@ struct Notes<'a> {
     text: &'a str,
     ids: Vec<u16>,
     lines: Vec<Line>,
-    /// Lines before this one know their `head` and `first`.
+    /// Number of lines whose `head` and `first` are already set.
     known: usize,
-    /// The end of the last piece that was no whitespace, and the ids so far.
+    /// End of the last non-whitespace piece, and the number of ids up to there.
     body: (usize, usize),
-    /// The start of the last piece of whitespace, and the ids before it.
+    /// Start of the last whitespace piece, and the number of ids before it.
     space: (usize, usize),
 }
 
@@ -182,7 +180,7 @@ impl<'a> Notes<'a> {
         }
     }
 
-    /// A piece is whitespace unless it is a space with what the space joins.
+    /// Returns true if a piece is whitespace, and not a space joined to the text after it.
     #[inline(always)]
     fn is_whitespace(&self, start: usize, end: usize) -> bool {
         let space = Some(Class::Space);
@@ -192,7 +190,7 @@ impl<'a> Notes<'a> {
                 || Class::at(self.text, start + 1) == space)
     }
 
-    /// Lines end and start at the newlines of this piece.
+    /// Records the lines that end and start at the newlines of this piece.
     fn whitespace(&mut self, start: usize, end: usize) {
         if start == self.body.0 {
             self.body.1 = self.ids.len();
@@ -206,8 +204,8 @@ impl<'a> Notes<'a> {
         }
     }
 
-    /// Sets for the lines that started in the whitespace before this piece where that whitespace ends: before its last
-    /// character, which is part of the same piece in every run that contains it.
+    /// Sets the end of the leading whitespace for the lines that started in the whitespace before this piece. It ends before
+    /// its last character, which is part of the same piece in every run that contains it.
     fn body_after_whitespace(&mut self, start: usize) {
         let joined = self.text.as_bytes().get(start) == Some(&b' ');
         for line in self.lines.iter_mut().skip(self.known) {
@@ -232,7 +230,7 @@ impl<'a> Notes<'a> {
             self.body.1 = self.ids.len();
         }
         self.end_line(length);
-        // Nothing but whitespace follows the start of these.
+        // Only whitespace follows the start of these lines.
         for line in self.lines.iter_mut().skip(self.known) {
             (line.head, line.first) = (length, self.ids.len());
         }

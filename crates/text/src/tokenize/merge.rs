@@ -1,17 +1,17 @@
 //! Byte pair merging: the ids of one piece that is not a token itself.
 //!
-//! Starting from single bytes, the neighbours whose joined bytes have the lowest rank are joined, the leftmost first,
-//! until no two neighbours make a token. Ids are ranks.
+//! Starting from single bytes, the adjacent parts whose joined bytes have the lowest rank are merged, the leftmost pair first,
+//! until no two adjacent parts form a token. Ids are ranks.
 
 use super::vocabulary::{SIZE, rank};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 
-/// Pieces of up to this many bytes are merged by scanning, which takes quadratic time but beats a queue while
-/// everything stays in registers and first-level cache.
+/// Greatest length in bytes of pieces that are merged by scanning. Scanning takes quadratic time, but beats a queue while
+/// everything fits registers and the first-level cache.
 pub(super) const SCANNED: usize = 64;
 
-/// Replaces the rank of neighbours that are not a token.
+/// Rank of adjacent parts that do not form a token.
 const NONE: u16 = u16::MAX;
 const _: () = assert!(SIZE <= NONE as usize);
 
@@ -24,10 +24,10 @@ pub(super) fn merge_into(bytes: &[u8], start: usize, end: usize, ids: &mut Vec<u
     }
 }
 
-/// Merges by looking for the lowest rank anew after every merge.
+/// Merges by searching for the lowest rank again after every merge.
 fn merge_short_into(bytes: &[u8], start: usize, end: usize, ids: &mut Vec<u16>) {
     let pair = |from: usize, to: usize| rank(bytes, from, to).unwrap_or(NONE);
-    // Part `n` is `bytes[bounds[n]..bounds[n + 1]]`, and `ranks[n]` belongs to it joined with part `n + 1`.
+    // Part `n` is `bytes[bounds[n]..bounds[n + 1]]`, and `ranks[n]` is the rank of part `n` joined with part `n + 1`.
     let mut bounds = [end; SCANNED + 1];
     let mut ranks = [NONE; SCANNED];
     let mut parts = end - start;
@@ -59,11 +59,11 @@ fn merge_short_into(bytes: &[u8], start: usize, end: usize, ids: &mut Vec<u16>) 
     ids.extend(bounds[..=parts].windows(2).filter_map(|part| rank(bytes, part[0], part[1])));
 }
 
-/// Merges with a queue of the possible merges: O(n log n) for n bytes, with up to some 20 bytes of memory for each.
+/// Merges with a queue of the possible merges: O(n log n) for n bytes, with up to about 20 bytes of memory for each.
 fn merge_long_into(piece: &[u8], ids: &mut Vec<u16>) {
     let length = piece.len();
-    // At a part's first byte: its length, that of the part before it, and the
-    // rank of it joined with the next. No token is longer than 128 bytes.
+    // Stored at a part's first byte: its length, the length of the part before it, and the rank of this part joined with the
+    // next. No token is longer than 128 bytes.
     let mut sizes = vec![1_u8; length];
     let mut before = vec![1_u8; length];
     let mut ranks = vec![NONE; length];
@@ -73,7 +73,7 @@ fn merge_long_into(piece: &[u8], ids: &mut Vec<u16>) {
     }
     while let Some((rank, left)) = pending.pop() {
         if ranks[left] != rank {
-            continue; // one of the two parts has been merged with another since
+            continue; // one of the two parts has since been merged with another
         }
         let right = left + usize::from(sizes[left]);
         let size = sizes[left] + sizes[right];
@@ -102,8 +102,8 @@ fn merge_long_into(piece: &[u8], ids: &mut Vec<u16>) {
 #[derive(Default)]
 struct MergeQueue(BTreeMap<u16, Places>);
 
-/// Positions at which one rank is to be merged. They arrive nearly in order; a queue takes those in order in constant time,
-/// where one heap for everything would miss the cache at every step.
+/// Positions to be merged at one rank. They arrive nearly in order; a queue handles ordered positions in constant time, while a
+/// single heap for all ranks would miss the cache at every step.
 #[derive(Default)]
 struct Places {
     ordered: VecDeque<usize>,
@@ -111,7 +111,7 @@ struct Places {
 }
 
 impl MergeQueue {
-    /// Returns the rank of two parts `piece[from..to]`, and adds the merge if there is one.
+    /// Returns the rank of two parts `piece[from..to]`, and queues the merge if they form a token.
     #[inline]
     fn pair(&mut self, piece: &[u8], from: usize, to: usize) -> u16 {
         let Some(rank) = rank(piece, from, to) else {
@@ -126,7 +126,7 @@ impl MergeQueue {
         rank
     }
 
-    /// Removes the lowest rank and its leftmost position.
+    /// Removes and returns the lowest rank and its leftmost position.
     fn pop(&mut self) -> Option<(u16, usize)> {
         let mut entry = self.0.first_entry()?;
         let (rank, places) = (*entry.key(), entry.get_mut());

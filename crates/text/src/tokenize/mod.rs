@@ -1,17 +1,16 @@
-//! The tokenizer p50k_base (that of OpenAI's Codex models), exact and fast.
+//! Exact and fast implementation of the tokenizer p50k_base of OpenAI's Codex models.
 //!
-//! [`P50k::encode`] gives the result of tiktoken's `encode_ordinary`. A text is cut into *pieces* by a fixed pattern,
-//! and each piece becomes one or more
-//! *ids*; no id spans two pieces. Three things make it fast: the cutting is
-//! written by hand instead of a regular expression, a piece that is one token is found in one probe of a table that the
-//! build lays out, and the ids of all other pieces are remembered in a [`PieceCache`].
+//! [`P50k::encode`] returns the same result as tiktoken's `encode_ordinary`. A text is cut into *pieces* by a fixed pattern,
+//! and each piece becomes one or more *ids*; no id spans two pieces. Three things make it fast: hand-written code cuts the text
+//! instead of a regular expression, a piece that is one token is found with one probe of a table that the build script lays
+//! out, and the ids of all other pieces are memorised in a [`PieceCache`].
 //!
-//! [`LineTokens`] tokenizes a text once and then gives the ids of any run of its lines, as if that run had been
-//! tokenized on its own.
+//! [`LineTokens`] tokenizes a text once and then returns the ids of any run of its lines, as if that run had been tokenized
+//! alone.
 //!
-//! [`model`] has the tokenizers of other models, for the budgets of prompts.
+//! [`model`] contains the tokenizers of other models, which are used for prompt budgets.
 //!
-//! [`each_word`] is another tokenizer: the words that the lexical rankers (`repoformer_core::retrieve::rank`) compare, and
+//! [`each_word`] is another tokenizer: it finds the words that the lexical rankers (`repoformer_core::retrieve::rank`) compare.
 //! [`Dictionary`] numbers them.
 
 mod cache;
@@ -35,8 +34,7 @@ pub use words::{Nltk, each_word};
 
 use cache::Ids;
 
-/// The tokenizer: an empty handle to tables in the program itself, so it
-/// costs nothing to create, copy or share among threads.
+/// Tokenizer: an empty handle to tables in the program itself, which costs nothing to create, copy or share among threads.
 ///
 /// ```
 /// use repoformer_text::tokenize::P50k;
@@ -49,15 +47,15 @@ use cache::Ids;
 pub struct P50k;
 
 impl P50k {
-    /// The number of ids: they run from 0 to 50,280, and all fit `u16`.
-    /// [`P50k::encode`] gives all but 50,256 (end of text).
+    /// Number of ids, which run from 0 to 50,280 and fit `u16`. [`P50k::encode`] returns all of them except 50,256 (end of
+    /// text).
     ///
     /// ```
     /// assert_eq!(repoformer_text::tokenize::P50k::VOCABULARY, 50_281);
     /// ```
     pub const VOCABULARY: usize = vocabulary::SIZE;
 
-    /// The ids of `text`, in order; special tokens are read as plain text.
+    /// Returns the ids of `text` in order; special tokens are read as plain text.
     ///
     /// ```
     /// use repoformer_text::tokenize::P50k;
@@ -70,7 +68,7 @@ impl P50k {
         ids
     }
 
-    /// Appends the ids of `text` to `out`. With one `cache` for many texts this is the fastest way to tokenize them.
+    /// Appends the ids of `text` to `out`. Reusing one `cache` for many texts is the fastest way to tokenize them.
     ///
     /// ```
     /// use repoformer_text::tokenize::{P50k, PieceCache};
@@ -82,7 +80,7 @@ impl P50k {
         self.each_piece(text, text.len(), cache, |_, _, ids| ids.push_into(out));
     }
 
-    /// The number of ids of `text`: the length of [`P50k::encode`].
+    /// Returns the number of ids of `text`: the length of the result of [`P50k::encode`].
     ///
     /// ```
     /// use repoformer_text::tokenize::P50k;
@@ -92,7 +90,7 @@ impl P50k {
         self.count_with(text, &mut PieceCache::default())
     }
 
-    /// Number of ids of `text`, with a memo that is reused across texts.
+    /// Returns the number of ids of `text`, with a memo that is reused across texts.
     ///
     /// ```
     /// use repoformer_text::tokenize::{P50k, PieceCache};
@@ -104,8 +102,8 @@ impl P50k {
         count
     }
 
-    /// Calls `visit` with the end (a byte offset) and the number of ids of every piece that starts before `until`, in
-    /// order. It gives the counts of parts that end where pieces end, from one pass.
+    /// Calls `visit` with the end (a byte offset) and the number of ids of every piece that starts before `until`, in order.
+    /// One pass thus counts all parts of the text that end at the end of a piece.
     #[inline(always)]
     pub fn each_count(
         &self,
@@ -117,7 +115,7 @@ impl P50k {
         self.each_piece(text, until, cache, |_, end, ids| visit(end, ids.count()));
     }
 
-    /// Returns the bytes of `ids`. They need not be UTF-8, since an id may be a part of a character. 50,256 gives
+    /// Returns the bytes of `ids`. They may not be valid UTF-8, since an id may be a part of a character. 50,256 gives
     /// `<|endoftext|>`, as in tiktoken; an invalid id gives nothing.
     ///
     /// ```

@@ -1,4 +1,4 @@
-//! The tokenizer against tiktoken-rs, whose answers are the definition of right.
+//! Tests of the tokenizer against tiktoken-rs, whose results define correctness.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use super::{IdSet, LineTokens, P50k, PieceCache};
 use proptest::prelude::*;
 use tiktoken_rs::p50k_base_singleton;
 
-/// The oracle's ids.
+/// Returns the oracle's ids.
 fn expected(text: &str) -> Vec<u16> {
     let ids = p50k_base_singleton().encode_ordinary(text);
     ids.into_iter().map(|id| u16::try_from(id).unwrap()).collect()
@@ -21,7 +21,7 @@ fn check(text: &str) {
     assert_eq!(p50k.decode(&ids), text.as_bytes(), "{text:?}");
 }
 
-/// Slices and sets of `text[start..end]` against the oracle on that string.
+/// Compares slices and sets of `text[start..end]` with the oracle's result for that string.
 fn check_run(tokens: &LineTokens, text: &str, start: usize, end: usize, cache: &mut PieceCache) {
     let right = expected(&text[start..end]);
     let (mut ids, mut set) = (Vec::new(), Vec::new());
@@ -32,7 +32,7 @@ fn check_run(tokens: &LineTokens, text: &str, start: usize, end: usize, cache: &
     assert_eq!(set, right, "{start}..{end} of {text:?}");
 }
 
-/// Where lines start and where they end.
+/// Returns the starts and the ends of the lines.
 fn bounds(text: &str) -> (Vec<usize>, Vec<usize>) {
     let newlines: Vec<usize> = text.match_indices('\n').map(|(at, _)| at).collect();
     let starts = std::iter::once(0).chain(newlines.iter().map(|at| at + 1)).collect();
@@ -49,7 +49,7 @@ fn check_every_run(text: &str, cache: &mut PieceCache) {
     }
 }
 
-/// Characters that the pattern, or a wrong reading of it, treats apart.
+/// Characters that the pattern, or an incorrect implementation, treats specially.
 const NASTY: &[&str] = &[
     " ", " ", " ", "  ", "    ", "\n", "\n", "\n", "\r", "\r\n", "\t", "\x0b", "\x0c", "\u{85}",
     "\u{a0}", "\u{1680}", "\u{2003}", "\u{2028}", "\u{2029}", "\u{202f}", "\u{205f}", "\u{3000}",
@@ -66,7 +66,7 @@ fn nasty() -> impl Strategy<Value = String> {
         .prop_map(|parts| parts.concat())
 }
 
-/// Few lines of little but whitespace.
+/// Generates a few lines that are mostly whitespace.
 fn blank() -> impl Strategy<Value = String> {
     let part = proptest::sample::select(
         &["\n", "\n", " ", "  ", "\t", "\u{a0}", "\u{2028}", "\r", "x", "é", "(", "7", "'s"][..],
@@ -128,7 +128,7 @@ proptest! {
 #[test]
 fn characters_alone_and_among_others() {
     let mut text = String::new();
-    // Planes 4 to 13 have no characters, 15 and 16 are for private use: one in 257 of these is enough.
+    // Planes 4 to 13 have no characters, and 15 and 16 are for private use: one in 257 of these is enough.
     let is_wanted = |character: &char| {
         let number = u32::from(*character);
         number < 0x4_0000 || number >> 16 == 0xE || number % 257 == 0
@@ -230,7 +230,7 @@ fn a_memo_that_overflows_stays_right() {
     }
 }
 
-/// The Python files under the folder that `REPOFORMER_CORPUS` names.
+/// Returns the Python files in the folder that `REPOFORMER_CORPUS` names.
 fn corpus() -> Vec<PathBuf> {
     let folder = std::env::var_os("REPOFORMER_CORPUS")
         .expect("REPOFORMER_CORPUS names a folder of Python files");

@@ -1,12 +1,12 @@
-//! Splitting of a text by the pattern of p50k_base, written by hand.
+//! Hand-written splitting of a text by the pattern of p50k_base.
 //!
-//! The pattern is `'(?:[sdmt]|ll|ve|re)| ?\p{L}++| ?\p{N}++| ?[^\s\p{L}\p{N}]++|\s++$|\s+(?!\S)|\s`. A *piece* is one
-//! match of it; every character is in exactly one. Where a piece ends depends on nothing before it, so a text is cut
-//! from left to right without state. Runs of ASCII are measured eight bytes at a time.
+//! The pattern is `'(?:[sdmt]|ll|ve|re)| ?\p{L}++| ?\p{N}++| ?[^\s\p{L}\p{N}]++|\s++$|\s+(?!\S)|\s`. A *piece* is one match of
+//! the pattern; every character is in exactly one piece. The end of a piece does not depend on anything before the piece, so a
+//! text is split from left to right without state. Runs of ASCII are measured eight bytes at a time.
 
 use super::classes::Class;
 
-/// The end of the piece that starts at byte `at`, which must be a piece's start before the end of `text`.
+/// Returns the end of the piece that starts at byte `at`, which must be the start of a piece before the end of `text`.
 #[inline(always)]
 pub(super) fn end_of_piece(text: &str, at: usize) -> usize {
     let first = text.as_bytes().get(at).copied();
@@ -27,7 +27,7 @@ pub(super) fn end_of_piece(text: &str, at: usize) -> usize {
     }
 }
 
-/// `'(?:[sdmt]|ll|ve|re)` at an apostrophe.
+/// Matches `'(?:[sdmt]|ll|ve|re)` at an apostrophe, and returns the end.
 #[inline(always)]
 fn end_of_contraction(bytes: &[u8], at: usize) -> Option<usize> {
     match (bytes.get(at + 1)?, bytes.get(at + 2)) {
@@ -37,8 +37,8 @@ fn end_of_contraction(bytes: &[u8], at: usize) -> Option<usize> {
     }
 }
 
-/// `\s++$|\s+(?!\S)|\s`: a run followed by other text leaves its last
-/// character, as a piece of its own or as the start of the next one.
+/// Matches `\s++$|\s+(?!\S)|\s`, and returns the end: a run that is followed by other text leaves out its last character, which
+/// becomes a piece of its own or the start of the next piece.
 #[inline(always)]
 fn end_of_whitespace(text: &str, at: usize) -> usize {
     let end = end_of_run(text, at, Class::Space, not_spaces);
@@ -52,8 +52,8 @@ fn end_of_whitespace(text: &str, at: usize) -> usize {
     if last > at { last } else { end }
 }
 
-/// The end of the run of `class` around `at`; `stops` marks the bytes of a
-/// word that are not ASCII characters of the class.
+/// Returns the end of the run of `class` that contains `at`; `stops` marks the bytes of a word that are not ASCII characters of
+/// the class.
 #[inline(always)]
 fn end_of_run(text: &str, mut at: usize, class: Class, stops: impl Fn(u64) -> u64) -> usize {
     loop {
@@ -73,8 +73,7 @@ fn end_of_run(text: &str, mut at: usize, class: Class, stops: impl Fn(u64) -> u6
     }
 }
 
-/// The end of the character at `at` and of its neighbours beyond ASCII if they
-/// are of `class`; `None` if the first is not.
+/// Returns the end of the run of non-ASCII characters of `class` that starts at `at`; `None` if the first character is not one.
 #[inline(never)]
 fn after_if(text: &str, at: usize, class: Class) -> Option<usize> {
     let run: usize = text
@@ -86,7 +85,7 @@ fn after_if(text: &str, at: usize, class: Class) -> Option<usize> {
     (run > 0).then_some(at + run)
 }
 
-/// The eight bytes from `at` on, 0xFF past the end, which stops every run.
+/// Returns the eight bytes starting at `at`, with 0xFF past the end, which stops every run.
 #[inline(always)]
 fn eight(bytes: &[u8], at: usize) -> u64 {
     match bytes.get(at..).and_then(<[u8]>::first_chunk) {
@@ -106,15 +105,15 @@ fn eight_at_the_end(bytes: &[u8], at: usize) -> u64 {
     u64::from_le_bytes(chunk)
 }
 
-/// The highest bit of every byte, in which the functions below return their result.
+/// Highest bit of every byte, in which the functions below return their result.
 const HIGH: u64 = each(0x80);
 
-/// A word of eight equal bytes.
+/// Returns a word of eight equal bytes.
 const fn each(byte: u8) -> u64 {
     u64::from_le_bytes([byte; 8])
 }
 
-/// Marks the bytes of at least `least`, of a word without high bits.
+/// Marks the bytes that are at least `least` in a word without high bits.
 #[inline(always)]
 const fn at_least(word: u64, least: u8) -> u64 {
     // No sum exceeds 0x7F + 0x7F, so nothing carries into the next byte.

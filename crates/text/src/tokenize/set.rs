@@ -1,15 +1,15 @@
-//! A set of ids that is filled, read in order and emptied over and over.
+//! Set of ids that is filled, read in order and emptied repeatedly.
 
 use super::vocabulary::SIZE;
 
 const WORDS: usize = SIZE.div_ceil(64);
 const GROUPS: usize = WORDS.div_ceil(64);
 
-/// A reusable scratch for the distinct ids of a window: one bit for each id of
-/// the vocabulary and, above them, one for each word that has any.
+/// Reusable scratch for the distinct ids of a window: one bit for each id of the vocabulary and, above them, one bit for each
+/// word that is not zero.
 ///
-/// Its six and a half kilobytes stay in first-level cache, and reading the bits
-/// gives the ids in ascending order, so nothing is ever sorted.
+/// It takes 6.5 kB, which stay in the first-level cache. Reading the bits gives the ids in ascending order, so that nothing
+/// needs sorting.
 ///
 /// ```
 /// use repoformer_text::tokenize::IdSet;
@@ -31,7 +31,7 @@ impl Default for IdSet {
 }
 
 impl IdSet {
-    /// Adds ids; numbers beyond the vocabulary are left out.
+    /// Adds ids; numbers outside the vocabulary are ignored.
     pub fn insert_all(&mut self, ids: &[u16]) {
         for &id in ids {
             let word = usize::from(id >> 6);

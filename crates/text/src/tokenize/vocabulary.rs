@@ -1,14 +1,14 @@
-//! Ranks of p50k_base: the id of a run of bytes, and the bytes of an id.
+//! Ranks of p50k_base: mapping between byte strings and ids.
 //!
-//! `build.rs` places every token of at most [`HEAD`] bytes into a perfect hash, so a lookup is one small load for the
-//! displacement of its group, one load of a slot that holds key and id together, and one comparison, whether it hits or
-//! misses. The 270 longer tokens have a table of their own.
+//! `build.rs` places every token of at most [`HEAD`] bytes into a perfect hash table. A lookup is therefore one small load for
+//! the displacement of its group, one load of a slot that holds both key and id, and one comparison, whether or not the token
+//! exists. The 270 longer tokens have a separate table.
 
 use super::key::{HEAD, Key, hash_long};
 
 include!(concat!(env!("OUT_DIR"), "/vocabulary.rs"));
 
-/// Sixteen-byte slots never straddle two cache lines.
+/// Alignment that keeps sixteen-byte slots from straddling two cache lines.
 #[repr(align(64))]
 struct CacheLines<T>(T);
 
@@ -23,18 +23,18 @@ static BYTES: [u8; TEXT] = *include_bytes!(concat!(env!("OUT_DIR"), "/token_byte
 /// Number of ids, including the unused end of text: they run from 0 to 50,280.
 pub(super) const SIZE: usize = VOCABULARY;
 
-/// Hash used by [`of_key`] and the memo to look a key up.
+/// Returns the hash with which [`of_key`] and the memo look a key up.
 #[inline(always)]
 pub(super) fn hash(key: Key) -> u64 {
     key.hash(SEED)
 }
 
-/// Hash of a piece that is longer than its key.
+/// Returns the hash of a piece that is longer than its key.
 pub(super) fn hash_of_long(piece: &[u8]) -> u64 {
     hash_long(piece, SEED)
 }
 
-/// The id of a whole key whose [`hash`] is at hand.
+/// Returns the id of a complete key whose [`hash`] is known.
 #[inline(always)]
 pub(super) fn of_key(key: Key, hash: u64) -> Option<u16> {
     let (pilots, _) = PILOTS.0.as_chunks::<2>();
@@ -45,7 +45,7 @@ pub(super) fn of_key(key: Key, hash: u64) -> Option<u16> {
     ((slot ^ key.0) << (128 - 8 * HEAD) == 0).then_some((slot >> (8 * HEAD)) as u16)
 }
 
-/// The id of a token longer than [`HEAD`] bytes.
+/// Returns the id of a token longer than [`HEAD`] bytes.
 pub(super) fn of_long(piece: &[u8]) -> Option<u16> {
     if piece.len() > LONGEST {
         return None;
@@ -58,7 +58,7 @@ pub(super) fn of_long(piece: &[u8]) -> Option<u16> {
         .find(|&id| bytes_of(id) == Some(piece))
 }
 
-/// The id of `bytes[start..end]`, which must not be empty.
+/// Returns the id of `bytes[start..end]`, which must not be empty.
 #[inline]
 pub(super) fn rank(bytes: &[u8], start: usize, end: usize) -> Option<u16> {
     if end - start <= HEAD {
@@ -69,7 +69,7 @@ pub(super) fn rank(bytes: &[u8], start: usize, end: usize) -> Option<u16> {
     }
 }
 
-/// Returns the bytes of an id, `None` for an invalid number.
+/// Returns the bytes of an id; `None` for an invalid number.
 pub(super) fn bytes_of(id: u16) -> Option<&'static [u8]> {
     let (ends, _) = ENDS.as_chunks::<4>();
     let id = usize::from(id);

@@ -1,42 +1,43 @@
-//! Word tokens, by which Repoformer's and CrossCodeEval's rankers compare texts.
+//! Word tokens, which Repoformer's and CrossCodeEval's rankers compare.
 //!
-//! Both programs call NLTK's `word_tokenize` and take every `\w+` run of each token (`tokenize_nltk`). The runs are those
-//! of the text itself, except where NLTK puts a blank inside a run: before `n't` at a word's end, and inside
-//! `cannot`, `gimme`, `gonna`, `gotta`, `lemme` and `wanna`. [`each_word`] finds the runs and looks for these places alone.
+//! Both programs call NLTK's `word_tokenize` and use every `\w+` run of each token (`tokenize_nltk`). These runs are the runs
+//! of the text itself, except if NLTK inserts a blank inside a run: before `n't` at a word's end, and inside `cannot`, `gimme`,
+//! `gonna`, `gotta`, `lemme` and `wanna`. [`each_word`] finds the runs and checks only these places.
 //!
-//! `\w` is Python's: the categories L and N and the underscore. So a combining mark ends a run, as does any connector but
-//! `_`. White space is Python's too: Unicode's White_Space and U+001C to U+001F.
+//! `\w` is Python's: the categories L and N, and the underscore. A combining mark therefore ends a run, as does any connector
+//! other than `_`. White space is Python's too: Unicode's White_Space and U+001C to U+001F.
 //!
-//! NLTK's rules changed ([`Nltk`]): until 3.8.1 `n't` is cut off before a space alone, from 3.9 on before any white space, and so
-//! at the end of a line. Two later changes are not implemented: since 3.9.3 `n't` is also cut off before U+2012 to U+2015, and since
-//! 3.10.1 an opening quote is split from the next word first, so that `'tis` and `'twas` stay whole.
+//! NLTK's rules have changed ([`Nltk`]). Until 3.8.1, `n't` is split off only before a space; since 3.9, it is split off before
+//! any white space, and therefore also at the end of a line. Two later changes are not implemented: since 3.9.3, `n't` is also
+//! split off before U+2012 to U+2015, and since 3.10.1, an opening quote is split from the next word first, so that `'tis` and
+//! `'twas` stay whole.
 //!
-//! Only the preceding split into sentences (Punkt, a trained model) is left out: the period that ends a sentence
-//! within the text is an ordinary one here. That matters only for `n't` directly before such a period.
+//! Only the preceding sentence split (Punkt, a trained model) is omitted: the period that ends a sentence inside the text is
+//! treated as an ordinary one. That matters only for `n't` directly before such a period.
 
 use std::ops::Range;
 
 use super::classes::{Class, is_word};
 use crate::lines::is_space;
 
-/// The version of NLTK whose rules cut words.
+/// Version of NLTK whose rules split words.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Nltk {
     /// Until 3.8.1, as the papers' programs ran: only a space is a blank for `n't`, other clitics and `'tis`.
     Until38,
-    /// 3.9 to 3.9.2: all white space is one.
+    /// 3.9 to 3.9.2: any white space is a blank.
     #[default]
     From39,
 }
 
 impl Nltk {
-    /// Whether the white space that a text begins with is a blank; at the text's end it always is.
+    /// Returns true if white space at the start of `text` counts as a blank; at the end of the whole text it always does.
     fn blanks(self, text: &str) -> bool {
         self == Self::From39 || text.starts_with(' ') || text.chars().all(is_space)
     }
 }
 
-/// Calls `visit` with every word token of `text`, in order, repeats included, as NLTK 3.9.2 cuts them.
+/// Calls `visit` with every word token of `text`, in order, repeats included, as NLTK 3.9.2 splits them.
 ///
 /// ```
 /// use repoformer_text::tokenize::each_word;
@@ -48,8 +49,8 @@ pub fn each_word<'a>(text: &'a str, visit: impl FnMut(&'a str)) {
     cut(text, Nltk::From39, visit);
 }
 
-/// Calls `visit` with every word token, and returns whether lowercasing the text would give the same words in lower case:
-/// false if a character is beyond ASCII, or if lower case makes an `n't`.
+/// Calls `visit` with every word token. Returns true if the lowercased text would give the same words in lower case. Returns
+/// false if a character is beyond ASCII, or if lower case creates an `n't`.
 #[inline]
 pub fn cut<'a>(text: &'a str, nltk: Nltk, mut visit: impl FnMut(&'a str)) -> bool {
     let bytes = text.as_bytes();
@@ -101,7 +102,7 @@ static BYTES: [Byte; 256] = {
     classes
 };
 
-/// Whether the character beyond ASCII at `at` belongs to a word, and the position of the next one.
+/// Returns whether the non-ASCII character at `at` belongs to a word, and the position of the next character.
 #[inline(never)]
 fn wide(text: &str, at: usize) -> (bool, usize) {
     let character = text.get(at..).and_then(|rest| rest.chars().next());
@@ -112,7 +113,7 @@ fn wide(text: &str, at: usize) -> (bool, usize) {
     (is_word, at + character.len_utf8())
 }
 
-/// End of the run that continues at `at`, and whether it is ASCII up to there.
+/// Returns the end of the run that continues at `at`, and whether the run is ASCII.
 #[inline]
 fn end_of_run(text: &str, mut at: usize) -> (usize, bool) {
     let bytes = text.as_bytes();
@@ -133,7 +134,7 @@ fn end_of_run(text: &str, mut at: usize) -> (usize, bool) {
     (at, ascii)
 }
 
-/// Visits the words of a run; returns whether lower case would leave their positions unchanged.
+/// Visits the words of a run; returns true if lower case would leave their positions unchanged.
 #[inline]
 fn cut_run<'a>(
     text: &'a str,
@@ -173,7 +174,8 @@ fn cut_run<'a>(
     plain
 }
 
-/// NLTK's contractions that are one run: the length of the first half, and whether white space must follow.
+/// Recognises NLTK's contractions that are a single run. Returns the length of the first half, and whether white space must
+/// follow.
 #[inline]
 fn contraction(run: &[u8]) -> Option<(usize, bool)> {
     if !matches!(run.len(), 5 | 6) {
@@ -183,7 +185,7 @@ fn contraction(run: &[u8]) -> Option<(usize, bool)> {
     match run[0] | 0x20 {
         b'c' => is("cannot").then_some((3, false)),
         b'g' if is("gimme") || is("gonna") || is("gotta") => Some((3, false)),
-        // Python's (?i) treats both Turkish i as an i.
+        // Python's (?i) treats both Turkish i's as an i.
         b'g' => {
             let turkish = ["İ", "ı"].iter().any(|i| run[1..].starts_with(i.as_bytes()));
             (turkish && run[3..].eq_ignore_ascii_case(b"mme")).then_some((4, false))
@@ -199,7 +201,7 @@ fn is_tis(run: &[u8]) -> bool {
     run[0] | 0x20 == b't' && (run.eq_ignore_ascii_case(b"tis") || run.eq_ignore_ascii_case(b"twas"))
 }
 
-/// Whether a single quote with a blank before it precedes `start`. Two quotes are one token.
+/// Returns true if a single quote with a blank before it precedes `start`. Two quotes are one token.
 #[inline(never)]
 fn opens(text: &str, start: usize, nltk: Nltk) -> bool {
     let before = text[..start].trim_end_matches('\'');
@@ -215,10 +217,10 @@ fn opens(text: &str, start: usize, nltk: Nltk) -> bool {
     }
 }
 
-/// Whether NLTK has inserted a blank at `at`, the end of `n't`, when it looks for one.
+/// Returns true if there is a blank at `at`, the end of `n't`, when NLTK looks for one, after its earlier insertions.
 #[inline(never)]
 fn blank_after_clitic(text: &str, at: usize, nltk: Nltk) -> bool {
-    // `'` and `'s` are split off in the step before, if a blank follows them.
+    // `'` and `'s` are split off in the preceding step if a blank follows them.
     let after_quote = match text.as_bytes().get(at..) {
         Some([b'\'', b's' | b'S' | b'm' | b'M' | b'd' | b'D', ..])
             if blank(text, at + 2, nltk) || opens_again(text, at + 2, nltk) =>
@@ -231,7 +233,7 @@ fn blank_after_clitic(text: &str, at: usize, nltk: Nltk) -> bool {
     after_quote || blank(text, at, nltk)
 }
 
-/// Whether a quote at `at` gets blanks before NLTK looks for clitics.
+/// Returns true if a quote at `at` gets blanks before NLTK looks for clitics.
 fn opens_again(text: &str, at: usize, nltk: Nltk) -> bool {
     let rest = text.get(at..).and_then(|rest| rest.strip_prefix('\''));
     // Characters that are padded before quotes are.
@@ -247,7 +249,8 @@ fn opens_again(text: &str, at: usize, nltk: Nltk) -> bool {
     })
 }
 
-/// Whether a quote before `rest` is split off as an opening one: one word character follows, and it is not a clitic.
+/// Returns true if a quote before `rest` is split off as an opening quote: exactly one word character follows, and it is not a
+/// clitic.
 fn is_letter_alone(rest: &str) -> bool {
     let mut characters = rest.chars();
     let clitic = |c: char| matches!(c.to_ascii_lowercase(), 'm' | 't' | 's' | 'd' | 'n');
@@ -255,7 +258,8 @@ fn is_letter_alone(rest: &str) -> bool {
         && !characters.next().is_some_and(is_word)
 }
 
-/// Whether NLTK has white space at the end of `wanna`, where the longer clitics are split off before too.
+/// Returns true if there is a blank at the end of `wanna` when NLTK looks for one; unlike for `n't`, the longer clitics have
+/// been split off before.
 #[inline(never)]
 fn blank_after_word(text: &str, at: usize, nltk: Nltk) -> bool {
     let rest = text.get(at..).unwrap_or_default();
@@ -268,7 +272,7 @@ fn blank_after_word(text: &str, at: usize, nltk: Nltk) -> bool {
     longer || rest.starts_with(is_space) || blank_after_clitic(text, at, nltk)
 }
 
-/// Whether there is a blank at `at` after NLTK has padded punctuation, or the text ends.
+/// Returns true if there is a blank at `at` after NLTK has padded punctuation, or if the text ends there.
 fn blank(text: &str, at: usize, nltk: Nltk) -> bool {
     let Some(rest) = text.get(at..) else {
         return false;
@@ -286,7 +290,7 @@ fn blank(text: &str, at: usize, nltk: Nltk) -> bool {
     }
 }
 
-/// Whether a character gets a blank on both sides in any context.
+/// Returns true if a character gets a blank on both sides in any context.
 fn pads(character: char) -> bool {
     matches!(
         character,
@@ -318,8 +322,8 @@ fn pads(character: char) -> bool {
     )
 }
 
-/// Zeros of Python's `\d` beyond ASCII; the nine characters after each are digits too (the category Nd, by `unicodedata`
-/// 14.0; `unicodedata.decimal` is 0 for these).
+/// Zeros of Python's `\d` beyond ASCII; the nine characters after each are also digits (the category Nd by `unicodedata` 14.0;
+/// `unicodedata.decimal` is 0 for these zeros).
 const ZEROS: [u32; 65] = [
     0x660, 0x6F0, 0x7C0, 0x966, 0x9E6, 0xA66, 0xAE6, 0xB66, 0xBE6, 0xC66, 0xCE6, 0xD66, 0xDE6,
     0xE50, 0xED0, 0xF20, 0x1040, 0x1090, 0x17E0, 0x1810, 0x1946, 0x19D0, 0x1A80, 0x1A90, 0x1B50,
@@ -329,17 +333,18 @@ const ZEROS: [u32; 65] = [
     0x1D7CE, 0x1D7D8, 0x1D7E2, 0x1D7EC, 0x1D7F6, 0x1E140, 0x1E2F0, 0x1E950, 0x1FBF0,
 ];
 
-/// Python's `\d`.
+/// Returns true for Python's `\d`.
 fn is_digit(character: char) -> bool {
     let code = u32::from(character);
     character.is_ascii_digit() || ZEROS.iter().any(|zero| (*zero..zero + 10).contains(&code))
 }
 
-/// Whether the text after a period makes it the last one: closing brackets and quotes, then white space.
+/// Returns true if the text after a period consists of closing brackets and quotes followed by white space, so that the period
+/// is the last one.
 fn is_end_of_text(rest: &str) -> bool {
     let rest = rest.trim_end_matches(is_space);
     let closes = |c| matches!(c, ']' | ')' | '}' | '>' | '"' | '\'' | '»' | '”' | '’' | ' ');
-    // A quote after a blank counts as an opening one.
+    // A quote after a blank counts as an opening quote.
     rest.chars().all(closes) && !rest.contains(" \"") && !rest.contains(" ''")
 }
 
@@ -361,8 +366,8 @@ mod tests {
         serde_json::from_str(json).unwrap()
     }
 
-    /// Tokens that NLTKWordTokenizer of 3.9.2 gave; see tests/fixtures/rank/record.py. More of the same from a file:
-    /// `record.py words N SEED > FILE`, REPOFORMER_NLTK_WORDS=FILE.
+    /// Tokens by NLTKWordTokenizer of 3.9.2; see tests/fixtures/rank/record.py. To test more texts: `record.py words N SEED >
+    /// FILE`, REPOFORMER_NLTK_WORDS=FILE.
     #[test]
     fn words_are_those_that_nltk_gives() {
         let recorded = match std::env::var_os("REPOFORMER_NLTK_WORDS") {
@@ -375,8 +380,8 @@ mod tests {
         assert!(recorded.len() > 500);
     }
 
-    /// Its words of 3.8.1, where they are others. Those of more texts come from a file that `record.py words` wrote with
-    /// that version: REPOFORMER_NLTK_38_WORDS=FILE.
+    /// Words by version 3.8.1 that differ from 3.9.2. To test more texts, write a file with `record.py words` under that
+    /// version: REPOFORMER_NLTK_38_WORDS=FILE.
     #[test]
     fn words_are_those_that_nltk_gave_before() {
         let mut wanted = match std::env::var_os("REPOFORMER_NLTK_38_WORDS") {
@@ -396,7 +401,7 @@ mod tests {
         }
     }
 
-    /// The definition without NLTK: the runs of characters that Python's isalnum or the underscore holds.
+    /// Finds words by their definition without NLTK: runs of characters for which Python's isalnum is true, or underscores.
     fn runs(text: &str) -> Vec<&str> {
         text.split(|c| !is_word(c)).filter(|run| !run.is_empty()).collect()
     }

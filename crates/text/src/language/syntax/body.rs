@@ -1,26 +1,26 @@
-//! The bodies of functions as benchmarks cut them out (RepoCoder, section 3.3; Repoformer, appendix D, algorithm 2).
+//! Bodies of functions as benchmarks extract them (RepoCoder, section 3.3; Repoformer, appendix D, algorithm 2).
 
 use tree_sitter::Node;
 
 use super::{Span, Syntax, child, is_comment, rows};
 use crate::language::BlockMarks;
 
-/// Lines of a docstring that belong to a definition's head, at most.
+/// Greatest number of docstring lines that belong to a definition's head.
 const DOCSTRING_LINES: usize = 3;
 
-/// Statements of a function: those behind its signature and its docstring, or between its braces.
+/// Statements of a function: those after its signature and its docstring, or between its braces.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Body {
-    /// From the first statement, or a comment before it, to the last statement; braces are not in it. A body of an
-    /// expression alone (`=> x`) is that expression.
+    /// Span from the first statement, or a comment before it, to the last statement, without braces. For an expression body
+    /// (`=> x`), the expression.
     pub span: Span,
-    /// Whether its lines hold nothing else, so that they can be cut out whole.
+    /// Whether its lines contain nothing else, so that they can be removed as a whole.
     pub is_whole_lines: bool,
-    /// Whether there is nothing to complete: `pass`, `...`, a string, or the raising of an error that says so.
+    /// Whether there is nothing to complete: `pass`, `...`, a string, or raising an error such as `NotImplementedError`.
     pub is_stub: bool,
 }
 
-/// The body of a definition; `None` where it has none, or nothing but comments and a docstring in it.
+/// Returns the body of a definition; `None` if it has no body, or if the body contains only comments and a docstring.
 pub(super) fn find_body(syntax: &Syntax<'_>, definition: Node<'_>) -> Option<Body> {
     let body = definition.child_by_field_name("body")?;
     if syntax.spec().layout == BlockMarks::Indentation {
@@ -33,12 +33,12 @@ pub(super) fn find_body(syntax: &Syntax<'_>, definition: Node<'_>) -> Option<Bod
     }
 }
 
-/// The row behind a definition's signature and the head of its docstring; its end where it has no body.
+/// Returns the row after a definition's signature and the head of its docstring; the definition's end if it has no body.
 pub(super) fn head_end(syntax: &Syntax<'_>, definition: Node<'_>) -> usize {
     let Some(body) = definition.child_by_field_name("body") else {
         return rows(definition).end;
     };
-    // A brace may stand on a row of its own.
+    // A brace may be on a row of its own.
     let signature = body.prev_sibling().map_or(rows(body).start + 1, |before| rows(before).end);
     let mut cursor = body.walk();
     let docstring = body.named_children(&mut cursor).find(|node| !is_comment(*node));
@@ -51,12 +51,12 @@ pub(super) fn head_end(syntax: &Syntax<'_>, definition: Node<'_>) -> usize {
     })
 }
 
-/// Behind a colon: a docstring tells what to write and is no part of it.
+/// Returns the body after a colon. A docstring describes the code to write and is not part of the body.
 fn suite(syntax: &Syntax<'_>, definition: Node<'_>, body: Node<'_>) -> Option<Body> {
     let mut cursor = body.walk();
     let mut statements =
         body.named_children(&mut cursor).filter(|node| !is_comment(*node)).peekable();
-    // A comment between the signature and the first statement belongs to the body, though not to its node.
+    // A comment between the signature and the first statement belongs to the body, but not to its node.
     let signature = (0..definition.child_count())
         .rev()
         .filter_map(|i| definition.child(i))
@@ -69,7 +69,7 @@ fn suite(syntax: &Syntax<'_>, definition: Node<'_>, body: Node<'_>) -> Option<Bo
     body_of(syntax, is_whole_lines.then_some(start), &statements)
 }
 
-/// The statements between `{` and `}`.
+/// Returns the statements between `{` and `}`.
 fn braces(syntax: &Syntax<'_>, block: Node<'_>) -> Option<Body> {
     let (open, close) = (child(block, "{")?, block.child(block.child_count().checked_sub(1)?)?);
     let mut inside: Vec<Node<'_>> = Vec::new();
@@ -84,13 +84,14 @@ fn braces(syntax: &Syntax<'_>, block: Node<'_>) -> Option<Body> {
     let statements: Vec<Node<'_>> =
         inside.iter().copied().filter(|node| !is_comment(*node)).collect();
     let start = rows(open).end;
-    // Text after the last statement on its line, such as a comment, goes with it; the brace must not.
+    // Text after the last statement on its line, such as a comment, belongs to the body, but the brace must not.
     let is_whole_lines = inside.first()?.start_position().row >= start
         && rows(*inside.last()?).end <= close.start_position().row;
     body_of(syntax, is_whole_lines.then_some(start), &statements)
 }
 
-/// The body of these statements; `start` is the first line that can be its own, where it has whole lines.
+/// Returns the body that consists of these statements. `start` is the first line that can belong to the body, if it has whole
+/// lines.
 fn body_of(syntax: &Syntax<'_>, start: Option<usize>, statements: &[Node<'_>]) -> Option<Body> {
     Some(Body {
         span: between(syntax, start, *statements.first()?, *statements.last()?),
@@ -99,7 +100,7 @@ fn body_of(syntax: &Syntax<'_>, start: Option<usize>, statements: &[Node<'_>]) -
     })
 }
 
-/// From the first line at or behind `start` that is not blank, or else from the first statement, to the last statement.
+/// Returns the span from the first non-blank line at or after `start`, or else from the first statement, to the last statement.
 fn between(syntax: &Syntax<'_>, start: Option<usize>, first: Node<'_>, last: Node<'_>) -> Span {
     let mut span = Span {
         bytes: first.start_byte()..last.end_byte(),
@@ -108,7 +109,7 @@ fn between(syntax: &Syntax<'_>, start: Option<usize>, first: Node<'_>, last: Nod
     let Some(start) = start else {
         return span;
     };
-    // Upwards from the first statement, over lines that have nothing but comments on them.
+    // Upwards from the first statement, over lines that contain only comments.
     let text = syntax.text();
     let mut line_start = text[..first.start_byte()].rfind('\n').map_or(0, |at| at + 1);
     for row in (start..rows(first).start).rev() {
@@ -123,7 +124,7 @@ fn between(syntax: &Syntax<'_>, start: Option<usize>, first: Node<'_>, last: Nod
     span
 }
 
-/// Whether this statement is a string that nothing uses, as a docstring is.
+/// Returns true if the statement is an unused string, such as a docstring.
 pub fn is_bare_string(node: Node<'_>) -> bool {
     node.kind() == "expression_statement"
         && node.named_child_count() == 1
@@ -132,7 +133,7 @@ pub fn is_bare_string(node: Node<'_>) -> bool {
             .is_some_and(|child| matches!(child.kind(), "string" | "concatenated_string"))
 }
 
-/// Whether a statement stands for code that is still to be written, as `pass` does, or a string that nothing uses.
+/// Returns true if a statement is a placeholder for unwritten code, such as `pass`, or an unused string.
 fn is_placeholder(syntax: &Syntax<'_>, statement: Node<'_>) -> bool {
     let spec = syntax.spec();
     (spec.is_placeholder)(statement.kind(), syntax.of(statement))

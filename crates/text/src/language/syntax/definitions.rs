@@ -1,4 +1,4 @@
-//! Functions, and the scopes that lines stand in.
+//! Functions and scopes of a text.
 
 use std::ops::Range;
 
@@ -10,45 +10,45 @@ use crate::language::BlockMarks;
 use crate::language::spec::DefinitionName;
 use crate::language::walk::walk;
 
-/// A function, method or constructor.
+/// Function, method or constructor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Function<'a> {
-    /// Its name; a constructor's is that of its class, but `__init__` in Python and `constructor` in TypeScript.
+    /// Name; a constructor has the name of its class, except `__init__` in Python and `constructor` in TypeScript.
     pub name: &'a str,
-    /// All of it: decorators, annotations and modifiers too, comments before it not.
+    /// Span of the whole function, including decorators, annotations and modifiers, but not the comments before it.
     pub span: Span,
     /// Rows from its signature to its last statement or brace, without decorators.
     pub lines: Range<usize>,
-    /// Its statements; `None` where it has none.
+    /// Statements; `None` if there are none.
     pub body: Option<Body>,
-    /// Whether a syntax error lies in it or around it.
+    /// Whether a syntax error is in it or around it.
     pub is_broken: bool,
 }
 
-/// Something that lines can stand in.
+/// Scope that contains lines.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Scope<'a> {
     /// Kind of the scope.
     pub kind: ScopeKind,
-    /// Its name; empty where it has none.
+    /// Name; empty if it has none.
     pub name: &'a str,
-    /// All of it: decorators, annotations and modifiers too, comments before it not.
+    /// Span of the whole scope, including decorators, annotations and modifiers, but not the comments before it.
     pub span: Span,
-    /// Row behind its signature and its docstring's first paragraph, of which three lines count.
+    /// Row after its signature and the first paragraph of its docstring, of which at most three lines count.
     pub head_end: usize,
 }
 
 impl<'a> Syntax<'a> {
-    /// The functions, methods and constructors in the order of the text, a nested one behind the one around it.
+    /// Returns the functions, methods and constructors in the order of the text; a nested function follows the enclosing one.
     ///
-    /// Those without a body (of an interface, abstract ones) are among them, lambdas and function expressions only
-    /// where they are given a name: `const f = () => …`, a field, a property. Accessors of C# properties are not.
+    /// Functions without a body (in interfaces, or abstract) are included. Lambdas and function expressions are included only
+    /// if they are given a name: `const f = () => …`, a field, a property. Accessors of C# properties are not included.
     pub fn functions(&self) -> Vec<Function<'a>> {
         let mut found = Vec::new();
         definitions(self, |definition| {
             if definition.kind == ScopeKind::Function {
                 let mut body = body::find_body(self, definition.node);
-                // In torn code a statement may take the line's end along that its function does not have.
+                // In broken code, a statement may include a line end that is not part of its function.
                 if let Some(body) = &mut body {
                     let end = definition.span.bytes.end;
                     body.span.bytes.end = body.span.bytes.end.min(end);
@@ -66,7 +66,7 @@ impl<'a> Syntax<'a> {
         found
     }
 
-    /// Namespaces, classes, interfaces, enums, functions and C#'s properties, each before those within it.
+    /// Returns the namespaces, classes, interfaces, enums, functions and C# properties, each before its nested scopes.
     pub fn scopes(&self) -> Vec<Scope<'a>> {
         let mut found = Vec::new();
         definitions(self, |definition| {
@@ -81,7 +81,7 @@ impl<'a> Syntax<'a> {
     }
 }
 
-/// Something that has a name and lines within it.
+/// Named definition that contains lines.
 struct Definition<'a, 'tree> {
     kind: ScopeKind,
     name: &'a str,
@@ -93,7 +93,7 @@ struct Definition<'a, 'tree> {
 fn definitions<'a, 'tree>(syntax: &'tree Syntax<'a>, mut found: impl FnMut(Definition<'a, 'tree>)) {
     let spec = syntax.spec();
     let mut broken_at: Option<usize> = None;
-    // The first of the decorators before a method, where they stand beside it.
+    // The first of the decorators before a method, if they are its siblings.
     let mut decorator: Option<Node<'tree>> = None;
     walk(syntax.tree(), |node, ancestors| {
         let depth = ancestors.len();
@@ -113,7 +113,7 @@ fn definitions<'a, 'tree>(syntax: &'tree Syntax<'a>, mut found: impl FnMut(Defin
         }
         let mut definitions = spec.definitions.iter().filter(|_| node.is_named());
         let Some(definition) = definitions.find(|definition| definition.kind == node.kind()) else {
-            // Where a line holds no other definition than its own, most nodes are spared the visit.
+            // If a line contains no other definition, most nodes need no visit.
             let is_one_line = node.start_position().row == node.end_position().row;
             let may_hold = spec.layout != BlockMarks::Indentation || !is_one_line;
             return may_hold || depth == 0 || node.has_error();
@@ -148,7 +148,7 @@ fn definitions<'a, 'tree>(syntax: &'tree Syntax<'a>, mut found: impl FnMut(Defin
     });
 }
 
-/// The definition with what belongs to it around it: decorators, `export`, the statement that binds its name.
+/// Returns the definition with its decorators, its `export`, and the statement that binds its name.
 fn whole(syntax: &Syntax<'_>, node: Node<'_>, ancestors: &[Node<'_>]) -> Span {
     let mut outer = node;
     for ancestor in ancestors.iter().rev() {

@@ -1,9 +1,9 @@
-//! Parts of a source text, by tree-sitter's grammars: functions with their bodies, scopes, imports, comments.
+//! Structure of a source text by tree-sitter's grammars: functions with their bodies, scopes, imports, comments.
 //!
-//! Everything is given in bytes and in 0-based lines of the text that was parsed. Rows of a tree end at `\n` alone, so
-//! a text whose lines are counted as Python counts them is parsed as [`Lines::text`](crate::lines::Lines::text) has it.
-//! Broken code is read as far as tree-sitter makes sense of it, and says of each function whether an error
-//! touches it. Trees are walked without recursion: code can be nested more deeply than a stack is.
+//! Positions are bytes and 0-based lines of the parsed text. Rows of a tree end only at `\n`; to count lines as Python does,
+//! parse the text of [`Lines::text`](crate::lines::Lines::text). Broken code is read as far as tree-sitter can make sense of
+//! it, and each function states whether an error affects it. Trees are walked without recursion, since code can be nested too
+//! deeply for the call stack.
 
 mod body;
 mod definitions;
@@ -27,41 +27,41 @@ use super::import::ImportReader;
 use super::{Grammar, Language, LanguageSpec, Parser, find};
 use crate::lines::Lines;
 
-/// Files beyond these sizes are data or generated.
+/// Files larger than this, or with longer lines, are data or generated.
 const LARGEST_FILE: usize = 8 << 20;
 const LONGEST_LINE: usize = 1 << 20;
 
-/// How much of a file a grammar can parse.
+/// Extent to which a grammar can parse a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ParseExtent {
-    /// All of it.
+    /// The whole file.
     Whole,
-    /// All but some code; the 0-based row of the first error.
+    /// The file except for some code; the value is the 0-based row of the first error.
     Partly(usize),
-    /// Nothing: it is so large, or has so long a line, that it is not parsed, or its parse takes too much time or memory.
+    /// Nothing: the file is too large, has too long a line, or takes too much time or memory to parse.
     Not,
 }
 
-/// A file that its grammar cannot parse whole: functions, classes and names in it may not be found.
+/// File that its grammar cannot parse completely, so that functions, classes and names in the file may be missed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ParseGap {
-    /// The language that was asked for.
+    /// Requested language.
     pub language: Language,
     /// Path, which begins with the name of the repository.
     pub path: String,
-    /// How much was parsed: not the whole file.
+    /// Extent that was parsed, which is not the whole file.
     pub parsed: ParseExtent,
 }
 
 impl ParseGap {
-    /// Returns the gap of a file of which so much was parsed, if there is one.
+    /// Returns the gap of a file parsed to this extent; `None` if it was parsed completely.
     pub fn find(language: Language, path: &str, parsed: ParseExtent) -> Option<Self> {
         (parsed != ParseExtent::Whole).then(|| Self { language, path: path.to_owned(), parsed })
     }
 }
 
 impl ParseExtent {
-    /// Returns how much of a file its tree is of.
+    /// Returns the extent to which a file was parsed.
     pub fn from_syntax(syntax: Option<&Syntax<'_>>) -> Self {
         let Some(syntax) = syntax else { return Self::Not };
         if !syntax.has_error() {
@@ -78,7 +78,7 @@ impl ParseExtent {
     }
 }
 
-/// A text and its tree.
+/// Text and its tree.
 ///
 /// ```
 /// use repoformer_text::language::Language;
@@ -99,8 +99,8 @@ pub struct Syntax<'a> {
 }
 
 impl<'a> Syntax<'a> {
-    /// Parses a text, whatever it holds. `None` if it has 4 GiB or more, which no tree can address, or if its parse takes
-    /// more time or memory than its length allows, as of a text that is nested thousands of times and ends there.
+    /// Parses any text. Returns `None` if the text has 4 GiB or more, which no tree can address, or if its parse takes more
+    /// time or memory than its length allows, for example because the text ends inside thousands of nested brackets.
     pub fn parse(text: &'a str, grammar: impl Into<Grammar>) -> Option<Self> {
         let grammar = grammar.into();
         let needs_newline = grammar.language().spec().needs_last_newline;
@@ -109,35 +109,36 @@ impl<'a> Syntax<'a> {
         Some(Self { text, grammar, tree })
     }
 
-    /// Parses the lines of a file as [`parse`](Self::parse) does; `None` also where it is so large, or has so long a line, that it is data
-    /// or was written by a program: a tree takes many times their memory. Lines are those of the joined text, as a row ends at `\n` alone.
+    /// Parses the lines of a file as [`parse`](Self::parse) does. Also returns `None` if the file is so large, or has so long a
+    /// line, that it must be data or generated code: a tree takes many times the memory of its text. The joined text is parsed,
+    /// since a row ends only at `\n`.
     pub fn of_lines(lines: &'a Lines, grammar: impl Into<Grammar>) -> Option<Self> {
         let is_code = lines.text().len() <= LARGEST_FILE
             && lines.iter().all(|line| line.len() <= LONGEST_LINE);
         is_code.then(|| Self::parse(lines.text(), grammar))?
     }
 
-    /// The data of its language.
+    /// Returns the data of its language.
     pub fn spec(&self) -> &'static LanguageSpec {
         self.grammar.language().spec()
     }
 
-    /// Its language.
+    /// Returns its language.
     pub fn language(&self) -> Language {
         self.grammar.language()
     }
 
-    /// The text that was parsed.
+    /// Returns the text that was parsed.
     pub fn text(&self) -> &'a str {
         self.text
     }
 
-    /// Whether the grammar could not make sense of some part.
+    /// Returns true if the grammar could not make sense of some part.
     pub fn has_error(&self) -> bool {
         self.tree.root_node().has_error()
     }
 
-    /// The names that imports bring in, one entry a name, in the order of the text.
+    /// Returns the names that imports bring in, one entry per name, in the order of the text.
     pub fn imports(&self) -> Vec<Import<'a>> {
         let mut found = Vec::new();
         preorder(&self.tree, |node, _| {
@@ -147,7 +148,7 @@ impl<'a> Syntax<'a> {
         found
     }
 
-    /// The names that one node brings in, if it is a statement that imports.
+    /// Returns the names that one node brings in, if it is an import statement.
     pub fn imports_of(&self, statement: Node<'_>) -> Vec<Import<'a>> {
         let mut found = Vec::new();
         let read = find(self.spec().imports, statement.kind()).filter(|_| statement.is_named());
@@ -158,7 +159,7 @@ impl<'a> Syntax<'a> {
         found
     }
 
-    /// The comments in bytes, in the order of the text. Docstrings are strings.
+    /// Returns the byte ranges of the comments in the order of the text. Docstrings are strings, not comments.
     pub fn comments(&self) -> Vec<Range<usize>> {
         let mut found = Vec::new();
         preorder(&self.tree, |node, _| {
@@ -171,27 +172,27 @@ impl<'a> Syntax<'a> {
         found
     }
 
-    /// A tree of this text that was parsed before.
+    /// Combines this text with its tree from an earlier parse.
     pub fn of_tree(text: &'a str, grammar: Grammar, tree: Tree) -> Self {
         Self { text, grammar, tree }
     }
 
-    /// The tree alone.
+    /// Returns only the tree.
     pub fn into_tree(self) -> Tree {
         self.tree
     }
 
-    /// The tree.
+    /// Returns the tree.
     pub fn tree(&self) -> &Tree {
         &self.tree
     }
 
-    /// The text of a node.
+    /// Returns the text of a node.
     pub fn of(&self, node: Node<'_>) -> &'a str {
         &self.text[self.bytes(node)]
     }
 
-    /// The bytes of a node, without the newline that [`parse`](Self::parse) may have put behind the text.
+    /// Returns the byte range of a node, without the newline that [`parse`](Self::parse) may have appended to the text.
     fn bytes(&self, node: Node<'_>) -> Range<usize> {
         let end = self.text.len();
         node.start_byte().min(end)..node.end_byte().min(end)
@@ -202,7 +203,7 @@ impl<'a> Syntax<'a> {
     }
 }
 
-/// Whether a node is a comment.
+/// Returns true if a node is a comment.
 pub fn is_comment(node: Node<'_>) -> bool {
     matches!(node.kind(), "comment" | "line_comment" | "block_comment" | "html_comment")
 }

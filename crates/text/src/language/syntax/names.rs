@@ -1,23 +1,23 @@
-//! Dotted names of types, and what calls call, by the tables of the language.
+//! Dotted names of types, and the callees of calls, by the tables of the language.
 
 use tree_sitter::Node;
 
 use super::Syntax;
 use crate::language::{Call, NodeRole, find};
 
-/// Longer chains of names are not followed.
+/// Limit on the names of a chain; longer chains are not followed.
 const LONGEST_CHAIN: usize = 16;
 
-/// The type of a variable or field, as far as it is declared.
+/// Type of a variable or field, as far as it is declared.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DeclaredType {
-    /// `A.B` of `A.B<C>`; `[]` of arrays and of all that has no name.
+    /// `A.B` for `A.B<C>`; `[]` for arrays and all types without a name.
     Type(String),
-    /// Not declared, or inferred.
+    /// Undeclared or inferred.
     Unknown,
 }
 
-/// The thing that a call calls.
+/// Callee of a call.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Callee {
     /// `new a.B()`
@@ -28,19 +28,19 @@ pub enum Callee {
     Member(Receiver, String),
 }
 
-/// The object that a method is called on.
+/// Object that a method is called on.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Receiver {
     /// `a.b.c`; the first may be `this` or `super`.
     Chain(Vec<String>),
-    /// Something of this type: `new a.B()`, `(a.B) x`.
+    /// An object of this type: `new a.B()`, `(a.B) x`.
     Typed(String),
     /// Any other expression.
     Unknown,
 }
 
 impl Syntax<'_> {
-    /// Callee of a node; `None` where the node calls nothing that has a name.
+    /// Returns the callee of a node; `None` if the node calls nothing that has a name.
     pub fn callee(&self, node: Node<'_>) -> Option<Callee> {
         let field = |field| node.child_by_field_name(field);
         match find(self.spec().calls, node.kind())? {
@@ -56,7 +56,7 @@ impl Syntax<'_> {
         }
     }
 
-    /// Callee that an expression names.
+    /// Returns the callee that an expression names.
     fn find_callee(&self, mut function: Node<'_>) -> Option<Callee> {
         loop {
             function = match find(self.spec().expressions, function.kind())? {
@@ -71,7 +71,7 @@ impl Syntax<'_> {
         }
     }
 
-    /// A name without its type arguments.
+    /// Returns a name without its type arguments.
     fn simple(&self, table: &[(&str, NodeRole)], mut node: Node<'_>) -> Option<String> {
         loop {
             node = match find(table, node.kind()) {
@@ -84,7 +84,7 @@ impl Syntax<'_> {
         }
     }
 
-    /// The receiver that an expression is.
+    /// Returns the receiver that an expression represents.
     fn receiver(&self, expression: Node<'_>) -> Receiver {
         self.chain(expression).unwrap_or(Receiver::Unknown)
     }
@@ -124,7 +124,7 @@ impl Syntax<'_> {
         None
     }
 
-    /// The type of a new object that an expression makes.
+    /// Returns the type of the new object that an expression creates.
     pub fn constructed_type(&self, mut value: Node<'_>) -> DeclaredType {
         loop {
             let next = match find(self.spec().expressions, value.kind()) {
@@ -142,7 +142,7 @@ impl Syntax<'_> {
         }
     }
 
-    /// The declared type of something: unknown for `var` and for types that are several.
+    /// Returns the declared type of a node; unknown for `var` and for unions of types.
     pub fn declared_type(&self, node: Node<'_>) -> DeclaredType {
         let mut node = node;
         loop {
@@ -166,7 +166,7 @@ impl Syntax<'_> {
         }
     }
 
-    /// `a.b.C` of a name or type, without type arguments and annotations; `None` where it has no name.
+    /// Returns `a.b.C` for a name or type, without type arguments and annotations; `None` if it has no name.
     pub fn dotted_name(&self, mut node: Node<'_>) -> Option<String> {
         let table = self.spec().types;
         let mut parts = Vec::new();
@@ -189,7 +189,7 @@ impl Syntax<'_> {
     }
 }
 
-/// The type of `T | null`.
+/// Returns the non-null type of `T | null`.
 fn the_one_that_is_not_null(union: Node<'_>) -> Option<Node<'_>> {
     let mut cursor = union.walk();
     let mut types = union.named_children(&mut cursor).filter(|node| {

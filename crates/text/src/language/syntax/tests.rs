@@ -1,4 +1,4 @@
-//! Expectations by hand from the files below `tests/fixtures/languages/`, in 1-based lines, the last one included.
+//! Expected values by hand from the files in `tests/fixtures/languages/`, in 1-based lines, with the last line included.
 
 use super::*;
 use crate::language::Language;
@@ -18,7 +18,7 @@ fn lines(range: &Range<usize>) -> String {
     format!("{}-{}", range.start + 1, range.end)
 }
 
-/// `name whole | body`, with `=` before a body that shares its lines; `stub` and `broken` behind it.
+/// Formats functions as `name whole | body`, with `=` before a body that shares its lines, and `stub` or `broken` at the end.
 fn functions(text: &str, path: &str) -> Vec<String> {
     let syntax = parse(text, path);
     let show = |function: Function<'_>| {
@@ -35,7 +35,7 @@ fn functions(text: &str, path: &str) -> Vec<String> {
     syntax.functions().into_iter().map(show).collect()
 }
 
-/// Scopes that are no functions: those are the functions that [`functions`] shows.
+/// Formats the scopes other than functions, which [`functions`] shows.
 fn scopes(text: &str, path: &str) -> Vec<String> {
     let syntax = parse(text, path);
     let scopes = syntax.scopes();
@@ -72,7 +72,8 @@ fn heads_end_behind_signatures_and_the_head_of_docstrings() {
     }
 }
 
-/// `from: member > local`, `from = local`, `from: *`, with `static`, `on` behind; separated by semicolons.
+/// Formats imports as `from: member > local`, `from = local`, `from: *`, followed by `static` or `on` if they apply, and
+/// separated by semicolons.
 fn imports(text: &str, path: &str) -> String {
     let syntax = parse(text, path);
     let show = |import: Import<'_>| {
@@ -264,7 +265,7 @@ fn tsx_has_a_grammar_of_its_own() {
         functions(TS_VIEW, "view.tsx"),
         ["CartView 8-21 | 9-20", "label 10-10 = 10-10", "Count 23-27 | 24-26"]
     );
-    // A type assertion is an element to one grammar and not to the other.
+    // One grammar reads a type assertion as an element; the other does not.
     let text = "const a = <b>c;\n";
     for (path, has_error) in [("x.ts", false), ("x.tsx", true)] {
         assert_eq!(parse(text, path).has_error(), has_error, "{path}");
@@ -297,7 +298,7 @@ fn deep_nesting_and_odd_texts_break_nothing() {
         "f(".repeat(1_000) + &")".repeat(1_000),
         "class A { ".repeat(500) + &"}".repeat(500),
         "`${".repeat(500),
-        // Too deep to be parsed.
+        // Nested too deeply to be parsed.
         "(".repeat(50_000),
         "{".repeat(50_000),
         "f(".repeat(30_000) + &")".repeat(30_000),
@@ -323,7 +324,7 @@ fn deep_nesting_and_odd_texts_break_nothing() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Ranges lie in the text, whatever a file was torn into.
+    /// Ranges stay within the text, wherever the file was cut.
     #[test]
     fn spans_lie_in_the_text(which in 0usize..12, cut in any::<(u16, u16)>()) {
         let (text, path) = [

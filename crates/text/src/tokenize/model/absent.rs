@@ -1,4 +1,4 @@
-//! What stands in the place of tokenizers from files in a build that cannot read them.
+//! Replacement for tokenizers from files in a build that cannot read them.
 
 use std::convert::Infallible;
 use std::ops::Range;
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::parts::{EncodedText, Result, TextPart, tokenizer_error};
 
-/// A tokenizer that was read from a file. This build lacks the feature `tokenizers`, so there is none.
+/// Tokenizer read from a file. This build lacks the feature `tokenizers`, so no value of this type exists.
 #[derive(Debug)]
 pub(super) struct File {
     pub(super) path: PathBuf,
@@ -54,7 +54,7 @@ impl File {
 /// Tokens and their ids.
 pub(super) type TokenIds = Vec<(String, u32)>;
 
-/// No tokenizer is there to extend.
+/// Fails, since this build has no tokenizer to extend.
 pub(super) fn extend(path: &Path, bytes: &[u8], _tokens: &[&str]) -> Result<(Vec<u8>, TokenIds)> {
     File::of_bytes(path, bytes).map(|file| match file.none {})
 }

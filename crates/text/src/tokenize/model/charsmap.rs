@@ -1,18 +1,19 @@
-//! The table of characters of a normalizer `Precompiled`, as SentencePiece writes it: a trie of bytes as a double array, and the
-//! texts that its leaves name by their position.
+//! Character table of a `Precompiled` normalizer, as SentencePiece writes it: a trie of bytes as a double array, and the texts
+//! that its leaves refer to by position.
 
 use rustc_hash::FxHashSet;
 
 use super::checked::{CharsRead, widest};
 
-/// Bytes of a table; SentencePiece's own have 250,000.
+/// Greatest size of a table in bytes; SentencePiece's own have 250,000.
 const MOST: usize = 1 << 20;
-/// Bytes of a text that characters become; the longest of SentencePiece's has 33.
+/// Greatest size in bytes of a character's replacement; the longest of SentencePiece's has 33.
 const LONGEST: usize = 256;
-/// Bytes of a key: the library looks up a character, or several that have fewer than six bytes together.
+/// Greatest size of a key in bytes: the library looks up a character, or several characters of together fewer than six bytes.
 const KEY: usize = 5;
 
-/// Returns the number of characters that one may become, or a byte of it if it is the text's.
+/// Returns the greatest number of characters that one character may become. If the characters are the text's own, returns this
+/// number per byte.
 pub(super) fn growth(table: &str, read: CharsRead) -> Result<u64, String> {
     let bytes = decode(table).ok_or("its table of characters is not Base64, or above 1 MiB")?;
     let (units, texts) = split(&bytes)
@@ -36,7 +37,7 @@ pub(super) fn growth(table: &str, read: CharsRead) -> Result<u64, String> {
                     let text = text.ok_or("its table of characters leads to no text")?;
                     let units = match read {
                         CharsRead::OfText => depth,
-                        // Five bytes are two characters at least.
+                        // Five bytes are at least two characters.
                         CharsRead::OfSteps => 1 + depth / KEY,
                     };
                     most = most.max(widest(text).div_ceil(units as u64));
@@ -49,7 +50,7 @@ pub(super) fn growth(table: &str, read: CharsRead) -> Result<u64, String> {
     Ok(most)
 }
 
-/// The text that a leaf names, up to the zero at its end.
+/// Returns the text that a leaf refers to, up to the zero at its end.
 fn text_at(texts: &str, leaf: u32) -> Option<&str> {
     let text = texts.get((leaf & !(1 << 31)) as usize..)?;
     let end = text.bytes().take(LONGEST + 1).position(|byte| byte == 0);
@@ -57,22 +58,22 @@ fn text_at(texts: &str, leaf: u32) -> Option<&str> {
     text.get(..end)
 }
 
-/// Whether a key ends at a unit of the array.
+/// Returns true if a key ends at a unit of the array.
 fn has_leaf(unit: u32) -> bool {
     unit & (1 << 8) != 0
 }
 
-/// The byte of a unit; none for a leaf.
+/// Returns the byte of a unit; for a leaf, no byte.
 fn label(unit: u32) -> usize {
     (unit & (1 << 31 | 0xFF)) as usize
 }
 
-/// Offset from a unit to its children.
+/// Returns the offset from a unit to its children.
 fn offset(unit: u32) -> usize {
     ((unit >> 10) as usize) << ((unit & (1 << 9)) >> 6)
 }
 
-/// The units of the array and the texts.
+/// Returns the units of the array and the texts.
 fn split(bytes: &[u8]) -> Option<(Vec<u32>, &str)> {
     let (size, rest) = bytes.split_first_chunk()?;
     let units = u32::from_le_bytes(*size) as usize / 4;
@@ -81,7 +82,7 @@ fn split(bytes: &[u8]) -> Option<(Vec<u32>, &str)> {
     Some((array.chunks(4).map(unit).collect(), str::from_utf8(texts).ok()?))
 }
 
-/// The bytes of a text in Base64.
+/// Returns the bytes of a text in Base64.
 fn decode(text: &str) -> Option<Vec<u8>> {
     let digits = text.trim_end_matches('=').as_bytes();
     if !text.len().is_multiple_of(4) || text.len() - digits.len() > 2 || digits.len() > MOST / 3 * 4

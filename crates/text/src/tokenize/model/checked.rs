@@ -1,5 +1,5 @@
-//! Checks of a `tokenizer.json` before the library reads it. The file is a stranger's: a part that would crash the library,
-//! or have it take time or memory out of proportion to the file and to texts, is refused by name.
+//! Checks of a `tokenizer.json` before the library reads it. The file is untrusted: a part that would crash the library, or
+//! make it use time or memory out of proportion to the file and to texts, is rejected by name.
 
 use std::path::Path;
 
@@ -14,30 +14,32 @@ use super::charsmap;
 use super::parts::{Result, TokenizerError, TokenizerFault};
 use super::pattern::is_slow;
 
-/// Characters that a byte of a text may become by normalizer and pre-tokenizer together. SentencePiece's tables of characters have
-/// a character of three bytes that becomes 18, which `Metaspace` may double; other tokenizers stay below 6.
+/// Greatest number of characters that a byte of a text may become through normalizer and pre-tokenizer together.
+/// SentencePiece's tables have a character of three bytes that becomes 18 characters, which `Metaspace` may double; other
+/// tokenizers stay below 6.
 const GROWTH: u64 = 16;
-/// Steps of a part, those within a step among them.
+/// Greatest number of steps of a part, including nested steps.
 const STEPS: usize = 100;
-/// Bytes of a pattern.
+/// Greatest size of a pattern in bytes.
 const PATTERN: usize = 16 << 10;
-/// Characters of a piece of a Unigram model, which is looked for at each character; SentencePiece's default is 16.
+/// Greatest number of characters in a piece of a Unigram model, which the library tries at each character; SentencePiece's
+/// default is 16.
 const PIECE: usize = 256;
-/// Nodes of the trie of a Unigram model's pieces; a vocabulary of 250,000 has a million.
+/// Greatest number of nodes in the trie of a Unigram model's pieces; a vocabulary of 250,000 has a million.
 const NODES: usize = 4 << 20;
-/// Characters of an added token.
+/// Greatest number of characters of an added token.
 const ADDED: usize = 256;
-/// Added tokens, which the library takes time for that grows with the square of their number; Gemma 3 has 6,400.
+/// Greatest number of added tokens, for which the library takes quadratic time; Gemma 3 has 6,400.
 const ADDED_TOKENS: usize = 20_000;
-/// Characters of what may stand in the place of any character: the unknown token, what marks parts of words, and tokens with the
-/// id of another one.
+/// Greatest number of characters of tokens that may replace any character: the unknown token, the marks of word parts, and
+/// tokens that share an id with another.
 const MARK: usize = 64;
-/// Characters of a word that a WordPiece model cuts; others are unknown.
+/// Greatest number of characters of a word that a WordPiece model splits; longer words are unknown.
 const WORD: u64 = 1000;
-/// Tokens that may stand around a text.
+/// Greatest number of tokens that may be added around a text.
 const AROUND: u64 = 1024;
 
-/// The parts of a file, but for `truncation` and `padding`: no text is cut or filled up.
+/// Parts of a file except `truncation` and `padding`: no text is truncated or padded.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Parts<'f> {
     #[serde(borrow, skip_serializing_if = "Option::is_none")]
@@ -56,11 +58,11 @@ pub(super) struct Parts<'f> {
     model: Option<&'f RawValue>,
 }
 
-/// A value, or the reason why a part is refused.
+/// Value, or the reason why a part is rejected.
 type PartResult<T> = std::result::Result<T, String>;
 
 impl Parts<'_> {
-    /// Fails with the first part that is refused.
+    /// Fails at the first part that must be rejected.
     pub(super) fn check(&self, path: &Path) -> Result<()> {
         let refused = |part| {
             move |reason| TokenizerError {
@@ -94,12 +96,12 @@ fn read<'f, P: Deserialize<'f>>(part: &'f RawValue) -> PartResult<P> {
     serde_json::from_str(part.get()).map_err(|e| e.to_string())
 }
 
-/// A step of a normalizer, a pre-tokenizer or a decoder.
+/// Step of a normalizer, a pre-tokenizer or a decoder.
 #[derive(Deserialize)]
 struct Step {
     #[serde(rename = "type")]
     kind: String,
-    /// The steps of a sequence.
+    /// Steps of a sequence.
     #[serde(alias = "pretokenizers", alias = "decoders")]
     normalizers: Option<Vec<Step>>,
     pattern: Option<Pattern>,
@@ -116,7 +118,7 @@ enum Pattern {
     Regex(String),
 }
 
-/// The library takes a step of another kind for any that has its fields.
+/// Kinds of normalizers. The library reads a step of another kind as any kind whose fields it has.
 const NORMALIZERS: &[&str] = &[
     "Bert", "BertNormalizer", "Strip", "StripAccents", "NFC", "NFD", "NFKC", "NFKD", "Sequence",
     "Lowercase", "Nmt", "Precompiled", "Replace", "Prepend", "ByteLevel",
@@ -131,11 +133,11 @@ const DECODERS: &[&str] = &[
     "Strip", "ByteFallback",
 ];
 
-/// Kinds by the names that the library writes and takes by their fields alone.
+/// Kinds under the names that the library writes but ignores on reading: it recognises them by their fields alone.
 const BY_FIELDS: [&str; 2] = ["BertNormalizer", "CharDelimiterSplit"];
 
 impl Step {
-    /// Whether it has a field of another kind than those.
+    /// Returns true if it has a field of a kind other than these.
     fn is_mixed(&self) -> bool {
         let texts = [&self.content, &self.prepend, &self.precompiled_charsmap];
         self.normalizers.is_some()
@@ -145,8 +147,8 @@ impl Step {
     }
 }
 
-/// Returns the number of characters that a byte becomes at most: `before` a step, times what it and the steps within it add. What
-/// Unicode's normal forms add to a text as it is does not count.
+/// Returns the greatest number of characters that a byte becomes: `before` before the step, times the factor of the step and of
+/// its nested steps. Characters that Unicode's normal forms add to unmodified text do not count.
 fn growth_of(step: Step, kinds: &[&str], before: u64) -> PartResult<u64> {
     let (mut growth, mut steps, mut rest) = (before, 0, vec![step]);
     let mut read = CharsRead::OfText;
@@ -176,14 +178,14 @@ fn growth_of(step: Step, kinds: &[&str], before: u64) -> PartResult<u64> {
     Ok(growth)
 }
 
-/// Where the characters are from that a step reads: those of the text have all their bytes in it.
+/// Origin of the characters that a step reads: all bytes of the text's own characters are in the text.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum CharsRead {
     OfText,
     OfSteps,
 }
 
-/// Whether a text may have more bytes after a step, but for what Unicode's normal forms add.
+/// Returns true if a text may have more bytes after a step, apart from the bytes that Unicode's normal forms add.
 fn adds_bytes(step: &Step) -> bool {
     match (step.kind.as_str(), &step.pattern, &step.content) {
         ("Replace", Some(Pattern::String(found)), Some(content)) => content.len() > found.len(),
@@ -193,7 +195,8 @@ fn adds_bytes(step: &Step) -> bool {
     }
 }
 
-/// Number of characters that one becomes by a step alone, or by a table a byte of a text's own.
+/// Returns the number of characters that a single step makes from one character. For a table, this is the number per byte of
+/// the text's own characters.
 fn times(step: &Step, read: CharsRead) -> PartResult<u64> {
     let kind = step.kind.as_str();
     let may_be_empty = step.pattern.as_ref().map(may_be_empty).transpose()?;
@@ -221,7 +224,8 @@ fn times(step: &Step, read: CharsRead) -> PartResult<u64> {
     })
 }
 
-/// Whether a pattern finds places between characters. One without assertions that finds nothing in an empty text does not.
+/// Returns true if a pattern matches positions between characters. A pattern without assertions that does not match an empty
+/// text never does.
 fn may_be_empty(pattern: &Pattern) -> PartResult<bool> {
     const ASSERTIONS: [&str; 14] = [
         "(?=", "(?!", "(?<", "(?(", "\\b", "\\B", "\\K", "\\G", "\\A", "\\z", "\\Z", "^", "$",
@@ -240,7 +244,7 @@ fn may_be_empty(pattern: &Pattern) -> PartResult<bool> {
     Ok(asserts || compiled.find_iter("").next().is_some())
 }
 
-/// Characters of a text once Unicode's normal forms have taken its characters apart.
+/// Returns the number of characters of a text after Unicode's normal forms have decomposed it.
 pub(super) fn widest(text: &str) -> u64 {
     let plain = length(text);
     if plain > 1000 * GROWTH {
@@ -253,7 +257,7 @@ fn length(text: &str) -> u64 {
     text.chars().count() as u64
 }
 
-/// Post-processor: a template of special tokens around a text, or a sequence of processors.
+/// Post-processor: a template of special tokens around a text, or a sequence of post-processors.
 #[derive(Deserialize)]
 struct PostProcessor {
     processors: Option<Vec<PostProcessor>>,
@@ -261,20 +265,20 @@ struct PostProcessor {
     special_tokens: Option<FxHashMap<String, SpecialTokens>>,
 }
 
-/// A place of a template: the text, or special tokens.
+/// Element of a template: the text, or special tokens.
 #[derive(Deserialize)]
 enum TemplatePiece {
     Sequence { id: String },
     SpecialToken { id: String },
 }
 
-/// Special tokens that have a name in a template.
+/// Special tokens that a template refers to by name.
 #[derive(Deserialize)]
 struct SpecialTokens {
     ids: Vec<u32>,
 }
 
-/// Number of tokens of a text that had `tokens`.
+/// Returns the number of tokens of a text that had `tokens` before post-processing.
 fn tokens_around(around: &PostProcessor, mut tokens: u64, steps: &mut usize) -> PartResult<u64> {
     *steps += 1;
     if *steps > STEPS {
@@ -303,7 +307,7 @@ fn tokens_around(around: &PostProcessor, mut tokens: u64, steps: &mut usize) -> 
     Ok(tokens)
 }
 
-/// An added token.
+/// Added token.
 #[derive(Deserialize)]
 struct AddedToken {
     content: String,
@@ -335,7 +339,7 @@ fn check_added(tokens: Vec<AddedToken>, normalizer: Option<&RawValue>) -> PartRe
     Ok(())
 }
 
-/// Whether a token is found where a text has nothing but white space.
+/// Returns true if a token may match white space in a text.
 fn is_blank(token: &AddedToken, normalizer: Option<&NormalizerWrapper>) -> PartResult<bool> {
     let mut text = NormalizedString::from(token.content.as_str());
     if let (true, Some(normalizer)) = (token.normalized, normalizer) {
@@ -345,7 +349,7 @@ fn is_blank(token: &AddedToken, normalizer: Option<&NormalizerWrapper>) -> PartR
     Ok(text.get().trim().is_empty())
 }
 
-/// A model: its vocabulary and what stands in the place of characters.
+/// Model: its vocabulary, and the tokens that replace characters.
 #[derive(Deserialize)]
 struct Model<'f> {
     unk_token: Option<String>,
@@ -371,7 +375,7 @@ fn check_model(model: Model<'_>) -> PartResult<()> {
         return Err(format!("max_input_chars_per_word is above {WORD}"));
     }
     match model.vocab {
-        // A Unigram model has a list of pieces and scores, any other the ids of tokens.
+        // A Unigram model has a list of pieces and scores; other models map tokens to ids.
         Some(vocab) if vocab.get().starts_with('[') => check_pieces(read(vocab)?),
         Some(vocab) => check_ids(&read(vocab)?),
         None => Ok(()),
@@ -401,7 +405,7 @@ fn check_pieces(mut pieces: Vec<(String, f64)>) -> PartResult<()> {
     }
 }
 
-/// The library may name a token by the other of two with one id.
+/// Checks that no two tokens share an id, since the library might return either as the name.
 fn check_ids(ids: &FxHashMap<String, u32>) -> PartResult<()> {
     let long: Vec<u32> =
         ids.iter().filter(|(token, _)| is_long_mark(token)).map(|(_, id)| *id).collect();

@@ -1,4 +1,4 @@
-//! Truncation of a text to a number of tokens without tokenizing all of it.
+//! Truncation of a text to a number of tokens without tokenizing the whole text.
 
 use std::ops::Range;
 
@@ -7,14 +7,14 @@ use memchr::memrchr_iter;
 
 use super::Tokenizer;
 
-/// Number of extra tokens, so that the tokenization at the edge of a part of the text does not affect the cut.
+/// Number of extra tokens to read, so that the edge of a part of the text does not affect the cut.
 const MARGIN: usize = 32;
-/// Number of bytes within which the beginning of a line is searched for as the edge of the part.
+/// Number of bytes in which to search for the start of a line, at which the part can begin or end.
 const LINE: usize = 4096;
 
 impl Tokenizer {
-    /// Returns the longest start of a text that ends where one of its first `tokens` tokens does, between two characters, and
-    /// has at most that many tokens on its own.
+    /// Returns the longest prefix of a text that ends at the end of one of its first `tokens` tokens, between two characters,
+    /// and has at most that many tokens when tokenized alone.
     ///
     /// ```
     /// use repoformer_text::tokenize::model::Tokenizer;
@@ -25,8 +25,8 @@ impl Tokenizer {
         self.start_of(text, tokens).0
     }
 
-    /// Returns the longest end of a text that begins where one of its last `tokens` tokens does, between two characters, and
-    /// has at most that many tokens on its own.
+    /// Returns the longest suffix of a text that begins at one of its last `tokens` tokens, between two characters, and has at
+    /// most that many tokens when tokenized alone.
     ///
     /// ```
     /// use repoformer_text::tokenize::model::Tokenizer;
@@ -36,18 +36,19 @@ impl Tokenizer {
         self.end_of(text, tokens).0
     }
 
-    /// [`keep_start`](Self::keep_start), and the number of tokens kept.
+    /// Returns [`keep_start`](Self::keep_start) and the number of tokens kept.
     pub fn start_of<'t>(&self, text: &'t str, tokens: usize) -> (&'t str, usize) {
         start(self, text, tokens, reach(tokens))
     }
 
-    /// [`keep_end`](Self::keep_end), and the number of tokens kept.
+    /// Returns [`keep_end`](Self::keep_end) and the number of tokens kept.
     pub fn end_of<'t>(&self, text: &'t str, tokens: usize) -> (&'t str, usize) {
         end(self, text, tokens, reach(tokens))
     }
 }
 
-/// Number of bytes that usually contain `tokens` tokens of code and [`MARGIN`] more; otherwise more are taken.
+/// Returns a number of bytes that usually contains `tokens` tokens of code and [`MARGIN`] more; if it does not, more bytes are
+/// read.
 fn reach(tokens: usize) -> usize {
     tokens.saturating_add(MARGIN).saturating_mul(4)
 }
@@ -86,7 +87,8 @@ pub(super) fn start<'t>(
     first_that_fits(tokenizer, kept, tokens)
 }
 
-/// Takes more and more of a text until it has enough tokens and a margin, or is all of the text; returns it with its tokens.
+/// Reads more and more of a text until it contains enough tokens and a margin, or is the whole text; returns it with its
+/// tokens.
 fn with_margin<'t>(
     tokenizer: &Tokenizer,
     text: &str,
@@ -100,22 +102,22 @@ fn with_margin<'t>(
         if part.len() == text.len() || spans.len() >= tokens.saturating_add(MARGIN) {
             return (part, spans);
         }
-        // Slightly more than the tokens need at the rate of this part.
+        // Slightly more than needed at the rate of bytes per token in this part.
         let rate = reach / spans.len().max(1) + 1;
         let enough = tokens.saturating_add(2 * MARGIN).saturating_mul(rate);
         reach = enough.max(reach.saturating_add(reach / 4 + 1));
     }
 }
 
-/// Returns the gap between token `at` and the one before it; `None` if it is within a character.
+/// Returns the gap between token `at` and the one before it; `None` if the gap is inside a character.
 fn boundary(spans: &[Range<usize>], at: usize, text: &str) -> Option<Range<usize>> {
     let gap = spans[at - 1].end..spans[at].start;
     let whole = text.is_char_boundary(gap.start) && text.is_char_boundary(gap.end);
     (gap.start <= gap.end && whole).then_some(gap)
 }
 
-/// Returns the first text that has at most `tokens` tokens on its own. It is usually the first one: a tokenizer may split a
-/// part of a text differently from the whole, or put a blank before it.
+/// Returns the first text that has at most `tokens` tokens when tokenized alone. It is usually the first candidate, but a
+/// tokenizer may split a part of a text differently from the whole, or put a blank before it.
 fn first_that_fits<'t>(
     tokenizer: &Tokenizer,
     texts: impl Iterator<Item = &'t str>,
@@ -126,8 +128,8 @@ fn first_that_fits<'t>(
     fits.unwrap_or(("", 0))
 }
 
-/// Returns the start of a line at or shortly before `at` that does not begin with a blank: no tokenizer's pattern joins such
-/// a line with the one before it. Without such a line, a character's start.
+/// Returns the start of a line at or shortly before `at` that does not begin with a blank: no tokenizer's pattern joins such a
+/// line with the line before it. If there is no such line, returns the start of a character.
 fn line_before(text: &str, at: usize) -> usize {
     if at == 0 {
         return 0;
@@ -139,7 +141,7 @@ fn line_before(text: &str, at: usize) -> usize {
     line.unwrap_or_else(|| text.floor_char_boundary(at))
 }
 
-/// Returns the start of a line at or shortly after `at` that does not begin with a blank, or else a character's start.
+/// Returns the start of a line at or shortly after `at` that does not begin with a blank, or else the start of a character.
 fn line_after(text: &str, at: usize) -> usize {
     if at >= text.len() {
         return text.len();

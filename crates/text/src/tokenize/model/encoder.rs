@@ -1,4 +1,4 @@
-//! A model's tokenizer for training: ids instead of counts, and new special tokens.
+//! Model's tokenizer for training: it returns ids instead of counts, and can add special tokens.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use super::file::{File, extend};
 use super::parts::{EncodedText, Result, TextPart, not_read, tokenizer_error};
 use super::{Kind, Tokenizer};
 
-/// The tokenizer of a `tokenizer.json`, extended by missing special tokens.
+/// Tokenizer of a `tokenizer.json`, extended by missing special tokens.
 ///
 /// ```
 /// use repoformer_text::tokenize::model::{Encoder, TextPart};
@@ -26,15 +26,15 @@ use super::{Kind, Tokenizer};
 pub struct Encoder {
     file: Arc<File>,
     tokenizer: Tokenizer,
-    /// The `tokenizer.json` with the added tokens; the file's own bytes if none was added.
+    /// Content of the `tokenizer.json` with the added tokens; the original bytes if none was added.
     pub json: Vec<u8>,
-    /// The added tokens and their ids: a model's embeddings must have a row for each.
+    /// Added tokens and their ids; the model's embeddings must have a row for each.
     pub added: Vec<(String, u32)>,
 }
 
 impl Encoder {
-    /// Reads `path`, or `tokenizer.json` in it if it is a folder, and adds the missing special tokens among `specials`: in their
-    /// order, with the ids that Hugging Face's `tokenizers` assigns.
+    /// Reads `path`, or `tokenizer.json` in it if it is a folder, and adds the missing tokens of `specials`: in their order,
+    /// with the ids that Hugging Face's `tokenizers` assigns.
     ///
     /// # Errors
     /// The file does not exist, is not a tokenizer, or cannot take the tokens.
@@ -69,8 +69,8 @@ impl Encoder {
         &self.tokenizer
     }
 
-    /// Encodes parts one after another, and returns the positions of the special tokens. Tokens that the model's own processing
-    /// adds around a text are not included.
+    /// Encodes parts one after another, and returns the positions of the special tokens. Tokens that the model's
+    /// post-processing adds around a text are not included.
     ///
     /// # Errors
     /// The tokenizer rejects a text.
@@ -78,12 +78,12 @@ impl Encoder {
         self.file.ids(parts)
     }
 
-    /// Ids that the model's own processing adds before a text, such as a beginning-of-text token.
+    /// Returns the ids that the model's post-processing adds before a text, such as a beginning-of-text token.
     pub fn before(&self) -> &[u32] {
         &self.file.before
     }
 
-    /// Decodes ids, with special tokens as they are spelled. Tokenizers that normalize texts do not restore all of them.
+    /// Decodes ids, spelling special tokens out. Tokenizers that normalize texts do not restore all of them.
     ///
     /// # Errors
     /// The tokenizer cannot decode them.

@@ -1,4 +1,4 @@
-//! The tokenizer of a `tokenizer.json`, and texts made of plain parts and special tokens.
+//! Tokenizer of a `tokenizer.json`, and texts that consist of plain parts and special tokens.
 
 use std::fmt;
 use std::ops::Range;
@@ -13,25 +13,25 @@ use super::checked::Parts;
 use super::parts::{EncodedText, Result, TextPart, TokenizerError, not_read, tokenizer_error};
 use crate::reserved::{RESERVED, holds_reserved_name};
 
-/// A tokenizer that was read from a file.
+/// Tokenizer read from a file.
 pub(super) struct File {
     pub(super) path: PathBuf,
     pub(super) digest: String,
-    /// Number of tokens that the model's own processing adds around a text, such as a beginning-of-text token.
+    /// Number of tokens that the model's post-processing adds around a text, such as a beginning-of-text token.
     pub(super) around: usize,
-    /// Ids of those before the text.
+    /// Ids of the tokens added before the text.
     pub(super) before: Vec<u32>,
     /// Special tokens and their ids.
     markers: FxHashMap<String, u32>,
     /// Ids of the markers.
     marker_ids: FxHashSet<u32>,
-    /// Reads markers as special tokens; `None` if they separate texts that are tokenized independently.
+    /// Tokenizer that reads markers as special tokens; `None` if texts between markers are tokenized independently.
     special: Option<Tokenizer>,
-    /// Reads markers as plain text.
+    /// Tokenizer that reads markers as plain text.
     plain: Tokenizer,
 }
 
-/// Shows only the path: the tables are long.
+/// Shows only the path, since the tables are long.
 impl fmt::Debug for File {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("File").field("path", &self.path).finish()
@@ -82,7 +82,7 @@ impl File {
         }
     }
 
-    /// Encodes a sample: some tokenizers cannot take every character, and report it only when they encounter one.
+    /// Encodes a sample: some tokenizers reject certain characters, and report this only when they encounter one.
     fn try_out(&self) -> Result<()> {
         let probe = "def f(x):\n\treturn \"\\u{e9}é漢😀\" + 1  # <&%$|^~`?>\r\n";
         match encode(&self.plain, probe, false) {
@@ -98,8 +98,8 @@ impl File {
         }
     }
 
-    /// Encodes parts like a program that knows the special tokens, and returns the positions of those; code that spells a special
-    /// token has the ids of its characters.
+    /// Encodes parts like a program that knows the special tokens, and returns the positions of the special tokens. Code that
+    /// spells a special token gets the ids of its characters.
     pub(super) fn ids(&self, parts: &[TextPart<'_>]) -> Result<EncodedText> {
         if let Some(encoded) = self.ids_of_whole(parts) {
             return Ok(encoded);
@@ -129,7 +129,7 @@ impl File {
         Ok(())
     }
 
-    /// Encodes parts as one text if they are not independent and no plain one spells a special token.
+    /// Encodes parts as one text, unless they are independent or a plain part spells a special token.
     fn ids_of_whole(&self, parts: &[TextPart<'_>]) -> Option<EncodedText> {
         let special = self.special.as_ref()?;
         let text: String = parts.iter().map(TextPart::text).collect();
@@ -145,7 +145,7 @@ impl File {
         as_meant.then(|| EncodedText { ids: ids.to_vec(), specials })
     }
 
-    /// Decodes ids, with special tokens as they are spelled.
+    /// Decodes ids, spelling special tokens out.
     pub(super) fn decode(&self, ids: &[u32]) -> Result<String> {
         let decoded = caught(|| self.plain.decode(ids, false));
         let decoded = decoded.unwrap_or_else(|| Err(DAMAGED.into()));
@@ -156,16 +156,16 @@ impl File {
         self.markers.get(text).copied()
     }
 
-    /// Number of tokens of a text without special ones. A rejected text counts as the most tokens it could have, its bytes and
-    /// one, so that no budget is exceeded.
+    /// Returns the number of tokens of a text without special tokens. A rejected text counts as the most tokens it could have,
+    /// its number of bytes plus one, so that no budget is exceeded.
     pub(super) fn count(&self, text: &str) -> usize {
         let encoding = encode(&self.plain, text, false);
         encoding.map_or(text.len() + 1, |encoding| encoding.len())
     }
 
-    /// Number of tokens of the whole text of parts, as read by a program that knows the special tokens. `None` if that is the sum
-    /// over the texts between special tokens, and if plain parts spell a special token as well: then such a program treats code
-    /// as markers, which this one does not.
+    /// Returns the number of tokens of the joined text of parts, as read by a program that knows the special tokens. Returns
+    /// `None` if this number is the sum over the texts between special tokens. Also returns `None` if plain parts spell a
+    /// special token: such a program would treat code as markers, which this one does not.
     pub(super) fn count_whole(&self, parts: &[(TextPart<'_>, Option<usize>)]) -> Option<usize> {
         let special = self.special.as_ref()?;
         let (mut text, mut meant) = (String::new(), 0);
@@ -190,14 +190,14 @@ impl File {
                 let offsets = encoding.get_offsets().iter();
                 offsets.map(|&(start, end)| start..end).collect()
             }
-            // As many as `count` returns.
+            // The same number as `count` returns.
             Some(Err(_)) | None => (0..=text.len()).map(|at| at..at).collect(),
         }
     }
 }
 
-/// Whether the texts between markers are tokenized independently. Normalizers and pre-tokenizers process each of them, but
-/// Metaspace may put its blank only before the first, and a marker may absorb the blanks around it.
+/// Returns true if the texts between markers are tokenized independently. Normalizers and pre-tokenizers process each text
+/// separately, but Metaspace may put its blank only before the first, and a marker may absorb the blanks around it.
 fn parts_stand_alone(tokenizer: &Tokenizer, markers: &[(u32, AddedToken)]) -> bool {
     let plain_marker = |token: &AddedToken| {
         let within_words = !token.single_word && !token.lstrip && !token.rstrip;
@@ -212,7 +212,7 @@ fn parts_stand_alone(tokenizer: &Tokenizer, markers: &[(u32, AddedToken)]) -> bo
     !first_differs && markers.iter().all(|(_, token)| plain_marker(token))
 }
 
-/// Removes dropout: in training, merges are left out at random; a count must not be random.
+/// Removes dropout, which skips merges at random in training; a count must not be random.
 fn forget_dropout(tokenizer: &mut Tokenizer) {
     if let ModelWrapper::BPE(bpe) = tokenizer.get_model()
         && bpe.dropout.is_some()
@@ -223,8 +223,8 @@ fn forget_dropout(tokenizer: &mut Tokenizer) {
     }
 }
 
-/// Whether an added token looks like a marker. Qwen's files, for example, do not flag `<|fim_prefix|>` as special; other
-/// added tokens, such as the runs of blanks of CodeGen's, are tokens of code.
+/// Returns true if an added token looks like a marker. Qwen's files, for example, do not flag `<|fim_prefix|>` as special.
+/// Other added tokens, such as CodeGen's runs of blanks, are tokens of code.
 fn is_bracketed(token: &str) -> bool {
     let name = token.trim_start_matches('▁');
     let pair = [('<', '>'), ('[', ']')];
@@ -238,13 +238,13 @@ fn as_special(mut token: AddedToken) -> AddedToken {
     token
 }
 
-/// Number of tokens that an unmodified tokenizer adds to a text.
+/// Returns the number of tokens that an unmodified tokenizer adds to a text.
 fn tokens_around(tokenizer: &Tokenizer) -> usize {
     let count = |added| encode(tokenizer, "x", added).map_or(0, |e| e.len());
     count(true).saturating_sub(count(false))
 }
 
-/// Ids of the tokens that it adds before a text.
+/// Returns the ids of the tokens that it adds before a text.
 fn ids_before(tokenizer: &Tokenizer) -> Vec<u32> {
     let ids = |added| {
         let encoding = encode(tokenizer, "x", added);
@@ -256,16 +256,16 @@ fn ids_before(tokenizer: &Tokenizer) -> Vec<u32> {
     with[..at].to_vec()
 }
 
-/// Message about a file at which the library panics.
+/// Message about a file for which the library panics.
 const DAMAGED: &str = "a part of it is damaged; download it again";
 
-/// Encodes a text as a whole, without the places of its tokens.
+/// Encodes a text as a whole, without the positions of its tokens.
 fn encode(tokenizer: &Tokenizer, text: &str, added: bool) -> tokenizers::Result<Encoding> {
     let encoded = caught(|| tokenizer.encode_fast(text, added));
     encoded.unwrap_or_else(|| Err(DAMAGED.into()))
 }
 
-/// Checks and parses the content of a file, and returns what `work` makes of it.
+/// Checks and parses the content of a file, and returns the result of `work`.
 fn with_tokenizer<T>(path: &Path, bytes: &[u8], work: impl FnOnce(Tokenizer) -> T) -> Result<T> {
     // The crate panics on a decoder that is not JSON.
     serde_json::from_slice::<serde::de::IgnoredAny>(bytes)
@@ -281,12 +281,12 @@ fn with_tokenizer<T>(path: &Path, bytes: &[u8], work: impl FnOnce(Tokenizer) -> 
         serde_json::from_str(text).map_err(|e| not_a_tokenizer(path, bytes, &e))?;
     parts.check(path)?;
     let used = serde_json::to_string(&parts).map_err(|e| not_a_tokenizer(path, bytes, &e))?;
-    // The crate's `from_bytes` is generic: its whole parser would be compiled again here.
+    // The crate's `from_bytes` is generic: calling it would compile its whole parser again here.
     let read = caught(|| used.parse().map(work)).unwrap_or_else(|| Err(DAMAGED.into()));
     read.map_err(|e: tokenizers::Error| not_a_tokenizer(path, bytes, &*e))
 }
 
-/// Error for a file that is not a tokenizer.
+/// Returns the error for a file that is not a tokenizer.
 fn not_a_tokenizer(
     path: &Path,
     bytes: &[u8],
@@ -313,7 +313,7 @@ fn not_a_tokenizer(
 /// Tokens and their ids.
 pub(super) type TokenIds = Vec<(String, u32)>;
 
-/// Adds special tokens to a `tokenizer.json`, leaving everything else unchanged; returns it with the tokens' ids.
+/// Adds special tokens to a `tokenizer.json`, leaving everything else unchanged. Returns the new file and the tokens' ids.
 pub(super) fn extend(path: &Path, bytes: &[u8], tokens: &[&str]) -> Result<(Vec<u8>, TokenIds)> {
     let special = |token: &&str| AddedToken::from(*token, true).normalized(false);
     let new: Vec<AddedToken> = tokens.iter().map(special).collect();

@@ -1,11 +1,12 @@
 //! Tokenizers of models, for budgets in a model's own tokens.
 //!
-//! One type covers three kinds: [`P50k`], `words` (for budgets independent of any model's vocabulary), and any
-//! `tokenizer.json` of Hugging Face's `tokenizers`. Code is always read as code: a source file that spells a special token,
-//! such as `<fim_prefix>`, has the tokens of those characters. Only tokens written by a prompt style are special
+//! One type covers three kinds: [`P50k`], `words` (for budgets independent of any model's vocabulary), and any `tokenizer.json`
+//! of Hugging Face's `tokenizers`. Code is always read as code: if a source file spells a special token, such as
+//! `<fim_prefix>`, it has the tokens of those characters. Only tokens written by a prompt style are special
 //! ([`TextPart::Special`]). No token is added at the start or the end of a text.
 //!
-//! Without the feature `tokenizers` a `tokenizer.json` cannot be read: [`Tokenizer::open`] and [`Encoder::open`] say so.
+//! Without the feature `tokenizers`, a `tokenizer.json` cannot be read: [`Tokenizer::open`] and [`Encoder::open`] return an
+//! error.
 
 #[cfg(feature = "tokenizers")]
 mod caught;
@@ -39,11 +40,11 @@ use file::File;
 use parts::Result;
 pub use parts::{EncodedText, HINT, TextPart, TokenizerError, TokenizerFault};
 
-/// The one special token of p50k_base, and its id.
+/// Only special token of p50k_base, and its id.
 const END_OF_TEXT: (&str, u32) = ("<|endoftext|>", 50_256);
 
 thread_local! {
-/// Memo of `P50k` across texts; it never changes a count.
+/// Memo of `P50k` across texts; it never affects a count.
     static PIECES: RefCell<PieceCache> = RefCell::new(PieceCache::default());
 }
 
@@ -66,7 +67,8 @@ fn read(path: &Path) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Counts a text in tokens and truncates it to a number of them. Cheap to clone, and safe to share among threads.
+/// Tokenizer that counts the tokens of a text and truncates a text to a number of tokens. Cheap to clone, and safe to share
+/// among threads.
 ///
 /// ```
 /// use repoformer_text::tokenize::model::Tokenizer;
@@ -89,28 +91,28 @@ enum Kind {
 }
 
 impl Tokenizer {
-    /// OpenAI's `p50k_base`, that of the Codex models: [`P50k`].
+    /// Returns [`P50k`], OpenAI's `p50k_base` of the Codex models.
     pub const fn p50k_base() -> Self {
         Self(Kind::P50k)
     }
 
-    /// A token is a longest run of the characters of Python's `\w` (the Unicode categories L and N, and `_`), or any
-    /// other single character that is not blank (not of the property White_Space). Blanks are no tokens, and there
-    /// are no special ones.
+    /// Returns the tokenizer of words. A token is a maximal run of characters of Python's `\w` (the Unicode categories L and N,
+    /// and `_`), or any other single character that is not blank (not of the property White_Space). Blanks are not tokens, and
+    /// there are no special tokens.
     pub const fn words() -> Self {
         Self(Kind::Words)
     }
 
-    /// The tokenizer of a `tokenizer.json`, or of the folder that contains one. Its truncation, padding and dropout are ignored;
-    /// tokens that its post-processing adds to a text are counted separately ([`around`](Self::around)).
+    /// Reads the tokenizer of a `tokenizer.json`, or of the folder that contains one. Its truncation, padding and dropout are
+    /// ignored; tokens that its post-processing adds to a text are counted separately ([`around`](Self::around)).
     ///
     /// # Errors
-    /// The file does not exist, or is not a tokenizer: the error says what it is instead, if known.
+    /// The file does not exist, or is not a tokenizer; the error states what the file is instead, if known.
     pub fn open(path: &Path) -> Result<Self> {
         Ok(Self(Kind::File(Arc::new(File::open(path)?))))
     }
 
-    /// The number of tokens of a text on its own, in which no character is special.
+    /// Returns the number of tokens of a text alone, in which no characters are special.
     pub fn count(&self, text: &str) -> usize {
         match &self.0 {
             Kind::P50k => PIECES.with_borrow_mut(|pieces| P50k.count_with(text, pieces)),
@@ -120,7 +122,7 @@ impl Tokenizer {
     }
 
     /// Visits a name of each token of a text, in order: a word's characters, or the number of a token in its vocabulary. A text
-    /// that the tokenizer refuses is one token, named by its characters.
+    /// that the tokenizer rejects is one token, named by its characters.
     ///
     /// ```
     /// use repoformer_text::tokenize::model::Tokenizer;
@@ -143,13 +145,13 @@ impl Tokenizer {
         }
     }
 
-    /// Whether its tokens are those of `p50k_base`.
+    /// Returns true if the tokenizer is `p50k_base`.
     pub fn is_p50k(&self) -> bool {
         matches!(self.0, Kind::P50k)
     }
 
-    /// The number of tokens of a text made of parts, as the model reads it: parts that join in one token count as one,
-    /// save over a special token.
+    /// Returns the number of tokens of a text that consists of parts, as the model reads it: parts that join into one token
+    /// count as one, but never across a special token.
     ///
     /// ```
     /// use repoformer_text::tokenize::model::{TextPart, Tokenizer};
@@ -163,8 +165,8 @@ impl Tokenizer {
         self.count_known(&parts)
     }
 
-    /// Number of tokens of a text made of parts, some with known numbers of tokens on their own: a part alone between two
-    /// special tokens is not counted again.
+    /// Returns the number of tokens of a text that consists of parts, some with a known number of tokens when tokenized alone.
+    /// A part that is alone between two special tokens is not counted again.
     pub fn count_known(&self, parts: &[(TextPart<'_>, Option<usize>)]) -> usize {
         let whole = match &self.0 {
             Kind::File(file) => file.count_whole(parts),
@@ -173,7 +175,7 @@ impl Tokenizer {
         whole.unwrap_or_else(|| self.count_between(parts))
     }
 
-    /// Counts each run of plain text between special tokens on its own.
+    /// Counts each run of plain text between special tokens separately.
     fn count_between(&self, parts: &[(TextPart<'_>, Option<usize>)]) -> usize {
         let mut count = 0;
         let mut run: Vec<(&str, Option<usize>)> = Vec::new();
@@ -199,7 +201,7 @@ impl Tokenizer {
         }
     }
 
-    /// Returns the id of a special token with this spelling; `None` if the tokenizer has none.
+    /// Returns the id of the special token with this spelling; `None` if the tokenizer has none.
     ///
     /// ```
     /// use repoformer_text::tokenize::model::Tokenizer;
@@ -214,8 +216,8 @@ impl Tokenizer {
         }
     }
 
-    /// Number of tokens that the model's own processing adds around a prompt, such as a beginning-of-text token: servers add them
-    /// to every prompt, and they count towards its length.
+    /// Returns the number of tokens that the model's post-processing adds around a prompt, such as a beginning-of-text token.
+    /// Servers add them to every prompt, and they count towards its length.
     pub fn around(&self) -> usize {
         match &self.0 {
             Kind::P50k | Kind::Words => 0,
@@ -223,12 +225,12 @@ impl Tokenizer {
         }
     }
 
-    /// Whether it is a model's own tokenizer, read from a file.
+    /// Returns true if it is a model's own tokenizer, read from a file.
     pub fn is_model(&self) -> bool {
         matches!(self.0, Kind::File(_))
     }
 
-    /// Identifies the tokenizer in an artifact's identity: its name, or a digest of the bytes of its file.
+    /// Returns the tokenizer's name, or a digest of the bytes of its file, for use in an artifact's identity.
     pub fn digest(&self) -> String {
         match &self.0 {
             Kind::P50k | Kind::Words => self.to_string(),
@@ -236,7 +238,7 @@ impl Tokenizer {
         }
     }
 
-    /// Returns the range of bytes of `text` for each of its tokens, in order. Tokens that share a character overlap.
+    /// Returns the byte range in `text` of each token, in order. Tokens that share a character overlap.
     fn spans(&self, text: &str) -> Vec<Range<usize>> {
         match &self.0 {
             Kind::P50k => p50k_spans(text),
@@ -246,7 +248,7 @@ impl Tokenizer {
     }
 }
 
-/// The tokenizer's setting: `p50k_base`, `words` or the path.
+/// Displays the tokenizer's setting: `p50k_base`, `words` or the path.
 impl fmt::Display for Tokenizer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
@@ -277,13 +279,13 @@ fn p50k_spans(text: &str) -> Vec<Range<usize>> {
     let spans = ids.into_iter().map(|id| {
         let start = end;
         end += vocabulary::bytes_of(id).map_or(0, <[u8]>::len);
-        // A token of a part of a character is widened to the whole character.
+        // A token that is part of a character is widened to the whole character.
         text.floor_char_boundary(start)..text.ceil_char_boundary(end)
     });
     spans.collect()
 }
 
-/// The tokens of [`Tokenizer::words`].
+/// Returns the tokens of [`Tokenizer::words`].
 fn words(text: &str) -> impl Iterator<Item = Range<usize>> {
     let is_space = |byte: u8| matches!(byte, b' ' | b'\t'..=b'\r');
     let is_word = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
@@ -297,7 +299,8 @@ fn words(text: &str) -> impl Iterator<Item = Range<usize>> {
     })
 }
 
-/// Returns where the characters from `at` on end that are in the sets, told apart by ASCII byte and by class beyond ASCII.
+/// Returns the end of the run of characters that starts at `at` and is in the sets, which are defined by ASCII byte and, beyond
+/// ASCII, by class.
 #[inline(always)]
 fn run_end(
     text: &str,
@@ -315,7 +318,7 @@ fn run_end(
     at
 }
 
-/// Number of bytes of the character that starts at `at`; 0 at the end.
+/// Returns the number of bytes of the character that starts at `at`; 0 at the end.
 fn width(text: &str, at: usize) -> usize {
     match text.as_bytes().get(at) {
         Some(byte) => match byte.leading_ones() {

@@ -1,19 +1,19 @@
-//! Texts made of plain parts and special tokens, and what can be wrong with a tokenizer's file.
+//! Texts that consist of plain parts and special tokens, and errors of a tokenizer's file.
 
 use std::path::{Path, PathBuf};
 use std::{fmt, io};
 
-/// A part of a text that is counted or encoded as a whole.
+/// Part of a text that is counted or encoded as a whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TextPart<'t> {
-    /// A special token; plain text if the tokenizer does not have it.
+    /// Special token; plain text if the tokenizer does not have it.
     Special(&'t str),
-    /// Code, or any other text, whatever characters it contains.
+    /// Code, or any other text, with any characters.
     Plain(&'t str),
 }
 
 impl<'t> TextPart<'t> {
-    /// Characters of the part.
+    /// Returns the characters of the part.
     pub fn text(&self) -> &'t str {
         match self {
             Self::Special(text) | Self::Plain(text) => text,
@@ -21,7 +21,7 @@ impl<'t> TextPart<'t> {
     }
 }
 
-/// Ids of a text made of parts.
+/// Ids of a text that consists of parts.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct EncodedText {
     /// One id per token.
@@ -30,36 +30,36 @@ pub struct EncodedText {
     pub specials: Vec<usize>,
 }
 
-/// What a tokenizer is.
+/// Description of the values that a tokenizer setting accepts.
 pub const HINT: &str = "a tokenizer is p50k_base, words, or the path of a tokenizer.json as models on the Hugging Face hub carry it";
 
-/// A tokenizer that cannot be used.
+/// Error of a tokenizer that cannot be used.
 #[derive(Debug)]
 pub struct TokenizerError {
-    /// Its file.
+    /// Path of its file.
     pub path: PathBuf,
-    /// Why not.
+    /// Reason why it cannot be used.
     pub fault: TokenizerFault,
 }
 
-/// What is wrong with a tokenizer.
+/// Reason why a tokenizer cannot be used.
 #[derive(Debug)]
 pub enum TokenizerFault {
     /// Its file cannot be read.
     NotRead(io::Error),
-    /// A part of the file would crash the program, or have it take time or memory without measure.
+    /// A part of the file would crash the program, or make it use unlimited time or memory.
     Refused {
-        /// The part's name in the file.
+        /// Name of the part in the file.
         part: &'static str,
-        /// Why it would.
+        /// Reason.
         reason: String,
     },
-    /// What the file holds, or what it does with a text.
+    /// The file is something else, or cannot tokenize a text; the value describes the problem.
     Unusable(String),
 }
 
 impl TokenizerError {
-    /// How to resolve the error.
+    /// Returns a hint on how to resolve the error.
     pub fn hint(&self) -> &'static str {
         HINT
     }

@@ -1,40 +1,41 @@
-//! How often the engine of regular expressions may go back at one place of a text. It takes time in proportion to the text for
-//! what has no look-around, back-reference or atomic group; for the rest it tries one way after another.
+//! Bound on how often the regular-expression engine may backtrack at one position of a text. The engine takes time in
+//! proportion to the text for patterns without look-around, back-references and atomic groups; for other patterns, it tries one
+//! way to match after another.
 
-/// Ways to match at one place.
+/// Greatest number of ways to match at one position.
 const WAYS: u64 = 4_000;
-/// Ways of a repetition without end.
+/// Number of ways counted for an unbounded repetition.
 const ENDLESS: u64 = 1_000;
-/// Groups within one another; the engine takes 64.
+/// Greatest nesting of groups; the engine accepts 64.
 const DEPTH: usize = 64;
 
-/// Whether there may be too many ways to match a pattern at one place of a text.
+/// Returns true if there may be too many ways to match a pattern at one position of a text.
 pub(super) fn is_slow(pattern: &str) -> bool {
     let mut rest = PatternRest { text: pattern.as_bytes(), depth: 0 };
     let ways = rest.alternatives();
-    // The engine refuses a pattern with an end of a group that has no start.
+    // The engine rejects a pattern with a group end that has no start.
     ways.tried > WAYS
 }
 
 /// Ways to match a part of a pattern.
 #[derive(Clone, Copy)]
 struct Ways {
-    /// All of them.
+    /// All ways.
     all: u64,
-    /// Those that the engine tries one after another if nothing else of the pattern has it do so.
+    /// Ways that the engine tries one after another if nothing else in the pattern makes it do so.
     tried: u64,
-    /// Whether it tries them itself.
+    /// Whether this part itself makes the engine try its ways one after another.
     is_hard: bool,
 }
 
-/// Rest of a pattern.
+/// Remaining text of a pattern.
 struct PatternRest<'p> {
     text: &'p [u8],
     depth: usize,
 }
 
 impl PatternRest<'_> {
-    /// Alternatives up to the end of a group.
+    /// Reads alternatives up to the end of a group.
     fn alternatives(&mut self) -> Ways {
         let mut sum = self.sequence();
         while self.take(b"|") {
@@ -55,7 +56,7 @@ impl PatternRest<'_> {
             is_hard |= part.is_hard;
             tried = part.tried;
         }
-        // A group alone is what is in it.
+        // A group that stands alone has the ways of its content.
         let tried = match is_hard {
             _ if parts == 1 => tried,
             true => all,
@@ -64,7 +65,7 @@ impl PatternRest<'_> {
         Ways { all, tried, is_hard }
     }
 
-    /// A character, class or group and its repetition.
+    /// Reads a character, class or group with its repetition.
     fn parse_repeated(&mut self) -> Option<Ways> {
         let mut part = self.part()?;
         while let Some((least, most)) = self.repetition() {
@@ -80,7 +81,7 @@ impl PatternRest<'_> {
         Some(part)
     }
 
-    /// The least and the most times that something is repeated.
+    /// Reads a repetition: its least and greatest number of times.
     fn repetition(&mut self) -> Option<(u64, Option<u64>)> {
         match self.text.first()? {
             b'?' => self.skip(1, (0, Some(1))),
@@ -100,7 +101,7 @@ impl PatternRest<'_> {
         }
     }
 
-    /// A character, class, assertion or group.
+    /// Reads a character, class, assertion or group.
     fn part(&mut self) -> Option<Ways> {
         let one = |is_hard| Ways { all: 1, tried: 1, is_hard };
         match self.text {
@@ -113,7 +114,7 @@ impl PatternRest<'_> {
         }
     }
 
-    /// A group; look-around and conditions are hard, whatever is in them.
+    /// Reads a group; look-around and conditions are hard, whatever they contain.
     fn group(&mut self) -> Ways {
         let starts =
             |signs: &[&str]| signs.iter().any(|sign| self.text.starts_with(sign.as_bytes()));
@@ -121,7 +122,7 @@ impl PatternRest<'_> {
         let is_hard = is_whole || starts(&["(?("]);
         self.text = &self.text[1..];
         if self.take(b"?") {
-            // Flags and names are read as characters, but for the sign of a repetition.
+            // Flags and names are read as characters, except for a repetition sign.
             let _ = self.take(b"<") || self.take(b"P<");
         }
         self.depth += 1;
@@ -132,14 +133,14 @@ impl PatternRest<'_> {
         let mut ways = self.alternatives();
         self.depth -= 1;
         let _ = self.take(b")");
-        // What is plain in such a group is left to the faster engine, and matches in one way.
+        // A plain part of such a group is left to the faster engine, and matches in one way.
         ways.all = if is_whole && !ways.is_hard { 1 } else { ways.all };
         ways.is_hard |= is_hard;
         ways.tried = if is_hard { ways.all } else { ways.tried };
         ways
     }
 
-    /// Bytes of a class, with those within it.
+    /// Returns the number of bytes of a class, including nested classes.
     fn class(&self) -> usize {
         let (mut depth, mut at) = (0, 0);
         while let Some(byte) = self.text.get(at) {
@@ -191,8 +192,8 @@ mod tests {
         }
     }
 
-    /// The patterns of GPT-2, of cl100k_base as OpenAI has it and as tokenizers have it, of o200k_base and DeepSeek-V3, and
-    /// of digits by threes.
+    /// The patterns of GPT-2, of cl100k_base as OpenAI and as tokenizers write it, of o200k_base and DeepSeek-V3, and of digits
+    /// in groups of three.
     #[test]
     fn patterns_of_tokenizers_are_not_slow() {
         for pattern in [

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// The small files of `tests/fixtures/tokenizers`; its `train.py` says what each is like.
+/// Returns the path of a small file in `tests/fixtures/tokenizers`; `train.py` there describes each of them.
 fn fixture(name: &str) -> PathBuf {
     let folder =
         Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join("tests/fixtures/tokenizers");
@@ -21,8 +21,8 @@ fn all() -> Vec<Tokenizer> {
     all
 }
 
-/// Python's package tokenizers 0.23.3 for the same file: `▁return`, `<PRE>`, `re`, `turn`; with the blank before every part, as
-/// `codellama.json` has it, `▁return` twice.
+/// Python's package tokenizers 0.23.3 with the same file gives `▁return`, `<PRE>`, `re`, `turn`. With the blank before every
+/// part, as in `codellama.json`, it gives `▁return` twice.
 #[test]
 fn only_a_first_part_may_differ_from_the_others() {
     let parts = |tokenizer: &Tokenizer| {
@@ -41,8 +41,8 @@ const TEXTS: [&str; 3] = [
     "  naïve 漢字 😀\r\n\tif a!=b: # 1234\n\n\n",
 ];
 
-/// Counts of Python's package tokenizers 0.23.3 for the same files with their added tokens, truncation and post-processor
-/// taken out, so that no text is special.
+/// Counts by Python's package tokenizers 0.23.3 with the same files, from which added tokens, truncation and post-processor
+/// were removed, so that no text is special.
 #[test]
 fn code_has_the_tokens_of_its_characters() {
     let expected =
@@ -53,7 +53,7 @@ fn code_has_the_tokens_of_its_characters() {
     }
 }
 
-/// By hand: a, é1_ | = | 漢字 | + | 😀 | ½, blanks of all kinds being none.
+/// By hand: a, é1_ | = | 漢字 | + | 😀 | ½; blanks of all kinds are not tokens.
 #[test]
 fn words_are_runs_and_single_characters() {
     let words = Tokenizer::words();
@@ -65,7 +65,7 @@ fn words_are_runs_and_single_characters() {
         ["aé1_", "=", "漢字", "+", "😀", "½"]
     );
     assert_eq!(words.count(" \n\u{3000}"), 0);
-    // A combining mark is of the category M: no part of a word, as in Python.
+    // A combining mark is in the category M and is not part of a word, as in Python.
     assert_eq!(words.count("e\u{301}f"), 3);
 }
 
@@ -91,7 +91,7 @@ fn a_marker_is_one_token_where_it_stands_for_itself() {
     }
 }
 
-/// 64 tokens is the limit that `qwen.json` sets, `<s>` what `codellama.json` puts before every text.
+/// `qwen.json` sets a limit of 64 tokens, and `codellama.json` puts `<s>` before every text.
 #[test]
 fn what_a_file_does_beside_tokenizing_is_left_out() {
     assert_eq!(file("qwen").count(&"x = 1\n".repeat(100)), 500);
@@ -135,7 +135,7 @@ fn a_digest_tells_tokenizers_apart() {
     assert_eq!(path.parse::<Tokenizer>().unwrap().to_string(), path);
 }
 
-/// The plain twin of [`Tokenizer::end_of`]: tokenizes all of the text.
+/// Computes [`Tokenizer::end_of`] the plain way, by tokenizing the whole text.
 fn plain_end<'t>(tokenizer: &Tokenizer, text: &'t str, tokens: usize) -> &'t str {
     let spans = tokenizer.spans(text);
     if tokenizer.count(text) <= tokens {
@@ -152,7 +152,7 @@ fn plain_end<'t>(tokenizer: &Tokenizer, text: &'t str, tokens: usize) -> &'t str
     &text[start..]
 }
 
-/// The plain twin of [`Tokenizer::start_of`].
+/// Computes [`Tokenizer::start_of`] the plain way.
 fn plain_start<'t>(tokenizer: &Tokenizer, text: &'t str, tokens: usize) -> &'t str {
     let spans = tokenizer.spans(text);
     if tokenizer.count(text) <= tokens {
@@ -168,7 +168,7 @@ fn plain_start<'t>(tokenizer: &Tokenizer, text: &'t str, tokens: usize) -> &'t s
     &text[..end]
 }
 
-/// Code, markers, and characters of several tokens, in any order.
+/// Generates code, markers, and characters of several tokens, in any order.
 fn text() -> impl Strategy<Value = String> {
     let known = prop::sample::select(vec![
         "def read(path):\n", "    return self.path\n", "\n\n", "\r\n", "\t", "  ", " ",
@@ -183,7 +183,7 @@ fn text() -> impl Strategy<Value = String> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(120))]
 
-    /// Tokenizing a part gives what tokenizing the whole gives, however small the part that is tried first.
+    /// Tokenizing a part gives the same result as tokenizing the whole, however small the first part is.
     #[test]
     fn cuts_agree_with_their_plain_twins(text in text(), tokens in 0_usize..40, reach in 1_usize..200) {
         for tokenizer in all_once() {
@@ -204,7 +204,7 @@ fn all_once() -> &'static [Tokenizer] {
     ALL.get_or_init(all)
 }
 
-/// Found by the fuzzer: the crate panics on these.
+/// Found by the fuzzer: the crate panics on these files.
 #[test]
 fn damaged_parts_of_a_tokenizer_are_errors() {
     let dir = tempfile::tempdir().unwrap();

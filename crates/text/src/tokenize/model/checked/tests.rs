@@ -5,7 +5,7 @@ use tokenizers::normalizers::Precompiled;
 
 use super::super::{Encoder, TextPart, Tokenizer};
 
-/// A file of a byte-level BPE of single characters, with another value for a part.
+/// Returns a file with a byte-level BPE of single characters, in which one part is replaced by `value`.
 fn file(part: &str, value: Value) -> Value {
     let mut ids: serde_json::Map<String, Value> =
         (33..127_u8).map(|byte| (char::from(byte).to_string(), Value::from(byte))).collect();
@@ -38,7 +38,7 @@ fn cut_in_turn(steps: Vec<Value>) -> Value {
     json!({"type": "Sequence", "pretokenizers": steps})
 }
 
-/// A table in which `a` becomes `text`, in Base64; `wrong` changes its bytes.
+/// Returns a table in Base64 in which `a` becomes `text`; `wrong` changes its bytes.
 fn table(text: &str, wrong: impl Fn(&mut Vec<u8>)) -> Value {
     table_of("a", text, wrong)
 }
@@ -95,7 +95,7 @@ fn pieces(pieces: impl Iterator<Item = String>) -> Value {
     json!({"type": "Unigram", "unk_id": 0, "vocab": vocab, "byte_fallback": false})
 }
 
-/// Opens a file as the program does, for counts and for training.
+/// Opens a file as the program does, for counting and for training.
 fn opened(content: &str) -> Result<Tokenizer, String> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("tokenizer.json");
@@ -193,7 +193,7 @@ fn parts_that_would_crash_or_grow_are_refused_by_name() {
     }
 }
 
-/// 80 characters `a`, a blank and three of one byte each.
+/// 80 characters `a`, a blank and three characters of one byte each.
 const TEXT: &str = concat!(
     "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
     "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa = 1"
@@ -216,7 +216,7 @@ fn parts_that_real_tokenizers_have_are_taken() {
         "type": "Split", "pattern": {"Regex": "(\\d{3})+(?!\\d)|\\s+(?!\\S)|\\s+"}, "behavior": "Isolated",
         "invert": false,
     });
-    // As the library writes its own type.
+    // The form in which the library writes its own type.
     let like_bert = json!({
         "type": "BertNormalizer", "clean_text": true, "handle_chinese_chars": true, "strip_accents": null,
         "lowercase": true,
@@ -229,7 +229,7 @@ fn parts_that_real_tokenizers_have_are_taken() {
         ("normalizer", table("bb", |_| ()), 164, 0),
         ("normalizer", in_turn(like_albert), 84, 0),
         ("added_tokens", json!([added("<|user|>", true, true), added("  ", false, false)]), 84, 0),
-        // What is put before the text, and each blank, has no token.
+        // The prefix put before the text, and each blank, have no token.
         ("normalizer", in_turn(like_llama), 82, 0),
         ("normalizer", like_bert.clone(), 84, 0),
         ("pre_tokenizer", cut_in_turn(vec![split, byte_level()]), 84, 0),
@@ -244,7 +244,7 @@ fn parts_that_real_tokenizers_have_are_taken() {
     }
 }
 
-/// SentencePiece's tables have one character of three bytes that becomes 18.
+/// SentencePiece's tables have a character of three bytes that becomes 18 characters.
 #[test]
 fn a_table_may_have_long_texts_for_characters_of_several_bytes() {
     let table = table_of("\u{fdfa}", &"b".repeat(18), |_| ());
@@ -280,7 +280,7 @@ fn padding_and_truncation_are_never_read() {
     }
 }
 
-/// The longest pieces that are taken are looked for at each character.
+/// The library tries the longest accepted pieces at each character.
 #[test]
 fn long_pieces_take_time_in_proportion_to_the_text() {
     let mut content = file("model", pieces((1..257).map(|n| "a".repeat(n))));
