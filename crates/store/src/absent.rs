@@ -1,4 +1,4 @@
-//! Stands in for Zstandard in a build without it.
+//! Replacement for Zstandard in a build without it.
 
 use std::convert::Infallible;
 use std::io::{self, BufRead, BufWriter, Write};

@@ -1,8 +1,8 @@
 //! Append-only files of JSON lines, from which interrupted work resumes.
 //!
-//! Each line is one write: an interruption cuts off at most the last line, which is dropped when the file is opened again.
-//! Each line ends with its checksum; a line that does not match its checksum is left out and named.
-//! One process writes at a time.
+//! Each line is one write: an interruption cuts off at most the last line, which is dropped when the file is opened again. Each
+//! line ends with its checksum; a line that does not match its checksum is skipped and reported. Only one process writes at a
+//! time.
 
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
@@ -24,29 +24,29 @@ pub struct LinePlace {
 }
 
 impl LinePlace {
-    /// Byte at which the line begins.
+    /// Returns the byte at which the line begins.
     pub fn begin(self) -> u64 {
         self.begin
     }
 }
 
-/// Content of a log, for recognising its lines and for messages.
+/// Kind of a log: how its lines are recognised, and how messages name it.
 #[derive(Debug, Clone, Copy)]
 pub struct LogKind {
     /// Beginning of every line: `{"task_id":`.
     pub begin: &'static str,
-    /// What one line is, in words: `a result of …`.
+    /// Name of one line in messages: `a result of …`.
     pub line: &'static str,
-    /// Choice with which the user names the file.
+    /// Setting with which the user names the file.
     pub file: UserChoice,
-    /// Text that follows the name of the file in messages, or empty.
+    /// Text after the name of the file in messages; may be empty.
     pub remark: &'static str,
     /// Process that writes the log: `evaluation`.
     pub writer: &'static str,
 }
 
-/// True if another process writes to a file, checked for a second because that process may be about to end. False on file
-/// systems without locks.
+/// Returns true if another process writes to a file, checked for a second because that process may be about to end. False on
+/// file systems without locks.
 fn is_locked(file: &File) -> bool {
     const TRIES: usize = 20;
     (0..TRIES).all(|number| {
@@ -57,7 +57,7 @@ fn is_locked(file: &File) -> bool {
     })
 }
 
-/// Refuses an existing path that cannot be a log.
+/// Fails if the path exists but cannot be a log.
 fn check_file(path: &Path, kind: LogKind) -> Result<()> {
     if !path.exists() || path.is_file() {
         return Ok(());
@@ -66,7 +66,7 @@ fn check_file(path: &Path, kind: LogKind) -> Result<()> {
     Err(Error::execution(reason, message!["choose another ", kind.file, kind.remark]))
 }
 
-/// A log open for appending; the lock keeps other processes from writing to it.
+/// Log open for appending; its lock keeps other processes from writing to it.
 #[derive(Debug)]
 pub struct AppendLog {
     path: PathBuf,
@@ -75,8 +75,8 @@ pub struct AppendLog {
 }
 
 impl AppendLog {
-    /// Opens or creates a log. `take` is called with every whole line and its place, and returns whether the line belongs to
-    /// this log. Other lines are skipped and kept, unless no line of the file belongs to this log.
+    /// Opens or creates a log. `take` is called with every complete line and its position, and returns whether the line belongs
+    /// to this log. Other lines are skipped and kept, unless no line of the file belongs to this log.
     ///
     /// # Errors
     /// The file cannot be read or written, contains something else, or another process is writing to it.
@@ -102,7 +102,7 @@ impl AppendLog {
         Ok(log)
     }
 
-    /// Reads a log that another process may be writing; nothing can be appended to it.
+    /// Reads a log that another process may be writing; nothing can be appended to the result.
     ///
     /// # Errors
     /// The file cannot be read, or contains something else.
@@ -175,7 +175,7 @@ impl AppendLog {
         Ok(())
     }
 
-    /// Reads the line at a place.
+    /// Reads the line at a position.
     ///
     /// # Errors
     /// The file can no longer be read.
@@ -187,7 +187,7 @@ impl AppendLog {
         Ok(line)
     }
 
-    /// Appends a line with its checksum; `line` is an object without a line end.
+    /// Appends a line with its checksum; `line` is a JSON object without a line end.
     ///
     /// # Errors
     /// The line cannot be written.
@@ -195,7 +195,7 @@ impl AppendLog {
         let mut line = seal::seal(line);
         line.push(b'\n');
         if let Err(error) = self.file.write_all(&line) {
-            // Half a line would swallow the next one; if it cannot be removed now, it is dropped at the next opening.
+            // Half a line would swallow the next one. If it cannot be removed now, it is dropped when the log is next opened.
             let _ = self.file.set_len(self.end);
             return Err(Error::writing(&self.path, "append to this file", error));
         }

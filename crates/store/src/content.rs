@@ -2,12 +2,12 @@
 
 use std::fmt;
 
-/// Digest of texts in their order.
+/// Digest of texts in order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ContentDigest([u8; 32]);
 
 impl ContentDigest {
-    /// Computes the digest of texts. The same characters split into other texts have another digest.
+    /// Computes the digest of texts. The same characters divided differently into texts have another digest.
     ///
     /// ```
     /// use repoformer_store::content::ContentDigest;
@@ -28,7 +28,7 @@ impl ContentDigest {
     }
 }
 
-/// Hexadecimal digits, as many as the precision asks for: `{:.12}` writes 12, `{}` all 64.
+/// Writes hexadecimal digits, as many as the precision requests: `{:.12}` writes 12, `{}` all 64.
 impl fmt::Display for ContentDigest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(&blake3::Hash::from_bytes(self.0).to_hex())

@@ -1,4 +1,4 @@
-//! Typed errors that say what is wrong, where (path, line, task), and the way out.
+//! Typed errors that state the problem, the location (path, line, task), and the solution.
 //!
 //! A stage that cannot continue returns an error as `Err`; a stage that skips records [keeps](keep) their errors in a
 //! `Vec<Error>`, which is printed and counted in the exit code. Messages and hints name settings and commands as
@@ -41,7 +41,7 @@ impl RequestPart {
         }
     }
 
-    /// Returns the modes whose requests have the part.
+    /// Returns the names of the modes whose requests have this part.
     fn modes(self) -> &'static str {
         match self {
             Self::Retrieval | Self::Generation => "a mode that retrieves",
@@ -50,14 +50,14 @@ impl RequestPart {
     }
 }
 
-/// Input for labels that is missing, or not the one needed.
+/// Input for labels that is missing or wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LabelInput {
     /// Samples of a task, in addition to the completion that is judged.
     Samples,
     /// Probabilities of targets.
     Likelihoods,
-    /// Results of the tests of these predictions.
+    /// Unit-test results of these predictions.
     TestResults,
     /// Name of the predictions whose results are read.
     TestedName,
@@ -94,135 +94,135 @@ impl LabelInput {
 pub enum Error {
     /// Reading or writing failed.
     Io {
-        /// The file or folder.
+        /// Path of the file or folder.
         path: PathBuf,
         /// Reading or writing.
         access: Access,
         /// Attempted action, as a verb phrase: "read this file".
         action: &'static str,
-        /// The system's error. Part of the message, and therefore not a `source`, which would be printed a second time.
+        /// Error of the system. It is part of the message and therefore not a `source`, which would be printed a second time.
         reason: std::io::Error,
     },
     /// A source file that is left out of its repository.
     SourceFile {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// The reason.
+        /// Reason why it is left out.
         reason: Message,
     },
     /// A repository folder that cannot be used.
     Repository {
-        /// The folder.
+        /// Path of the folder.
         path: PathBuf,
-        /// The reason.
+        /// Reason why it cannot be used.
         reason: Message,
     },
-    /// A file in a form that the program does not read.
+    /// A file in a format that the program does not read.
     Form {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// Its form.
+        /// Its format.
         reason: String,
         /// How to make it readable.
         hint: Message,
     },
     /// A record of a JSONL file that cannot be used.
     Record {
-        /// The JSONL file.
+        /// Path of the JSONL file.
         path: PathBuf,
         /// 1-based line in the file.
         line: usize,
-        /// The field, and what is wrong with it.
+        /// Field, and the problem with it.
         reason: Message,
     },
-    /// Problems of a file beyond those that are [kept](keep).
+    /// Further problems of a file, beyond those [kept](keep).
     Further {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// Number of these problems.
+        /// Number of further problems.
         count: usize,
     },
     /// A file whose records belong to tasks that are not in the task file.
     OtherTasks {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// 1-based line of its first record of another task.
+        /// 1-based line of the first record of another task.
         line: usize,
-        /// The task that the record names.
+        /// Id of the task that the record names.
         task_id: String,
-        /// The task file.
+        /// Path of the task file.
         tasks: PathBuf,
-        /// The difference between the record and the task.
+        /// Difference between the record and the task.
         difference: &'static str,
         /// Number of such records.
         count: usize,
     },
     /// A file without a prediction for any of the tasks.
     NoPrediction {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// The task file.
+        /// Path of the task file.
         tasks: PathBuf,
     },
-    /// A task that cannot be carried out.
+    /// A task that cannot be processed.
     Task {
-        /// The task file.
+        /// Path of the task file.
         path: PathBuf,
         /// 1-based line in the task file.
         line: usize,
-        /// The task's id as the file gives it.
+        /// Id of the task as the file gives it.
         task_id: String,
-        /// The problem.
+        /// Description of the problem.
         reason: Message,
     },
-    /// An artifact that is damaged, or not the one needed.
+    /// An artifact that is damaged or out of date.
     Artifact {
-        /// The artifact.
+        /// Path of the artifact.
         path: PathBuf,
-        /// The problem.
+        /// Description of the problem.
         reason: String,
         /// How to resolve it.
         hint: Message,
     },
-    /// A file from which labels cannot be made.
+    /// A file from which labels cannot be computed.
     Labelling {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// The problem.
+        /// Description of the problem.
         reason: String,
-        /// The input that resolves it.
+        /// Input that resolves it.
         needed: LabelInput,
     },
-    /// A file of measured times without a time for one part of requests.
+    /// A file of measured times that lacks a time for one part of requests.
     NoTime {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// The part.
+        /// Part of requests without a time.
         part: RequestPart,
     },
-    /// A server that did not answer as needed.
+    /// A server that did not answer as required.
     Endpoint {
-        /// The request's URL; keys in it are masked.
+        /// URL of the request; keys in it are masked.
         url: String,
-        /// The problem, or the message received instead.
+        /// Description of the problem, or the message received instead.
         reason: String,
         /// How to resolve it.
         hint: Message,
         /// HTTP status of the response; `None` if there was no response.
         status: Option<u16>,
     },
-    /// A token for which the model's server gives no number in the vocabulary.
+    /// A token whose number in the vocabulary the model's server does not return.
     UnknownToken {
-        /// The request's URL; keys in it are masked.
+        /// URL of the request; keys in it are masked.
         url: String,
-        /// The token, and the server's message.
+        /// Token, and the server's message.
         reason: String,
     },
-    /// A server's answer that reports a failure of the server or of the model instead of a result.
+    /// A server's answer that reports an error of the server or of the model instead of a result.
     FailedAnswer {
-        /// The request's URL; keys in it are masked.
+        /// URL of the request; keys in it are masked.
         url: String,
-        /// The problem, in the server's words if it has any.
+        /// Description of the problem, in the server's words if available.
         reason: String,
         /// How to resolve it.
         hint: Message,
@@ -233,7 +233,7 @@ pub enum Error {
         path: PathBuf,
         /// `:3` for line 3, ` row 7` for row 7, or empty.
         place: String,
-        /// The problem.
+        /// Description of the problem.
         reason: Message,
         /// How to resolve it.
         hint: Message,
@@ -242,7 +242,7 @@ pub enum Error {
     Tokenizer {
         /// Its file.
         path: PathBuf,
-        /// The problem.
+        /// Description of the problem.
         reason: String,
     },
     /// A prompt style that cannot be used.
@@ -251,19 +251,19 @@ pub enum Error {
         path: PathBuf,
         /// 1-based line in the style's file.
         line: usize,
-        /// The problem.
+        /// Description of the problem.
         reason: String,
         /// How to resolve it.
         hint: Option<Message>,
     },
     /// A prompt whose parts do not fit its budget.
     Room {
-        /// The number of tokens of each part.
+        /// Number of tokens of each part.
         reason: String,
     },
     /// Tests that cannot be run.
     Execution {
-        /// The reason.
+        /// Reason why they cannot be run.
         reason: String,
         /// How to resolve it.
         hint: Message,
@@ -272,12 +272,12 @@ pub enum Error {
     Parameter {
         /// Name of the parameter.
         name: &'static str,
-        /// The problem with its value.
+        /// Problem with its value.
         reason: Message,
     },
-    /// Settings or inputs that cannot be used, or not together.
+    /// Settings or inputs that cannot be used, or cannot be combined.
     Refused {
-        /// The reason.
+        /// Reason why they cannot be used.
         reason: Message,
         /// How to resolve it.
         hint: Message,
@@ -286,14 +286,14 @@ pub enum Error {
     Unknown(UnknownName),
     /// Two sets of scores that cannot be compared.
     Comparison {
-        /// The reason.
+        /// Reason why they cannot be compared.
         reason: String,
         /// How to resolve it.
         hint: Message,
     },
 }
 
-/// Describes how many such records follow the first.
+/// Describes the number of similar records after the first.
 fn others(count: usize) -> String {
     match count {
         0 | 1 => String::new(),
@@ -302,11 +302,11 @@ fn others(count: usize) -> String {
     }
 }
 
-/// Number of problems of a file that are kept with their text, so that a file of wrong lines does not fill the memory.
+/// Number of problems of a file that are kept with their text, so that a file full of invalid lines does not fill the memory.
 pub const KEPT: usize = 1000;
 
-/// Adds a problem of a file to a list: the problem itself if there are fewer than [`KEPT`], or else to the number of [further
-/// ones](Error::Further).
+/// Adds a problem of a file to a list. The problem itself is added if the list has fewer than [`KEPT`]; otherwise it is added
+/// to the number of [further ones](Error::Further).
 pub fn keep(problems: &mut Vec<Error>, path: &Path, problem: Error) {
     let (more, is_full) = (problem.count(), problems.len() >= KEPT);
     match problems.last_mut() {
@@ -316,7 +316,7 @@ pub fn keep(problems: &mut Vec<Error>, path: &Path, problem: Error) {
     }
 }
 
-/// Returns the number of problems in a list, including those that are only counted.
+/// Returns the number of problems in a list, including the problems that are only counted.
 pub fn count(problems: &[Error]) -> usize {
     problems.iter().map(Error::count).sum()
 }
@@ -335,23 +335,23 @@ impl Error {
         Self::Io { path: path.to_owned(), access: Access::Write, action, reason }
     }
 
-    /// An artifact that cannot be used.
+    /// Returns the error for an artifact that cannot be used.
     pub fn artifact(path: &Path, reason: impl Into<String>, hint: impl Into<Message>) -> Self {
         Self::Artifact { path: path.to_owned(), reason: reason.into(), hint: hint.into() }
     }
 
-    /// A file from which labels cannot be made.
+    /// Returns the error for a file from which labels cannot be computed.
     pub fn labelling(path: &Path, reason: impl Into<String>, needed: LabelInput) -> Self {
         Self::Labelling { path: path.to_owned(), reason: reason.into(), needed }
     }
 
-    /// An artifact whose content is not as written.
+    /// Returns the error for an artifact whose content was changed.
     pub fn from_damage(path: &Path, reason: impl Into<String>) -> Self {
         let hint = "run the command that writes it again; it is rebuilt";
         Self::artifact(path, format!("damaged: {}", reason.into()), hint)
     }
 
-    /// Vectors that cannot be used, at a place in their file.
+    /// Returns the error for vectors that cannot be used, at a position in their file.
     pub fn vectors(
         path: &Path,
         place: &str,
@@ -366,22 +366,22 @@ impl Error {
         }
     }
 
-    /// Tests that cannot be run.
+    /// Returns the error for tests that cannot be run.
     pub fn execution(reason: impl Into<String>, hint: impl Into<Message>) -> Self {
         Self::Execution { reason: reason.into(), hint: hint.into() }
     }
 
-    /// A parameter outside its range.
+    /// Returns the error for a parameter outside its range.
     pub fn parameter(name: &'static str, reason: impl Into<Message>) -> Self {
         Self::Parameter { name, reason: reason.into() }
     }
 
-    /// Settings or inputs that cannot be used, or not together.
+    /// Returns the error for settings or inputs that cannot be used, or cannot be combined.
     pub fn from_refusal(reason: impl Into<Message>, hint: impl Into<Message>) -> Self {
         Self::Refused { reason: reason.into(), hint: hint.into() }
     }
 
-    /// A name that is not among the known ones.
+    /// Returns the error for a name that is not among the known ones.
     pub fn unknown(
         what: &'static str,
         given: &str,
@@ -390,12 +390,12 @@ impl Error {
         UnknownName::new(what, given, known).into()
     }
 
-    /// A record that cannot be used, at a 1-based line of its file.
+    /// Returns the error for a record that cannot be used, at a 1-based line of its file.
     pub fn record(path: &Path, line: usize, reason: impl Into<Message>) -> Self {
         Self::Record { path: path.to_owned(), line, reason: reason.into() }
     }
 
-    /// Returns the number of problems that this error stands for.
+    /// Returns the number of problems that this error represents.
     pub fn count(&self) -> usize {
         match self {
             Self::Further { count, .. } => *count,
@@ -403,7 +403,7 @@ impl Error {
         }
     }
 
-    /// Says what is wrong, and where. `Display` prints this message.
+    /// Describes the problem and its location. `Display` prints this message.
     pub fn message(&self) -> Message {
         match self {
             Self::Io { path, action, reason, .. } => at(path, format!("cannot {action}: {reason}")),
@@ -453,7 +453,7 @@ impl Error {
         }
     }
 
-    /// Says how to resolve the error, if that is known; printed as `hint:` below it.
+    /// Describes how to resolve the error, if known; printed as `hint:` below the error.
     pub fn hint(&self) -> Option<Message> {
         match self {
             Self::Io { access, reason, .. } => io_hint(reason.kind(), *access == Access::Write),
@@ -510,12 +510,12 @@ impl Error {
     }
 }
 
-/// A sentence about a file or a folder.
+/// Returns a sentence about a file or a folder.
 fn at(path: &Path, reason: impl Into<Message>) -> Message {
     message![format!("{}: ", path.display()), reason]
 }
 
-/// A sentence about a line of a file.
+/// Returns a sentence about a line of a file.
 fn at_line(path: &Path, line: usize, reason: impl Into<Message>) -> Message {
     message![format!("{}:{line}: ", path.display()), reason]
 }
@@ -543,7 +543,7 @@ impl From<TokenizerError> for Error {
     }
 }
 
-/// Hint for a system error while reading or writing.
+/// Returns a hint for a system error while reading or writing.
 fn io_hint(kind: std::io::ErrorKind, writing: bool) -> Option<Message> {
     use std::io::ErrorKind as Kind;
     let elsewhere =

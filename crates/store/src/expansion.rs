@@ -1,12 +1,13 @@
-//! Limits what compressed input may expand to: a file of a few kilobytes must not fill the memory or the disk.
+//! Limits on the expansion of compressed input: a file of a few kilobytes must not fill the memory or the disk.
 
 use std::io::{self, Read};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// How many times its compressed size an input may expand to; source text and records of it stay below a hundred.
+/// Greatest ratio of an input's expanded size to its compressed size; source text and records of source text stay below a
+/// hundred.
 const MOST_TIMES: u64 = 500;
-/// Number of bytes that any input may expand to.
+/// Number of bytes to which any input may expand.
 const ALWAYS: u64 = 64 << 20;
 
 /// Input that counts the bytes read from it.
@@ -31,7 +32,7 @@ impl<R: Read> Read for MeteredInput<R> {
     }
 }
 
-/// Output of a decoder; it fails if it grows out of all proportion to the bytes read.
+/// Output of a decoder; it fails if it grows out of proportion to the bytes read.
 pub(super) struct ExpansionGuard<R> {
     decoder: R,
     compressed: Arc<AtomicU64>,
@@ -68,7 +69,7 @@ mod tests {
 
     use crate::jsonl;
 
-    /// 80 MiB of spaces: more than is always read, and a thousand times the size of the file.
+    /// 80 MiB of spaces: more than any file may expand to, and a thousand times the size of the file.
     #[test]
     fn input_that_expands_without_measure_is_refused() {
         let dir = tempfile::tempdir().unwrap();

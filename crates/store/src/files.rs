@@ -1,9 +1,9 @@
-//! The one place through which files are opened, read, written, synced, renamed and removed.
+//! The only module through which files are opened, read, written, synced, renamed and removed.
 //!
-//! Functions have the names and meaning of those in `std::fs`. A debug build can let one call fail, to show that a run reports
-//! the failure and that the next run is complete: `FAULTY_CALL=enospc:17` fails the 17th of the calls that a full disk would
-//! fail, `enospc:17+` this call and all later ones; `meanwhile:17` runs the shell command `FAULTY_COMMAND` before the 17th call
-//! that reads or looks, as if somebody changed a file at that moment. A release build has none of this.
+//! Functions have the names and meanings of those in `std::fs`. A debug build can let one call fail, to test that a run reports
+//! the failure and that the next run is complete. `FAULTY_CALL=enospc:17` fails the 17th of the calls that a full disk would
+//! fail; `enospc:17+` fails this call and all later ones. `meanwhile:17` runs the shell command `FAULTY_COMMAND` before the
+//! 17th call that reads or inspects files, as if somebody changed a file at that moment. A release build has none of this.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,16 +13,16 @@ use std::sync::{Mutex, PoisonError, RwLock};
 
 pub use std::fs::{DirEntry, Metadata, Permissions, ReadDir, TryLockError};
 
-/// Kinds of calls, by the reasons for which they fail.
+/// Kind of a call, by the reasons for which it can fail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Call {
     /// Reads bytes.
     Read,
     /// Writes bytes.
     Write,
-    /// Changes files in another way: creates, renames, removes, shortens, syncs.
+    /// Changes files in another way: creates, renames, removes, truncates, syncs.
     Change,
-    /// Opens for reading, lists, locks, or asks for properties.
+    /// Opens for reading, lists, locks, or queries properties.
     Look,
 }
 
@@ -35,7 +35,7 @@ mod fault {
 
     use super::Call;
 
-    /// Failures of calls, and other events before them.
+    /// Kind of a fault: a failure of a call, or another event before it.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     enum Kind {
         /// The disk is full.
@@ -90,8 +90,8 @@ mod fault {
         chosen_fault().is_some()
     }
 
-    /// Counts a call, and returns whether the call must be short.
-    #[allow(clippy::print_stderr)] // in debug builds alone
+    /// Counts a call, and returns true if the call must be cut short.
+    #[allow(clippy::print_stderr)] // only in debug builds
     pub(super) fn before(call: Call, name: &str, path: &Path) -> io::Result<bool> {
         static CALLS: AtomicU64 = AtomicU64::new(0);
         let Some(fault) = chosen_fault() else { return Ok(false) };
@@ -150,8 +150,8 @@ mod fault {
 /// Folders that are confined, as absolute paths.
 static CONFINED: RwLock<Vec<PathBuf>> = RwLock::new(Vec::new());
 
-/// From now on, nothing below a folder is written or removed through a link that leads out of the folder: somebody else may
-/// have put the link there. The folder itself may be a link, and need not exist yet.
+/// Confines a folder: from now on, nothing in it is written or removed through a link that leads out of the folder, since
+/// somebody else may have put the link there. The folder itself may be a link, and need not exist yet.
 pub fn confine(folder: &Path) {
     let mut confined = CONFINED.write().unwrap_or_else(PoisonError::into_inner);
     if let Ok(folder) = std::path::absolute(folder)
@@ -161,7 +161,7 @@ pub fn confine(folder: &Path) {
     }
 }
 
-/// How a call treats a link in the last place of a path.
+/// Treatment of a link in the last component of a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum FinalLink {
     /// The call works on the link.
@@ -170,7 +170,7 @@ enum FinalLink {
     Follows,
 }
 
-/// True if a path is below a confined folder.
+/// Returns true if a path is in a confined folder.
 ///
 /// # Errors
 /// A link on the path leads out of that folder.
@@ -187,7 +187,7 @@ fn check_confined(path: &Path, last: FinalLink) -> io::Result<bool> {
     });
     let Some((folder, below, real)) = found else { return Ok(false) };
     let names: Vec<Component<'_>> = below.components().collect();
-    // The caller itself named a path out of the folder; no link did.
+    // The caller itself named a path out of the folder, without a link.
     if names.contains(&Component::ParentDir) {
         return Ok(false);
     }
@@ -206,10 +206,10 @@ fn check_confined(path: &Path, last: FinalLink) -> io::Result<bool> {
     Ok(!names.is_empty())
 }
 
-/// True if a path is below a confined folder, so that a link in its place must be replaced.
+/// Returns true if a path is in a confined folder, so that a link at this path must be replaced.
 ///
 /// # Errors
-/// A link above the path leads out of that folder.
+/// A link above the path leads out of the confined folder.
 pub(super) fn is_confined(path: &Path) -> io::Result<bool> {
     check_confined(path, FinalLink::Stays)
 }
@@ -255,7 +255,7 @@ pub(crate) fn is_input(path: &Path) -> bool {
     identity.is_some_and(|identity| roles.get(&identity) == Some(&FileRole::Input))
 }
 
-/// A file that is open.
+/// Open file.
 #[derive(Debug)]
 pub struct File {
     file: fs::File,
@@ -264,11 +264,11 @@ pub struct File {
     path: PathBuf,
 }
 
-/// True for devices that can be read without end.
+/// Returns true for devices that can be read without end.
 #[cfg(target_os = "linux")]
 fn is_endless(metadata: &Metadata) -> bool {
     use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
-    /// Number of the driver of `/dev/null`, `/dev/zero` and others.
+    /// Number of the driver of `/dev/null`, `/dev/zero` and similar devices.
     const MEMORY: u32 = 1;
     const NULL: u32 = 3;
     let (kind, device) = (metadata.file_type(), metadata.rdev());
@@ -277,13 +277,13 @@ fn is_endless(metadata: &Metadata) -> bool {
         || kind.is_char_device() && rustix::fs::major(device) == MEMORY && !is_null
 }
 
-/// Numbers of devices are Linux's.
+/// Returns false: the device numbers are Linux's.
 #[cfg(not(target_os = "linux"))]
 fn is_endless(_metadata: &Metadata) -> bool {
     false
 }
 
-/// Path of an open file, without links.
+/// Returns the path of an open file, without links.
 #[cfg(unix)]
 fn place_of(file: &fs::File) -> io::Result<PathBuf> {
     use std::os::fd::AsRawFd as _;
@@ -295,10 +295,10 @@ fn place_of(_file: &fs::File) -> io::Result<PathBuf> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
-/// A regular file that is open.
+/// Regular file that is open.
 #[derive(Debug)]
 pub struct RegularFile {
-    /// The file, at its beginning.
+    /// Open file, positioned at its beginning.
     pub file: File,
     /// Its properties.
     pub metadata: Metadata,
@@ -311,8 +311,8 @@ impl RegularFile {
         remember(&self.metadata, FileRole::Input);
     }
 
-    /// Returns the file's path without links, whatever somebody put into its place since it was opened. Systems other than Linux
-    /// return the path without links that leads to that place now.
+    /// Returns the file's path without links, even if another file has replaced it since it was opened. Systems other than
+    /// Linux return the path without links to which the original path leads now.
     pub fn place(&self) -> io::Result<PathBuf> {
         place_of(&self.file.file).or_else(|_| fs::canonicalize(&self.opened))
     }
@@ -338,7 +338,7 @@ impl File {
     /// Opens a file or pipe that the user names, for reading.
     ///
     /// # Errors
-    /// Those of `std::fs`, here and for all functions below; also a device without end, such as `/dev/zero`.
+    /// The same as in `std::fs`, here and for all functions below; also an endless device, such as `/dev/zero`.
     pub fn open(path: impl AsRef<Path>) -> io::Result<Self> {
         let path = path.as_ref();
         fault::before(Call::Look, "open", path)?;
@@ -351,8 +351,8 @@ impl File {
         Ok(Self::wrap(file, path))
     }
 
-    /// Opens a regular file for reading, and never waits, as opening a named pipe does. For files that a program wrote into a cache
-    /// or next to another file: somebody may have put something else in their place.
+    /// Opens a regular file for reading; never waits, unlike opening a named pipe. For files that a program wrote into a cache
+    /// or next to another file, and that somebody may have replaced.
     pub fn open_regular(path: impl AsRef<Path>) -> io::Result<Self> {
         let path = path.as_ref();
         match Self::open_in_place(path)? {
@@ -362,8 +362,8 @@ impl File {
         }
     }
 
-    /// Opens a file as [`open_regular`](Self::open_regular) does; `None` if the path leads to something else. Somebody may replace
-    /// the file at any time, so its properties are those of the open file.
+    /// Opens a file as [`open_regular`](Self::open_regular) does; returns `None` if the path leads to something else. The file
+    /// may be replaced at any time, so its properties are read from the open file.
     pub fn open_in_place(path: impl AsRef<Path>) -> io::Result<Option<RegularFile>> {
         Self::open_if_regular(path.as_ref(), FinalLink::Follows)
     }
@@ -371,7 +371,7 @@ impl File {
     /// Opens a file as [`open_in_place`](Self::open_in_place) does.
     ///
     /// # Errors
-    /// Also that the path is a link, whose target is not opened (Unix).
+    /// Also if the path is a link, whose target is not opened (Unix).
     pub fn open_unlinked(path: impl AsRef<Path>) -> io::Result<Option<RegularFile>> {
         Self::open_if_regular(path.as_ref(), FinalLink::Stays)
     }
@@ -401,7 +401,7 @@ impl File {
         Ok(Some(RegularFile { file: Self::wrap(file, path), metadata, opened: path.to_owned() }))
     }
 
-    /// Reads a regular file to its end; `None` if it has more than `most` bytes.
+    /// Reads a regular file to its end; returns `None` if it has more than `most` bytes.
     pub fn read_at_most(mut self, most: u64) -> io::Result<Option<Vec<u8>>> {
         if self.metadata()?.len() > most {
             return Ok(None);
@@ -411,7 +411,7 @@ impl File {
         Ok(Some(bytes).filter(|bytes| bytes.len() as u64 <= most))
     }
 
-    /// Creates a file for writing, or empties it.
+    /// Creates a file for writing; an existing file is emptied.
     pub fn create(path: impl AsRef<Path>) -> io::Result<Self> {
         let mut options = fs::File::options();
         Self::open_with(options.write(true).create(true).truncate(true), path)
@@ -422,7 +422,7 @@ impl File {
         Self::open_with(fs::File::options().write(true).create_new(true), path)
     }
 
-    /// Opens a file as it is, or creates an empty one.
+    /// Opens a file without changing it, or creates an empty one.
     pub fn open_or_create(path: impl AsRef<Path>) -> io::Result<Self> {
         Self::open_with(fs::File::options().write(true).create(true).truncate(false), path)
     }
@@ -451,7 +451,7 @@ impl File {
         self.file.metadata()
     }
 
-    /// Waits until all of the file is on disk.
+    /// Waits until the whole file is on disk.
     pub fn sync_all(&self) -> io::Result<()> {
         self.before(Call::Change, "sync")?;
         self.file.sync_all()
@@ -509,13 +509,13 @@ impl File {
         Ok(())
     }
 
-    /// Returns the length and time of a regular file, which show whether its content changed.
+    /// Returns the length and modification time of a regular file, which reveal whether its content changed.
     pub(super) fn state(&self) -> FileState {
         let metadata = self.file.metadata().ok().filter(Metadata::is_file);
         FileState(metadata.map(|metadata| (metadata.len(), metadata.modified().ok())))
     }
 
-    /// Checks that the content has not changed since a state.
+    /// Checks that the content has not changed since `before`.
     ///
     /// # Errors
     /// The content changed.
@@ -532,11 +532,11 @@ impl File {
     }
 }
 
-/// Length of a file and time of its last change, as the file system stores them; the clock may jump.
+/// Length and modification time of a file, as the file system stores them; the clock may jump.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct FileState(Option<(u64, Option<std::time::SystemTime>)>);
 
-/// Returns the length of the buffer for a call.
+/// Returns the length of the buffer for a call that may have to be short.
 fn shorten(length: usize, is_short: bool) -> usize {
     if is_short { length.div_ceil(2) } else { length }
 }
@@ -548,7 +548,7 @@ impl Read for &File {
     }
 
     fn read_to_end(&mut self, buffer: &mut Vec<u8>) -> io::Result<usize> {
-        /// Reads by single calls, each of which may fail.
+        /// Reader that makes single calls, each of which may fail.
         struct Calls<'a>(&'a File);
         impl Read for Calls<'_> {
             fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
@@ -634,7 +634,7 @@ pub fn read(path: impl AsRef<Path>) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Name and path of a file that the user gives as `NAME=FILE`, or as a path alone. A path that exists is no name and file.
+/// Splits `NAME=FILE`, or a path alone, as the user gives it. If the whole text is an existing path, it is a path alone.
 pub fn split_name(given: &str) -> (Option<&str>, &str) {
     match given.split_once('=') {
         Some((name, file)) if !name.is_empty() && !Path::new(given).exists() => (Some(name), file),
@@ -642,7 +642,7 @@ pub fn split_name(given: &str) -> (Option<&str>, &str) {
     }
 }
 
-/// Most bytes of a manifest or header.
+/// Greatest number of bytes of a manifest or header.
 const LONGEST_COMPANION: u64 = 1 << 28;
 
 /// Reads a manifest or header, which a program wrote next to another file: a regular file of at most 256 MiB.
@@ -651,7 +651,7 @@ pub fn read_companion(path: impl AsRef<Path>) -> io::Result<Vec<u8>> {
     read.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "longer than 256 MiB"))
 }
 
-/// Reads a whole regular file that a program wrote; `None` if the file does not exist.
+/// Reads a complete regular file that a program wrote; returns `None` if the file does not exist.
 pub fn read_regular_if_there(path: impl AsRef<Path>) -> io::Result<Option<Vec<u8>>> {
     let mut bytes = Vec::new();
     match File::open_regular(path).and_then(|mut file| file.read_to_end(&mut bytes)) {
@@ -660,7 +660,7 @@ pub fn read_regular_if_there(path: impl AsRef<Path>) -> io::Result<Option<Vec<u8
     }
 }
 
-/// Reads a file as [`read_companion`] does; `None` if the file does not exist.
+/// Reads a file as [`read_companion`] does; returns `None` if the file does not exist.
 pub fn read_companion_if_there(path: impl AsRef<Path>) -> io::Result<Option<Vec<u8>>> {
     match read_companion(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -668,7 +668,7 @@ pub fn read_companion_if_there(path: impl AsRef<Path>) -> io::Result<Option<Vec<
     }
 }
 
-/// Reads a whole file of UTF-8.
+/// Reads a whole file as UTF-8.
 pub fn read_to_string(path: impl AsRef<Path>) -> io::Result<String> {
     let invalid =
         |_| io::Error::new(io::ErrorKind::InvalidData, "stream did not contain valid UTF-8");
@@ -705,7 +705,7 @@ of_path! {
     "Where a link leads to." read_link Look PathBuf;
 }
 
-/// Removes a folder with all that it holds, however deep, or a file. Folders that their owner may not change are made changeable.
+/// Removes a folder with its content, however deep, or a file. Read-only folders are made writable first.
 pub fn remove_dir_all(path: impl AsRef<Path>) -> io::Result<()> {
     let path = path.as_ref();
     fault::before(Call::Change, "remove_dir_all", path)?;
@@ -713,7 +713,7 @@ pub fn remove_dir_all(path: impl AsRef<Path>) -> io::Result<()> {
     crate::removal::remove_dir_all(path)
 }
 
-/// Moves a file or folder; a file that is there is replaced.
+/// Moves a file or folder, replacing an existing file.
 pub fn rename(from: impl AsRef<Path>, to: impl AsRef<Path>) -> io::Result<()> {
     fault::before(Call::Change, "rename", to.as_ref())?;
     check_confined(to.as_ref(), FinalLink::Stays)?;

@@ -1,17 +1,17 @@
 //! Data frames: named and typed columns, as pandas, polars and R read them, built from JSON records.
 //!
 //! - Names of nested fields are joined: `{"repocoder": {"es": 0.5}}` is column `repocoder_es`.
-//! - `@` is spelled out, and so is a minus before a digit; other characters that a variable's name cannot contain become `_`:
-//!   `gt_recall@1` is `gt_recall_at_1`, and `-90` is `minus_90`.
-//! - `…_interval`, a list `[low, high]`, is two columns: `…_low` and `…_high`.
-//! - Any other list is text: its JSON.
-//! - A value that a record lacks, or has as `null`, is missing: an empty cell in CSV, a null in Parquet. It is never 0.
+//! - `@` is spelled out, and so is a minus before a digit. Other characters that a variable's name cannot contain become `_`:
+//!   `gt_recall@1` becomes `gt_recall_at_1`, and `-90` becomes `minus_90`.
+//! - `…_interval`, a list `[low, high]`, becomes two columns: `…_low` and `…_high`.
+//! - Any other list becomes text: its JSON.
+//! - A value that is absent from a record, or `null`, is missing: an empty cell in CSV, a null in Parquet. It is never 0.
 
 use std::fmt::Write;
 
 use serde_json::Value;
 
-/// Type of a column's values; any column can lack values.
+/// Type of a column's values; values can be missing in any column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ColumnType {
     /// Text: a string in Parquet.
@@ -25,7 +25,7 @@ pub enum ColumnType {
 }
 
 impl ColumnType {
-    /// Returns the type of a value; `None` for a missing one.
+    /// Returns the type of a value; `None` for a missing value.
     fn from_value(value: &Value) -> Option<Self> {
         match value {
             Value::Null => None,
@@ -46,12 +46,12 @@ impl ColumnType {
     }
 }
 
-/// A column with one value for each row.
+/// Column with one value for each row.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Column {
     pub(super) name: String,
     pub(super) of: ColumnType,
-    /// `Null` for a missing value.
+    /// Values; `Null` for a missing one.
     pub(super) values: Vec<Value>,
 }
 
@@ -72,7 +72,8 @@ pub struct Frame {
 }
 
 impl Frame {
-    /// Starts a frame with columns that exist even if no record has a value: fields, nested ones with dots (`repocoder.es`).
+    /// Creates a frame with columns that exist even if no record has a value for them. The columns are named by field; names of
+    /// nested fields have dots (`repocoder.es`).
     pub fn new<N: AsRef<str>>(columns: impl IntoIterator<Item = (N, ColumnType)>) -> Self {
         let column = |(field, of): (N, _)| {
             let name = in_column(field.as_ref());
@@ -91,7 +92,7 @@ impl Frame {
     pub fn push(&mut self, record: Value) {
         let mut cells = Vec::new();
         flatten(String::new(), record, &mut cells);
-        // Fields such as `em` and `EM` would share a column otherwise.
+        // Otherwise, fields such as `em` and `EM` would share a column.
         for place in 1..cells.len() {
             let (before, rest) = cells.split_at_mut(place);
             let name = &mut rest[0].0;
@@ -120,8 +121,8 @@ impl Frame {
         self.columns.iter_mut().for_each(|column| column.values.resize(self.rows, Value::Null));
     }
 
-    /// Returns the frame as CSV (RFC 4180, with lines that end in `\n`), the names first. Numbers have as many digits as needed
-    /// to read them back exactly. A missing value is an empty cell, an empty text is `""`.
+    /// Returns the frame as CSV (RFC 4180, but with lines that end in `\n`), with the names first. Numbers have as many digits
+    /// as needed to read them back exactly. A missing value is an empty cell; an empty text is `""`.
     pub fn csv(&self) -> String {
         let mut text = String::new();
         for (place, column) in self.columns.iter().enumerate() {
@@ -140,7 +141,7 @@ impl Frame {
     }
 }
 
-/// Adds a number to a name that occurs this many times before: `em_2`.
+/// Appends a number to a name that already occurs `before` times: `em_2`.
 fn number(name: &mut String, before: usize) {
     if before > 0 {
         *name += &format!("_{}", before + 1);
@@ -165,7 +166,7 @@ fn flatten(name: String, value: Value, cells: &mut Vec<(String, Value)>) {
     }
 }
 
-/// Returns a field's name as part of a column's name.
+/// Returns a field's name in the form used in a column's name.
 fn in_column(key: &str) -> String {
     let mut name = String::with_capacity(key.len());
     let mut rest = key.chars().peekable();
@@ -247,12 +248,12 @@ mod tests {
             "plain", "a b", "\"a,b\"", "\"say \"\"x\"\"\"", "\"two\nlines\"", "\"cr\r\"", "\"\"",
             " edge ", "ä|;'",
         ];
-        // A field that is always null gets no column.
+        // A field that is always null has no column.
         let wanted: String = wanted.map(|cell| format!("{cell},1\n")).concat();
         assert_eq!(text, format!("a,c\n{wanted}"));
     }
 
-    /// Compares numbers by their bits, among them 0.1 + 0.2 and the smallest ones.
+    /// Compares numbers by their bits, including 0.1 + 0.2 and the smallest numbers.
     #[test]
     fn numbers_are_read_back_as_they_were() {
         let numbers = [0.1 + 0.2, f64::MIN_POSITIVE, 5e-324, 1.0 / 3.0, -0.0, 1e300, 17.0];
@@ -262,7 +263,7 @@ mod tests {
         assert_eq!(read, numbers.map(f64::to_bits));
     }
 
-    /// Later rows add columns that earlier rows lack; a whole number in a column of numbers becomes a number, and text turns
+    /// Later rows add columns that earlier rows lack. A whole number in a column of numbers becomes a number, and a text turns
     /// the whole column into text.
     #[test]
     fn columns_widen_and_missing_values_are_null() {

@@ -1,11 +1,11 @@
-//! Reads gzip as gunzip and Python do.
+//! Reading of gzip as gunzip and Python do it.
 
 use std::io::{self, BufRead, Read};
 
 use flate2::bufread::GzDecoder;
 
-/// Decoder of a gzip file's members, one after another. Skips zeros between and after members, which tapes and block devices
-/// add.
+/// Decoder of the members of a gzip file, one after another. It skips zeros between and after members, which tapes and block
+/// devices add.
 pub(super) struct Gunzip<R> {
     /// Decoder of the current member; `None` after the last.
     member: Option<GzDecoder<R>>,
@@ -32,7 +32,7 @@ impl<R: BufRead> Read for Gunzip<R> {
     }
 }
 
-/// Returns the decoder of the next member, if another one follows.
+/// Returns the decoder of the next member, if there is one.
 fn next_member<R: BufRead>(mut input: R) -> io::Result<Option<GzDecoder<R>>> {
     loop {
         let bytes = input.fill_buf()?;
@@ -70,7 +70,7 @@ mod tests {
         gunzip.read_to_string(&mut text).map(|_| text)
     }
 
-    /// Compares with Python's `gzip` module (`_GzipReader._read_gzip_header` and `_read_eof`).
+    /// Compared with Python's `gzip` module (`_GzipReader._read_gzip_header` and `_read_eof`).
     #[test]
     fn zeros_behind_members_are_padding_and_other_bytes_are_named() {
         let (one, two) = (member("one\n"), member("two\n"));

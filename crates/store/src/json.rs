@@ -1,4 +1,4 @@
-//! JSON that other programs wrote.
+//! Reading of JSON that other programs wrote.
 
 use std::fmt;
 
@@ -7,8 +7,8 @@ use serde::de::{Deserialize, Deserializer, Error as _, Visitor};
 use serde_json::Value;
 use serde_json::de::StrRead;
 
-/// Parses a JSON text. Half a surrogate pair that is escaped alone (`"\ud83d"`) becomes U+FFFD. JavaScript writes such halves
-/// for strings that are cut within a character, Python for bytes that are not UTF-8; no Unicode text can contain them.
+/// Parses a JSON text. An escaped lone half of a surrogate pair (`"\ud83d"`) becomes U+FFFD. JavaScript writes such halves for
+/// strings that are cut inside a character, Python for bytes that are not UTF-8; no Unicode text can contain them.
 ///
 /// ```
 /// use repoformer_store::json::parse;
@@ -18,14 +18,14 @@ use serde_json::de::StrRead;
 /// # Errors
 /// The text is not JSON, or has a field of the [reserved name](RESERVED). The error has the line and column in `text`.
 pub fn parse(text: &[u8]) -> serde_json::Result<Value> {
-    // Text that is known to be UTF-8 need not be validated for each string.
+    // If the text is known to be UTF-8, the strings need no validation of their own.
     match std::str::from_utf8(text) {
         Ok(text) => parse_with(text, |json| Value::deserialize(json)),
         Err(_) => serde_json::from_slice(text),
     }
 }
 
-/// Parses a JSON text as [`parse`] does, with a reader that may skip parts of it.
+/// Parses a JSON text as [`parse`] does, with a reader that may skip parts.
 ///
 /// # Errors
 /// The same as for [`parse`], and the errors of the reader.
@@ -56,8 +56,8 @@ pub(super) fn check_names(text: &[u8]) -> serde_json::Result<()> {
     }
 }
 
-/// Returns an upper bound for the number of values in a JSON text: names of fields count too. Texts that are not JSON may count
-/// less.
+/// Returns an upper bound for the number of values in a JSON text, in which names of fields count too. Texts that are not JSON
+/// may have a lower count.
 ///
 /// ```
 /// use repoformer_store::json::count_values;
@@ -77,7 +77,7 @@ pub fn count_values(text: &[u8]) -> u64 {
     count
 }
 
-/// Replaces each escaped lone surrogate with U+FFFD, in as many bytes; `None` if the text has none.
+/// Replaces each escaped lone surrogate with U+FFFD, in the same number of bytes; returns `None` if the text has none.
 pub(super) fn without_lone_surrogates(text: &str) -> Option<String> {
     let code = |at: usize| {
         let digits = text.get(at..at + 6)?.strip_prefix("\\u")?;
@@ -111,12 +111,12 @@ pub fn without_byte_order_mark(text: &[u8]) -> &[u8] {
     text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text)
 }
 
-/// True if a JSON text is UTF-8 and has no lone half of a surrogate pair, so that [`parse`] changes none of its characters.
+/// Returns true if a JSON text is UTF-8 and has no lone surrogate, so that [`parse`] changes none of its characters.
 pub fn is_unicode(text: &[u8]) -> bool {
     std::str::from_utf8(text).is_ok_and(|text| without_lone_surrogates(text).is_none())
 }
 
-/// Bytes of a JSON string of any content; half a surrogate pair is three bytes, as in WTF-8.
+/// Bytes of a JSON string with any content; a lone surrogate takes three bytes, as in WTF-8.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StringBytes(pub Vec<u8>);
 
@@ -138,8 +138,8 @@ impl<'de> Deserialize<'de> for StringBytes {
     }
 }
 
-/// Decoder of a text in pieces that may split a character: between its bytes in UTF-8, or between the halves of its surrogate
-/// pair. Bytes that form no character become U+FFFD.
+/// Decoder of a text that arrives in pieces. A piece may end inside a character: between its bytes in UTF-8, or between the
+/// halves of its surrogate pair. Bytes that form no character become U+FFFD.
 ///
 /// ```
 /// use repoformer_store::json::PieceDecoder;
@@ -154,7 +154,7 @@ pub struct PieceDecoder {
 }
 
 impl PieceDecoder {
-    /// Returns the characters that a piece completes.
+    /// Decodes a piece, and returns the characters that it completes.
     pub fn decode(&mut self, piece: &[u8]) -> String {
         let bytes = [&std::mem::take(&mut self.half), piece].concat();
         let (mut text, mut rest) = (String::new(), &bytes[..]);
@@ -185,7 +185,7 @@ impl PieceDecoder {
         }
     }
 
-    /// Returns U+FFFD if the text ends within a character.
+    /// Returns U+FFFD if the text ends inside a character.
     pub fn finish(&mut self) -> &'static str {
         if std::mem::take(&mut self.half).is_empty() { "" } else { "\u{fffd}" }
     }
@@ -216,7 +216,7 @@ mod tests {
         assert_eq!((wrong.line(), wrong.column()), (1, 17));
     }
 
-    /// `serde_json` would read another value, nested deeper than it allows.
+    /// `serde_json` would read another value, nested more deeply than it allows.
     #[test]
     fn a_field_of_the_reserved_name_is_refused() {
         for text in [
@@ -257,7 +257,7 @@ mod tests {
         ] {
             assert_eq!(of(pieces), wanted, "{pieces:?}");
         }
-        // The last code point of Unicode, split at every place.
+        // The last code point of Unicode, split at every position.
         let last = "\u{10ffff}";
         for at in 0..=4 {
             let (one, other) = last.as_bytes().split_at(at);

@@ -21,19 +21,19 @@ use crate::error::{Error, Result, keep};
 use crate::files::{File, FileState};
 use crate::zstandard;
 
-/// A JSON object with its fields in the order of the file.
+/// JSON object with its fields in the order of the file.
 pub type Object = Map<String, Value>;
 
 /// Opens a file and decompresses it: gzip, zstd or plain, recognised by its content; `-` is standard input.
 ///
 /// # Errors
-/// The file cannot be opened, its compressed data cannot be read, it has a form that is known not to be text, or it does not
-/// match the manifest next to it.
+/// The file cannot be opened, its compressed data cannot be read, its format is known not to be text, or it does not match the
+/// manifest next to it.
 pub fn open(path: &Path) -> Result<Box<dyn BufRead + Send>> {
     open_counted(path).map(|(input, _)| input)
 }
 
-/// Opens a file as [`open()`] does; also returns the counter of the bytes read from the file before decompression.
+/// Opens a file as [`open()`] does, and also returns a counter of the bytes read from the file before decompression.
 fn open_counted(path: &Path) -> Result<(Box<dyn BufRead + Send>, Arc<AtomicU64>)> {
     let raw: Box<dyn Read + Send> = if path == Path::new("-") {
         let work = Work::begin("reading standard input", "bytes");
@@ -69,16 +69,17 @@ fn open_counted(path: &Path) -> Result<(Box<dyn BufRead + Send>, Arc<AtomicU64>)
 
 /// Number of bytes that a line of any file may have.
 pub const LONGEST_LINE: u64 = 64 << 20;
-/// How many times the size of a compressed file, up to the line's end, a longer line may have: one that holds a repository.
+/// Greatest ratio of a longer line's length to the bytes of the compressed file up to the line's end; such a line contains a
+/// repository.
 const LINE_TIMES: u64 = 20;
-/// Number of bytes that a line with a repository may have, if the compressed size is not known.
+/// Number of bytes that a line with a repository may have if the compressed size is not known.
 pub const LONGEST_REPOSITORY: u64 = 9 * LONGEST_LINE;
-/// Stands for a line, or the rest of a line, that is too long: no JSON has such a character.
+/// Replacement for a line, or the rest of a line, that is too long; JSON never contains this character.
 const TOO_LONG: &[u8] = b"\0too long\n";
 
-/// Appends the next line with its end to `bytes`, and returns how much it appended: nothing at the end of the input. A line of
-/// more than `longest()` bytes is skipped without being held in memory; the mark appended instead makes [`parse`] report that
-/// the line was too long. `longest` is called again while the line is read.
+/// Appends the next line with its line end to `bytes`, and returns the number of appended bytes, which is 0 at the end of the
+/// input. A line of more than `longest()` bytes is skipped without being held in memory; the mark appended instead makes
+/// [`parse`] report that the line is too long. `longest` is called again while the line is read.
 ///
 /// # Errors
 /// The input cannot be read.
@@ -115,7 +116,7 @@ pub fn read_line(
     Ok(bytes.len() - start)
 }
 
-/// A file that is read once and whole, and must not change meanwhile. Its digest is [remembered](readings).
+/// File that is read once and completely, and must not change meanwhile. Its digest is [remembered](readings).
 struct WholeFile {
     path: PathBuf,
     file: File,
@@ -142,11 +143,11 @@ impl Read for WholeFile {
     }
 }
 
-/// Compressions that are not supported: how their files begin, and the program that decompresses them.
+/// Unsupported compressions: the first bytes of their files, and the programs that decompress them.
 const COMPRESSIONS: [(&[u8], &str); 3] =
     [(b"\xfd7zXZ\0", "xz"), (b"BZh", "bzip2"), (b"\x04\x22\x4d\x18", "lz4")];
 
-/// Returns the error for a file that begins like another form.
+/// Returns the error for a file that begins like a file of another format.
 fn other_form(path: &Path, start: &[u8]) -> Option<Error> {
     let form = |reason: String, hint: Message| Error::Form { path: path.to_owned(), reason, hint };
     if let Some((_, name)) = COMPRESSIONS.iter().find(|(begin, _)| start.starts_with(begin)) {
@@ -166,7 +167,7 @@ fn other_form(path: &Path, start: &[u8]) -> Option<Error> {
     None
 }
 
-/// Beginning of a Parquet file.
+/// First bytes of a Parquet file.
 pub const PARQUET: &[u8] = b"PAR1";
 
 /// Position of a record in a file.
@@ -174,12 +175,12 @@ pub const PARQUET: &[u8] = b"PAR1";
 pub struct RecordAddress {
     /// 1-based line, for messages.
     pub line: usize,
-    /// 0-based number of the record, unusable ones included: the key of a task.
+    /// 0-based number of the record, counting unusable ones; it is the key of a task.
     pub row: usize,
 }
 
-/// Calls `record` with each object and its position. Blank lines are skipped. A line that is not a JSON object, or that
-/// `record` rejects, is added to the returned list, which [keeps](keep) the first problems, and reading continues.
+/// Calls `record` with each object and its position. Blank lines are skipped. For a line that is not a JSON object, or that
+/// `record` rejects, an error is added to the returned list, which [keeps](keep) the first problems, and reading continues.
 ///
 /// # Errors
 /// The file cannot be opened or read.
@@ -197,7 +198,7 @@ pub fn for_each(
     Ok(problems)
 }
 
-/// Reader of a file's records, one after another, not yet parsed.
+/// Reader of a file's records, one after another, before parsing.
 pub struct Reader<'a> {
     path: &'a Path,
     input: Box<dyn BufRead>,
@@ -208,7 +209,7 @@ pub struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// Opens a file like [`open()`].
+    /// Opens a file as [`open()`] does.
     ///
     /// # Errors
     /// The file cannot be opened, or its compressed data cannot be read.
@@ -217,7 +218,7 @@ impl<'a> Reader<'a> {
         Ok(Self { of_file: Some(of_file), ..Self::with_input(path, input) })
     }
 
-    /// Reads the records of an opened file.
+    /// Creates a reader of the records in an opened file.
     pub fn with_input(path: &'a Path, input: Box<dyn BufRead>) -> Self {
         Self {
             path,
@@ -258,12 +259,12 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// True if bytes end with the mark of a line that was [too long](read_line).
+/// Returns true if bytes end with the mark of a line that was [too long](read_line).
 pub fn is_too_long(bytes: &[u8]) -> bool {
     bytes.ends_with(TOO_LONG)
 }
 
-/// Reads the whole text of a file, decompressed if necessary.
+/// Reads a whole file, decompressing it if necessary.
 ///
 /// # Errors
 /// The file cannot be opened or read.
@@ -273,7 +274,7 @@ pub fn read(path: &Path) -> Result<Vec<u8>> {
     Ok(text)
 }
 
-/// True if bytes begin a tar archive.
+/// Returns true if bytes are the beginning of a tar archive.
 pub fn is_tar(start: &[u8]) -> bool {
     start.get(257..262) == Some(b"ustar")
 }
@@ -285,13 +286,13 @@ pub fn records(text: &[u8]) -> impl Iterator<Item = (RecordAddress, &[u8])> {
     records.zip(0..).map(|((bytes, line), row)| (RecordAddress { line, row }, bytes))
 }
 
-/// Parses the JSON value of a text that begins on a line of a file. Replaces lone surrogates, and [marks](mod@literal) numbers that
-/// a JSON value cannot hold.
+/// Parses the JSON value of a text that begins on a line of a file. Replaces lone surrogates, and [marks](mod@literal) numbers
+/// that a JSON value cannot hold.
 ///
 /// # Errors
 /// The text is not JSON.
 pub fn value(path: &Path, line: usize, bytes: &[u8]) -> serde_json::Result<Value> {
-    // Text that is known to be UTF-8 need not be validated for each string.
+    // If the text is known to be UTF-8, the strings need no validation of their own.
     let Ok(text) = std::str::from_utf8(bytes) else {
         return serde_json::from_slice(bytes);
     };
@@ -311,7 +312,7 @@ pub fn value(path: &Path, line: usize, bytes: &[u8]) -> serde_json::Result<Value
     value.map_err(|error| first_error.unwrap_or(error))
 }
 
-/// Returns the text of an id: a string, or a whole number's digits.
+/// Returns the text of an id: a string, or the digits of a whole number.
 pub fn id(value: &Value) -> Option<String> {
     match value {
         Value::String(id) => Some(id.clone()),
@@ -320,7 +321,7 @@ pub fn id(value: &Value) -> Option<String> {
     }
 }
 
-/// True if a value has the type of an [`id`].
+/// Returns true if a value has the type of an [`id`].
 pub(crate) fn is_id(value: &Value) -> bool {
     match value {
         Value::String(_) => true,
@@ -329,15 +330,15 @@ pub(crate) fn is_id(value: &Value) -> bool {
     }
 }
 
-/// Largest whole number of a record: no count comes near it, and sums of such numbers fit 64 bits.
+/// Largest whole number of a record: no count comes close to it, and sums of such numbers fit 64 bits.
 const MOST: u64 = u32::MAX as u64;
 
-/// Returns a whole number from 0 that counts something: lines, places in lists, tokens.
+/// Returns a whole number ≥ 0 that is a count or position: of lines, list elements or tokens.
 pub fn count(value: &Value) -> Option<usize> {
     value.as_u64().filter(|count| *count <= MOST).and_then(|count| usize::try_from(count).ok())
 }
 
-/// Says what is wrong with a value that is no [`count`].
+/// Describes why a value is not a [`count`].
 pub(crate) fn not_a_count(value: &Value) -> String {
     match value {
         Value::Number(number) if value.as_u64().is_some() => {
@@ -348,7 +349,7 @@ pub(crate) fn not_a_count(value: &Value) -> String {
     }
 }
 
-/// Describes numbers from one to another.
+/// Describes a range of numbers.
 pub(crate) fn range(least: f64, most: f64) -> String {
     match (least.is_finite(), most.is_finite()) {
         (true, true) => format!("between {least} and {most}"),
@@ -381,7 +382,7 @@ pub fn parse(path: &Path, line: usize, bytes: &[u8]) -> Result<Object> {
             Err(Error::record(path, line, reason))
         }
         Err(e) if e.is_data() => Err(Error::record(path, line, e.to_string())),
-        // serde_json counts lines within the given text, so only the column is meaningful here.
+        // serde_json counts lines in the given text, so only the column is meaningful here.
         Err(e) => {
             let text = e.to_string();
             let what = text.split(" at line ").next().unwrap_or(&text);
@@ -390,7 +391,7 @@ pub fn parse(path: &Path, line: usize, bytes: &[u8]) -> Result<Object> {
     }
 }
 
-/// Name of a JSON value's type, for messages: "a string".
+/// Returns the name of a JSON value's type, for messages: "a string".
 pub fn kind(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
@@ -414,28 +415,28 @@ pub fn kind(value: &Value) -> &'static str {
 pub struct Fields<'a> {
     path: &'a Path,
     line: usize,
-    /// Path of the object within the record: `metadata.`, or empty at the top level.
+    /// Path of the object in the record: `metadata.`, or empty at the top level.
     prefix: &'a str,
     object: &'a Object,
 }
 
 impl<'a> Fields<'a> {
-    /// Fields of the record at `line` of `path`; `prefix` precedes field names in errors.
+    /// Creates a reader of the record at `line` of `path`; `prefix` precedes field names in errors.
     pub fn new(path: &'a Path, line: usize, prefix: &'a str, object: &'a Object) -> Self {
         Self { path, line, prefix, object }
     }
 
-    /// Prefix of field names in errors.
+    /// Returns the prefix of field names in errors.
     pub fn prefix(&self) -> &'a str {
         self.prefix
     }
 
-    /// Fields of an object nested in this one.
+    /// Creates a reader of an object nested in this one.
     pub fn below(&self, prefix: &'a str, object: &'a Object) -> Self {
         Self { prefix, object, ..*self }
     }
 
-    /// Returns the field `task_id`: a string, or a number as its digits.
+    /// Returns the field `task_id`: a string, or the digits of a number.
     ///
     /// # Errors
     /// The field is missing or of another type.
@@ -443,7 +444,7 @@ impl<'a> Fields<'a> {
         self.id("task_id")
     }
 
-    /// Returns a required id: a string, or a whole number as its digits.
+    /// Returns a required id: a string, or the digits of a whole number.
     ///
     /// # Errors
     /// The field is missing or of another type.
@@ -451,7 +452,7 @@ impl<'a> Fields<'a> {
         self.require(name, "a string", id)
     }
 
-    /// True if a field is present and not `null`.
+    /// Returns true if a field is present and not `null`.
     pub fn has(&self, name: &str) -> bool {
         self.object.get(name).is_some_and(|value| !value.is_null())
     }
@@ -491,7 +492,7 @@ impl<'a> Fields<'a> {
     /// Returns a whole number ≥ 0 under the first of `names` that is present and not `null`.
     ///
     /// # Errors
-    /// No field is present, or it is of another type or negative.
+    /// None of these fields is present, or the field has another type or is negative.
     pub fn count(&self, names: &[&str]) -> Result<usize> {
         let there = names.iter().filter_map(|name| Some((name, self.object.get(*name)?)));
         let first = there.clone().find(|(_, value)| !value.is_null()).or(there.clone().next());
@@ -631,7 +632,7 @@ mod tests {
         assert_eq!((problems.len(), count_of(&problems)), (KEPT + 1, KEPT + 5));
         let last = problems[KEPT].to_string();
         assert!(last.ends_with("x.jsonl: 5 more problems, which are counted alone"), "{last}");
-        // A list with problems of several files, and a number of further problems that is added to another list.
+        // A list with problems of several files; a number of further problems is added to another list.
         keep(&mut problems, Path::new("y"), Error::record(Path::new("y"), 1, "wrong"));
         assert_eq!((problems.len(), count_of(&problems)), (KEPT + 2, KEPT + 6));
         let rest = problems.remove(KEPT);
@@ -645,7 +646,7 @@ mod tests {
         let mut lines = Vec::new();
         while read_line(&mut text, || 12, &mut lines).unwrap() > 0 {}
         assert_eq!(lines, b"{}\n\0too long\n{\"b\": 1}\n");
-        // Also for a line without an end, and for the rest of a line.
+        // Also for a line without a line end, and for the rest of a line.
         let mut line = b"{\"a".to_vec();
         assert_eq!(read_line(&mut &[b'x'; 13][..], || 12, &mut line).unwrap(), TOO_LONG.len());
         assert_eq!(line, [b"{\"a", TOO_LONG].concat());
@@ -660,7 +661,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("x.jsonl.zst");
         let mut zstd = zstd::stream::write::Encoder::new(File::create(&path).unwrap(), 1).unwrap();
-        // Digits in no order, so that the compressed file is not tiny.
+        // Digits in random order, so that the compressed file is not tiny.
         let mut digits = String::new();
         for number in 0u64..16_000 {
             digits += blake3::hash(&number.to_le_bytes()).to_hex().as_str();

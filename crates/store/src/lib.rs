@@ -1,12 +1,12 @@
-//! Files of experiments, written whole or not at all, and errors that name the file and the line.
+//! Files of experiments, written completely or not at all, and errors that name the file and the line.
 //!
 //! - [`artifact`]: typed artifacts with a readable header, checksums, and digests of their inputs.
-//! - [`jsonl`], [`schema`]: records as JSON lines, in and out, and the types of their fields.
-//! - [`frame`]: tables of records, as CSV or (feature `parquet`) Parquet. [`append_log`]: logs that survive a kill.
+//! - [`jsonl`], [`schema`]: reading and writing records as JSON lines, and the types of their fields.
+//! - [`frame`]: tables of records, as CSV or (feature `parquet`) Parquet. [`append_log`]: logs that survive a killed process.
 //! - [`manifest`], [`seal`]: the inputs of a file, recorded next to the file.
-//! - [`files`]: the one place where files are opened, so that tests can let any call fail.
-//! - [`progress`]: long work, for callers that draw bars. [`program`]: starting other programs.
-//! - [`error`]: the errors of all crates. [`remark`]: messages that work sends besides its result.
+//! - [`files`]: the only module that opens files, so that tests can let any call fail.
+//! - [`progress`]: progress of long work, for callers that draw progress bars. [`program`]: starting other programs.
+//! - [`error`]: the errors of all crates. [`remark`]: messages that work sends in addition to its result.
 //!
 //! ```
 //! use std::path::Path;

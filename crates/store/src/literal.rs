@@ -1,10 +1,10 @@
 //! Numbers that a JSON value cannot hold: integers and decimals beyond 64 bits, and `NaN`, `Infinity` and `-Infinity` from
 //! Python's json.
 //!
-//! Such a number is read as a marked object with its text, which has none of the types that readers look for. [`VerbatimValue`]
-//! writes the number as it was, and null if JSON lacks it. The integer `-0` is read as 0, as in Python, not as the decimal
-//! -0.0. `serde_json` has a feature for long integers, `arbitrary_precision`; with that feature, the enums in tokenizers' files
-//! could not be read.
+//! Such a number is read as a marked object that contains its text; this object has none of the types that readers look for.
+//! [`VerbatimValue`] writes the number unchanged, or null if JSON cannot express it. The integer `-0` is read as 0, as in
+//! Python, not as the decimal -0.0. `serde_json` has a feature for long integers, `arbitrary_precision`, but with that feature,
+//! the enums in tokenizers' files could not be read.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -14,10 +14,10 @@ use serde::ser::{Serialize, SerializeMap, SerializeSeq, Serializer};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-/// Key of a marked object: a character that means nothing in any text.
+/// Key of a marked object: a character that has no meaning in any text.
 const MARK: &str = "\u{10fffe}";
 
-/// Digits of the shortest integer that may exceed 64 bits.
+/// Number of digits of the shortest integer that may exceed 64 bits.
 const LONG: usize = 19;
 
 /// Returns the text of a number that a JSON value cannot hold.
@@ -26,24 +26,24 @@ pub fn literal(value: &Value) -> Option<&str> {
     object.get(MARK)?.as_str().filter(|text| is_literal(text))
 }
 
-/// True if a number is an integer, rather than a decimal, infinite or no number.
+/// Returns true if a number is an integer, and not a decimal, infinity or NaN.
 pub fn is_integer(literal: &str) -> bool {
     let digits = literal.strip_prefix('-').unwrap_or(literal);
     digits.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// True if JSON can express a number.
+/// Returns true if JSON can express a number.
 fn is_json(literal: &str) -> bool {
     literal.ends_with(|last: char| last.is_ascii_digit())
 }
 
-/// True if a text may contain integers that are read as other numbers, even within strings. Numbers that are no JSON values are
-/// errors instead.
+/// Returns true if a text may contain integers that would be read as other numbers, even in strings. Other numbers that a JSON
+/// value cannot hold cause errors instead.
 pub fn may_change(text: &str) -> bool {
     may_hold_long_integer(text) || may_hold_negative_zero(text)
 }
 
-/// True if a text may contain the integer `-0`.
+/// Returns true if a text may contain the integer `-0`.
 fn may_hold_negative_zero(text: &str) -> bool {
     memchr::memmem::find_iter(text.as_bytes(), "-0").any(|at| {
         let next = text.as_bytes().get(at + 2);
@@ -51,8 +51,8 @@ fn may_hold_negative_zero(text: &str) -> bool {
     })
 }
 
-/// True if a text may contain an integer beyond 64 bits: at least [`LONG`] digits in a row. One digit of such a run is at a
-/// multiple of [`LONG`], so most bytes are not looked at.
+/// Returns true if a text may contain an integer beyond 64 bits: at least [`LONG`] digits in a row. One digit of such a run is
+/// at a multiple of [`LONG`], so most bytes need no check.
 fn may_hold_long_integer(text: &str) -> bool {
     let bytes = text.as_bytes();
     let is_digit = |at: usize| bytes.get(at).is_some_and(u8::is_ascii_digit);
@@ -62,7 +62,7 @@ fn may_hold_long_integer(text: &str) -> bool {
     })
 }
 
-/// Marks the numbers of a JSON text that a JSON value cannot hold; `None` if the text has no such number.
+/// Marks the numbers of a JSON text that a JSON value cannot hold; returns `None` if the text has no such number.
 pub(super) fn mark_numbers(text: &str) -> Option<String> {
     let bytes = text.as_bytes();
     let (mut plain, mut from, mut at) = (String::new(), 0, 0);
@@ -103,14 +103,14 @@ fn end_of_string(bytes: &[u8], mut at: usize) -> usize {
     bytes.len()
 }
 
-/// True if a JSON value cannot hold a number.
+/// Returns true if a JSON value cannot hold a number.
 fn is_literal(text: &str) -> bool {
     if matches!(text, "NaN" | "Infinity" | "-Infinity") {
         return true;
     }
     let is_beyond = match is_integer(text) {
         true => text.len() >= LONG && text.parse::<i64>().is_err() && text.parse::<u64>().is_err(),
-        // Python reads `1e400` as infinite.
+        // Python reads `1e400` as infinity.
         false => text.parse().is_ok_and(f64::is_infinite),
     };
     is_beyond && serde_json::from_str::<&RawValue>(text).is_ok()
@@ -119,7 +119,7 @@ fn is_literal(text: &str) -> bool {
 /// Files and lines with a NaN or an Infinity; each line counts once, no matter how often it is read.
 static NOT_JSON: Mutex<BTreeMap<PathBuf, BTreeSet<usize>>> = Mutex::new(BTreeMap::new());
 
-/// Remembers a line that contains a NaN or an Infinity, according to its marked text.
+/// Remembers a line whose marked text contains a NaN or an Infinity.
 pub(super) fn remember(path: &Path, line: usize, marked: &str) {
     let mark = format!("{{\"{MARK}\":\"");
     let mut numbers = marked.split(&mark).skip(1).filter_map(|rest| rest.split('"').next());
@@ -129,12 +129,12 @@ pub(super) fn remember(path: &Path, line: usize, marked: &str) {
     }
 }
 
-/// Takes the remembered files and lines.
+/// Returns the remembered files and lines, and forgets them.
 pub fn take_not_json() -> BTreeMap<PathBuf, BTreeSet<usize>> {
     std::mem::take(&mut NOT_JSON.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
-/// A value whose marked numbers are written as they were read, or as null if JSON cannot express them.
+/// Value whose marked numbers are written as they were read, or as null if JSON cannot express them.
 #[derive(Debug, Clone, Copy)]
 pub struct VerbatimValue<'a>(pub &'a Value);
 
@@ -181,7 +181,7 @@ mod tests {
     use super::super::jsonl::{kind, parse};
     use super::*;
 
-    /// 2^64 and more, as Python reads and writes them; 2^64 − 1 and −2^63 are integers of 64 bits.
+    /// 2^64 and larger, as Python reads and writes them; 2^64 − 1 and −2^63 are 64-bit integers.
     #[test]
     fn long_integers_keep_their_digits() {
         let text = r#"{"a":[18446744073709551616,-9223372036854775809],"b":{"c":123456789012345678901234567890},"d":18446744073709551615,"e":-9223372036854775808,"f":"18446744073709551616","g":0.125}"#;
@@ -204,7 +204,7 @@ mod tests {
         }
     }
 
-    /// As in Python, -0 is 0 and 1e400 is infinite. Strings do not change.
+    /// As in Python, -0 is 0 and 1e400 is infinity. Strings do not change.
     #[test]
     fn negative_zeros_and_huge_decimals_are_read_as_python_reads_them() {
         let text = r#"{"a":[-0,-0.0,1e400,-1E+999],"b":-0,"c":"-0, 1e400","d":-0e1,"e":[ -0 ]}"#;
@@ -223,7 +223,7 @@ mod tests {
         }
     }
 
-    /// Runs of digits at every position, one digit too short and just long enough.
+    /// Runs of digits at every position: one digit too short, and just long enough.
     #[test]
     fn a_long_run_of_digits_is_found_wherever_it_is() {
         for before in 0..60 {

@@ -1,4 +1,4 @@
-//! Manifest: the record of settings and inputs that is written in every output file, or next to it.
+//! Manifest: the record of settings and inputs that is written into every output file, or next to it.
 
 use std::path::{Path, PathBuf};
 
@@ -10,7 +10,8 @@ use crate::error::{Error, Result};
 use crate::readings::{self, FileDigest};
 use crate::{files, json, seal};
 
-/// Tool, settings, inputs and counts of a result. It names neither time nor machine, so equal results have equal manifests.
+/// Tool, settings, inputs and counts of a result. It contains neither a time nor a machine, so equal results have equal
+/// manifests.
 ///
 /// ```
 /// use repoformer_store::manifest::Manifest;
@@ -29,7 +30,7 @@ pub struct Manifest {
     counts: Map<String, Value>,
 }
 
-/// Input of a result; a pipe has no digest, and what is no file has no path.
+/// Input of a result. A pipe has no digest, and an input that is not a file has no path.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 struct Input {
     name: String,
@@ -42,7 +43,7 @@ struct Input {
 }
 
 impl Manifest {
-    /// An empty manifest; `kind` names the result.
+    /// Creates an empty manifest; `kind` names the result.
     pub fn new(kind: &str) -> Self {
         Self { kind: kind.to_owned(), settings: Map::new(), inputs: Vec::new(), counts: Map::new() }
     }
@@ -78,7 +79,7 @@ impl Manifest {
         Ok(())
     }
 
-    /// Adds an input by its digest alone.
+    /// Adds an input that has only a digest.
     pub fn digest(&mut self, name: &str, digest: &str) {
         let blake3 = Some(digest.to_owned());
         self.inputs.push(Input { name: name.into(), path: None, bytes: None, blake3 });
@@ -121,15 +122,15 @@ pub fn beside(path: &Path) -> PathBuf {
 /// Field of a manifest that describes the file next to the manifest.
 const OUTPUT: &str = "output";
 
-/// Field that says which shard the file is.
+/// Field that names the shard in the file.
 pub const SHARD: &str = "shard";
 
-/// True if the manifest next to a file says that the file is a shard's; such a file may be empty.
+/// Returns true if the manifest next to a file states that the file belongs to a shard; such a file may be empty.
 pub fn is_part(path: &Path) -> bool {
     read_beside(path).is_ok_and(|manifest| manifest.contains_key(SHARD))
 }
 
-/// Adds the size and digest of the file next to which a manifest will be written.
+/// Adds the size and digest of the file that a manifest describes.
 ///
 /// # Errors
 /// The file cannot be read.
@@ -195,7 +196,7 @@ pub fn read(manifest: &Path) -> Result<Map<String, Value>> {
     }
 }
 
-/// Checks that a file is the one that the manifest next to it describes, if there is such a manifest.
+/// Checks that a file matches the manifest next to it, if there is one.
 ///
 /// # Errors
 /// The file or its manifest was changed, or another version wrote it in another format.
@@ -228,7 +229,7 @@ pub fn check_beside(path: &Path) -> Result<()> {
 /// The manifest cannot be removed.
 pub fn forget_beside(path: &Path) -> Result<()> {
     let beside_it = beside(path);
-    // A file that is no manifest of this program's stays.
+    // A file that is not a manifest of this program stays.
     let fields = files::read_companion(&beside_it).ok().and_then(|text| json::parse(&text).ok());
     let is_own = fields.is_some_and(|fields| fields.get(OUTPUT).is_some());
     if is_own {

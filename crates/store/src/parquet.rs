@@ -30,7 +30,7 @@ pub fn writer<W: Write + Send>(
 }
 
 /// Writes the next column of a row group: the values that are present; for an optional column, the level of each row; for
-/// lists, the repetition levels that show where each list begins.
+/// lists, the repetition levels that mark the start of each list.
 pub fn column<D: DataType>(
     writer: &mut SerializedRowGroupWriter<'_, impl Write + Send>,
     values: &[D::T],
@@ -107,7 +107,7 @@ impl Column {
     }
 }
 
-/// Returns a value as text, a list as JSON.
+/// Returns a value as text; a list is written as JSON.
 fn text(value: &Value) -> Vec<u8> {
     match value {
         Value::String(text) => text.clone().into_bytes(),

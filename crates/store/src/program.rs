@@ -1,10 +1,10 @@
-//! Other programs, such as git and Python.
+//! Starting of other programs, such as git and Python.
 
 use std::ffi::OsStr;
 use std::process::Command;
 
-/// Returns a command without this program's variables: some hold keys, and other processes of the same user can read the environment
-/// of the started program.
+/// Returns a command without this program's environment variables. Some of them hold keys, and other processes of the same user
+/// can read the environment of the started program.
 pub fn program(path: impl AsRef<OsStr>) -> Command {
     let mut command = Command::new(path);
     let own =

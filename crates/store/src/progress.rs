@@ -1,7 +1,7 @@
 //! Progress of long work.
 //!
-//! Work is registered while it lasts and counts its steps; each count costs an addition. A caller that wants to show progress
-//! asks for the [`running`] work; the library shows nothing.
+//! Work is registered while it runs and counts its steps; a count costs one addition. A caller that wants to show progress asks
+//! for the [`running`] work; the library displays nothing.
 
 use std::io::{self, Read};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -14,7 +14,7 @@ fn lock_registered() -> MutexGuard<'static, Vec<Arc<Progress>>> {
     RUNNING.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Returns the work of this process that has begun and not ended, in the order in which it began.
+/// Returns the running work of this process, in the order in which it began.
 pub fn running() -> Vec<Arc<Progress>> {
     lock_registered().clone()
 }
@@ -24,7 +24,7 @@ pub fn running() -> Vec<Arc<Progress>> {
 pub struct Progress {
     /// Name of the work: `search line`.
     pub label: String,
-    /// Unit of its steps, in the plural: `queries`; `bytes` of a file.
+    /// Unit of its steps, in the plural: `queries`, or `bytes` for a file.
     pub unit: &'static str,
     /// Time when the work began.
     pub begun: Instant,
@@ -34,23 +34,23 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Returns the total number of steps, if it is known.
+    /// Returns the total number of steps, if known.
     pub fn total(&self) -> Option<u64> {
         let total = self.total.load(Relaxed);
         (total > 0).then(|| total.max(self.steps_done()))
     }
 
-    /// Returns the number of steps done, including those of an earlier run.
+    /// Returns the number of steps done, including the steps of an earlier run.
     pub fn steps_done(&self) -> u64 {
         self.done.load(Relaxed) + self.kept.load(Relaxed)
     }
 
-    /// Returns the steps per second since the beginning, without those of an earlier run.
+    /// Returns the steps per second since the beginning; steps of an earlier run do not count.
     pub fn rate(&self) -> f64 {
         self.done.load(Relaxed) as f64 / self.begun.elapsed().as_secs_f64().max(1e-9)
     }
 
-    /// Returns the seconds until the end at this rate.
+    /// Returns the number of seconds left at the current rate.
     pub fn seconds_left(&self) -> Option<f64> {
         let (total, rate) = (self.total()?, self.rate());
         (rate > 0.0).then(|| total.saturating_sub(self.steps_done()) as f64 / rate)
@@ -63,10 +63,10 @@ impl Progress {
 /// use repoformer_store::progress::{Work, running};
 ///
 /// let work = Work::new("search line", "queries", 30);
-/// work.kept(10); // answered in an earlier run
-/// work.done(5);
+/// work.advance_kept(10); // answered in an earlier run
+/// work.advance(5);
 /// let shown = running().pop().unwrap();
-/// assert_eq!((shown.done(), shown.total()), (15, Some(30)));
+/// assert_eq!((shown.steps_done(), shown.total()), (15, Some(30)));
 /// drop(work);
 /// assert!(running().is_empty());
 /// ```
@@ -93,7 +93,7 @@ impl Work {
         Self(progress)
     }
 
-    /// Adds steps that also have to be done.
+    /// Adds steps to the total.
     pub fn more(&self, steps: usize) {
         self.0.total.fetch_add(steps as u64, Relaxed);
     }
@@ -129,7 +129,7 @@ impl<R> CountedReader<R> {
 
 impl<R: Read> Read for CountedReader<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        // `fill_buf` does not retry after an interruption, so it is done here.
+        // `fill_buf` does not retry after an interruption, so this loop does.
         let read = loop {
             match self.input.read(buffer) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -147,7 +147,7 @@ mod tests {
 
     use super::*;
 
-    /// If the 29 kept answers counted, the rate would be thousands a second.
+    /// If the 29 kept answers counted, the rate would be thousands per second.
     #[test]
     fn kept_answers_do_not_count_for_the_rate() {
         let work = Work::new("complete", "prompts", 60);
@@ -168,7 +168,7 @@ mod tests {
         let none_done = Work::new("complete", "prompts", 2);
         assert_eq!(none_done.0.seconds_left(), None);
         none_done.more(1);
-        none_done.advance(4); // more than were announced
+        none_done.advance(4); // more than announced
         assert_eq!((none_done.0.total(), none_done.0.seconds_left()), (Some(4), Some(0.0)));
     }
 

@@ -1,4 +1,4 @@
-//! Digests of the files that this program read, so that a manifest describes the bytes that were in fact used.
+//! Digests of the files that this program read, so that a manifest describes the bytes that were actually used.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -38,10 +38,10 @@ pub(crate) fn forget(path: &Path) {
     all().remove(path);
 }
 
-/// Returns the content of a file as it was read; `None` if the file was not read.
+/// Returns the digest of a file's content as it was read; `None` if the file was not read.
 ///
 /// # Errors
-/// The file was read more than once, and changed in between.
+/// The file was read more than once and changed in between.
 pub fn find(path: &Path) -> Result<Option<FileDigest>> {
     match all().get(path).map(Vec::as_slice) {
         None | Some([]) => Ok(None),

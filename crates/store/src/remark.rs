@@ -1,4 +1,4 @@
-//! Messages that work sends besides its result.
+//! Messages that work sends in addition to its result.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use repoformer_text::message::Message;
 
 use crate::error::Error;
 
-/// A message from work in progress. Libraries print nothing: they pass remarks to a function of the caller, `&dyn Fn(Remark)`.
+/// Message from running work. Libraries print nothing: they pass remarks to a function of the caller, `&dyn Fn(Remark)`.
 #[derive(Debug)]
 pub enum Remark {
     /// A line that cannot be turned off, such as a server's address.
@@ -21,17 +21,17 @@ pub enum Remark {
     Warning(Message),
     /// A warning that is shown once, however often it is sent.
     WarningOnce(Message),
-    /// What can be done about a warning.
+    /// Advice on a warning.
     Hint(Message),
-    /// A failed check, or something that was left out; counts as one problem.
+    /// Failed check, or something that was left out; counts as one problem.
     Failed(Message),
     /// Files, lines and tasks that were left out; each counts as a problem.
     Problems(Vec<Error>),
     /// Tasks that were left out; each counts as a problem.
     LeftOut(LeftOutTasks),
-    /// A warning that records were used which may belong to other tasks.
+    /// Warning that the used records may belong to other tasks.
     Unproven(String),
-    /// Files in which functions, classes and names may not be found.
+    /// Files in which functions, classes and names may have been missed.
     Gaps(Vec<ParseGap>),
 }
 
@@ -61,16 +61,16 @@ impl fmt::Display for Remark {
 /// Tasks that were left out, by reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LeftOutTasks {
-    /// What leaving out these tasks means.
+    /// Consequence of leaving out these tasks.
     pub warning: Message,
-    /// The task file.
+    /// Path of the task file.
     pub path: PathBuf,
     /// Each reason with its tasks, in the order of their first tasks: `demo/0 (line 1)`.
     pub reasons: Vec<(Message, Vec<String>)>,
 }
 
 impl LeftOutTasks {
-    /// Groups tasks of a file by reason; each is given by its line, its id and its reason.
+    /// Groups tasks of a file by reason; each task is given by its line, its id and its reason.
     pub fn new<'t>(
         warning: Message,
         path: &Path,

@@ -1,12 +1,12 @@
-//! Removing a folder with all that it holds, however deep programs nested folders in it.
+//! Removal of a folder with its content, however deeply its folders are nested.
 
 use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::Path;
 
-/// Removes a folder with all that it holds, or a file. Folders that their owner may not change are made changeable.
+/// Removes a folder with its content, or a file. Read-only folders are made writable first.
 ///
-/// Nested folders are moved up into the folder itself, one level in each round, so that no path gets long and neither the stack nor
+/// Nested folders are moved up into the folder itself, one level in each round. No path becomes long, and neither the stack nor
 /// the number of open files grows with the depth.
 ///
 /// # Errors
@@ -41,7 +41,7 @@ pub(crate) fn remove_dir_all(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Lists a folder whose entries can then be moved and removed.
+/// Lists a folder after making it writable, so that its entries can be moved and removed.
 fn list(folder: &Path) -> io::Result<fs::ReadDir> {
     #[cfg(unix)]
     {
@@ -54,9 +54,9 @@ fn list(folder: &Path) -> io::Result<fs::ReadDir> {
     fs::read_dir(folder)
 }
 
-/// Moves a folder into one further up, under a name that is free there.
+/// Moves a folder into a folder further up, under a free name.
 fn move_up(folder: &Path, into: &Path, number: &mut u64) -> io::Result<()> {
-    list(folder)?; // a folder that cannot be changed cannot be moved either
+    list(folder)?; // a read-only folder cannot be moved either
     loop {
         *number += 1;
         match fs::rename(folder, into.join(format!(".removed-{number}"))) {
@@ -72,7 +72,7 @@ fn move_up(folder: &Path, into: &Path, number: &mut u64) -> io::Result<()> {
     }
 }
 
-/// What another program removed meanwhile is removed.
+/// Accepts that another program has already removed the file.
 fn accept_missing(removed: io::Result<()>) -> io::Result<()> {
     match removed {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
@@ -91,7 +91,7 @@ mod tests {
         let dir = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
         let root = dir.path().join("root");
         fs::create_dir(&root).unwrap();
-        // Built from the innermost outwards, as a path of so many folders is too long for any call.
+        // Built from the innermost folder outwards, since the path of so many folders is too long for any call.
         for number in 0..20_000 {
             let (outer, kept) = (dir.path().join("outer"), root.join("deep"));
             fs::create_dir(&outer).unwrap();

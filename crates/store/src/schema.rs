@@ -1,4 +1,4 @@
-//! The fields of records, as tables that the readers of records and the validation of files share.
+//! Fields of records, as tables that the readers of records and the validation of files share.
 
 use std::borrow::Cow;
 use std::path::Path;
@@ -33,19 +33,19 @@ pub enum Type {
     List(&'static Type),
     /// An object whose values all have this type.
     Map(&'static Type),
-    /// An object with these fields; unknown fields are reported.
+    /// An object with these fields; other fields are reported.
     Object(&'static [Field]),
     /// An object with these and any other fields.
     Open(&'static [Field]),
     /// One of several types, with a description of all of them.
     Either(&'static [Type], &'static str),
-    /// An object with these fields, or an empty object, which stands for a missing one.
+    /// An object with these fields, or an empty object, which represents a missing one.
     MaybeEmpty(&'static [Field]),
     /// A type, or `null`.
     OrNull(&'static Type),
 }
 
-/// Fields of the same type that are needed under the same condition.
+/// Fields of the same type that are required under the same condition.
 #[derive(Debug, Clone, Copy)]
 pub struct Field {
     /// Names, separated by blanks.
@@ -63,17 +63,17 @@ enum Need {
     Unless(&'static str),
 }
 
-/// Fields that a record must have.
+/// Returns fields that a record must have.
 pub const fn must(names: &'static str, holds: Type) -> Field {
     Field { names, holds, needed: Need::Always }
 }
 
-/// Fields that a record may have.
+/// Returns fields that a record may have.
 pub const fn may(names: &'static str, holds: Type) -> Field {
     Field { names, holds, needed: Need::Never }
 }
 
-/// Fields that a record must have unless it has another field.
+/// Returns fields that a record must have unless it has another field.
 pub const fn unless(names: &'static str, other: &'static str, holds: Type) -> Field {
     Field { names, holds, needed: Need::Unless(other) }
 }
@@ -109,7 +109,7 @@ pub fn type_of(fields: &'static [Field], name: &str) -> Option<&'static Type> {
     fields.iter().find(|field| field.has(name)).map(|field| &field.holds)
 }
 
-/// Checks that a record at a line of a file has these fields, each of its type.
+/// Checks that a record at a line of a file has these fields with their types.
 ///
 /// # Errors
 /// A field is missing, of another type, or out of its range.
@@ -128,7 +128,7 @@ pub fn first_wrong(fields: &[Field], record: &Object) -> Option<String> {
     }
 }
 
-/// True if a record has these fields, each of its type: the result of [`check`] without messages.
+/// Returns true if a record has these fields with their types: the result of [`check`] without messages.
 fn has_all(fields: &[Field], object: &Object) -> bool {
     let is_right = |field: &Field, name: &str| match object.get(name) {
         None => !field.is_needed_in(object),
@@ -138,7 +138,7 @@ fn has_all(fields: &[Field], object: &Object) -> bool {
     fields.iter().all(|field| field.names().all(|name| is_right(field, name)))
 }
 
-/// True if a value and all its parts have their types.
+/// Returns true if a value and all its parts have their types.
 pub fn has_type(wanted: &Type, value: &Value) -> bool {
     fits(wanted, value)
         && match (wanted, value) {
@@ -192,7 +192,7 @@ impl RecordProblems {
         }
         if is_closed {
             let unknown = object.keys().filter(|name| !fields.iter().any(|field| field.has(name)));
-            // Elements of lists are named without their number, so that each kind is named once.
+            // Elements of lists are named without their index, so that each kind is reported once.
             self.unknown.extend(unknown.map(|name| without_numbers(&format!("{prefix}{name}"))));
         }
     }
@@ -238,7 +238,7 @@ impl RecordProblems {
     }
 }
 
-/// True if a value has a type, without looking at its parts.
+/// Returns true if a value has a type, without looking at its parts.
 fn fits(wanted: &Type, value: &Value) -> bool {
     match wanted {
         Any => true,
@@ -273,7 +273,7 @@ fn words(wanted: &Type) -> &'static str {
     }
 }
 
-/// `files[3].x` → `files[].x`.
+/// Removes indexes: `files[3].x` → `files[].x`.
 fn without_numbers(name: &str) -> String {
     let mut inside = false;
     let kept = name.chars().filter(|c| {
@@ -289,9 +289,9 @@ fn without_numbers(name: &str) -> String {
 
 /// Skips a JSON value that has a type, or else fails without a message: building the value would take most of the time.
 pub struct SkippedValue {
-    /// The type.
+    /// Type that the value must have.
     pub holds: &'static Type,
-    /// True if the value may be `null`.
+    /// Whether the value may be `null`.
     pub or_null: bool,
 }
 
@@ -312,7 +312,7 @@ impl SkippedValue {
 }
 
 impl<'de> DeserializeSeed<'de> for SkippedValue {
-    /// True if the value is null.
+    /// Whether the value is null.
     type Value = bool;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<bool, D::Error> {

@@ -1,6 +1,6 @@
-//! Checksums within JSON: the last field of a line or a document, which shows that the record is as it was written.
+//! Checksums in JSON: the last field of a line or a document, which shows that the record has not been changed.
 //!
-//! The field is `record_checksum`. A record without this field is accepted: an older version wrote it, or another program.
+//! The field is `record_checksum`. A record without this field is accepted: it comes from an older version or another program.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -12,9 +12,9 @@ use crate::error::{Error, Result};
 
 /// Name of the field.
 pub(crate) const FIELD: &str = "record_checksum";
-/// Format of the lines of logs, and of files with a manifest. A line or file in another format says so in a field `format`.
+/// Format of the lines of logs, and of files with a manifest. A line or file in another format has a field `format`.
 const FORMAT: u64 = 1;
-/// Number of hex digits of the checksum, the first ones of BLAKE3.
+/// Number of hex digits of the checksum, which is the beginning of the BLAKE3 digest.
 const DIGITS: usize = 16;
 /// Start of the field in a record of one line.
 const MARK: &[u8] = b",\"record_checksum\":\"";
@@ -52,7 +52,7 @@ pub fn seal(json: Vec<u8>) -> Vec<u8> {
 /// State of a record's checksum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Seal {
-    /// The record is as it was written.
+    /// The record is unchanged.
     Whole,
     /// The record was changed.
     Broken,
@@ -60,7 +60,7 @@ pub enum Seal {
     Without,
 }
 
-/// Compares a record with its checksum.
+/// Verifies the checksum of a record.
 pub fn check(json: &[u8]) -> Seal {
     let name = format!("\"{FIELD}\"");
     let Some(at) = memchr::memmem::rfind(json, name.as_bytes()) else {
@@ -73,28 +73,28 @@ pub fn check(json: &[u8]) -> Seal {
     if again == json.trim_ascii_end() { Seal::Whole } else { Seal::Broken }
 }
 
-/// True if a line was written with a checksum, valid or not.
+/// Returns true if a line was written with a checksum, valid or not.
 pub(crate) fn is_sealed(line: &[u8]) -> bool {
     memchr::memmem::find(line, MARK).is_some()
 }
 
-/// Returns how the format of a record differs from this program's, if it does: `written in format 2; this is …`.
+/// Describes how the format of a record differs from this program's, if it does: `written in format 2; this is …`.
 pub(crate) fn other_format(record: &Value) -> Option<String> {
     let format = record["format"].as_u64().filter(|format| *format != FORMAT)?;
     let version = env!("CARGO_PKG_VERSION");
     Some(format!("in format {format}; this is repoformer {version} with format {FORMAT}"))
 }
 
-/// Returns how the format of a line differs from this program's, if it does.
+/// Describes how the format of a line differs from this program's, if it does.
 pub(crate) fn other_format_of_line(line: &[u8]) -> Option<String> {
     memchr::memmem::find(line, b"\"format\":")?;
     other_format(&serde_json::from_slice(line).ok()?)
 }
 
-/// Checks a document that must be whole.
+/// Checks that a document is unchanged.
 ///
 /// # Errors
-/// The document is not as it was written.
+/// The document was changed.
 pub(crate) fn check_document(path: &Path, json: &[u8]) -> Result<()> {
     match check(json) {
         Seal::Broken => Err(Error::artifact(path, DAMAGED, WAY_OUT)),
@@ -102,16 +102,16 @@ pub(crate) fn check_document(path: &Path, json: &[u8]) -> Result<()> {
     }
 }
 
-/// Reason of a refusal.
+/// Reason given when a document is rejected.
 pub(crate) const DAMAGED: &str = "damaged: its checksum does not match";
-/// Hint of a refusal.
+/// Hint given when a document is rejected.
 const WAY_OUT: &str =
     "make it again; if you edited it, remove its field `record_checksum`, and it is taken as it is";
 
-/// Damage that was found and skipped, because the damaged content is made again.
+/// Damage that was found and skipped because the damaged content is rebuilt.
 static FOUND: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
 
-/// Remembers a line that is skipped: damaged, or written in another `format`.
+/// Remembers a line that is skipped because it is damaged or written in another `format`.
 pub(crate) fn pass_over(path: &Path, line: usize, format: Option<&str>) {
     let (reason, end) = match format {
         Some(format) => (format!("written {format}"), "use the later version"),
@@ -124,13 +124,13 @@ pub(crate) fn pass_over(path: &Path, line: usize, format: Option<&str>) {
     ));
 }
 
-/// Remembers a copy that is made again.
+/// Remembers a copy that is rebuilt.
 pub fn make_again(path: &Path, reason: &str) {
     let mut found = FOUND.lock().unwrap_or_else(PoisonError::into_inner);
     found.insert(format!("{}: made again: {reason}", path.display()));
 }
 
-/// Takes the sentences remembered so far, one for each damaged line or copy.
+/// Returns the remembered sentences, one for each damaged line or copy, and forgets them.
 pub fn take_passed_over() -> BTreeSet<String> {
     std::mem::take(&mut FOUND.lock().unwrap_or_else(PoisonError::into_inner))
 }
@@ -152,7 +152,7 @@ mod tests {
                 for bit in 0..8 {
                     let mut flipped = sealed.clone();
                     flipped[at] ^= 1 << bit;
-                    // Without the field's name, the record looks like another program's; its own fields are whole.
+                    // Without the field's name, the record looks like one of another program; its own fields are intact.
                     let is_name = (field - 1..field + FIELD.len() + 1).contains(&at);
                     let wanted = if is_name { Seal::Without } else { Seal::Broken };
                     assert_eq!(check(&flipped), wanted, "byte {at}, bit {bit}");

@@ -1,5 +1,5 @@
-//! The payload of an artifact: columns of numbers, texts and records, each a run of bytes with its own checksum, so that
-//! a reader loads what it needs directly into place and leaves the rest on disk.
+//! Payload of an artifact: columns of numbers, texts and records. Each column is a run of bytes with its own checksum, so that
+//! a reader loads the columns it needs directly into place and leaves the rest on disk.
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
@@ -12,21 +12,22 @@ use super::header::{ColumnHeader, hex};
 use crate::error::{Error, Result};
 use crate::files::File;
 
-/// Limit of a column of records when it is decoded. Columns are checksummed before, so this only bounds what a crafted file
-/// can allocate.
+/// Greatest size of a decoded column of records. Columns are verified by their checksums first, so this only limits the memory
+/// that a crafted file can allocate.
 const LARGEST_COLUMN: usize = 1 << 36;
-/// Whether checksums are computed and not compared: the fuzzer's inputs have none that fit, and would never get past them.
+/// Whether checksums are computed but not compared: the checksums of a fuzzer's inputs never match, so the fuzzer would never
+/// get past them.
 pub(super) const IS_UNCHECKED: bool = cfg!(fuzzing);
-/// Bytes read at a time if they are not kept: few enough to stay in the nearer caches and in memory used before, which is
-/// cheaper than allocating more.
+/// Number of bytes read at a time if they are not kept. It is small enough for the nearer caches and for reusing memory, which
+/// is cheaper than allocating more.
 const CHUNK: usize = 1 << 16;
 
 fn encoding<const LARGEST: usize>() -> impl bincode::config::Config {
     bincode::config::standard().with_fixed_int_encoding().with_limit::<LARGEST>()
 }
 
-/// Decodes records; returns them and the number of bytes used. A length in the bytes is believed before it is compared with what
-/// follows, so the limit of what is allocated is near the length of all.
+/// Decodes records; returns them and the number of bytes used. The decoder believes a length before it compares the length with
+/// the following bytes, so the limit on allocation is close to the total length.
 fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<(T, usize), bincode::error::DecodeError> {
     use bincode::serde::decode_from_slice;
     match bytes.len() {
@@ -36,16 +37,16 @@ fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<(T, usize), bincode::erro
     }
 }
 
-/// A column to be written: bytes in one or several parts.
+/// Column to be written: bytes in one or several parts.
 #[derive(Debug)]
 pub struct Column<'a> {
     name: &'static str,
     pub(super) parts: Vec<Cow<'a, [u8]>>,
-    /// Checksum of the bytes, if it is not their own digest.
+    /// Checksum of the bytes, if it is not their digest.
     checksum: Option<String>,
 }
 
-/// A part of a column of texts, known by its own digest.
+/// Part of a column of texts, identified by its own digest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Piece {
     /// Length in bytes.
@@ -54,7 +55,7 @@ pub struct Piece {
     pub digest: [u8; 32],
 }
 
-/// A number that a column can hold.
+/// Number that a column can hold.
 pub trait Number: Pod {
     /// Converts to the byte order on disk, or back.
     fn little_endian(self) -> Self;
@@ -79,7 +80,7 @@ impl Number for f32 {
 }
 
 impl<'a> Column<'a> {
-    /// A column of numbers in little-endian order.
+    /// Returns a column of numbers in little-endian order.
     pub fn numbers<N: Number>(name: &'static str, numbers: &'a [N]) -> Self {
         let bytes = if cfg!(target_endian = "little") {
             Cow::Borrowed(bytemuck::cast_slice(numbers))
@@ -90,7 +91,7 @@ impl<'a> Column<'a> {
         Self { name, parts: vec![bytes], checksum: None }
     }
 
-    /// A column of texts with their digests; its checksum is the digest of these.
+    /// Returns a column of texts with their digests; its checksum is the digest of these digests.
     pub fn pieces(name: &'static str, pieces: impl Iterator<Item = (&'a str, [u8; 32])>) -> Self {
         let (mut parts, mut hasher) = (Vec::new(), blake3::Hasher::new());
         for (text, digest) in pieces {
@@ -100,10 +101,10 @@ impl<'a> Column<'a> {
         Self { name, parts, checksum: Some(hex(&hasher)) }
     }
 
-    /// A column of serializable records.
+    /// Returns a column of serializable records.
     ///
     /// # Errors
-    /// A record cannot be encoded; the message says why.
+    /// A record cannot be encoded; the message gives the reason.
     pub fn records(name: &'static str, records: &impl Serialize) -> Result<Self, String> {
         let bytes = bincode::serde::encode_to_vec(records, encoding::<LARGEST_COLUMN>())
             .map_err(|e| e.to_string())?;
@@ -126,11 +127,11 @@ impl<'a> Column<'a> {
     }
 }
 
-/// The columns of an opened artifact. What is read is verified; the rest stays on disk.
+/// Columns of an opened artifact. Data is verified when it is read; the rest stays on disk.
 #[derive(Debug)]
 pub struct Columns {
     path: PathBuf,
-    /// Opened at the first read: a program that works on hundreds of artifacts must not keep all of them open.
+    /// File, opened at the first read: a program that works on hundreds of artifacts must not keep all of them open.
     file: OnceLock<File>,
     /// Offset of the first column in the file.
     begin: u64,
@@ -143,7 +144,7 @@ impl Columns {
         Self { path, file: file.into(), begin, columns }
     }
 
-    /// Closes the file until the next read. A file replaced in between is detected by its checksums.
+    /// Closes the file until the next read. If the file is replaced in between, the checksums reveal it.
     pub fn close(&mut self) {
         self.file.take();
     }
@@ -160,7 +161,7 @@ impl Columns {
         Error::reading(&self.path, "read this artifact", error)
     }
 
-    /// The error that this artifact is damaged.
+    /// Returns the error for damage to this artifact.
     pub fn damage_error(&self, reason: impl Into<String>) -> Error {
         Error::from_damage(&self.path, reason)
     }
@@ -177,7 +178,7 @@ impl Columns {
         Err(self.damage_error(format!("it has no column '{name}'")))
     }
 
-    /// Whether there is a column of this name.
+    /// Returns true if there is a column of this name.
     pub fn has(&self, name: &str) -> bool {
         self.columns.iter().any(|column| column.name == name)
     }
@@ -191,10 +192,10 @@ impl Columns {
         self.damage_error("its checksum does not match")
     }
 
-    /// Reads all columns and checks them, but for one that the caller checks; nothing is kept.
+    /// Reads and verifies all columns except one that the caller checks; nothing is kept.
     ///
     /// # Errors
-    /// One is damaged or cannot be read.
+    /// A column is damaged or cannot be read.
     pub fn check_all(&self, but: Option<&str>) -> Result<()> {
         let mut begin = self.begin;
         for column in &self.columns {
@@ -206,10 +207,10 @@ impl Columns {
         Ok(())
     }
 
-    /// Reads a column of pieces and checks each; nothing is kept.
+    /// Reads a column of pieces and verifies each piece; nothing is kept.
     ///
     /// # Errors
-    /// It is damaged or cannot be read.
+    /// The column is damaged or cannot be read.
     pub fn check_pieces(&self, name: &str, pieces: impl Iterator<Item = Piece>) -> Result<()> {
         let (mut begin, column) = self.find(name)?;
         let (mut hasher, end) = (blake3::Hasher::new(), begin + column.bytes);
@@ -225,7 +226,7 @@ impl Columns {
         self.check(column, hasher.finalize())
     }
 
-    /// Digest of some bytes of the file, read a chunk at a time.
+    /// Computes the digest of a byte range of the file, reading one chunk at a time.
     fn digest(&self, begin: u64, bytes: u64) -> Result<blake3::Hash> {
         let mut chunk = vec![0; bytes.min(CHUNK as u64) as usize];
         let (mut hasher, mut done) = (blake3::Hasher::new(), 0);
@@ -255,7 +256,7 @@ impl Columns {
     /// Reads a whole column of numbers.
     ///
     /// # Errors
-    /// It is missing, damaged, or cannot be read.
+    /// The column is missing, damaged, or cannot be read.
     pub fn numbers<N: Number>(&mut self, name: &str) -> Result<Vec<N>> {
         let (begin, column) = self.find(name)?;
         let width = size_of::<N>() as u64;
@@ -275,7 +276,7 @@ impl Columns {
     /// Reads a whole column of records.
     ///
     /// # Errors
-    /// It is missing, damaged, or cannot be read.
+    /// The column is missing, damaged, or cannot be read.
     pub fn records<T: DeserializeOwned>(&mut self, name: &str) -> Result<T> {
         let (begin, column) = self.find(name)?;
         let bytes = self.bytes(begin, column.bytes)?;
@@ -294,7 +295,7 @@ impl Columns {
     /// Reads a whole column of pieces of text.
     ///
     /// # Errors
-    /// It is missing, damaged, or cannot be read.
+    /// The column is missing, damaged, or cannot be read.
     pub fn texts(&mut self, name: &str, pieces: impl Iterator<Item = Piece>) -> Result<String> {
         let (begin, column) = self.find(name)?;
         let bytes = self.bytes(begin, column.bytes)?;
@@ -313,7 +314,7 @@ impl Columns {
     /// Reads one piece of a column of texts, from an offset in the column.
     ///
     /// # Errors
-    /// It is missing, damaged, or cannot be read.
+    /// The column is missing, damaged, or cannot be read.
     pub fn text(&mut self, name: &str, from: u64, piece: Piece) -> Result<String> {
         let (begin, column) = self.find(name)?;
         if from.checked_add(piece.bytes).is_none_or(|end| end > column.bytes) {

@@ -1,4 +1,4 @@
-//! The header of an artifact: its kind, its inputs, and the program that wrote it.
+//! Header of an artifact: its kind, its inputs, and the program that wrote it.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -6,7 +6,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-/// Version of the artifact format; raised whenever a payload or its encoding changes.
+/// Version of the artifact format; incremented whenever a payload or its encoding changes.
 pub(crate) const FORMAT: u32 = 2;
 
 /// Everything that determines an artifact's bytes. Two artifacts with the same identity are equal.
@@ -14,14 +14,14 @@ pub(crate) const FORMAT: u32 = 2;
 pub struct Identity {
     /// Kind of artifact, such as `repository windows`.
     pub kind: String,
-    /// Parameters that influence the content.
+    /// Parameters that affect the content.
     pub parameters: BTreeMap<String, String>,
     /// Digest of each input.
     pub inputs: BTreeMap<String, String>,
 }
 
 impl Identity {
-    /// An identity without parameters and inputs.
+    /// Creates an identity without parameters and inputs.
     pub fn new(kind: &str) -> Self {
         Self { kind: kind.into(), parameters: BTreeMap::new(), inputs: BTreeMap::new() }
     }
@@ -40,7 +40,7 @@ impl Identity {
         self
     }
 
-    /// Returns the differences to what an artifact is to be, `other`: of its kind, its parameters, its inputs.
+    /// Returns the differences in kind, parameters and inputs between this identity and the one needed, `other`.
     pub fn differences(&self, other: &Self) -> Vec<Difference> {
         if self.kind != other.kind {
             return vec![Difference::Kind { was: self.kind.clone(), is: other.kind.clone() }];
@@ -53,7 +53,7 @@ impl Identity {
     }
 }
 
-/// Name, earlier and present value of what differs: of the present ones first, then of those that are no more.
+/// Returns the name, earlier value and present value of each difference: first new and changed parameters, then removed ones.
 fn parameter_differences<'m>(
     was: &'m BTreeMap<String, String>,
     is: &'m BTreeMap<String, String>,
@@ -69,34 +69,34 @@ fn parameter_differences<'m>(
 /// Difference between an artifact on disk and the one needed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Difference {
-    /// Another version of the program wrote it.
+    /// Another version of the program wrote the artifact.
     Version {
-        /// Version that wrote it.
+        /// Version that wrote the artifact.
         was: String,
     },
-    /// It holds something else.
+    /// The artifact is of another kind.
     Kind {
-        /// Kind that it has.
+        /// Kind of the artifact on disk.
         was: String,
         /// Kind that is needed.
         is: String,
     },
-    /// A parameter has another value, or is new or gone.
+    /// A parameter was changed, added or removed.
     Parameter {
         /// Name of the parameter.
         name: String,
-        /// Value that it was made with.
+        /// Value with which the artifact was built.
         was: Option<String>,
-        /// Value in force.
+        /// Current value.
         is: Option<String>,
     },
-    /// An input has another digest, or is new or gone.
+    /// An input was changed, added or removed.
     Input {
         /// Name of the input.
         name: String,
-        /// Digest of what it was made from.
+        /// Digest of the input from which the artifact was built.
         was: Option<String>,
-        /// Digest of what is there now.
+        /// Digest of the current input.
         is: Option<String>,
     },
 }
@@ -119,7 +119,7 @@ impl fmt::Display for Difference {
 }
 
 impl Difference {
-    /// Returns `{"parameter", "was", "is"}`, with `input`, `kind` or `version` in the place of `parameter`.
+    /// Returns `{"parameter", "was", "is"}`, with `input`, `kind` or `version` instead of `parameter` if one of these differs.
     pub fn to_record(&self) -> Value {
         match self {
             Self::Version { was } => {
@@ -132,7 +132,7 @@ impl Difference {
     }
 }
 
-/// A column as the artifact's header describes it.
+/// Description of a column in the artifact's header.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ColumnHeader {
     /// Name of the column.
@@ -143,7 +143,7 @@ pub struct ColumnHeader {
     pub checksum: String,
 }
 
-/// Version of a header, which is read before the rest: a later format may have other fields.
+/// Version of a header. It is read before the other fields, since a later format may have different ones.
 #[derive(Debug, Default, Deserialize)]
 pub struct HeaderVersion {
     /// Version of the format.
@@ -154,7 +154,7 @@ pub struct HeaderVersion {
 }
 
 impl HeaderVersion {
-    /// Says which program wrote the header, if its format is not `format`.
+    /// Describes the program that wrote the header, if its format is not `format`.
     pub fn other_than(&self, format: u32) -> Option<String> {
         let Self { format: own, tool } = self;
         if *own == Some(u64::from(format)) {
@@ -169,7 +169,7 @@ impl HeaderVersion {
     }
 }
 
-/// The header of an artifact: one line of JSON, readable with `head -n 2`.
+/// Header of an artifact: one line of JSON, readable with `head -n 2`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Header {
     /// Everything that determines the artifact's bytes.
@@ -183,7 +183,7 @@ pub struct Header {
     pub records: u64,
     /// Length of the payload in bytes.
     pub bytes: u64,
-    /// BLAKE3 of the payload, in hex; for columns, of their checksums.
+    /// BLAKE3 of the payload, in hex; for columns, BLAKE3 of their headers.
     pub checksum: String,
     /// Columns of a binary payload, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -193,7 +193,7 @@ pub struct Header {
     pub totals: BTreeMap<String, u64>,
 }
 
-/// Counts of a JSONL artifact, known once all its lines are written.
+/// Counts of a JSONL artifact, known after all its lines are written.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LineTotals {
     /// Number of records.
@@ -202,7 +202,8 @@ pub struct LineTotals {
     pub totals: BTreeMap<String, u64>,
 }
 
-/// BLAKE3 of several texts, in hex; their lengths are hashed too, so that their borders count.
+/// Returns the BLAKE3 of several texts, in hex. The lengths are hashed too, so that splitting the same characters differently
+/// gives another digest.
 pub fn digest_parts<'a>(parts: impl IntoIterator<Item = &'a str>) -> String {
     let mut hasher = blake3::Hasher::new();
     for part in parts {
@@ -212,13 +213,13 @@ pub fn digest_parts<'a>(parts: impl IntoIterator<Item = &'a str>) -> String {
     hex(&hasher)
 }
 
-/// The digest of everything hashed so far, in hex.
+/// Returns the digest of everything hashed so far, in hex.
 pub(super) fn hex(hasher: &blake3::Hasher) -> String {
     hasher.finalize().to_hex().to_string()
 }
 
 impl Header {
-    /// Header of a binary artifact.
+    /// Returns the header of a binary artifact.
     pub(super) fn of_columns(
         identity: &Identity,
         records: usize,
@@ -236,12 +237,12 @@ impl Header {
         }
     }
 
-    /// Header of an artifact that is not written yet; `checksum` says so.
+    /// Returns the header of an artifact that is not written yet, with `checksum` as a placeholder.
     pub fn from_plan(identity: &Identity, checksum: String) -> Self {
         Self::of_lines(identity, LineTotals::default(), 0, checksum)
     }
 
-    /// Header of a JSONL artifact of this length and checksum.
+    /// Returns the header of a JSONL artifact of this length and checksum.
     pub(super) fn of_lines(
         identity: &Identity,
         LineTotals { records, totals }: LineTotals,
@@ -251,7 +252,7 @@ impl Header {
         Self { bytes, checksum, totals, ..Self::of_columns(identity, records, Vec::new()) }
     }
 
-    /// Checksum of all columns: the digest of their headers.
+    /// Returns the checksum of all columns: the digest of their headers.
     pub(super) fn checksum_of(columns: &[ColumnHeader]) -> String {
         let mut hasher = blake3::Hasher::new();
         for column in columns {

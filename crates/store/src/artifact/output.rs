@@ -1,4 +1,4 @@
-//! An output file requested by the user: written atomically, compressed if its name says so.
+//! Output file requested by the user: written atomically, and compressed if its name requests it.
 
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -7,8 +7,8 @@ use super::replace::Replacement;
 use crate::error::{Error, Result};
 use crate::zstandard;
 
-/// A temporary file until it is [finished](Self::finish); dropped before, it leaves nothing behind. A name that ends in `.gz`
-/// or `.zst` selects compression; the same content gives the same bytes.
+/// Temporary file until it is [finished](Self::finish); if dropped before, it is removed. A name that ends in `.gz` or `.zst`
+/// selects compression; the same content always gives the same bytes.
 pub struct OutputFile {
     path: PathBuf,
     encoder: Encoder,
@@ -24,7 +24,8 @@ impl OutputFile {
     /// Creates the temporary file, and its folder if necessary.
     ///
     /// # Errors
-    /// The folder cannot be created or written; the file is an input of this program; `.zst` in a build that lacks the feature `zstd`.
+    /// The folder cannot be created or written, the file is an input of this program, or the name ends in `.zst` and the build lacks
+    /// the feature `zstd`.
     pub fn create(path: &Path) -> Result<Self> {
         let file = BufWriter::with_capacity(1 << 16, Replacement::of_no_input(path, false)?);
         let encoder = match path.extension().and_then(|end| end.to_str()) {
@@ -40,7 +41,7 @@ impl OutputFile {
     /// Appends bytes.
     ///
     /// # Errors
-    /// They cannot be written.
+    /// The bytes cannot be written.
     pub fn write(&mut self, bytes: &[u8]) -> Result<()> {
         let written = match &mut self.encoder {
             Encoder::Plain(file) => file.write_all(bytes),
@@ -53,7 +54,7 @@ impl OutputFile {
     /// Syncs the file and moves it into place.
     ///
     /// # Errors
-    /// It cannot be written.
+    /// The file cannot be written.
     pub fn finish(self) -> Result<()> {
         let cannot_write = |e| Error::writing(&self.path, "write this file", e);
         let file = match self.encoder {

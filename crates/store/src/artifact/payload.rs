@@ -3,18 +3,18 @@
 use super::columns::{Column, Columns};
 use crate::error::Result;
 
-/// A type that can be the content of an artifact.
+/// Type that can be the content of an artifact.
 pub trait Payload: Sized {
     /// Kind of the content, in headers and messages.
     const KIND: &'static str;
 
-    /// Number of records.
+    /// Returns the number of records.
     fn records(&self) -> usize;
 
     /// Returns the content as columns.
     ///
     /// # Errors
-    /// A record cannot be encoded; the message says why.
+    /// A record cannot be encoded; the message gives the reason.
     fn columns(&self) -> Result<Vec<Column<'_>>, String>;
 
     /// Assembles the content from its columns.
@@ -31,14 +31,14 @@ pub trait Payload: Sized {
         columns.check_all(None)
     }
 
-    /// Checks that the parts fit together; called after reading, so that no reader goes out of bounds.
+    /// Checks that the parts fit together. Called after reading, so that no reader goes out of bounds.
     ///
     /// # Errors
-    /// The message says which part does not fit.
+    /// A part does not fit; the message names it.
     fn check(&self) -> Result<(), String>;
 }
 
-/// Checks that `offsets` cut `total` items into `offsets.len() - 1` runs.
+/// Checks that `offsets` divide `total` items into `offsets.len() - 1` runs.
 pub fn check_offsets(offsets: &[u32], total: usize) -> Result<(), String> {
     let ordered = offsets.first() == Some(&0)
         && offsets.is_sorted()

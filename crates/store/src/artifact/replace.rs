@@ -28,23 +28,23 @@ pub(super) fn replace_file(path: &Path, parts: &[&[u8]]) -> Result<()> {
     file.finish()
 }
 
-/// Path of the folder that contains a file.
+/// Returns the path of the folder that contains a file.
 pub fn folder_of(path: &Path) -> &Path {
     let parent = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     parent.unwrap_or(Path::new("."))
 }
 
-/// Creates a folder for output, and those above it.
+/// Creates a folder for output, and its parent folders.
 pub fn create_folder(folder: &Path) -> Result<()> {
     files::create_dir_all(folder)
         .map_err(|e| Error::writing(folder, "create this folder to write into it", e))
 }
 
-/// Beginning of the names of temporary files and folders; as many random letters follow.
+/// Prefix of the names of temporary files and folders, which the same number of random letters follows.
 const TEMPORARY: &str = ".writing-";
 const RANDOM: usize = 6;
 
-/// Whether a file or folder has the name of a temporary one.
+/// Returns true if a file or folder has the name of a temporary one.
 pub fn is_temporary(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     name.strip_prefix(TEMPORARY).is_some_and(|random| {
@@ -52,14 +52,15 @@ pub fn is_temporary(path: &Path) -> bool {
     })
 }
 
-/// The name of a temporary file that letters and digits tell from others.
+/// Returns the name of a temporary file, made unique by letters and digits.
 pub(super) fn temporary_name(letters: &str) -> String {
     format!("{TEMPORARY}{}", &letters[..RANDOM])
 }
 
-/// Creates a temporary file or folder that holds its lock as long as what `make` returns is open.
+/// Creates a temporary file or folder, locked as long as the result of `make` is open.
 ///
-/// Whoever removes what a killed program left holds the lock meanwhile. So a lock had, and a name still there, are one's own.
+/// A process that removes abandoned files holds their lock while it does so. If this process gets the lock and the name still
+/// exists, the file is therefore its own.
 fn create_locked<F>(
     folder: &Path,
     mut make: impl FnMut(&Path) -> io::Result<F>,
@@ -78,16 +79,17 @@ fn create_locked<F>(
     }
 }
 
-/// Whether a program may still be writing a temporary file or folder: it holds the lock, or no lock can tell.
+/// Returns true if a program may still be writing a temporary file or folder: the program holds its lock, or there are no
+/// locks.
 pub fn is_held(path: &Path) -> bool {
-    // A pipe would wait for its writer.
+    // Opening a pipe would wait for its writer.
     (path.is_file() || path.is_dir()) && !File::open(path).is_ok_and(|file| file.try_lock().is_ok())
 }
 
-/// Removes a file or folder if it is a temporary one of a program that was killed.
+/// Removes a file or folder if it is a temporary one whose program was killed.
 pub fn remove_abandoned(path: &Path) {
     let is_either = |kind: files::Metadata| kind.is_file() || kind.is_dir();
-    // The lock is held until the file is gone. One that cannot be removed does no harm.
+    // The lock is held until the file is gone. A file that cannot be removed does no harm.
     if is_temporary(path)
         && files::symlink_metadata(path).is_ok_and(is_either)
         && let Ok(file) = File::open(path)
@@ -106,7 +108,7 @@ fn remove_abandoned_in(folder: &Path) {
     }
 }
 
-/// Removes those of a folder, once in the life of a program: before it first writes there.
+/// Removes the abandoned files of a folder, once per run of a program: before its first write there.
 fn remove_abandoned_once(folder: &Path) {
     static DONE: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
     let is_new = DONE.lock().unwrap_or_else(PoisonError::into_inner).insert(folder.to_owned());
@@ -115,23 +117,23 @@ fn remove_abandoned_once(folder: &Path) {
     }
 }
 
-/// A temporary folder in another one, which is removed with all that it holds when this is dropped.
+/// Temporary folder inside another folder; it is removed with its content when this value is dropped.
 #[derive(Debug)]
 pub struct TemporaryFolder(NamedTempFile<Option<File>>);
 
 impl TemporaryFolder {
-    /// Creates it in a folder that is there.
+    /// Creates a temporary folder in an existing folder.
     pub fn create(folder: &Path) -> io::Result<Self> {
         remove_abandoned_once(folder);
         let make = |path: &Path| {
             files::create_dir(path)?;
-            // Other systems do not open folders: what a killed program leaves there, stays.
+            // Other systems do not open folders, so a folder left by a killed program stays there.
             if cfg!(unix) { File::open(path).map(Some) } else { Ok(None) }
         };
         create_locked(folder, make, Option::as_ref).map(Self)
     }
 
-    /// Path of the folder.
+    /// Returns the path of the folder.
     pub fn path(&self) -> &Path {
         self.0.path()
     }
@@ -143,7 +145,7 @@ impl Drop for TemporaryFolder {
     }
 }
 
-/// A temporary file beside the one that it will replace. Dropped, it leaves nothing behind.
+/// Temporary file next to the one that it will replace. If dropped, it is removed.
 #[derive(Debug)]
 pub(crate) struct Replacement {
     path: PathBuf,
@@ -155,7 +157,7 @@ pub(crate) struct Replacement {
 #[derive(Debug)]
 enum Target {
     Temporary(NamedTempFile<File>),
-    /// A device or pipe (`/dev/full`, `/dev/stdout`) can only be written through.
+    /// Device or pipe (`/dev/full`, `/dev/stdout`), which can only be written directly.
     Device(File),
 }
 
@@ -164,7 +166,7 @@ impl Replacement {
     pub(super) fn new(path: &Path) -> Result<Self> {
         let is_confined =
             files::is_confined(path).map_err(|e| Error::writing(path, "write this file", e))?;
-        // The user's own link is followed; renaming over it would replace it by a file.
+        // Write to the target of the user's own link; renaming over the link would replace it with a file.
         let target = files::canonicalize(path).ok().filter(|_| !is_confined && path.is_symlink());
         let path = target.as_deref().unwrap_or(path);
         let folder = folder_of(path);
@@ -217,7 +219,7 @@ impl Replacement {
         }
     }
 
-    /// Moves the file into place, after the disk has it.
+    /// Moves the file into place after it was synced to disk.
     pub(super) fn finish(self) -> Result<()> {
         let cannot_write = |e| Error::writing(&self.path, "write this file", e);
         self.check_input()?;
@@ -230,7 +232,7 @@ impl Replacement {
         if let Ok(metadata) = temporary.as_file().metadata() {
             files::remember(&metadata, FileRole::Output);
         }
-        // Its name is gone: there is nothing left to remove.
+        // The temporary name no longer exists, so nothing is left to remove.
         let (_file, path) = temporary.into_parts();
         path.keep().map(|_| ()).map_err(|e| cannot_write(e.error))
     }
@@ -246,7 +248,7 @@ impl Write for Replacement {
     }
 }
 
-/// Number of parts passed to the system at once.
+/// Number of parts passed to the system in one call.
 const SLICES: usize = 1024;
 
 fn write_all(file: &mut File, parts: &[&[u8]]) -> std::io::Result<()> {
@@ -286,7 +288,7 @@ mod tests {
         assert_eq!(fs::read_dir(dir.path().join("a")).unwrap().count(), 1);
     }
 
-    /// Temporary files that nobody holds are removed: neither those being written, nor other files with a like name.
+    /// Temporary files without a lock are removed, but not those being written, nor other files with similar names.
     #[cfg(unix)]
     #[test]
     fn what_is_abandoned_is_removed() {
@@ -312,7 +314,7 @@ mod tests {
         assert!(at("file").exists() && !inside.exists());
     }
 
-    /// Whoever creates a temporary file while another program removes what is abandoned, keeps it.
+    /// A temporary file that is being created survives while another program removes abandoned files.
     #[test]
     fn what_is_being_created_is_never_removed() {
         let dir = tempfile::tempdir().unwrap();

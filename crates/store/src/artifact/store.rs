@@ -1,8 +1,8 @@
 //! Reading and writing artifacts.
 //!
 //! A binary artifact is a line `repoformer artifact`, a line of JSON (the [`Header`]) and its concatenated columns. A JSONL
-//! artifact is an ordinary file with its header in a file beside it. Both are written to a temporary file in the same
-//! folder, synced and renamed, so that a reader never sees half of one.
+//! artifact is an ordinary file whose header is in a file next to it. Both are written to a temporary file in the same folder,
+//! synced and renamed, so that a reader never sees an incomplete file.
 
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
@@ -20,7 +20,7 @@ use crate::jsonl::{self, LONGEST_LINE};
 use crate::seal::{self, Seal, seal};
 
 const MAGIC: &[u8] = b"repoformer artifact\n";
-/// Limit of the header's length; a usual one has a few hundred bytes.
+/// Greatest length of a header; typical headers have a few hundred bytes.
 const LONGEST_HEADER: u64 = 1 << 20;
 
 /// State of an artifact on disk compared with the one needed.
@@ -28,15 +28,15 @@ const LONGEST_HEADER: u64 = 1 << 20;
 pub enum ArtifactState {
     /// It does not exist.
     Missing,
-    /// It is the one needed.
+    /// It is the artifact needed.
     Current(Box<Header>),
-    /// It was made otherwise: from other inputs, with other parameters, by another version.
+    /// It is out of date: it was built from other inputs, with other parameters, or by another version.
     Stale(Vec<Difference>),
-    /// It cannot be read; the reason.
+    /// It cannot be read; the value is the reason.
     Damaged(String),
 }
 
-/// BLAKE3 of some bytes, in hex.
+/// Returns the BLAKE3 of some bytes, in hex.
 pub fn digest(bytes: &[u8]) -> String {
     blake3::hash(bytes).to_hex().to_string()
 }
@@ -57,11 +57,11 @@ pub fn write<T: Payload>(path: &Path, identity: &Identity, payload: &T) -> Resul
     Ok(header)
 }
 
-/// Writes a JSONL artifact from the lines that `make` passes on, and its header in a file beside it, with the counts that
-/// `make` returns.
+/// Writes a JSONL artifact from the lines that `make` passes to the sink, and its header in a file next to it, with the counts
+/// that `make` returns.
 ///
 /// # Errors
-/// As for [`write()`], or an error of `make`; the artifact is then unchanged, or detected as damaged.
+/// The same as for [`write()`], or an error of `make`; the artifact is then unchanged, or will be detected as damaged.
 pub fn write_lines(
     path: &Path,
     identity: &Identity,
@@ -75,37 +75,37 @@ pub fn write_lines(
         bytes: 0,
     };
     let totals = make(&mut sink)?;
-    sink.flush()?; // an empty artifact is one too
+    sink.flush()?; // an empty artifact is also valid
     let header = Header::of_lines(identity, totals, sink.bytes, hex(&sink.hasher));
     let json = serde_json::to_vec_pretty(&header);
     let mut json = seal(json.map_err(|e| Error::writing(path, "write this artifact", e.into()))?);
     json.push(b'\n');
-    // The header goes first: it describes one text, so beside an old text or none it only causes that to be written again.
-    // A text without header would be taken for the user's own when an interrupted run resumes.
+    // The header is written first. Since it describes one specific text, a header next to an old text, or to none, only causes
+    // that text to be rewritten. A text without a header would be mistaken for the user's own when an interrupted run resumes.
     write_file(&header_path(path), &json)?;
     sink.file.map_or(Ok(()), Replacement::finish)?;
     Ok(header)
 }
 
-/// Receives the lines of a JSONL artifact and writes them to its file, so that memory holds few of them.
+/// Sink that receives the lines of a JSONL artifact and writes them to its file, so that memory holds only a few of them.
 #[derive(Debug)]
 pub struct LineSink {
     path: PathBuf,
     file: Option<Replacement>,
-    /// Lines that are not written yet.
+    /// Lines that are not yet written.
     waiting: Vec<u8>,
     hasher: blake3::Hasher,
     bytes: u64,
 }
 
-/// Bytes of lines that are hashed and written at once.
+/// Number of bytes of lines that are hashed and written at once.
 const AT_ONCE: usize = 1 << 18;
 
 impl LineSink {
     /// Writes the next lines.
     ///
     /// # Errors
-    /// They cannot be written.
+    /// The lines cannot be written.
     pub fn write(&mut self, lines: &[u8]) -> Result<()> {
         self.waiting.extend_from_slice(lines);
         if self.waiting.len() >= AT_ONCE { self.flush() } else { Ok(()) }
@@ -124,17 +124,17 @@ impl LineSink {
     }
 }
 
-/// Path of the header of a JSONL artifact: `x.jsonl` → `.x.header.json`, hidden, so that listing and globbing the folder
-/// finds only artifacts.
+/// Returns the path of the header of a JSONL artifact: `x.jsonl` → `.x.header.json`. It is hidden, so that listing and globbing
+/// the folder find only artifacts.
 pub fn header_path(path: &Path) -> PathBuf {
     let stem = path.file_stem().unwrap_or_default().to_string_lossy();
     path.with_file_name(format!(".{stem}.header.json"))
 }
 
-/// Parameters recorded for a JSONL artifact, by name; empty for a file without a header.
+/// Returns the parameters recorded for a JSONL artifact, by name; empty for a file without a header.
 ///
 /// # Errors
-/// There is a header, and it cannot be read or is damaged.
+/// The header exists, but cannot be read or is damaged.
 pub fn parameters(path: &Path) -> Result<std::collections::BTreeMap<String, String>> {
     let beside = header_path(path);
     let text = files::read_companion_if_there(&beside)
@@ -145,18 +145,18 @@ pub fn parameters(path: &Path) -> Result<std::collections::BTreeMap<String, Stri
     }
 }
 
-/// Reads only an artifact's header.
+/// Reads only the header of an artifact.
 ///
 /// # Errors
-/// It cannot be opened, is not an artifact, is truncated, or is of another format version.
+/// The file cannot be opened, is not an artifact, is truncated, or has another format version.
 pub fn read_header(path: &Path) -> Result<Header> {
     open(path).map(|(header, _)| header)
 }
 
-/// Whether a file begins as artifacts do.
+/// Returns true if a file begins like an artifact.
 ///
 /// # Errors
-/// It cannot be read.
+/// The file cannot be read.
 pub fn is_artifact(path: &Path) -> io::Result<bool> {
     let mut begin = [0; MAGIC.len()];
     match File::open_regular(path)?.read_exact(&mut begin) {
@@ -168,7 +168,7 @@ pub fn is_artifact(path: &Path) -> io::Result<bool> {
 /// Opens an artifact: reads its header and prepares its columns for reading.
 ///
 /// # Errors
-/// As for [`read_header`].
+/// The same as for [`read_header`].
 pub fn open(path: &Path) -> Result<(Header, Columns)> {
     let cannot_read = |e| Error::reading(path, "read this artifact", e);
     let file =
@@ -225,10 +225,10 @@ fn parse_header(path: &Path, json: &[u8]) -> Result<Header> {
     serde_json::from_slice(json).map_err(|e| Error::from_damage(path, format!("its header: {e}")))
 }
 
-/// Reads and verifies a whole artifact.
+/// Reads and verifies a complete artifact.
 ///
 /// # Errors
-/// It is missing, damaged, of another format version, or is not a `T`.
+/// The artifact is missing, damaged, of another format version, or not a `T`.
 pub fn read<T: Payload>(path: &Path) -> Result<(Header, T)> {
     let (header, mut columns) = open(path)?;
     if header.identity.kind != T::KIND {
@@ -240,7 +240,7 @@ pub fn read<T: Payload>(path: &Path) -> Result<(Header, T)> {
     Ok((header, value))
 }
 
-/// Returns the state of the file at `path` compared with an identity; if that is current, its checksums are verified.
+/// Returns the state of the file at `path` compared with an identity. If the identity matches, the checksums are verified.
 pub fn state<T: Payload>(path: &Path, identity: &Identity) -> ArtifactState {
     match open(path) {
         Ok((header, mut columns)) => {
@@ -281,19 +281,19 @@ fn compare(
     }
 }
 
-/// Reads the header beside a JSONL artifact and checks only the file's length; the caller leaves verification to others.
+/// Reads the header of a JSONL artifact and checks only the file's length; the caller leaves verification to others.
 ///
 /// # Errors
-/// Either is missing, truncated, or of another format version.
+/// The file or its header is missing, truncated, or of another format version.
 pub fn jsonl_header(path: &Path) -> Result<Header> {
     let file = files::metadata(path).map_err(|e| Error::reading(path, "open this artifact", e))?;
     header_of(path, |header| file.len() == header.bytes)
 }
 
-/// Reads the header beside a JSONL artifact and verifies the file's checksum.
+/// Reads the header of a JSONL artifact and verifies the file's checksum.
 ///
 /// # Errors
-/// Either is missing, damaged, or of another format version.
+/// The file or its header is missing, damaged, or of another format version.
 pub fn read_jsonl_header(path: &Path) -> Result<Header> {
     let cannot_read = |e| Error::reading(path, "open this artifact", e);
     let mut hasher = blake3::Hasher::new();
@@ -305,7 +305,7 @@ pub fn read_jsonl_header(path: &Path) -> Result<Header> {
 /// Reads a JSONL artifact and its header, and verifies the checksum.
 ///
 /// # Errors
-/// As for [`read_jsonl_header`].
+/// The same as for [`read_jsonl_header`].
 pub fn read_jsonl(path: &Path) -> Result<(Header, Vec<u8>)> {
     let mut text = Vec::new();
     let read = File::open_regular(path).and_then(|mut file| file.read_to_end(&mut text));
@@ -314,11 +314,11 @@ pub fn read_jsonl(path: &Path) -> Result<(Header, Vec<u8>)> {
     Ok((header, text))
 }
 
-/// Calls `take` with the lines of a JSONL artifact, some megabytes at a time. That they are the lines of `header` is known only
-/// at the end, so nothing that is made of them may last before.
+/// Calls `take` with the lines of a JSONL artifact, a few megabytes at a time. Only at the end is it certain that the lines
+/// match `header`, so the caller must not make results permanent before that.
 ///
 /// # Errors
-/// It cannot be read, or an error of `take`; or it is damaged, or another than the header is of.
+/// The artifact cannot be read, is damaged, or is not the one that the header describes; or an error of `take`.
 pub fn for_each_piece(
     path: &Path,
     header: &Header,
@@ -337,10 +337,10 @@ pub fn for_each_piece(
     }
 }
 
-/// Bytes of whole lines that are read at once where memory is to hold few of them.
+/// Number of bytes of complete lines that are read at once to save memory.
 const PIECE: u64 = 1 << 22;
 
-/// Calls `take` with whole lines, some megabytes at a time.
+/// Calls `take` with complete lines, a few megabytes at a time.
 ///
 /// # Errors
 /// The input cannot be read, or an error of `take`.
@@ -364,7 +364,7 @@ pub fn whole_lines(
 
 const UNLIKE_HEADER: &str = "it does not match its header";
 
-/// Reads the header beside a JSONL artifact, which must match.
+/// Reads the header of a JSONL artifact, which must match.
 fn header_of(path: &Path, matches: impl FnOnce(&Header) -> bool) -> Result<Header> {
     let beside = header_path(path);
     let json = files::read_companion(&beside)
@@ -383,7 +383,7 @@ mod tests {
     use super::*;
     use crate::artifact::{Column, Columns};
 
-    /// Lines and where they begin.
+    /// Lines and the offset of the first.
     #[derive(Debug, PartialEq)]
     struct Content {
         name: String,
@@ -458,7 +458,7 @@ mod tests {
             changed[at] ^= 0x20;
             fs::write(&path, &changed).unwrap();
             let is_current = matches!(state(&path, &identity), ArtifactState::Current(_));
-            // Without its name, the checksum is not there; what it is of is whole.
+            // Without the field's name, there is no checksum; the content it covers is intact.
             assert!(!is_current || name.contains(&at), "byte {at}");
             fs::write(&path, &bytes[..at]).unwrap();
             assert!(matches!(state(&path, &identity), ArtifactState::Damaged(_)), "cut at {at}");

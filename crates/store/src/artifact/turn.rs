@@ -1,4 +1,4 @@
-//! Turns: of several processes that need the same artifact, one makes it and the others wait.
+//! Turns: if several processes need the same artifact, one builds it and the others wait.
 
 use std::path::{Path, PathBuf};
 
@@ -6,14 +6,14 @@ use super::replace::{create_folder, folder_of, temporary_name};
 use super::store::digest;
 use crate::files::{self, File, TryLockError};
 
-/// A process's turn to make an artifact, which ends with this value.
+/// Turn of a process to build an artifact; it ends when this value is dropped.
 ///
-/// A lock on a hidden file beside the artifact stands for it. If the file system has no locks, every process has a turn.
+/// A turn is a lock on a hidden file next to the artifact. If the file system has no locks, every process has a turn.
 #[derive(Debug)]
 pub struct Turn(Option<(PathBuf, File)>);
 
 impl Turn {
-    /// Takes the turn to make the artifact at `path`; `None` if another process has it.
+    /// Takes the turn to build the artifact at `path`; returns `None` if another process has it.
     pub fn try_take(path: &Path) -> Option<Self> {
         Self::lock(path, |file| match file.try_lock() {
             Ok(()) => Lock::Held,
@@ -22,9 +22,9 @@ impl Turn {
         })
     }
 
-    /// Waits for the turn to make the artifact at `path`.
+    /// Waits for the turn to build the artifact at `path`.
     ///
-    /// The caller must hold no other turn: two processes that wait for each other would wait forever.
+    /// The caller must not hold another turn: two processes waiting for each other would wait forever.
     pub fn wait(path: &Path) -> Self {
         let wait = |file: &File| if file.lock().is_ok() { Lock::Held } else { Lock::None };
         Self::lock(path, wait).unwrap_or(Self(None))
@@ -34,14 +34,14 @@ impl Turn {
         let folder = folder_of(path);
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let place = folder.join(temporary_name(&digest(name.as_bytes())));
-        // Whoever writes the artifact says what is wrong with the folder.
+        // Writing the artifact will report a problem with the folder.
         let _ = create_folder(folder);
         loop {
             let Some(file) = open(&place) else { return Some(Self(None)) };
             match lock(&file) {
                 Lock::Busy => return None,
                 Lock::None => return Some(Self(None)),
-                // The one before may have removed the file, and another may have made a new one.
+                // The previous holder may have removed the file, and another process may have created a new one.
                 Lock::Held if is_at(&file, &place) => return Some(Self(Some((place, file)))),
                 Lock::Held => {}
             }
@@ -61,22 +61,22 @@ enum Lock {
 impl Drop for Turn {
     fn drop(&mut self) {
         if let Some((place, _)) = &self.0 {
-            // One that stays is removed as a temporary file that nobody holds.
+            // A file that stays is later removed like an abandoned temporary file.
             let _ = files::remove_file(place);
         }
     }
 }
 
-/// Opens the file of a turn; `None` if something else is in its place.
+/// Opens the lock file of a turn; `None` if something else has its path.
 fn open(place: &Path) -> Option<File> {
     match files::symlink_metadata(place) {
-        // A pipe would wait for its reader.
+        // Opening a pipe would wait for its reader.
         Ok(there) if !there.is_file() => None,
         _ => File::open_or_create(place).ok(),
     }
 }
 
-/// Whether an open file is the one at a path.
+/// Returns true if an open file is the one at a path.
 #[cfg(unix)]
 fn is_at(file: &File, path: &Path) -> bool {
     use std::os::unix::fs::MetadataExt;

@@ -1,4 +1,5 @@
-//! A bound on the lists of a Parquet file: some bytes may stand for millions of equal elements, and all of a row are read at once.
+//! Limit on the lists of a Parquet file: a few bytes may stand for millions of equal elements, and all elements of a row are
+//! read at once.
 
 use parquet::basic::Encoding;
 use parquet::column::page::{Page, PageMetadata, PageReader};
@@ -6,22 +7,21 @@ use parquet::errors::ParquetError;
 
 type Outcome<T> = Result<T, ParquetError>;
 
-/// Most elements of a row's list: no repository has as many files, and no training sequence as many tokens.
+/// Greatest number of elements in a row's list: no repository has as many files, and no training sequence as many tokens.
 const MOST_ELEMENTS: u64 = 1 << 22;
 
-/// Pages of a column, of which those are refused that have a longer list in a row than is read. In a column without lists all are
-/// passed on.
+/// Pages of a column; a page is rejected if a row's list is too long. In a column without lists, all pages are passed on.
 pub struct BoundedLists {
     pages: Box<dyn PageReader>,
     /// Greatest level of repetition; 0 if the column has no lists.
     max_level: i16,
     most: u64,
-    /// Elements of the last row so far.
+    /// Number of elements of the last row so far.
     elements: u64,
 }
 
 impl BoundedLists {
-    /// The pages of a column with this greatest level of repetition.
+    /// Wraps the pages of a column with this greatest level of repetition.
     pub fn new(pages: Box<dyn PageReader>, max_level: i16) -> Self {
         Self { pages, max_level, most: MOST_ELEMENTS, elements: 0 }
     }
@@ -42,7 +42,7 @@ impl BoundedLists {
         let levels = levels.filter(|_| self.max_level == 1);
         let is_read = levels.is_some_and(|levels| self.add(levels, count));
         if !is_read {
-            // Of other levels, and of damaged ones, each may continue the list.
+            // With other levels, or damaged ones, each level may continue the list.
             self.elements = self.elements.saturating_add(u64::from(count));
         }
         if self.elements > self.most {
@@ -52,8 +52,8 @@ impl BoundedLists {
         Ok(())
     }
 
-    /// Counts the elements of some levels of 0 and 1, as many as there are values, until a list is too long. Returns false if they
-    /// are damaged.
+    /// Counts the elements of levels of 0 and 1, one per value, until a list is too long. Returns false if the levels are
+    /// damaged.
     fn add(&mut self, mut bytes: &[u8], mut left: u32) -> bool {
         while left > 0 && self.elements <= self.most {
             let Some((header, rest)) = number(bytes) else { return false };
@@ -92,7 +92,7 @@ impl BoundedLists {
     }
 }
 
-/// The number that bytes begin with, seven bits in each, and those behind it.
+/// Returns the number that the bytes begin with, seven bits in each byte, and the bytes after it.
 fn number(bytes: &[u8]) -> Option<(u64, &[u8])> {
     let length = bytes.iter().take(9).position(|byte| byte & 128 == 0)? + 1;
     let parts = bytes[..length].iter().rev();
@@ -122,7 +122,7 @@ impl PageReader for BoundedLists {
     }
 
     fn skip_next_page(&mut self) -> Outcome<()> {
-        // What follows may go on with its last row, or not.
+        // The following page may or may not continue its last row.
         self.elements = 0;
         self.pages.skip_next_page()
     }
@@ -168,7 +168,7 @@ mod tests {
         }
     }
 
-    /// A page whose levels of repetition have these bytes.
+    /// Returns a page whose repetition levels have these bytes.
     fn page(levels: &[u8], num_values: u32, is_first_version: bool) -> Page {
         let length = levels.len() as u32;
         if is_first_version {
@@ -196,7 +196,7 @@ mod tests {
 
     #[test]
     fn a_list_of_more_elements_than_a_row_may_have_is_refused() {
-        // One value that begins a row, and some that go on.
+        // One value that begins a row, and further values that continue it.
         let row = |more: u8| [2, 0, more << 1, 1];
         for is_first_version in [true, false] {
             let is_read = |pages: &[(&[u8], u32)], max_level| {
@@ -207,13 +207,13 @@ mod tests {
             };
             assert!(is_read(&[(&row(19), 20)], 1));
             assert!(!is_read(&[(&row(20), 21)], 1));
-            // A row goes on in the next page, or another begins there.
+            // A row continues in the next page, or another row begins there.
             assert!(!is_read(&[(&row(10), 11), (&[20, 1], 10)], 1));
             assert!(is_read(&[(&row(10), 11), (&row(10), 11)], 1));
-            // Levels that are packed: rows of four values each.
+            // Packed levels: rows of four values each.
             assert!(is_read(&[(&[9, 0b1110_1110, 0b1110_1110, 0b1110_1110, 0b1110_1110], 32)], 1));
             assert!(!is_read(&[(&[9, 0b1111_1110, 0xff, 0xff, 0xff], 32)], 1));
-            // Damaged ones, and those of lists in lists, stand for one list; a column without lists has none.
+            // Damaged levels, and levels of nested lists, count as one list; a column without lists has none.
             assert!(!is_read(&[(&[2], 32)], 1) && is_read(&[(&[2], 8)], 1));
             assert!(!is_read(&[(&row(31), 32)], 2) && is_read(&[(&row(31), 32)], 0));
         }

@@ -1,4 +1,4 @@
-//! Rows of a Parquet file as JSON, read one after another: of each column, a page and the values of a row are in memory.
+//! Rows of a Parquet file as JSON, read one after another. For each column, one page and the values of one row are in memory.
 
 use std::fmt::{self, Display};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -22,16 +22,16 @@ use super::BoundedLists;
 use crate::error::{Error, Result};
 use crate::files::File;
 
-/// Times its size that the values of a file may have together; tables stay below a hundred.
+/// Greatest ratio of the total size of a file's values to the size of the file; tables stay below a hundred.
 const MOST_TIMES: u64 = 500;
-/// Bytes of values that any file may have.
+/// Number of bytes of values that any file may have.
 const ALWAYS: u64 = 64 << 20;
-/// Bytes that stand for a value, beyond those of its text.
+/// Number of bytes that a value counts for, in addition to its text.
 const OF_VALUE: u64 = 8;
 
 type Outcome<T> = Result<T, RowError>;
 
-/// Why a table cannot be read.
+/// Reason why a table cannot be read.
 enum RowError {
     Package(ParquetError),
     Own(String),
@@ -52,7 +52,7 @@ impl Display for RowError {
     }
 }
 
-/// A Parquet file that is read row by row.
+/// Parquet file that is read row by row.
 pub struct ParquetRows {
     path: PathBuf,
     file: SerializedFileReader<std::fs::File>,
@@ -63,7 +63,7 @@ impl ParquetRows {
     /// Opens a file and reads its schema.
     ///
     /// # Errors
-    /// The file cannot be opened, or it is not a whole Parquet file.
+    /// The file cannot be opened, or is not a complete Parquet file.
     pub fn open(path: &Path) -> Result<Self> {
         let cannot_open = |e| Error::reading(path, "open this file", e);
         let file = File::open(path).map_err(cannot_open)?;
@@ -75,12 +75,12 @@ impl ParquetRows {
         Ok(Self { path: path.to_owned(), file, bytes })
     }
 
-    /// Number of rows.
+    /// Returns the number of rows.
     pub fn count(&self) -> u64 {
         self.file.metadata().file_metadata().num_rows().try_into().unwrap_or(0)
     }
 
-    /// Names and types of the columns.
+    /// Returns the names and types of the columns.
     pub fn columns(&self) -> Vec<(String, String)> {
         let column = |field: &TypePtr| {
             let kind = match field.is_primitive() {
@@ -100,8 +100,8 @@ impl ParquetRows {
     /// Calls `row` with each row.
     ///
     /// # Errors
-    /// A row cannot be read, or its values are of a type that this program writes to no table; the values have far more bytes
-    /// than the file, or a list has more than 4,194,304; or an error of `row`.
+    /// A row cannot be read, or a value has a type that this program never writes to tables; the values have far more bytes
+    /// than the file, or a list has more than 4,194,304 elements; or an error of `row`.
     pub fn for_each<E: From<Error>>(
         &self,
         mut row: impl FnMut(Map<String, Value>) -> Result<(), E>,
@@ -126,7 +126,7 @@ impl ParquetRows {
         Ok(())
     }
 
-    /// The columns of a row group.
+    /// Opens the columns of a row group.
     fn open_columns(&self, group: usize) -> Outcome<Vec<Box<dyn JsonColumn>>> {
         let schema = self.file.metadata().file_metadata().schema_descr();
         let group = self.file.get_row_group(group)?;
@@ -164,7 +164,7 @@ fn unreadable(path: &Path, error: impl Display) -> Error {
     }
 }
 
-/// Whether a field has values, or lists of values.
+/// Returns true if a field contains values, or lists of values.
 fn is_simple(field: &Type, leaf: &ColumnDescPtr) -> bool {
     let info = field.get_basic_info();
     let is_list = info.converted_type() == ConvertedType::LIST
@@ -173,9 +173,9 @@ fn is_simple(field: &Type, leaf: &ColumnDescPtr) -> bool {
         || is_list && leaf.max_rep_level() == 1 && leaf.path().parts().len() <= 3
 }
 
-/// A column whose values are read row by row.
+/// Column whose values are read row by row.
 trait JsonColumn {
-    /// The value of the next row, whose bytes are taken from those that are `left`.
+    /// Returns the value of the next row, and subtracts its bytes from `left`.
     fn next(&mut self, left: &mut u64) -> Outcome<Value>;
 }
 
@@ -195,14 +195,14 @@ fn json_column(leaf: ColumnDescPtr, pages: Box<dyn PageReader>) -> Outcome<Box<d
     })
 }
 
-/// A value of a column.
+/// Value of a column.
 trait Cell: Clone {
-    /// Bytes of its text.
+    /// Returns the number of bytes of its text.
     fn length(&self) -> usize {
         0
     }
 
-    /// The value as the column's type has it.
+    /// Returns the value in the form that the column's type specifies.
     fn field(self, leaf: &ColumnDescPtr) -> Outcome<Field>;
 }
 
@@ -256,14 +256,14 @@ impl Cell for FixedLenByteArray {
     }
 }
 
-/// A column of one type, and the values of the row that was read last.
+/// Column of one type, and the values of the row that was read last.
 struct Cells<T: DataType> {
     leaf: ColumnDescPtr,
     reader: ColumnReaderImpl<T>,
     values: Vec<T::T>,
     definition: Vec<i16>,
     repetition: Vec<i16>,
-    /// Level from which on a level stands for an element of a list; 0 in a column without lists.
+    /// Smallest definition level that represents an element of a list; 0 in a column without lists.
     element: i16,
 }
 
@@ -271,7 +271,7 @@ impl<T: DataType> Cells<T> {
     fn new(leaf: ColumnDescPtr, pages: Box<dyn PageReader>) -> Self {
         let reader = ColumnReaderImpl::new(Arc::clone(&leaf), pages);
         let (values, definition, repetition) = (Vec::new(), Vec::new(), Vec::new());
-        // Below a list, an element may be missing.
+        // Inside a list, an element may be missing.
         let is_optional = leaf.self_type().get_basic_info().repetition() == Repetition::OPTIONAL;
         let element = match leaf.max_rep_level() {
             0 => 0,
@@ -315,7 +315,7 @@ where
         };
         match self.definition.first().copied() {
             _ if self.element == 0 => value(self.definition.first().copied().unwrap_or(0)),
-            // A list that is missing, or empty.
+            // A list that is missing or empty.
             Some(level) if level + 1 < self.element => value(level),
             Some(level) if level < self.element => Ok(Value::Array(Vec::new())),
             _ => self.definition.iter().map(|level| value(*level)).collect(),
@@ -323,7 +323,7 @@ where
     }
 }
 
-/// A value as JSON; `None` for types that no table of this program has.
+/// Returns a value as JSON; `None` for types that no table of this program has.
 fn json(field: &Field) -> Option<Value> {
     Some(match field {
         Field::Null => Value::Null,
@@ -331,7 +331,7 @@ fn json(field: &Field) -> Option<Value> {
         Field::Byte(number) => (*number).into(),
         Field::Int(number) => (*number).into(),
         Field::Long(number) => (*number).into(),
-        // The shortest text of the number, not that of the double that equals it.
+        // Use the shortest text of the single-precision number, not the digits of its conversion to double precision.
         Field::Float(number) => number.to_string().parse::<f64>().ok()?.into(),
         Field::Double(number) => (*number).into(),
         Field::Str(text) => text.as_str().into(),
@@ -384,7 +384,7 @@ mod tests {
         assert_eq!(rows(&path).unwrap(), [group.clone(), group].concat());
     }
 
-    /// 100 MB of one text, which the file has once.
+    /// 100 MB of a single text, which the file stores once.
     #[test]
     fn values_out_of_proportion_to_the_file_are_refused() {
         let dir = tempfile::tempdir().unwrap();
