@@ -1,11 +1,12 @@
-//! Repositories: which files they have, what those define, and the fragments that each file is cut into.
+//! Repositories: their files, the definitions in the files, and the fragments into which each file is cut.
 //!
-//! - [`corpus`]: a folder → its source files of one language, in one fixed order; what is left out, with the reason.
+//! - [`corpus`]: a folder → its source files of one language, in a fixed order, and the skipped files with reasons.
 //! - [`fragment`]: a file → overlapping windows or chunks.
-//! - [`definitions`]: where the names in a file are defined.
+//! - [`definitions`]: the places that define the names in a file.
 //! - [`history`]: a Git repository's commits and the lines that they add.
 //! - [`record`]: a repository's files as lines of JSON, and back.
-//! - [`parallel`]: many files, repositories or tasks at once. [`Shard`]: a part of them, for one of several machines.
+//! - [`parallel`]: processing of many files, repositories or tasks at once. [`Shard`]: a part of them, for one of several
+//!   machines.
 //!
 //! ```
 //! use repoformer_repository::corpus::{Repository, SourceFile};

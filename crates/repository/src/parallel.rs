@@ -1,11 +1,11 @@
-//! Work on many things at once: files, repositories, tasks.
+//! Parallel work on many items: files, repositories, tasks.
 
 use std::mem;
 use std::sync::{Mutex, PoisonError};
 
 use rayon::prelude::*;
 
-/// An item, then its result.
+/// Item that is replaced by its result.
 enum Slot<T, R> {
     Waiting(T),
     Taken,
@@ -14,8 +14,8 @@ enum Slot<T, R> {
 
 /// Returns the result of each item in the items' order, computed by the threads of the current pool.
 ///
-/// The scheduler is compiled once for all callers, at the cost of a lock for each item. Loops over small things, or with a
-/// scratch of each thread, call `rayon` themselves.
+/// The scheduler is compiled once for all callers, at the cost of a lock for each item. Loops over small items, or with a
+/// scratch buffer for each thread, call `rayon` directly.
 ///
 /// ```
 /// use repoformer_repository::parallel;

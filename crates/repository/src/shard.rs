@@ -1,12 +1,12 @@
-//! Parts of many repositories, which work of several machines shares out.
+//! Shards: parts of many repositories, for work that is divided among several machines.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// Part `index` of `count` of the repositories. A repository's folder name alone determines its part.
+/// Part `index` of `count` of the repositories. A repository's part depends only on its folder name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shard {
-    /// Index, from 0.
+    /// 0-based index.
     pub index: u64,
     /// Number of parts, at least 1.
     pub count: u64,
@@ -16,37 +16,37 @@ impl Shard {
     /// All repositories.
     pub const WHOLE: Self = Self { index: 0, count: 1 };
 
-    /// The part of `count` to which a repository belongs.
+    /// Returns the part of `count` to which a repository belongs.
     pub fn containing(repository: &str, count: u64) -> Self {
         let digest = blake3::hash(repository.as_bytes());
         let number = digest.as_bytes().first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes));
         Self { index: number % count, count }
     }
 
-    /// Whether a repository belongs to this part.
+    /// Returns true if a repository belongs to this part.
     pub fn holds(self, repository: &str) -> bool {
         Self::containing(repository, self.count) == self
     }
 
-    /// All parts of so many, in order.
+    /// Returns all `count` parts, in order.
     pub fn all(count: u64) -> impl Iterator<Item = Self> {
         (0..count).map(move |index| Self { index, count })
     }
 
-    /// Name in a path: `shard-2-of-8`.
+    /// Returns the name in a path: `shard-2-of-8`.
     pub fn file_name(self) -> String {
         format!("shard-{}-of-{}", self.index + 1, self.count)
     }
 }
 
-/// `2/8`, the second of eight parts.
+/// Displays `2/8` for the second of eight parts.
 impl fmt::Display for Shard {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/{}", self.index + 1, self.count)
     }
 }
 
-/// Text that is no part.
+/// Error for a text that is not a shard.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a part is I/N, with I from 1 to N: 2/8 is the second of eight")]
 pub struct ShardError;

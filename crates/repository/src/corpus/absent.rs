@@ -1,4 +1,4 @@
-//! Stands in for git's rules in a build that cannot read them.
+//! Replacement for git's rules in a build that cannot read them.
 
 use std::convert::Infallible;
 use std::path::Path;

@@ -19,7 +19,7 @@ const PROJECT: [&str; 10] = [
 ];
 /// Folders of version control.
 const CONTROL: [&str; 2] = [".git", ".hg"];
-/// Folders that are often in the root of a repository, and seldom repositories themselves.
+/// Folders that are often in the root of a repository, and rarely repositories themselves.
 const PARTS: [&str; 2] = ["src", "tests"];
 
 /// Folder that is one repository, not a folder of several.
@@ -42,7 +42,7 @@ impl Checkout {
         }
         let (parent, name) = match (folder.parent(), folder.file_name()) {
             (Some(parent), Some(name)) => (parent.to_owned(), name.to_owned()),
-            // Such as `.` and `..`.
+            // Paths such as `.` and `..`.
             _ => {
                 let whole = folder.canonicalize().ok()?;
                 (whole.parent()?.to_owned(), whole.file_name()?.to_owned())
@@ -74,7 +74,7 @@ fn marks(folder: &Path, also: &BTreeSet<PathBuf>) -> Vec<&'static str> {
     CONTROL.into_iter().chain(PROJECT).filter(|mark| is_there(folder.join(mark))).collect()
 }
 
-/// Returns a source file directly in a folder, or a folder that repositories have in their root.
+/// Returns a source file directly in a folder, or a folder that is typical for the root of a repository.
 fn guess(folder: &Path) -> Option<String> {
     let entries = files::read_dir(folder).into_iter().flatten().flatten();
     let files = entries.filter(|entry| entry.path().is_file());
@@ -84,7 +84,7 @@ fn guess(folder: &Path) -> Option<String> {
     sources.min().or_else(part)
 }
 
-/// True if a folder has repositories, and each of them has a mark of its own.
+/// Returns true if a folder contains repositories, and each of them has a project's file or version control of its own.
 fn holds_repositories(folder: &Path, also: &BTreeSet<PathBuf>) -> bool {
     let names = RepositoryFolders::below(folder).unwrap_or_default().names;
     !names.is_empty() && names.iter().all(|name| !marks(&folder.join(name), also).is_empty())
@@ -116,7 +116,8 @@ mod tests {
         assert_eq!(of("two").unwrap().signs, [".git", "setup.py"]);
         assert_eq!(of("one/."), of("one"));
         assert_eq!(of("nothing"), None);
-        // Despite version control or a script, a folder of repositories; no longer with one repository that has no mark.
+        // Despite version control or a script, this is a folder of repositories; it no longer is once one repository has no
+        // mark.
         write("two/b.py");
         write(".git/HEAD");
         assert_eq!(Checkout::find(&dir), None);

@@ -1,4 +1,4 @@
-//! Finds out which folders in a folder of repositories are repositories.
+//! Finds the repositories in a folder of repositories.
 
 use std::path::Path;
 
@@ -48,7 +48,7 @@ impl RepositoryFolders {
 /// Returns the folders directly below `repos_dir`, except hidden ones, in code-point order.
 ///
 /// # Errors
-/// `repos_dir` cannot be listed or holds no folder.
+/// `repos_dir` cannot be listed or contains no folder.
 pub fn folder_names(repos_dir: &Path) -> Result<Vec<String>> {
     let cannot_list = |e| Error::reading(repos_dir, "list the repositories folder", e);
     let mut names = Vec::new();
@@ -73,13 +73,13 @@ fn not_repositories(path: &Path, reason: &str) -> Error {
     Error::Repository { path: path.to_owned(), reason }
 }
 
-/// True if a folder with this name is a by-product of Python.
+/// Returns true if a folder with this name is a by-product of Python.
 fn is_by_product(name: &str) -> bool {
     name == "__pycache__" || name.ends_with(".egg-info")
 }
 
-/// True if a folder contains a source file of any language, or something that may be one: a link out of the folder, which is
-/// not followed here, or an entry that cannot be listed. Hidden files and caches of this program do not count.
+/// Returns true if a folder contains a source file of any language, or something that may be one: a link out of the folder,
+/// which is not followed here, or an entry that cannot be listed. Hidden files and caches of this program do not count.
 fn holds_source(folder: &Path) -> bool {
     let real = files::canonicalize(folder).unwrap_or_else(|_| folder.to_owned());
     let mut entries = WalkDir::new(folder).follow_links(true).into_iter();
@@ -114,7 +114,7 @@ fn holds_source(folder: &Path) -> bool {
     false
 }
 
-/// True if a file with this name is a source file of any language.
+/// Returns true if a file with this name is a source file of any language.
 pub(super) fn is_source(name: &str) -> bool {
     Language::of_path(name).is_some()
 }

@@ -1,7 +1,7 @@
-//! Files that git ignores: according to `.gitignore` in the repository's folders and in the folders above, up to the work
-//! tree's, `.git/info/exclude`, and the user's own list (`core.excludesFile`).
+//! Files that git ignores. The patterns are in `.gitignore` of the repository's folders and of the folders above, up to the
+//! root of the work tree, in `.git/info/exclude`, and in the user's own list (`core.excludesFile`).
 //!
-//! Git's index is not read: a tracked file is also left out if a pattern names it.
+//! Git's index is not read: a tracked file is also left out if a pattern matches it.
 
 use std::io::{self, BufRead as _, Read as _};
 use std::path::{Path, PathBuf};
@@ -18,17 +18,18 @@ pub const GIT_IGNORE: &str = ".gitignore";
 /// Path of a clone's own list.
 pub const GIT_EXCLUDE: &str = ".git/info/exclude";
 
-/// Bytes of all lists that are read for a repository. Patterns become an automaton of up to 1200 bytes for each of them.
+/// Greatest total size in bytes of the lists that are read for a repository. Patterns become an automaton of up to 1200 bytes
+/// for each byte.
 const MOST: u64 = 1 << 18;
 
 /// Git's rules for the files of one repository.
 #[derive(Debug)]
 pub(super) struct GitRules {
     root: PathBuf,
-    /// Lists of the folders above, of the clone and of the user, of which the first that names a path decides; each with the
-    /// path from the root of its patterns to the repository.
+    /// Lists of the folders above, of the clone and of the user, each with the path from the root of its patterns to the
+    /// repository. The first list that matches a path decides.
     outer: Vec<(Gitignore, PathBuf)>,
-    /// Lists that apply in the repository's folders, by the folder's path below the repository's root.
+    /// Lists that apply in the repository's folders, by the folder's path relative to the repository's root.
     folders: Mutex<FxHashMap<PathBuf, Arc<[FolderList]>>>,
     reading: Mutex<ListReading>,
 }
@@ -37,23 +38,23 @@ pub(super) struct GitRules {
 #[derive(Debug, Clone)]
 struct FolderList {
     rules: Arc<Gitignore>,
-    /// Path of the folder below the repository's root.
+    /// Path of the folder relative to the repository's root.
     folder: PathBuf,
 }
 
-/// Most lists that apply in a folder: its own and those of the folders above.
+/// Greatest number of lists that apply in a folder: its own list and the lists of the folders above.
 const MOST_LISTS: usize = 64;
 
-/// What reading the lists leaves.
+/// State of reading the lists.
 #[derive(Debug)]
 struct ListReading {
     problems: Vec<Error>,
-    /// Bytes that further lists may have.
+    /// Number of bytes that further lists may have.
     left: u64,
 }
 
 impl GitRules {
-    /// Reads the rules for a repository's folder, except those of its subfolders, which are read when the walk enters them.
+    /// Reads the rules for a repository's folder. The lists of subfolders are read when the walk enters them.
     pub(super) fn new(root: &Path) -> Result<Self> {
         let mut reading = ListReading { problems: Vec::new(), left: MOST };
         let lists = outer_lists(root).into_iter();
@@ -64,7 +65,7 @@ impl GitRules {
         Ok(Self { root: root.to_owned(), outer, folders: Mutex::default(), reading })
     }
 
-    /// True if a file or folder of the repository is ignored, given that the folder around it is not.
+    /// Returns true if a file or folder of the repository is ignored, given that its parent folder is not.
     pub(super) fn ignore(&self, below: &Path, is_folder: bool) -> bool {
         let lists = self.lists_in(below.parent().unwrap_or(Path::new("")));
         let own = lists.iter().map(|FolderList { rules, folder }| {
@@ -75,7 +76,7 @@ impl GitRules {
         own.chain(outer).flatten().next().unwrap_or(false)
     }
 
-    /// True if a file of the repository is ignored, or a folder that contains it.
+    /// Returns true if a file of the repository, or a folder that contains it, is ignored.
     pub(super) fn ignore_within(&self, below: &Path, is_folder: bool) -> bool {
         let mut names: Vec<&Path> = below.ancestors().collect();
         names.pop(); // The repository itself.
@@ -88,7 +89,7 @@ impl GitRules {
         names.iter().rev().any(|name| self.ignore(name, is_folder(name)))
     }
 
-    /// Takes the errors for lines that cannot be understood and lists that cannot be read.
+    /// Returns the errors for lines that cannot be parsed and lists that cannot be read, and forgets them.
     pub(super) fn take_problems(&self) -> Vec<Error> {
         std::mem::take(&mut self.reading.lock().unwrap_or_else(PoisonError::into_inner).problems)
     }
@@ -127,14 +128,14 @@ impl GitRules {
     }
 }
 
-/// Where a list may be stored.
+/// Location at which a list may be stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum ListPlace {
-    /// At its path; git leaves out a link in the work tree, since it could lead anywhere.
+    /// Only at its path; git ignores a link in the work tree, since it could lead anywhere.
     Path,
     /// In this folder, without links.
     Folder(PathBuf),
-    /// Anywhere: it is the user's own.
+    /// Anywhere, since it is the user's own.
     Anywhere,
 }
 
@@ -153,7 +154,7 @@ impl ListPlace {
     }
 }
 
-/// A list of patterns outside of the repository's folders.
+/// List of patterns outside of the repository's folders.
 #[derive(Debug)]
 struct OuterList {
     path: PathBuf,
@@ -162,8 +163,8 @@ struct OuterList {
     way: PathBuf,
 }
 
-/// Returns the lists of the folders above a repository, of the clone and of the user, existing or not; the first that names a
-/// path decides.
+/// Returns the lists of the folders above a repository, of the clone and of the user, whether or not they exist. The first list
+/// that matches a path decides.
 fn outer_lists(root: &Path) -> Vec<OuterList> {
     let real = files::canonicalize(root).unwrap_or_else(|_| root.to_owned());
     let tree = real.ancestors().find(|folder| folder.join(".git").exists());
@@ -191,13 +192,13 @@ fn outer_lists(root: &Path) -> Vec<OuterList> {
     lists
 }
 
-/// Returns the paths of the lists of ignored files outside of a repository's folder, existing or not: those of the folders
-/// above, of the clone and of the user. For a link, its target is included, too.
+/// Returns the paths of the lists of ignored files outside of a repository's folder, whether or not they exist: the lists of
+/// the folders above, of the clone and of the user. For a link, its target is included, too.
 pub fn lists_outside(root: &Path) -> Vec<PathBuf> {
     let real = files::canonicalize(root).unwrap_or_else(|_| root.to_owned());
     let mut paths = Vec::new();
     for OuterList { path, allowed, .. } in outer_lists(root) {
-        // The folder gets the name that file system events will use.
+        // Use the folder's name that file system events will use.
         let folder = path.parent().and_then(|folder| files::canonicalize(folder).ok());
         let named = folder.zip(path.file_name()).map(|(folder, name)| folder.join(name));
         let led = files::canonicalize(&path).ok().filter(|_| allowed != ListPlace::Path);
@@ -208,7 +209,7 @@ pub fn lists_outside(root: &Path) -> Vec<PathBuf> {
     paths
 }
 
-/// Returns whether the last pattern that names a path ignores it; `None` if no pattern names it.
+/// Returns whether the last pattern that matches a path ignores it; `None` if no pattern matches.
 fn decide(rules: &Gitignore, path: &Path, is_folder: bool) -> Option<bool> {
     match rules.matched(path, is_folder) {
         Match::None => None,
@@ -217,9 +218,9 @@ fn decide(rules: &Gitignore, path: &Path, is_folder: bool) -> Option<bool> {
     }
 }
 
-/// Returns git's own folder of a work tree, without links. If `.git` is a file, as in a linked work tree or a submodule, it
-/// names that folder, which must belong to the work tree: it names the work tree in turn, or is stored in the `.git` of a
-/// folder above. Otherwise whoever made the tree could have any file read as a list.
+/// Returns the git folder of a work tree, without links. If `.git` is a file, as in a linked work tree or a submodule, it names
+/// the git folder, which must belong to the work tree: it must name the work tree, or be inside the `.git` of a folder above.
+/// Otherwise, whoever created the tree could have any file read as a list.
 fn git_folder_of(tree: &Path) -> Option<PathBuf> {
     let line = |path: PathBuf| {
         let file = files::File::open_in_place(path).ok()??.file;
@@ -244,7 +245,7 @@ fn git_folder_of(tree: &Path) -> Option<PathBuf> {
     is_submodule.then_some(folder)
 }
 
-/// Escapes the braces of a pattern, which are ordinary characters to git.
+/// Escapes the braces of a pattern, which are ordinary characters for git.
 fn with_literal_braces(line: &str) -> String {
     let mut literal = String::new();
     let mut rest = line.chars();
@@ -270,7 +271,7 @@ fn with_literal_braces(line: &str) -> String {
 }
 
 impl ListReading {
-    /// Reads a list of patterns, if it is stored where it may be.
+    /// Reads a list of patterns, if its location is allowed.
     fn read(&mut self, path: &Path, allowed: &ListPlace) -> Gitignore {
         let Self { problems, left } = self;
         let mut problem = |reason: String| {
@@ -463,7 +464,7 @@ mod tests {
         }
     }
 
-    /// Whoever made the tree could learn from the files that are left out which lines another file has.
+    /// Otherwise, whoever created the tree could tell from the ignored files which lines another file has.
     #[cfg(unix)]
     #[test]
     fn lists_elsewhere_are_not_read() {
@@ -521,7 +522,7 @@ mod tests {
         let [problem] = &problems[..] else { panic!("{problems:?}") };
         let problem = problem.to_string();
         assert!(problem.contains("r/.gitignore") && problem.contains("line 2"), "{problem}");
-        // One list that is too long, and three that are so together.
+        // One list that is too long, and three lists that are too long together.
         let too_long = || {
             let listing = Listing::new(dir.path(), "r", Language::Python, Walk::Git).unwrap();
             let (found, problems) = listing.all().unwrap();

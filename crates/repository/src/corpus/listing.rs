@@ -1,4 +1,4 @@
-//! Finds a repository's files: a walk over the folder, then each file.
+//! Finding of a repository's files: a walk over the folder, then each file.
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
@@ -68,8 +68,8 @@ impl Repository {
     }
 }
 
-/// Returns the number of source files of each language in repositories, the most frequent first; languages without files are
-/// left out.
+/// Returns the number of source files of each language in repositories, most frequent first; languages without files are left
+/// out.
 pub fn languages(repos_dir: &Path, names: &[String], walk: Walk) -> Vec<(Language, usize)> {
     let listings =
         names.iter().map(|name| Listing::from_repos_dir(repos_dir, name, &Language::ALL, walk));
@@ -82,10 +82,10 @@ pub fn languages(repos_dir: &Path, names: &[String], walk: Walk) -> Vec<(Languag
     found
 }
 
-/// A source file that was found.
+/// Source file found by a walk.
 #[derive(Debug)]
 pub struct SourcePath {
-    /// `repository/folder/…/file.py`, with the ending of its language.
+    /// `repository/folder/…/file.py`, with an extension of its language.
     pub path: String,
     /// Path on disk.
     pub on_disk: PathBuf,
@@ -97,7 +97,7 @@ pub struct Listing<'a> {
     repos_dir: &'a Path,
     name: &'a str,
     root: PathBuf,
-    /// The root without links.
+    /// Root without links.
     real: PathBuf,
     languages: Cow<'a, [Language]>,
     walk: Walk,
@@ -138,7 +138,7 @@ impl<'a> Listing<'a> {
     /// # Errors
     /// The folder cannot be opened.
     pub fn all(&self) -> Result<(Vec<SourcePath>, Vec<Error>)> {
-        // Following links asks the system about every entry, so it is done only if there are links.
+        // Following links asks the system about every entry, so links are followed only if there are any.
         let without_links =
             self.follows_links().then(|| self.find_without_links(&self.root)).flatten();
         let (mut found, mut skipped) = match without_links {
@@ -150,8 +150,8 @@ impl<'a> Listing<'a> {
         Ok((found, skipped))
     }
 
-    /// Lists the files in a folder, named by its path within the repository. `None` if links may lead from or to the folder, or
-    /// if it cannot be listed; [`all`](Self::all) then reports why.
+    /// Lists the files in a folder, given by its path in the repository. Returns `None` if links may lead from or to the
+    /// folder, or if it cannot be listed; [`all`](Self::all) then reports the reason.
     pub fn below(&self, folder: &str) -> Option<Vec<SourcePath>> {
         let on_disk = self.root.join(folder);
         if files::canonicalize(&on_disk).ok()? != self.real.join(folder) {
@@ -165,8 +165,8 @@ impl<'a> Listing<'a> {
         self.find_without_links(&on_disk)
     }
 
-    /// Reads a file, with its identity on disk; `None` if it is no file of the repository: it does not exist, has another
-    /// language's ending, or is left out by the walk.
+    /// Reads a file and its identity on disk. Returns `None` if it is not a file of the repository: it does not exist, has
+    /// another language's extension, or is left out by the walk.
     ///
     /// # Errors
     /// The file cannot be read or is not UTF-8, or a link leads out of the repository.
@@ -201,15 +201,15 @@ impl<'a> Listing<'a> {
         Ok(Some((file, digest_of_id(&bytes.id))))
     }
 
-    /// Reads a file that was listed. Its owner may have replaced the file meanwhile.
+    /// Reads a listed file. Its owner may have replaced the file meanwhile.
     ///
     /// # Errors
-    /// The file vanished, cannot be read, or is a link out of the repository now.
+    /// The file no longer exists, cannot be read, or is now a link out of the repository.
     pub fn read_bytes(&self, file: &SourcePath) -> Result<Bytes> {
         read_bytes(&file.on_disk, self.within())
     }
 
-    /// Folder in which all files must lie, if links are not followed out of the repository.
+    /// Returns the folder that must contain all files, if links out of the repository are not followed.
     fn within(&self) -> Option<&Path> {
         (self.walk != Walk::GlobAnywhere).then_some(&self.real)
     }
@@ -218,17 +218,17 @@ impl<'a> Listing<'a> {
         self.walk != Walk::Rglob
     }
 
-    /// True if the walk leaves out a path because of one of its names.
+    /// Returns true if the walk leaves out a path because of one of its names.
     fn is_hidden(&self, below: &str) -> bool {
         self.walk != Walk::Rglob && below.split('/').any(|name| name.starts_with('.'))
     }
 
-    /// True if git ignores a path and the walk uses git's rules.
+    /// Returns true if git ignores a path and the walk uses git's rules.
     fn is_ignored(&self, below: &str, is_folder: bool) -> bool {
         self.rules.as_ref().is_some_and(|rules| rules.ignore_within(below.as_ref(), is_folder))
     }
 
-    /// True if a file with this name is in one of the languages.
+    /// Returns true if the name of a file is in one of the languages.
     fn is_source_name(&self, path: &Path) -> bool {
         let mut endings = self.languages.iter().flat_map(|language| language.extensions());
         path.file_name().is_some_and(|name| {
@@ -236,8 +236,8 @@ impl<'a> Listing<'a> {
         })
     }
 
-    /// True if an entry of a folder in the repository belongs to the repository, too. A cache that the entry reveals is added
-    /// to `caches`.
+    /// Returns true if an entry of a folder in the repository belongs to the repository. A cache that the entry reveals is
+    /// added to `caches`.
     fn is_part(&self, entry: &DirEntry, caches: &mut Vec<PathBuf>) -> bool {
         if let Some(cache) = cache_around(entry) {
             caches.push(cache.to_owned());
@@ -268,7 +268,7 @@ impl<'a> Listing<'a> {
         let (mut led_out, mut caches) = (Vec::new(), Vec::new());
         let mut walk = WalkDir::new(root).follow_links(follows);
         if follows {
-            // So that the same repeats are kept each time.
+            // Sorted, so that the same repeats are kept each time.
             walk = walk.sort_by_file_name();
         }
         let entries = walk.into_iter();
@@ -299,7 +299,7 @@ impl<'a> Listing<'a> {
                 Ok(entry) => entry,
                 Err(error) => {
                     let path = error.path().unwrap_or(root);
-                    // Python's glob skips links that lead nowhere, unless they look like source files.
+                    // Python's glob skips broken links, unless they look like source files.
                     if path.is_symlink() && !self.is_source_name(path) {
                         continue;
                     }
@@ -331,7 +331,7 @@ impl<'a> Listing<'a> {
     }
 
     /// Finds the files of a folder if it contains no links, every name is UTF-8 and every folder can be listed; otherwise
-    /// `None`.
+    /// returns `None`.
     fn find_without_links(&self, folder: &Path) -> Option<Vec<SourcePath>> {
         let (mut found, mut caches) = (Vec::new(), Vec::new());
         let entries = WalkDir::new(folder).into_iter();

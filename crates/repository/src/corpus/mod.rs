@@ -1,15 +1,16 @@
-//! Repositories: reads a folder's files of one language, decoded and in a fixed order.
+//! Repositories: reads the files of one language in a folder, decoded and in a fixed order.
 //!
 //! The rules are RepoCoder's (`glob("**/*.py", recursive=True)`, text mode), applied to each
-//! [`Language`](repoformer_text::language::Language) with its own endings: hidden files and folders are left out, symbolic
-//! links are followed within the repository, endings are case-sensitive (`.d.ts` ends in `.ts`), and files that git ignores
-//! count unless [`Walk::Git`] is chosen. RepoCoder uses the file system's order, this module the code-point order of the paths.
+//! [`Language`](repoformer_text::language::Language) with its own extensions. Hidden files and folders are left out, symbolic
+//! links are followed inside the repository, extensions are case-sensitive (`.d.ts` ends in `.ts`), and files that git ignores
+//! count unless [`Walk::Git`] is chosen. RepoCoder uses the file system's order; this module uses the code-point order of the
+//! paths.
 //!
-//! A link that leads out of its repository is left out and reported; otherwise, the author of the repository could choose which
-//! of the user's files a model sees. A cache of this program is no part of a repository.
+//! A link that leads out of its repository is skipped and reported; otherwise, the author of the repository could choose which
+//! of the user's files a model sees. A cache of this program is not part of a repository.
 //!
 //! Files are UTF-8. A byte-order mark stays as U+FEFF at the start of the text, as with Python's `open`; many C# files have
-//! one. A file that is not UTF-8 is skipped and reported, as in RepoCoder; CrossCodeEval's program would replace undecodable
+//! one. A file that is not UTF-8 is skipped and reported, as in RepoCoder. CrossCodeEval's program would replace undecodable
 //! bytes with U+FFFD, which no model should learn to write.
 
 mod checkout;
@@ -46,33 +47,33 @@ use repoformer_store::error::{Error, Result};
 use repoformer_text::lines::Lines;
 use repoformer_text::named;
 
-/// One source file of a repository.
+/// Source file of a repository.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SourceFile {
-    /// `repository/folder/…/file.py`, with `/` on every system and the ending of its language.
+    /// `repository/folder/…/file.py`, with `/` on every system and an extension of its language.
     pub path: String,
-    /// The text with `\r\n` and `\r` replaced by `\n`, as in Python's text mode.
+    /// Text with `\r\n` and `\r` replaced by `\n`, as in Python's text mode.
     pub text: String,
     /// Index of the first file in the repository that is the same file on disk, if links give a file several names; otherwise
     /// the file's own index.
     pub same_as: u32,
 }
 
-/// A repository's files in the code-point order of their paths.
+/// Files of a repository in the code-point order of their paths.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Repository {
     /// Name of the repository's folder.
     pub name: String,
-    /// The files of the requested language.
+    /// Files of the requested language.
     pub files: Vec<SourceFile>,
 }
 
-/// A repository as it was read, and the errors.
+/// Repository as it was read, and the errors.
 #[derive(Debug)]
 pub struct RepositoryReading {
-    /// The files that could be read.
+    /// Files that could be read.
     pub repository: Repository,
-    /// The files and folders that could not be read, each with its reason.
+    /// Errors for the files and folders that could not be read.
     pub skipped: Vec<Error>,
 }
 
@@ -86,13 +87,13 @@ impl SourceFile {
 /// Rule for which files of a folder count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Walk {
-    /// RepoCoder's (`glob("**/*.py", recursive=True)`): hidden files and folders are left out, and links within the repository
+    /// RepoCoder's (`glob("**/*.py", recursive=True)`): hidden files and folders are left out, and links inside the repository
     /// are followed.
     #[default]
     Glob,
     /// Like RepoCoder's, but links that lead out of the repository are followed, too.
     GlobAnywhere,
-    /// Repoformer's (`Path.rglob("*.py")`): hidden files and links to files within the repository count; links to folders are
+    /// Repoformer's (`Path.rglob("*.py")`): hidden files and links to files inside the repository count; links to folders are
     /// not followed.
     Rglob,
     /// Like RepoCoder's, without the files that git ignores. Needs the feature `gitignore`.
@@ -108,7 +109,7 @@ named! {
 }
 
 impl Repository {
-    /// Returns the digest of the repository's files: their paths below its folder, and their texts.
+    /// Returns the digest of the repository's files: their paths relative to its folder, and their texts.
     pub fn content_digest(&self) -> ContentDigest {
         let files = self.files.iter();
         ContentDigest::from_texts(files.flat_map(|file| {
@@ -128,8 +129,8 @@ impl Repository {
     }
 }
 
-/// True if a file looks like test code, by the names that test runners look for. A hole in test code says little: a test
-/// without assertions passes.
+/// Returns true if a file looks like test code, by the names that test runners look for. A hole in test code reveals little: a
+/// test without assertions passes.
 ///
 /// ```
 /// use repoformer_repository::corpus::is_test_file;
@@ -277,7 +278,7 @@ mod tests {
         assert_eq!(read_named(dir.path(), "r/also/n.py").unwrap(), "y\n");
     }
 
-    /// Sixty links would show one file by 2^30 paths.
+    /// Sixty links would show one file under 2^30 paths.
     #[cfg(unix)]
     #[test]
     fn links_to_the_same_folders_again_and_again_have_a_bound() {

@@ -5,7 +5,7 @@ use std::path::{Component, Path};
 
 use unicode_normalization::UnicodeNormalization as _;
 
-/// Reason why a path cannot name a file in a repository; it completes a sentence that begins with the path's field.
+/// Reason why a path cannot name a file in a repository; completes a sentence that begins with the path's field.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PathError {
     /// The path is absolute, or a `..` in it leaves the repository's folder.
@@ -20,21 +20,21 @@ pub enum PathError {
     /// The name is empty, or `.`.
     #[error("is not the name of a file or folder: {0:?}")]
     NoName(String),
-    /// Each name is a folder that must be created and traversed for every file below it.
+    /// The path has too many names or bytes: each name is a folder that must be created and traversed for every file in it.
     #[error("has more than {MOST_NAMES} names or {MOST_BYTES} bytes: {:?}", abbreviate(.0))]
     TooLong(String),
 }
 
-/// Largest number of names in a path below a repository; paths of nested dependencies have fewer than forty.
+/// Greatest number of names in a path below a repository; paths of nested dependencies have fewer than forty.
 const MOST_NAMES: usize = 64;
-/// Largest number of bytes in a path: Linux opens no longer one.
+/// Greatest number of bytes in a path: Linux cannot open longer ones.
 const MOST_BYTES: usize = 4096;
 
 impl PathError {
     /// Checks one name of a path.
     ///
     /// # Errors
-    /// The name is no name of a file or folder, or leads elsewhere.
+    /// The name cannot be the name of a file or folder, or leads elsewhere.
     pub fn check(name: &str) -> Result<(), Self> {
         let error = |variant: fn(String) -> Self| Err(variant(name.to_owned()));
         match name {
@@ -47,19 +47,19 @@ impl PathError {
     }
 }
 
-/// True if the system reads a name as one path component that leads nowhere else.
+/// Returns true if the system reads a name as one path component that does not lead elsewhere.
 fn is_component(name: &str) -> bool {
     let mut components = Path::new(name).components();
     matches!((components.next(), components.next()), (Some(Component::Normal(only)), None) if only == name)
 }
 
-/// True if `name` can be a repository's folder: one path component that leads nowhere else.
+/// Returns true if `name` can be a repository's folder: one path component that does not lead elsewhere.
 pub fn is_folder_name(name: &str) -> bool {
     PathError::check(name).is_ok()
 }
 
-/// Returns the names in the path of a file below its repository's folder, with `.` and `..` resolved: `./a//b/../c.py` is
-/// `a/c.py`.
+/// Returns the names in the path of a file relative to its repository's folder, with `.` and `..` resolved: `./a//b/../c.py`
+/// becomes `a/c.py`.
 pub fn path_names(path: &str) -> Result<Vec<&str>, PathError> {
     names_behind(path, 0)
 }
@@ -69,7 +69,7 @@ pub fn path_names_with_repository(path: &str) -> Result<Vec<&str>, PathError> {
     names_behind(path, 1)
 }
 
-/// Returns the names in a path; `..` removes the name before it, except the first `kept` names.
+/// Returns the names in a path; `..` removes the preceding name, except the first `kept` names.
 fn names_behind(path: &str, kept: usize) -> Result<Vec<&str>, PathError> {
     if path.starts_with('/') {
         return Err(PathError::LeadsOut(path.to_owned()));
@@ -94,19 +94,20 @@ fn names_behind(path: &str, kept: usize) -> Result<Vec<&str>, PathError> {
     Ok(names)
 }
 
-/// Folders of version control. Programs run commands that these folders contain: hooks, and programs named in settings.
+/// Folders of version control. Programs run commands from these folders: hooks, and programs named in settings.
 const VERSION_CONTROL: [&str; 12] = [
     ".git", ".hg", ".svn", ".bzr", ".jj", ".sl", ".pijul", "_darcs", "_fossil_", ".fslckout",
     ".repo", "_mtn",
 ];
-/// Starts of the short names that Windows gives these; a number follows.
+/// Prefixes of the short names that Windows gives these folders; a number follows.
 const SHORT: [&str; 10] =
     ["git~", "hg~", "hg8b6c~", "svn~", "bzr~", "jj~", "sl~", "pijul~", "fslcko~", "repo~"];
 
-/// Returns a name as the most tolerant file systems see it: equal for two names that one of them takes for the same name.
+/// Returns a name as the most tolerant file systems see it: two names have the same result if any file system considers them
+/// the same.
 ///
-/// NTFS, APFS, HFS+ and ext4 folders with `casefold` ignore case; the last three also ignore how characters are composed; the
-/// last two also ignore invisible characters. Windows drops blanks and dots at the end.
+/// NTFS, APFS, HFS+ and ext4 folders with `casefold` ignore case. The last three also ignore how characters are composed, and
+/// the last two invisible characters. Windows drops blanks and dots at the end.
 fn fold(name: &str) -> String {
     // Full case folding: ẞ, ß and SS become ss.
     let lower = |c: char| c.to_lowercase();
@@ -116,7 +117,7 @@ fn fold(name: &str) -> String {
     folded
 }
 
-/// True if a character is invisible (Unicode's `Default_Ignorable_Code_Point`).
+/// Returns true if a character is invisible (Unicode's `Default_Ignorable_Code_Point`).
 const fn is_unseen(c: char) -> bool {
     matches!(c, '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}'..='\u{1160}' | '\u{17b4}'..='\u{17b5}' | '\u{180b}'..='\u{180f}'
         | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}'
@@ -124,12 +125,12 @@ const fn is_unseen(c: char) -> bool {
         | '\u{e0000}'..='\u{e0fff}')
 }
 
-/// Returns a name as the most tolerant file systems see it, without the stream of a file that NTFS reads after a colon.
+/// Returns a name as the most tolerant file systems see it, without the stream that NTFS reads after a colon.
 pub fn file_of(name: &str) -> String {
     fold(name.split(':').next().unwrap_or_default())
 }
 
-/// True if a program of version control uses a folder or file with this name, on any file system.
+/// Returns true if a program of version control uses a folder or file with this name, on any file system.
 pub fn is_version_control(name: &str) -> bool {
     let name = file_of(name);
     let is_short = |begin: &&str| {
@@ -139,14 +140,14 @@ pub fn is_version_control(name: &str) -> bool {
     VERSION_CONTROL.contains(&&*name) || SHORT.iter().any(is_short)
 }
 
-/// True if git takes the folder of a file for a repository, whose settings may name programs: in a repository, `HEAD` names a
-/// branch or a commit.
+/// Returns true if this file would make git treat its folder as a repository, whose settings may name programs: in a
+/// repository, `HEAD` names a branch or a commit.
 pub fn is_git_head(name: &str, content: &[u8]) -> bool {
     let is_commit = |text: &[u8]| text.len() >= 40 && text[..40].iter().all(u8::is_ascii_hexdigit);
     file_of(name) == "head" && (content.starts_with(b"ref:") || is_commit(content))
 }
 
-/// Returns a name for messages, without the middle if it is long.
+/// Returns a name for messages; if it is long, the middle is left out.
 pub fn abbreviate(name: &str) -> Cow<'_, str> {
     const SHOWN: usize = 40;
     let ends = name.char_indices().nth(SHOWN).zip(name.char_indices().rev().nth(SHOWN - 1));

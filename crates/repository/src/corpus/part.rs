@@ -1,5 +1,5 @@
-//! What belongs to a repository: everything in its folder except caches of this program, which hold copies of the repository's
-//! files, and the targets of links out of it.
+//! Content of a repository: everything in its folder except caches of this program, which contain copies of the repository's
+//! files, and the targets of links out of the repository.
 
 use std::path::{Path, PathBuf};
 
@@ -11,15 +11,15 @@ use walkdir::{DirEntry, WalkDir};
 
 use super::reading::{FileId, file_id};
 
-/// Folders of a cache; nobody removes all of them and keeps the cache.
+/// Folders of a cache. Nobody removes all of them and keeps the cache.
 const STAGES: [&str; 5] = ["window", "vector", "retrieval", "prompts", "predictions"];
 
-/// True if a folder is a cache of this program: it has artifacts where the stages write them.
+/// Returns true if a folder is a cache of this program: it has artifacts in the folders to which the stages write.
 pub(super) fn is_cache(folder: &Path) -> bool {
     STAGES.into_iter().any(|stage| holds_artifact(&folder.join(stage)))
 }
 
-/// True if the folder of a stage has artifacts where the stage writes them.
+/// Returns true if the folder of a stage has artifacts at the paths to which the stage writes.
 fn holds_artifact(stage: &Path) -> bool {
     let files = WalkDir::new(stage).min_depth(2).max_depth(3).into_iter();
     let mut files = files.flatten().filter(|entry| entry.file_type().is_file());
@@ -35,21 +35,20 @@ pub(super) fn cache_around(entry: &DirEntry) -> Option<&Path> {
     entry.path().parent().filter(|_| is_stage && holds_artifact(entry.path()))
 }
 
-/// Describes the target of a path, if it is outside of the folder `real`, a canonical path. A link that leads nowhere does not
-/// lead out.
+/// Describes the target of a path, if it is outside of the folder `real`, a canonical path. A broken link does not lead out.
 pub(super) fn leads_out(real: &Path, path: &Path) -> Option<String> {
     lies_outside(real, &files::canonicalize(path).ok()?)
 }
 
-/// Describes a file, by its path without links, if it is outside of the folder `real`, a canonical path.
+/// Describes a file, given by its path without links, if it is outside of the folder `real`, a canonical path.
 pub(super) fn lies_outside(real: &Path, place: &Path) -> Option<String> {
     (!place.starts_with(real)).then(|| {
         format!("a link out of the repository, to {}; put a copy in its place", place.display())
     })
 }
 
-/// Files and folders that links of a repository lead to. Links may lead to each of them again and again, in exponentially many
-/// ways: of these repeats, a walk keeps a number and a sum of lengths.
+/// Targets of a repository's links. Links may lead to the same file or folder repeatedly, in exponentially many ways; a walk
+/// keeps only a limited number and total length of these repeats.
 #[derive(Debug, Default)]
 pub(super) struct LinkTargets {
     /// Depth of the link below which the walk is.
@@ -57,7 +56,7 @@ pub(super) struct LinkTargets {
     ids: FxHashSet<FileId>,
     repeats: usize,
     bytes: u64,
-    /// The first path that the walk left out.
+    /// First path that the walk left out.
     first_lost: Option<PathBuf>,
 }
 
@@ -65,8 +64,8 @@ impl LinkTargets {
     const MOST_REPEATS: usize = 20_000;
     const MOST_BYTES: u64 = 256 << 20;
 
-    /// True if the walk keeps an entry: no link led to it, or none before, or it is one of the repeats that are kept. Expects the
-    /// entries of a walk in their order.
+    /// Returns true if the walk keeps an entry: it was not reached by a link, or not by an earlier one, or it is one of the
+    /// repeats that are kept. The entries must be passed in the order of the walk.
     pub(super) fn keep(&mut self, entry: &DirEntry) -> bool {
         self.link = self.link.filter(|link| entry.depth() > *link);
         if self.link.is_none() && entry.path_is_symlink() && entry.depth() > 0 {
@@ -88,7 +87,7 @@ impl LinkTargets {
         is_kept
     }
 
-    /// Returns an error that names the first repeat that was left out, if any was.
+    /// Returns an error that names the first repeat that was left out, if any.
     pub(super) fn problem(self) -> Option<Error> {
         let reason = "links lead to files and folders a second time, more than 20,000 or 256 MiB of them; this repeat and \
                       later ones are left out";
@@ -96,7 +95,7 @@ impl LinkTargets {
     }
 }
 
-/// True if an entry of a walk is hidden; the folder where the walk begins is not.
+/// Returns true if an entry of a walk is hidden; the walk's starting folder is not.
 pub(super) fn is_hidden(entry: &DirEntry) -> bool {
     entry.depth() > 0 && entry.file_name().as_encoded_bytes().starts_with(b".")
 }

@@ -1,4 +1,4 @@
-//! Reads the files of a repository.
+//! Reading of the files of a repository.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use repoformer_store::files::{self, RegularFile};
 use super::names::{path_names, path_names_with_repository};
 use super::part::{leads_out, lies_outside};
 
-/// Offsets into a file's text are 32 bits wide.
+/// Largest size of a file: offsets into its text have 32 bits.
 const LARGEST_FILE: u64 = u32::MAX as u64 - 1;
 
 /// Identity of a file on disk, shared by all its names: symbolic and hard links.
@@ -24,7 +24,7 @@ pub(super) fn file_id(metadata: &files::Metadata, _path: &Path) -> FileId {
     (metadata.dev(), metadata.ino())
 }
 
-/// Hard links cannot be recognised on this system.
+/// Returns the identity by path: hard links cannot be recognised on this system.
 #[cfg(not(unix))]
 pub(super) fn file_id(_metadata: &files::Metadata, path: &Path) -> FileId {
     files::canonicalize(path).unwrap_or_else(|_| path.to_owned())
@@ -33,7 +33,7 @@ pub(super) fn file_id(_metadata: &files::Metadata, path: &Path) -> FileId {
 /// Reads a file that a task names by its path below `repos_dir`, without changing the line ends.
 ///
 /// # Errors
-/// The path leads out of its repository, by its names or by links, or the file cannot be read; the message says why.
+/// The path leads out of its repository, by its names or by links, or the file cannot be read; the message gives the reason.
 pub fn read_named(repos_dir: &Path, path: &str) -> std::result::Result<String, String> {
     let names = path_names_with_repository(path)
         .map_err(|error| format!("{}: its path {error}", repos_dir.join(path).display()))?;
@@ -53,7 +53,7 @@ pub fn read_named(repos_dir: &Path, path: &str) -> std::result::Result<String, S
     })
 }
 
-/// Returns the place on disk for an existing or new file of a repository, or says why the path must not be used.
+/// Returns the location on disk of an existing or new file of a repository, or the reason why the path must not be used.
 pub fn place_in(
     repos_dir: &Path,
     repository: &str,
@@ -65,7 +65,7 @@ pub fn place_in(
     let place = folder.join(names.join("/"));
     let says = |reason: &str| format!("{}: {reason}", place.display());
     let real = files::canonicalize(&folder).map_err(|e| says(&format!("cannot be read: {e}")))?;
-    // For a new file, the folders that exist are checked.
+    // For a new file, check the folders that exist.
     let there = place.ancestors().find(|part| files::symlink_metadata(part).is_ok());
     let Some(there) = there.filter(|there| files::canonicalize(there).is_ok()) else {
         return Err(says("a link that leads nowhere"));
@@ -76,8 +76,8 @@ pub fn place_in(
     }
 }
 
-/// Returns the identity on disk of a file or folder, the same for all its names; a path that does not exist has its own
-/// identity.
+/// Returns the identity on disk of a file or folder, which is the same for all its names. A path that does not exist has an
+/// identity of its own.
 pub fn identity(path: &Path) -> u64 {
     match files::metadata(path) {
         Ok(metadata) => digest_of_id(&file_id(&metadata, path)),
@@ -94,12 +94,12 @@ pub(super) fn digest_of_id(id: &impl std::hash::Hash) -> u64 {
 #[derive(Debug)]
 pub struct Bytes {
     pub(super) id: FileId,
-    /// The content.
+    /// Bytes of the content.
     pub content: Vec<u8>,
 }
 
-/// Reads a regular file whose offsets fit 32 bits, and which is in the folder `within`, a canonical path, even if somebody
-/// replaces the file or a folder on its path with a link or a pipe meanwhile.
+/// Reads a regular file that fits 32-bit offsets and is in the folder `within`, a canonical path. This also holds if somebody
+/// replaces the file, or a folder on its path, with a link or a pipe meanwhile.
 pub(super) fn read_bytes(path: &Path, within: Option<&Path>) -> Result<Bytes> {
     let left_out =
         |reason: String| Error::SourceFile { path: path.to_owned(), reason: reason.into() };

@@ -1,4 +1,4 @@
-//! Definitions that a look-up found.
+//! Definitions found by a look-up.
 
 use std::ops::Deref;
 use std::sync::Arc;
@@ -7,10 +7,10 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::rows::Definition;
 
-/// Most definitions of several lists together: each look-up makes a list of its own of them.
+/// Greatest number of definitions joined from several lists: each look-up copies them to a list of its own.
 const MOST_JOINED: usize = 256;
 
-/// Definitions that a look-up found. Cheap to clone: calls of one thing share one list, however many calls and however long a list.
+/// Definitions found by a look-up. Cheap to clone: all calls of the same thing share one list, whatever its length.
 #[derive(Debug, Clone, Default)]
 pub struct FoundDefinitions {
     list: Arc<[Definition]>,
@@ -34,7 +34,7 @@ impl Deref for FoundDefinitions {
 }
 
 impl FoundDefinitions {
-    /// Definitions of several lists, one after another: all of a single list, or else up to a bound.
+    /// Joins the definitions of several lists, one after another: all of a single list, or else up to a limit.
     pub(super) fn from_lists(lists: impl Iterator<Item = Self>) -> Self {
         let mut lists = lists.filter(|list| !list.is_empty());
         let first = lists.next().unwrap_or_default();
@@ -47,7 +47,7 @@ impl FoundDefinitions {
         }
     }
 
-    /// Whether one of them is in a file.
+    /// Returns true if one of them is in a file.
     pub(super) fn is_in(&self, file: usize) -> bool {
         if !self.is_ordered {
             return self.iter().any(|found| found.file as usize == file);
@@ -55,12 +55,12 @@ impl FoundDefinitions {
         self.binary_search_by_key(&file, |found| found.file as usize).is_ok()
     }
 
-    /// Numbers of their files.
+    /// Returns the numbers of their files.
     pub fn files(&self) -> FxHashSet<usize> {
         self.iter().map(|found| found.file as usize).collect()
     }
 
-    /// Lists that are not empty, each once, with its merged values; in no order.
+    /// Returns the lists that are not empty, without duplicates and with their values merged, in no particular order.
     pub fn distinct<T>(
         lists: impl IntoIterator<Item = (Self, T)>,
         merge: impl Fn(&mut T, T),

@@ -13,12 +13,12 @@ use super::{Names, RepositoryNames};
 use crate::corpus::Repository;
 use crate::parallel;
 
-/// Bytes of the texts whose names are kept; up to as many older ones are also kept.
+/// Bytes of the texts whose names are kept; up to the same number of bytes of older texts is also kept.
 const MOST_BYTES: usize = if cfg!(test) { 32 << 10 } else { 32 << 20 };
 
-/// Names of files by their texts: versions of one repository have most files in common, and each is parsed once.
+/// Names of files by their texts: versions of one repository share most files, and each is parsed only once.
 ///
-/// A bounded number is kept: the names used last.
+/// The number of kept names is limited: the most recently used stay.
 #[derive(Debug, Default)]
 pub struct KnownNames(Mutex<NameCache>);
 
@@ -26,7 +26,7 @@ pub struct KnownNames(Mutex<NameCache>);
 struct NameCache {
     recent: FxHashMap<Key, (Names, ParseExtent)>,
     older: FxHashMap<Key, (Names, ParseExtent)>,
-    /// Bytes of recent texts.
+    /// Bytes of the recent texts.
     bytes: usize,
 }
 
@@ -34,8 +34,8 @@ struct NameCache {
 type Key = (Grammar, String, [u8; 32]);
 
 impl KnownNames {
-    /// Returns the names of a file, and how much of the file was parsed. `path` begins with its repository's name, `digest` is
-    /// the digest of the lines.
+    /// Returns the names of a file, and the extent to which the file was parsed. `path` begins with its repository's name, and
+    /// `digest` is the digest of the lines.
     pub fn read(
         &self,
         language: Language,
@@ -69,7 +69,7 @@ impl KnownNames {
     ) -> (SourcePaths<'a>, RepositoryNames) {
         let files = &repository.files;
         let names = parallel::map(files.iter().enumerate(), |(number, file)| {
-            // A link to a file that was read adds no names.
+            // A link to a file that was already read adds no names.
             if (file.same_as as usize) < number {
                 return Names::Unread;
             }

@@ -1,7 +1,7 @@
-//! Definitions: where a repository defines what the names in its files mean.
+//! Definitions: resolves the names in a repository's files to the places that define them.
 //!
 //! [`Names`] are the definitions, imports and calls of one file, from its tree; [`Definitions`] looks names up in all files.
-//! Python's names follow imports (`modules`), other languages' names declared types (`typed`).
+//! Python names are resolved through imports (`modules`), names of other languages through declared types (`typed`).
 
 mod found;
 mod known;
@@ -22,10 +22,10 @@ use repoformer_text::language::syntax::{Binding, Import, Syntax};
 use repoformer_text::language::{Language, Resolution, TypeRules};
 use typed::Types;
 
-/// Bytes of the longest name that is looked up, and of the longest path or name of an import: each call would read it again.
+/// Greatest length in bytes of a name that is looked up, and of an import's path or name: each call would read it again.
 const LONGEST_NAME: usize = 1024;
 
-/// Whether an import's path and names are short enough to be looked up.
+/// Returns true if an import's path and names are short enough to be looked up.
 fn is_short(import: &Import<'_>) -> bool {
     let names = match import.binding {
         Binding::Member { member, local } => [member, local],
@@ -41,9 +41,9 @@ pub enum Names {
     /// The file could not be read.
     #[default]
     Unread,
-    /// Of a language whose files are modules: Python.
+    /// Names of a language whose files are modules: Python.
     Module(Arc<modules::ModuleNames>),
-    /// Of a language of declared types.
+    /// Names of a language with declared types.
     Unit(Arc<typed::Unit>),
 }
 
@@ -53,7 +53,7 @@ impl Names {
         Self::read_before(path, syntax, usize::MAX)
     }
 
-    /// Reads a file's names, with the imports before a row.
+    /// Reads a file's names, and only the imports before a row.
     pub fn read_before(path: &str, syntax: &Syntax<'_>, row: usize) -> Self {
         match syntax.spec().resolution {
             Resolution::Modules => Self::Module(modules::ModuleNames::read(syntax, row).into()),
@@ -63,7 +63,8 @@ impl Names {
         }
     }
 
-    /// Row that a chain of names, such as `["Class", "method"]`, means at the top level of a Python file.
+    /// Returns the row of the definition that a chain of names, such as `["Class", "method"]`, refers to at the top level of a
+    /// Python file.
     pub fn row_of(&self, chain: &[&str]) -> Option<usize> {
         match self {
             Self::Module(names) => names.rows_of(chain).map(|rows| rows.start as usize),
@@ -71,7 +72,7 @@ impl Names {
         }
     }
 
-    /// Names that its imports bind, in alphabetical order.
+    /// Returns the names that the file's imports bind, in alphabetical order.
     pub fn imported_names(&self) -> Vec<&str> {
         let mut names: Vec<&str> = match self {
             Self::Unread => Vec::new(),
@@ -87,14 +88,14 @@ impl Names {
 /// Names of all files of a repository.
 #[derive(Debug)]
 pub enum RepositoryNames {
-    /// Of modules.
+    /// Names of modules.
     Modules(Vec<Arc<modules::ModuleNames>>),
-    /// Of files with declared types, and the rules of their language.
+    /// Names of files with declared types, and the rules of their language.
     Units(&'static TypeRules, Vec<Arc<typed::Unit>>),
 }
 
 impl RepositoryNames {
-    /// `files` has an entry for each file of the repository.
+    /// Collects the names of all files; `files` has an entry for each file of the repository.
     pub fn new(language: Language, files: Vec<Names>) -> Self {
         let files = files.into_iter();
         match language.spec().resolution {
@@ -119,10 +120,10 @@ impl RepositoryNames {
     }
 }
 
-/// A function that gives the definitions of a chain of names.
+/// Function that returns the definitions of a chain of names.
 pub type LookUp<'n> = dyn Fn(&[&str]) -> FoundDefinitions + 'n;
 
-/// A repository, ready for look-ups.
+/// Definitions of a repository, ready for look-ups.
 pub struct Definitions<'a>(Rules<'a>);
 
 enum Rules<'a> {
@@ -131,7 +132,7 @@ enum Rules<'a> {
 }
 
 impl<'a> Definitions<'a> {
-    /// `files` and `names` have an entry for each file of the repository.
+    /// Prepares look-ups; `files` and `names` have an entry for each file of the repository.
     pub fn new(language: Language, files: &'a SourcePaths<'a>, names: &'a RepositoryNames) -> Self {
         Self(match names {
             RepositoryNames::Modules(names) => {
@@ -143,7 +144,7 @@ impl<'a> Definitions<'a> {
         })
     }
 
-    /// Types of one file, each with the methods that it defines.
+    /// Returns the types of one file, each with the methods that it defines.
     pub fn types(&self, file: usize) -> Vec<(Definition, Vec<Rows>)> {
         match &self.0 {
             Rules::Imports(imports) => imports.types(file),
@@ -151,7 +152,8 @@ impl<'a> Definitions<'a> {
         }
     }
 
-    /// Calls of one file that other files define, ordered by their first row, each with its definitions.
+    /// Returns the calls of one file whose callee is defined in other files, ordered by their first row, each with its
+    /// definitions.
     pub fn calls(&self, file: usize) -> Vec<(Rows, FoundDefinitions)> {
         match &self.0 {
             Rules::Imports(imports) => imports.calls(file),
@@ -159,8 +161,9 @@ impl<'a> Definitions<'a> {
         }
     }
 
-    /// A function that looks up chains of names, such as `["a", "f"]` of `a.f`, which occur before a row of a file that is
-    /// `names`: their definitions in other files. A chain begins with `""` if something other than a name comes before it.
+    /// Returns a function that looks up chains of names, such as `["a", "f"]` for `a.f`, and returns their definitions in other
+    /// files. The chains occur before a row of a file, whose current names are `names`. A chain begins with `""` if something
+    /// other than a name precedes it.
     pub fn within<'n>(&'n self, file: usize, names: &'n Names, row: u32) -> Box<LookUp<'n>> {
         match (&self.0, names) {
             (Rules::Imports(imports), Names::Module(names)) => Box::new(move |chain| {

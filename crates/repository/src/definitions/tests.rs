@@ -1,9 +1,10 @@
-//! Hostile files: without bounds on look-ups and names, the seconds of these tests would become hours, or the megabytes gigabytes.
+//! Hostile files: without limits on look-ups and names, these tests would take hours instead of seconds, or gigabytes instead
+//! of megabytes.
 
 use super::*;
 use repoformer_text::lines::Lines;
 
-/// How many calls of the last file have definitions in others; all files can be read.
+/// Returns how many calls of the last file have definitions in other files; all files can be read.
 fn calls(language: Language, files: &[(&str, String)]) -> usize {
     let known = KnownNames::default();
     let read = |(path, text): &(&str, String)| {
@@ -17,12 +18,12 @@ fn calls(language: Language, files: &[(&str, String)]) -> usize {
     Definitions::new(language, &paths, &names).calls(files.len() - 1).len()
 }
 
-/// A text for each number below `n`, which takes the place of `#`.
+/// Repeats a text for each number below `n`, which replaces `#`.
 fn each(n: usize, text: &str) -> String {
     (0..n).map(|number| text.replace('#', &number.to_string())).collect()
 }
 
-/// A class elsewhere, and a file.
+/// Returns a file, and a class in another file.
 fn java(text: String) -> [(&'static str, String); 2] {
     [("r/A.java", "class A { void f() {} }\n".into()), ("r/B.java", text)]
 }
@@ -55,7 +56,7 @@ fn types_within_types_are_looked_up_in_bounded_time() {
 fn types_with_many_supertypes_are_looked_up_in_bounded_time() {
     for n in [10, 200, 10_000] {
         let (types, calls_of_a) = (each(n, ", B#"), each(n, "a.g#(); a.x#();\n"));
-        // Of the supertypes of one level 256 are looked at, and `X` is not there.
+        // Only 256 supertypes of one level are searched, and `X` is not among them.
         let found = n.min(256);
         let interfaces = each(n, "export interface B# { x#(): void }\n");
         let files = [

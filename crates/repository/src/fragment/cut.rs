@@ -1,4 +1,4 @@
-//! Cutting files into fragments, and merging windows of equal text.
+//! Cutting of files into fragments, and merging of windows with equal text.
 
 use std::ops::Range;
 
@@ -12,12 +12,12 @@ use super::{Cut, WindowShape};
 use crate::corpus::{Repository, SourceFile};
 use crate::parallel;
 
-/// One occurrence of a fragment: lines `start..end` of a file, 0-based. Chunks count non-blank lines only.
+/// Occurrence of a fragment: lines `start..end` of a file, 0-based. Chunks count only non-blank lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FragmentPlace {
     /// Index in [`RepoFragments::files`].
     pub file: u32,
-    /// The line that a window was cut around; a chunk's number in its file.
+    /// Line that a window was cut around, or number of a chunk in its file.
     pub number: u32,
     /// First line.
     pub start: u32,
@@ -32,12 +32,12 @@ impl FragmentPlace {
     }
 }
 
-/// A file as the later stages need it: its name and its lines, without blank ones where it is cut into chunks.
+/// File as the later stages need it: its name and its lines, without blank lines if it is cut into chunks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FragmentFile {
     /// `repository/folder/…/file.py`.
     pub path: String,
-    /// Index of the first file that is the same on disk; its own where no link is involved.
+    /// Index of the first file that is the same on disk; the file's own index if no link is involved.
     pub same_as: u32,
     /// Length of its lines joined by `\n`.
     pub bytes: u32,
@@ -48,7 +48,7 @@ pub struct FragmentFile {
 }
 
 impl FragmentFile {
-    /// Files of the lines that a cut keeps.
+    /// Creates files with the lines that a cut keeps.
     pub fn of_files(files: Vec<SourceFile>, cut: Cut) -> Vec<Self> {
         let work = Work::new("cut", "files", files.len());
         parallel::map(files, |file| {
@@ -57,11 +57,11 @@ impl FragmentFile {
         })
     }
 
-    /// A file of the lines that a cut keeps.
+    /// Creates a file with the lines that a cut keeps.
     pub fn new(file: SourceFile, cut: Cut) -> Self {
         let lines = match cut {
             Cut::Windows(_) => Lines::from_text(file.text),
-            // Lines end at `\n` alone, as in the reference: a form feed is a character like any other.
+            // Lines end only at `\n`, as in the reference: a form feed is an ordinary character.
             Cut::Chunks(_) => {
                 let lines = file.text.split('\n');
                 let kept: Vec<&str> = lines.filter(|line| !strip(line).is_empty()).collect();
@@ -77,26 +77,26 @@ impl FragmentFile {
         }
     }
 
-    /// Lines `start..end`, joined by `\n`.
+    /// Returns lines `start..end`, joined by `\n`.
     pub fn text(&self, start: u32, end: u32) -> &str {
         self.lines.range(start as usize, end as usize)
     }
 }
 
-/// All fragments of a repository in first-seen order: files by path, then by line.
+/// All fragments of a repository, ordered by first occurrence: files by path, then by line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RepoFragments {
-    /// The repository's folder name.
+    /// Name of the repository's folder.
     pub repository: String,
     /// Language of its files.
     pub language: Language,
-    /// How its files were cut.
+    /// Way in which its files were cut.
     pub cut: Cut,
-    /// Its files in code-point order of their paths, those without a fragment included.
+    /// Files in code-point order of their paths, including those without a fragment.
     pub files: Vec<FragmentFile>,
-    /// `first_place[f]..first_place[f + 1]` are fragment f's places.
+    /// `first_place[f]..first_place[f + 1]` are the places of fragment f.
     pub(super) first_place: Vec<u32>,
-    /// Four numbers a place: file, number, start, end.
+    /// Four numbers per place: file, number, start, end.
     pub(super) places: Vec<u32>,
 }
 
@@ -129,7 +129,7 @@ impl RepoFragments {
         Self::cut_files(repository.name, files, language, cut)
     }
 
-    /// Cuts files that are in the code-point order of their paths, of the lines that this cut keeps.
+    /// Cuts files that are in the code-point order of their paths and have only the lines that this cut keeps.
     pub fn cut_files(
         repository: String,
         files: Vec<FragmentFile>,
@@ -143,7 +143,7 @@ impl RepoFragments {
         Self { repository, language, cut, files, first_place, places }
     }
 
-    /// Fragments with these places, in first-seen order; each has one at least.
+    /// Creates fragments with these places, ordered by first occurrence; each has at least one place.
     pub fn of_places<'p>(
         repository: String,
         files: Vec<FragmentFile>,
@@ -159,17 +159,17 @@ impl RepoFragments {
         Self { repository, language, cut, files, first_place, places }
     }
 
-    /// Number of fragments.
+    /// Returns the number of fragments.
     pub fn len(&self) -> usize {
         self.first_place.len() - 1
     }
 
-    /// Whether there is none.
+    /// Returns true if there are no fragments.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Where a fragment occurs, in corpus order; at least one place.
+    /// Returns the places of a fragment, at least one, in corpus order.
     #[inline]
     pub fn places(&self, fragment: usize) -> impl ExactSizeIterator<Item = FragmentPlace> + '_ {
         let (from, to) =
@@ -177,52 +177,52 @@ impl RepoFragments {
         self.places[4 * from..4 * to].chunks_exact(4).map(FragmentPlace::new)
     }
 
-    /// Where a fragment occurs first.
+    /// Returns the first place of a fragment.
     #[inline]
     pub fn first_place(&self, fragment: usize) -> FragmentPlace {
         FragmentPlace::new(&self.places[4 * self.first_place[fragment] as usize..])
     }
 
-    /// Number of places before merging.
+    /// Returns the number of places before merging.
     pub fn place_count(&self) -> usize {
         self.places.len() / 4
     }
 
-    /// A fragment's text: its lines joined by `\n`.
+    /// Returns a fragment's text: its lines joined by `\n`.
     pub fn text(&self, fragment: usize) -> &str {
         let place = self.first_place(fragment);
         self.files[place.file as usize].text(place.start, place.end)
     }
 
-    /// The texts of all fragments.
+    /// Returns the texts of all fragments.
     pub fn texts(&self) -> Vec<&str> {
         (0..self.len()).map(|fragment| self.text(fragment)).collect()
     }
 
-    /// A fragment's name in Repoformer's program: `path|number`.
+    /// Returns a fragment's name in Repoformer's program: `path|number`.
     pub fn name(&self, fragment: usize) -> String {
         let place = self.first_place(fragment);
         format!("{}|{}", self.files[place.file as usize].path, place.number)
     }
 
-    /// Index of the file with this path.
+    /// Returns the index of the file with this path.
     pub fn file_index(&self, path: &str) -> Option<usize> {
         self.files.binary_search_by(|file| file.path.as_str().cmp(path)).ok()
     }
 
-    /// The fragments whose first place is in a file.
+    /// Returns the fragments whose first place is in a file.
     pub fn of_file(&self, file: u32) -> Range<u32> {
         self.partition(|place| place.file < file)..self.partition(|place| place.file <= file)
     }
 
-    /// The chunk of a file with this number.
+    /// Returns the chunk of a file with this number.
     pub fn find_chunk(&self, file: u32, number: u32) -> Option<u32> {
         let at = self.partition(|place| (place.file, place.number) < (file, number));
         let place = ((at as usize) < self.len()).then(|| self.first_place(at as usize))?;
         (place.file == file && place.number == number).then_some(at)
     }
 
-    /// Number of fragments before the first whose first place fails a test; those in order pass it before.
+    /// Returns the number of fragments before the first one whose first place fails a test; all earlier fragments must pass it.
     fn partition(&self, test: impl Fn(FragmentPlace) -> bool) -> u32 {
         let (mut low, mut high) = (0, self.len());
         while low < high {
@@ -237,7 +237,7 @@ impl RepoFragments {
     }
 }
 
-/// The chunks of all files: offsets of their places, and the places.
+/// Returns the chunks of all files: offsets of their places, and the places.
 fn chunks(files: &[FragmentFile], cut: Cut) -> (Vec<u32>, Vec<u32>) {
     let of_file = |(file, content): (usize, &FragmentFile)| -> Vec<u32> {
         let count = content.lines.count();
@@ -253,7 +253,7 @@ fn chunks(files: &[FragmentFile], cut: Cut) -> (Vec<u32>, Vec<u32>) {
     ((0..=places.len() as u32 / 4).collect(), places)
 }
 
-/// The windows of all files, merged by text: offsets of their places, and the places.
+/// Returns the windows of all files, merged by text: offsets of their places, and the places.
 fn windows(files: &[FragmentFile], shape: WindowShape) -> (Vec<u32>, Vec<u32>) {
     let slots = |file: &FragmentFile| file.lines.count().div_ceil(shape.step());
     let most = files.iter().map(slots).sum();
@@ -288,7 +288,7 @@ fn windows(files: &[FragmentFile], shape: WindowShape) -> (Vec<u32>, Vec<u32>) {
     group(first.len(), &places)
 }
 
-/// A hash of a window's text, the same on every machine: two words at a time are multiplied and folded.
+/// Returns a hash of a window's text that is the same on every machine: two words at a time are multiplied and folded.
 fn text_hash(text: &str) -> u64 {
     let fold = |a: u64, b: u64| {
         let product = u128::from(a) * u128::from(b);
@@ -309,9 +309,9 @@ fn text_hash(text: &str) -> u64 {
 /// Windows by the hash of their text.
 #[derive(Debug, Default)]
 struct WindowTable {
-    /// The last window with a hash.
+    /// Last window with each hash.
     last: FxHashMap<u64, u32>,
-    /// The one before it with the same hash and another text, which hardly ever is.
+    /// Previous window with the same hash but another text, which almost never exists.
     before: FxHashMap<u32, u32>,
 }
 
@@ -331,12 +331,12 @@ impl WindowTable {
     }
 }
 
-/// The windows of a repository by their text.
+/// Windows of a repository by their text.
 #[derive(Debug, Default)]
 pub struct WindowTexts(WindowTable);
 
 impl WindowTexts {
-    /// Windows of these fragments, which have different texts.
+    /// Indexes the windows of these fragments, which have distinct texts.
     pub fn new(fragments: &RepoFragments) -> Self {
         let hashes = parallel::map(0..fragments.len(), |window| text_hash(fragments.text(window)));
         let mut seen = WindowTable::default();
@@ -347,13 +347,13 @@ impl WindowTexts {
         Self(seen)
     }
 
-    /// The window with a text, among the fragments that the table was made of.
+    /// Returns the window with a text, among the fragments that were indexed.
     pub fn find(&self, fragments: &RepoFragments, text: &str) -> Option<u32> {
         self.0.find(text_hash(text), |window| fragments.text(window as usize) == text)
     }
 }
 
-/// Sorts places to their windows, keeping the order within each.
+/// Groups places by window, keeping the order in each group.
 fn group(windows: usize, found: &[(u32, FragmentPlace)]) -> (Vec<u32>, Vec<u32>) {
     let mut first = vec![0_u32; windows + 1];
     for (window, _) in found {
@@ -389,10 +389,10 @@ mod tests {
         Repository { name: "r".into(), files: texts.iter().enumerate().map(file).collect() }
     }
 
-    /// A window's text and its places: file, line_no, start, end.
+    /// Text of a window and its places: file, line_no, start, end.
     type Merged = (String, Vec<(usize, usize, usize, usize)>);
 
-    /// The reference's loop: windows as (text, places), merged by a linear search.
+    /// Merges windows by the reference's loop: windows as (text, places), with a linear search.
     fn slow(texts: &[String], w: usize, s: usize) -> Vec<Merged> {
         let (step, delta) = ((w / s).max(1), w / 2);
         let mut merged: Vec<(String, Vec<_>)> = Vec::new();

@@ -1,7 +1,7 @@
-//! Fragments: ranges of lines that the files of a repository are cut into, the corpus that retrieval searches.
+//! Fragments: ranges of lines into which the files of a repository are cut. They are the corpus that retrieval searches.
 //!
-//! Files are [cut](Cut) into windows or chunks. A file's text is stored once; a fragment is a range of its lines. Windows
-//! with equal text are one fragment with several places; every chunk is a fragment of its own.
+//! Files are [cut](Cut) into windows or chunks. A file's text is stored once; a fragment is a range of its lines. Windows with
+//! equal text are one fragment with several places; every chunk is a separate fragment.
 
 mod cut;
 mod payload;
@@ -12,7 +12,7 @@ pub use cut::{FragmentFile, FragmentPlace, RepoFragments};
 pub use payload::TextRanges;
 pub use shape::{Center, ChunkShape, Cut, WindowShape};
 
-/// Digest of what fragments are cut from: the files' names and lines, and which are the same on disk.
+/// Returns the digest of the input of fragments: the files' names and lines, and which files are the same on disk.
 pub fn digest_of_files(files: &[FragmentFile]) -> String {
     let mut hasher = blake3::Hasher::new();
     for file in files {
@@ -25,7 +25,7 @@ pub fn digest_of_files(files: &[FragmentFile]) -> String {
     hasher.finalize().to_hex().to_string()
 }
 
-/// A file's path as prompts name it: within its repository.
+/// Returns a file's path as prompts name it: relative to its repository.
 ///
 /// ```
 /// assert_eq!(repoformer_repository::fragment::path_in_repository("r/a/b.py"), "a/b.py");

@@ -1,5 +1,5 @@
-//! Fragments on disk: which files there are and where each fragment lies, then the text of all files, which is most of it
-//! and can be left there.
+//! Storage of fragments: first the files and the place of each fragment, then the texts of all files. The texts take most of
+//! the space and can be left on disk.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ const FIRST_PLACE: &str = "first place";
 const PLACES: &str = "places";
 const TEXT: &str = "text";
 
-/// A file without its text: path, same_as, number of lines, bytes of the lines joined, their digest.
+/// File without its text: path, same_as, number of lines, bytes of the joined lines, their digest.
 type FileRecord = (String, u32, u32, u32, [u8; 32]);
 
 impl Payload for RepoFragments {
@@ -76,7 +76,7 @@ impl Payload for RepoFragments {
     }
 }
 
-/// Where the text of each file begins in the column of texts, and its digest.
+/// Start of each file's text in the column of texts, and its digest.
 #[derive(Debug)]
 pub struct TextRanges(Vec<(u64, Piece)>);
 
@@ -87,7 +87,7 @@ impl TextRanges {
 }
 
 impl RepoFragments {
-    /// Reads everything but the files' texts.
+    /// Reads everything except the files' texts.
     ///
     /// # Errors
     /// A column is missing, damaged, or cannot be read.
@@ -118,7 +118,7 @@ impl RepoFragments {
         Ok((fragments, TextRanges(ranges)))
     }
 
-    /// Reads the texts of these files, or of all.
+    /// Reads the texts of these files, or of all files.
     ///
     /// # Errors
     /// The texts are damaged or cannot be read.
@@ -186,7 +186,7 @@ mod tests {
         let (header, back) = read::<RepoFragments>(&path).unwrap();
         assert_eq!((back, header.records), (windows, 2));
         let bytes = fs::read(&path).unwrap();
-        // Without its name, the checksum is not there; what it is of is whole.
+        // Without the field's name, there is no checksum; the content it covers is intact.
         let name = memchr::memmem::find(&bytes, b"\"record_checksum\"").unwrap();
         let name = name..name + "\"record_checksum\"".len();
         for at in (0..bytes.len()).filter(|at| !name.contains(at)) {

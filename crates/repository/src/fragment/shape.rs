@@ -6,13 +6,13 @@ use repoformer_store::error::{Error, Result};
 use repoformer_text::named;
 use serde::{Deserialize, Serialize};
 
-/// Larger than any file, and small enough to be added to.
+/// Size larger than any file, and small enough that sums do not overflow.
 const LARGEST: usize = u32::MAX as usize / 4;
 
-/// How the files of a repository are cut.
+/// Way in which the files of a repository are cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Cut {
-    /// Overlapping windows of all lines, those with equal text merged (RepoCoder).
+    /// Overlapping windows of all lines, with windows of equal text merged (RepoCoder).
     Windows(WindowShape),
     /// Runs of non-blank lines (Repoformer, CrossCodeEval).
     Chunks(ChunkShape),
@@ -20,7 +20,7 @@ pub enum Cut {
 
 impl Cut {
     /// # Errors
-    /// A size of 0, or one past any file's length.
+    /// A size is 0, or larger than the length of any file.
     pub fn check(self) -> Result<()> {
         for (name, value) in self.sizes() {
             if value == 0 || value > LARGEST {
@@ -31,7 +31,7 @@ impl Cut {
         Ok(())
     }
 
-    /// Names and values of its numbers.
+    /// Returns the names and values of its sizes.
     pub fn sizes(self) -> [(&'static str, usize); 2] {
         match self {
             Self::Windows(shape) => {
@@ -41,7 +41,7 @@ impl Cut {
         }
     }
 
-    /// Fields of its numbers in JSON records, and their values.
+    /// Returns the fields of its sizes in JSON records, and their values.
     pub fn fields(self) -> [(&'static str, usize); 2] {
         let [(_, size), (_, overlap)] = self.sizes();
         match self {
@@ -50,7 +50,7 @@ impl Cut {
         }
     }
 
-    /// Field of a place's [number](super::FragmentPlace::number) in JSON records.
+    /// Returns the field of a place's [number](super::FragmentPlace::number) in JSON records.
     pub fn number_field(self) -> &'static str {
         match self {
             Self::Windows(_) => "line_no",
@@ -58,12 +58,12 @@ impl Cut {
         }
     }
 
-    /// Lines of a whole fragment.
+    /// Returns the number of lines of a full fragment.
     pub fn size(self) -> usize {
         self.sizes()[0].1
     }
 
-    /// Lines between the starts of two neighbouring fragments.
+    /// Returns the number of lines between the starts of two adjacent fragments.
     pub fn stride(self) -> usize {
         match self {
             Self::Windows(shape) => shape.step(),
@@ -71,12 +71,12 @@ impl Cut {
         }
     }
 
-    /// Whether files are cut into windows.
+    /// Returns true if files are cut into windows.
     pub fn is_windows(self) -> bool {
         matches!(self, Self::Windows(_))
     }
 
-    /// Shape of its windows, if it cuts windows.
+    /// Returns the shape of its windows, if it cuts windows.
     pub fn windows(self) -> Option<WindowShape> {
         match self {
             Self::Windows(shape) => Some(shape),
@@ -85,7 +85,7 @@ impl Cut {
     }
 }
 
-/// Prints what file names say of it: `ws20_slice2`, `chunk20_stride10`.
+/// Displays the cut as file names contain it: `ws20_slice2`, `chunk20_stride10`.
 impl fmt::Display for Cut {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -95,13 +95,13 @@ impl fmt::Display for Cut {
     }
 }
 
-/// How many lines of a window lie before the line that it is cut around.
+/// Number of lines in a window before the line that it is cut around.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub enum Center {
-    /// Half the window, as the reference program does.
+    /// Half the window, as in the reference program.
     #[default]
     Half,
-    /// One step, as the extended pipeline's document says; the same at slice size 2.
+    /// One step, as in the extended pipeline's document; the same as half the window at slice size 2.
     Step,
 }
 
@@ -114,11 +114,11 @@ named! {
 /// Size and overlap of windows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WindowShape {
-    /// Lines of a window.
+    /// Number of lines of a window.
     pub window_size: usize,
-    /// Windows overlap so that a new one starts every `window_size / slice_size` lines.
+    /// Overlap: a new window starts every `window_size / slice_size` lines.
     pub slice_size: usize,
-    /// Where the line that a window is cut around lies in it.
+    /// Position in the window of the line that it is cut around.
     pub center: Center,
 }
 
@@ -129,17 +129,17 @@ impl Default for WindowShape {
 }
 
 impl WindowShape {
-    /// Lines between the starts of two windows.
+    /// Returns the number of lines between the starts of two windows.
     pub fn step(&self) -> usize {
         (self.window_size / self.slice_size).max(1)
     }
 
-    /// Half a window: the lines before a query's hole (`delta` in the reference).
+    /// Returns half a window: the number of lines before a query's hole (`delta` in the reference).
     pub fn half(&self) -> usize {
         self.window_size / 2
     }
 
-    /// The lines of the window cut around `line_no` in a file of `count` lines.
+    /// Returns the lines of the window cut around `line_no` in a file of `count` lines.
     pub fn around(&self, line_no: usize, count: usize) -> std::ops::Range<usize> {
         let before = match self.center {
             Center::Half => self.half(),
@@ -152,14 +152,14 @@ impl WindowShape {
 /// Size and overlap of chunks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChunkShape {
-    /// Non-blank lines of a chunk.
+    /// Number of non-blank lines of a chunk.
     pub size: usize,
-    /// Lines between the starts of two chunks.
+    /// Number of lines between the starts of two chunks.
     pub stride: usize,
 }
 
 impl Default for ChunkShape {
-    /// The paper's for lines, API calls and chunks (appendix A).
+    /// Returns the paper's shape for lines, API calls and chunks (appendix A).
     fn default() -> Self {
         Self { size: 20, stride: 10 }
     }

@@ -1,4 +1,4 @@
-//! Bounds on reading a commit: trees of a few KB that name one another can stand for any number of files.
+//! Bounds on reading a commit: trees of a few kilobytes that refer to each other can represent any number of files.
 
 use std::fmt;
 
@@ -8,45 +8,45 @@ use rustc_hash::FxHashMap;
 
 use super::git::{Git, Object, ObjectReader};
 
-/// Most files of a tree, of any language.
+/// Greatest number of files of a tree, in any language.
 const MOST_ENTRIES: u64 = 1_000_000;
-/// Most bytes of their paths together.
+/// Greatest total length in bytes of their paths.
 const MOST_PATH_BYTES: u64 = 256 << 20;
-/// Most folders within one another, which is git's own limit.
+/// Greatest depth of nested folders, which is git's own limit.
 pub(super) const MOST_DEPTH: usize = 2048;
-/// Most files of a language in a commit.
+/// Greatest number of files of a language in a commit.
 pub(super) const MOST_FILES: usize = 200_000;
-/// Most bytes of one of these files.
+/// Greatest size in bytes of one of these files.
 const MOST_FILE_BYTES: u64 = 16 << 20;
-/// Most bytes of all together.
+/// Greatest total size in bytes of these files.
 const MOST_BYTES: u64 = 1 << 30;
-/// Most lines of these files together.
+/// Greatest total number of lines of these files.
 const MOST_LINES: usize = 20_000_000;
-/// Most bytes of files that repeat another file of the commit: all can stand for one object.
+/// Greatest total size in bytes of files that repeat another file of the commit: all can refer to one object.
 const MOST_COPIED_BYTES: u64 = 128 << 20;
 
-/// Bound that a commit exceeds, so that it is skipped; or it has no form that has any.
+/// Bound that a commit exceeds, or form that git cannot read; in either case, the commit is skipped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Bound {
     /// Git cannot read it.
     Form,
-    /// Number of folders within one another; a folder within itself exceeds it, too.
+    /// Depth of nested folders; a folder that contains itself exceeds it, too.
     Depth,
-    /// Number of files of its tree.
+    /// Number of files in the tree.
     Entries,
-    /// Bytes of their paths.
+    /// Total length in bytes of their paths.
     PathBytes,
     /// Number of files of the language.
     Files,
-    /// Bytes of one of these files.
+    /// Size in bytes of one of these files.
     FileBytes,
-    /// Bytes of these files.
+    /// Total size in bytes of these files.
     Bytes,
-    /// Lines of these files.
+    /// Total number of lines of these files.
     Lines,
-    /// Bytes of files that repeat others.
+    /// Total size in bytes of files that repeat others.
     CopiedBytes,
-    /// Bytes of the changes of a whole history, up to this commit.
+    /// Size in bytes of the changes of the whole history up to this commit.
     Changes,
 }
 
@@ -85,7 +85,7 @@ impl fmt::Display for SkippedCommit {
 /// Result of a read, or the bound that it exceeds.
 pub type BoundedResult<T> = std::result::Result<T, Bound>;
 
-/// Bytes of source files so far.
+/// Number of bytes of source files so far.
 #[derive(Debug, Default)]
 pub(super) struct ByteCount {
     bytes: u64,
@@ -93,7 +93,7 @@ pub(super) struct ByteCount {
 }
 
 impl ByteCount {
-    /// Adds a text that several files hold.
+    /// Adds a text that several files contain.
     pub(super) fn add(&mut self, bytes: u64, files: u64) -> BoundedResult<()> {
         let copied = bytes.saturating_mul(files.saturating_sub(1));
         self.copied = self.copied.saturating_add(copied);
@@ -112,29 +112,29 @@ impl ByteCount {
 pub(super) struct LineCount(usize);
 
 impl LineCount {
-    /// Adds a text that several files hold.
+    /// Adds a text that several files contain.
     pub(super) fn add(&mut self, text: &str, files: usize) -> BoundedResult<()> {
         self.0 = self.0.saturating_add(Lines::new(text).count().saturating_mul(files));
         if self.0 > MOST_LINES { Err(Bound::Lines) } else { Ok(()) }
     }
 }
 
-/// Files below a tree.
+/// Size of a tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct TreeSize {
     files: u64,
     path_bytes: u64,
-    /// Folders within one another.
+    /// Depth of nested folders.
     depth: usize,
-    /// Whether it, or a folder below, is no tree that git can read.
+    /// Whether the tree, or a folder in it, cannot be read by git as a tree.
     is_damaged: bool,
 }
 
 impl TreeSize {
     const EMPTY: Self = Self { files: 0, path_bytes: 0, depth: 0, is_damaged: false };
-    /// More files than any bound.
+    /// Size with more files than any bound.
     const ENDLESS: Self = Self { files: u64::MAX, path_bytes: u64::MAX, ..Self::EMPTY };
-    /// Deeper than any bound.
+    /// Size deeper than any bound.
     const BOTTOMLESS: Self = Self { depth: usize::MAX, ..Self::EMPTY };
     const DAMAGED: Self = Self { is_damaged: true, ..Self::EMPTY };
 
@@ -170,11 +170,11 @@ type Id = String;
 struct OpenTree {
     id: Id,
     size: TreeSize,
-    /// Folders that are not counted yet, with the lengths of their names.
+    /// Folders that are not yet counted, with the lengths of their names.
     folders: Vec<(u64, Id)>,
 }
 
-/// Sizes of trees: each tree is read once, however often others name it.
+/// Sizes of trees: each tree is read only once, however often others refer to it.
 #[derive(Debug)]
 pub(super) struct TreeSizes {
     reader: ObjectReader,
@@ -189,16 +189,16 @@ impl TreeSizes {
     /// Checks the tree of a commit.
     ///
     /// # Errors
-    /// It cannot be read.
+    /// The tree cannot be read.
     pub(super) fn check(&mut self, commit: &str) -> Result<Result<(), SkippedCommit>> {
         let bounded = self.size(commit)?.check();
         Ok(bounded.map_err(|bound| SkippedCommit { id: commit.to_owned(), bound }))
     }
 
-    /// Kind of an object that is neither a commit nor missing.
+    /// Returns the kind of an object that exists but is not a commit; `None` for a commit or a missing object.
     ///
     /// # Errors
-    /// It cannot be read.
+    /// The object cannot be read.
     pub(super) fn other_kind(&mut self, id: &str) -> Result<Option<String>> {
         Ok(match self.reader.read(id, 0)? {
             Object::Missing | Object::Damaged => None,
@@ -224,10 +224,10 @@ impl TreeSizes {
                 continue;
             }
             let id = id.clone();
-            // An object's id need not be that of its content.
+            // The id of an object need not be the hash of its content.
             let is_circle = open.iter().any(|above| above.id == id);
             if is_circle || open.len() > MOST_DEPTH {
-                // Each tree above a circle is bottomless; of a long chain, the first is.
+                // Each tree above a circle is bottomless; of a chain that is too long, the first tree is.
                 let bottomless = if is_circle { open.len() } else { 1 };
                 let bottomless = open.drain(..bottomless).map(|tree| tree.id);
                 self.known.extend(bottomless.map(|id| (id, TreeSize::BOTTOMLESS)));
@@ -282,14 +282,14 @@ struct TreeEntry<'t> {
 }
 
 impl<'t> TreeEntry<'t> {
-    /// Reads the first entry of a tree's content, which is advanced; `None` for one that git cannot read.
+    /// Reads the first entry of a tree's content and advances it; returns `None` for an entry that git cannot read.
     fn read(tree: &mut &'t [u8], id_bytes: usize) -> Option<Self> {
         let (head, rest) = tree.split_at_checked(memchr::memchr(0, tree)?)?;
         let (mode, name) = head.split_at_checked(memchr::memchr(b' ', head)?)?;
         let (name, id) = (&name[1..], rest.get(1..=id_bytes)?);
         *tree = &rest[1 + id_bytes..];
         let is_read = !mode.is_empty() && mode.iter().all(|digit| matches!(digit, b'0'..=b'7'));
-        // Git keeps 16 bits, of which the first four are the kind.
+        // Git keeps 16 bits; the first four are the kind.
         let mode = mode.iter().fold(0, |mode: u16, digit| (mode << 3) | u16::from(digit & 7));
         let is_folder = mode & 0o170_000 == 0o040_000;
         (is_read && !name.is_empty()).then_some(Self { is_folder, name, id })

@@ -1,4 +1,4 @@
-//! The `git` program, run on one repository.
+//! The program `git`, run on one repository.
 
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::ops::{ControlFlow, Range};
@@ -12,10 +12,10 @@ use repoformer_store::program::program;
 use super::bound::{Bound, BoundedResult};
 use super::own::OwnFolder;
 
-/// Dates in UTC.
+/// Option for dates in UTC.
 pub(super) const DATES: &str = "--date=format-local:%Y-%m-%dT%H:%M:%SZ";
 
-/// A diff that no setting changes, without context.
+/// Options for a diff without context that is independent of settings.
 pub(super) const PLAIN_DIFF: [&str; 12] = [
     "--unified=0",
     "--inter-hunk-context=0",
@@ -23,7 +23,7 @@ pub(super) const PLAIN_DIFF: [&str; 12] = [
     "--indent-heuristic",
     "--no-color",
     "--no-ext-diff",
-    // Another git would diff a submodule, with that submodule's settings and history.
+    // Otherwise, another git would diff a submodule, with that submodule's settings and history.
     "--submodule=short",
     "--ignore-submodules=all",
     "--no-textconv",
@@ -32,14 +32,14 @@ pub(super) const PLAIN_DIFF: [&str; 12] = [
     "-O/dev/null",
 ];
 
-/// A log that no setting changes.
+/// Options for a log that is independent of settings.
 pub(super) const PLAIN_LOG: [&str; 5] =
     ["log", "--no-show-signature", "--no-mailmap", "--encoding=UTF-8", DATES];
 
-/// Variables of git that stay as they are: paths of its programs and its user's settings.
+/// Git's environment variables that stay unchanged: paths of its programs and its user's settings.
 const KEPT: [&str; 2] = ["GIT_CONFIG", "GIT_EXEC_PATH"];
 
-/// Settings that override the user's own: names as they are, no attributes, and no program that watches files.
+/// Settings that override the user's own: unescaped names, no attributes, and no program that watches files.
 const SETTINGS: [&str; 8] = [
     "core.attributesFile=/dev/null",
     "core.quotePath=false",
@@ -51,7 +51,7 @@ const SETTINGS: [&str; 8] = [
     "submodule.recurse=false",
 ];
 
-/// Variables: the same output everywhere, the history as it was committed, and nothing fetched by any protocol.
+/// Environment variables: the same output everywhere, the history as it was committed, and no fetching by any protocol.
 const VARIABLES: [(&str, &str); 9] = [
     ("LC_ALL", "C"),
     ("TZ", "UTC"),
@@ -64,22 +64,22 @@ const VARIABLES: [(&str, &str); 9] = [
     ("GIT_PAGER", "cat"),
 ];
 
-/// Most bytes kept of a part of a program's output, such as a line.
+/// Greatest number of bytes kept of a part of a program's output, such as a line.
 const MOST_PART: usize = 16 << 20;
 
-/// Run of lines that a commit replaced by another; lines are 0-based, and end with `\n`.
+/// Run of lines that a commit replaced with another run; lines are 0-based and end with `\n`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hunk {
-    /// Lines of the parent's file that were removed; if empty, its start is the position of the new lines.
+    /// Removed lines of the parent's file; if empty, its start is the position of the new lines.
     pub removed: Range<usize>,
-    /// Lines of the commit's file that were added.
+    /// Added lines of the commit's file.
     pub added: Range<usize>,
 }
 
 /// Program that reads a repository.
 #[derive(Debug, Clone)]
 pub(super) struct Git {
-    /// The repository, for messages.
+    /// Path of the repository, for messages.
     dir: PathBuf,
     own: Arc<OwnFolder>,
 }
@@ -89,7 +89,7 @@ impl Git {
         Self { dir: dir.to_owned(), own: Arc::new(own) }
     }
 
-    /// Whether the history ends before its first commit.
+    /// Returns true if the history ends before its first commit.
     pub(super) fn is_shallow(&self) -> bool {
         self.own.is_shallow()
     }
@@ -102,7 +102,7 @@ impl Git {
                 command.env_remove(name);
             }
         }
-        // Git also looks for files of attributes where it runs.
+        // Git also looks for files of attributes in its working directory.
         command.envs(VARIABLES).current_dir(self.own.path()).env("GIT_DIR", self.own.path());
         command.env("GIT_ATTR_SOURCE", self.own.tree_without_files());
         for setting in SETTINGS {
@@ -113,7 +113,7 @@ impl Git {
         command
     }
 
-    /// Starts a program of git's. A commit's message or a tag of a few MB may expand to gigabytes, so its memory is limited.
+    /// Starts a git program with limited memory, since a commit's message or a tag of a few megabytes may expand to gigabytes.
     fn start(&self, command: &mut Command) -> Result<Child> {
         let child = command.spawn().map_err(|e| self.not_run(&e))?;
         limit_memory(&child);
@@ -139,7 +139,7 @@ impl Git {
         child.wait_with_output().map_err(|e| self.not_run(&e))
     }
 
-    /// Output of a subcommand as text; invalid UTF-8 becomes U+FFFD.
+    /// Returns the output of a subcommand as text; invalid UTF-8 becomes U+FFFD.
     ///
     /// # Errors
     /// The subcommand fails.
@@ -151,14 +151,15 @@ impl Git {
         }
     }
 
-    /// Output of a subcommand that reads objects of a commit; it fails if one of them is damaged.
+    /// Returns the output of a subcommand that reads objects of a commit; the subcommand fails if one of them is damaged.
     pub(super) fn objects(&self, arguments: &[&str]) -> Result<BoundedResult<Vec<u8>>> {
         let output = self.output(arguments)?;
         Ok(if output.status.success() { Ok(output.stdout) } else { Err(Bound::Form) })
     }
 
-    /// Passes on each part of a subcommand's output, without the byte that ends it and at most its first [`MOST_PART`] bytes, until
-    /// `each` breaks. Returns whether all were passed on. The subcommand fails if an object is damaged.
+    /// Passes each part of a subcommand's output to `each`, until `each` breaks. A part does not include the byte that ends it,
+    /// and has at most [`MOST_PART`] bytes; the rest is dropped. Returns true if all parts were passed on. The subcommand fails
+    /// if an object is damaged.
     pub(super) fn for_each_part(
         &self,
         end: u8,
@@ -180,11 +181,11 @@ impl Git {
         Ok(if is_read { Ok(true) } else { Err(Bound::Form) })
     }
 
-    /// Contents of files. `accept` is called with the number of each and its size before it is read; a refusal ends the
-    /// reading.
+    /// Reads the contents of files. `accept` is called with the index and size of each file before it is read; if it refuses,
+    /// reading ends.
     ///
     /// # Errors
-    /// The repository lacks one.
+    /// A file is missing from the repository.
     pub(super) fn contents(
         &self,
         ids: &[&str],
@@ -194,9 +195,9 @@ impl Git {
         let mut child = self.start(command.stdin(Stdio::piped()).stderr(Stdio::null()))?;
         let asked: String = ids.iter().flat_map(|id| [id, "\n"]).collect();
         let input = child.stdin.take();
-        // Sent while reading: both pipes could fill up.
+        // Written while reading: otherwise, both pipes could fill up.
         let asking = std::thread::spawn(move || {
-            // A program that ended has read a damaged object.
+            // A program that has ended has read a damaged object.
             let _ = input.map(|mut input| input.write_all(asked.as_bytes()));
         });
         let cannot_read = |e| Error::reading(&self.dir, "read files of this repository", e);
@@ -245,22 +246,22 @@ impl Git {
 pub(super) enum Object {
     /// Id of a tree, and its content.
     Tree(String, Vec<u8>),
-    /// Id of a tree longer than requested.
+    /// Id of a tree that is longer than requested.
     LongTree(String),
-    /// Kind of an object that is no tree.
+    /// Kind of an object that is not a tree.
     Other(String),
-    /// Nothing has that id.
+    /// No object has this id.
     Missing,
-    /// An object at which the program ends.
+    /// Damaged object, at which the program ends.
     Damaged,
 }
 
-/// `git cat-file` that returns one object after another.
+/// `git cat-file` process that returns one object after another.
 #[derive(Debug)]
 pub(super) struct ObjectReader {
     git: Git,
     child: Child,
-    /// `None` once it is to end.
+    /// Input of the process; `None` once the process is to end.
     input: Option<ChildStdin>,
     output: BufReader<ChildStdout>,
 }
@@ -276,13 +277,13 @@ impl ObjectReader {
         Ok(Self { git: git.clone(), child, input, output })
     }
 
-    /// Number of the process.
+    /// Returns the id of the process.
     #[cfg(all(test, target_os = "linux"))]
     pub(super) fn id(&self) -> u32 {
         self.child.id()
     }
 
-    /// Reads a tree of at most so many bytes.
+    /// Reads a tree of at most `most` bytes.
     ///
     /// # Errors
     /// The program cannot be run.
@@ -319,7 +320,7 @@ impl ObjectReader {
         }
     }
 
-    /// Error that the repository lacks objects.
+    /// Returns the error that the repository lacks objects.
     pub(super) fn lacks(&self) -> Error {
         self.git.lacks()
     }
@@ -332,7 +333,8 @@ impl Drop for ObjectReader {
     }
 }
 
-/// Most bytes of private memory of a program of git's. It may begin without the limit, but cannot read much by then.
+/// Greatest number of bytes of private memory of a git program. The program may start without the limit, but cannot read much
+/// before the limit applies.
 #[cfg(target_os = "linux")]
 const MOST_MEMORY: u64 = 2 << 30;
 
@@ -348,14 +350,14 @@ fn limit_memory(child: &Child) {
 #[cfg(not(target_os = "linux"))]
 fn limit_memory(_child: &Child) {}
 
-/// Ends a program whose other output is unneeded.
+/// Ends a program whose remaining output is not needed.
 fn stop(child: &mut Child) {
     // It may have ended already.
     let _ = child.kill();
     let _ = child.wait();
 }
 
-/// Reads up to a byte, which is left out; of more than [`MOST_PART`] bytes the first. False at the end.
+/// Reads up to a byte, which is left out; only the first [`MOST_PART`] bytes are kept. Returns false at the end.
 fn read_part(output: &mut impl BufRead, end: u8, part: &mut Vec<u8>) -> std::io::Result<bool> {
     part.clear();
     let mut is_begun = false;
@@ -377,14 +379,14 @@ fn read_part(output: &mut impl BufRead, end: u8, part: &mut Vec<u8>) -> std::io:
 
 /// First line of an answer of `git cat-file --batch`.
 enum Head {
-    /// `<id> <type> <size>`; the content follows, and a newline.
+    /// `<id> <type> <size>`, followed by the content and a newline.
     Object { id: String, kind: String, size: u64 },
     /// `<id> missing`.
     Missing,
 }
 
 impl Head {
-    /// `None` at the end.
+    /// Reads the first line of an answer; `None` at the end.
     fn read(output: &mut impl BufRead) -> std::io::Result<Option<Self>> {
         let mut head = String::new();
         if output.read_line(&mut head)? == 0 {
@@ -397,7 +399,7 @@ impl Head {
     }
 }
 
-/// Reads so many bytes, and the newline after them.
+/// Reads `size` bytes, and the newline after them.
 fn exactly(output: &mut impl Read, size: u64) -> std::io::Result<Vec<u8>> {
     let size = usize::try_from(size).map_err(|_| ErrorKind::InvalidData)?;
     let mut bytes = vec![0; size + 1];
@@ -406,12 +408,12 @@ fn exactly(output: &mut impl Read, size: u64) -> std::io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Hunks of a diff without context.
+/// Returns the hunks of a diff without context.
 pub(super) fn hunks(diff: &str) -> Vec<Hunk> {
     diff.lines().filter_map(hunk).collect()
 }
 
-/// Reads `@@ -3,2 +3 @@`: lines from 1, and their number if it is not 1. No other line of a diff begins so.
+/// Reads `@@ -3,2 +3 @@`: 1-based lines, and their number if it is not 1. No other line of a diff begins like this.
 pub(super) fn hunk(line: &str) -> Option<Hunk> {
     let mut words = line.strip_prefix("@@ ")?.split(' ');
     let mut range = |sign| -> Option<Range<usize>> {
@@ -420,7 +422,7 @@ pub(super) fn hunk(line: &str) -> Option<Hunk> {
             text.split_once(',').unwrap_or((text, "1"))
         };
         let (first, count): (usize, usize) = (first.parse().ok()?, count.parse().ok()?);
-        // Of no lines, git names the one before.
+        // For an empty range, git names the line before.
         let start = if count == 0 { first } else { first.checked_sub(1)? };
         Some(start..start + count)
     };

@@ -12,21 +12,22 @@ use twox_hash::XxHash64;
 use super::bound::{Bound, SkippedCommit, TreeSizes};
 use super::git::{self, Git};
 
-/// Lines that a history added, with the date of the first commit that did.
+/// Lines that a history added, each with the date of the first commit that added it.
 #[derive(Debug, Default)]
 pub struct LineHistory {
-    /// By a hash of the stripped line.
+    /// Dates by a hash of the stripped line.
     first: FxHashMap<u64, Date>,
 }
 
 /// Date as a number with the digits of the year, the month, and so on.
 type Date = u64;
 
-/// Most bytes of a history's changes that are read, plus more for each commit. 33,000 commits of Django have 0.5 GB.
+/// Greatest number of bytes of a history's changes that are read, in addition to an allowance for each commit. 33,000 commits
+/// of Django have 0.5 GB.
 const MOST_BYTES: u64 = 1 << 30;
 const MOST_BYTES_OF_COMMIT: u64 = 1 << 20;
 
-/// Mark before a commit's date, with which no line of a diff begins.
+/// Mark before a commit's date; no line of a diff begins with this byte.
 const COMMIT: u8 = 0x1e;
 
 impl LineHistory {
@@ -40,7 +41,7 @@ impl LineHistory {
         let listed = git.text(&[&git::PLAIN_LOG[..], &all].concat())?;
         let bytes_of_commits = listed.lines().count() as u64 * MOST_BYTES_OF_COMMIT;
         let mut bytes_left = MOST_BYTES + bytes_of_commits;
-        // A parent that joins others is not listed itself.
+        // A listed commit's parent may be a merge, which is not listed itself.
         let mut checked = FxHashSet::default();
         for id in listed.split_whitespace().filter(|id| checked.insert(*id)) {
             if let Err(skipped) = sizes.check(id)? {
@@ -102,8 +103,8 @@ impl LineHistory {
         *first = date.min(*first);
     }
 
-    /// Whether every line of a text that holds a word was added by some commit before a date (`2024-01-31T12:00:00Z`), in any
-    /// order and file; false for a text without words.
+    /// Returns true if every line of a text that contains a word was added by some commit before a date
+    /// (`2024-01-31T12:00:00Z`), in any order and file. Returns false for a text without words.
     pub fn hold(&self, text: &str, before: &str) -> bool {
         let before = date_of(before);
         let has_word = |line: &&str| line.contains(is_word);

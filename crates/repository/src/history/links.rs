@@ -1,4 +1,5 @@
-//! Location of a repository's history: a repository's author must not choose which other history is read, nor what git opens.
+//! Location of a repository's history. The author of a repository must not be able to choose which other history is read, or
+//! what git opens.
 
 use std::collections::BTreeSet;
 use std::fmt::Display;
@@ -8,22 +9,22 @@ use std::path::{Path, PathBuf};
 use repoformer_store::error::{Error, Result};
 use repoformer_store::files::{self, File};
 
-/// Files and folders of git's folder that hold a history.
+/// Files and folders of git's folder that contain a history.
 const HOLDERS: [&str; 4] = ["HEAD", "objects", "packed-refs", "refs"];
 
-/// Most bytes of a file that names a branch, a commit or a folder.
+/// Greatest number of bytes of a file that names a branch, a commit or a folder.
 pub(super) const MOST_NAME: u64 = 4 << 10;
-/// Most bytes of a list of folders, and of settings.
+/// Greatest number of bytes of a list of folders, and of settings.
 const MOST_LIST: u64 = 1 << 20;
-/// Most folders of objects.
+/// Greatest number of folders of objects.
 const MOST_FOLDERS: usize = 64;
 
 /// Folder that the user names.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct NamedFolder<'n> {
-    /// As the user writes it.
+    /// Path as the user writes it.
     pub(super) dir: &'n Path,
-    /// Without links.
+    /// Path without links.
     pub(super) root: &'n Path,
 }
 
@@ -32,7 +33,7 @@ impl NamedFolder<'_> {
         Error::Repository { path: self.dir.to_owned(), reason: reason.as_ref().into() }
     }
 
-    /// Name of a file in messages.
+    /// Returns the name of a file in messages.
     pub(super) fn name<'p>(&self, path: &'p Path) -> impl Display + use<'p> {
         path.strip_prefix(self.root).unwrap_or(path).display()
     }
@@ -45,10 +46,10 @@ impl NamedFolder<'_> {
         ))
     }
 
-    /// Reads a file of git's; `None` if there is no such file.
+    /// Reads one of git's files; returns `None` if it does not exist.
     ///
     /// # Errors
-    /// It cannot be read, is no regular file, or is too long.
+    /// The file cannot be read, is not a regular file, or is too long.
     pub(super) fn read(&self, path: &Path, most: u64) -> Result<Option<Vec<u8>>> {
         let failed = |e| Error::reading(path, "read this file of git's", e);
         match files::metadata(path) {
@@ -75,10 +76,10 @@ impl NamedFolder<'_> {
     }
 }
 
-/// Location of a history; without links.
+/// Location of a history; its paths contain no links.
 #[derive(Debug)]
 pub(super) struct HistoryPath {
-    /// Git's folder; a worktree's, if the repository is one.
+    /// Git's folder; for a worktree, the worktree's own.
     pub(super) git_dir: PathBuf,
     /// Git's folder that all worktrees share.
     pub(super) common: PathBuf,
@@ -87,11 +88,12 @@ pub(super) struct HistoryPath {
 }
 
 impl HistoryPath {
-    /// Finds the history of a repository, and checks that it is stored below the repository's folder. A worktree's or submodule's
-    /// may be stored with the repository that it belongs to, which must name the folder.
+    /// Finds the history of a repository, and checks that it is inside the repository's folder. The history of a worktree or
+    /// submodule may be stored with the repository that it belongs to, which must name the folder.
     ///
     /// # Errors
-    /// It does not exist, is stored elsewhere, or holds something other than files and folders, which is named.
+    /// The history does not exist, is stored elsewhere, or contains something other than files and folders, which the error
+    /// names.
     pub(super) fn find(named: NamedFolder<'_>) -> Result<Self> {
         check_kinds(named)?;
         let root = named.root;
@@ -123,12 +125,12 @@ impl HistoryPath {
     }
 }
 
-/// Whether a file, folder or link exists.
+/// Returns true if a file, folder or link exists.
 fn is_there(path: &Path) -> bool {
     files::symlink_metadata(path).is_ok()
 }
 
-/// Whether a folder looks like git's.
+/// Returns true if a folder looks like git's.
 fn is_git_dir(path: &Path) -> bool {
     let is_there = |name: &str| is_there(&path.join(name));
     is_there("HEAD") && (is_there("commondir") || (is_there("objects") && is_there("refs")))
@@ -167,7 +169,7 @@ fn git_dir(named: NamedFolder<'_>) -> Result<PathBuf> {
     })
 }
 
-/// Folder that a file `.git` names.
+/// Returns the folder that a file `.git` names.
 fn read_pointer(named: NamedFolder<'_>, path: &Path) -> Result<PathBuf> {
     let failed = |e| Error::reading(path, "open this file", e);
     let target = path.canonicalize().map_err(failed)?;
@@ -181,7 +183,7 @@ fn read_pointer(named: NamedFolder<'_>, path: &Path) -> Result<PathBuf> {
     }
 }
 
-/// Git's folder that all worktrees share.
+/// Returns git's folder that all worktrees share.
 fn common_dir(named: NamedFolder<'_>, git_dir: &Path) -> Result<PathBuf> {
     let path = git_dir.join("commondir");
     if let Ok(target) = path.canonicalize()
@@ -195,7 +197,8 @@ fn common_dir(named: NamedFolder<'_>, git_dir: &Path) -> Result<PathBuf> {
     common.canonicalize().map_err(|e| Error::reading(&common, "open this folder", e))
 }
 
-/// Whether git's folder of a worktree or submodule names the folder that leads to it. Only its owner could write that.
+/// Returns true if git's folder of a worktree or submodule names the folder that leads to it. Only the owner of git's folder
+/// could write that.
 fn names_back(named: NamedFolder<'_>, git_dir: &Path) -> bool {
     let is_at = |path: &str, wanted: &Path| {
         let path = git_dir.join(path).canonicalize();
@@ -211,7 +214,7 @@ fn names_back(named: NamedFolder<'_>, git_dir: &Path) -> bool {
         || of_submodule.is_some_and(|tree| is_at(&tree, named.root))
 }
 
-/// Value of `core.worktree` in settings of git.
+/// Returns the value of `core.worktree` in git's settings.
 fn worktree_setting(config: &str) -> Option<String> {
     let (mut is_core, mut found) = (false, None);
     for line in config.lines().map(str::trim) {
@@ -227,8 +230,8 @@ fn worktree_setting(config: &str) -> Option<String> {
     found
 }
 
-/// Text of a value as git writes it: in quotes if it has blanks at an end or the sign of a comment. `None` for escapes that git
-/// writes only for paths with control characters.
+/// Returns the text of a value as git writes it: in quotes if it has blanks at an end or the sign of a comment. Returns `None`
+/// for escapes that git writes only for paths with control characters.
 fn setting_value(written: &str) -> Option<String> {
     let (mut value, mut is_quoted, mut characters) = (String::new(), false, written.chars());
     while let Some(character) = characters.next() {
@@ -242,11 +245,11 @@ fn setting_value(written: &str) -> Option<String> {
     Some(value)
 }
 
-/// Checks the folders that a repository names as git's: a named pipe would block whoever opens it for ever, a device may do
-/// anything.
+/// Checks the folders that a repository names as git's: a named pipe would block anyone who opens it forever, and a device may
+/// do anything.
 ///
 /// # Errors
-/// The folders hold something other than files and folders, which is named.
+/// The folders contain something other than files and folders, which the error names.
 fn check_kinds(named: NamedFolder<'_>) -> Result<()> {
     let root = named.root;
     let mut folders = match (is_there(&root.join(".git")), is_there(&root.join("HEAD"))) {
@@ -271,7 +274,7 @@ fn check_kinds(named: NamedFolder<'_>) -> Result<()> {
             let entries = files::read_dir(&target).into_iter().flatten().flatten();
             let others = entries.filter(|entry| !entry.file_type().is_ok_and(|it| it.is_file()));
             folders.extend(others.map(|entry| entry.path()));
-            // Other folders of git's, which these files name.
+            // Other folders of git's that these files name.
             folders.extend(["commondir", "info/alternates"].map(|name| target.join(name)));
         } else if let Some(folder) = target.parent()
             && [".git", "commondir", "alternates"].iter().any(|name| path.ends_with(name))
@@ -290,14 +293,14 @@ fn check_kinds(named: NamedFolder<'_>) -> Result<()> {
 /// Walk over a history's files.
 struct Walk<'r> {
     named: NamedFolder<'r>,
-    /// Folders that may hold it.
+    /// Folders that may contain the history.
     roots: &'r [&'r Path],
     /// Folders yet to be checked.
     folders: Vec<PathBuf>,
     seen: BTreeSet<PathBuf>,
     /// Folders of objects, without links.
     objects: Vec<PathBuf>,
-    /// First path that leads elsewhere, and where.
+    /// First path that leads elsewhere, and its target.
     out: Option<(PathBuf, PathBuf)>,
 }
 
@@ -335,7 +338,7 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// Checks other folders of objects, which `info/alternates` lists.
+    /// Checks the other folders of objects that `info/alternates` lists.
     fn alternates(&mut self, objects: &Path) -> Result<()> {
         let list = objects.join("info/alternates");
         self.add(list.clone());
@@ -347,7 +350,7 @@ impl Walk<'_> {
             match str::from_utf8(line) {
                 Ok("") => {}
                 Ok(line) if line.starts_with('#') => {}
-                // Git unquotes what begins so.
+                // Git unquotes lines that begin with a quote.
                 Ok(line) if !line.starts_with('"') => {
                     let before = self.out.is_some();
                     let folder = objects.join(line);

@@ -1,7 +1,8 @@
 //! History of a Git repository: its commits, the changes of each, and the files of a commit.
 //!
-//! The program `git` reads only the objects of the repository, which may be a checkout or bare: no settings
-//! and no attributes. Nothing in it is changed, no hook, filter or other program that it names is run, and nothing is fetched.
+//! The program `git` reads only the objects of the repository, which may be a checkout or bare; it reads no settings and no
+//! attributes. Nothing in the repository is changed, no hook, filter or other program that it names is run, and nothing is
+//! fetched.
 
 mod bound;
 mod git;
@@ -32,7 +33,8 @@ use repoformer_text::message::UserChoice;
 
 use super::corpus::{Repository, SourceFile, is_folder_name, path_names};
 
-/// Most bytes of a text of a changed file, and most of its lines: git compares two with many times as much memory.
+/// Greatest number of bytes, and of lines, of a text of a changed file: to compare two texts, git needs many times their size
+/// in memory.
 const MOST_TEXT_BYTES: u64 = 64 << 20;
 const MOST_TEXT_LINES: usize = 1_000_000;
 
@@ -41,7 +43,7 @@ const MOST_TEXT_LINES: usize = 1_000_000;
 pub struct History {
     git: Git,
     name: String,
-    /// Sizes of checked trees: one commit shares most with another.
+    /// Sizes of checked trees: a commit shares most of them with other commits.
     sizes: RefCell<TreeSizes>,
 }
 
@@ -52,7 +54,7 @@ pub struct Commit {
     pub id: String,
     /// Object id of its parent.
     pub parent: String,
-    /// When it was committed, as `2024-01-31T12:00:00Z`.
+    /// Time of the commit, as `2024-01-31T12:00:00Z`.
     pub date: String,
 }
 
@@ -68,7 +70,7 @@ pub struct FileChange {
 }
 
 impl FileChange {
-    /// Whether the file is new.
+    /// Returns true if the file is new.
     pub fn is_new(&self) -> bool {
         self.before.is_none()
     }
@@ -77,7 +79,7 @@ impl FileChange {
 /// Texts of a changed file, and their differences.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Edit {
-    /// Text in the parent, empty for a new file.
+    /// Text in the parent; empty for a new file.
     pub before: String,
     /// Text in the commit.
     pub after: String,
@@ -86,7 +88,7 @@ pub struct Edit {
 }
 
 impl History {
-    /// Opens a repository: a checkout, or a bare one. It is named like its folder, without `.git`.
+    /// Opens a repository: a checkout, or a bare one. Its name is the name of its folder, without `.git`.
     ///
     /// # Errors
     /// There is no repository, it has no commits, its history is stored elsewhere or in an unsupported form, its name cannot
@@ -96,7 +98,7 @@ impl History {
         let named_folder = NamedFolder { dir, root: &whole };
         let place = HistoryPath::find(named_folder)?;
         let tip = Tip::read(named_folder, &place)?;
-        // `.` and `..` name nothing; a checkout's own `.git` gets the checkout's name.
+        // `.` and `..` are not names; a checkout's own `.git` gets the checkout's name.
         let is_named =
             |path: &&Path| folder_name(path).is_some_and(|name| !name.is_empty() && name != ".git");
         let named = [dir, &whole].into_iter().find(is_named);
@@ -107,7 +109,7 @@ impl History {
         }
         let git = Git::new(dir, OwnFolder::make(&place, &tip)?);
         let mut sizes = TreeSizes::start(&git)?;
-        // Git would follow a tag to its end, and it may have none.
+        // Git would follow a tag to its end, and the chain may be endless.
         if let Some(kind) = sizes.other_kind(&tip.id)? {
             return Err(named_folder.refusal(format!(
                 "its HEAD leads to no commit, but to an object of the kind '{kind}'; check out a branch"
@@ -116,21 +118,21 @@ impl History {
         Ok(Self { name: name.to_owned(), git, sizes: RefCell::new(sizes) })
     }
 
-    /// Name of the repository.
+    /// Returns the name of the repository.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Whether it is a shallow clone, whose history ends before its first commit.
+    /// Returns true if it is a shallow clone, whose history ends before its first commit.
     pub fn is_shallow(&self) -> bool {
         self.git.is_shallow()
     }
 
-    /// Commits that lead to `HEAD`, have one parent, and were both written and committed on a day (`2024-01-31`, UTC) or later;
-    /// ordered by their ids.
+    /// Returns the commits that lead to `HEAD`, have one parent, and were both written and committed on a day (`2024-01-31`,
+    /// UTC) or later; ordered by their ids.
     ///
     /// # Errors
-    /// The day is bad, or the history cannot be read.
+    /// The day is invalid, or the history cannot be read.
     pub fn commits(&self, since: &str) -> Result<Vec<Commit>> {
         check_day(since)?;
         let chosen = ["--min-parents=1", "--max-parents=1", "--format=%H %P %ad %cd", "HEAD", "--"];
@@ -159,8 +161,8 @@ impl History {
         }
     }
 
-    /// Files of a language that a commit added or changed, in the order of their paths. Moved and copied files are left out,
-    /// and so are links and hidden files. The commit must be [checked](Self::check) before.
+    /// Returns the files of a language that a commit added or changed, in the order of their paths. Moved and copied files are
+    /// left out, and so are links and hidden files. The commit must first be [checked](Self::check).
     ///
     /// # Errors
     /// The commit cannot be read.
@@ -191,7 +193,7 @@ impl History {
                 "M" if is_file(before_mode) => Some(before.to_owned()),
                 _ => continue,
             };
-            // A path that is not UTF-8 cannot be named in a task.
+            // A task cannot contain a path that is not UTF-8.
             let path = str::from_utf8(path).ok().filter(|path| is_source(path, language));
             if let Some(path) = path.filter(|_| is_file(after_mode)) {
                 changes.push(FileChange { path: path.to_owned(), before, after: after.to_owned() });
@@ -200,8 +202,8 @@ impl History {
         Ok(Ok(changes))
     }
 
-    /// Texts of a changed file, and its hunks; `None` if a text is not UTF-8, has other line ends than `\n` and `\r\n`,
-    /// or is too long.
+    /// Returns the texts of a changed file, and its hunks; `None` if a text is not UTF-8, has line ends other than `\n` and
+    /// `\r\n`, or is too long.
     ///
     /// # Errors
     /// The texts cannot be read.
@@ -231,8 +233,8 @@ impl History {
         Ok(Ok(Some(Edit { before: texts.pop().unwrap_or_default(), after, hunks })))
     }
 
-    /// Files of a language in a commit, as a repository named `name`. Links, hidden files, and files that are not UTF-8 are left
-    /// out. The commit must be [checked](Self::check) before.
+    /// Returns the files of a language in a commit, as a repository named `name`. Links, hidden files, and files that are not
+    /// UTF-8 are left out. The commit must first be [checked](Self::check).
     ///
     /// # Errors
     /// The commit cannot be read.
@@ -288,8 +290,8 @@ impl History {
         Ok(Ok(Repository { name: name.to_owned(), files }))
     }
 
-    /// Lines that any commit before `HEAD` added to files of a language, each with the date of the first; or a commit too large
-    /// for the history to be read.
+    /// Returns the lines that any commit before `HEAD` added to files of a language, each with the date of the first such
+    /// commit; or a commit so large that the history cannot be read.
     ///
     /// # Errors
     /// The history cannot be read.
@@ -298,7 +300,8 @@ impl History {
     }
 }
 
-/// Path and object of an entry that `git ls-tree` lists, if it is a source file: `<mode> blob <id>`, a tab and the path.
+/// Returns the path and object of an entry that `git ls-tree` lists, if it is a source file: `<mode> blob <id>`, a tab and the
+/// path.
 fn source_entry(entry: &[u8], language: Language) -> Option<(&str, &str)> {
     let (head, path) = str::from_utf8(entry).ok()?.split_once('\t')?;
     let words: Vec<&str> = head.split(' ').collect();
@@ -308,7 +311,7 @@ fn source_entry(entry: &[u8], language: Language) -> Option<(&str, &str)> {
     }
 }
 
-/// Text of a file, `\r\n` read as `\n`; `None` if it is not UTF-8, has other line ends, or has too many lines.
+/// Returns the text of a file, with `\r\n` read as `\n`; `None` if it is not UTF-8, has other line ends, or has too many lines.
 fn text(content: Vec<u8>) -> Option<String> {
     let text = String::from_utf8(content).ok()?;
     let ends = text.matches('\n').count();
@@ -323,12 +326,12 @@ fn folder_name(path: &Path) -> Option<&str> {
     path.file_name()?.to_str()
 }
 
-/// Whether git's mode of an entry is a file's: no link, and no repository within the repository.
+/// Returns true if git's mode of an entry is the mode of a file, not of a link or a repository inside the repository.
 fn is_file(mode: &str) -> bool {
     matches!(mode, "100644" | "100755")
 }
 
-/// Whether a path leads to a source file that a walk over the repository finds.
+/// Returns true if a path leads to a source file that a walk over the repository would find.
 fn is_source(path: &str, language: Language) -> bool {
     language.holds(path)
         && path_names(path).is_ok_and(|names| !names.iter().any(|name| name.starts_with('.')))
@@ -341,7 +344,7 @@ fn check_day(day: &str) -> Result<()> {
         let is_plain = text.len() == digits && text.bytes().all(|byte| byte.is_ascii_digit());
         is_plain.then(|| text.parse().ok())?
     };
-    // Days of the months; of February the most.
+    // Greatest number of days of each month.
     const DAYS: [u32; 12] = [31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
     let is_day = match numbers[..] {
         [year, month, day] => {

@@ -1,4 +1,4 @@
-//! The folder that git takes for the repository's own: it has our settings, the id of one commit, and links to the repository's
+//! Folder that git uses as the repository's own: it has our settings, the id of one commit, and links to the repository's
 //! objects. Nothing else that the author of the repository wrote reaches git: no settings, attributes, branches, or lists of
 //! other files to read.
 
@@ -13,13 +13,13 @@ use repoformer_store::files;
 use super::links::HistoryPath;
 use super::refs::Tip;
 
-/// Ids of the tree without files: of SHA-1, and of SHA-256.
+/// Ids of the empty tree, in SHA-1 and in SHA-256.
 const NO_FILES: [&str; 2] = [
     "4b825dc642cb6eb9a060e54bf8d69288fbee4904",
     "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321",
 ];
 
-/// The folder that git takes for the repository's own; it is removed with this value.
+/// Folder that git uses as the repository's own; it is removed when this value is dropped.
 #[derive(Debug)]
 pub(super) struct OwnFolder {
     folder: TemporaryFolder,
@@ -29,12 +29,12 @@ pub(super) struct OwnFolder {
 
 impl OwnFolder {
     /// # Errors
-    /// It cannot be written.
+    /// The folder cannot be written.
     pub(super) fn make(place: &HistoryPath, tip: &Tip) -> Result<Self> {
         let temporary = std::env::temp_dir();
         let at_once = || -> io::Result<Self> {
             let folder = TemporaryFolder::create(&temporary)?;
-            // Whoever could write there would choose git's settings.
+            // Anyone who could write there could choose git's settings.
             #[cfg(unix)]
             files::set_permissions(
                 folder.path(),
@@ -52,12 +52,12 @@ impl OwnFolder {
         self.folder.path()
     }
 
-    /// Whether the history ends before its first commit.
+    /// Returns true if the history ends before its first commit.
     pub(super) fn is_shallow(&self) -> bool {
         self.is_shallow
     }
 
-    /// Id of the tree without files.
+    /// Returns the id of the empty tree.
     pub(super) fn tree_without_files(&self) -> &'static str {
         NO_FILES[usize::from(self.is_sha256)]
     }
@@ -90,7 +90,7 @@ fn write(own: &Path, place: &HistoryPath, tip: &Tip, is_sha256: bool) -> io::Res
     files::write(own.join("objects/info/alternates"), alternates)
 }
 
-/// Makes a folder of objects that has the packs and single objects of another, and nothing else.
+/// Creates a folder of objects that has the packs and loose objects of another, and nothing else.
 fn link_objects(from: &Path, to: &Path) -> io::Result<()> {
     files::create_dir_all(to.join("pack"))?;
     let link = |folder: &str, is_wanted: &dyn Fn(&Path, &str) -> bool| -> io::Result<()> {

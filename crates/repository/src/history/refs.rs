@@ -1,4 +1,4 @@
-//! The commit that a repository is at: git gets its id, and reads none of the files that lead to it.
+//! Current commit of a repository. Git receives its id, and reads none of the files that lead to it.
 
 use std::path::Path;
 
@@ -7,23 +7,23 @@ use repoformer_store::files;
 
 use super::links::{HistoryPath, MOST_NAME, NamedFolder};
 
-/// Most names that lead from `HEAD` to a commit.
+/// Greatest number of names that lead from `HEAD` to a commit.
 const MOST_NAMES: usize = 5;
-/// Most bytes of a list of commits.
+/// Greatest number of bytes of a list of commits.
 const MOST_IDS: u64 = 64 << 20;
 
-/// Facts in a repository's files on its history.
+/// Current commit of a repository, and the end of its history.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Tip {
     /// Id of the commit that `HEAD` leads to: 40 hexadecimal digits, or 64 for SHA-256.
     pub(super) id: String,
-    /// Ids of the commits whose parents a shallow clone lacks, a line each; `None` if it has all.
+    /// Ids of the commits whose parents a shallow clone lacks, one per line; `None` if it has all.
     pub(super) shallow: Option<String>,
 }
 
 impl Tip {
     /// # Errors
-    /// `HEAD` leads to no commit, or a file has another form.
+    /// `HEAD` leads to no commit, or a file has an unsupported form.
     pub(super) fn read(named: NamedFolder<'_>, place: &HistoryPath) -> Result<Self> {
         if [&place.git_dir, &place.common].iter().any(|folder| folder.join("reftable").exists()) {
             return Err(named.refusal(
@@ -40,7 +40,7 @@ impl Tip {
 /// Content of a branch's file, or of `HEAD`.
 enum Ref {
     Id(String),
-    /// Name of another one.
+    /// Name of another ref.
     Name(String),
 }
 
@@ -95,21 +95,21 @@ fn read(named: NamedFolder<'_>, place: &HistoryPath, name: &str) -> Result<Optio
     Ok(packed.split(|byte| *byte == b'\n').find_map(wanted).map(Ref::Id))
 }
 
-/// Whether a name is one of a branch or the like, and so leads to a file below `refs`.
+/// Returns true if a name is a ref, such as a branch, and therefore leads to a file in `refs`.
 fn is_ref_name(name: &str) -> bool {
     let is_plain = |part: &str| !matches!(part, "" | "." | "..") && !part.contains(['\0', '\\']);
     name.strip_prefix("refs/").is_some_and(|rest| rest.split('/').all(is_plain))
 }
 
-/// Whether bytes are an object's id, in hexadecimal.
+/// Returns true if bytes are the id of an object, in hexadecimal.
 fn is_id(bytes: &[u8]) -> bool {
     matches!(bytes.len(), 40 | 64) && bytes.iter().all(u8::is_ascii_hexdigit)
 }
 
-/// Reads the list of a shallow clone, whose ids have so many digits.
+/// Reads the list of a shallow clone, whose ids have this number of digits.
 fn shallow(named: NamedFolder<'_>, place: &HistoryPath, digits: usize) -> Result<Option<String>> {
     let path = place.common.join("shallow");
-    // Not even a message shows another file's content.
+    // A message must not show another file's content either.
     let other_form = || {
         let name = named.name(&path);
         named.refusal(format!("{name} is no list of commits; clone the repository anew"))

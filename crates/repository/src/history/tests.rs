@@ -10,7 +10,7 @@ use super::*;
 /// Files that a commit writes, or removes.
 type Files<'f> = &'f [(&'f str, Option<&'f str>)];
 
-/// A repository of commits, each with its date and files.
+/// Creates a repository of commits, each with its date and files.
 fn made(commits: &[(&str, Files<'_>)]) -> (tempfile::TempDir, PathBuf) {
     let temporary = tempfile::tempdir().unwrap();
     let dir = temporary.path().join("shapes");
@@ -47,7 +47,7 @@ fn run(dir: &Path, date: &str, arguments: &[&str]) -> String {
 const OLD: &str = "2023-12-31T23:59:59Z";
 const NEW: &str = "2024-01-01T00:00:00Z";
 
-/// Nobody else opens a named pipe: git would wait for ever.
+/// Nobody else opens a named pipe, so git would wait forever.
 #[test]
 fn what_is_neither_file_nor_folder_is_named_before_git_opens_it() {
     let file: Files<'_> = &[("a.py", Some("x = 1\n"))];
@@ -62,7 +62,7 @@ fn what_is_neither_file_nor_folder_is_named_before_git_opens_it() {
         let error = History::open(&dir).map(drop).unwrap_err().to_string();
         assert!(error.contains(&format!(".git/{name} is neither a file nor a folder")), "{error}");
     }
-    // In a folder that a file names, as submodules do, and behind a link.
+    // In a folder that a file names, as for submodules, and through a link.
     let (_guard, dir) = made(&[(OLD, file)]);
     fs::rename(dir.join(".git"), dir.join("own")).unwrap();
     fs::write(dir.join(".git"), "gitdir: own\n").unwrap();
@@ -78,7 +78,7 @@ fn pipe(path: &Path) {
     assert!(Command::new("mkfifo").arg(path).status().unwrap().success());
 }
 
-/// Everything read of a repository, or why it is not; a read that takes a minute fails.
+/// Returns everything read from a repository, or the reason why it is not read; fails if reading takes a minute.
 fn read_in_time(dir: &Path) -> String {
     let (sender, receiver) = mpsc::channel();
     let dir = dir.to_owned();
@@ -101,7 +101,7 @@ fn read_in_time(dir: &Path) -> String {
     receiver.recv_timeout(Duration::from_secs(60)).expect("reading takes a minute")
 }
 
-/// Each of these made git wait or compute for ever, or take all memory.
+/// Each of these made git wait or compute forever, or use all memory.
 #[test]
 fn settings_and_attributes_of_a_repository_do_not_reach_git() {
     let old = format!("{}\nb\n", "a".repeat(3000));
@@ -150,7 +150,7 @@ fn a_reftable_is_refused_with_a_way_out() {
     assert!(said.contains("a reftable, which is not read; clone it with `git clone"), "{said}");
 }
 
-/// A list of packs by a path other than the repository's own.
+/// Returns a list of packs under a path other than the repository's own.
 fn with_pack_elsewhere(list: &[u8], path: &str) -> Vec<u8> {
     let number = |at: usize| u64::from_be_bytes(list[at..at + 8].try_into().unwrap()) as usize;
     let chunks = usize::from(list[6]);
@@ -243,7 +243,7 @@ fn branches_lead_to_a_commit_or_are_named() {
         let said = read_in_time(&dir);
         assert!(said.contains(reason) && !said.contains("password"), "{said}");
     }
-    // A tag of itself, which git would follow for ever.
+    // A tag of itself, which git would follow forever.
     let itself = "ab".repeat(20);
     object(&dir, "tag", format!("object {itself}\ntype tag\ntag x\n").as_bytes(), Some(&itself));
     fs::write(&head, format!("{itself}\n")).unwrap();
@@ -305,7 +305,7 @@ fn commits_since_a_day_and_what_they_changed() {
         files.files.iter().map(|file| (&*file.path, &*file.text)).collect();
     let old = ("s/old.py", "1\n2\n3\n4\n5\n6\n");
     assert_eq!(files, [("s/a.py", "x = 1\ny = 2\nz = 3\n"), ("s/b.py", "late\n"), old]);
-    // Lines that existed before, in any order and file, and none of the same moment.
+    // Lines that existed before, in any order and file, but not lines from the same moment.
     let lines = history.lines(Language::Python).unwrap().unwrap();
     assert!(lines.hold("  z = 3\n\n)\nlate", NEW) && !lines.hold("late\nnew = 0", NEW));
     assert!(lines.hold("new = 0", "2024-01-01T00:00:01Z") && !lines.hold(")", NEW));
@@ -356,7 +356,7 @@ fn settings_of_a_repository_change_nothing_and_start_nothing() {
     assert!(!ran.exists());
 }
 
-/// Another git diffs a submodule, and used the inner repository's settings.
+/// Another git diffs a submodule, and would use the inner repository's settings.
 #[test]
 fn a_repository_within_is_not_read_and_starts_nothing() {
     let (_guard, dir) = made(&[(OLD, &[("a.py", Some("a\n"))])]);
@@ -429,7 +429,8 @@ fn a_clone_that_lacks_contents_says_so() {
     assert!(shallow.commits("2024-01-01").unwrap().is_empty());
 }
 
-/// Adds a commit whose tree names one tree `width` times, that another, and so on; the last names one text.
+/// Adds a commit whose tree refers to one tree `width` times, which refers to another, and so on; the last tree refers to one
+/// text.
 fn with_folded_tree(dir: &Path, width: usize, depth: usize, text: &str) {
     let file = dir.join("folded");
     fs::write(&file, text).unwrap();
@@ -478,7 +479,7 @@ fn trees_that_name_one_another_have_bounds() {
     assert!(files.iter().enumerate().all(|(number, file)| file.same_as as usize == number));
 }
 
-/// Writes objects of any content, and returns their ids; or gives them others' ids, which git does not check.
+/// Writes objects of any content, and returns their ids. An object can be given another object's id, which git does not check.
 fn objects(dir: &Path, kind: &str, made: &[(Vec<u8>, Option<String>)]) -> Vec<String> {
     let mut command = Command::new("git");
     command.arg("-C").arg(dir).args(["hash-object", "--literally", "-w", "-t", kind]);
@@ -503,7 +504,7 @@ fn object(dir: &Path, kind: &str, content: &[u8], id: Option<&str>) -> String {
     objects(dir, kind, &[(content.to_owned(), id.map(str::to_owned))]).remove(0)
 }
 
-/// Entry of a tree.
+/// Returns an entry of a tree.
 fn entry(mode: &str, name: &str, id: &str) -> Vec<u8> {
     let bytes = (0..id.len() / 2).map(|at| u8::from_str_radix(&id[2 * at..2 * at + 2], 16));
     let id: Vec<u8> = bytes.map(|byte| byte.unwrap()).collect();
@@ -516,7 +517,8 @@ fn commit_tree(dir: &Path, tree: &str) {
     run(dir, NEW, &["update-ref", "HEAD", commit.trim_end()]);
 }
 
-/// Bounds that the second of two commits exceeds, which the third has as its parent; the first and the last are good.
+/// Returns the bound that the second of three commits exceeds; it is the third commit's parent. The first and the last commit
+/// are good.
 fn bound_of_one(tree: impl Fn(&Path, &str) -> String) -> Bound {
     let (_guard, dir) =
         made(&[(OLD, &[("a.py", Some("a\n"))]), (NEW, &[("a.py", Some("a\nb\n"))])]);
@@ -588,7 +590,7 @@ fn a_damaged_commit_is_skipped_and_no_other() {
         object(dir, "tree", &entry("40000", "d", &below), None)
     });
     assert_eq!(cut_off, Bound::Form);
-    // A folder by a mode that git does not write.
+    // A folder with a mode that git does not write.
     let odd = bound_of_one(|dir, file| {
         let below = object(dir, "tree", &entry("100644", "", file), None);
         object(dir, "tree", &entry("40755", "d", &below), None)
@@ -612,7 +614,7 @@ fn bytes_of_files_and_paths_have_bounds() {
     }
 }
 
-/// A commit's message of a few MB can expand to gigabytes, which git would read as a whole.
+/// A commit's message of a few megabytes can expand to gigabytes, which git would read as a whole.
 #[cfg(target_os = "linux")]
 #[test]
 fn memory_of_git_has_a_limit() {
@@ -637,7 +639,7 @@ fn a_text_that_is_too_long_to_compare_is_left_out() {
     assert_eq!(edits, [false, true]);
 }
 
-/// In a stranger's repository, each of these would be read instead of its history.
+/// In an untrusted repository, each of these would be read instead of its history.
 #[cfg(unix)]
 #[test]
 fn a_history_elsewhere_is_named_and_not_read() {
@@ -702,12 +704,12 @@ fn worktrees_and_submodules_have_their_history_elsewhere() {
         let history = History::open(&path).unwrap();
         assert_eq!(history.commits("2024-01-01").unwrap().len(), 1, "{}", path.display());
     }
-    // Alternates within the repository are its own.
+    // Alternates inside the repository are its own.
     fs::rename(dir.join(".git/objects"), dir.join(".git/others")).unwrap();
     fs::create_dir_all(dir.join(".git/objects/info")).unwrap();
     fs::write(dir.join(".git/objects/info/alternates"), "../others\n").unwrap();
     assert_eq!(History::open(&dir).unwrap().commits("2024-01-01").unwrap().len(), 1);
-    // A folder that leads to another one's worktree.
+    // A folder that leads to the worktree of another.
     let other = guard.path().join("other");
     fs::create_dir(&other).unwrap();
     fs::copy(guard.path().join("tree/.git"), other.join(".git")).unwrap();

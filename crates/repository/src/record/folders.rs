@@ -12,33 +12,34 @@ use walkdir::WalkDir;
 
 use crate::corpus::{PathError, abbreviate, file_of, is_git_head, is_version_control, path_names};
 
-/// Names of folders and files that there may be in any case, and for each file: a folder takes a block of the disk, and a path of
-/// some hundred bytes makes dozens.
+/// Number of folder and file names allowed in any case, in addition to an allowance for each file: a folder takes a block of
+/// the disk, and a path of a few hundred bytes can create dozens.
 const NAMES: usize = 10_000;
 const NAMES_OF_EACH: usize = 16;
-/// Folder of what was unpacked, beside the repositories.
+/// Folder of unpacked files, next to the repositories.
 const UNPACKED: &str = ".unpacked";
 
-/// Repositories while they are written: beside their places until all of them are there. Dropped before, they leave nothing
-/// behind.
+/// Repositories while they are being written: in a temporary folder until all of them are complete. If dropped before, they are
+/// removed.
 ///
-/// Where nothing lies at their place yet, all appear at once. Among other repositories each is whole or not there; if the program
-/// is killed between two of them, the next one takes those that are there already, which have the same files.
+/// If their final folder does not exist yet, all repositories appear at once. In an existing folder, each repository is either
+/// complete or absent; if the program is killed between two of them, the next run keeps the repositories that already exist
+/// with the same files.
 #[derive(Debug)]
 pub struct Folders {
     dir: PathBuf,
     temporary: TemporaryFolder,
-    /// Whether the temporary folder lies beside `dir`, which is not there, and can become it.
+    /// Whether the temporary folder is next to `dir`, which does not exist yet, and can be renamed to it.
     is_beside: bool,
-    /// Repositories that are in their places already, by an earlier program.
+    /// Repositories that an earlier run already moved into place.
     there: BTreeSet<String>,
-    /// How many files each repository's folder has so far.
+    /// Number of files in each repository's folder so far.
     files: FxHashMap<String, usize>,
     /// Names of files and folders so far.
     names: Names,
-    /// How many files are written.
+    /// Number of files written.
     written: usize,
-    /// Files that are left out by their names: how many, and the first.
+    /// Number of files that are left out because of their names, and the first of them.
     left_out: BTreeMap<LeftOutReason, (usize, String)>,
     /// Paths of `.git` and other folders of version control that are left out.
     controls: BTreeSet<PathBuf>,
@@ -48,15 +49,15 @@ pub struct Folders {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[must_use]
 pub enum WriteOutcome {
-    /// It is written.
+    /// The file is written.
     Whole,
-    /// It is left out, and counted.
+    /// The file is left out, and counted.
     LeftOut,
-    /// It cannot be written, in words.
+    /// The file cannot be written, for this reason.
     Refused(String),
 }
 
-/// Why a file is left out that could be written.
+/// Reason why a file is left out although it could be written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum LeftOutReason {
     Control,
@@ -74,12 +75,13 @@ impl LeftOutReason {
     }
 }
 
-/// Names in folders, as every file system knows them: the number of the folder and the name, to the name as it was first written and its number.
+/// Names in folders, as every file system sees them. Maps the number of the folder and the name to the name as first written
+/// and its number.
 #[derive(Debug, Default)]
 struct Names(HashMap<(usize, String), (String, usize)>);
 
 impl Names {
-    /// Notes the names on a path; false if a file system takes one for another name that is there.
+    /// Adds the names on a path; returns false if a file system would confuse one with another existing name.
     fn add<'n>(&mut self, names: impl IntoIterator<Item = &'n str>) -> bool {
         let mut folder = 0;
         for name in names {
@@ -96,17 +98,17 @@ impl Names {
 }
 
 impl Folders {
-    /// Begins below a folder, which is created with them.
+    /// Starts writing to a folder, which is created together with the repositories.
     ///
     /// # Errors
-    /// It cannot be created or written.
+    /// The folder cannot be created or written.
     pub fn create(dir: &Path) -> Result<Self> {
         let cannot_write = |e| Error::writing(dir, "write into this folder", e);
         let is_beside = dir.symlink_metadata().is_err();
         let folder = if is_beside { folder_of(dir) } else { dir };
         files::create_dir_all(folder)
             .map_err(|e| Error::writing(folder, "create this folder", e))?;
-        // Its name hides it from whoever lists the repositories meanwhile.
+        // Its name hides it from programs that list the repositories meanwhile.
         let temporary = TemporaryFolder::create(folder).map_err(cannot_write)?;
         Ok(Self {
             dir: dir.to_owned(),
@@ -121,9 +123,9 @@ impl Folders {
         })
     }
 
-    /// Writes a file of a repository. Refuses paths that lead out of the repository, to an existing file, or through another file,
-    /// and names that the file system refuses. Leaves out what programs of version control would run, and names that
-    /// some file systems take for others.
+    /// Writes a file of a repository. Refuses paths that lead out of the repository, to an existing file, or through another
+    /// file, and names that the file system refuses. Leaves out files that programs of version control would run, and names
+    /// that some file systems would confuse with others.
     ///
     /// # Errors
     /// Writing failed.
@@ -138,15 +140,15 @@ impl Folders {
         Ok(written)
     }
 
-    /// Writes a file of an archive, whose repositories are known at its end, to be [adopted](Self::adopt).
+    /// Writes a file of an archive, to be [adopted](Self::adopt) by a repository after the whole archive has been read.
     ///
     /// # Errors
-    /// As [`write`](Self::write).
+    /// The same as for [`write`](Self::write).
     pub fn unpack(&mut self, path: &str, content: &[u8]) -> Result<WriteOutcome> {
         self.write_below(UNPACKED, path, content)
     }
 
-    /// Description of the files that are left out.
+    /// Describes the files that are left out.
     pub fn describe_left_out(&self) -> impl Iterator<Item = String> {
         self.left_out.iter().map(|(why, (count, first))| {
             let (files, reason) = (if *count == 1 { "file" } else { "files" }, why.reason());
@@ -154,20 +156,20 @@ impl Folders {
         })
     }
 
-    /// Paths of folders of version control that are left out, as if they were there.
+    /// Returns the paths of folders of version control that are left out, as if they existed.
     pub fn controls(&self) -> &BTreeSet<PathBuf> {
         &self.controls
     }
 
-    /// Folder of what was unpacked.
+    /// Returns the folder of the unpacked files.
     pub fn unpacked_folder(&self) -> PathBuf {
         self.temporary.path().join(UNPACKED)
     }
 
-    /// Makes a repository of a folder that was unpacked, or of all (""), and returns the number of its files.
+    /// Turns an unpacked folder, or all unpacked files (""), into a repository, and returns the number of its files.
     ///
     /// # Errors
-    /// The name cannot be used, in words (`Ok(Err)`); or moving failed.
+    /// Moving failed. If the name cannot be used, the result is `Ok(Err)` with the reason.
     pub fn adopt(&mut self, repository: &str, within: &str) -> Result<Result<usize, String>> {
         if let Err(reason) = self.check(repository) {
             return Ok(Err(reason));
@@ -180,15 +182,15 @@ impl Folders {
         Ok(Ok(files))
     }
 
-    /// Number of files that were unpacked and not adopted.
+    /// Returns the number of files that were unpacked and not adopted.
     ///
     /// # Errors
-    /// They cannot be listed.
+    /// The files cannot be listed.
     pub fn count_left(&self) -> Result<usize> {
         count_files(&self.unpacked_folder())
     }
 
-    /// Checks that a repository can have this name; in words why not.
+    /// Checks that a repository can have this name; the error is the reason.
     fn check(&mut self, repository: &str) -> Result<(), String> {
         path_names(repository).map_err(|error| error.to_string())?;
         let is_hidden = repository.starts_with('.') || is_version_control(repository);
@@ -233,7 +235,7 @@ impl Folders {
             let many = format!("there are more than {NAMES_OF_EACH} folders for each file");
             return Ok(WriteOutcome::Refused(format!("'{shown}'{of} is left out: {many}")));
         }
-        // Nothing but what was written here is below the temporary folder: no link leads anywhere.
+        // The temporary folder contains only files written here, so no link leads elsewhere.
         let below = self.temporary.path().join(folder);
         if let Some(at) = names.iter().position(|name| is_version_control(name)) {
             self.controls.insert(below.join(names[..=at].join("/")));
@@ -277,11 +279,11 @@ impl Folders {
         Ok(WriteOutcome::Whole)
     }
 
-    /// Removes a folder and the folders above it, as far as they are empty.
+    /// Removes a folder and its parent folders, as long as they are empty.
     fn remove_empty(&self, folder: &Path) {
         let folders = folder.ancestors().take_while(|above| *above != self.temporary.path());
         for folder in folders {
-            // Nothing was created below the name that was refused.
+            // Nothing was created below the refused name.
             let is_absent = |error: &std::io::Error| {
                 is_refused_name(error) || error.kind() == std::io::ErrorKind::NotFound
             };
@@ -291,10 +293,10 @@ impl Folders {
         }
     }
 
-    /// Puts all folders in their places.
+    /// Moves all folders into place.
     ///
     /// # Errors
-    /// A folder cannot be put there.
+    /// A folder cannot be moved into place.
     pub fn finish(self) -> Result<Placement> {
         let mut placed = Placement::default();
         for name in &self.there {
@@ -311,17 +313,17 @@ impl Folders {
         placed.files = folders.iter().map(|(_, files)| files).sum();
         folders.retain(|(name, _)| !placed.same.contains(name));
         if self.is_beside {
-            // Whatever was unpacked and is no repository's.
+            // Unpacked files that belong to no repository.
             let _ = files::remove_dir_all(self.temporary.path().join(UNPACKED));
             if files::rename(self.temporary.path(), &self.dir).is_ok() {
                 return Ok(placed);
             }
-            // Somebody made the folder meanwhile.
+            // Somebody created the folder meanwhile.
         }
         for (number, (name, _)) in folders.iter().enumerate() {
             let place = self.dir.join(name);
             if let Err(e) = files::rename(self.temporary.path().join(name), &place) {
-                // All or none: what is in its place would refuse the next attempt.
+                // All or none: folders already in place would make the next attempt fail.
                 for (name, _) in &folders[..number] {
                     let _ = files::rename(self.dir.join(name), self.temporary.path().join(name));
                 }
@@ -332,18 +334,18 @@ impl Folders {
     }
 }
 
-/// How repositories came into their places.
+/// Result of moving repositories into place.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Placement {
-    /// Number of files that are there now, as they were written.
+    /// Number of written files that are now in place.
     pub files: usize,
-    /// Names of those that were there before, with the same files.
+    /// Names of the repositories that already existed with the same files.
     pub same: Vec<String>,
-    /// Names of those that were there before, with other files; they stay as they are.
+    /// Names of the repositories that already existed with other files, which stay unchanged.
     pub refused: Vec<String>,
 }
 
-/// Whether two folders have the same files.
+/// Returns true if two folders have the same files.
 fn have_same_files(one: &Path, other: &Path) -> std::io::Result<bool> {
     let list = |root: &Path| -> std::io::Result<Vec<(PathBuf, [bool; 2])>> {
         let entries = WalkDir::new(root).min_depth(1).sort_by_file_name().into_iter();
@@ -381,7 +383,7 @@ fn is_taken(error: &std::io::Error) -> bool {
     matches!(error.kind(), Kind::AlreadyExists | Kind::NotADirectory | Kind::IsADirectory)
 }
 
-/// True if the file system cannot store the name: it is too long, or has unsupported characters.
+/// Returns true if the file system cannot store the name: it is too long, or has unsupported characters.
 fn is_refused_name(error: &std::io::Error) -> bool {
     use std::io::ErrorKind as Kind;
     /// Linux: a name that is not in the file system's encoding.
@@ -405,7 +407,7 @@ mod tests {
         reason
     }
 
-    /// Linux has names of 255 bytes at most.
+    /// Linux has names of at most 255 bytes.
     #[cfg(target_os = "linux")]
     #[test]
     fn names_that_the_file_system_refuses_are_left_out_alone() {
@@ -444,7 +446,7 @@ mod tests {
         let written = |number| folders.write("r", &path(number, 39), b"x").unwrap();
         let written: Vec<WriteOutcome> = (0..500).map(written).collect();
         let whole = written.iter().take_while(|written| **written == WriteOutcome::Whole).count();
-        // Of 41 names each, where 16 each are allowed beside the 10,000.
+        // Each file needs 41 names; 16 per file are allowed in addition to the 10,000.
         assert_eq!(whole, 400);
         for refused in &written[whole..] {
             let WriteOutcome::Refused(reason) = refused else { panic!("{refused:?}") };
@@ -484,7 +486,7 @@ mod tests {
 
         #[cfg(unix)]
         std::os::unix::fs::symlink(&outside, repos.join("link")).unwrap();
-        // Among others: those with the same files are taken, those with other ones stay.
+        // In an existing folder, repositories with the same files are accepted, and those with other files stay unchanged.
         for (text, same, others) in
             [("x\r\n", vec!["r".to_owned()], vec![]), ("y", vec![], vec!["r".to_owned()])]
         {

@@ -1,9 +1,9 @@
-//! Git's name for a file's content, which The Stack gives as `hexsha`.
+//! Git's name for a file's content, which The Stack records as `hexsha`.
 
 use sha1_smol::Sha1;
 
-/// The object id that git gives a blob: SHA-1 of `blob <length>\0` and the content (FIPS 180-4; git's object format),
-/// in hexadecimal. The name of a content, no protection against anybody.
+/// Returns the object id that git gives a blob: SHA-1 of `blob <length>\0` and the content (FIPS 180-4; git's object format),
+/// in hexadecimal. It names a content and is not a protection against attacks.
 ///
 /// ```
 /// // `printf 'x = 1\n' | git hash-object --stdin`

@@ -1,5 +1,5 @@
-//! Repositories as files of records: Repoformer's packages file (a source file a record) and its raw file (a
-//! repository a record), into folders and back.
+//! Repositories as files of records: conversion of Repoformer's packages file (one source file per record) and its raw file
+//! (one repository per record) to folders and back.
 
 mod folders;
 mod git;
@@ -24,19 +24,20 @@ use repoformer_text::language::Language;
 use crate::corpus::{Listing, Walk, decode};
 use crate::fragment::path_in_repository;
 
-/// One file of a repository: where it is in it, and what it holds, newlines as they are on disk.
+/// File of a repository: its path and its text, with newlines as they are on disk.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileText {
     /// `folder/…/file.py`
     pub path: String,
-    /// The text as it is on disk.
+    /// Text as it is on disk.
     pub text: String,
 }
 
-/// The source files of a language in `<repos_dir>/<name>` in the order of their paths, and those that cannot be read.
+/// Returns the source files of a language in `<repos_dir>/<name>` in the order of their paths, and errors for the files that
+/// cannot be read.
 ///
 /// # Errors
-/// As [`Repository::read_with`](crate::corpus::Repository::read_with).
+/// The same as for [`Repository::read_with`](crate::corpus::Repository::read_with).
 pub fn read_folder(
     repos_dir: &Path,
     name: &str,

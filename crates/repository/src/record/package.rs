@@ -1,4 +1,4 @@
-//! A source file as a record of Repoformer's `packages.jsonl`.
+//! Source file as a record of Repoformer's `packages.jsonl`.
 
 use std::path::Path;
 
@@ -20,22 +20,22 @@ pub const PACKAGE: &[Field] = &[
 
 const CONTENT: &[Field] = &[may("type lang", Type::Text), must("content", Type::Text)];
 
-/// A record of a packages file (`jsonify.py`): `source, url, license, patent, repository, filepath, content[{type, lang,
+/// Record of a packages file (`jsonify.py`): `source, url, license, patent, repository, filepath, content[{type, lang,
 /// content}]`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Package {
-    /// Value of its tasks' `metadata.repository`: often a URL.
+    /// Value of `metadata.repository` in its tasks: often a URL.
     pub repository: String,
     /// `repository/folder/…/file.py`; its first name is the repository's folder.
     pub filepath: String,
-    /// The text of the file: of the first of its contents, as Repoformer's program reads it.
+    /// Text of the file, taken from the first element of `content`, as Repoformer's program reads it.
     pub text: String,
-    /// The record as it was read.
+    /// Record as it was read.
     pub record: Object,
 }
 
 impl Package {
-    /// Reads a record that stands at a line of a file.
+    /// Reads a record at a line of a file.
     ///
     /// # Errors
     /// A field is missing, of another type, or leads out of the repository.
@@ -61,19 +61,19 @@ impl Package {
         })
     }
 
-    /// The folder of its repository and the path in it.
+    /// Returns the folder of its repository and its path there.
     pub fn place(&self) -> (&str, &str) {
         self.filepath.split_once('/').unwrap_or((&self.filepath, ""))
     }
 
-    /// The name of its repository: `owner/name` where it says so, or the folder's.
+    /// Returns the name of its repository: `owner/name` if the record has it, or the name of the folder.
     pub fn name(&self) -> &str {
         let (folder, _) = self.place();
         if self.repository.replace('/', "_") == folder { &self.repository } else { folder }
     }
 
-    /// The record of a file in a repository's folder. Fields of the repository that `kept` lacks are those that
-    /// `jsonify.py` writes; the repository's name stands for its URL.
+    /// Returns the record of a file in a repository's folder. Fields of the repository that are not in `kept` are filled in as
+    /// `jsonify.py` does, with the repository's name instead of its URL.
     pub fn record_of(repository: &str, content: &FileText, kept: &Object) -> Value {
         let language = Language::of_path(&content.path).unwrap_or_default();
         let folder = repository.replace('/', "_");
@@ -90,7 +90,7 @@ impl Package {
         record
     }
 
-    /// Fields that say more of the repository than its name does, for the metadata of a raw file.
+    /// Returns the fields that describe the repository in addition to its name, for the metadata of a raw file.
     pub fn kept_fields(&self) -> Object {
         let content = FileText { path: String::new(), text: String::new() };
         let usual = Self::record_of(self.name(), &content, &Object::new());
@@ -101,5 +101,5 @@ impl Package {
     }
 }
 
-/// Fields of a packages file that are about the repository, not the file.
+/// Fields of a packages file that describe the repository, not the file.
 pub const OF_REPOSITORY: [&str; 5] = ["source", "url", "license", "patent", "repository"];

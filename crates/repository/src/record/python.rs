@@ -8,14 +8,14 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::statements::import_statements;
 
-/// One module that a file imports.
+/// Module that a file imports.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Imports {
-    /// Dots before the name: how many folders up a relative import begins, the file's own being one.
+    /// Number of dots before the name: the number of folders up from which a relative import begins, counting the file's own.
     pub level: usize,
-    /// The names on the way, `["os", "path"]`; of `from x import y` those of `x`.
+    /// Names of the path, `["os", "path"]`; for `from x import y`, the names of `x`.
     pub module: Vec<String>,
-    /// Names that `from` takes from it, any of which can be a module again.
+    /// Names that `from` imports, any of which can be a module too.
     pub names: Vec<String>,
 }
 
@@ -25,20 +25,20 @@ impl fmt::Display for Imports {
     }
 }
 
-/// Row and column, from 0; the column in bytes.
+/// Row and column, 0-based; the column is in bytes.
 pub type Point = (usize, usize);
 
 /// Imports and functions of a Python file.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PythonFile {
-    /// The modules that it imports, each once, in the order of the file; wherever in the file.
+    /// Distinct modules that it imports, anywhere in the file, in the order of the file.
     pub imports: Vec<Imports>,
-    /// Where each function definition begins and ends, nested ones and methods included, in the order of the file.
+    /// Start and end of each function definition, including nested functions and methods, in the order of the file.
     pub functions: Vec<(Point, Point)>,
 }
 
-/// The modules that a repository consists of, by their dotted names: of `src/a/b.py` all of `src.a.b`, `a.b` and `b`,
-/// since where its import paths begin is not said anywhere.
+/// Modules of a repository by their dotted names. `src/a/b.py` has the names `src.a.b`, `a.b` and `b`, since the root of its
+/// import paths is not recorded anywhere.
 #[derive(Debug, Clone, Default)]
 pub struct Modules {
     files: FxHashSet<String>,
@@ -46,13 +46,13 @@ pub struct Modules {
     whole: FxHashSet<String>,
 }
 
-/// A syntax tree takes many times a file's memory; beyond this, files are data.
+/// Greatest size of a file that is parsed: a syntax tree takes many times a file's memory, and larger files are data.
 const LARGEST_FILE: usize = 8 << 20;
-/// Greatest number of names on a module's path: each two of them begin and end a name that is kept.
+/// Greatest number of names in a module's path: each pair of them begins and ends a name that is kept.
 const DEEPEST: usize = 64;
 
 impl PythonFile {
-    /// Parses a file; `None` where it is too large for a syntax tree.
+    /// Parses a file; `None` if it is too large for a syntax tree.
     ///
     /// ```
     /// use repoformer_repository::record::PythonFile;
@@ -73,15 +73,15 @@ impl PythonFile {
         Some(Self { imports: imports(&syntax), functions })
     }
 
-    /// Parses a file as [`read`](Self::read) does, without the functions: only the import statements are parsed, where it can be told which
-    /// they are.
+    /// Parses a file as [`read`](Self::read) does, but without the functions: only the import statements are parsed, if they
+    /// can be recognised without a parser.
     pub fn read_imports(text: &str) -> Option<Self> {
         let statements = import_statements(text).map(|statements| statements.join("\n"));
         let syntax = parse(text, statements.as_deref().unwrap_or(text))?;
         Some(Self { imports: imports(&syntax), functions: Vec::new() })
     }
 
-    /// The modules of a repository with these files.
+    /// Returns the modules of a repository with these files.
     pub fn modules<'a>(paths: impl Iterator<Item = &'a str>) -> Modules {
         let mut modules = Modules::default();
         for path in paths {
@@ -93,7 +93,7 @@ impl PythonFile {
             if names.len() > DEEPEST {
                 continue;
             }
-            // A folder with a module in it is one itself, with or without `__init__.py`.
+            // A folder that contains a module is a module itself, with or without `__init__.py`.
             for end in 1..=names.len() {
                 modules.whole.insert(names[..end].join("."));
                 for start in 0..end {
@@ -104,9 +104,9 @@ impl PythonFile {
         modules
     }
 
-    /// The dotted names of its imports that are modules of its repository, in their order. A relative import is looked
-    /// up from the file's folder, any other wherever the repository has such a module; `from x import y` counts where `x`
-    /// or `x.y` is one.
+    /// Returns the dotted names of its imports that are modules of its repository, in order. A relative import is looked up
+    /// from the file's folder, any other wherever the repository has such a module; `from x import y` counts if `x` or `x.y` is
+    /// a module.
     pub fn local_imports(&self, path: &str, modules: &Modules) -> Vec<String> {
         let folder: Vec<&str> = match path.rsplit_once('/') {
             Some((folder, _)) => folder.split('/').collect(),
@@ -136,12 +136,12 @@ impl PythonFile {
     }
 }
 
-/// Parses a part of a file; `None` where the file is too large.
+/// Parses a part of a file; `None` if the file is too large.
 fn parse<'a>(file: &str, part: &'a str) -> Option<Syntax<'a>> {
     (file.len() <= LARGEST_FILE).then(|| Syntax::parse(part, Language::Python))?
 }
 
-/// The modules that a text imports, each once.
+/// Returns the distinct modules that a text imports.
 fn imports(syntax: &Syntax<'_>) -> Vec<Imports> {
     let mut found: Vec<Imports> = Vec::new();
     let mut places: FxHashMap<(usize, Vec<String>), usize> = FxHashMap::default();
@@ -171,7 +171,7 @@ fn dotted_names(name: &str) -> Vec<String> {
 mod tests {
     use super::*;
 
-    /// Rows and columns of the reference's use (`1_create_function.py`): the body begins behind the row of `def` and ends
+    /// Rows and columns as the reference uses them (`1_create_function.py`): the body begins after the row of `def` and ends
     /// with the last row.
     #[test]
     fn functions_and_imports_wherever_they_stand() {
@@ -197,7 +197,7 @@ from x import *
         assert_eq!(file.functions, [((5, 4), (8, 16)), ((7, 8), (7, 25))]);
     }
 
-    /// Those alone are found that a parse of the whole file finds.
+    /// The result is the same as from a parse of the whole file.
     #[test]
     fn imports_alone_are_those_of_the_whole_file() {
         let ours = || concat!(env!("CARGO_MANIFEST_DIR"), "/../../data/repos").into();

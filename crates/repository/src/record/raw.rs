@@ -1,4 +1,4 @@
-//! A repository as a record of `raw.jsonl`, where Repoformer's training data begins.
+//! Repository as a record of `raw.jsonl`, the first form of Repoformer's training data.
 
 use std::path::Path;
 
@@ -32,32 +32,32 @@ const METADATA: &[Field] = &[
     may("max_line_length line_count non_empty_line_count", Type::Count),
     may("imports local_imports", Type::List(&Type::Text)),
     may("functions", Type::List(&Type::List(&Type::List(&Type::Count)))),
-    // Of packages that it was made from.
+    // Fields of the packages from which it was created.
     may("source url license patent repository", Type::Text),
 ];
 
-/// A file of a raw repository.
+/// File of a raw repository.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RawFile {
-    /// Its path in the repository and its text.
+    /// Path in the repository, and text.
     pub content: FileText,
-    /// Its `metadata`, as it was read; empty where there is none.
+    /// `metadata`, as it was read; empty if the record has none.
     pub metadata: Object,
 }
 
-/// A record of a raw file: `repo_name, stars_count, files[{filepath, content, metadata}], repo_size`.
+/// Record of a raw file: `repo_name, stars_count, files[{filepath, content, metadata}], repo_size`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RawRepository {
-    /// Its name, often `owner/name`.
+    /// Name, often `owner/name`.
     pub name: String,
-    /// Its files, in the order of the record.
+    /// Files, in the order of the record.
     pub files: Vec<RawFile>,
-    /// The record's other fields, as they were read.
+    /// Other fields of the record, as they were read.
     pub extra: Object,
 }
 
 impl RawFile {
-    /// Fields of its metadata that are computed where they are not said.
+    /// Fields of the metadata that are computed if they are missing.
     pub const COMPUTED: [&str; 11] = [
         "size", "lang", "ext", "hexsha", "avg_line_length", "max_line_length", "line_count",
         "non_empty_line_count", "imports", "local_imports", "functions",
@@ -65,8 +65,8 @@ impl RawFile {
 }
 
 impl RawRepository {
-    /// Reads the record at a line of a file. Also returns an error for each file that is left out because its path cannot name a
-    /// file in the repository.
+    /// Reads the record at a line of a file. Also returns an error for each file that is left out because its path cannot name
+    /// a file in the repository.
     ///
     /// # Errors
     /// A field is missing or of another type, or the repository's name leads elsewhere.
@@ -94,12 +94,12 @@ impl RawRepository {
         Ok((Self { name, files, extra: record }, left_out))
     }
 
-    /// The name of its folder: `owner_name` for `owner/name`, as RepoEval names folders.
+    /// Returns the name of its folder: `owner_name` for `owner/name`, as RepoEval names folders.
     pub fn folder(&self) -> String {
         self.name.replace('/', "_")
     }
 
-    /// Its files of a language, in the order of their paths, below its folder.
+    /// Returns its files of a language, in the order of their paths, in its folder.
     pub fn repository(self, language: Language) -> Repository {
         let name = self.folder();
         let mut files: Vec<SourceFile> = self
@@ -120,7 +120,7 @@ impl RawRepository {
         Repository { name, files }
     }
 
-    /// The record of a repository's files, with everything that can be computed; see [`RawRepository::to_record`].
+    /// Returns the record of a repository's files, with everything that can be computed; see [`RawRepository::to_record`].
     pub fn new(name: &str, contents: Vec<FileText>) -> Self {
         let file = |content| RawFile { content, metadata: Object::new() };
         Self {
@@ -130,17 +130,17 @@ impl RawRepository {
         }
     }
 
-    /// The record. What it does not say of its files is computed; what it says is kept. Lines are those of Python's
-    /// `splitlines`, lengths are in characters.
+    /// Returns the record. Existing values are kept, and missing ones are computed. Lines are split as by Python's
+    /// `splitlines`; lengths are in characters.
     ///
-    /// - `size` bytes of UTF-8; `lang` and `ext` (without dot) as The Stack names them; `hexsha` git's blob id of the text
-    /// - `avg_line_length`, `max_line_length`, `line_count`, `non_empty_line_count` (not white space alone)
-    /// - `imports` every module that the file imports, by its dotted name; `local_imports` those that are files or folders
-    ///   of the repository; `functions` where each function definition begins and ends, `[[row, column], [row, column]]`
-    ///   from 0, columns in bytes (tree-sitter's). For Python; empty for other languages.
-    /// - `stars_count` 0 where it is not known; `repo_size` the number of files and the sum of their `line_count`
+    /// - `size`: bytes of UTF-8; `lang` and `ext` (without dot): as The Stack names them; `hexsha`: git's blob id of the text
+    /// - `avg_line_length`, `max_line_length`, `line_count`, `non_empty_line_count` (lines that are not only white space)
+    /// - `imports`: every module that the file imports, by its dotted name; `local_imports`: the imports that are files or
+    ///   folders of the repository; `functions`: start and end of each function definition, `[[row, column], [row, column]]`,
+    ///   0-based, with columns in bytes (tree-sitter's). For Python; empty for other languages.
+    /// - `stars_count`: 0 if it is not known; `repo_size`: the number of files and the sum of their `line_count`
     ///
-    /// Files whose imports and functions are missing, since they cannot be parsed, go to `gaps`.
+    /// Files that lack imports and functions because they cannot be parsed are added to `gaps`.
     pub fn to_record(&self, gaps: &mut Vec<ParseGap>) -> Value {
         let paths = self.files.iter().map(|file| file.content.path.as_str());
         let modules = PythonFile::modules(paths);
@@ -178,7 +178,7 @@ fn read_file(fields: &Fields<'_>, file: &Object, path: String) -> Result<RawFile
     Ok(RawFile { content: FileText { path, text: fields.string("content")?.to_owned() }, metadata })
 }
 
-/// Fields of a file that can be computed.
+/// Returns the fields of a file that can be computed.
 fn describe(
     repository: &str,
     content: &FileText,
@@ -254,7 +254,7 @@ mod tests {
         let read = |object| RawRepository::read(Path::new("raw.jsonl"), 4, object);
         let (again, left_out) = read(object).unwrap();
         assert_eq!((again.to_record(&mut Vec::new()), left_out.len()), (record.clone(), 0));
-        // A path out of the repository costs only its file.
+        // A path out of the repository affects only its own file.
         let Value::Object(mut object) = record.clone() else { unreachable!() };
         for (place, bad) in [(0, "/etc/x"), (2, "pkg\\win.py")] {
             object["files"][place]["filepath"] = bad.into();

@@ -1,16 +1,17 @@
-//! Where a Python file's import statements stand, without a syntax tree: a walk over its bytes that knows strings, comments,
-//! brackets and continued lines, and nothing else.
+//! Positions of a Python file's import statements, found without a syntax tree: a walk over its bytes recognises only strings,
+//! comments, brackets and continued lines.
 
 /// State of the walk at its next byte.
 struct Walk<'t> {
     text: &'t str,
     at: usize,
-    /// Brackets that are open.
+    /// Number of open brackets.
     depth: usize,
 }
 
-/// The import statements of a file in their order, each from its keyword to its end, wherever in the file; `None` where a bracket
-/// or a string is not closed, or a bracket closed that is not open, so that only a parser can say what is a statement.
+/// Returns the import statements of a file in order, each from its keyword to its end, anywhere in the file. Returns `None` if
+/// a bracket or a string is not closed, or if a bracket that is not open is closed: then only a parser can recognise
+/// statements.
 pub(super) fn import_statements(text: &str) -> Option<Vec<&str>> {
     // Some editors begin a file with a byte-order mark.
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
@@ -38,7 +39,7 @@ pub(super) fn import_statements(text: &str) -> Option<Vec<&str>> {
             walk.at += 1;
             continue;
         }
-        // Blanks, and a line that goes on, stand before a statement; all else is part of one.
+        // Blanks and line continuations precede a statement; everything else is part of one.
         is_start &= matches!(byte, b' ' | b'\t' | b'\x0c' | b'\r' | b'\\' | b'#' | b'\n');
         walk.step(byte)?;
     }
@@ -47,18 +48,18 @@ pub(super) fn import_statements(text: &str) -> Option<Vec<&str>> {
 }
 
 impl<'t> Walk<'t> {
-    /// The name that begins here.
+    /// Returns the name that begins here.
     fn word(&mut self) -> &'t str {
         let rest = &self.text[self.at..];
         let is_name = |c: char| c == '_' || c.is_alphanumeric();
         let end = rest.find(|c| !is_name(c)).unwrap_or(rest.len());
-        // A character that is none still is gone past.
+        // A character that is not part of a name is still skipped.
         let end = end.max(rest.chars().next().map_or(0, char::len_utf8));
         self.at += end;
         &rest[..end]
     }
 
-    /// Goes past a byte that ends no statement, or the string, comment or escape that it begins.
+    /// Skips a byte that does not end a statement, or the string, comment or escape that it begins.
     fn step(&mut self, byte: u8) -> Option<()> {
         let bytes = self.text.as_bytes();
         match byte {
@@ -86,7 +87,7 @@ impl<'t> Walk<'t> {
         Some(())
     }
 
-    /// Goes past a string; `None` where it is not closed.
+    /// Skips a string; `None` if it is not closed.
     fn string(&mut self, quote: u8) -> Option<()> {
         let bytes = self.text.as_bytes();
         let is_long = bytes[self.at..].starts_with(&[quote; 3]);

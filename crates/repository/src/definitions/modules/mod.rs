@@ -14,14 +14,14 @@ use resolve::Modules;
 use super::found::FoundDefinitions;
 use super::rows::{Definition, DefinitionKind, Rows, SourcePaths};
 
-/// The files of a repository, ready for look-ups.
+/// Files of a repository, ready for look-ups.
 pub(super) struct Imports<'a> {
     modules: Modules<'a>,
     names: &'a [Arc<ModuleNames>],
 }
 
 impl<'a> Imports<'a> {
-    /// `names` has an entry for each file.
+    /// Prepares look-ups; `names` has an entry for each file.
     pub(super) fn new(
         files: &SourcePaths<'a>,
         spec: &'static LanguageSpec,
@@ -30,7 +30,7 @@ impl<'a> Imports<'a> {
         Self { modules: Modules::new(files, spec, names), names }
     }
 
-    /// Calls of one file, with the definitions in other files.
+    /// Returns the calls of one file, with their definitions in other files.
     pub(super) fn calls(&self, file: usize) -> Vec<(Rows, FoundDefinitions)> {
         let names = &self.names[file];
         let definition = |callee: &String| {
@@ -45,7 +45,7 @@ impl<'a> Imports<'a> {
         calls.filter(|(_, found)| !found.is_empty()).collect()
     }
 
-    /// Classes of one file, with their methods.
+    /// Returns the classes of one file, with their methods.
     pub(super) fn types(&self, file: usize) -> Vec<(Definition, Vec<Rows>)> {
         let defined = self.names[file].defined.values();
         let classes = defined.filter_map(|defined| match defined {
@@ -58,7 +58,7 @@ impl<'a> Imports<'a> {
         classes.collect()
     }
 
-    /// The definition that a chain of names means in a file that has `names`, if it is in another file.
+    /// Returns the definition that a chain of names refers to in a file with these `names`, if it is in another file.
     pub(super) fn resolve_chain(
         &self,
         file: usize,

@@ -7,18 +7,18 @@ use tree_sitter::Node;
 use crate::definitions::is_short;
 use crate::definitions::rows::{NameRows, Rows};
 
-/// Most targets of one name, or of `*`, that a file imports.
+/// Greatest number of targets of one name, or of `*`, that a file imports.
 const MOST_TARGETS: usize = 256;
 
-/// A definition at the top level of a file, in an `if` or a `try` too.
+/// Definition at the top level of a file, including those in an `if` or a `try`.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum ModuleItem {
     Function(Rows),
-    /// With its methods.
+    /// Class with its methods.
     Class(Rows, NameRows),
 }
 
-/// Target of an import: `from ..module import member`, or a module alone.
+/// Target of an import: `from ..module import member`, or only a module.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Target {
     /// Number of leading dots.
@@ -28,7 +28,7 @@ pub(super) struct Target {
     pub(super) member: Option<String>,
 }
 
-/// A call without a syntax error.
+/// Call without a syntax error.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Call {
     /// Index of its callee in [`ModuleNames::callees`].
@@ -42,38 +42,39 @@ pub struct ModuleNames {
     /// Whether the file could be read.
     pub(super) is_read: bool,
     pub(super) defined: FxHashMap<String, ModuleItem>,
-    /// Variables at the top level, where they are set first.
+    /// Variables at the top level, at the place of their first assignment.
     pub(super) values: NameRows,
-    /// Functions and classes at any level, methods excepted.
+    /// Functions and classes at any level, except methods.
     pub(super) local: FxHashSet<String>,
     /// Methods of all classes, in the order of the file.
     pub(super) methods: Vec<(String, Rows)>,
-    /// An import within a function counts for the whole file; a name can be imported twice (`try`, `except ImportError`).
+    /// Imports by name. An import inside a function counts for the whole file; a name can be imported twice (`try`, `except
+    /// ImportError`).
     pub(super) imports: FxHashMap<String, Vec<Target>>,
-    /// `from module import *`.
+    /// Targets of `from module import *`.
     pub(super) stars: Vec<Target>,
-    /// `a.b.c` for the call `a.b.c()`; `.c` if something other than a name precedes it. Each once.
+    /// Distinct callees: `a.b.c` for the call `a.b.c()`, or `.c` if something other than a name precedes it.
     pub(super) callees: Vec<String>,
-    /// Ordered by first line.
+    /// Calls, ordered by first line.
     pub(super) calls: Vec<Call>,
 }
 
 /// Scope of a definition, innermost last.
 enum Scope {
-    /// With its name if it is at the top level.
+    /// Class, with its name if it is at the top level.
     Class(Option<String>),
     Function,
 }
 
 impl ModuleNames {
-    /// Reads a file's names from its tree, with the imports before a row.
+    /// Reads a file's names from its tree, and only the imports before a row.
     pub(crate) fn read(syntax: &Syntax<'_>, before: usize) -> Self {
         let text = syntax.text();
         let mut names = Self { is_read: true, ..Self::default() };
         let mut scopes: Vec<(usize, Scope)> = Vec::new();
         let mut known: FxHashMap<String, usize> = FxHashMap::default();
         preorder(syntax.tree(), |node, depth| {
-            // If a file cannot be parsed as a whole, its parsable parts are read.
+            // If a file cannot be parsed as a whole, read its parsable parts.
             if node.is_error() && depth > 0 {
                 return false;
             }
@@ -103,7 +104,7 @@ impl ModuleNames {
         names
     }
 
-    /// Rows of a function, a class, a method or a variable at the top level.
+    /// Returns the rows of a function, a class, a method or a variable at the top level.
     pub(crate) fn rows_of(&self, chain: &[&str]) -> Option<Rows> {
         match *chain {
             [name] => match self.defined.get(name) {
@@ -118,7 +119,7 @@ impl ModuleNames {
         }
     }
 
-    /// Names that its imports bind.
+    /// Returns the names that the file's imports bind.
     pub(crate) fn imported_names(&self) -> impl Iterator<Item = &str> {
         self.imports.keys().map(String::as_str)
     }
@@ -132,7 +133,7 @@ impl ModuleNames {
             if let Some(ModuleItem::Class(_, methods)) =
                 class.as_ref().and_then(|class| self.defined.get_mut(class))
             {
-                // The last overload is the one called.
+                // The last overload is the one that is called.
                 methods.insert(name.clone(), rows);
             }
             self.methods.push((name, rows));
@@ -153,7 +154,7 @@ impl ModuleNames {
         Scope::Function
     }
 
-    /// Enters the variable that an assignment sets.
+    /// Adds the variable that an assignment sets.
     fn set(&mut self, text: &str, assignment: Node<'_>) {
         let left = assignment.child_by_field_name("left");
         if let Some(name) = left.filter(|left| left.kind() == "identifier") {
@@ -167,7 +168,7 @@ impl ModuleNames {
         let level = from.len() - from.trim_start_matches('.').len();
         let target = |module: &str, member| Target { level, module: module.to_owned(), member };
         match import.binding {
-            // `import a.b` binds `a`; the `.b` appears again at each use.
+            // `import a.b` binds `a`; the `.b` is repeated at each use.
             Binding::Whole { local } if local == import.from => {
                 let first = from.split('.').next().unwrap_or_default();
                 self.bind(first, target(first, None));
@@ -187,7 +188,7 @@ impl ModuleNames {
         }
     }
 
-    /// A name that many functions import usually means the same in all of them.
+    /// Binds a name to a target. A name that many functions import usually means the same in all of them.
     fn bind(&mut self, name: &str, target: Target) {
         let targets = self.imports.entry(name.to_owned()).or_default();
         if targets.len() < MOST_TARGETS && !targets.contains(&target) {
@@ -215,7 +216,7 @@ impl ModuleNames {
     }
 }
 
-/// Python allows `a . b` and `. . a`.
+/// Removes white space: Python allows `a . b` and `. . a`.
 fn without_space(text: &str) -> String {
     text.split(|c: char| c.is_whitespace() || c == '\\').collect()
 }

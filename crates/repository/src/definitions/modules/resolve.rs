@@ -1,4 +1,4 @@
-//! The file that defines a callee: imports followed through the repository as Python follows them.
+//! Search for the file that defines a callee: imports are followed through the repository as Python follows them.
 
 use std::sync::Arc;
 
@@ -8,36 +8,36 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::names::{ModuleItem, ModuleNames, Target};
 use crate::definitions::rows::{Definition, DefinitionKind, Rows, SourcePaths};
 
-/// Most modules that one look-up may visit, and most imports in a row: nested stars must end.
+/// Greatest number of modules that one look-up visits, and of imports followed in a row: nested stars must end.
 const MOST_VISITS: usize = 512;
 const MOST_IMPORTS: usize = 64;
 
-/// Most imports that one look-up follows, those that lead out of the repository included.
+/// Greatest number of imports that one look-up follows, including imports that lead out of the repository.
 const MOST_FOLLOWED: usize = 1024;
 
-/// The modules of a repository and what they define.
+/// Modules of a repository and their definitions.
 pub(super) struct Modules<'a> {
     names: &'a [Arc<ModuleNames>],
     spec: &'static LanguageSpec,
-    /// Folder and module of each file: `repo/a/b` of `repo/a/b.py` and of `repo/a/b/__init__.py`.
+    /// Folder and module of each file: `repo/a/b` for `repo/a/b.py` and for `repo/a/b/__init__.py`.
     paths: Vec<ModulePath<'a>>,
     by_path: FxHashMap<&'a str, usize>,
-    /// Most names that the path of a module has.
+    /// Greatest number of names in the path of a module.
     deepest: usize,
-    /// Folders with an `__init__.py`. Modules in them are not imported by their own name, or each `logging.py` would pass for
-    /// Python's.
+    /// Folders with an `__init__.py`. Modules in them are not imported by their own name; otherwise, each `logging.py` would
+    /// pass for Python's.
     packages: FxHashSet<&'a str>,
-    /// Absolute dotted name → its module as seen from most places: the nearest to the repository's folder.
+    /// Maps an absolute dotted name to its module as seen from most places: the one nearest to the repository's folder.
     absolute: FxHashMap<String, Nearest>,
-    /// Names that some file defines or imports; a star can lead to no other.
+    /// Names that some file defines or imports; a star import can lead to no other name.
     bound: FxHashSet<&'a str>,
-    /// Method → its last definition in the one file that has any; none if several do.
+    /// Maps a method to its last definition in the only file that defines it; none if several files do.
     methods: FxHashMap<&'a str, Option<Definition>>,
 }
 
 #[derive(Clone, Copy)]
 struct ModulePath<'a> {
-    /// The file's folder, from which relative imports start.
+    /// Folder of the file, from which relative imports start.
     folder: &'a str,
     module: &'a str,
 }
@@ -50,26 +50,27 @@ struct Nearest {
 
 /// Target of a chain of attributes.
 enum ChainTarget {
-    /// A function, a class or a class's method.
+    /// Function, class or method of a class.
     Definition(Definition),
-    /// A variable of a module.
+    /// Variable of a module.
     Value(Definition),
-    /// An unknown attribute of something in the repository.
+    /// Unknown attribute of something in the repository.
     Attribute,
     Nothing,
 }
 
-/// Modules that one look-up has visited. Modules import each other in circles, and stars lead to one module in many ways.
+/// Modules that one look-up has visited. Modules import each other in circles, and star imports lead to one module in many
+/// ways.
 #[derive(Default)]
 struct Search {
-    /// Module and the name sought in it.
+    /// Module and the name looked up in it.
     visited: FxHashSet<(usize, String)>,
     imports: usize,
     followed: usize,
 }
 
 impl<'a> Modules<'a> {
-    /// `names` has an entry for each file of the repository.
+    /// Prepares look-ups; `names` has an entry for each file of the repository.
     pub(super) fn new(
         files: &SourcePaths<'a>,
         spec: &'static LanguageSpec,
@@ -98,7 +99,7 @@ impl<'a> Modules<'a> {
         modules
     }
 
-    /// Enters file `file` under the name that path `index` gives it.
+    /// Adds file `file` under the name that path `index` gives it.
     fn add(&mut self, index: usize, file: usize) {
         let ModulePath { folder, module } = self.paths[index];
         // A package hides a module of the same name.
@@ -125,11 +126,11 @@ impl<'a> Modules<'a> {
         }
     }
 
-    /// The definition that a chain of names, such as `["a", "f"]` of `a.f`, means in `file`, if it is in another file. `names`
-    /// are the file's names.
+    /// Returns the definition that a chain of names, such as `["a", "f"]` for `a.f`, refers to in `file`, if the definition is
+    /// in another file. `names` are the file's names.
     ///
-    /// Names follow the imports. A method of an object of unknown class counts if a single file defines
-    /// a method of that name, and if objects of other libraries have no such method.
+    /// Names are resolved through imports. A method of an object of unknown class counts if only a single file defines a method
+    /// of that name, and if objects of other libraries have no such method.
     pub(super) fn in_another_file(
         &self,
         file: usize,
@@ -174,7 +175,7 @@ impl<'a> Modules<'a> {
         })
     }
 
-    /// Target of a name that only `from module import *` can bind in file `from`.
+    /// Returns the target of a name that only `from module import *` can bind in file `from`.
     fn resolve_starred(
         &self,
         from: usize,
@@ -186,7 +187,7 @@ impl<'a> Modules<'a> {
         self.any(from, stars, chain, search)
     }
 
-    /// The first target that leads to a definition.
+    /// Returns the first target that leads to a definition.
     fn any(
         &self,
         from: usize,
@@ -201,7 +202,8 @@ impl<'a> Modules<'a> {
         }))
     }
 
-    /// `rest` of what an import in file `from` binds. Only the files show how much of the dotted name is the module.
+    /// Resolves `rest` in the target that an import in file `from` binds. Only the files show how much of the dotted name is
+    /// the module.
     fn follow(
         &self,
         from: usize,
@@ -211,7 +213,7 @@ impl<'a> Modules<'a> {
     ) -> ChainTarget {
         let module = target.module.split('.').filter(|part| !part.is_empty());
         let mut chain: Vec<&str> = module.take(self.deepest + 1).collect();
-        // The name after `from` is a whole module, or the import fails: such as a compiled one.
+        // The name after `from` is a complete module; otherwise the import fails, as for a compiled module.
         let shortest = chain.len();
         if shortest > self.deepest {
             return ChainTarget::Nothing;
@@ -227,7 +229,7 @@ impl<'a> Modules<'a> {
         }))
     }
 
-    /// Target of a chain of names inside a module.
+    /// Returns the target of a chain of names inside a module.
     fn within(&self, file: usize, chain: &[&str], search: &mut Search) -> ChainTarget {
         let ([first, rest @ ..], names) = (chain, &self.names[file]) else {
             return ChainTarget::Nothing;
@@ -255,7 +257,7 @@ impl<'a> Modules<'a> {
             return self.any(file, targets, rest, search);
         }
         match (self.resolve_starred(file, names, chain, search), names.values.get(*first)) {
-            // A module's top-level object of unknown class.
+            // Object of unknown class at a module's top level.
             (ChainTarget::Nothing, _) if !rest.is_empty() => ChainTarget::Attribute,
             (ChainTarget::Nothing, Some(rows)) => {
                 ChainTarget::Value(Definition::new(file, *rows, DefinitionKind::Value))
@@ -264,7 +266,8 @@ impl<'a> Modules<'a> {
         }
     }
 
-    /// The file of a module as named in file `from`; with level 0 from anywhere, else from that many folders up.
+    /// Returns the file of a module as named in file `from`: with level 0 from anywhere, else relative to the folder that many
+    /// levels up.
     fn module(&self, from: usize, level: usize, parts: &[&str]) -> Option<usize> {
         let mut folder = self.paths[from].folder;
         for _ in 1..level {
@@ -282,7 +285,7 @@ impl<'a> Modules<'a> {
     }
 }
 
-/// The first definition, or else an attribute of something, or else the first value.
+/// Returns the first definition, or else the first attribute, or else the first value.
 fn first_definition(all: impl Iterator<Item = ChainTarget>) -> ChainTarget {
     let mut best = ChainTarget::Nothing;
     for found in all {

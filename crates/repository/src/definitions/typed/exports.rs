@@ -1,4 +1,4 @@
-//! Modules of TypeScript and JavaScript: the file that a path means, and the file that declares a module's exports.
+//! Modules of TypeScript and JavaScript: resolves paths to files, and exports to the files that declare them.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,41 +9,41 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::unit::{Import, Unit};
 use crate::definitions::rows::SourcePaths;
 
-/// Most files that a name passes through: modules export each other's names in circles.
+/// Greatest number of files that a name passes through: modules export each other's names in circles.
 const MOST_FILES: usize = 64;
 
-/// Endings of imports that name a module's kind, and of the files that TypeScript reads for them.
+/// Extensions of imports that specify a module's kind, and the extensions of the files that TypeScript reads for them.
 const MODULE_SOURCES: [(&str, [&str; 2]); 2] =
     [(".mjs", [".mts", ".d.mts"]), (".cjs", [".cts", ".d.cts"])];
 
-/// The modules of a repository by their paths.
+/// Modules of a repository by their paths.
 pub(super) struct Modules<'a> {
     files: &'a SourcePaths<'a>,
     units: &'a [Arc<Unit>],
     /// `repo/a/b.ts`.
     by_name: FxHashMap<&'a str, usize>,
-    /// `repo/a/b` of `repo/a/b.ts` and of `repo/a/b/index.ts`, which the former hides.
+    /// Files by module path: `repo/a/b` for `repo/a/b.ts` and for `repo/a/b/index.ts`, which the former hides.
     by_path: FxHashMap<&'a str, usize>,
     imports_from_root: bool,
-    /// Modules of which each file exports all.
+    /// Modules that each file re-exports completely.
     passed_on: Vec<Vec<usize>>,
     /// Paths that were looked up, by the importing file.
     paths: Mutex<FxHashMap<usize, FxHashMap<String, Option<usize>>>>,
-    /// Exports that were looked up: file and name.
+    /// Exports that were looked up, by file and name.
     known: Mutex<FxHashMap<(usize, String), Option<Export>>>,
 }
 
 /// Target of an imported name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Export {
-    /// A declaration of a file.
+    /// Declaration of a file.
     Declared { file: usize, name: String },
-    /// All of a file.
+    /// Whole file.
     Module(usize),
 }
 
 impl<'a> Modules<'a> {
-    /// Has no files if the language has no such modules.
+    /// Prepares look-ups; contains no files if the language has no such modules.
     pub(super) fn new(
         files: &'a SourcePaths<'a>,
         rules: &TypeRules,
@@ -80,7 +80,7 @@ impl<'a> Modules<'a> {
         modules
     }
 
-    /// Modules of which a file exports all.
+    /// Returns the modules that a file re-exports completely.
     fn stars(&self, file: usize, unit: &Unit) -> Vec<usize> {
         let passed_on = unit.imports.stars().filter(|import| import.is_passed_on);
         let mut seen = FxHashSet::default();
@@ -88,7 +88,7 @@ impl<'a> Modules<'a> {
         modules.filter(|module| seen.insert(*module)).collect()
     }
 
-    /// The file that a path in an import of file `from` means.
+    /// Returns the file that a path in an import of file `from` refers to.
     fn module(&self, from: usize, path: &str) -> Option<usize> {
         let known = || self.paths.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(found) = known().get(&from).and_then(|paths| paths.get(path)) {
@@ -128,10 +128,10 @@ impl<'a> Modules<'a> {
         let path = parts.join("/");
         let in_folder = || self.by_path.get(format!("{path}/index").as_str());
         let find = |path: &str| self.by_path.get(path);
-        // ECMAScript's modules write `./a.js` for `./a`, which `a.ts` becomes.
+        // ECMAScript modules write `./a.js` for `./a`, since `a.ts` is compiled to it.
         let endings = [".js", ".jsx", ".mjs", ".cjs", ".ts", ".tsx"];
         let found = is_folder.then(in_folder).flatten().or_else(|| self.by_name.get(path.as_str()));
-        // TypeScript reads `./a.mts` for `./a.mjs`, and nothing else reads it.
+        // TypeScript reads `./a.mts` for `./a.mjs`, and for no other path.
         let source = |(end, sources): &(&str, [&str; 2])| {
             let module = path.strip_suffix(end)?;
             sources.iter().find_map(|end| self.by_name.get(format!("{module}{end}").as_str()))
@@ -141,7 +141,7 @@ impl<'a> Modules<'a> {
         found.or_else(|| endings.iter().find_map(|end| find(path.strip_suffix(end)?))).copied()
     }
 
-    /// Target of an import of file `from`.
+    /// Returns the target of an import of file `from`.
     pub(super) fn resolve_import(&self, from: usize, import: &Import) -> Option<Export> {
         let file = self.module(from, &import.from)?;
         match import.member.as_deref() {
@@ -149,7 +149,7 @@ impl<'a> Modules<'a> {
             None if self.has_whole(file) => self.resolve_export(file, WHOLE),
             None => Some(Export::Module(file)),
             Some(member) => {
-                // ECMAScript imports a module of CommonJS as the default.
+                // ECMAScript imports a CommonJS module as the default.
                 let is_whole = member == "default" && self.has_whole(file);
                 let whole = || is_whole.then(|| self.resolve_export(file, WHOLE)).flatten();
                 self.resolve_export(file, member).or_else(whole)
@@ -157,15 +157,15 @@ impl<'a> Modules<'a> {
         }
     }
 
-    /// Whether a file exports something as the module itself.
+    /// Returns true if a file exports something as the module itself.
     fn has_whole(&self, file: usize) -> bool {
         let unit = &self.units[file];
         let passes_on = |import: &Import| import.is_passed_on && import.local == WHOLE;
         unit.exports.contains_key(WHOLE) || unit.imports.imports_of(WHOLE).any(passes_on)
     }
 
-    /// Target of a name that a file imports; `unit` has the file's names. None if several imports bind the name, as within
-    /// functions: which one counts is unknown.
+    /// Returns the target of a name that a file imports; `unit` has the file's names. Returns `None` if several imports bind
+    /// the name, as inside functions: it is unknown which one counts.
     pub(super) fn brought_in(&self, file: usize, unit: &Unit, name: &str) -> Option<Export> {
         let mut imports = unit.imports.imports_of(name);
         let import = imports.find(|import| import.local == name && !import.is_passed_on)?;
@@ -177,7 +177,7 @@ impl<'a> Modules<'a> {
         if imports.any(is_other) { None } else { self.resolve_import(file, import) }
     }
 
-    /// Target of a name that a file exports, its own or another's.
+    /// Returns the target of a name that a file exports, whether the file's own or re-exported.
     pub(super) fn resolve_export(&self, file: usize, name: &str) -> Option<Export> {
         let known = || self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let key = (file, name.to_owned());
@@ -204,7 +204,7 @@ impl<'a> Modules<'a> {
             if unit.declares(own) {
                 return Some(Export::Declared { file, name: own.clone() });
             }
-            // The last to be pushed is looked at first: named exports, before all that a star brings.
+            // The last one pushed is searched first: named exports precede everything that a star brings in.
             if name != "default" {
                 for &module in self.passed_on[file].iter().take(MOST_FILES - by_stars) {
                     open.push_front((module, name.clone()));
@@ -232,7 +232,7 @@ impl<'a> Modules<'a> {
     }
 }
 
-/// The path that imports name, and its rank among files of that path: the lowest wins.
+/// Returns the path by which imports refer to a file, and the file's rank among files of that path: the lowest wins.
 fn module_path(path: &str) -> (&str, usize) {
     let endings = [".d.ts", ".ts", ".tsx", ".js", ".jsx", ".mjs", ".cjs"];
     let ending = endings.iter().find(|end| path.ends_with(**end));

@@ -1,4 +1,4 @@
-//! Packages that are folders, and the folder that an import path means.
+//! Packages that are folders, and the folder that an import path refers to.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use super::unit::Unit;
 use crate::definitions::found::FoundDefinitions;
 use crate::definitions::rows::{Definition, SourcePaths, folder};
 
-/// The package that an import's path names: `b` of `host/a/b` and of `host/a/b/v2`.
+/// Returns the package that an import's path names: `b` for `host/a/b` and for `host/a/b/v2`.
 fn package_of(path: &str) -> Option<&str> {
     let is_version = |part: &str| {
         let number = part.strip_prefix('v');
@@ -21,13 +21,13 @@ fn package_of(path: &str) -> Option<&str> {
     parts.rfind(|part| !is_version(part))
 }
 
-/// The folders of a repository, and the start of its import paths.
+/// Folders of a repository, and the prefix of its import paths.
 pub(super) struct Folders<'a> {
-    /// By the name of each [`folder`].
+    /// Folders by their [`folder`] name.
     folders: FxHashMap<String, Folder<'a>>,
-    /// Bytes of the longest folder name.
+    /// Length in bytes of the longest folder name.
     longest: usize,
-    /// Path by which others import the repository's own folder.
+    /// Path by which other repositories import the repository's own folder.
     module: Option<&'a str>,
 }
 
@@ -37,12 +37,12 @@ struct Folder<'a> {
     files: Vec<usize>,
     /// Functions and variables outside types.
     called: FxHashMap<&'a str, FoundDefinitions>,
-    /// The first file that declares a variable outside functions.
+    /// First file that declares each variable outside functions.
     variables: FxHashMap<&'a str, usize>,
 }
 
 impl<'a> Folder<'a> {
-    /// Reads its files' names.
+    /// Reads the names of the folder's files.
     fn read(&mut self, units: &'a [Arc<Unit>]) {
         let mut called: FxHashMap<&str, Vec<Definition>> = FxHashMap::default();
         for &file in &self.files {
@@ -60,8 +60,8 @@ impl<'a> Folder<'a> {
 }
 
 impl<'a> Folders<'a> {
-    /// The files do not name the path under which a repository is imported: it is the path under which most imports lead to
-    /// one of its folders; of equals the alphabetically first.
+    /// Determines the path under which the repository is imported, since the files do not state it: the path under which most
+    /// imports lead to one of its folders. Ties are broken alphabetically.
     pub(super) fn new(paths: &SourcePaths<'a>, rules: &TypeRules, units: &'a [Arc<Unit>]) -> Self {
         let mut folders: FxHashMap<String, Folder<'_>> = FxHashMap::default();
         for (number, file) in paths.files.iter().enumerate() {
@@ -77,7 +77,7 @@ impl<'a> Folders<'a> {
         let mut votes: FxHashMap<&str, usize> = FxHashMap::default();
         for import in units.iter().flat_map(|unit| unit.imports.iter()) {
             let path = import.from.as_str();
-            // Paths whose first name has no dot are the platform's.
+            // Paths whose first name has no dot belong to the platform.
             let begins = path.match_indices('/').map(|(at, _)| at);
             let begins = begins.filter(|_| path.split('/').next().is_some_and(|n| n.contains('.')));
             let module = begins.filter(|&at| {
@@ -98,7 +98,7 @@ impl<'a> Folders<'a> {
         Self { folders, longest, module: most.map(|(module, _)| module) }
     }
 
-    /// The folder that an import means; `None` if the repository lacks it.
+    /// Returns the folder that an import refers to; `None` if the repository does not have it.
     pub(super) fn imported_folder(&self, path: &str) -> Option<&str> {
         let below = path.strip_prefix(self.module?)?;
         let is_folder = below.is_empty() || below.starts_with('/');
@@ -109,13 +109,13 @@ impl<'a> Folders<'a> {
         self.folders.get_key_value(folder.as_str()).map(|(folder, _)| folder.as_str())
     }
 
-    /// Definitions of a function, or of a variable that is called, in the files of a folder.
+    /// Returns the definitions of a function, or of a variable that is called, in the files of a folder.
     pub(super) fn find_called(&self, folder: &str, name: &str) -> FoundDefinitions {
         let found = self.folders.get(folder).and_then(|folder| folder.called.get(name));
         found.cloned().unwrap_or_default()
     }
 
-    /// The first file of a folder that declares a variable outside functions.
+    /// Returns the first file of a folder that declares a variable outside functions.
     pub(super) fn with_variable(&self, folder: &str, name: &str) -> Option<usize> {
         self.folders.get(folder)?.variables.get(name).copied()
     }

@@ -1,31 +1,31 @@
 //! Full names of types and namespaces, in a few bytes each.
 
-/// A full name such as `org.example.Outer.Inner`, as the value of its bytes in two large bases: the texts of nested types would
-/// repeat those around them. Joining two takes the same time for all lengths.
+/// Full name such as `org.example.Outer.Inner`, represented by the value of its bytes in two large bases: the texts of nested
+/// types would repeat the names of the enclosing types. Joining two names takes constant time.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub(super) struct FullName([u64; 2]);
 
-/// A dotted name that may follow others.
+/// Dotted name that may follow others.
 #[derive(Clone, Copy)]
 pub(super) struct DottedName {
     alone: FullName,
-    /// Power of each base by which it moves what comes before.
+    /// Power of each base by which the preceding name is multiplied.
     shift: [u64; 2],
 }
 
-/// Values are taken modulo this prime.
+/// Prime modulus of the values.
 const PRIME: u64 = (1 << 61) - 1;
 const BASES: [u64; 2] = [0x0123_4567_89ab_cdef, 0x1edc_ba98_7654_3210];
 
 impl FullName {
-    /// The full name without a byte.
+    /// Empty full name.
     pub(super) const EMPTY: Self = Self([0; 2]);
 
     pub(super) fn new(name: &str) -> Self {
         name.bytes().fold(Self::EMPTY, Self::push)
     }
 
-    /// The full name of a dotted name within this one.
+    /// Returns the full name of a dotted name inside this one.
     pub(super) fn join(self, name: DottedName) -> Self {
         if self == Self::EMPTY {
             return name.alone;
@@ -35,7 +35,7 @@ impl FullName {
         Self([moved(0), moved(1)])
     }
 
-    /// The full names of the parts of a dotted name within this one: of `a.b` those of `a` and `a.b`.
+    /// Returns the full names of the prefixes of a dotted name inside this one: for `a.b`, the full names of `a` and `a.b`.
     pub(super) fn parts(self, name: &str) -> Vec<Self> {
         let mut here = if self == Self::EMPTY { self } else { self.push(b'.') };
         let mut parts = Vec::new();

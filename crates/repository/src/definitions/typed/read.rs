@@ -1,4 +1,4 @@
-//! Reads a file's declarations and calls from its tree, by the tables of its language.
+//! Reader of a file's declarations and calls from its tree, by the tables of its language.
 
 use repoformer_text::language::syntax::{self, Binding, Syntax, child, preorder};
 use repoformer_text::language::{
@@ -13,7 +13,7 @@ use crate::definitions::rows::{Rows, folder};
 use crate::definitions::{LONGEST_NAME, is_short};
 
 impl Unit {
-    /// Reads a file's names from its tree, with the imports before a row.
+    /// Reads a file's names from its tree, and only the imports before a row.
     pub(crate) fn read(rules: &TypeRules, path: &str, syntax: &Syntax<'_>, before: usize) -> Self {
         let imports = syntax.imports().into_iter();
         let imports = imports.filter(|import| import.span.lines.start < before && is_short(import));
@@ -39,11 +39,11 @@ impl Unit {
             reader.unit.package = name.map_or(String::new(), |name| reader.text(name));
         }
         preorder(syntax.tree(), |node, depth| {
-            // If a file cannot be parsed as a whole, its parsable parts are read.
+            // If a file cannot be parsed as a whole, read its parsable parts.
             if node.is_error() && depth > 0 {
                 return false;
             }
-            // Names that are imported are not declared here.
+            // Imported names are not declared here.
             if !syntax.imports_of(node).is_empty() {
                 return false;
             }
@@ -64,7 +64,7 @@ impl Unit {
     }
 }
 
-/// C#'s generic types are known by name alone, whatever their arguments.
+/// Converts an import. C#'s generic types are identified by name only, whatever their arguments.
 fn import(import: syntax::Import<'_>) -> Import {
     let (member, local) = match import.binding {
         Binding::Member { member, local } => (Some(member.to_owned()), local),
@@ -73,7 +73,7 @@ fn import(import: syntax::Import<'_>) -> Import {
         Binding::Nothing => (Some(String::new()), ""),
     };
     let from = import.from.split('<').next().unwrap_or_default();
-    // `a . b` is `a.b`, and `global::a` is `a`; a path is kept.
+    // `a . b` becomes `a.b`, and `global::a` becomes `a`; a path is kept.
     let from = if from.contains('/') {
         from.to_owned()
     } else {
@@ -90,13 +90,13 @@ fn import(import: syntax::Import<'_>) -> Import {
     }
 }
 
-/// Walk position.
+/// Position of the walk.
 struct Reader<'r, 'a> {
     rules: &'r TypeRules,
     syntax: &'r Syntax<'a>,
     /// Depth of a node, and the scope that it opened; innermost last.
     open: Vec<(usize, usize)>,
-    /// Depth and number of the namespaces around, innermost last.
+    /// Depth and number of the enclosing namespaces, innermost last.
     namespaces: Vec<(usize, usize)>,
     unit: Unit,
 }
@@ -110,17 +110,17 @@ impl Reader<'_, '_> {
         self.open.last().map_or(0, |(_, scope)| *scope)
     }
 
-    /// The type that directly contains the walk, outside its functions.
+    /// Returns the type that directly contains the current position, outside its functions.
     fn type_here(&self) -> Option<usize> {
         self.unit.scopes[self.scope()].of_type
     }
 
-    /// The innermost type that contains the walk.
+    /// Returns the innermost type that contains the current position.
     fn type_around(&self) -> Option<usize> {
         self.unit.scopes[self.scope()].in_type
     }
 
-    /// Leaves parts that cannot hold a node this deep.
+    /// Leaves the scopes and namespaces that cannot contain a node at this depth.
     fn close(&mut self, depth: usize) {
         // Scopes of the whole file were opened at depth 0.
         let is_left = |outer: usize| outer >= depth.max(1);
@@ -161,7 +161,7 @@ impl Reader<'_, '_> {
         if self.syntax.spec().is_named_type(kind) || rules.types.contains(&kind) {
             self.open_type(node, depth);
         } else if self.syntax.spec().is_function(kind) || rules.scopes.contains(&kind) {
-            // A function value's name is visible only within it.
+            // The name of a function value is visible only inside it.
             if !rules.scopes.contains(&kind) && !rules.function_values.contains(&kind) {
                 self.function(node);
             }
@@ -177,7 +177,7 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// Namespaces nest; a whole file's is around everything after it.
+    /// Opens a namespace. Namespaces nest; a file-scoped namespace contains everything after it.
     fn open_namespace(&mut self, name: &str, depth: usize) {
         let outer = self.namespace();
         let parts = self.path_of(outer).parts(name);
@@ -185,12 +185,12 @@ impl Reader<'_, '_> {
         self.unit.namespaces.push(Namespace { outer, parts });
     }
 
-    /// Number of the namespace that contains the walk.
+    /// Returns the number of the namespace that contains the current position.
     fn namespace(&self) -> Option<usize> {
         self.namespaces.last().map(|(_, number)| *number)
     }
 
-    /// Full name of a namespace.
+    /// Returns the full name of a namespace.
     fn path_of(&self, namespace: Option<usize>) -> FullName {
         namespace.map_or(FullName::EMPTY, |number| self.unit.namespaces[number].path())
     }
@@ -200,7 +200,7 @@ impl Reader<'_, '_> {
         let name = node.child_by_field_name("name").or_else(bound);
         let rows = Rows::from_name(node, name);
         let name = name.map_or(String::new(), |name| self.text(name));
-        // A class within a function hides imports of its name.
+        // A class inside a function hides imports of its name.
         let is_module = matches!(self.rules.visibility, NameVisibility::Exports);
         if is_module && self.scope() != 0 && self.type_here().is_none() {
             self.bind(name.clone(), DeclaredType::Unknown);
@@ -231,7 +231,7 @@ impl Reader<'_, '_> {
         self.unit.types.len() - 1
     }
 
-    /// Supertypes of a type.
+    /// Returns the supertypes of a type.
     fn supers(&self, node: Node<'_>) -> Vec<String> {
         let mut found = Vec::new();
         let mut lists = vec![node];
@@ -248,7 +248,7 @@ impl Reader<'_, '_> {
         found
     }
 
-    /// Enters a function, method or signature under its name.
+    /// Adds a function, method or signature under its name.
     fn function(&mut self, node: Node<'_>) {
         let (rules, kind) = (self.rules, node.kind());
         let Some(name) = node.child_by_field_name("name").map(|name| self.text(name)) else {
@@ -270,7 +270,7 @@ impl Reader<'_, '_> {
                 self.add_method(number, name, rows);
             }
             None if rules.members.contains(&kind) => {}
-            // Names within a function are visible only there.
+            // Names inside a function are visible only there.
             None if matches!(rules.visibility, NameVisibility::Exports) && self.scope() != 0 => {
                 self.bind(name, DeclaredType::Unknown);
             }
@@ -278,12 +278,12 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// Enters a type's method; of overloads the first.
+    /// Adds a type's method; only the first overload is kept.
     fn add_method(&mut self, number: usize, name: String, rows: Rows) {
         self.unit.types[number].methods.entry(name).or_insert(rows);
     }
 
-    /// Enters a function outside types.
+    /// Adds a function outside types.
     fn add_outer(&mut self, name: String, rows: Rows) {
         self.unit.functions.entry(name).or_insert(rows);
     }
@@ -295,7 +295,7 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// Enters the variables, parameters and fields that a node declares into the current scope.
+    /// Adds the variables, parameters and fields that a node declares to the current scope.
     fn declare(&mut self, node: Node<'_>) {
         let variables = self.rules.variables.iter();
         for variable in variables.filter(|variable| variable.kind == node.kind()) {
@@ -339,7 +339,7 @@ impl Reader<'_, '_> {
             if is_called {
                 self.add_function(self.text(name), rows);
             }
-            // Patterns and the like declare their names themselves.
+            // Patterns and similar nodes declare their names themselves.
             if name.child_count() > 0 {
                 continue;
             }
@@ -364,7 +364,7 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// Enters a field, or a variable outside functions, that is called as a function.
+    /// Adds a field, or a variable outside functions, that is called like a function.
     fn add_function(&mut self, name: String, rows: Rows) {
         match self.type_here() {
             Some(number) => self.add_method(number, name, rows),
@@ -390,13 +390,13 @@ impl Reader<'_, '_> {
     }
 }
 
-/// The node at the end of some steps; `None` without steps.
+/// Returns the node at the end of some steps; `None` without steps.
 fn follow<'tree>(node: Node<'tree>, steps: &[NodeStep]) -> Option<Node<'tree>> {
     let first = steps.first()?.from(node);
     steps[1..].iter().fold(first, |node, step| step.from(node?))
 }
 
-/// The nodes at the end of some steps; the node itself without steps.
+/// Returns the nodes at the end of some steps; the node itself without steps.
 fn all<'tree>(node: Node<'tree>, steps: &[Steps]) -> Vec<Node<'tree>> {
     steps.iter().fold(vec![node], |nodes, steps| {
         let mut found = Vec::new();

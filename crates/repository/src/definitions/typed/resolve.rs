@@ -1,4 +1,4 @@
-//! Definitions of callees, and of the meaning of names.
+//! Resolution of callees and names to definitions.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -13,27 +13,27 @@ use super::unit::{Callee, DeclaredType, Import, Imports, Receiver, Type, Unit};
 use crate::definitions::found::FoundDefinitions;
 use crate::definitions::rows::{Definition, DefinitionKind, SourcePaths};
 
-/// Most types that one method is sought in: they extend each other in circles if code is broken.
+/// Greatest number of types in which one method is looked up: in broken code, types extend each other in circles.
 const MOST_TYPES: usize = 64;
 
-/// Most supertypes of one level that a method is sought in.
+/// Greatest number of supertypes of one level in which a method is looked up.
 const MOST_SUPERS: usize = 256;
 
-/// Most types that a lookup visits, outer types and their supertypes included.
+/// Greatest number of types that a look-up visits, including outer types and their supertypes.
 const MOST_VISITS: usize = 256;
 
-/// Most names of a chain that may be one type's.
+/// Greatest number of names in a chain that may refer to one type.
 const MOST_PARTS: usize = 64;
 
-/// A type of the repository.
+/// Type of the repository.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct TypeId {
     pub(super) file: usize,
-    /// Its number in the file.
+    /// Number of the type in the file.
     pub(super) number: usize,
 }
 
-/// The files of a repository and what can be looked up in them.
+/// Files of a repository and the names that can be looked up in them.
 pub(super) struct Program<'a> {
     pub(super) rules: &'a TypeRules,
     spec: &'static LanguageSpec,
@@ -48,7 +48,7 @@ pub(super) struct Program<'a> {
 /// Supertypes of a type, if the repository has them.
 type Supers<'a> = Arc<[Arc<TypeSet<'a>>]>;
 
-/// A unit that stands in place of a file.
+/// Unit that replaces a file's unit.
 struct Own<'a> {
     file: usize,
     unit: &'a Unit,
@@ -56,7 +56,7 @@ struct Own<'a> {
     types: Arc<FxHashMap<TypePath, Option<Arc<TypeSet<'a>>>>>,
 }
 
-/// `org.example.Outer.Inner`, and in TypeScript the only file that knows its types.
+/// Path of a type, `org.example.Outer.Inner`; in TypeScript also the only file that can see the type.
 type TypePath = (Option<usize>, FullName);
 
 /// Types, methods and imports of a repository by their names.
@@ -65,34 +65,34 @@ pub(super) struct Maps<'a> {
     by_path: FxHashMap<TypePath, Arc<TypeSet<'a>>>,
     /// C#'s `global using`s of all files.
     pub(super) global_imports: Imports,
-    /// Method → its definition in the one file with a type that has any; none if several files do.
+    /// Maps a method to its definition in the only file with a type that has it; none if several files do.
     methods: Homes<'a>,
-    /// Extension method of C# → its definition in the one file that has any; none if several files do.
+    /// Maps a C# extension method to its definition in the only file that has it; none if several files do.
     extensions: Homes<'a>,
 }
 
 type Homes<'a> = FxHashMap<&'a str, Option<Definition>>;
 
-/// A place in a file.
+/// Position in a file.
 #[derive(Clone, Copy)]
 pub(super) struct FilePosition {
     pub(super) file: usize,
-    /// The scope that contains it.
+    /// Scope that contains it.
     pub(super) scope: usize,
 }
 
 /// Knowledge about an object.
 enum Object<'a> {
-    /// Has these types; none if the repository does not define its type.
+    /// Object of these types; none if the repository does not define its type.
     Of(Vec<Arc<TypeSet<'a>>>),
     /// TypeScript's `import * as m`.
     Module(usize),
-    /// A package in this folder.
+    /// Package in this folder.
     Folder(String),
     Unknown,
 }
 
-/// Types that a lookup may still visit.
+/// Number of types that a look-up may still visit.
 struct Visits(usize);
 
 impl Default for Visits {
@@ -102,7 +102,7 @@ impl Default for Visits {
 }
 
 impl Visits {
-    /// Counts some types; false if they may not be visited any more.
+    /// Counts the visit of some types; returns false if they may no longer be visited.
     fn begin(&mut self, types: &[Arc<TypeSet<'_>>]) -> bool {
         let is_left = self.0 > 0;
         let count = types.iter().map(|types| types.work()).sum();
@@ -112,14 +112,14 @@ impl Visits {
 }
 
 impl<'a> Object<'a> {
-    /// It has the types of one path.
+    /// Returns an object with the types of one path.
     fn from_types(types: Option<Arc<TypeSet<'a>>>) -> Self {
         Self::Of(types.into_iter().collect())
     }
 }
 
 impl<'a> Program<'a> {
-    /// `units` has an entry for each file of the repository.
+    /// Prepares look-ups; `units` has an entry for each file of the repository.
     pub(super) fn new(
         files: &'a SourcePaths<'a>,
         language: Language,
@@ -160,7 +160,7 @@ impl<'a> Program<'a> {
         }
     }
 
-    /// This program with a unit in place of a file; places in the unit have the file number [`Self::own_file`].
+    /// Returns this program with a unit in place of a file; positions in the unit have the file number [`Self::own_file`].
     pub(super) fn with<'n>(&self, file: usize, unit: &'n Unit) -> Program<'n>
     where
         'a: 'n,
@@ -194,7 +194,7 @@ impl<'a> Program<'a> {
         }
     }
 
-    /// Number of the file that stands in place of another.
+    /// Returns the number of the file that replaces another.
     pub(super) fn own_file(&self) -> usize {
         self.units.len()
     }
@@ -207,13 +207,13 @@ impl<'a> Program<'a> {
         }
     }
 
-    /// Number of a file in the repository.
+    /// Returns the original number of a file in the repository.
     fn original(&self, file: usize) -> usize {
         let own = self.own.as_ref().filter(|_| file == self.own_file());
         own.map_or(file, |own| own.file)
     }
 
-    /// The types of this path that a file knows.
+    /// Returns the types of this path that a file sees.
     pub(super) fn with_path(&self, file: usize, path: FullName) -> Option<Arc<TypeSet<'a>>> {
         let path = type_path(self.rules, file, path);
         match self.own.as_ref().and_then(|own| own.types.get(&path)) {
@@ -222,12 +222,12 @@ impl<'a> Program<'a> {
         }
     }
 
-    /// Target of a name that a TypeScript file imports.
+    /// Returns the target of a name that a TypeScript file imports.
     pub(super) fn brought_in(&self, file: usize, name: &str) -> Option<Export> {
         self.modules.brought_in(self.original(file), self.unit(file), name)
     }
 
-    /// Definitions of a callee, if they are in other files of the repository and not in its own.
+    /// Returns the definitions of a callee, if they are in other files of the repository and not in its own.
     pub(super) fn resolve_callee(&self, place: FilePosition, callee: &Callee) -> FoundDefinitions {
         let found = match callee {
             Callee::New(name) => {
@@ -247,7 +247,7 @@ impl<'a> Program<'a> {
         self.of_others(place.file, found)
     }
 
-    /// Definitions of a chain of names, if they are in other files of the repository and not in its own: types,
+    /// Returns the definitions of a chain of names, if they are in other files of the repository and not in its own: types,
     /// functions, methods, and variables outside them.
     pub(super) fn resolve_chain(&self, place: FilePosition, chain: &[&str]) -> FoundDefinitions {
         let Some((name, receiver)) = chain.split_last() else { return FoundDefinitions::default() };
@@ -284,7 +284,7 @@ impl<'a> Program<'a> {
         self.of_others(place.file, value.into_iter().collect())
     }
 
-    /// These definitions, unless one is in the file itself.
+    /// Returns these definitions, unless one is in the file itself.
     fn of_others(&self, file: usize, found: FoundDefinitions) -> FoundDefinitions {
         let is_own = found.is_in(file) || found.is_in(self.original(file));
         if is_own { FoundDefinitions::default() } else { found }
@@ -306,7 +306,7 @@ impl<'a> Program<'a> {
         home.into_iter().collect()
     }
 
-    /// Definitions of `m` in `m()`.
+    /// Returns the definitions of `m` in `m()`.
     fn bare(&self, place: FilePosition, name: &str) -> FoundDefinitions {
         let unit = self.unit(place.file);
         let is_own = match self.rules.visibility {
@@ -339,7 +339,7 @@ impl<'a> Program<'a> {
         inherited.or_else(brought_in).unwrap_or_default()
     }
 
-    /// Definition of a TypeScript file's export, if it can be called.
+    /// Returns the definition of a TypeScript file's export, if it can be called.
     fn callable(&self, export: Option<Export>) -> FoundDefinitions {
         let Some(Export::Declared { file, name }) = export else {
             return FoundDefinitions::default();
@@ -350,14 +350,14 @@ impl<'a> Program<'a> {
         found.map(|(rows, kind)| Definition::new(file, rows, kind)).into_iter().collect()
     }
 
-    /// The object that a folder's files declare outside functions.
+    /// Returns the object in a variable that a folder's files declare outside functions.
     fn variable_of_folder(&self, folder: &str, name: &str) -> Option<Object<'a>> {
         let file = self.folders.with_variable(folder, name)?;
         let declared = self.unit(file).variable(name)?;
         Some(self.of_declared(FilePosition { file, scope: 0 }, declared))
     }
 
-    /// Definitions of a method in some types, or else in their supertypes.
+    /// Returns the definitions of a method in some types, or else in their supertypes.
     fn method(
         &self,
         types: &[Arc<TypeSet<'a>>],
@@ -370,7 +370,7 @@ impl<'a> Program<'a> {
         })
     }
 
-    /// The object in a field of some types, or of their supertypes.
+    /// Returns the object in a field of some types, or of their supertypes.
     fn field(
         &self,
         types: &[Arc<TypeSet<'a>>],
@@ -385,7 +385,7 @@ impl<'a> Program<'a> {
         })
     }
 
-    /// The first result in some types, or else in their supertypes, and so on.
+    /// Returns the first result in some types, or else in their supertypes, and so on.
     fn upwards<T>(
         &self,
         types: &[Arc<TypeSet<'a>>],
@@ -410,8 +410,8 @@ impl<'a> Program<'a> {
         None
     }
 
-    /// Definition of an extension method that C# calls on an object whose type has no such method: the platform's methods of
-    /// this name come first.
+    /// Returns the definition of an extension method that C# calls on an object whose type has no such method; the platform's
+    /// methods of this name take precedence.
     fn extension(&self, name: &str) -> FoundDefinitions {
         let home = self.maps.extensions.get(name).copied().flatten();
         home.filter(|_| !self.spec.is_common_method(name)).into_iter().collect()
@@ -421,7 +421,7 @@ impl<'a> Program<'a> {
         &self.unit(id.file).types[id.number]
     }
 
-    /// Supertypes of these, each with its heir.
+    /// Returns the supertypes of these types, each with the type that extends it.
     fn supers(
         &self,
         types: &[Arc<TypeSet<'a>>],
@@ -435,13 +435,13 @@ impl<'a> Program<'a> {
         supers.take_while(move |(_, types)| visits.begin(std::slice::from_ref(types)))
     }
 
-    /// Supertypes of one type; looked up once.
+    /// Returns the supertypes of one type, which are looked up only once.
     fn supers_of(&self, id: TypeId, found: &Type) -> Supers<'a> {
         let known = || self.supers.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(supers) = known().get(&id) {
             return Arc::clone(supers);
         }
-        // Names are looked up around the type, not within it.
+        // Names are looked up in the scope around the type, not inside it.
         let scope = self.unit(id.file).scopes[found.inside].parent.unwrap_or(0);
         let place = FilePosition { file: id.file, scope };
         let named = found.supers.iter().filter_map(|name| self.types_named(place, name));
@@ -450,7 +450,7 @@ impl<'a> Program<'a> {
         supers
     }
 
-    /// Knowledge about the object that a method is called on.
+    /// Returns the knowledge about the object that a method is called on.
     fn object(&self, place: FilePosition, receiver: &Receiver) -> Object<'a> {
         let chain = match receiver {
             Receiver::Unknown => return Object::Unknown,
@@ -482,7 +482,7 @@ impl<'a> Program<'a> {
         }
     }
 
-    /// The object that a variable or a field of a type around holds; `None` if no such name exists.
+    /// Returns the object in a variable, or in a field of an enclosing type; `None` if no such name exists.
     fn variable(&self, place: FilePosition, name: &str) -> Option<Object<'a>> {
         let mut visits = Visits::default();
         self.unit(place.file).outwards(place.scope).find_map(|outer| {
@@ -495,7 +495,7 @@ impl<'a> Program<'a> {
         })
     }
 
-    /// The object at the end of a chain of fields.
+    /// Returns the object at the end of a chain of fields.
     fn fields(&self, mut object: Object<'a>, chain: &[String]) -> Object<'a> {
         for name in chain {
             let field = match object {
@@ -513,7 +513,7 @@ impl<'a> Program<'a> {
         object
     }
 
-    /// A chain that begins with no variable: a type with static members, or a module.
+    /// Resolves a chain that does not begin with a variable: a type with static members, or a module.
     fn type_or_module(&self, place: FilePosition, chain: &[String]) -> Object<'a> {
         for length in (1..=chain.len().min(MOST_PARTS)).rev() {
             if let Some(types) = self.types_named(place, &chain[..length].join(".")) {
@@ -528,12 +528,12 @@ impl<'a> Program<'a> {
             }
             NameVisibility::Folders => return self.in_package(self.unit(place.file), chain),
         }
-        // By custom, types begin with a capital; other names begin a package.
+        // By convention, types begin with a capital; other names begin a package.
         let is_name_of_type = chain.iter().any(|name| name.starts_with(char::is_uppercase));
         if is_name_of_type { Object::Of(Vec::new()) } else { Object::Unknown }
     }
 
-    /// A chain that begins with an imported package, or with a variable of another file of its own.
+    /// Resolves a chain that begins with an imported package, or with a variable of another file of its own package.
     fn in_package(&self, unit: &Unit, chain: &[String]) -> Object<'a> {
         let mut imports = unit.imports.imports_of(&chain[0]);
         let root = match imports.find(|import| import.local == chain[0]) {
@@ -564,12 +564,12 @@ impl<'a> Program<'a> {
     }
 }
 
-/// Path of a type as a file knows it: TypeScript files do not know each other's types.
+/// Returns the path of a type as a file sees it: TypeScript files do not see each other's types.
 fn type_path(rules: &TypeRules, file: usize, path: FullName) -> TypePath {
     (matches!(rules.visibility, NameVisibility::Exports).then_some(file), path)
 }
 
-/// Enters the home of a name, or none if several files have it; of one file's definitions the first.
+/// Adds the only file that defines a name, or none if several files do; of the definitions in one file, the first counts.
 fn enter<'a>(homes: &mut Homes<'a>, name: &'a str, here: Definition) {
     let home = homes.entry(name).or_insert(Some(here));
     *home = home.filter(|home| home.file == here.file).map(|home| home.min(here));

@@ -1,4 +1,4 @@
-//! Types of one name: the parts of a partial class, or the facts of each Go method about its receiver's type.
+//! Types of one name: the parts of a partial class, or the parts that Go methods contribute to their receiver's type.
 
 use std::sync::Arc;
 
@@ -9,33 +9,33 @@ use super::unit::Type;
 use crate::definitions::found::FoundDefinitions;
 use crate::definitions::rows::{Definition, DefinitionKind};
 
-/// Most types that are searched one by one.
+/// Greatest number of types that are searched one by one.
 const FEW: usize = 8;
 
-/// Most types that are copied to leave one out.
+/// Greatest number of types that are copied to leave one out.
 const MANY: usize = 64;
 
 /// Types that are searched together, at least one, ordered by file.
 #[derive(Debug)]
 pub(super) struct TypeSet<'a> {
     types: Vec<(TypeId, &'a Type)>,
-    /// Their contents, if they exceed a few.
+    /// Index of their contents, if there are more than a few types.
     index: Option<Index<'a>>,
 }
 
-/// Contents of types.
+/// Index of the contents of types.
 #[derive(Debug)]
 struct Index<'a> {
     heads: FoundDefinitions,
     methods: FxHashMap<&'a str, FoundDefinitions>,
-    /// The first type with a field of this name.
+    /// First type with a field of each name.
     fields: FxHashMap<&'a str, TypeId>,
     /// Types that extend others.
     heirs: Vec<(TypeId, &'a Type)>,
 }
 
 impl<'a> TypeSet<'a> {
-    /// `None` without types.
+    /// Creates a set; `None` without types.
     pub(super) fn new(types: Vec<(TypeId, &'a Type)>) -> Option<Arc<Self>> {
         let index = (types.len() > FEW).then(|| Index::new(&types));
         (!types.is_empty()).then(|| Arc::new(Self { types, index }))
@@ -49,12 +49,12 @@ impl<'a> TypeSet<'a> {
         &self.types
     }
 
-    /// Number of types that a search looks at one by one.
+    /// Returns the number of types that a search checks one by one.
     pub(super) fn work(&self) -> usize {
         self.index.as_ref().map_or(self.types.len(), |_| 1)
     }
 
-    /// These types without one; `None` if no other is left. Of very many none is left out.
+    /// Returns these types without one; `None` if no other is left. If there are very many, none is left out.
     pub(super) fn without(self: &Arc<Self>, other: TypeId) -> Option<Arc<Self>> {
         if self.len() > MANY || self.types.binary_search_by_key(&other, |t| t.0).is_err() {
             return Some(Arc::clone(self));
@@ -63,12 +63,12 @@ impl<'a> TypeSet<'a> {
         (!left.is_empty()).then(|| Arc::new(Self { types: left, index: None }))
     }
 
-    /// Definitions of the types themselves.
+    /// Returns the definitions of the types themselves.
     pub(super) fn heads(&self) -> FoundDefinitions {
         self.index.as_ref().map_or_else(|| heads(&self.types), |index| index.heads.clone())
     }
 
-    /// Definitions of a method.
+    /// Returns the definitions of a method.
     pub(super) fn methods(&self, name: &str) -> FoundDefinitions {
         if let Some(index) = &self.index {
             return index.methods.get(name).cloned().unwrap_or_default();
@@ -80,7 +80,7 @@ impl<'a> TypeSet<'a> {
         defining.collect()
     }
 
-    /// The first type that has a field of this name.
+    /// Returns the first type that has a field of this name.
     pub(super) fn with_field(&self, name: &str) -> Option<TypeId> {
         if let Some(index) = &self.index {
             return index.fields.get(name).copied();
@@ -89,7 +89,7 @@ impl<'a> TypeSet<'a> {
         types.find(|(_, found)| found.fields.contains_key(name)).map(|(id, _)| *id)
     }
 
-    /// Types that extend others.
+    /// Returns the types that extend others.
     pub(super) fn heirs(&self) -> impl Iterator<Item = (TypeId, &'a Type)> {
         let types = self.index.as_ref().map_or(&self.types, |index| &index.heirs);
         types.iter().copied().filter(|(_, found)| !found.supers.is_empty())
@@ -132,7 +132,8 @@ mod tests {
     use crate::definitions::rows::Rows;
     use crate::definitions::typed::unit::DeclaredType;
 
-    /// Types in three files: method `m` and field `f` of every third, one method of its own, a type that every fifth extends.
+    /// Types in three files: every third has method `m` and field `f`, each has a method of its own, and every fifth extends a
+    /// type.
     fn types(count: usize) -> Vec<Type> {
         let one = |number: usize| {
             let rows = Rows { start: number as u32, end: number as u32 + 1 };

@@ -12,35 +12,35 @@ use crate::definitions::rows::{DefinitionKind, NameRows, Rows};
 /// Declarations, imports and calls of one file.
 #[derive(Debug, Default)]
 pub struct Unit {
-    /// Java's package, C#'s namespaces: where its types are, and what its code sees without an import.
+    /// Java's package or C#'s namespaces, which contain the file's types and determine what its code sees without an import.
     pub(super) namespaces: Vec<Namespace>,
     /// Go's package: the file's folder.
     pub(super) folder: String,
     /// Name of the package in Go, as importers write it.
     pub(super) package: String,
     pub(super) types: Vec<Type>,
-    /// Numbers of the outermost types, the first of each name.
+    /// Numbers of the outermost types; of types with the same name, the first.
     pub(super) outer_types: FxHashMap<String, usize>,
     /// Names of the methods of all types.
     pub(super) methods: FxHashSet<String>,
-    /// Functions outside types, C#'s local ones included.
+    /// Functions outside types, including C#'s local functions.
     pub(super) functions: NameRows,
-    /// Variables outside types and functions, where first declared.
+    /// Variables outside types and functions, at their first declaration.
     pub(super) values: NameRows,
-    /// Names that TypeScript exports under another name: `default`, `a` of `export { b as a }`.
+    /// Names that TypeScript exports under another name: `default`, or `a` for `export { b as a }`.
     pub(super) exports: FxHashMap<String, String>,
     pub(super) imports: Imports,
     pub(super) scopes: Vec<Scope>,
-    /// Ordered by first line.
+    /// Calls, ordered by first line.
     pub(super) calls: Vec<Call>,
 }
 
-/// A namespace or a package.
+/// Namespace or package.
 #[derive(Debug)]
 pub(super) struct Namespace {
-    /// Number of the namespace around it.
+    /// Number of the enclosing namespace.
     pub(super) outer: Option<usize>,
-    /// Of `a.b` the full names of `a` and `a.b`.
+    /// Full names of the prefixes: for `a.b`, the full names of `a` and `a.b`.
     pub(super) parts: Vec<FullName>,
 }
 
@@ -66,54 +66,54 @@ impl From<syntax::DeclaredType> for DeclaredType {
     }
 }
 
-/// A class, an interface, an enum; a namespace of TypeScript, too.
+/// Class, interface, enum, or namespace of TypeScript.
 #[derive(Debug, Default)]
 pub(super) struct Type {
     pub(super) name: Arc<str>,
-    /// With its namespace and the types around it: `org.example.Outer.Inner`.
+    /// Full name with its namespace and the enclosing types: `org.example.Outer.Inner`.
     pub(super) path: FullName,
     /// Number of its namespace.
     pub(super) namespace: Option<usize>,
     pub(super) methods: NameRows,
-    /// Static methods that C# calls on other types' objects.
+    /// Static methods that C# calls on objects of other types.
     pub(super) extensions: FxHashSet<String>,
     pub(super) fields: FxHashMap<String, DeclaredType>,
-    /// Types that it extends and implements, as written there.
+    /// Types that it extends and implements, as written.
     pub(super) supers: Vec<String>,
-    /// Number of the type around it.
+    /// Number of the enclosing type.
     pub(super) outer: Option<usize>,
     /// Number of the scope inside it.
     pub(super) inside: usize,
     pub(super) rows: Rows,
 }
 
-/// A part of a file in which variables are declared: a type, a function, or the file.
+/// Part of a file in which variables are declared: a type, a function, or the file.
 #[derive(Debug, Default)]
 pub(super) struct Scope {
     pub(super) parent: Option<usize>,
-    /// The type whose inside this is.
+    /// Type whose members this scope contains.
     pub(super) of_type: Option<usize>,
-    /// The innermost type that contains this.
+    /// Innermost type that contains this scope.
     pub(super) in_type: Option<usize>,
     pub(super) rows: Rows,
-    /// Variables of functions and files. One declared with two types has an unknown one.
+    /// Variables of functions and files. A variable declared with two types has an unknown type.
     pub(super) variables: FxHashMap<String, DeclaredType>,
 }
 
-/// Different imports in the order of the text, found by name: a file may call as many names as it imports.
+/// Distinct imports in the order of the text, indexed by name: a file may call as many names as it imports.
 #[derive(Debug, Default)]
 pub(super) struct Imports {
     all: Vec<Import>,
-    /// Places of the imports that bind a name, or bring in a member of that name.
+    /// Positions of the imports that bind a name, or bring in a member of that name.
     by_name: FxHashMap<String, Vec<u32>>,
-    /// Places of the imports that bring in all of something.
+    /// Positions of the imports that bring in all members of something.
     stars: Vec<u32>,
 }
 
-/// Most imports of one name, or with `*`, that a lookup considers, so that calls times imports stays bounded.
+/// Greatest number of imports of one name, or with `*`, that a look-up considers, so that calls times imports stays bounded.
 const MOST_ALIKE: usize = 256;
 
-/// Most scopes, types and namespaces around a place that a lookup considers.
+/// Greatest number of scopes, types and namespaces around a position that a look-up considers.
 const MOST_SCOPES: usize = 256;
 const MOST_OUTER_TYPES: usize = 64;
 pub(super) const MOST_NAMESPACES: usize = 64;
@@ -146,12 +146,12 @@ impl Imports {
         self.all.iter()
     }
 
-    /// Imports that bind a name, or bring in a member of that name.
+    /// Returns the imports that bind a name, or bring in a member of that name.
     pub(super) fn imports_of(&self, name: &str) -> impl DoubleEndedIterator<Item = &Import> {
         self.at(self.by_name.get(name).map_or(&[], Vec::as_slice))
     }
 
-    /// Imports that bring in all of something.
+    /// Returns the imports that bring in all members of something.
     pub(super) fn stars(&self) -> impl DoubleEndedIterator<Item = &Import> {
         self.at(&self.stars)
     }
@@ -161,50 +161,50 @@ impl Imports {
     }
 }
 
-/// One name that is brought in, or all of a package.
+/// Import of one name, or of all members of a package.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct Import {
     pub(super) from: String,
-    /// What that means as the name of a type or a namespace.
+    /// Source of the import as the name of a type or a namespace.
     pub(super) path: FullName,
-    /// `*` for all; none: the thing itself.
+    /// Imported member: `*` for all; none for the source itself.
     pub(super) member: Option<String>,
-    /// Empty if no name is bound.
+    /// Local name; empty if no name is bound.
     pub(super) local: String,
     pub(super) is_static: bool,
     pub(super) is_passed_on: bool,
 }
 
-/// A call without a syntax error.
+/// Call without a syntax error.
 #[derive(Debug)]
 pub(super) struct Call {
     pub(super) rows: Rows,
-    /// The scope that contains it.
+    /// Scope that contains it.
     pub(super) scope: usize,
     pub(super) callee: Callee,
 }
 
 impl Unit {
-    /// Names that its imports bind.
+    /// Returns the names that the file's imports bind.
     pub(crate) fn imported_names(&self) -> impl Iterator<Item = &str> {
         let named = self.imports.iter().filter(|import| !import.is_passed_on);
         named.map(|import| import.local.as_str()).filter(|local| !local.is_empty())
     }
 
-    /// The scopes from one outwards.
+    /// Returns a scope and the scopes around it, innermost first.
     pub(super) fn outwards(&self, scope: usize) -> impl Iterator<Item = &Scope> {
         let parent = |scope: &&Scope| scope.parent.and_then(|parent| self.scopes.get(parent));
         std::iter::successors(self.scopes.get(scope), parent).take(MOST_SCOPES)
     }
 
-    /// Numbers of the types around a scope, innermost first.
+    /// Returns the numbers of the types around a scope, innermost first.
     pub(super) fn types_around(&self, scope: usize) -> impl Iterator<Item = usize> {
         let innermost = self.scopes.get(scope).and_then(|scope| scope.in_type);
         let outwards = std::iter::successors(innermost, |number| self.types[*number].outer);
         outwards.take(MOST_OUTER_TYPES)
     }
 
-    /// Full names of a namespace and of those around it, innermost first.
+    /// Returns the full names of a namespace and of the namespaces around it, innermost first.
     pub(super) fn namespaces_around(&self, number: usize) -> impl Iterator<Item = FullName> {
         let outwards = std::iter::successors(self.namespaces.get(number), |inner| {
             self.namespaces.get(inner.outer?)
@@ -212,18 +212,18 @@ impl Unit {
         outwards.flat_map(|namespace| namespace.parts.iter().rev().copied())
     }
 
-    /// Whether this file defines a function or method of this name.
+    /// Returns true if this file defines a function or method of this name.
     pub(super) fn defines(&self, name: &str) -> bool {
         self.functions.contains_key(name) || self.methods.contains(name)
     }
 
-    /// The function or variable outside types that a call of this name calls.
+    /// Returns the function or variable outside types that a call of this name refers to.
     pub(super) fn find_called(&self, name: &str) -> Option<(Rows, DefinitionKind)> {
         let function = self.functions.get(name).map(|rows| (*rows, DefinitionKind::Function));
         function.or_else(|| Some((*self.values.get(name)?, DefinitionKind::Value)))
     }
 
-    /// All that can be called outside types, with its name.
+    /// Returns everything that can be called outside types, with its name.
     pub(super) fn all_called(&self) -> impl Iterator<Item = (&str, Rows, DefinitionKind)> {
         let functions = self.functions.keys();
         let values = self.values.keys().filter(|name| !self.functions.contains_key(*name));
@@ -233,34 +233,34 @@ impl Unit {
         })
     }
 
-    /// Whether it has an outermost type of this name.
+    /// Returns true if the file has an outermost type of this name.
     pub(super) fn has_outer_type(&self, name: &str) -> bool {
         self.outer_types.contains_key(name)
     }
 
-    /// The outermost type of this name.
+    /// Returns the outermost type of this name.
     pub(super) fn outer_type(&self, name: &str) -> Option<&Type> {
         self.outer_types.get(name).map(|number| &self.types[*number])
     }
 
-    /// The innermost scope that holds the text between a row and the one before.
+    /// Returns the innermost scope that contains the text between a row and the row before.
     pub(super) fn scope_before(&self, row: u32) -> usize {
         let around = |scope: &Scope| scope.rows.start < row && row < scope.rows.end;
-        // Inner scopes follow those around them.
+        // Inner scopes follow the scopes around them.
         self.scopes.iter().rposition(around).unwrap_or(0)
     }
 
-    /// Names of the variables outside functions and types.
+    /// Returns the names of the variables outside functions and types.
     pub(super) fn variables(&self) -> impl Iterator<Item = &str> {
         self.scopes.first().into_iter().flat_map(|scope| scope.variables.keys().map(String::as_str))
     }
 
-    /// A variable outside functions and types.
+    /// Returns a variable outside functions and types.
     pub(super) fn variable(&self, name: &str) -> Option<&DeclaredType> {
         self.scopes.first()?.variables.get(name)
     }
 
-    /// Whether it has an outermost type, function or constant of this name.
+    /// Returns true if the file has an outermost type, function or constant of this name.
     pub(super) fn declares(&self, name: &str) -> bool {
         self.functions.contains_key(name)
             || self.variable(name).is_some()

@@ -1,4 +1,4 @@
-//! The type that a name means at its place.
+//! Resolution of a name to the type that it refers to at a position.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use super::unit::{Import, MOST_NAMESPACES};
 use crate::definitions::LONGEST_NAME;
 
 impl<'a> Program<'a> {
-    /// The types that a dotted name means within a scope of a file; several for the parts of a partial class.
+    /// Returns the types that a dotted name refers to inside a scope of a file; several for the parts of a partial class.
     pub(super) fn types_named(&self, place: FilePosition, name: &str) -> Option<Arc<TypeSet<'a>>> {
         if name.len() > LONGEST_NAME {
             return None;
@@ -30,7 +30,7 @@ impl<'a> Program<'a> {
         }
     }
 
-    /// A type around the scope, or one within a type around it.
+    /// Returns a type around the scope, or a type nested in one of these.
     fn nested_or_around(
         &self,
         FilePosition { file, scope }: FilePosition,
@@ -47,7 +47,7 @@ impl<'a> Program<'a> {
                 (true, Some(rest)) => rest,
                 (false, _) => whole,
             };
-            // The whole file sees what a class without a name contains.
+            // The whole file sees the content of a class without a name.
             if around.path == FullName::EMPTY {
                 continue;
             }
@@ -59,7 +59,7 @@ impl<'a> Program<'a> {
         None
     }
 
-    /// A type and its other parts, if it is partial.
+    /// Returns a type and its other parts, if it is partial.
     pub(super) fn parts(&self, file: usize, number: usize) -> Option<Arc<TypeSet<'a>>> {
         let found = &self.unit(file).types[number];
         if self.rules.has_parts {
@@ -98,7 +98,7 @@ impl<'a> Program<'a> {
         }
     }
 
-    /// The first type among the full names that a name may be short for.
+    /// Returns the first type among the full names that a name may be short for.
     fn first_seen(
         &self,
         FilePosition { file, scope }: FilePosition,
@@ -148,7 +148,7 @@ impl<'a> Program<'a> {
         })
     }
 
-    /// The namespace, or the package's folder, that an import brings something in from.
+    /// Returns the namespace, or the package's folder, from which an import brings something in.
     fn home(&self, import: &Import) -> Option<FullName> {
         match self.rules.visibility {
             NameVisibility::Folders => {
