@@ -1,4 +1,4 @@
-//! One repository in the place of the folder that holds repositories.
+//! Handling of a single repository that is given as the folder of repositories.
 
 use std::path::{Path, PathBuf};
 
@@ -9,16 +9,17 @@ use repoformer_text::message;
 
 use crate::settings::{DECLARED, Settings};
 
-/// Folder of repositories, and those of it that are used; none named: all, or those that the tasks name.
+/// Folder of repositories, and the repositories in use. If none is named, all are used, or the repositories that the tasks
+/// name.
 pub struct ChosenRepositories {
-    /// The folder.
+    /// Folder that contains the repositories.
     pub dir: PathBuf,
-    /// Names of those that are used; none stands for all, or those that the tasks name.
+    /// Names of the repositories in use; none means all, or the repositories that the tasks name.
     pub named: Vec<String>,
 }
 
-/// Returns the folder that holds a repository, and its name, where `dir` is that repository; a note says so. What is named, or
-/// where the tasks' files lie, says that `dir` holds repositories all the same.
+/// Returns the parent folder and name of a repository, if `dir` is one repository, and prints a note. The named repositories,
+/// or the locations of the tasks' files, may show that `dir` is a folder of repositories after all.
 pub fn one_repository<P: AsRef<Path>>(
     dir: &Path,
     named: &[String],
@@ -62,7 +63,7 @@ pub fn one_repository<P: AsRef<Path>>(
     Some(ChosenRepositories { dir: parent, named })
 }
 
-/// Returns the folder of repositories for these files of tasks, where `dir` may be one repository.
+/// Returns the folder of repositories for these task files; `dir` may be a single repository.
 pub fn folder_for<P: AsRef<Path>>(
     dir: Option<&Path>,
     tasks: &[P],
@@ -74,11 +75,11 @@ pub fn folder_for<P: AsRef<Path>>(
     )
 }
 
-/// Repositories that the tasks of a file belong to, beside one.
+/// Repositories that the tasks of a file belong to, compared with one repository.
 struct Owners {
-    /// Whether tasks' files lie in the one, and none in a repository below it.
+    /// Whether files of tasks are in this repository, and none in a repository below it.
     has_own: bool,
-    /// Whether tasks belong to others.
+    /// Whether tasks belong to other repositories.
     has_others: bool,
 }
 
@@ -99,7 +100,7 @@ fn owners(checkout: &Checkout, dir: &Path, file: &Path) -> Owners {
     }
 }
 
-/// Settings whose folder of repositories is one repository, as if they named its parent and it.
+/// Adjusts settings whose folder of repositories is a single repository, as if they named its parent folder and it.
 pub fn settle(settings: &mut Settings) {
     let Some(dir) = settings.repos_dir.as_deref() else {
         return;

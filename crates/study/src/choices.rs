@@ -1,4 +1,4 @@
-//! What settings choose for all experiments of a command: repositories, modes, the model, intervals.
+//! Choices that settings make for all experiments of a command: repositories, modes, the model, intervals.
 
 use std::path::{Path, PathBuf};
 
@@ -21,7 +21,7 @@ use crate::experiment_settings::cuts_chunks;
 use crate::fail;
 use crate::settings::{DECLARED, Departure, SettingValue, Settings, StyleName};
 
-/// Warns of all departures from the paper's profile in force, if the command does not name them in its results.
+/// Warns of all departures from the paper's profile in force, unless the command names them in its results.
 pub fn warn_of_departures(settings: &Settings) {
     warn_of_some_departures(settings, &settings.departures());
 }
@@ -44,7 +44,7 @@ pub fn set_profile(manifest: &mut Manifest, settings: &Settings) {
     }
 }
 
-/// Hint where the folder of repositories is not set.
+/// Returns a hint for when the folder of repositories is not set.
 fn name_repos_dir() -> Message {
     message![
         "name the folder that holds one folder a repository, or one repository; the ",
@@ -53,7 +53,7 @@ fn name_repos_dir() -> Message {
     ]
 }
 
-/// The folder of repositories, which has no default.
+/// Returns the folder of repositories, which has no default.
 pub fn repos_dir(settings: &Settings) -> Result<PathBuf> {
     match settings.repos_dir.get() {
         Some(dir) => Ok(dir.clone()),
@@ -61,7 +61,7 @@ pub fn repos_dir(settings: &Settings) -> Result<PathBuf> {
     }
 }
 
-/// The folder of repositories for modes that retrieve, of which one does not.
+/// Returns the folder of repositories for the modes that retrieve; the hint names mode `given`, which needs no repositories.
 pub fn repos_dir_of_modes(settings: &Settings) -> Result<PathBuf> {
     match settings.repos_dir.get() {
         Some(dir) => Ok(dir.clone()),
@@ -77,12 +77,13 @@ pub fn repos_dir_of_modes(settings: &Settings) -> Result<PathBuf> {
     }
 }
 
-/// Names of folders that a note lists.
+/// Number of folder names that a note lists.
 const LISTED: usize = 5;
-/// Names of repositories that an error lists.
+/// Number of repository names that an error lists.
 const KNOWN: usize = 20;
 
-/// The repositories of a folder that were named, or all; sorted, each once. A note says which folders are left out.
+/// Returns the named repositories of a folder, or all; sorted, without duplicates. Prints a note that names the folders left
+/// out.
 pub fn repositories_in(
     dir: &Path,
     named: &[String],
@@ -100,10 +101,10 @@ pub fn repositories_in(
     Ok(names)
 }
 
-/// Checks that the named repositories are there.
+/// Checks that the named repositories exist.
 ///
 /// # Errors
-/// One is not; the error lists those that are.
+/// A named repository does not exist; the error lists the existing ones.
 pub fn check_named(dir: &Path, named: &[String]) -> Result<()> {
     let is_missing = |name: &&String| is_folder_name(name) && !dir.join(name).is_dir();
     let Some(missing) = named.iter().find(is_missing) else {
@@ -143,7 +144,7 @@ fn note_left_out(dir: &Path, names: &[String], messages: &dyn Messages) {
     );
 }
 
-/// Hint that counts the source files of other languages in repositories; `None` without any.
+/// Returns a hint that counts the source files of other languages in repositories; `None` if there are none.
 pub fn other_languages(dir: &Path, names: &[String], chosen: (Language, Walk)) -> Option<Message> {
     let (language, walk) = chosen;
     let mut found = languages(dir, names, walk);
@@ -158,7 +159,7 @@ pub fn other_languages(dir: &Path, names: &[String], chosen: (Language, Walk)) -
     ])
 }
 
-/// The requested modes, or `default`, in the order of a results table.
+/// Returns the requested modes, or `default`, in the order of a results table.
 pub fn modes(settings: &Settings, default: &[Mode]) -> Result<Vec<Mode>> {
     let mut modes = settings.mode.to_vec();
     cuts_chunks(settings)?;
@@ -194,7 +195,8 @@ pub fn modes(settings: &Settings, default: &[Mode]) -> Result<Vec<Mode>> {
     Ok(modes)
 }
 
-/// The requested modes, or all that are completed; and those that are left out because they are not.
+/// Returns the requested modes, or all completed ones; and the requested modes that are left out because they are not
+/// completed.
 pub fn completed_modes(
     settings: &Settings,
     experiment: &Experiment,
@@ -206,7 +208,7 @@ pub fn completed_modes(
     Ok(modes.into_iter().partition(|mode| asked || experiment.has(&path(mode))))
 }
 
-/// The model that completes, and the limits of a completion.
+/// Returns the model that completes, and the limits of a completion.
 pub fn completion(settings: &Settings) -> Result<Completion> {
     let (model, max_tokens) = (settings.model.to_string(), *settings.max_tokens);
     let mut completion = Completion { model, max_tokens, max_lines: None, server: None };
@@ -216,7 +218,7 @@ pub fn completion(settings: &Settings) -> Result<Completion> {
     Ok(completion)
 }
 
-/// Path of the page in a folder.
+/// Returns the path of the page in a folder.
 pub fn page_in(folder: &Path) -> PathBuf {
     folder.join("index.html")
 }
@@ -230,7 +232,7 @@ pub fn write_page(folder: &Path, page: &ChartPage) -> Result<()> {
     Ok(())
 }
 
-/// Resampling of intervals.
+/// Returns the resampling settings for intervals.
 pub fn resampling(settings: &Settings) -> Result<Resampling> {
     Ok(Resampling {
         resamples: *settings.resamples,
@@ -239,12 +241,12 @@ pub fn resampling(settings: &Settings) -> Result<Resampling> {
     })
 }
 
-/// Seed of what is drawn at random.
+/// Returns the seed of random draws.
 pub fn seed(settings: &Settings) -> Result<u64> {
     Ok(settings.seed.unwrap_or(0))
 }
 
-/// `window line:` where there is a benchmark.
+/// Returns `window line:` if there is a benchmark.
 pub fn label(name: &str, experiment: &Experiment) -> String {
     match experiment.tasks {
         Some(_) => format!("{name} {}", experiment.name),
@@ -252,7 +254,7 @@ pub fn label(name: &str, experiment: &Experiment) -> String {
     }
 }
 
-/// The modes that retrieve without a completion.
+/// Modes that retrieve without a completion.
 pub const FIRST: [Mode; 2] = [Mode::LeftContext, Mode::GroundTruth];
-/// The modes that need no prediction.
+/// Modes that need no prediction.
 pub const WITHOUT_PREDICTION: [Mode; 3] = [Mode::Without, Mode::LeftContext, Mode::GroundTruth];

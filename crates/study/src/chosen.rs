@@ -1,4 +1,4 @@
-//! Policies of a run with their thresholds, and what these come to.
+//! Policies of a run with their thresholds, and the effects of the thresholds.
 
 use anyhow::Result;
 use repoformer_core::policy::{Policy, Threshold};
@@ -12,25 +12,25 @@ use crate::fail;
 use crate::judged::JudgedPolicy;
 use crate::settings::PolicyName;
 
-/// A policy with its threshold, as `learned@0.2` or `learned@30%`.
+/// Policy with its threshold, as `learned@0.2` or `learned@30%`.
 #[derive(Debug, Clone)]
 pub struct ThresholdPolicy {
-    /// The policy.
+    /// Policy.
     pub policy: Policy,
-    /// What its scores are compared with.
+    /// Threshold that its scores are compared with.
     pub threshold: Threshold,
-    /// Both, as they were asked for.
+    /// Policy and threshold as requested.
     pub name: String,
 }
 
 impl ThresholdPolicy {
-    /// The policy of a name, with the usual threshold for these tasks if the name has none.
+    /// Creates the policy with this name; if the name has no threshold, the usual one for these tasks is used.
     pub fn new(asked: &PolicyName, are_functions: bool) -> Result<Self> {
         let PolicyName { policy, threshold } = asked;
         let policy = *policy;
         let usual = match policy {
             Policy::Never | Policy::Always | Policy::Oracle => Some(0.0),
-            // The paper's for functions, and for lines, calls and chunks.
+            // The paper's thresholds for functions, and for lines, calls and chunks.
             Policy::Learned | Policy::LearnedScored | Policy::SelfScored | Policy::SelfDecision => {
                 Some(if are_functions { 0.15 } else { 0.2 })
             }
@@ -64,7 +64,7 @@ impl ThresholdPolicy {
     }
 }
 
-/// Says once what thresholds as shares are, and are not.
+/// Explains once what percentage thresholds mean.
 pub fn tell_of_shares(all: &[ThresholdPolicy], messages: &dyn Messages) {
     if let Some(one) = all.iter().find(|one| matches!(one.threshold, Threshold::Share(_))) {
         messages.note(message![
@@ -79,7 +79,7 @@ pub fn tell_of_shares(all: &[ThresholdPolicy], messages: &dyn Messages) {
     }
 }
 
-/// Reports a threshold that comes from a share of the tasks, and one that tells no tasks apart.
+/// Reports a threshold that was computed from a percentage of the tasks, and a threshold that does not separate any tasks.
 pub fn tell_threshold(benchmark: &str, mode: Mode, policy: &JudgedPolicy, messages: &dyn Messages) {
     let count = policy.retrieves.len();
     let retrieved = policy.retrieves.iter().filter(|retrieves| **retrieves).count();

@@ -1,4 +1,4 @@
-//! From settings to how files are cut, fragments searched and prompts laid out.
+//! Conversion of settings to the way in which files are cut, fragments searched and prompts laid out.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ use crate::settings::{
     TokenizerName, Vectorizer,
 };
 
-/// Whether files are cut into chunks.
+/// Returns true if files are cut into chunks.
 pub fn cuts_chunks(settings: &Settings) -> Result<bool> {
     let unit = *settings.unit.get();
     let is_chunks = unit == FragmentUnit::Chunks;
@@ -42,7 +42,7 @@ pub fn cuts_chunks(settings: &Settings) -> Result<bool> {
     Ok(is_chunks)
 }
 
-/// Refuses settings that were chosen for this run and that another choice does not use.
+/// Rejects settings that were chosen for this run but are not used because of another choice.
 fn refuse_unused(entries: &[&dyn SettingValue], by: &str, of: &Setting) -> Result<()> {
     entries.iter().find(|entry| entry.is_chosen()).map_or(Ok(()), |entry| {
         let way = message!["leave it out, or choose another ", of];
@@ -50,7 +50,7 @@ fn refuse_unused(entries: &[&dyn SettingValue], by: &str, of: &Setting) -> Resul
     })
 }
 
-/// Every way to cut files that was asked for: one, or each window size with each slice size.
+/// Returns every requested way to cut files: one, or each window size with each slice size.
 pub fn cuts(settings: &Settings) -> Result<Vec<Cut>> {
     let mut cuts = Vec::new();
     if cuts_chunks(settings)? {
@@ -70,7 +70,7 @@ pub fn cuts(settings: &Settings) -> Result<Vec<Cut>> {
     Ok(cuts)
 }
 
-/// How fragments are searched.
+/// Returns the settings of retrieval.
 pub fn retrieval(settings: &Settings) -> Result<RetrievalSettings> {
     let is_chunks = cuts_chunks(settings)?;
     let form: QueryForm = *settings.query;
@@ -110,7 +110,7 @@ pub fn retrieval(settings: &Settings) -> Result<RetrievalSettings> {
     })
 }
 
-/// How prompts are laid out.
+/// Returns the settings of prompts.
 pub fn prompts(settings: &Settings) -> Result<PromptSettings> {
     Ok(PromptSettings {
         align: *settings.align,
@@ -127,7 +127,7 @@ pub fn prompts(settings: &Settings) -> Result<PromptSettings> {
     })
 }
 
-/// Terms that lexical rankers compare.
+/// Returns the terms that lexical rankers compare.
 fn vocabulary(settings: &Settings) -> Result<Vocabulary> {
     let is_words = *settings.tokenizer.get() == TokenizerName::Words;
     Ok(match *settings.vectorizer {
@@ -139,13 +139,13 @@ fn vocabulary(settings: &Settings) -> Result<Vocabulary> {
     })
 }
 
-/// The ranker; dense where dense vectors are asked for and no ranker is.
+/// Returns the ranker; dense if dense vectors are requested but no ranker.
 pub fn ranker(settings: &Settings) -> Result<Ranker> {
     let ranker = settings.ranker.first().cloned().unwrap_or(Ranker::Jaccard);
     let is_dense = ranker.parts().contains(&Ranker::Dense);
     let is_chosen = settings.vectorizer.is_chosen();
     match *settings.vectorizer {
-        // Dense vectors are made to be ranked by, unless a ranker is asked for as well.
+        // Dense vectors imply the dense ranker, unless another ranker is requested.
         Vectorizer::Dense if !is_dense && settings.ranker.is_chosen() => fail(
             message![
                 format!("ranker {ranker} needs no dense vectors, which "),
@@ -168,7 +168,7 @@ pub fn ranker(settings: &Settings) -> Result<Ranker> {
 }
 
 fn dense(settings: &Settings) -> Result<Option<DenseSource>> {
-    // A server whose completions are asked for embeds nothing.
+    // A server that is asked for completions computes no vectors.
     let completes = settings.model.as_str() != IN_CONTEXT;
     let embeds = !completes || settings.embedding_model.is_some();
     let endpoint = settings.endpoint.as_deref().filter(|_| embeds);
@@ -211,7 +211,7 @@ fn dense(settings: &Settings) -> Result<Option<DenseSource>> {
     })
 }
 
-/// The style of prompts.
+/// Returns the style of prompts.
 pub fn layout(settings: &Settings) -> Result<PromptLayout> {
     let (layout, unused): (_, &dyn SettingValue) = match settings.prompt_style.get() {
         StyleName::RepoCoder => (PromptLayout::RepoCoder, &settings.fragment_paths),
@@ -230,7 +230,7 @@ pub fn layout(settings: &Settings) -> Result<PromptLayout> {
         &settings.max_right_tokens,
         unused,
     ];
-    // With this alignment, the budget decides which functions and classes are shown.
+    // With this alignment, the budget determines which functions and classes are shown.
     if *settings.align.get() != Align::Enclosing {
         unused.push(&settings.max_cross_file_tokens);
     }

@@ -1,4 +1,4 @@
-//! The experiments of a command: one for each task file, size of fragments, ranker and right context that was asked for.
+//! Experiments of a command: one for each requested task file, fragment size, ranker and right context.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -31,7 +31,7 @@ use crate::experiment_settings::{cuts, prompts, retrieval};
 use crate::settings::{DECLARED, MetricName, Settings, StyleName};
 use crate::{fail, server};
 
-/// One experiment for each task file, or one without tasks, each with the settings of its tasks.
+/// Returns one experiment for each task file, or one without tasks, each with the settings of its tasks.
 ///
 /// # Errors
 /// The settings name no repositories, contradict each other, or name a file that cannot be read.
@@ -40,8 +40,8 @@ pub fn experiments(settings: &Settings) -> Result<Vec<(Experiment, Settings)>> {
     open_experiments(settings)
 }
 
-/// Experiments for these modes, each with its settings: no repositories are needed where nothing is retrieved, but by
-/// RepoCoder's prompts, whose holes lie in them.
+/// Returns experiments for these modes, each with its settings. Repositories are needed only for retrieval and for RepoCoder's
+/// prompts, whose holes are in the repositories.
 pub fn experiments_of(settings: &Settings, modes: &[Mode]) -> Result<Vec<(Experiment, Settings)>> {
     let is_repocoder = *settings.prompt_style.get() == StyleName::RepoCoder;
     if is_repocoder || modes.iter().any(|mode| mode.retrieves()) {
@@ -66,7 +66,7 @@ fn open_experiments(settings: &Settings) -> Result<Vec<(Experiment, Settings)>> 
         if let Some(tasks) = tasks.as_ref().filter(|_| settings.scores()) {
             warn_of_cuts(settings, tasks);
         }
-        // Commands that score name them in their results.
+        // Commands that score name the departures in their results.
         if !settings.scores() {
             warn_of_departures(settings);
         }
@@ -89,8 +89,8 @@ fn open_experiments(settings: &Settings) -> Result<Vec<(Experiment, Settings)>> 
     Ok(experiments)
 }
 
-/// The settings with each ranker and right context that was asked for, and what an experiment's name says of them where there
-/// are several.
+/// Returns the settings for each requested ranker and right context, and the part of the experiment's name that distinguishes
+/// them if there are several.
 fn variations(settings: &Settings) -> Vec<(Settings, String)> {
     let mut all = vec![(settings.clone(), String::new())];
     let rankers = distinct(&settings.ranker);
@@ -119,7 +119,7 @@ fn variations(settings: &Settings) -> Vec<(Settings, String)> {
     all
 }
 
-/// The values, each once, in the order in which they were given.
+/// Returns the values without duplicates, in the order in which they were given.
 fn distinct<T: Clone + PartialEq>(values: &[T]) -> Vec<T> {
     let mut once: Vec<T> = Vec::new();
     for value in values {
@@ -130,7 +130,7 @@ fn distinct<T: Clone + PartialEq>(values: &[T]) -> Vec<T> {
     once
 }
 
-/// Two task files of one name would overwrite each other's artifacts.
+/// Rejects two task files of the same name, which would overwrite each other's artifacts.
 fn check_names(settings: &Settings, files: &[PathBuf]) -> Result<()> {
     let mut seen: BTreeMap<String, &Path> = BTreeMap::new();
     for file in files {
@@ -149,20 +149,20 @@ fn check_names(settings: &Settings, files: &[PathBuf]) -> Result<()> {
     Ok(())
 }
 
-/// The one experiment of a command that works on one task file, with the settings of its tasks.
+/// Returns the only experiment of a command that works on one task file, with the settings of its tasks.
 ///
 /// # Errors
-/// As of [`experiments`], or there are several.
+/// The same as for [`experiments`]; also if there are several experiments.
 pub fn single(settings: &Settings) -> Result<(Experiment, Settings)> {
     repos_dir(settings)?;
     without_repositories(settings)
 }
 
-/// The experiment of a command that needs no repositories, with the settings of its tasks: without their folder, it has all
-/// repositories that the tasks name.
+/// Returns the experiment of a command that needs no repositories, with the settings of its tasks. Without the folder of
+/// repositories, it has all repositories that the tasks name.
 ///
 /// # Errors
-/// As of [`experiments`], or there are several.
+/// The same as for [`experiments`]; also if there are several experiments.
 pub fn without_repositories(settings: &Settings) -> Result<(Experiment, Settings)> {
     check_single(settings)?;
     let mut experiments = open_experiments(settings)?;
@@ -182,7 +182,7 @@ pub fn check_single(settings: &Settings) -> Result<()> {
     }
 }
 
-/// The settings for these tasks: those of functions where the holes are function bodies.
+/// Returns the settings for these tasks, which are the settings of functions if the holes are function bodies.
 pub fn of_kind(settings: &Settings, tasks: Option<&TaskSet>) -> Settings {
     match settings.has_functions() && are_functions(settings, tasks) {
         true => settings.of_functions(),
@@ -190,17 +190,17 @@ pub fn of_kind(settings: &Settings, tasks: Option<&TaskSet>) -> Settings {
     }
 }
 
-/// Whether the holes of these tasks are function bodies, by their records and repositories.
+/// Returns true if the holes of these tasks are function bodies, by their records and repositories.
 pub fn are_functions(settings: &Settings, tasks: Option<&TaskSet>) -> bool {
     tasks.is_some_and(|set| bodies(settings, set.tasks()).are_all())
 }
 
-/// How many of the first holes are function bodies, by the tasks and their repositories.
+/// Counts how many of the first holes are function bodies, by the tasks and their repositories.
 fn bodies(settings: &Settings, tasks: &[Task]) -> FunctionBodies {
     FunctionBodies::new(tasks, settings.repos_dir.as_deref().map(Path::new))
 }
 
-/// Warns where too little of the tasks' files is known to cut predictions rightly.
+/// Warns if too little of the tasks' files is known to cut predictions correctly.
 fn warn_of_cuts(settings: &Settings, set: &TaskSet) {
     let (file, bodies) = (set.path.display(), bodies(settings, set.tasks()));
     let asked = match settings.postprocess.get() {
@@ -238,7 +238,7 @@ fn warn_of_cuts(settings: &Settings, set: &TaskSet) {
     }
 }
 
-/// The experiment of another model with the same tasks and fragments, in its prompt style.
+/// Returns the experiment of another model with the same tasks and fragments, in its prompt style.
 pub fn experiment_like(
     other: &Experiment,
     settings: &Settings,
@@ -312,7 +312,7 @@ fn experiment(
     Ok(experiment)
 }
 
-/// Refuses a ranker that is not defined for the language.
+/// Rejects a ranker that is not defined for the language.
 pub fn check_ranker(ranker: &Ranker, language: Language) -> Result<()> {
     match ranker.refusal(language) {
         Some(refusal) => fail(refusal, message!["choose another ", &DECLARED.ranker]),
@@ -320,7 +320,7 @@ pub fn check_ranker(ranker: &Ranker, language: Language) -> Result<()> {
     }
 }
 
-/// The scoring that was asked for, and what is usual for these tasks where it was not.
+/// Returns the requested scoring, with the usual choices for these tasks if a setting is not chosen.
 pub fn asked_scoring(settings: &Settings, tasks: &[Task]) -> Result<Scoring> {
     let mut metrics: Vec<Metric> = Vec::new();
     for name in settings.metrics.iter() {
@@ -350,7 +350,7 @@ pub fn cut_answers(
     Ok(())
 }
 
-/// True if completions of the model are chat answers, by `--api` for commands that complete, otherwise by the cache's
+/// Returns true if completions of the model are chat answers, by `--api` for commands that complete, otherwise by the cache's
 /// predictions.
 fn is_chat(settings: &Settings, experiment: &Experiment) -> Result<bool> {
     if settings.completes() {
@@ -359,7 +359,7 @@ fn is_chat(settings: &Settings, experiment: &Experiment) -> Result<bool> {
     has_chat_answers(settings, experiment)
 }
 
-/// True if the cache has answers of the chat API.
+/// Returns true if the cache has answers of the chat API.
 fn has_chat_answers(settings: &Settings, experiment: &Experiment) -> Result<bool> {
     let completion = completion(settings)?;
     if completion.is_embedded() {
@@ -374,7 +374,7 @@ fn has_chat_answers(settings: &Settings, experiment: &Experiment) -> Result<bool
     Ok(false)
 }
 
-/// The requested language, else that of most of the tasks' files, else Python.
+/// Returns the requested language, or else the language of most of the tasks' files, or else Python.
 fn language(settings: &Settings, tasks: Option<&TaskSet>) -> Result<Language> {
     if let Some(language) = *settings.language {
         return Ok(language);
@@ -386,8 +386,8 @@ fn language(settings: &Settings, tasks: Option<&TaskSet>) -> Result<Language> {
     Ok(most.unwrap_or_default())
 }
 
-/// The folder of repositories; none for tasks that name no repository, as those of CrossCodeLongEval, and for tasks whose
-/// repositories are not there where nothing is retrieved, as mostly for those of CrossCodeEval.
+/// Returns the folder of repositories; none for tasks that name no repository, such as CrossCodeLongEval's. Also none for tasks
+/// whose repositories do not exist if nothing is retrieved, which is common for CrossCodeEval.
 fn repos_dir_of<'s>(settings: &'s Settings, tasks: Option<&TaskSet>) -> Option<&'s Path> {
     let dir = settings.repos_dir.as_deref().map(Path::new)?;
     let tasks = tasks.map_or(&[][..], |set| set.tasks());
@@ -399,7 +399,7 @@ fn repos_dir_of<'s>(settings: &'s Settings, tasks: Option<&TaskSet>) -> Option<&
     (tasks.is_empty() || tasks.iter().any(is_there)).then_some(dir)
 }
 
-/// Those of the modes that can be run for an experiment's tasks, and why others cannot.
+/// Returns the modes that can be run for an experiment's tasks, and the reasons why others cannot.
 pub fn possible_modes(experiment: &Experiment, modes: &[Mode]) -> (Vec<Mode>, Vec<(Mode, String)>) {
     let has_repositories = !experiment.repos_dir.as_os_str().is_empty();
     let tasks = experiment.tasks.as_deref().map_or(&[][..], |set| set.tasks());
@@ -421,7 +421,7 @@ pub fn possible_modes(experiment: &Experiment, modes: &[Mode]) -> (Vec<Mode>, Ve
     (possible, reasons)
 }
 
-/// The repositories that take part, sorted.
+/// Returns the repositories to process, sorted.
 fn repositories(settings: &Settings, tasks: Option<&mut TaskSet>) -> Result<Vec<String>> {
     let named = &settings.repo;
     if let Some(dir) = repos_dir_of(settings, tasks.as_deref()) {
@@ -447,10 +447,10 @@ fn repositories(settings: &Settings, tasks: Option<&mut TaskSet>) -> Result<Vec<
     Ok(names)
 }
 
-/// Reads a task file, and tells of what is left out of it.
+/// Reads a task file, and reports problems and repeated ids.
 ///
 /// # Errors
-/// It cannot be read, or holds no task.
+/// The file cannot be read, or contains no task.
 pub fn read_tasks(file: &Path, messages: &dyn Messages) -> Result<TaskSet> {
     let (name, reading) = (file.display(), TaskSet::read(file)?);
     messages.problems(reading.problems);
@@ -469,7 +469,7 @@ pub fn read_tasks(file: &Path, messages: &dyn Messages) -> Result<TaskSet> {
     Ok(reading.set)
 }
 
-/// Name of a file of records without its extensions.
+/// Returns the name of a file of records without its extensions.
 pub fn stem(file: &Path) -> String {
     let name = file.file_name().unwrap_or_default().to_string_lossy();
     let ends = [".jsonl.gz", ".jsonl.zst", ".jsonl", ".json"];
@@ -477,10 +477,10 @@ pub fn stem(file: &Path) -> String {
     stem.unwrap_or(&name).to_owned()
 }
 
-/// Name of the benchmark's cache folders: as the settings have it, or as the task file is named.
+/// Returns the name of the benchmark's cache folders: the setting, or the name of the task file.
 ///
 /// # Errors
-/// It cannot name folders, or the file is a folder.
+/// The name cannot be a folder name, or the file is a folder.
 pub fn benchmark(settings: &Settings, file: Option<&Path>) -> Result<String> {
     if let Some(file) = file {
         if file.as_os_str().is_empty() {
@@ -499,7 +499,7 @@ pub fn benchmark(settings: &Settings, file: Option<&Path>) -> Result<String> {
             let is_twin = |other: &&PathBuf| stem(other) == stem(file);
             let folder = file.parent().and_then(Path::file_name).map(|name| name.to_string_lossy());
             match folder {
-                // Files of one name, as CrossCodeEval has for each language, are told apart by their folders.
+                // Files of the same name, which CrossCodeEval has for each language, are distinguished by their folders.
                 Some(folder) if settings.tasks.iter().filter(is_twin).count() > 1 => {
                     format!("{folder}_{}", stem(file))
                 }
@@ -518,7 +518,7 @@ pub fn benchmark(settings: &Settings, file: Option<&Path>) -> Result<String> {
     )
 }
 
-/// Checks that prompts are for a model, rather than tasks with their cross-file context.
+/// Checks that prompts are meant for a model, and are not tasks with their cross-file context.
 pub fn check_completable(experiment: &Experiment) -> Result<()> {
     if matches!(experiment.prompts.layout, PromptLayout::Attach) {
         return fail(
@@ -532,10 +532,10 @@ pub fn check_completable(experiment: &Experiment) -> Result<()> {
     Ok(())
 }
 
-/// The model that completes an experiment, by the settings of its tasks; as [`server::model`].
+/// Returns the model that completes an experiment, by the settings of its tasks; see [`server::model`].
 ///
 /// # Errors
-/// As of [`server::model`].
+/// The same as for [`server::model`].
 pub fn completion_of(
     experiment: &Experiment,
     settings: &Settings,
@@ -548,7 +548,7 @@ pub fn completion_of(
         && settings.until.is_none()
         && !are_functions(settings, experiment.all_tasks().map(Arc::as_ref))
         && experiment.tasks.is_some()
-        // What a chat model writes before its code, such as thoughts, is known as such at its end alone.
+        // Text that a chat model writes before its code, such as reasoning, can be recognised only at its end.
         && server.asking.api != Api::Chat
         && looks_at_lines()
     {

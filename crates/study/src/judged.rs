@@ -1,43 +1,43 @@
-//! Tasks of a run with what retrieval did for them, and what policies made of it.
+//! Tasks of a run with the effect of retrieval on each, and the decisions of policies.
 
 use repoformer_core::policy::sweep::LatencyModel;
 use repoformer_core::policy::{Example, Policy, Threshold};
 use repoformer_core::retrieve::Mode;
 
-/// Tasks of a benchmark with what retrieval did for them, and what policies made of it.
+/// Tasks of a benchmark with the effect of retrieval on each, and the decisions of policies.
 #[derive(Debug)]
 pub struct JudgedTasks {
-    /// The mode that retrieves.
+    /// Mode that retrieves.
     pub mode: Mode,
-    /// Each task without and with retrieval.
+    /// Scores of each task without and with retrieval.
     pub examples: Vec<Example>,
-    /// Times of each, where all were measured.
+    /// Times of each task, if all were measured.
     pub clock: Option<LatencyModel>,
-    /// The policies, in the order in which they were asked for.
+    /// Policies in the order in which they were requested.
     pub policies: Vec<JudgedPolicy>,
 }
 
 /// Scores and decisions of a policy, in the order of the examples.
 #[derive(Debug)]
 pub struct JudgedPolicy {
-    /// The policy.
+    /// Policy.
     pub policy: Policy,
-    /// With its threshold, as `learned@0.2`.
+    /// Name with the threshold, as `learned@0.2`.
     pub name: String,
-    /// Threshold as it was asked for.
+    /// Threshold as requested.
     pub asked: Threshold,
     /// Number that scores were compared with.
     pub threshold: f64,
     /// Scores that order the tasks.
     pub ordered: Vec<f64>,
-    /// Probabilities that thresholds are compared with, for policies that have them.
+    /// Probabilities that thresholds are compared with, for policies that have probabilities.
     pub probabilities: Option<Vec<f64>>,
-    /// Whether it retrieves for each task.
+    /// Whether the policy retrieves for each task.
     pub retrieves: Vec<bool>,
 }
 
 impl JudgedPolicy {
-    /// The threshold; `None` if the policy has none.
+    /// Returns the threshold; `None` if the policy has none.
     pub fn printed_threshold(&self) -> Option<f64> {
         let has_none = matches!(
             self.policy,
@@ -46,20 +46,20 @@ impl JudgedPolicy {
         Some(self.threshold).filter(|threshold| !has_none && threshold.is_finite())
     }
 
-    /// The score that is compared with the threshold.
+    /// Returns the score that is compared with the threshold.
     pub fn score(&self, place: usize) -> f64 {
         self.probabilities.as_ref().unwrap_or(&self.ordered)[place]
     }
 }
 
 impl JudgedTasks {
-    /// The first policy that decides by a probability, or else the first.
+    /// Returns the first policy that decides by a probability, or else the first.
     pub fn deciding(&self) -> Option<&JudgedPolicy> {
         let probable = self.policies.iter().find(|policy| policy.probabilities.is_some());
         probable.or(self.policies.first())
     }
 
-    /// Those of the tasks that are kept.
+    /// Returns only the tasks that are kept.
     pub fn only(&self, kept: &[bool]) -> Self {
         let policy = |policy: &JudgedPolicy| JudgedPolicy {
             policy: policy.policy,
@@ -79,7 +79,7 @@ impl JudgedTasks {
     }
 }
 
-/// The values that are kept.
+/// Returns the values that are kept.
 fn only<T: Clone>(all: &[T], kept: &[bool]) -> Vec<T> {
     all.iter().zip(kept).filter(|(_, kept)| **kept).map(|(one, _)| one.clone()).collect()
 }

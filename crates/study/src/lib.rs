@@ -1,8 +1,9 @@
-//! A study of code completion: what a person asks for with settings, as experiments, policies, tables, figures and reports.
+//! Study of code completion: turns the settings that a user requests into experiments, policies, tables, figures and reports.
 //!
-//! A study begins with [`settings`]: defaults, a profile, a file, the environment and what its front end gives. They describe
-//! [`experiments`], one for each task file, cut, ranker and context, whose stages `repoformer-pipeline` has. [`policies`] choose
-//! between the predictions of two modes; [`rows`], the [`paper`]'s tables and figures, and [`report`]s show what came of it.
+//! A study begins with [`settings`]: defaults, a profile, a file, the environment and what the front end passes. They describe
+//! [`experiments`], one for each task file, cut, ranker and context; the stages of an experiment are in `repoformer-pipeline`.
+//! [`policies`] choose between the predictions of two modes. [`rows`], the [`paper`]'s tables and figures, and [`report`]s show
+//! the results.
 //!
 //! ```
 //! use repoformer_study::settings::Settings;
@@ -52,7 +53,7 @@ pub fn fail<T>(reason: impl Into<Message>, hint: impl Into<Message>) -> anyhow::
     Err(Error::from_refusal(reason, hint).into())
 }
 
-/// Fails with the known names, and a hint at the one that was probably meant.
+/// Fails with the known names, and a hint with the name that was probably meant.
 ///
 /// # Errors
 /// Always.
@@ -69,7 +70,7 @@ pub fn unknown<T>(
     })
 }
 
-/// An error with its causes, as a message.
+/// Returns an error with its causes, as a message.
 pub fn message_of(error: &anyhow::Error) -> Message {
     let causes = error.chain().map(|cause| {
         let ours = cause.downcast_ref().map(Error::message);
@@ -79,7 +80,7 @@ pub fn message_of(error: &anyhow::Error) -> Message {
     Message::join(causes, ": ")
 }
 
-/// The hint of an error or of one of its causes.
+/// Returns the hint of an error or of one of its causes.
 pub fn hint_of(error: &anyhow::Error) -> Option<Message> {
     error.chain().find_map(|cause| {
         let ours = cause.downcast_ref::<Error>().and_then(Error::hint);

@@ -1,4 +1,4 @@
-//! Systems that answered, or were scored, under different conditions.
+//! Systems whose completions or scores were produced under different conditions.
 
 use anyhow::Result;
 use repoformer_pipeline::Messages;
@@ -7,7 +7,7 @@ use repoformer_text::message::UserChoice;
 
 use crate::fail;
 
-/// Refuses differences between systems, unless they are allowed: then this warns of them, and the caller names them in its output.
+/// Rejects differences between systems. If they are allowed, warns of them instead, and the caller names them in its output.
 pub fn check(differences: &[String], are_allowed: bool, messages: &dyn Messages) -> Result<()> {
     match differences {
         [] => Ok(()),
@@ -25,7 +25,7 @@ pub fn check(differences: &[String], are_allowed: bool, messages: &dyn Messages)
     }
 }
 
-/// The differences in a sentence.
+/// Returns the differences in a sentence.
 pub fn join_differences(differences: &[String]) -> String {
     format!("mixed conditions: {}", differences.join("; "))
 }

@@ -34,28 +34,28 @@ use crate::settings::{DECLARED, SettingValue, Settings, StyleName};
 use crate::stage_log::StageLog;
 use crate::{fail, hint_of, message_of};
 
-/// The modes that policies may choose instead of none; the first of them that is there.
+/// Modes that policies may choose instead of mode none; the first available one is used.
 const RETRIEVING: [Mode; 2] = [Mode::LeftContext, Mode::Given];
 
-/// The policies of a run, and the trained ones among them.
+/// Policies of a run, and the trained ones among them.
 #[derive(Debug)]
 pub struct Policies {
     chosen: Vec<ThresholdPolicy>,
     trained: TrainedPolicies,
-    /// Files of the probabilities that policy self uses.
+    /// Files of the probabilities that policy `self` uses.
     probabilities: Vec<PathBuf>,
-    /// File of the samples that policy entropy uses.
+    /// File of the samples that policy `entropy` uses.
     samples: Option<PathBuf>,
-    /// Whether they were chosen for this run; those of a file are used where possible.
+    /// Whether they were chosen for this run; the policies of a settings file are used only if possible.
     asked: bool,
     messages: Arc<dyn Messages>,
 }
 
 impl Policies {
-    /// The policies that the settings choose, with the files of their signals.
+    /// Returns the policies that the settings choose, with the files of their signals.
     ///
     /// # Errors
-    /// One is given twice, lacks its threshold, or a file cannot be read or is of no policy.
+    /// One is given twice or lacks its threshold, or a file cannot be read or belongs to no policy.
     pub fn new(
         probabilities: &[PathBuf],
         samples: Option<&PathBuf>,
@@ -94,7 +94,7 @@ impl Policies {
             );
         }
         for path in probabilities.iter().chain(samples) {
-            // Before the hours of completing.
+            // Check this before spending hours on completions.
             repoformer_store::jsonl::open(path)?;
         }
         Ok(Self {
@@ -107,17 +107,17 @@ impl Policies {
         })
     }
 
-    /// Whether there is none.
+    /// Returns true if there are no policies.
     pub fn is_empty(&self) -> bool {
         self.chosen.is_empty()
     }
 
-    /// Says what thresholds as shares are, if there are any.
+    /// Explains what percentage thresholds mean, if there are any.
     pub fn tell_of_shares(&self) {
         tell_of_shares(&self.chosen, &*self.messages);
     }
 
-    /// The choices of each policy, where both sets of predictions exist, and the tasks as they were judged.
+    /// Returns the choices of each policy for which both sets of predictions exist, and the judged tasks.
     pub fn choose(
         &self,
         experiment: &Experiment,
@@ -200,7 +200,8 @@ impl Policies {
         Ok((all, Some(JudgedTasks { mode, examples: found.examples, clock, policies })))
     }
 
-    /// Adds what the policies of a dry run would make. Returns the names of those that would choose; `None` where none could.
+    /// Adds the artifacts that the policies of a dry run would make. Returns the names of the policies that would choose;
+    /// `None` if none could.
     pub fn plan(
         &self,
         experiment: &Experiment,
@@ -220,7 +221,7 @@ impl Policies {
         Some(possible.into_iter().map(|chosen| chosen.name.clone()).collect())
     }
 
-    /// The mode that policies choose beside none. Reports that there is none.
+    /// Returns the mode that policies may choose instead of none. Reports if there is no such mode.
     fn retrieving(&self, experiment: &Experiment, modes: &[Mode]) -> Option<Mode> {
         let mode = RETRIEVING.into_iter().find(|mode| modes.contains(mode));
         let mode = mode.filter(|_| modes.contains(&Mode::Without));
@@ -231,7 +232,7 @@ impl Policies {
         mode
     }
 
-    /// The model's decisions for policies that ask it: from the given files, otherwise from a server.
+    /// Returns the model's decisions for policies that ask it: from the given files, otherwise from a server.
     fn decisions(
         &self,
         experiment: &Experiment,
@@ -245,7 +246,7 @@ impl Policies {
         ask(experiment, completion, settings, log).unwrap_or_else(Decisions::Failed)
     }
 
-    /// The policies that can choose, as far as is known before any task is scored. Reports the others.
+    /// Returns the policies that can choose, as far as this is known before any task is scored. Reports the others.
     fn possible(&self, experiment: &Experiment, decisions: &Decisions) -> Vec<&ThresholdPolicy> {
         let tasks = experiment.tasks.iter().flat_map(|set| set.tasks());
         let takes_part = |task: &&Task| experiment.repositories.contains(&task.repository);
@@ -281,7 +282,7 @@ impl Policies {
         possible
     }
 
-    /// Warns of tasks whose fragments give the target away to policies that look at them.
+    /// Warns of tasks whose fragments reveal the target to policies that look at fragments.
     fn warn_of_targets(&self, experiment: &Experiment, examples: &[Example]) {
         let knowing = examples.iter().filter(|example| example.query_has_target).count();
         let looking = self.chosen.iter().filter(|chosen| chosen.policy.looks_at_fragments());
@@ -297,7 +298,7 @@ impl Policies {
         }
     }
 
-    /// Whether a policy asks a model.
+    /// Returns true if a policy asks a model.
     fn asks(&self) -> bool {
         self.chosen.iter().any(|chosen| chosen.policy.asks_model())
     }
@@ -319,7 +320,7 @@ impl Policies {
         Ok(())
     }
 
-    /// Reports rows that cannot be made.
+    /// Reports rows that cannot be computed.
     fn report_left_out(&self, reason: impl Into<Message>) {
         match self.asked {
             true => self.messages.failure(reason.into()),
@@ -327,7 +328,7 @@ impl Policies {
         }
     }
 
-    /// The policy's score of each task.
+    /// Returns the policy's score of each task.
     fn scores(
         &self,
         chosen: &ThresholdPolicy,
@@ -362,7 +363,7 @@ impl Policies {
     }
 }
 
-/// The policy's own model.
+/// Returns the policy's own model.
 fn policy_server(settings: &Settings) -> Result<Option<PolicyServer>> {
     let (url, name) = (settings.policy_endpoint.as_deref(), settings.policy_model_name.as_deref());
     let (url, name) = match (url, name) {
@@ -398,13 +399,13 @@ fn policy_server(settings: &Settings) -> Result<Option<PolicyServer>> {
     }))
 }
 
-/// Decisions of the model that policies ask: the probability of the token that asks for retrieval, behind each prompt.
+/// Decisions of the model that policies ask: the probability of the token that requests retrieval, after each prompt.
 enum Decisions {
-    /// Files of the probabilities, and the time of each.
+    /// Files of the probabilities, and the time of each decision.
     Known { files: Vec<PathBuf>, latencies: Vec<Latency> },
     /// No server has the model.
     NoServer,
-    /// The prompts have no style that could name the token.
+    /// The style of the prompts does not define the token.
     NoStyle,
     /// The model did not answer.
     Failed(anyhow::Error),
@@ -418,7 +419,7 @@ impl Decisions {
         }
     }
 
-    /// The reason why the policies cannot choose.
+    /// Returns the reason why the policies cannot choose.
     fn refusal(&self) -> Option<Message> {
         match self {
             Self::Known { .. } => None,
@@ -452,8 +453,8 @@ impl Decisions {
     }
 }
 
-/// Asks a model for the probability of the token that asks for retrieval: the policy's own, or the one that completes if it is on
-/// a server and its prompt style names the token.
+/// Asks a model for the probability of the token that requests retrieval. It is the policy's own model, or else the model that
+/// completes, if it is on a server and its prompt style defines the token.
 fn ask(
     experiment: &Experiment,
     completion: &Completion,
@@ -465,7 +466,7 @@ fn ask(
     };
     let experiment = experiment_like(experiment, settings, Some(&own.style))?;
     if !experiment.repos_dir.as_os_str().is_empty() {
-        // Its style may show right contexts, and the other not.
+        // Its style may show right contexts although the run's style does not.
         log.stage("window", &experiment, || Ok(pipeline::window_repositories(&experiment)?))?;
     }
     log.stage("prompt", &experiment, || Ok(pipeline::prompt(&experiment, &[Mode::Without])?))?;
@@ -506,25 +507,25 @@ fn ask_model(
     Ok(Decisions::Known { files: vec![path], latencies })
 }
 
-/// The choices of a policy.
+/// Choices of a policy.
 pub struct PolicyChoice {
-    /// The mode whose predictions it takes where it retrieves.
+    /// Mode of the predictions that it chooses when it retrieves.
     pub mode: Mode,
-    /// The chosen predictions, named after the policy with its threshold.
+    /// Chosen predictions, named after the policy with its threshold.
     pub source: ReportSource,
-    /// Scores of the chosen predictions, in the form of a mode's.
+    /// Scores of the chosen predictions, in the same form as a mode's scores.
     pub scores: ModeScores,
-    /// Number of tasks that it retrieves for.
+    /// Number of tasks for which it retrieves.
     pub retrieved: usize,
-    /// Its threshold, if it has one.
+    /// Threshold, if it has one.
     pub threshold: Option<f64>,
-    /// Mean milliseconds per task in the paper's latency model, where its parts were measured.
+    /// Mean milliseconds per task in the paper's latency model, if its parts were measured.
     pub latency_ms: Option<f64>,
-    /// Whether it lacks the time for the queries' dense vectors.
+    /// Whether the time lacks the time for computing the queries' dense vectors.
     pub without_embedding: bool,
 }
 
-/// Takes for each task the prediction that the policy chooses.
+/// Selects for each task the prediction that the policy chooses.
 fn select(
     chosen: &ThresholdPolicy,
     found: &SelectiveTasks,
@@ -539,7 +540,7 @@ fn select(
     let tasks: Vec<ScoredTask> =
         pairs.map(|(scores, &retrieves)| scores[usize::from(retrieves)].clone()).collect();
     let count = tasks.len() as f64;
-    // A policy that looks at what is retrieved takes its time, whatever it decides.
+    // A policy that looks at the retrieved fragments spends the retrieval time, whatever it decides.
     let retrieves_any = retrieves.contains(&true) || chosen.policy.looks_at_fragments();
     let rows = tasks.iter().zip(retrieves).filter(|(_, retrieves)| **retrieves);
     let latency = |times: &Vec<RequestTimes>| {

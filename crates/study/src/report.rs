@@ -1,4 +1,4 @@
-//! `report`: one page of HTML and its figures, from the predictions in the cache or in files.
+//! Command `report`: writes one HTML page and its figures, from predictions in the cache or in files.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -39,7 +39,7 @@ struct ReportPaths {
 }
 
 impl ReportPaths {
-    /// The files of a folder, or of the page itself if it ends in `.html`.
+    /// Returns the files in a folder, or next to the page itself if `output` ends in `.html`.
     fn new(output: &Path) -> Self {
         match output.extension().is_some_and(|ending| ending == "html") {
             true => Self { page: output.to_owned(), folder: output.with_extension("figures") },
@@ -56,17 +56,17 @@ impl ReportPaths {
     }
 }
 
-/// A report that was written.
+/// Report that was written.
 pub struct WrittenReport {
-    /// The page.
+    /// Path of the page.
     pub page: PathBuf,
-    /// Its headline.
+    /// Headline.
     pub title: String,
     /// Main result, as HTML.
     pub finding: String,
 }
 
-/// The files of the report that a run would write on what is completed then, with these policies' choices.
+/// Returns the files of the report that a run would write after completing, with these policies' choices.
 pub fn plan(
     experiment: &Experiment,
     settings: &Settings,
@@ -99,24 +99,24 @@ pub fn plan(
     Ok(files)
 }
 
-/// Metrics of a report, the default one first, unless the settings choose others.
+/// Metrics of a report, with the default one first, unless the settings choose others.
 pub const METRICS: [Metric; 2] = [Metric::RepoCoder, Metric::Repoformer];
 
 /// Results of unit tests by row.
 type ByRow = BTreeMap<usize, TestOutcome>;
 
-/// Predictions to show: their name, their file, and the prompts that they are of.
+/// Predictions to show: their name, their file, and the prompts that were completed.
 #[derive(Default)]
 pub struct ReportSource {
     /// Name of the system.
     pub name: String,
     /// File of its predictions.
     pub predictions: PathBuf,
-    /// Artifact that records how they were made, where they do not themselves.
+    /// Artifact that records how the predictions were made, if their own file does not.
     pub made_as: Option<PathBuf>,
-    /// Artifact of its prompts, if there is one.
+    /// Artifact of the prompts, if there is one.
     pub prompts: Option<PathBuf>,
-    /// Rows that a policy retrieves for.
+    /// Rows for which a policy retrieves.
     pub retrieved: Option<BTreeSet<usize>>,
 }
 
@@ -124,22 +124,22 @@ pub struct ReportSource {
 pub struct ReportSettings {
     /// Results of `eval --exec`, as `NAME=FILE` or for all systems.
     pub exec: Vec<String>,
-    /// How predictions are scored.
+    /// Scoring of predictions.
     pub scoring: Scoring,
-    /// Headline; the benchmark's name if there is none.
+    /// Headline; by default, the benchmark's name.
     pub title: Option<String>,
     /// System that the others are compared with; the first if none is named.
     pub baseline: Option<String>,
-    /// How intervals are found.
+    /// Settings of intervals.
     pub resampling: Resampling,
-    /// Whether systems may have answered under different conditions.
+    /// Whether systems may have been run under different conditions.
     pub allow_mixed: bool,
     /// Settings of these tasks.
     pub settings: Settings,
 }
 
 impl ReportSettings {
-    /// A report of what scores and intervals say alone, whatever the systems are.
+    /// Returns a report that shows only scores and intervals, whatever the systems are.
     pub fn of_scores(scoring: Scoring, resampling: Resampling, settings: &Settings) -> Self {
         let (exec, title, baseline) = (Vec::new(), None, None);
         let settings = settings.clone();
@@ -147,14 +147,14 @@ impl ReportSettings {
     }
 }
 
-/// Predictions given as `NAME=FILE`, or as a file whose stem is the name.
+/// Returns predictions given as `NAME=FILE`, or as a file whose stem is the name.
 pub fn of_file(given: &str) -> ReportSource {
     let (name, path) = files::split_name(given);
     let name = name.map_or_else(|| stem(Path::new(path)), str::to_owned);
     ReportSource { name, predictions: path.into(), ..ReportSource::default() }
 }
 
-/// The requested modes, or all that are completed.
+/// Returns the requested modes, or all completed ones.
 pub fn of_cache(experiment: &Experiment, settings: &Settings) -> Result<Vec<ReportSource>> {
     let completion = completion(&of_kind(settings, experiment.tasks.as_deref()))?;
     let mut sources = Vec::new();
@@ -279,7 +279,7 @@ pub fn make(
     Ok(WrittenReport { page, finding: report.finding(), title: report.title })
 }
 
-/// Parameters of a system, from its cached artifacts.
+/// Returns the parameters of a system, from its cached artifacts.
 fn settings_of(predictions: &Path, prompts: Option<&Path>) -> Result<Vec<(String, String)>> {
     let mut settings = prompts.map(parameters).transpose()?.unwrap_or_default();
     settings.extend(parameters(predictions)?);
@@ -289,7 +289,7 @@ fn settings_of(predictions: &Path, prompts: Option<&Path>) -> Result<Vec<(String
     Ok(settings.into_iter().map(|(name, value)| (name, shown(value))).collect())
 }
 
-/// Results of a system's unit tests by row, from files; adds those that have some to `used`.
+/// Reads the results of a system's unit tests by row; adds the files that have some to `used`.
 fn read_test_results<'g>(
     given: &'g [String],
     used: &mut BTreeSet<&'g str>,
@@ -372,7 +372,7 @@ fn write(report: &ReportContents, mut manifest: Manifest, place: &ReportPaths) -
     Ok(place.page.clone())
 }
 
-/// Removes the figures of an earlier report: a folder holds those of one report.
+/// Removes the figures of an earlier report: a folder contains the figures of only one report.
 fn remove_old_figures(place: &ReportPaths) -> Result<()> {
     let manifest = manifest::read(&place.manifest())?;
     let inputs = manifest.get("inputs").and_then(Value::as_array).into_iter().flatten();

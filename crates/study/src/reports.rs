@@ -1,4 +1,4 @@
-//! The reports of a run, one for each benchmark.
+//! Reports of a run, one for each benchmark.
 
 use std::path::{Path, PathBuf};
 
@@ -15,7 +15,7 @@ use crate::fail;
 use crate::report::WrittenReport;
 use crate::settings::Settings;
 
-/// Folder that reports and figures are written to.
+/// Returns the folder to which reports and figures are written.
 pub fn report_folder(given: Option<&PathBuf>, settings: &Settings) -> Result<PathBuf> {
     Ok(match given {
         Some(folder) => folder.clone(),
@@ -23,7 +23,7 @@ pub fn report_folder(given: Option<&PathBuf>, settings: &Settings) -> Result<Pat
     })
 }
 
-/// The reports of a run, and the page that links them where there are several.
+/// Reports of a run, and the page that links them if there are several.
 pub struct Reports {
     /// Folder with a folder for each benchmark.
     pub folder: PathBuf,
@@ -32,10 +32,10 @@ pub struct Reports {
 }
 
 impl Reports {
-    /// The reports of so many benchmarks, in a folder.
+    /// Creates the reports of `count` benchmarks in a folder.
     ///
     /// # Errors
-    /// Another page has the name of the one that links them.
+    /// Another page has the name of the page that links them.
     pub fn new(folder: &Option<PathBuf>, settings: &Settings, count: usize) -> Result<Self> {
         let folder = report_folder(folder.as_ref(), settings)?;
         let reports = Self { folder, count, links: Vec::new() };
@@ -53,7 +53,7 @@ impl Reports {
         Ok(reports)
     }
 
-    /// The page that links several.
+    /// Returns the path of the page that links several reports.
     pub fn index(&self) -> Option<PathBuf> {
         (self.count > 1).then(|| page_in(&self.folder))
     }
@@ -69,10 +69,10 @@ impl Reports {
         self.links.push(PageLink { title, path, finding });
     }
 
-    /// Writes the page that links the reports, where there are several; returns its path.
+    /// Writes the page that links the reports, if there are several; returns its path.
     pub fn write(&self, messages: &dyn Messages) -> Result<Option<PathBuf>> {
         let Some(index) = self.index() else {
-            // Findings of an earlier run would stand beside the report that was just written.
+            // Otherwise, findings of an earlier run would be next to the report that was just written.
             let stale = page_in(&self.folder);
             if is_own_index(&stale) {
                 files::remove_file(&stale)?;
@@ -93,7 +93,7 @@ impl Reports {
 /// Title of the page that links the reports of a run.
 const INDEX: &str = "Reports of a run";
 
-/// Whether a page is there that links reports.
+/// Returns true if an existing page links reports.
 fn is_own_index(page: &Path) -> bool {
     let text = files::read_companion(page).unwrap_or_default();
     let text = String::from_utf8_lossy(&text);

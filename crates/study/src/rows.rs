@@ -1,4 +1,4 @@
-//! The table of an experiment: a row per mode or iteration.
+//! Table of an experiment: one row per mode or iteration.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -27,53 +27,53 @@ use crate::paper::{MeasuredRow, Tasks};
 use crate::policies::PolicyChoice;
 use crate::settings::{DECLARED, Departure, Settings};
 
-/// One row of the table.
+/// Row of the table.
 #[derive(Debug, Clone)]
 pub struct Row {
     benchmark: String,
-    /// The mode's name, with its iteration.
+    /// Name of the mode, with its iteration.
     mode: String,
-    /// The metric of its exact match and edit similarity.
+    /// Metric of its exact match and edit similarity.
     metric: Metric,
-    /// The metric with its cut, in words.
+    /// Metric with its cut, in words.
     metric_name: String,
-    /// The mode's scores, as in their artifact.
+    /// Scores of the mode, as in their artifact.
     scores: Arc<ModeScores>,
     /// Intervals of exact match and edit similarity.
     intervals: [Option<Interval>; 2],
-    /// Units that the intervals resample, and how many there are.
+    /// Units that the intervals resample, and their number.
     units: (ResamplingUnit, usize),
-    /// Unit-test pass rate of each row, for those whose tests are conclusive.
+    /// Unit-test pass rate of each row whose tests are conclusive.
     passed: BTreeMap<usize, f64>,
-    /// Totals of the mode's prompts; a policy chooses among those of two modes.
+    /// Totals of the mode's prompts; a policy chooses among the prompts of two modes.
     prompts: Option<PromptTotals>,
-    /// Share of the tasks that a policy retrieves for.
+    /// Fraction of the tasks for which a policy retrieves.
     rag_rate: Option<f64>,
     time: Option<SearchTime>,
-    /// Mean milliseconds of a completion, where all were measured.
+    /// Mean milliseconds of a completion, if all were measured.
     generation_ms: Option<f64>,
     /// Mean milliseconds from a request to its completion, retrieval included.
     latency_ms: Option<f64>,
-    /// Number of completions whose time is not known, and of all; `None` where nobody asked for times.
+    /// Number of completions whose time is unknown, and number of all completions; `None` if times were not requested.
     untimed: Option<(usize, usize)>,
-    /// Threshold of a policy that has one.
+    /// Threshold of a policy, if it has one.
     threshold: Option<f64>,
-    /// Share of the latency of always retrieving that is saved.
+    /// Fraction of the latency of always retrieving that is saved.
     speedup: Option<f64>,
-    /// Whether it is a mode whose prompts show what was retrieved before completing.
+    /// Whether it is a mode whose prompts show retrieval results before completing.
     is_always: bool,
-    /// Greatest number of requests at once when completions were timed.
+    /// Greatest number of simultaneous requests when completions were timed.
     at_once: usize,
-    /// Whether `latency_ms` lacks the time for the queries' dense vectors.
+    /// Whether `latency_ms` lacks the time for computing the queries' dense vectors.
     without_embedding: bool,
-    /// Share of the tasks whose predictions equal those of the previous iteration.
+    /// Fraction of the tasks whose predictions are the same as in the previous iteration.
     pub unchanged: Option<f64>,
-    /// The paper's profile of the run, and the settings that contradict it.
+    /// Profile of the paper in the run, and the settings that contradict it.
     profile: Option<(&'static str, Vec<Departure>)>,
 }
 
 impl Row {
-    /// The row of some scores by the first metric.
+    /// Creates the row of some scores by the first metric.
     fn new(
         experiment: &Experiment,
         mode: String,
@@ -106,7 +106,7 @@ impl Row {
         }
     }
 
-    /// The rows of all metrics of its experiment, itself the first.
+    /// Returns the rows of all metrics of its experiment, starting with this row.
     pub fn by_metric(self, experiment: &Experiment, resampling: &Resampling) -> Vec<Row> {
         let others = experiment.scoring.metrics.iter().skip(1).map(|&metric| Self {
             metric,
@@ -118,7 +118,7 @@ impl Row {
         [self].into_iter().chain(others).collect()
     }
 
-    /// The row of a completed mode with these scores, without the times of its completions.
+    /// Creates the row of a completed mode with these scores, without the times of its completions.
     ///
     /// # Errors
     /// The prompts or the times of their search cannot be read.
@@ -137,7 +137,7 @@ impl Row {
         })
     }
 
-    /// The row of a policy.
+    /// Creates the row of a policy.
     pub fn selective(
         experiment: &Experiment,
         selected: &PolicyChoice,
@@ -167,22 +167,22 @@ impl Row {
         (!departures.is_empty()).then(|| Departure::line(&profile, departures))
     }
 
-    /// Adds the unit-test results of its predictions, which for a policy are those of the mode that it chose.
+    /// Adds the unit-test results of its predictions; for a policy, these are the results of the modes that it chose.
     pub fn with_tests(self, passed: BTreeMap<usize, f64>) -> Row {
         Self { passed, ..self }
     }
 
-    /// Share of the tasks that pass their unit tests, where these were run.
+    /// Returns the fraction of the tasks that pass their unit tests, if the tests were run.
     fn pass_rate(&self) -> Option<f64> {
         let count = self.passed.len();
         (count > 0).then(|| self.passed.values().sum::<f64>() / count as f64)
     }
 
-    /// Adds the time of its prompts, measured now if it was not before.
+    /// Adds the time of its prompts, which is measured now if it was not measured before.
     pub fn with_time(self, experiment: &Experiment, mode: Mode, model: &str) -> Result<Row> {
         let latencies = pipeline::latencies(experiment, mode, model)?;
         let latency = |latency: &Latency| Some(latency.retrieval(mode)? + latency.generation_ms?);
-        // Where none was timed, no times are kept.
+        // If no completion was timed, no times are kept.
         let all = if latencies.is_empty() { self.count() as usize } else { latencies.len() };
         let timed = latencies.iter().filter(|latency| latency.generation_ms.is_some()).count();
         Ok(Self {
@@ -197,7 +197,7 @@ impl Row {
     }
 }
 
-/// Says how many completions of a mode have no time, which leaves its means out.
+/// Reports how many completions of a mode have no time, so that its means are left out.
 pub fn tell_of_untimed(
     row: &Row,
     experiment: &Experiment,
@@ -230,13 +230,13 @@ pub fn tell_of_untimed(
     ]);
 }
 
-/// Mean of these values, if there are any and all are known.
+/// Returns the mean of these values, if there are any and all are known.
 fn mean(times: impl Iterator<Item = Option<f64>>) -> Option<f64> {
     let times: Vec<f64> = times.collect::<Option<_>>()?;
     (!times.is_empty()).then(|| times.iter().sum::<f64>() / times.len() as f64)
 }
 
-/// The numbers of a benchmark's rows for a table of the paper: those of the first metric of each.
+/// Returns the numbers of a benchmark's rows for a table of the paper: the numbers of each mode's first metric.
 pub fn measured_rows(
     rows: &[Row],
     benchmark: &str,
@@ -251,7 +251,7 @@ pub fn measured_rows(
             continue;
         }
         let mut values = BTreeMap::from([("retrieved", 100.0 * row.share_with_blocks())]);
-        // A latency without the queries' vectors saves nothing that is known.
+        // If a latency lacks the queries' vectors, the saving is unknown.
         let speedup = row.speedup.filter(|_| !row.without_embedding && !always_lacks);
         values.extend(row.threshold.map(|threshold| ("threshold", threshold)));
         let scores = ["em", "es", "id_f1"].map(|name| (name, row.value(name)));
@@ -281,13 +281,13 @@ pub fn measured_rows(
     all
 }
 
-/// Name of a benchmark's first metric, with its cut and what it makes of several samples.
+/// Returns the name of a benchmark's first metric, with its cut and its treatment of several samples.
 pub fn metric_name(rows: &[Row], benchmark: &str) -> String {
     let found = rows.iter().find(|row| row.benchmark == benchmark);
     found.map(|row| row.metric_name.clone()).unwrap_or_default()
 }
 
-/// Sets how much of always retrieving's latency each row of the same tasks saves.
+/// Sets how much each row saves of the latency of always retrieving on the same tasks.
 pub fn compare_with_always(rows: &mut [Row]) {
     let of = |row: &Row| Some((row.benchmark.clone(), row.latency_ms.filter(|_| row.is_always)?));
     let always: Vec<(String, f64)> = rows.iter().filter_map(of).collect();
@@ -298,7 +298,7 @@ pub fn compare_with_always(rows: &mut [Row]) {
     }
 }
 
-/// Says how many requests waited for each other while completions were timed.
+/// Reports how many requests waited for each other while completions were timed.
 pub fn tell_of_crowds(rows: &[Row], messages: &dyn Messages) {
     let most = rows.iter().filter(|row| row.latency_ms.is_some()).map(|row| row.at_once).max();
     if let Some(most @ 2..) = most {
@@ -312,7 +312,7 @@ pub fn tell_of_crowds(rows: &[Row], messages: &dyn Messages) {
     }
 }
 
-/// Warns of rows over different tasks, where predictions or conclusive unit tests are missing.
+/// Warns of rows over different tasks, if predictions or conclusive unit tests are missing.
 pub fn warn_of_gaps(rows: &[Row], messages: &dyn Messages) {
     for row in rows {
         let same = rows.iter().filter(|other| other.benchmark == row.benchmark);
@@ -388,7 +388,7 @@ impl Printable for ResultRows {
     }
 }
 
-/// Settings that contradict the profiles of the rows, each with its benchmarks.
+/// Returns the settings that contradict the profiles of the rows, each with its benchmarks.
 pub fn departures(rows: &[Row]) -> Vec<(Vec<&str>, String)> {
     let mut all: Vec<(Vec<&str>, String)> = Vec::new();
     for row in rows {
@@ -411,7 +411,7 @@ fn units(scores: &ModeScores) -> (ResamplingUnit, usize) {
     (groups.unit(), groups.len())
 }
 
-/// Intervals of a mode's means, from the scores of its tasks.
+/// Returns the intervals of a mode's means, from the scores of its tasks.
 fn intervals(
     scores: &ModeScores,
     metric: Metric,
@@ -426,8 +426,8 @@ fn intervals(
 }
 
 impl Row {
-    /// Number of tasks that are worse, equal and better than in another row: by their unit tests where those of both were run,
-    /// otherwise by edit similarity.
+    /// Returns the number of tasks that are worse, equal and better than in another row: by their unit tests if the tests of
+    /// both rows were run, otherwise by edit similarity.
     fn changes(&self, without: &Row) -> [usize; 3] {
         let are_tested = !self.passed.is_empty() && !without.passed.is_empty();
         let scores = |row: &Row| -> BTreeMap<usize, f64> {
@@ -447,13 +447,13 @@ impl Row {
         counts
     }
 
-    /// Kind of its intervals, if it has any.
+    /// Returns the kind of its intervals, if it has any.
     fn interval_kind(&self) -> Option<IntervalKind> {
         let (unit, units) = self.units;
         self.intervals.iter().any(Option::is_some).then(|| unit.interval_kind(units))
     }
 
-    /// Number of tasks scored.
+    /// Returns the number of scored tasks.
     fn count(&self) -> u64 {
         self.scores.all.n as u64
     }
@@ -467,7 +467,7 @@ impl Row {
         Some(prompts.tokens as f64 / prompts.prompts.max(1) as f64)
     }
 
-    /// Share of the tasks whose prompt shows retrieved fragments.
+    /// Returns the fraction of the tasks whose prompt shows retrieved fragments.
     fn share_with_blocks(&self) -> f64 {
         match (&self.prompts, self.rag_rate) {
             (Some(prompts), None) => prompts.with_blocks as f64 / prompts.prompts.max(1) as f64,
@@ -479,7 +479,7 @@ impl Row {
         self.time.map(|time| 1e3 * time.seconds / time.queries.max(1) as f64)
     }
 
-    /// Whether some of its times lack those for the queries' dense vectors.
+    /// Returns true if some of its times lack the time for computing the queries' dense vectors.
     fn lacks_embedding(&self) -> bool {
         self.without_embedding || self.time.is_some_and(|time| !time.with_embedding)
     }
@@ -525,7 +525,7 @@ impl Row {
     }
 }
 
-/// The table. Intervals, `[low, high]`, follow their means; with tabs they come last, one number per column.
+/// Returns the table. Intervals, `[low, high]`, follow their means; with tabs they come last, with one number per column.
 fn table(rows: &[Row], intervals_inside: bool) -> Table {
     let column = |name: &str, cell: &dyn Fn(&Row) -> String| -> Vec<String> {
         [name.to_owned()].into_iter().chain(rows.iter().map(cell)).collect()
@@ -567,7 +567,7 @@ fn table(rows: &[Row], intervals_inside: bool) -> Table {
         ends => ends,
     };
     if !intervals_inside {
-        // Text has it below the table.
+        // The text output has this below the table.
         if rows.iter().any(|row| row.departures().is_some()) {
             all.push(column("departures", &|row| row.departures().unwrap_or_default()));
         }
@@ -588,7 +588,7 @@ fn table(rows: &[Row], intervals_inside: bool) -> Table {
     Table::of_columns(&all)
 }
 
-/// Milliseconds, whole unless short.
+/// Formats milliseconds, as a whole number unless short.
 fn milliseconds(time: f64) -> String {
     if time < 20.0 { format!("{time:.2}") } else { format!("{time:.0}") }
 }

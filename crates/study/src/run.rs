@@ -1,4 +1,5 @@
-//! A run: every stage of each experiment, then a row for each mode and policy, a table or figure of the paper, or a plan.
+//! Run: executes every stage of each experiment, and produces a row for each mode and policy, a table or figure of the paper,
+//! or a plan.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -39,17 +40,17 @@ use crate::{fail, server};
 /// Request for a run: its outputs, and the files of its policies and tests.
 #[derive(Debug, Default)]
 pub struct RunRequest {
-    /// Whether it only plans.
+    /// Whether the run is only planned.
     pub is_dry: bool,
-    /// Whether a plan lists all artifacts of a reason, or the first.
+    /// Whether a plan lists all artifacts for a reason, or only the first.
     pub lists_all: bool,
-    /// Files that are copied for the run, which a plan lists.
+    /// Files that are copied for the run; a plan lists them.
     pub copied: Vec<PlannedArtifact>,
-    /// Whether reports are written, and their folder if it is another than the cache's.
+    /// Whether reports are written, and their folder if it is not the cache's.
     pub report: Option<Option<PathBuf>>,
-    /// Files of the probabilities that policy self uses.
+    /// Files of the probabilities that policy `self` uses.
     pub probabilities: Vec<PathBuf>,
-    /// File of the samples that policy entropy uses.
+    /// File of the samples that policy `entropy` uses.
     pub samples: Option<PathBuf>,
     /// Results of unit tests, as `MODE=FILE`.
     pub exec: Vec<String>,
@@ -58,22 +59,22 @@ pub struct RunRequest {
 /// Result of a run.
 #[derive(Debug)]
 pub enum RunResult {
-    /// The artifacts that it would make.
+    /// Artifacts that the run would make.
     Plan(StageLog),
-    /// A row for each mode and policy.
+    /// Row for each mode and policy.
     Rows(ResultRows),
-    /// A table of the paper.
+    /// Table of the paper.
     Table(FilledTable),
-    /// The table of the benchmarks' sizes.
+    /// Table of the benchmarks' sizes.
     Sizes(Sizes),
-    /// A figure of the paper.
+    /// Figure of the paper.
     Figure(FigureNumbers),
     /// Two requests, step by step.
     Walk(TwoRequests),
 }
 
 impl RunResult {
-    /// The result, to print.
+    /// Returns the result, to print.
     pub fn printable(&self) -> &dyn Printable {
         match self {
             Self::Plan(plan) => plan,
@@ -86,10 +87,10 @@ impl RunResult {
     }
 }
 
-/// A run that is done.
+/// Run that is finished.
 #[derive(Debug)]
 pub struct FinishedRun {
-    /// Its result.
+    /// Result.
     pub result: RunResult,
     /// Remarks printed after the result; none after a plan.
     after: Option<ClosingRemarks>,
@@ -102,7 +103,7 @@ struct ClosingRemarks {
     policies: Arc<Policies>,
     /// Folders and pages that were written.
     places: Vec<String>,
-    /// The time of each stage.
+    /// Time of each stage.
     times: String,
 }
 
@@ -121,11 +122,11 @@ impl FinishedRun {
 /// Runs every stage for the experiments that the settings describe.
 ///
 /// # Errors
-/// The settings contradict the request or each other, or a stage cannot go on.
+/// The settings contradict the request or each other, or a stage cannot continue.
 pub fn run(settings: &Settings, request: RunRequest) -> Result<FinishedRun> {
     let begin = Instant::now();
     let paper = check(settings, &request)?;
-    // Nothing is completed for the sizes of the benchmarks.
+    // The sizes of the benchmarks need no completions.
     if matches!(paper, Some(PaperResult::Sizes)) {
         return Ok(FinishedRun { result: RunResult::Sizes(paper::sizes(settings)?), after: None });
     }
@@ -136,7 +137,7 @@ pub fn run(settings: &Settings, request: RunRequest) -> Result<FinishedRun> {
     run.finish(begin)
 }
 
-/// Checks that the request goes with the result that is asked for, and returns what of the paper is.
+/// Checks that the request fits the requested result, and returns the table or figure of the paper, if one is requested.
 fn check(settings: &Settings, request: &RunRequest) -> Result<Option<PaperResult>> {
     let paper = PaperResult::from_settings(settings)?;
     let is_sizes = matches!(paper, Some(PaperResult::Sizes));
@@ -161,40 +162,40 @@ fn check(settings: &Settings, request: &RunRequest) -> Result<Option<PaperResult
     Ok(paper)
 }
 
-/// An experiment of a run, with the modes that it is run for.
+/// Experiment of a run, with the modes to run.
 struct PlannedExperiment {
     experiment: Experiment,
     settings: Settings,
     modes: Vec<Mode>,
-    /// Modes that its tasks cannot be run for, and why.
+    /// Modes that cannot be run for its tasks, and the reasons.
     left_out: Vec<(Mode, String)>,
 }
 
-/// A run at work.
+/// Run in progress.
 struct Run<'a> {
     request: RunRequest,
     settings: &'a Settings,
     modes: Vec<Mode>,
-    /// The model by the settings of all tasks.
+    /// Model by the settings of all tasks.
     completion: Completion,
     /// Seed of the first sample.
     seed: Option<u64>,
     paper: Option<PaperResult>,
     policies: Arc<Policies>,
-    /// The policies of tasks whose holes are function bodies.
+    /// Policies of tasks whose holes are function bodies.
     of_functions: Arc<Policies>,
     tests: TestResults,
     resampling: Resampling,
     log: StageLog,
     reports: Option<Reports>,
-    /// Modes that some experiment is run for.
+    /// Modes that can be run for some experiment.
     possible: BTreeSet<Mode>,
     rows: Vec<Row>,
     /// Tasks of each benchmark, as the paper names them.
     tasks: Vec<(String, Tasks)>,
     panels: Vec<Panel>,
     walk: Option<TwoRequests>,
-    /// Whether a policy would choose, as a plan foresees.
+    /// Whether a policy would choose, as predicted by a plan.
     is_judged: bool,
     places: Vec<String>,
 }
@@ -205,12 +206,12 @@ impl<'a> Run<'a> {
         request: RunRequest,
         paper: Option<PaperResult>,
     ) -> Result<Self> {
-        // Greedy completions draw nothing.
+        // Greedy completions draw no random numbers.
         let is_greedy = *settings.temperature == 0.0;
         let seed = (!is_greedy).then_some(seed(settings)?);
         let completion = server::model(settings, seed, false)?;
         let modes = modes(settings, &REPOCODER_MODES)?;
-        // Before the hours of completing.
+        // Check this before spending hours on completions.
         let tests = TestResults::new(&request.exec)?;
         if paper.is_some() {
             tests.check_pairs()?;
@@ -243,7 +244,7 @@ impl<'a> Run<'a> {
         })
     }
 
-    /// The experiments, checked before the hours of completing.
+    /// Returns the experiments, checked before spending hours on completions.
     fn experiments(&mut self) -> Result<Vec<PlannedExperiment>> {
         let mut experiments = experiments_of(self.settings, &self.modes)?;
         experiments.iter_mut().for_each(|(experiment, _)| self.log.begin(experiment));
@@ -282,11 +283,11 @@ impl<'a> Run<'a> {
         Ok(planned)
     }
 
-    /// Runs an experiment, and keeps what came of it.
+    /// Runs an experiment, and keeps its results.
     fn experiment(&mut self, planned: PlannedExperiment) -> Result<()> {
         let PlannedExperiment { experiment, settings, modes, left_out } = planned;
         for (mode, reason) in left_out {
-            // Of several benchmarks, each has its modes.
+            // Each of several benchmarks has its own modes.
             match self.possible.contains(&mode) {
                 true => settings.messages.note(reason.into()),
                 false => settings.messages.failure(reason.into()),
@@ -360,7 +361,7 @@ impl<'a> Run<'a> {
         let row = Row::of_mode(experiment, mode, scores, &self.resampling)?;
         let passed = self.tests.of_mode(experiment, mode, completion)?;
         let row = row.with_profile(settings).with_tests(passed);
-        // What policies trade is seen beside what each mode takes.
+        // The cost of policies is shown next to the time of each mode.
         let row = if is_timed || !completion.is_embedded() {
             row.with_time(experiment, mode, &completion.model)?
         } else {
@@ -371,7 +372,7 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// Plans the report of an experiment, in which these policies would choose.
+    /// Plans the report of an experiment in which these policies would choose.
     fn plan(
         &mut self,
         experiment: &Experiment,
@@ -416,7 +417,7 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// Writes the report of an experiment, with the choices of the policies, if reports are asked for.
+    /// Writes the report of an experiment, with the choices of the policies, if reports are requested.
     fn report(
         &mut self,
         experiment: &Experiment,
@@ -436,7 +437,7 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// Folder of a figure of the paper.
+    /// Returns the folder of a figure of the paper.
     fn figure_folder(&self, figure: &Figure) -> Result<PathBuf> {
         let given = self.request.report.as_ref().and_then(Option::as_ref);
         Ok(report_folder(given, self.settings)?.join(figure.name()))
@@ -500,7 +501,7 @@ impl<'a> Run<'a> {
     }
 }
 
-/// The policies that the settings choose, with the files of the request.
+/// Returns the policies that the settings choose, with the files of the request.
 fn policies(request: &RunRequest, settings: &Settings, are_functions: bool) -> Result<Policies> {
     Policies::new(&request.probabilities, request.samples.as_ref(), settings, are_functions)
 }
@@ -520,7 +521,7 @@ fn write_report(
     report::make(experiment, sources, &making, folder)
 }
 
-/// Folders of a benchmark's artifacts.
+/// Returns the folders of a benchmark's artifacts.
 fn place(experiment: &Experiment) -> String {
     let Layout { cache, benchmark, .. } = &experiment.layout;
     let stages = "{window,vector,retrieval,prompts,predictions,scores}";

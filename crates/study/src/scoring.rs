@@ -1,4 +1,4 @@
-//! How the predictions of a study are scored.
+//! Scoring of the predictions of a study.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use repoformer_text::message;
 
 use crate::settings::{DECLARED, Settings};
 
-/// Scoring for a command that shows `further` metrics after the default one, unless the settings choose metrics.
+/// Returns the scoring for a command that shows `further` metrics after the default one, unless the settings choose metrics.
 pub fn scoring(settings: &Settings, experiment: &Experiment, further: &[Metric]) -> Scoring {
     let mut scoring = experiment.scoring.clone();
     if settings.metrics.is_empty() {
@@ -21,7 +21,7 @@ pub fn scoring(settings: &Settings, experiment: &Experiment, further: &[Metric])
     scoring
 }
 
-/// Warns of completions that ended after the target's lines, where a cut may look at more.
+/// Warns of completions that ended after the target's number of lines, if a cut may look at more.
 ///
 /// # Errors
 /// The header of the predictions cannot be read.

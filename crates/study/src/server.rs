@@ -1,4 +1,4 @@
-//! The model that completes, and the server that has it.
+//! Model that completes, and the server that runs it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,10 +17,11 @@ use crate::choices::completion;
 use crate::fail;
 use crate::settings::{DECLARED, SettingValue, Settings, StyleName};
 
-/// The model that completes: the embedded one, or a server's. `seed` is the first sample's; by batch, no server is asked.
+/// Returns the model that completes: the embedded one, or a server's. `seed` is the seed of the first sample. If `by_batch`, no
+/// server is asked.
 pub fn model(settings: &Settings, seed: Option<u64>, by_batch: bool) -> Result<Completion> {
     let mut completion = completion(settings)?;
-    // A server may be there for vectors alone.
+    // The server may be given only for vectors.
     let is_named = settings.endpoint.is_flag() && settings.embedding_model.is_none();
     if !completion.is_embedded() || is_named || by_batch {
         if settings.max_lines.is_chosen() {
@@ -58,7 +59,7 @@ pub fn model(settings: &Settings, seed: Option<u64>, by_batch: bool) -> Result<C
     Ok(completion)
 }
 
-/// The model that policies ask, on a server whose key is in another variable than the completion server's.
+/// Returns the model that policies ask, on a server whose key is in another variable than the completion server's key.
 pub fn policy_model(settings: &Settings, own: &PolicyServer) -> Result<Completion> {
     let variable = POLICY_KEY_VARIABLE;
     let key = std::env::var_os(variable).is_some_and(|key| !key.is_empty());
@@ -87,17 +88,17 @@ pub fn policy_model(settings: &Settings, own: &PolicyServer) -> Result<Completio
     })
 }
 
-/// A model that policies ask, other than the one that completes.
+/// Model that policies ask, other than the one that completes.
 pub struct PolicyServer {
-    /// Its address.
+    /// Address of the server.
     pub url: String,
     /// Name of the model.
     pub model: String,
-    /// Layout of the prompts that it was trained on.
+    /// Layout of the prompts on which it was trained.
     pub style: StyleName,
 }
 
-/// Requests to a model.
+/// Returns the requests to a model.
 fn asking(settings: &Settings, model: &str, seed: Option<u64>) -> CompletionRequest {
     CompletionRequest {
         api: *settings.api,
@@ -112,7 +113,7 @@ fn asking(settings: &Settings, model: &str, seed: Option<u64>) -> CompletionRequ
     }
 }
 
-/// Address of a server, and the variable of its key if it is another than usual.
+/// Address of a server, and the variable of its key if it is not the usual one.
 struct ServerAddress<'a> {
     url: Option<&'a str>,
     key_variable: Option<String>,
@@ -127,7 +128,7 @@ fn server(
     check(&asking)?;
     let model = asking.model.as_str();
     let journal = settings.journal.get().clone().unwrap_or_else(|| {
-        // One process writes to a journal at a time.
+        // Only one process writes to a journal at a time.
         let shard = settings.shard.map_or(String::new(), |shard| format!(".{}", shard.file_name()));
         let folder = settings.cache_dir.join("journal");
         folder.join(format!("{}{shard}.jsonl", file_name(model)))
@@ -141,14 +142,14 @@ fn server(
         };
         asked = Some(AskedServer { endpoint, sending });
     } else if let Some(url) = connected.url {
-        // Its answers come in files.
+        // The answers come from files.
         mask_keys_of(url);
     }
     let until = settings.until.unwrap_or_default();
     Ok(Server { asking, until, journal, has_own_journal: settings.journal.is_some(), asked })
 }
 
-/// Refuses combinations that would not do what they say.
+/// Rejects combinations that would not have the intended effect.
 fn check(asking: &CompletionRequest) -> Result<()> {
     if asking.temperature == 0.0 && asking.samples > 1 {
         return fail(
@@ -192,8 +193,8 @@ fn endpoint(settings: &Settings, model: &str, connected: ServerAddress<'_>) -> R
     Ok(Endpoint::new(url, connection)?.on_retry(move |text| messages.note(text.into())))
 }
 
-/// Checks that a server answers that is about to be asked, before the work that comes first, and warns where it lists other
-/// models alone. A server of which answers are kept was there, and may not be needed again.
+/// Checks that a server answers, before the work that precedes the first request, and warns if the server lists only other
+/// models. If answers of a server are kept, it is not checked, since it may not be needed again.
 pub fn greet(completion: &Completion, messages: &dyn Messages) -> Result<()> {
     let Some(Server { asked: Some(AskedServer { endpoint, .. }), journal, asking, .. }) =
         &completion.server
@@ -207,7 +208,7 @@ pub fn greet(completion: &Completion, messages: &dyn Messages) -> Result<()> {
     Ok(())
 }
 
-/// Warns where a server lists other models alone, or changes the prompts of this one.
+/// Warns if a server lists only other models, or changes the prompts of this one.
 pub fn check_model(
     endpoint: &Endpoint,
     (model, api): (&str, Api),
@@ -240,7 +241,7 @@ pub fn check_model(
     }
 }
 
-/// Runs work whose answers are kept: after an interruption or an error, a message says how to resume.
+/// Runs work whose answers are kept; after an interruption or an error, a message explains how to resume.
 pub fn resumable<T>(
     completion: &Completion,
     messages: &dyn Messages,
@@ -255,7 +256,7 @@ pub fn resumable<T>(
     let done = work();
     messages.on_interruption(before);
     done.map_err(|error| {
-        // A wrong address or key is no interruption.
+        // A wrong address or key is not an interruption.
         if server.journal.metadata().is_ok_and(|file| file.len() > 0) {
             messages.announce(&text);
         }

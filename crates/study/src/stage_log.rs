@@ -1,4 +1,4 @@
-//! Stages of a command: what each did and how long it took, or what it would do.
+//! Log of a command's stages: the work and time of each, or its plan.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -35,27 +35,27 @@ struct Stage {
     artifacts: Vec<PlannedArtifact>,
 }
 
-/// Time of all stages of one name.
+/// Time of all stages with the same name.
 #[derive(Debug)]
 struct StageTime {
     name: &'static str,
     took: Duration,
-    /// Whether all that they make was current.
+    /// Whether all their artifacts were current.
     is_current: bool,
 }
 
 impl StageLog {
-    /// A log; of a dry run, its text lists all artifacts of a reason, or the first.
+    /// Creates a log. In a dry run, its text lists all artifacts for a reason, or only the first.
     pub fn new(is_dry: bool, lists_all: bool) -> Self {
         Self { plan: is_dry.then(Plan::default), lists_all, ..Self::default() }
     }
 
-    /// Whether nothing is to be done.
+    /// Returns true if this is a dry run.
     pub fn is_dry(&self) -> bool {
         self.plan.is_some()
     }
 
-    /// Has the stages of an experiment do nothing, where nothing is to be done.
+    /// Makes the stages of an experiment do nothing if this is a dry run.
     pub fn begin(&self, experiment: &mut Experiment) {
         experiment.plan.clone_from(&self.plan);
     }
@@ -76,7 +76,7 @@ impl StageLog {
         Ok(())
     }
 
-    /// Does work of a name, and measures its time; it says with its result whether all was current.
+    /// Does named work and measures its time; the work also returns whether everything was current.
     pub fn time<T>(
         &mut self,
         name: &'static str,
@@ -95,7 +95,7 @@ impl StageLog {
         Ok(done)
     }
 
-    /// Prints what a stage did, or keeps what it would do.
+    /// Prints the work of a stage, or keeps its plan.
     pub fn tell(&mut self, name: &'static str, experiment: &Experiment, report: StageReport) {
         let label = label(name, experiment);
         if !self.is_dry() {
@@ -105,7 +105,7 @@ impl StageLog {
         self.add(name, experiment, report.planned);
     }
 
-    /// Adds artifacts of a dry run, each once.
+    /// Adds artifacts of a dry run, without duplicates.
     pub fn add(
         &mut self,
         name: &'static str,
@@ -135,7 +135,7 @@ impl StageLog {
         }
     }
 
-    /// The time of each stage: `window 0.4 s · vectorize current · total 0.6 s`.
+    /// Returns the time of each stage: `window 0.4 s · vectorize current · total 0.6 s`.
     pub fn times(&self, total: Duration) -> String {
         let seconds = |took: Duration| format!("{:.1} s", took.as_secs_f64());
         let mut parts: Vec<String> = Vec::new();
@@ -154,7 +154,7 @@ impl StageLog {
     }
 }
 
-/// The artifacts of a dry run.
+/// Displays the artifacts of a dry run.
 impl Printable for StageLog {
     fn table(&self) -> Table {
         let head = ["stage", "benchmark", "artifact", "kind", "state", "reason", "requests"];
@@ -173,7 +173,7 @@ impl Printable for StageLog {
         table
     }
 
-    /// A line for each stage and below it one for each reason, with the first artifact or all.
+    /// Returns a line for each stage, followed by one for each reason, with the first artifact or all.
     fn text(&self) -> String {
         let mut text = String::new();
         for Stage { label, artifacts, .. } in &self.planned {
@@ -239,7 +239,7 @@ impl Printable for StageLog {
     }
 }
 
-/// `2 to make, 1 that may change, 3 current`
+/// Returns counts such as `2 to make, 1 that may change, 3 current`.
 fn counts<'p>(artifacts: impl Iterator<Item = &'p PlannedArtifact>) -> String {
     let (mut make, mut may_change, mut current, mut perhaps) = (0, 0, 0, 0);
     for artifact in artifacts {

@@ -1,4 +1,4 @@
-//! The stages of a run, as a list.
+//! Stages of a run, as a list.
 
 use std::path::Path;
 
@@ -21,24 +21,24 @@ use crate::server::resumable;
 use crate::settings::{DECLARED, Settings};
 use crate::stage_log::StageLog;
 
-/// StageInput of an experiment that a stage works on; without it, the stage has no work.
+/// Input of an experiment that a stage works on; without it, the stage has no work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum StageInput {
-    /// Repositories, which tasks that carry their contexts need not have.
+    /// Repositories; tasks that carry their contexts need none.
     Repositories,
     Tasks,
-    /// Predictions to retrieve with again.
+    /// Predictions with which to retrieve again.
     Predictions,
 }
 
-/// A stage of a run.
+/// Stage of a run.
 struct RunStage {
     name: &'static str,
     of: StageInput,
     work: fn(&RunWork<'_>) -> Result<StageReport>,
 }
 
-/// The stages of a run, in their order.
+/// Stages of a run, in order.
 const RUN: [RunStage; 7] = [
     RunStage {
         name: "window",
@@ -82,11 +82,11 @@ const RUN: [RunStage; 7] = [
     },
 ];
 
-/// What the stages of a run work on.
+/// Input of a run's stages.
 struct RunWork<'a> {
     experiment: &'a Experiment,
     settings: &'a Settings,
-    /// The modes that need no prediction.
+    /// Modes that need no prediction.
     first: Vec<Mode>,
     completion: &'a Completion,
 }
@@ -94,7 +94,7 @@ struct RunWork<'a> {
 /// Runs every stage of an experiment for these modes.
 ///
 /// # Errors
-/// A stage cannot go on.
+/// A stage cannot continue.
 pub fn run_stages(
     experiment: &Experiment,
     settings: &Settings,
@@ -144,7 +144,7 @@ pub fn window(
 /// Turns the fragments into vectors, and the queries of these modes if the experiment has tasks.
 ///
 /// # Errors
-/// A file cannot be read or written, or a server of vectors does not answer.
+/// A file cannot be read or written, or a vector server does not answer.
 pub fn vectorize(experiment: &Experiment, modes: &[Mode]) -> Result<StageReport> {
     let mut report = pipeline::vectorize_repositories(experiment)?;
     if experiment.tasks.is_some() {
@@ -185,10 +185,10 @@ pub fn retrieve_again(
     Ok(report)
 }
 
-/// Reads the predictions that a file has, or the model's own for mode rg1 in the cache.
+/// Reads the predictions of a file, or the model's own for mode rg1 in the cache.
 ///
 /// # Errors
-/// There are none, or none of these tasks.
+/// There are no predictions, or none for these tasks.
 pub fn read_predictions(
     experiment: &Experiment,
     settings: &Settings,
@@ -245,7 +245,7 @@ pub fn read_predictions(
     )
 }
 
-/// Reads predictions as they enter queries: chat answers are cut to their code, as for scores.
+/// Reads predictions in the form used in queries: chat answers are reduced to their code, as for scores.
 ///
 /// # Errors
 /// The file cannot be read.

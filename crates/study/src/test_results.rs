@@ -13,20 +13,20 @@ use repoformer_text::message::UserChoice;
 use crate::fail;
 use crate::policies::PolicyChoice;
 
-/// Results of `eval --exec` by mode, and those that were found for the benchmark at work.
+/// Results of `eval --exec` by mode, and the results found for the current benchmark.
 #[derive(Debug, Default)]
 pub struct TestResults {
     files: Vec<(Mode, PathBuf)>,
-    /// Places of the files that some benchmark used.
+    /// Indexes of the files that some benchmark used.
     used: BTreeSet<usize>,
     passed: BTreeMap<(String, Mode), BTreeMap<usize, f64>>,
 }
 
 impl TestResults {
-    /// The files that `MODE=FILE` names.
+    /// Reads the files that `MODE=FILE` names.
     ///
     /// # Errors
-    /// One names no mode, or cannot be read.
+    /// One of them names no mode, or cannot be read.
     pub fn new(given: &[String]) -> Result<Self> {
         let mut files = Vec::new();
         for given in given {
@@ -45,7 +45,7 @@ impl TestResults {
         Ok(Self { files, ..Self::default() })
     }
 
-    /// Refuses results of completions without retrieval or with it alone: what is shown are both.
+    /// Rejects results of only one of the completions without and with retrieval: both are shown.
     pub fn check_pairs(&self) -> Result<()> {
         let has = |is_it: fn(Mode) -> bool| self.files.iter().any(|(mode, _)| is_it(*mode));
         let (without, with) =
@@ -63,7 +63,7 @@ impl TestResults {
         )
     }
 
-    /// Pass rates of a mode's predictions by row; empty where no file is of these.
+    /// Returns the pass rates of a mode's predictions by row; empty if no file belongs to these predictions.
     pub fn of_mode(
         &mut self,
         experiment: &Experiment,
@@ -93,12 +93,12 @@ impl TestResults {
         Ok(BTreeMap::new())
     }
 
-    /// Pass rates of a mode that were found before.
+    /// Returns the pass rates of a mode that were found before.
     pub fn pass_rates(&self, experiment: &Experiment, mode: Mode) -> Option<&BTreeMap<usize, f64>> {
         self.passed.get(&(experiment.name.clone(), mode))
     }
 
-    /// Pass rates of what a policy chose, by row.
+    /// Returns the pass rates of a policy's choices, by row.
     pub fn of_policy(
         &self,
         experiment: &Experiment,
@@ -116,7 +116,7 @@ impl TestResults {
         Ok(without.iter().filter_map(rate).collect())
     }
 
-    /// Refuses a file that belongs to none of the predictions.
+    /// Rejects a file that belongs to none of the predictions.
     pub fn check_used(&self) -> Result<()> {
         let unused = self.files.iter().enumerate().find(|(place, _)| !self.used.contains(place));
         match unused {

@@ -1,4 +1,4 @@
-//! Numbers that the paper gives on its figures.
+//! Numbers that the paper states about its figures.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-/// A number that the paper gives on a figure.
+/// Number that the paper states about a figure.
 #[derive(Debug, Deserialize)]
 pub(super) struct Fact {
     figure: u8,
@@ -25,7 +25,7 @@ struct Facts {
 }
 
 impl Fact {
-    /// The fact as a line.
+    /// Returns the fact as a line.
     pub(super) fn words(&self) -> String {
         let text = |value: &toml::Value| match value {
             toml::Value::String(text) => text.clone(),
@@ -59,7 +59,7 @@ impl Fact {
     }
 }
 
-/// The facts of a figure.
+/// Returns the facts of a figure.
 pub(super) fn facts(figure: u8) -> Result<Vec<Fact>> {
     let text = include_str!("../../data/paper/figures.toml");
     let all: Facts = toml::from_str(text).context("data of the figures")?;

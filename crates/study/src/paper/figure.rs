@@ -28,7 +28,7 @@ use crate::choices::{modes, write_page};
 use crate::fail;
 use crate::settings::{DECLARED, Departure, Settings};
 
-/// A figure of the paper.
+/// Figure of the paper.
 #[derive(Debug)]
 pub struct Figure {
     number: u8,
@@ -45,14 +45,14 @@ struct Drawing {
 }
 
 impl Figure {
-    /// The figure of a name; none if it is not a figure's.
+    /// Returns the figure with this name; `None` if it is not the name of a figure.
     pub fn find(name: &str) -> Result<Option<Self>> {
         let found = FIGURES.iter().find(|(number, _)| name == format!("figure-{number}"));
         let Some((number, title)) = found else { return Ok(None) };
         Ok(Some(Self { number: *number, title, facts: facts(*number)? }))
     }
 
-    /// Checks that a run with these settings makes what the figure shows.
+    /// Checks that a run with these settings produces the data of the figure.
     pub fn check(self, settings: &Settings) -> Result<Self> {
         let name = self.name();
         let modes = modes(settings, &[])?;
@@ -97,12 +97,12 @@ impl Figure {
         Ok(self)
     }
 
-    /// `figure-4`
+    /// Returns the name, such as `figure-4`.
     pub fn name(&self) -> String {
         format!("figure-{}", self.number)
     }
 
-    /// Whether it shows two requests of the first tasks rather than numbers.
+    /// Returns true if it shows two requests of the first tasks instead of numbers.
     pub fn is_walk(&self) -> bool {
         self.number == 1
     }
@@ -110,7 +110,7 @@ impl Figure {
     /// Draws the figure into a folder, and returns its numbers.
     ///
     /// # Errors
-    /// No panel has what the figure shows, or the folder cannot be written.
+    /// No panel has the data of the figure, or the folder cannot be written.
     pub fn draw(
         self,
         panels: &[Panel],
@@ -154,7 +154,7 @@ impl Figure {
         })
     }
 
-    /// The paper's curve that these panels lack, and how to draw it.
+    /// Returns the name of the paper's curve that these panels lack, and how to draw it.
     fn missing_curve(&self, panels: &[Panel]) -> Option<Message> {
         let has_policy = |policy: Policy| {
             panels.iter().any(|panel| panel.judged.policies.iter().any(|one| one.policy == policy))
@@ -178,7 +178,7 @@ impl Figure {
         }
     }
 
-    /// Refuses a figure for which no policy has scores.
+    /// Rejects a figure for which no policy has scores.
     fn require_any<T>(&self, found: Vec<T>, hint: Message) -> Result<Vec<T>> {
         if found.is_empty() {
             return fail(
@@ -189,7 +189,7 @@ impl Figure {
         Ok(found)
     }
 
-    /// Name of a chart of these tasks.
+    /// Names a chart of these tasks.
     fn chart(&self, mut chart: Chart, tasks: &str, suffix: &str) -> Chart {
         chart.name = format!("{}-{}{suffix}", self.name(), slug(tasks));
         chart.title = format!("{tasks}: {}", chart.title);
@@ -197,7 +197,7 @@ impl Figure {
         chart
     }
 
-    /// Figures 3, 6 and 10: counts of gains, of all instances or of those retrieved for.
+    /// Draws figures 3, 6 and 10: counts of gains, over all instances or over the instances with retrieval.
     fn gains(&self, panels: &[Panel]) -> Result<Drawing> {
         let (mut drawing, mut of_tasks) = (Drawing::default(), Vec::new());
         let only_retrieved = self.number == 6;
@@ -243,7 +243,7 @@ impl Figure {
         Ok(drawing)
     }
 
-    /// Figure 4: quality, retrievals and latency by threshold.
+    /// Draws figure 4: quality, retrievals and latency by threshold.
     fn thresholds(&self, panels: &[Panel]) -> Result<Drawing> {
         const THRESHOLDS: [f64; 11] = [0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0];
         let mut drawing = Drawing {
@@ -312,7 +312,7 @@ impl Figure {
         Ok(drawing)
     }
 
-    /// Figure 5: what the instances are that are not retrieved for.
+    /// Draws figure 5: outcomes of the instances for which the policy does not retrieve.
     fn abstentions(&self, panels: &[Panel]) -> Result<Drawing> {
         let columns =
             ["n", "%RAG", "abstentions"].into_iter().chain(ABSTENTIONS).chain(["precision %"]);
@@ -338,7 +338,7 @@ impl Figure {
         Ok(drawing)
     }
 
-    /// Figures 8 and 9: quality by the share of instances retrieved for.
+    /// Draws figures 8 and 9: quality by the percentage of instances with retrieval.
     fn budgets(&self, panels: &[Panel]) -> Result<Drawing> {
         let is_shown = |policy: Policy| match self.number {
             8 => policy == Policy::TrialRetrieval,
@@ -364,7 +364,7 @@ impl Figure {
         for panel in panels {
             let mut seen: Vec<Policy> = Vec::new();
             for policy in panel.judged.policies.iter().filter(|one| is_shown(one.policy)) {
-                // Thresholds make no other curve.
+                // Other thresholds give the same curve.
                 if seen.contains(&policy.policy) {
                     continue;
                 }
@@ -395,7 +395,7 @@ impl Figure {
             let mut values = of(|point| point.score);
             values.push(curve.reaches_always.as_ref().map(|point| 100.0 * point.rag_rate));
             drawing.rows.push((panel.head(), name.clone(), values));
-            // Equal scores are not parted, and the instances may not be a multiple of ten.
+            // Equal scores are not separated, and the number of instances may not be a multiple of ten.
             let mut rates = of(|point| point.rag_rate);
             let mut wanted = shares.clone().zip(&rates);
             if wanted.any(|(share, rate)| rate.is_some_and(|rate| 100.0 * share - rate > 0.05)) {
@@ -416,7 +416,7 @@ impl Figure {
         Ok(drawing)
     }
 
-    /// Figure 11: how often retrieval helps, by the probability that it does.
+    /// Draws figure 11: how often retrieval helps, by the predicted probability that it does.
     fn calibration(&self, panels: &[Panel]) -> Result<Drawing> {
         let bins = (0..10).map(|bin| format!("{}-{} %", 10 * bin, 10 * bin + 10));
         let mut drawing =
@@ -455,13 +455,13 @@ impl Figure {
     }
 }
 
-/// A text as part of a file's name.
+/// Returns a text in a form that can be part of a file name.
 fn slug(text: &str) -> String {
     let plain = |c: char| if c.is_alphanumeric() || matches!(c, '+' | '_' | '.') { c } else { '-' };
     text.to_lowercase().chars().map(plain).collect()
 }
 
-/// Hint where no policy could decide.
+/// Returns a hint for when no policy can decide.
 fn decide() -> Message {
     message![
         "add ",
@@ -476,7 +476,7 @@ fn decide() -> Message {
     ]
 }
 
-/// Figure 7: edit similarity with and without right and cross-file contexts.
+/// Draws figure 7: edit similarity with and without right and cross-file contexts.
 fn contexts(panels: &[Panel]) -> Result<Drawing> {
     const COLUMNS: [&str; 4] = ["L", "L+R", "L+CC", "L+R+CC"];
     let mut drawing = Drawing { columns: COLUMNS.map(String::from).to_vec(), ..Drawing::default() };
@@ -484,7 +484,7 @@ fn contexts(panels: &[Panel]) -> Result<Drawing> {
         Some(100.0 * examples.iter().map(of).sum::<f64>() / examples.len() as f64)
             .filter(|_| !examples.is_empty())
     };
-    // Pass rates are another measure.
+    // Pass rates are a different measure.
     for panel in panels.iter().filter(|panel| panel.measure == Measure::Similarity) {
         let varied = variation(panels, panel);
         let others = varied.trim_end_matches("L+R").trim_end_matches(" L").trim();
@@ -535,7 +535,7 @@ impl Drawing {
         table
     }
 
-    /// Values of a row by column.
+    /// Returns the values of a row by column.
     fn by_column(&self, values: &[Option<f64>]) -> Map<String, Value> {
         self.columns.iter().cloned().zip(values.iter().map(|value| json!(value))).collect()
     }
@@ -552,7 +552,7 @@ pub struct FigureNumbers {
     departures: Vec<Departure>,
     /// Note about a curve that is missing.
     missing: Option<Message>,
-    /// The paper's numbers in words.
+    /// Numbers of the paper in words.
     facts: String,
 }
 
@@ -593,7 +593,7 @@ impl Printable for FigureNumbers {
             .collect()
     }
 
-    /// A row per number, of this run only.
+    /// Returns one row per number of this run; the paper's numbers are not included.
     fn rows(&self) -> Box<dyn Iterator<Item = Value> + '_> {
         let Drawing { columns, rows, .. } = &self.drawing;
         Box::new(rows.iter().flat_map(move |(tasks, series, values)| {
@@ -608,7 +608,7 @@ impl Printable for FigureNumbers {
 }
 
 impl FigureNumbers {
-    /// A record of the fields that all values of a row share.
+    /// Returns a record of the fields that all values of a row share.
     fn row(&self, tasks: &str, series: &str) -> Value {
         let mut record = json!({
             "figure": self.figure.name(), "tasks": tasks, "series": series, "metric": self.metrics.get(tasks),
@@ -620,7 +620,7 @@ impl FigureNumbers {
     }
 }
 
-/// A number of the table: counts whole, others with two digits.
+/// Formats a number of the table: counts as whole numbers, others with two digits.
 fn number(value: f64) -> String {
     format_fixed(value, if value.fract() == 0.0 { 0 } else { 2 })
 }

@@ -1,4 +1,4 @@
-//! Tables and figures of the Repoformer paper, made of a run's results, with the paper's numbers beside them.
+//! Tables and figures of the Repoformer paper, computed from a run's results, with the paper's numbers next to them.
 
 mod facts;
 mod figure;
@@ -23,24 +23,24 @@ pub use walk::{TwoRequests, walk};
 use crate::fail;
 use crate::settings::{DECLARED, SettingValue, Settings};
 
-/// A table or a figure that a run is asked for.
+/// Table or figure that a run produces.
 #[derive(Debug)]
 pub enum PaperResult {
-    /// A table.
+    /// Table.
     Table(PaperTable),
-    /// A figure.
+    /// Figure.
     Figure(Figure),
-    /// The table of the benchmarks' sizes, for which nothing is completed.
+    /// Table of the benchmarks' sizes, for which nothing is completed.
     Sizes,
 }
 
 impl PaperResult {
-    /// Whether it shows two requests, and no numbers.
+    /// Returns true if it shows two requests, and no numbers.
     pub fn is_walk(&self) -> bool {
         matches!(self, Self::Figure(figure) if figure.is_walk())
     }
 
-    /// Table or figure that `--paper` names, if it is given.
+    /// Returns the table or figure that `--paper` names, if it is given.
     ///
     /// # Errors
     /// Its name is unknown, or other settings contradict it.

@@ -11,7 +11,7 @@ pub const TABLES: [(&str, &str); 7] = [
     ("table-8", include_str!("../../data/paper/table-8.toml")),
 ];
 
-/// The table of the benchmarks' sizes, for which nothing is completed.
+/// Table of the benchmarks' sizes, for which nothing is completed.
 pub const SIZES: &str = "table-6";
 
 /// Numbers and titles of the figures with data; figure 2 is a drawing.
@@ -31,7 +31,7 @@ pub const FIGURES: [(u8, &str); 10] = [
 /// Data sets of the paper.
 pub const DATASETS: [&str; 3] = ["RepoEval", "CrossCodeLongEval", "CrossCodeEval"];
 
-/// Names of the tables and figures.
+/// Returns the names of the tables and figures.
 pub fn names() -> Vec<String> {
     let tables = TABLES.iter().map(|(name, _)| (*name).to_owned());
     let mut tables: Vec<String> = tables.chain([SIZES.to_owned()]).collect();

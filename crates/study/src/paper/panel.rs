@@ -1,4 +1,4 @@
-//! Panels of a figure: judged tasks, and what tells one panel from another.
+//! Panels of a figure: judged tasks, and the properties that distinguish one panel from another.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ use crate::fail;
 use crate::judged::{JudgedPolicy, JudgedTasks};
 use crate::settings::{DECLARED, OtherModel, Settings};
 
-/// JudgedTasks tasks of one file, by one model, ranker and right context.
+/// Judged tasks of one file, by one model, ranker and right context.
 pub struct Panel {
     pub(crate) tasks: Tasks,
     /// Name of the task file.
@@ -25,7 +25,7 @@ pub struct Panel {
     /// Sizes of the fragments.
     pub(crate) cut: String,
     pub(crate) ranker: String,
-    /// Whether prompts hold the right context.
+    /// Whether prompts include the right context.
     pub(crate) has_right: bool,
     pub(crate) model: String,
     pub(crate) judged: JudgedTasks,
@@ -37,10 +37,10 @@ pub struct Panel {
 }
 
 impl Panel {
-    /// The tasks of an experiment, judged by a metric of this name.
+    /// Creates a panel of an experiment's tasks, judged by a metric of this name.
     ///
     /// # Errors
-    /// Another model has no predictions of these tasks.
+    /// Another model has no predictions for these tasks.
     pub fn new(
         experiment: &Experiment,
         settings: &Settings,
@@ -52,7 +52,7 @@ impl Panel {
             tasks: tasks_of(experiment, settings)?,
             benchmark: experiment.layout.benchmark.clone(),
             cut: experiment.layout.cut.to_string(),
-            // No ranker found the contexts that tasks carry.
+            // No ranker produced the contexts that tasks carry.
             ranker: match judged.mode {
                 Mode::Given => Mode::Given.to_string(),
                 _ => experiment.retrieval.search.ranker.to_string(),
@@ -66,7 +66,8 @@ impl Panel {
         })
     }
 
-    /// Whether another panel shows the same, as where the contexts that tasks carry are shown for each of several rankers.
+    /// Returns true if another panel shows the same data. This happens for contexts that tasks carry, which are the same for
+    /// every ranker.
     pub fn repeats(&self, other: &Self) -> bool {
         let is_given = self.judged.mode == Mode::Given && other.judged.mode == Mode::Given;
         is_given && self.benchmark == other.benchmark && self.has_right == other.has_right
@@ -80,8 +81,8 @@ impl Panel {
         }
     }
 
-    /// These tasks judged by their unit tests, given pass rates by row without and with retrieval; those without results, or
-    /// whose tests are not conclusive, take no part.
+    /// Returns these tasks judged by their unit tests, given pass rates by row without and with retrieval. Tasks without
+    /// results, or with inconclusive tests, are left out.
     pub fn judge_by_tests(
         &self,
         without: &BTreeMap<usize, f64>,
@@ -97,7 +98,7 @@ impl Panel {
             example.label = augmented > base;
             example.is_right = Some(base >= 1.0);
         }
-        // The oracle goes by what is measured.
+        // The oracle uses the measure of the panel.
         for policy in judged.policies.iter_mut().filter(|one| one.policy == Policy::Oracle) {
             policy.ordered = judged.examples.iter().map(Example::gain).collect();
             policy.threshold = policy.asked.value(&policy.ordered);
@@ -118,7 +119,7 @@ impl Panel {
         })
     }
 
-    /// The curve of a policy, at these thresholds or all.
+    /// Returns the curve of a policy, at these thresholds or at all.
     pub fn curve(&self, policy: &JudgedPolicy, thresholds: &[Threshold]) -> SweepCurve {
         let scores = match (&policy.probabilities, thresholds) {
             (Some(probabilities), [_, ..]) => probabilities,
@@ -136,7 +137,8 @@ impl Panel {
     }
 }
 
-/// The tasks as other models completed them in earlier runs, `MODEL` or `MODEL@STYLE`, with this run's settings but for the style.
+/// Returns the tasks as other models, `MODEL` or `MODEL@STYLE`, completed them in earlier runs, with this run's settings except
+/// for the style.
 fn beside(
     experiment: &Experiment,
     settings: &Settings,
@@ -189,13 +191,13 @@ fn beside(
     Ok(all)
 }
 
-/// Measure of the panels with a head.
+/// Returns the measure of the panels with this heading.
 pub(super) fn measure(panels: &[Panel], head: &str) -> Measure {
     let found = panels.iter().find(|panel| panel.head() == head);
     found.map_or(Measure::default(), |panel| panel.measure)
 }
 
-/// Heads of the panels, each once, in their order.
+/// Returns the headings of the panels, without duplicates, in order.
 pub(super) fn heads(panels: &[Panel]) -> Vec<String> {
     let mut heads: Vec<String> = Vec::new();
     for head in panels.iter().map(Panel::head) {
@@ -206,7 +208,7 @@ pub(super) fn heads(panels: &[Panel]) -> Vec<String> {
     heads
 }
 
-/// Words for what a panel has other than the rest: task file, ranker, sizes of fragments, contexts.
+/// Describes how a panel differs from the others: task file, ranker, sizes of fragments, contexts.
 pub(super) fn variation(panels: &[Panel], panel: &Panel) -> String {
     let mut words: Vec<&str> = Vec::new();
     let is_twin =
@@ -227,7 +229,7 @@ pub(super) fn variation(panels: &[Panel], panel: &Panel) -> String {
     words.join(" ")
 }
 
-/// Name of a series of a panel.
+/// Returns the name of a series of a panel.
 pub(super) fn series(panels: &[Panel], panel: &Panel, name: &str) -> String {
     format!("{} {name}", variation(panels, panel)).trim().to_owned()
 }

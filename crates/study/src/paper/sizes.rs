@@ -32,7 +32,7 @@ struct Row {
     values: BTreeMap<String, f64>,
 }
 
-/// Keys of the values, their names and digits.
+/// Keys of the values, their names and numbers of digits.
 const VALUES: [(&str, &str, usize); 8] = [
     ("repositories", "repositories", 0),
     ("instances", "instances", 0),
@@ -44,7 +44,7 @@ const VALUES: [(&str, &str, usize); 8] = [
     ("y_tokens", "target tokens", 1),
 ];
 
-/// The table of these settings' task files, each number with the paper's in brackets.
+/// Returns the table of these settings' task files, with the paper's number in parentheses after each number.
 ///
 /// # Errors
 /// No task can be read.
@@ -57,7 +57,7 @@ pub fn sizes(settings: &Settings) -> Result<Sizes> {
     for file in settings.tasks.iter() {
         let mut found = lengths(file, repos_dir, &tokenizer)?;
         if found.kinds.is_empty() && repos_dir.is_some() {
-            // Tasks whose files are not there carry their contexts.
+            // If a task's files do not exist, it carries its context.
             found = lengths(file, None, &tokenizer)?;
         }
         settings.messages.problems(found.problems);
@@ -90,7 +90,7 @@ impl Sizes {
         self.numbers.rows.iter().find(is_it)?.values.get(key).copied()
     }
 
-    /// The paper's rows with the measured values, then the other measured rows.
+    /// Returns the paper's rows with the measured values, then the other measured rows.
     fn lines(&self) -> Vec<(Tasks, Option<&MeasuredSizes>)> {
         let of = |tasks: &Tasks| {
             let own = self.measured.iter().filter(|(measured, _)| measured == tasks);

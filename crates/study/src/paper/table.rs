@@ -1,4 +1,4 @@
-//! Tables in the layout of the paper: each cell of a run with the paper's number beside it.
+//! Tables in the layout of the paper: each cell has a run's number and the paper's number.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ use crate::experiment_settings::ranker;
 use crate::fail;
 use crate::settings::{DECLARED, Departure, Settings};
 
-/// Values of tables: key, head and number of digits.
+/// Values of tables: key, heading and number of digits.
 const VALUES: [(&str, &str, usize); 10] = [
     ("threshold", "T", 2),
     ("em", "EM", 2),
@@ -31,7 +31,7 @@ const VALUES: [(&str, &str, usize); 10] = [
     ("speedup", "SU %", 0),
 ];
 
-/// A table of the paper.
+/// Table of the paper.
 #[derive(Debug, Deserialize)]
 pub struct PaperTable {
     title: String,
@@ -43,12 +43,12 @@ pub struct PaperTable {
     settings: BTreeMap<String, String>,
     #[serde(rename = "row")]
     rows: Vec<PaperRow>,
-    /// Model whose numbers stand beside this run's.
+    /// Model whose numbers are printed next to this run's.
     #[serde(default)]
     model: String,
 }
 
-/// Numbers of one model, policy and task.
+/// Numbers of the paper for one model, policy and task.
 #[derive(Debug, Deserialize)]
 struct PaperRow {
     model: String,
@@ -61,18 +61,18 @@ struct PaperRow {
 }
 
 impl PaperRow {
-    /// Threshold of rows that name none (the paper's footnote 6).
+    /// Returns the threshold of rows that name none (the paper's footnote 6).
     fn usual_threshold(&self) -> f64 {
         if self.task == "function" { 0.15 } else { 0.2 }
     }
 
-    /// The threshold of `self-threshold`.
+    /// Returns the threshold of `self-threshold`.
     fn threshold(&self) -> f64 {
         let own = self.values.get("threshold").and_then(toml::Value::as_float);
         own.unwrap_or_else(|| self.usual_threshold())
     }
 
-    /// Policy in the notation of `--policy`: `self@0.99` at another threshold than the usual one.
+    /// Returns the policy in the notation of `--policy`: `self@0.99` if the threshold is not the usual one.
     fn policy(&self) -> String {
         match self.policy.as_str() {
             "self-threshold" if self.threshold() != self.usual_threshold() => {
@@ -82,7 +82,7 @@ impl PaperRow {
         }
     }
 
-    /// True if the row is of a run's policy with the same threshold.
+    /// Returns true if the row belongs to a run's policy with the same threshold.
     fn is_of(&self, policy: &str) -> bool {
         let asked =
             policy.strip_prefix("self@").and_then(|threshold| threshold.parse::<f64>().ok());
@@ -98,21 +98,21 @@ impl PaperRow {
 pub struct MeasuredRow {
     /// Name of the run's benchmark.
     pub benchmark: String,
-    /// The paper's tasks that these are, or stand for.
+    /// Tasks of the paper that the benchmark's tasks are, or stand for.
     pub tasks: Tasks,
-    /// Model that completed.
+    /// Model that completed the tasks.
     pub model: String,
     /// Mode or policy, as in the table of a run.
     pub mode: String,
     /// Metric of exact match and edit similarity.
     pub metric: String,
-    /// Whether latencies lack the time for the queries' dense vectors.
+    /// Whether latencies lack the time for computing the queries' dense vectors.
     pub lacks: bool,
     /// Numbers × 100, or counts, by key.
     pub values: BTreeMap<&'static str, f64>,
 }
 
-/// The paper's word for a mode or policy; others keep their name.
+/// Returns the paper's word for a mode or policy; others keep their name.
 fn policy(mode: &str) -> &str {
     match mode {
         "none" | "never" => "none",
@@ -124,7 +124,8 @@ fn policy(mode: &str) -> &str {
 }
 
 impl PaperTable {
-    /// The table of a name, beside whose cells stand the numbers of a model: the first of the table unless it is named.
+    /// Opens the table with this name. Its cells also show the numbers of a model of the paper: the named one, or else the
+    /// table's first.
     pub fn open(name: &str, model: Option<&str>) -> Result<Self> {
         let found = TABLES.iter().find(|(known, _)| *known == name);
         let (_, text) = found.with_context(|| format!("unknown table '{name}'"))?;
@@ -142,7 +143,7 @@ impl PaperTable {
         Ok(table)
     }
 
-    /// Refuses tasks that the table has no column for.
+    /// Rejects tasks for which the table has no column.
     pub fn check_has(&self, tasks: &Tasks, benchmark: &str) -> Result<()> {
         let all = self.tasks();
         if all.contains(tasks) {
@@ -163,7 +164,7 @@ impl PaperTable {
         )
     }
 
-    /// Refuses lexical retrieval for a table of dense retrieval.
+    /// Rejects lexical retrieval for a table of dense retrieval.
     pub fn check_retrieval(&self, settings: &Settings) -> Result<()> {
         let wanted = self.settings.get(DECLARED.ranker.key).map(String::as_str);
         let ranker = ranker(settings)?;
@@ -186,7 +187,7 @@ impl PaperTable {
         )
     }
 
-    /// Settings that differ from the paper's for this table.
+    /// Returns the settings that differ from the paper's for this table.
     pub fn departures(&self, settings: &Settings) -> Vec<Departure> {
         let mut all = settings.departures_of_kinds();
         all.retain(|departure| !self.settings.contains_key(departure.key));
@@ -196,7 +197,7 @@ impl PaperTable {
         all
     }
 
-    /// The tasks that the table has, in its order.
+    /// Returns the tasks that the table has, in its order.
     fn tasks(&self) -> Vec<Tasks> {
         let mut all = Vec::new();
         for row in &self.rows {
@@ -212,19 +213,19 @@ impl PaperTable {
         all
     }
 
-    /// The values that the table prints, in its order.
+    /// Returns the values that the table prints, in its order.
     fn printed_values(&self) -> impl Iterator<Item = (&'static str, &'static str, usize)> {
         let value = |column: &String| VALUES.into_iter().find(|(key, ..)| key == column);
         self.columns.iter().filter_map(value)
     }
 
-    /// The values that the table has for some tasks.
+    /// Returns the values that the table has for some tasks.
     fn values(&self, tasks: &Tasks) -> Vec<(&'static str, &'static str, usize)> {
         let has = |key: &str| self.of(tasks).any(|row| row.values.contains_key(key));
         self.printed_values().filter(|(key, ..)| has(key)).collect()
     }
 
-    /// The model of the paper's dense vectors.
+    /// Returns the model of the paper's dense vectors.
     fn retriever(&self) -> Option<&str> {
         self.rows.iter().find_map(|row| row.values.get("retriever")?.as_str())
     }
@@ -236,17 +237,17 @@ impl PaperTable {
         })
     }
 
-    /// The paper's number for the chosen model; none at another threshold than the paper's.
+    /// Returns the paper's number for the chosen model; `None` if the threshold differs from the paper's.
     fn number(&self, tasks: &Tasks, policy: &str, key: &str) -> Option<f64> {
         let mut rows = self.of(tasks).filter(|row| row.model == self.model && row.is_of(policy));
         let value = rows.find_map(|row| row.values.get(key))?;
         value.as_float().or_else(|| value.as_integer().map(|whole| whole as f64))
     }
 
-    /// The table with the numbers of a run.
+    /// Returns the table with the numbers of a run.
     ///
     /// # Errors
-    /// Two results belong into one cell.
+    /// Two results belong to the same cell.
     pub fn filled_with(
         self,
         measured: Vec<MeasuredRow>,
@@ -276,7 +277,7 @@ impl PaperTable {
         Ok(FilledTable { table: self, measured, departures, vectors })
     }
 
-    /// Model and policy of each row: all of the paper's policies first, even if this run lacks them.
+    /// Returns the model and policy of each row: first all of the paper's policies, even if this run lacks them.
     fn lines<'m>(&self, measured: &'m [MeasuredRow]) -> Vec<(&'m str, String)> {
         let mut lines: Vec<(&str, String)> = Vec::new();
         for one in measured {
@@ -368,14 +369,14 @@ impl PaperTable {
     }
 }
 
-/// A table with the numbers of a run.
+/// Table with the numbers of a run.
 #[derive(Debug)]
 pub struct FilledTable {
     table: PaperTable,
     measured: Vec<MeasuredRow>,
     /// Settings that differ from the paper's.
     departures: Vec<Departure>,
-    /// The model, or the file, of dense vectors.
+    /// Model, or file, of dense vectors.
     vectors: Option<String>,
 }
 
@@ -466,7 +467,7 @@ mod tests {
             lacks: false,
             values: [("es", 12.5)].into(),
         }];
-        // The paper's number is at another threshold than this.
+        // The paper's number is for another threshold.
         let line = &measured[0].tasks;
         let number = |policy| table.number(line, policy, "es");
         assert_eq!((number("self-threshold"), number("self@0.9")), (Some(79.02), None));

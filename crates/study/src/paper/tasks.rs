@@ -1,4 +1,4 @@
-//! The paper's tasks that a file's are, or stand for.
+//! Tasks of the paper that the tasks of a file are, or stand for.
 
 use std::path::Path;
 
@@ -20,8 +20,9 @@ pub struct Tasks {
 }
 
 impl Tasks {
-    /// The tasks of a file: its name tells chunks, functions and calls, else the kind that the tasks have, and lines otherwise; the
-    /// data set is the one that was named, or that the path names, or RepoEval, which has no chunks.
+    /// Determines the paper's tasks for a file. The file's name identifies chunks, functions and calls; otherwise the tasks'
+    /// kind is used, or else lines. The data set is the one that was named, or that the path names, or RepoEval, which has no
+    /// chunks.
     pub fn new(file: &Path, language: Language, dataset: Option<&str>, kind: Option<&str>) -> Self {
         let name = file.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
         let path = file.to_string_lossy().to_lowercase();
@@ -45,14 +46,14 @@ impl Tasks {
         }
     }
 
-    /// `RepoEval line`, with the language if the data set has several.
+    /// Returns a heading such as `RepoEval line`, with the language if the data set has several.
     pub fn head(&self) -> String {
         let language = self.language.as_ref().map_or(String::new(), |name| format!(" {name}"));
         format!("{} {}{language}", self.dataset, self.task)
     }
 }
 
-/// The paper's tasks that an experiment's are, or stand for.
+/// Returns the tasks of the paper that an experiment's tasks are, or stand for.
 pub fn tasks_of(experiment: &Experiment, settings: &Settings) -> Result<Tasks> {
     let set = experiment.tasks()?;
     let kind = match are_functions(settings, Some(set)) {

@@ -15,10 +15,11 @@ use crate::fail;
 use crate::judged::JudgedTasks;
 use crate::settings::DECLARED;
 
-/// Lines of a context that are shown.
+/// Number of lines of a context that are shown.
 const SHOWN: usize = 3;
 
-/// The request that gains most where the policy retrieves, and of those where it does not one that is right without retrieval.
+/// Selects two requests: of those for which the policy retrieves, the one that gains most; of the others, one that is right
+/// without retrieval.
 pub fn walk(experiment: &Experiment, model: &str, judged: &JudgedTasks) -> Result<TwoRequests> {
     let Some(policy) = judged.deciding() else {
         return fail(
@@ -80,7 +81,7 @@ pub fn walk(experiment: &Experiment, model: &str, judged: &JudgedTasks) -> Resul
     Ok(TwoRequests { requests })
 }
 
-/// A request, with its decision and its two completions.
+/// Request, with its decision and its two completions.
 #[derive(Debug, Serialize)]
 struct Request {
     figure: &'static str,
@@ -88,7 +89,7 @@ struct Request {
     file: String,
     policy: String,
     score: f64,
-    /// `None` if the policy has no threshold.
+    /// Threshold; `None` if the policy has none.
     threshold: Option<f64>,
     retrieves: bool,
     /// Last lines of the left context.
@@ -107,21 +108,21 @@ struct Fragment {
     text: String,
 }
 
-/// A completion; `None` if the file has none for the task.
+/// Text of a completion; `None` if the file has none for the task.
 #[derive(Debug, Serialize)]
 struct Completion {
     completion: Option<String>,
     es: f64,
 }
 
-/// Two requests, with what was decided and completed for each.
+/// Two requests, each with the policy's decision and the completions.
 #[derive(Debug)]
 pub struct TwoRequests {
     requests: Vec<Request>,
 }
 
 impl Printable for TwoRequests {
-    /// The requests without their texts.
+    /// Returns the requests without their texts.
     fn table(&self) -> Table {
         let head = ["task_id", "policy", "score", "threshold", "retrieves"];
         let mut table = Table::new(head.into_iter().chain(["ES without", "ES with"]));
@@ -167,7 +168,7 @@ impl Printable for TwoRequests {
     }
 }
 
-/// A request in words.
+/// Describes a request in words.
 fn words(request: &Request) -> String {
     let Request { task_id, file, policy, score, threshold, retrieves, .. } = request;
     let threshold = or_dash(threshold.map(|threshold| format!("{threshold:?}")));

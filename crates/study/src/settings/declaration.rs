@@ -1,4 +1,4 @@
-//! A setting: its key, values, default and help, which determine its flag, its variable and its checks.
+//! Setting: its key, values, default and help, from which its flag, its variable and its checks are derived.
 
 use std::ops::RangeInclusive;
 
@@ -7,10 +7,10 @@ use repoformer_store::error::Error;
 use repoformer_text::message::{Message, MessagePart};
 use repoformer_text::names::did_you_mean;
 
-/// Start of the names of environment variables.
+/// Prefix of the names of environment variables.
 pub(super) const PREFIX: &str = "REPOFORMER_";
 
-/// Name of a setting's environment variable.
+/// Returns the name of a setting's environment variable.
 pub fn variable(key: &str) -> String {
     format!("{PREFIX}{}", key.replace('-', "_").to_uppercase())
 }
@@ -26,7 +26,7 @@ impl SettingTexts {
         self.0.push((setting, texts));
     }
 
-    /// True if the source gives the setting.
+    /// Returns true if the source gives the setting.
     pub fn has(&self, setting: &Setting) -> bool {
         self.get(setting).is_some()
     }
@@ -48,18 +48,18 @@ impl FromIterator<(&'static Setting, Vec<String>)> for SettingTexts {
     }
 }
 
-/// Command as its front end invokes it: the settings that it gives, and what the command does.
+/// Command as its front end invokes it: the settings given, and the properties of the command.
 #[derive(Debug, Clone, Default)]
 pub struct Invocation {
     /// Settings given on the command line.
     pub given: SettingTexts,
-    /// True if the command scores predictions.
+    /// Whether the command scores predictions.
     pub scores: bool,
-    /// True if the command completes prompts.
+    /// Whether the command completes prompts.
     pub completes: bool,
-    /// True if the command can work on a part of the repositories.
+    /// Whether the command can work on a shard of the repositories.
     pub has_shards: bool,
-    /// True if the command serves editors, which may start it in a folder that somebody else wrote.
+    /// Whether the command serves editors, which may start it in a folder that somebody else wrote.
     pub edits: bool,
 }
 
@@ -69,7 +69,7 @@ impl Invocation {
         Self { given: given.into_iter().collect(), ..Self::default() }
     }
 
-    /// True if the invocation gives the setting.
+    /// Returns true if the invocation gives the setting.
     pub fn has(&self, setting: &Setting) -> bool {
         self.given.has(setting)
     }
@@ -80,19 +80,19 @@ impl Invocation {
 pub enum Group {
     /// Repositories, tasks, cache, modes.
     DataSet,
-    /// How files are cut.
+    /// Cutting of files.
     Fragments,
-    /// How fragments are found.
+    /// Search of fragments.
     Search,
-    /// Where dense vectors come from.
+    /// Source of dense vectors.
     Embeddings,
-    /// How prompts are laid out.
+    /// Layout of prompts.
     Prompts,
-    /// The model that completes.
+    /// Model that completes.
     Model,
-    /// How a server is asked.
+    /// Requests to a server.
     Server,
-    /// How predictions are scored.
+    /// Scoring of predictions.
     Scores,
     /// Policies of selective retrieval.
     Policies,
@@ -131,7 +131,7 @@ pub enum Effect {
 }
 
 impl Effect {
-    /// Returns the effect of a group's settings that declare no other.
+    /// Returns the default effect of a group's settings.
     const fn from_group(group: Group) -> Self {
         match group {
             Group::Fragments | Group::Search | Group::Prompts => Self::Always,
@@ -152,7 +152,7 @@ pub enum AllowedValues {
     Text,
     /// A whole number within bounds.
     Whole(RangeInclusive<u64>),
-    /// A number that a check accepts, and the requirement in words.
+    /// A number that passes a check, and the requirement in words.
     Number(fn(f64) -> bool, &'static str),
     /// One of these names.
     OneOf(fn() -> Vec<String>),
@@ -162,14 +162,14 @@ pub enum AllowedValues {
     Switch,
 }
 
-/// How many values a setting has, and how they are written.
+/// Number of a setting's values, and the notation for several.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Arity {
-    /// Exactly one, or none.
+    /// At most one.
     One,
-    /// Repeatable; commas separate names as well.
+    /// Repeatable; commas also separate names.
     Names,
-    /// Repeatable; commas separate paths, unless the whole is the path of a file.
+    /// Repeatable; commas separate paths, unless the whole text is the path of a file.
     Paths,
     /// Repeatable; a comma is part of the text.
     Texts,
@@ -178,20 +178,20 @@ pub enum Arity {
 /// Aliases of values, and the function that returns the name for an alias.
 pub type OtherNames = (&'static [&'static str], fn(&str) -> &str);
 
-/// A setting.
+/// Setting.
 #[derive(Debug, Clone)]
 pub struct Setting {
     /// Key in a file, and name of the flag.
     pub key: &'static str,
     /// Default value, as text.
     pub default: Option<&'static str>,
-    /// Values that it accepts.
+    /// Accepted values.
     pub values: AllowedValues,
     /// Number of its values.
     pub arity: Arity,
-    /// True if a file can set it.
+    /// Whether a file can set it.
     pub in_files: bool,
-    /// The only unit that it applies to; `None` if it applies to both units.
+    /// Only unit to which it applies; `None` if it applies to both units.
     pub only_for: Option<&'static str>,
     /// Alias of its flag.
     pub alias: Option<&'static str>,
@@ -220,7 +220,7 @@ impl PartialEq for Setting {
     }
 }
 
-/// Front ends write a setting the way their users set it, such as a flag.
+/// Front ends write a setting in the way their users set it, such as a flag.
 impl From<&Setting> for Message {
     fn from(setting: &Setting) -> Self {
         MessagePart::Setting(setting.key).into()
@@ -228,7 +228,7 @@ impl From<&Setting> for Message {
 }
 
 impl Setting {
-    /// Returns a setting of one value without a default, which every file can set and every subcommand has a flag for.
+    /// Returns a setting of one value without a default, which every file can set and for which every subcommand has a flag.
     pub const fn new(
         group: Group,
         key: &'static str,
@@ -255,7 +255,7 @@ impl Setting {
         }
     }
 
-    /// True if it accepts several values.
+    /// Returns true if it accepts several values.
     pub fn is_list(&self) -> bool {
         self.arity != Arity::One
     }
@@ -274,7 +274,7 @@ impl Setting {
         }
     }
 
-    /// Returns the value's name, also for an alias.
+    /// Returns the name of the value, which may be given by an alias.
     pub fn canonical(&self, value: &str) -> String {
         let (_, canonical) = self.other_names;
         canonical(value).to_owned()
@@ -324,7 +324,7 @@ impl Setting {
                     self.known_values()
                 );
                 let names = || names.iter().map(String::as_str);
-                // If one value has several names, the unknown one is compared: graph:rrf:jaccard,bm26, lerned@0.2.
+                // If one value has several names, compare only the unknown one: graph:rrf:jaccard,bm26, lerned@0.2.
                 let parts = value.trim_start_matches("graph:").trim_start_matches("rrf:");
                 let parts = parts.split([',', '@']);
                 let unknown = parts.into_iter().find(|part| !names().any(|name| name == *part));
@@ -342,7 +342,7 @@ impl Setting {
 pub struct FlagCompletion {
     /// Names to complete.
     pub names: Vec<String>,
-    /// True if commas separate several names.
+    /// Whether commas separate several names.
     pub is_list: bool,
 }
 

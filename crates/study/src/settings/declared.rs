@@ -34,26 +34,26 @@ use crate::paper::names as paper;
 const COMPLETING: &[&str] = &["complete", "rg-rg", "run", "all", "merge"];
 /// Subcommands that ask a server once for each completion.
 const ASKING: &[&str] = &["complete", "rg-rg", "run", "all", "merge", "serve", "lsp"];
-/// Subcommands that serve editors, and so know no tasks.
+/// Subcommands that serve editors, and therefore have no tasks.
 const EDITING: &[&str] = &["serve", "lsp"];
 /// Subcommands in which policies choose.
 const CHOOSING: &[&str] = &["run", "serve", "lsp"];
-/// Subcommands that can work on a part of the repositories (`sample` includes `label sample`).
+/// Subcommands that can work on a shard of the repositories (`sample` includes `label sample`).
 const SHARED: &[&str] =
     &["window", "vectorize", "search", "prompt", "rg-rg", "complete", "sample", "eval"];
-/// Subcommands that draw at random.
+/// Subcommands that draw random numbers.
 const DRAWING: &[&str] =
     &["complete", "rg-rg", "eval", "compare", "report", "run", "sample", "all"];
 /// Subcommands that score predictions.
 const SCORING: &[&str] = &["eval", "compare", "report", "run"];
 /// Subcommands that cut predictions: to score them, or to search with them.
 const CUTTING: &[&str] = &["eval", "compare", "report", "run", "rg-rg", "window"];
-/// Larger than any file, and small enough that sums do not overflow.
+/// Greatest number: larger than any file, and small enough that sums do not overflow.
 const MOST: u64 = u32::MAX as u64 / 4;
 const COUNT: super::declaration::AllowedValues = Whole(1..=MOST);
 const LIMIT: super::declaration::AllowedValues = Whole(0..=MOST);
 
-/// A paper, or its released program, whose settings a profile holds.
+/// Paper, or its released program, whose settings a profile contains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Paper {
     /// RepoCoder.
@@ -67,7 +67,7 @@ pub enum Paper {
 }
 
 impl Paper {
-    /// True if prompts have the same layout for all models.
+    /// Returns true if prompts have the same layout for all models.
     pub fn has_one_layout(self) -> bool {
         self != Self::Repoformer
     }
@@ -80,11 +80,11 @@ pub struct BundledProfile {
     pub name: &'static str,
     /// Text of its file.
     pub text: &'static str,
-    /// `None` for the demonstration.
+    /// Paper of the profile; `None` for the demonstration.
     pub paper: Option<Paper>,
 }
 
-/// Rows: name, paper.
+/// Defines profiles from rows of name and paper.
 macro_rules! profiles {
     ($($name:literal $paper:expr;)*) => {
         [$(BundledProfile {
@@ -109,18 +109,19 @@ pub(super) fn find_bundled(name: &str) -> Option<&'static BundledProfile> {
     BUNDLED.iter().find(|profile| profile.name == name)
 }
 
-/// Rows: field, type, key, name of the value, values => help, then the fields that differ from [`Setting::new`].
+/// Defines settings from rows: field, type, key, name of the value, values => help, then the fields that differ from
+/// [`Setting::new`].
 macro_rules! settings {
     ($($group:ident {
         $($field:ident: $type:ty, $key:literal $name:literal $values:expr => $help:literal $(, $part:ident: $value:expr)*;)*
     })*) => {
-        /// The declaration of each setting.
+        /// Declaration of each setting.
         #[derive(Debug)]
         pub struct Declarations {
             $($(#[doc = $help] pub $field: Setting,)*)*
         }
 
-        /// The declarations.
+        /// Declarations of all settings.
         pub static DECLARED: Declarations = Declarations {
             $($($field: Setting {
                 $($part: $value,)*
@@ -131,7 +132,7 @@ macro_rules! settings {
         /// Every declaration, in the order of `--show-settings`.
         pub static SETTINGS: &[&Setting] = &[$($(&DECLARED.$field,)*)*];
 
-        /// The value of each setting.
+        /// Value of each setting.
         #[derive(Debug, Clone)]
         pub struct SettingValues {
             $($(#[doc = $help] pub $field: SourcedValue<$type>,)*)*
@@ -372,7 +373,7 @@ settings! {
     Statistics {
         seed: Option<u64>, "seed" "N" Whole(0..=u64::MAX) => "Seed of samples, intervals and tests: the same seed gives the same output",
             default_text: Some("0, or the server's"), commands: DRAWING;
-        // Fewer resamples leave none outside of 95 %, and a million already take minutes.
+        // With fewer resamples, none is outside of 95 %; a million already takes minutes.
         resamples: One<usize>, "resamples" "N" Whole(100..=1_000_000) => "Number of resamples of an interval",
             default: Some("10000"), commands: SCORING;
     }
@@ -387,7 +388,7 @@ pub(super) fn find_setting(key: &str) -> Option<&'static Setting> {
     SETTINGS.iter().find(|setting| setting.key == key).copied()
 }
 
-/// Returns the values for completing a setting's flag in a shell, except those that clap lists.
+/// Returns the values for completing a setting's flag in a shell, except the values that clap lists.
 pub fn completable(key: &str) -> Option<FlagCompletion> {
     let setting = find_setting(key)?;
     let names = match &setting.values {

@@ -1,4 +1,4 @@
-//! Chosen settings that contradict the profile of a paper.
+//! Chosen settings that contradict a paper's profile.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use super::declared::{Paper, find_setting};
 use super::resolved::{PaperProfile, Settings};
 use super::value::{SettingSource, SettingValue, StyleName};
 
-/// A setting that contradicts the profile in force.
+/// Setting that contradicts the profile in force.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Departure {
     /// Key of the setting.
@@ -21,7 +21,7 @@ pub struct Departure {
 }
 
 impl Departure {
-    /// Names departures in one line: `not as in profile crosscodeeval: metrics = repocoder instead of crosscodeeval`.
+    /// Lists departures in one line: `not as in profile crosscodeeval: metrics = repocoder instead of crosscodeeval`.
     pub fn line(what: &str, departures: &[Self]) -> String {
         let each: Vec<String> = departures.iter().map(Self::to_string).collect();
         format!("not as {what}: {}", each.join(", "))
@@ -40,7 +40,7 @@ impl fmt::Display for Departure {
 }
 
 impl PaperProfile {
-    /// True if the paper fixes the setting.
+    /// Returns true if the paper fixes the setting.
     fn fixes(&self, setting: &Setting) -> bool {
         match setting.effect {
             Effect::Always => true,
@@ -65,15 +65,15 @@ impl Settings {
         self.paper_profile.as_ref().map(|profile| profile.paper)
     }
 
-    /// Returns the chosen settings that contradict the paper's profile in force. A setting with several values that are
-    /// compared with each other, such as rankers, is no contradiction.
+    /// Returns the chosen settings that contradict the paper's profile in force. A setting with several values to compare, such
+    /// as rankers, is not a contradiction.
     pub fn departures(&self) -> Vec<Departure> {
         self.entries().into_iter().filter_map(|entry| self.departure(entry)).collect()
     }
 
     /// Returns the departure of a setting, if its value was chosen and contradicts the profile in force.
     fn departure(&self, entry: &dyn SettingValue) -> Option<Departure> {
-        // Nobody chose the values that a subcommand sets.
+        // Values that a subcommand sets were not chosen by anybody.
         let is_chosen =
             !entry.is_default() && !matches!(entry.source(), SettingSource::Subcommand(_));
         is_chosen.then(|| self.departure_of(entry.setting(), &entry.texts()))?
@@ -83,7 +83,7 @@ impl Settings {
     fn departure_of(&self, setting: &'static Setting, values: &[String]) -> Option<Departure> {
         let profile = self.paper_profile.as_ref().filter(|profile| profile.fixes(setting))?;
         let is_varied = values.len() > 1 && setting.group != Group::Scores;
-        // Tasks with their contexts attached are completed by no model here, so they have no layout.
+        // Tasks with their contexts attached are not completed by a model here, so they have no layout.
         let is_varied = is_varied
             || setting.effect == Effect::Layout && *self.prompt_style == StyleName::Attach;
         let usual = profile.settings.entry(setting).map_or_else(Vec::new, SettingValue::texts);
@@ -95,7 +95,7 @@ impl Settings {
         (!is_varied && departure.value != departure.usual).then_some(departure)
     }
 
-    /// Returns the departures of a command that uses only these settings.
+    /// Returns the departures of a command that uses only the settings for which `is_used` returns true.
     pub fn departures_among(&self, is_used: impl Fn(&Setting) -> bool) -> Vec<Departure> {
         let used = self.entries().into_iter().filter(|entry| is_used(entry.setting()));
         used.filter_map(|entry| self.departure(entry)).collect()

@@ -1,4 +1,4 @@
-//! Settings: declared once, given by flags, the environment, a file or a profile, and typed from then on.
+//! Settings: declared once, given by flags, the environment, a file or a profile, and typed after parsing.
 
 mod declaration;
 mod declared;

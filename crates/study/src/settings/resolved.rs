@@ -1,4 +1,4 @@
-//! The settings in force: defaults, then a profile, a file, the environment and flags, each overriding the ones before.
+//! Settings in force: defaults, then a profile, a file, the environment and flags, each of which overrides the ones before.
 
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
@@ -31,7 +31,7 @@ impl SettingValues {
         entry.map_or(Ok(()), |entry| entry.put(texts, source))
     }
 
-    /// Puts a folder before the relative paths of a configuration, for data in another folder.
+    /// Prepends a folder to the relative paths of a configuration, for data in another folder.
     pub fn move_paths(&mut self, root: &Path) {
         self.repos_dir.replace(self.repos_dir.as_ref().map(|dir| root.join(dir)));
         self.tasks.replace(self.tasks.iter().map(|file| root.join(file)).collect());
@@ -45,7 +45,8 @@ impl SettingValues {
         }
     }
 
-    /// Sets what follows from the unit, if nobody chose a value: RepoCoder's choices for windows, Repoformer's for chunks.
+    /// Sets values that depend on the unit, unless the user chose them: RepoCoder's values for windows, Repoformer's for
+    /// chunks.
     fn follow_unit(&mut self) {
         let is_chunks = *self.unit == FragmentUnit::Chunks;
         let words = is_chunks && self.tokenizer.is_default();
@@ -58,7 +59,7 @@ impl SettingValues {
     }
 }
 
-/// The settings in force.
+/// Settings in force.
 #[derive(Debug, Clone)]
 pub struct Settings {
     values: SettingValues,
@@ -66,13 +67,13 @@ pub struct Settings {
     of_functions: SettingValues,
     /// Settings whose values differ for those tasks.
     differing: Vec<&'static Setting>,
-    /// True if the subcommand scores predictions.
+    /// Whether the subcommand scores predictions.
     scores: bool,
-    /// The bundled profile of a paper that is in force.
+    /// Bundled profile of a paper that is in force.
     pub(super) paper_profile: Option<PaperProfile>,
-    /// True if the subcommand completes prompts.
+    /// Whether the subcommand completes prompts.
     completes: bool,
-    /// Receives messages from the code that uses the settings.
+    /// Receiver of messages from the code that uses the settings.
     pub messages: Arc<dyn Messages>,
 }
 
@@ -84,7 +85,7 @@ impl Deref for Settings {
     }
 }
 
-/// Settings of a paper's profile alone: those of a run that chooses nothing else.
+/// Settings of only a paper's profile, as in a run that chooses nothing else.
 #[derive(Debug, Clone)]
 pub(super) struct PaperProfile {
     pub(super) name: &'static str,
@@ -93,7 +94,7 @@ pub(super) struct PaperProfile {
 }
 
 impl PaperProfile {
-    /// Returns the bundled profile with this name, if it is a paper's.
+    /// Returns the bundled profile with this name, if it belongs to a paper.
     fn from_profile(name: &str) -> Result<Option<Self>> {
         let profile = find_bundled(name).and_then(|profile| Some((profile, profile.paper?)));
         let Some((&BundledProfile { name, text, .. }, paper)) = profile else {
@@ -120,13 +121,13 @@ impl Settings {
         Ok(settings)
     }
 
-    /// Resolves the settings of a subcommand with flags of its own, `--shard` among them.
+    /// Resolves the settings of a subcommand with flags of its own, including `--shard`.
     pub fn of_shard(shard: Option<&str>, messages: Arc<dyn Messages>) -> Result<Self> {
         let given = shard.map(|shard| (&DECLARED.shard, vec![shard.to_owned()]));
         Self::resolve(&Invocation::giving(given), messages)
     }
 
-    /// Refuses a shard if the subcommand works on all repositories.
+    /// Rejects a shard if the subcommand works on all repositories.
     pub fn check_shard(&self, flags: &Invocation) -> Result<()> {
         match *self.shard {
             Some(shard) if !flags.has_shards => fail(
@@ -140,7 +141,8 @@ impl Settings {
         }
     }
 
-    /// Returns the defaults, and what the environment and flags set, without files and profiles. Invalid values are left out.
+    /// Returns the defaults and the settings from the environment and flags, without files and profiles. Invalid values are
+    /// left out.
     ///
     /// # Errors
     /// The environment has an unknown variable.
@@ -151,14 +153,14 @@ impl Settings {
             [(&environment, SettingSource::Environment), (&flags.given, SettingSource::Flag)]
         {
             for (setting, texts) in given.iter() {
-                // The caller has reported the mistake.
+                // The caller has already reported the error.
                 let _ = settings.put(setting, texts, &source);
             }
         }
         Ok(settings)
     }
 
-    /// Returns the defaults alone.
+    /// Returns only the defaults.
     pub fn defaults() -> Result<Self> {
         let values = SettingValues::usual()?;
         Ok(Self {
@@ -195,7 +197,7 @@ impl Settings {
         };
         let config = given(&DECLARED.config).map(PathBuf::from).or_else(|| {
             let found = Path::new(FOUND_BY_ITSELF);
-            // Otherwise a stranger's file could choose the server that receives the key and the code.
+            // Otherwise, somebody else's file could choose the server that receives the key and the code.
             let is_read = found.is_file() && !flags.edits;
             if found.is_file() && !is_read {
                 let name = found.display();
@@ -232,7 +234,7 @@ impl Settings {
         Ok(settings)
     }
 
-    /// Sets a value for all tasks, including those of functions.
+    /// Sets a value for all tasks, including tasks of functions.
     fn put(&mut self, setting: &Setting, texts: &[String], source: &SettingSource) -> Result<()> {
         self.differing.retain(|one| *one != setting);
         self.values.put(setting, texts, source)?;
@@ -252,7 +254,7 @@ impl Settings {
         })
     }
 
-    /// Changes the values for all tasks, including those of functions.
+    /// Changes the values for all tasks, including tasks of functions.
     pub fn change(&mut self, change: impl Fn(&mut SettingValues)) {
         change(&mut self.values);
         change(&mut self.of_functions);
@@ -275,17 +277,17 @@ impl Settings {
         settings
     }
 
-    /// True if the subcommand completes prompts.
+    /// Returns true if the subcommand completes prompts.
     pub fn completes(&self) -> bool {
         self.completes
     }
 
-    /// True if the subcommand scores predictions.
+    /// Returns true if the subcommand scores predictions.
     pub fn scores(&self) -> bool {
         self.scores
     }
 
-    /// True if tasks of functions have settings of their own.
+    /// Returns true if tasks of functions have settings of their own.
     pub fn has_functions(&self) -> bool {
         !self.differing.is_empty()
     }
@@ -324,7 +326,7 @@ impl Settings {
             let (key, source) = (setting.key, entry.source().of(setting));
             let text = match *entry.source() {
                 SettingSource::Unset => format!("# {key} ="),
-                // Output is kept and passed on, in files and logs of experiments.
+                // Users keep this output and share it, in files and logs of experiments.
                 _ if may_hold_key(setting, &texts) => {
                     return format!(
                         "{:<48} # {source}, not shown: its URL may hold a key",
@@ -347,7 +349,7 @@ impl Settings {
     }
 }
 
-/// True if the setting is a URL with a user name or a query.
+/// Returns true if the setting is a URL with a user name or a query.
 fn may_hold_key(setting: &Setting, values: &[String]) -> bool {
     let is_url = KEY_VARIABLES.iter().any(|(of, _)| *of == setting);
     is_url && values.iter().any(|url| url.contains(['?', '@']))
@@ -369,7 +371,7 @@ fn toml_value(setting: &Setting, values: &[String]) -> String {
     if setting.is_list() && !is_one { format!("[{all}]") } else { all }
 }
 
-/// Returns a TOML string with hidden characters as escapes, for files and terminals.
+/// Returns a TOML string with hidden characters escaped, for files and terminals.
 fn escape(value: &str) -> String {
     let escape = |c: char| match c {
         '"' | '\\' => format!("\\{c}"),

@@ -1,4 +1,4 @@
-//! Settings of the environment, of files and of profiles.
+//! Settings from the environment, from files and from profiles.
 
 use std::path::Path;
 
@@ -13,13 +13,13 @@ use super::declaration::{AllowedValues, Group, PREFIX, Setting, SettingTexts, va
 use super::declared::{DECLARED, SETTINGS, find_bundled, find_setting, profiles};
 use crate::fail;
 
-/// The file of settings that is read if no other is named.
+/// File of settings that is read if no other is named.
 pub(super) const FOUND_BY_ITSELF: &str = "repoformer.toml";
 
 /// Variable through which a shell asks for completions.
 pub const COMPLETION: &str = "REPOFORMER_COMPLETE";
 
-/// Variables that are not settings: the server's key, the marks of test runs and of shell completion, and the variables of the
+/// Variables that are not settings: the server's keys, the marks of test runs and of shell completion, and the variables of the
 /// project's own tests.
 const OTHER_VARIABLES: [&str; 13] = [
     "API_KEY", "POLICY_API_KEY", "SERVE_TOKEN", "RUN", "COMPLETE", "CORPORA", "CORPUS",
@@ -30,11 +30,11 @@ const OTHER_VARIABLES: [&str; 13] = [
 #[derive(Debug, Default)]
 pub(super) struct FileSettings {
     pub(super) all: SettingTexts,
-    /// The section `[function]`.
+    /// Section `[function]`.
     pub(super) of_functions: SettingTexts,
 }
 
-/// Refuses environment variables that look like settings but are not.
+/// Rejects environment variables that look like settings but are not.
 pub fn check_environment() -> Result<()> {
     environment().map(drop)
 }
@@ -63,7 +63,7 @@ pub(super) fn environment() -> Result<SettingTexts> {
     Ok(found)
 }
 
-/// Returns a hint at the setting that was probably meant; if none is similar, at the nearest one and the list of all.
+/// Returns a hint with the setting that was probably meant; if none is similar, with the nearest one and the list of all.
 fn suggest<'n>(
     given: &str,
     known: impl Iterator<Item = &'n str> + Clone,

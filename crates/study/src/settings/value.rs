@@ -1,4 +1,4 @@
-//! A setting's value, its type and its source.
+//! Value of a setting, its type and its source.
 
 use std::fmt::{self, Debug};
 use std::marker::PhantomData;
@@ -30,7 +30,7 @@ use super::declaration::{Setting, variable};
 pub enum SettingSource {
     /// The setting has no value.
     Unset,
-    /// The default, which nobody chose.
+    /// The default value, which nobody chose.
     Default,
     /// The default of a subcommand.
     Subcommand(&'static str),
@@ -38,7 +38,7 @@ pub enum SettingSource {
     Profile(String),
     /// A file of settings.
     File(PathBuf),
-    /// A variable.
+    /// An environment variable.
     Environment,
     /// The command line.
     Flag,
@@ -59,7 +59,7 @@ impl SettingSource {
     }
 }
 
-/// One value of a setting, which can be written as text.
+/// Value of a setting that can be written as text.
 pub trait Scalar: Clone + Debug + PartialEq {
     /// Reads a text that the setting's check has accepted.
     fn read(text: &str) -> Result<Self>;
@@ -108,7 +108,7 @@ impl Scalar for bool {
     }
 }
 
-/// How many values a setting has: [`One`], an `Option`, or a `Vec`.
+/// Number of values of a setting: [`One`], an `Option`, or a `Vec`.
 pub trait ValueCount: Clone + Debug {
     type Value: Clone + Debug + PartialEq;
 
@@ -194,7 +194,7 @@ impl<N: ValueCount> SourcedValue<N> {
         Ok(Self { setting, value, source })
     }
 
-    /// Sets a value that a subcommand demands or uses by default.
+    /// Sets a value that a subcommand requires or uses by default.
     pub fn fix(&mut self, value: N::Value, subcommand: &'static str) {
         self.value = value;
         self.source = SettingSource::Subcommand(subcommand);
@@ -207,7 +207,7 @@ impl<N: ValueCount> SourcedValue<N> {
         }
     }
 
-    /// Sets a value that follows from other settings, if nobody chose one.
+    /// Sets a value that depends on other settings, unless the user chose one.
     pub fn follow(&mut self, value: N::Value) {
         if self.is_default() {
             self.value = value;
@@ -225,7 +225,7 @@ impl<N: ValueCount> SourcedValue<N> {
         self.value = value;
     }
 
-    /// Replaces the value, and its source by that of another setting.
+    /// Replaces the value, and replaces its source with the source of another setting.
     pub fn replace_from(&mut self, value: N::Value, source: &SettingSource) {
         self.value = value;
         self.source = source.clone();
@@ -240,7 +240,7 @@ impl<N: ValueCount> SourcedValue<N> {
         is_own.then_some(&self.value)
     }
 
-    /// Opens what the value names.
+    /// Opens the object that the value names.
     ///
     /// # Errors
     /// The value cannot be opened; the error names the setting, the value and its source.
@@ -263,7 +263,7 @@ impl<N: ValueCount> Deref for SourcedValue<N> {
     }
 }
 
-/// A setting of any type.
+/// Setting of any type.
 pub trait SettingValue {
     /// Returns the declaration.
     fn setting(&self) -> &'static Setting;
@@ -285,17 +285,17 @@ pub trait SettingValue {
         self.setting().key
     }
 
-    /// True if the value was chosen for this run, on the command line or in the environment.
+    /// Returns true if the value was chosen for this run, on the command line or in the environment.
     fn is_chosen(&self) -> bool {
         matches!(self.source(), SettingSource::Flag | SettingSource::Environment)
     }
 
-    /// True if the value was given on the command line.
+    /// Returns true if the value was given on the command line.
     fn is_flag(&self) -> bool {
         *self.source() == SettingSource::Flag
     }
 
-    /// True if nobody chose the value.
+    /// Returns true if nobody chose the value.
     fn is_default(&self) -> bool {
         matches!(self.source(), SettingSource::Unset | SettingSource::Default)
     }
@@ -333,7 +333,7 @@ impl<N: ValueCount> SettingValue for SourcedValue<N> {
 pub enum FragmentUnit {
     /// Overlapping windows of lines.
     Windows,
-    /// Chunks of lines that are not blank.
+    /// Chunks of non-blank lines.
     Chunks,
 }
 
@@ -367,7 +367,7 @@ named! {
 /// Path shown for a fragment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FragmentPaths {
-    /// Within its repository.
+    /// Relative to its repository.
     Repository,
     /// With the repository's folder.
     Full,
@@ -379,14 +379,14 @@ named! {
     Full = "full",
 }
 
-/// A tokenizer that is not opened yet.
+/// Tokenizer that is not opened yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TokenizerName {
     /// OpenAI's `p50k_base`.
     P50k,
     /// Words of code.
     Words,
-    /// A model's `tokenizer.json`.
+    /// Model's `tokenizer.json`.
     File(PathBuf),
 }
 
@@ -431,14 +431,14 @@ impl FromStr for TokenizerName {
     }
 }
 
-/// A layout of prompts that is not opened yet.
+/// Layout of prompts that is not opened yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StyleName {
     /// RepoCoder's.
     RepoCoder,
-    /// The tasks with their cross-file context.
+    /// Tasks with their cross-file context.
     Attach,
-    /// A bundled style, or the path of a style's file.
+    /// Bundled style, or the path of a style's file.
     Style(String),
 }
 
@@ -451,7 +451,7 @@ impl StyleName {
     /// Opens a style.
     ///
     /// # Errors
-    /// The file cannot be read. `repocoder` and `attach` are not styles, and so unknown.
+    /// The file cannot be read. `repocoder` and `attach` are not styles, so they are unknown.
     pub fn open(&self) -> Result<Style> {
         Ok(self.name().parse()?)
     }
@@ -483,12 +483,12 @@ impl FromStr for StyleName {
     }
 }
 
-/// A metric, or all of them.
+/// Metric, or all metrics.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MetricName {
-    /// All of them.
+    /// All metrics.
     All,
-    /// One.
+    /// One metric.
     One(Metric),
 }
 
@@ -512,7 +512,7 @@ impl FromStr for MetricName {
 /// Policy as requested: `NAME` or `NAME@THRESHOLD`. The default threshold depends on the tasks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PolicyName {
-    /// The policy.
+    /// Policy.
     pub policy: Policy,
     /// Text after the at sign.
     pub threshold: Option<String>,
@@ -541,7 +541,7 @@ impl FromStr for PolicyName {
     }
 }
 
-/// Another model of a figure, `MODEL` or `MODEL@STYLE`.
+/// Another model in a figure, `MODEL` or `MODEL@STYLE`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OtherModel {
     /// Name of the model.

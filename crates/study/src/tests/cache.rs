@@ -9,7 +9,7 @@ use crate::settings::DECLARED;
 
 type Files = BTreeMap<String, Vec<u8>>;
 
-/// A name, and what it does to the bytes of a file.
+/// Name of a damage, and its effect on the bytes of a file.
 type Damage = (&'static str, fn(&mut Vec<u8>));
 
 fn ran(more: &[SettingTexts<'_>]) -> (Study, Files) {
@@ -19,7 +19,7 @@ fn ran(more: &[SettingTexts<'_>]) -> (Study, Files) {
     (study, files)
 }
 
-/// The files of the cache but measured times, which differ between two runs.
+/// Returns the files of the cache except measured times, which differ between two runs.
 fn timeless(study: &Study) -> Files {
     let mut files = study.cached();
     files.retain(|name, _| !is_time(name));
@@ -30,7 +30,7 @@ pub(super) fn is_time(name: &str) -> bool {
     name.starts_with("latency/") || name.ends_with(".time.json")
 }
 
-/// Runs again; returns the lines that say why something was made again.
+/// Runs again; returns the lines that explain why an artifact was rebuilt.
 fn rerun(study: &Study, more: &[SettingTexts<'_>]) -> Vec<String> {
     let before = study.heard.lines().len();
     study.run(more, RunRequest::default()).unwrap();
@@ -73,7 +73,8 @@ fn each_damaged_file_is_made_again_and_named() {
 #[test]
 fn each_missing_file_is_made_again_alone() {
     let (study, wanted) = ran(&[]);
-    // What an interruption leaves out. The headers of predictions are written before them, so that none is missing alone.
+    // Files that an interruption can leave out. The headers of predictions are written before the predictions, so that no
+    // header alone is missing.
     let is_header = |name: &str| name.starts_with("predictions/") && name.ends_with(".header.json");
     for name in wanted.keys().filter(|name| !is_header(name)) {
         fs::remove_file(study.path("cache").join(name)).unwrap();
@@ -82,7 +83,7 @@ fn each_missing_file_is_made_again_alone() {
     }
 }
 
-/// A whole file in the place of another is not damaged, and yet wrong.
+/// A complete file in the place of another is not damaged, but wrong.
 #[test]
 fn a_time_of_another_search_is_not_taken_for_its_own() {
     let modes = [(&DECLARED.mode, "rg1,gt")];

@@ -1,12 +1,12 @@
-//! Every setting and input that changes an artifact is in the artifact's identity: after a change, a run on the old cache leaves the
-//! same files as a run from nothing, and rewrites only files that depend on the change.
+//! Every setting and input that affects an artifact is in the artifact's identity. After a change, a run on the old cache
+//! therefore leaves the same files as a run with an empty cache, and rewrites only files that depend on the change.
 //!
-//! The tables list the dependencies of artifacts: each line names the first kind of artifact that a change of a setting or input
-//! rewrites; no earlier kind may be rewritten. A setting without a line fails the test.
+//! The tables list the dependencies of artifacts. Each line names the first kind of artifact that is rewritten after a change
+//! of a setting or input; no earlier kind may be rewritten. A setting without a line fails the test.
 //!
-//! Two things that change a server's completions are not in their identity. The server's address: a model is known by its name, and
-//! two servers with models of one name need a `--journal` each. The lines of a journal: these are answers to the requests that they
-//! name, and whoever edits a line changes the server's answer.
+//! Two things that change a server's completions are not in their identity. One is the server's address: a model is identified
+//! by its name, and two servers with models of the same name need separate `--journal`s. The other is the lines of a journal:
+//! they are answers to the requests that they name, and whoever edits a line changes the server's answer.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -28,7 +28,7 @@ use crate::experiments::experiments;
 use crate::run::{RunRequest, run};
 use crate::settings::{Invocation, Setting, Settings};
 
-/// A folder with the inputs and caches of runs.
+/// Folder with the inputs and caches of runs.
 struct TestFolder(tempfile::TempDir);
 
 impl TestFolder {
@@ -54,21 +54,21 @@ impl TestFolder {
         self.read(name).lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
 
-    /// The files below a folder but measured times, which differ between two runs.
+    /// Returns the files in a folder except measured times, which differ between two runs.
     fn files(&self, folder: &str) -> Files {
         let mut files = files_below(&self.path(folder));
         files.retain(|name, _| !super::cache::is_time(name));
         files
     }
 
-    /// When each file was written.
+    /// Returns the time at which each file was written.
     fn times(&self, folder: &str) -> BTreeMap<String, SystemTime> {
         let time =
             |name: &String| fs::metadata(self.path(folder).join(name)).unwrap().modified().unwrap();
         self.files(folder).into_keys().map(|name| (name.clone(), time(&name))).collect()
     }
 
-    /// The settings of `--key=value`; paths are those of this folder.
+    /// Returns the settings of `--key=value`; paths are relative to this folder.
     fn settings(&self, flags: &[String]) -> anyhow::Result<Settings> {
         let every = Settings::defaults().unwrap();
         let every: Vec<&'static Setting> =
@@ -89,7 +89,7 @@ fn jsonl(records: &[Value]) -> String {
     records.iter().map(|record| format!("{record}\n")).collect()
 }
 
-/// A task whose prompt is the lines `first..hole` of a file, and whose target is the line `hole`.
+/// Returns a task whose prompt is the lines `first..hole` of a file, and whose target is the line `hole`.
 fn task(id: &str, path: &str, text: &str, first: usize, hole: usize) -> Value {
     let lines: Vec<&str> = text.lines().collect();
     let prompt: String = lines[first..hole].iter().map(|line| format!("{line}\n")).collect();
@@ -99,7 +99,7 @@ fn task(id: &str, path: &str, text: &str, first: usize, hole: usize) -> Value {
     }})
 }
 
-/// A run that others are compared with.
+/// Run that others are compared with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Base {
     Windows,
@@ -140,7 +140,7 @@ impl Base {
         let mut all: Vec<String> = own.iter().map(|&text| text.to_owned()).collect();
         if self != Given {
             all.extend(["--repos-dir=repos".into(), "--tasks=tasks.jsonl".into()]);
-            // What rg-rg makes follows from predictions, however files are cut.
+            // The results of rg-rg depend on predictions, however files are cut.
             let modes = if self == Windows { "none,rg1,rg-rg" } else { "none,rg1" };
             all.push(format!("--mode={modes}"));
         }
@@ -151,7 +151,7 @@ impl Base {
     }
 }
 
-/// Kinds of artifacts in the order in which they follow from each other, and how their paths in the cache begin.
+/// Kinds of artifacts in dependency order, and the prefixes of their paths in the cache.
 const KINDS: [(&str, &str); 10] = [
     ("fragments", "window/repos/"),
     ("vectors", "vector/repos/"),
@@ -165,7 +165,7 @@ const KINDS: [(&str, &str); 10] = [
     ("scores", "scores/"),
 ];
 
-/// The number of a file's kind.
+/// Returns the number of a file's kind.
 fn kind(path: &str) -> usize {
     if path.ends_with(".right.bin") {
         return 2;
@@ -174,10 +174,10 @@ fn kind(path: &str) -> usize {
     KINDS.iter().position(of).unwrap_or_else(|| panic!("{path}: which kind?"))
 }
 
-/// A setting, the run that it changes, its flags, and the first kind of artifact that is rewritten, if any.
+/// Setting, the run that it changes, its flags, and the first kind of artifact that is rewritten, if any.
 type Change = (&'static str, Base, &'static [&'static str], &'static str);
 
-/// Settings that artifacts depend on, or may be thought to.
+/// Settings that artifacts depend on, or may seem to.
 #[rustfmt::skip]
 const SETTINGS: &[Change] = &[
     ("repo", Windows, &["--repo=yard"], "prompts"),
@@ -234,7 +234,7 @@ const SETTINGS: &[Change] = &[
     ("metrics", Windows, &["--metrics=repoformer"], "scores"),
     ("postprocess", Windows, &["--postprocess=none"], "scores"),
     ("postprocess", Windows, &["--postprocess=chat,own"], "scores"),
-    // What does not change a byte makes nothing stale.
+    // A setting that does not change a byte makes nothing stale.
     ("threads", Windows, &["--threads=1"], ""),
     ("threads", Chunks, &["--threads=3"], ""),
     ("top-k", Given, &["--top-k=3"], ""),
@@ -253,7 +253,7 @@ const SETTINGS: &[Change] = &[
     ("paper-dataset", Windows, &["--paper=table-7", "--paper-dataset=CrossCodeEval"], ""),
 ];
 
-/// Settings without a line, and why.
+/// Settings without a line, and the reasons.
 const ELSEWHERE: &[(&str, &str)] = &[
     ("repos-dir", "the folder's files count, whatever its name: see the inputs"),
     ("cache-dir", "the folder of the artifacts"),
@@ -272,7 +272,7 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("shard", "the union of shards is compared with the whole elsewhere"),
 ];
 
-/// An edit of an input, the run that reads it, and the kinds that are written.
+/// Edit of an input, the run that reads the input, and the kinds that are rewritten.
 type Edit = (&'static str, Base, fn(&TestFolder), &'static str);
 
 #[rustfmt::skip]
@@ -314,7 +314,7 @@ fn edit_task(place: &TestFolder, path: &str, change: impl Fn(&mut Value)) {
     place.write(path, jsonl(&tasks));
 }
 
-/// Functions that have much in common.
+/// Returns functions that have much in common.
 fn code(name: &str) -> String {
     let word = name.len();
     let function = |n: usize| {
@@ -328,7 +328,7 @@ fn code(name: &str) -> String {
     (0..6).map(function).collect()
 }
 
-/// Two repositories, tasks of two formats, and a file for every setting that takes one.
+/// Creates two repositories, tasks of two formats, and a file for every setting that takes one.
 fn place() -> TestFolder {
     let place = TestFolder::empty();
     let names =
@@ -368,7 +368,7 @@ fn place() -> TestFolder {
     place
 }
 
-/// Vectors by id, and two files that say which texts the ids stand for.
+/// Adds vectors by id, and two files that map the ids to texts.
 fn add_vectors(place: &TestFolder) {
     let flags = [
         "--repos-dir=repos", "--tasks=tasks.jsonl", "--cache-dir=texts", "--unit=chunks",
@@ -398,7 +398,8 @@ fn add_vectors(place: &TestFolder) {
     place.write("other_texts.jsonl", jsonl(&texts));
 }
 
-/// A server whose answers depend on all of a request but whether it may stream, and whose probabilities on its path and prompt.
+/// Starts a server whose answers depend on the whole request except whether it may stream, and whose probabilities depend on
+/// its path and prompt.
 fn moody() -> String {
     let mood =
         |text: &str| text.bytes().fold(7_u32, |mood, byte| mood.wrapping_mul(31) ^ u32::from(byte));
@@ -430,7 +431,7 @@ fn moody() -> String {
 
 type Files = BTreeMap<String, Vec<u8>>;
 
-/// Flags of which others take the place.
+/// Returns flags, with some replaced by others.
 fn replaced(mut flags: Vec<String>, others: &[&str]) -> Vec<String> {
     let name = |flag: &str| flag.split('=').next().unwrap_or_default().to_owned();
     flags.retain(|flag| !others.iter().any(|other| name(other) == name(flag)));
@@ -451,7 +452,7 @@ fn run_base(
     let ran = place.settings(&flags).and_then(|settings| run(&settings, RunRequest::default()));
     ran.map_err(|error| format!("{error:#}"))?;
     let mut files = place.files(cache);
-    // Answers come in any order, and choices of policies are no artifacts.
+    // Answers arrive in any order, and choices of policies are not artifacts.
     files.retain(|path, _| {
         let name = path.rsplit('/').next().unwrap_or_default();
         !path.starts_with("journal/") && !name.starts_with("self@") && !name.starts_with("always-")
@@ -459,7 +460,7 @@ fn run_base(
     Ok(files)
 }
 
-/// Makes a change on the cache of the base's run and on an empty cache, and compares both. The error says what differs.
+/// Makes a change on the cache of the base's run and on an empty cache, and compares both. The error describes the differences.
 fn check(
     place: &TestFolder,
     url: &str,
@@ -479,11 +480,11 @@ fn check(
     if let Some((path, _)) = cold.iter().find(|(path, bytes)| warm.get(*path) != Some(*bytes)) {
         return Err(format!("{path} is not what a run from nothing makes"));
     }
-    // What mode rg-rg makes follows from predictions.
+    // The artifacts of mode rg-rg depend on predictions.
     let is_first = |path: &&String| !path.contains("rg-rg");
     let written = cold.keys().filter(is_first).filter(|path| times.get(*path) != now.get(*path));
     let written = written.map(|path| kind(path)).min().map_or("", |kind| KINDS[kind].0);
-    // A change that changes no text shows nothing.
+    // A change that does not affect any text proves nothing.
     let is_text = |path: &str| !path.ends_with(".header.json");
     let differs = cold.iter().any(|(path, bytes)| is_text(path) && before.get(path) != Some(bytes));
     match (written == first, differs != first.is_empty()) {
@@ -493,7 +494,7 @@ fn check(
     }
 }
 
-/// A place with the cache of a base's run.
+/// Returns a folder with the cache of a base's run.
 fn ran(base: Base, url: &str) -> (Base, TestFolder) {
     let place = place();
     if base == Dense {
@@ -535,7 +536,7 @@ fn every_setting_has_a_line() {
     assert!(others.is_empty(), "only here, or not here: {others:?}");
 }
 
-/// Vectors that a server makes are known by the name of its model.
+/// Vectors that a server computes are identified by the name of its model.
 #[test]
 fn vectors_of_another_embedding_model_are_others() {
     let (url, _) = server(|request| {

@@ -1,8 +1,8 @@
-//! Studies of the repository's sample data: runs, tables, figures and refusals.
+//! Studies of the repository's sample data: runs, tables, figures and rejected requests.
 
 mod cache;
 mod identity;
-/// Of the tests of the program.
+/// Shared with the tests of the program.
 #[path = "../../../../tests/it/support/server.rs"]
 mod server;
 
@@ -23,7 +23,7 @@ use crate::run::{FinishedRun, RunRequest, RunResult, run};
 use crate::settings::{DECLARED, Invocation, Setting, Settings};
 use crate::{hint_of, message_of};
 
-/// Keeps each message as a line.
+/// Log that keeps each message as a line.
 #[derive(Debug, Default)]
 struct MessageLog(Mutex<Vec<String>>);
 
@@ -56,7 +56,7 @@ impl Messages for MessageLog {
     }
 }
 
-/// Sample repositories, the first tasks of a kind, and a cache of its own.
+/// Sample repositories, the first tasks of a kind, and a separate cache.
 struct Study {
     dir: TempDir,
     kind: &'static str,
@@ -78,7 +78,7 @@ impl Study {
         self.dir.path().join(name)
     }
 
-    /// The files of the cache by their paths in it.
+    /// Returns the files of the cache by their paths there.
     fn cached(&self) -> BTreeMap<String, Vec<u8>> {
         files_below(&self.path("cache"))
     }
@@ -111,7 +111,7 @@ impl Study {
         run(&self.settings(more)?, request)
     }
 
-    /// The records of a run, and its text.
+    /// Returns the records of a run, and its text.
     fn results(&self, more: &[SettingTexts<'_>], request: RunRequest) -> (Vec<Value>, String) {
         let done = self.run(more, request).unwrap_or_else(|error| panic!("{error:#}"));
         let printable = done.result.printable();
@@ -119,14 +119,14 @@ impl Study {
         (printable.lines().collect(), printable.text() + &notes)
     }
 
-    /// Returns the message and the hint of a refusal.
+    /// Returns the message and the hint of a rejected run.
     fn refusal(&self, more: &[SettingTexts<'_>]) -> String {
         let error = self.run(more, RunRequest::default()).expect_err("a refusal");
         let hint = hint_of(&error).map_or_else(String::new, |hint| hint.to_string());
         format!("{}\n{hint}", message_of(&error))
     }
 
-    /// A file with the probability of each task.
+    /// Writes a file with the probability of each task.
     fn probabilities(&self, of: impl Fn(usize) -> f64) -> PathBuf {
         let records = self.records().into_iter().enumerate().map(|(row, task)| {
             let id = &task["metadata"]["task_id"];
@@ -138,7 +138,7 @@ impl Study {
     }
 }
 
-/// The files below a folder by their paths in it.
+/// Returns the files in a folder by their paths there.
 fn files_below(root: &Path) -> BTreeMap<String, Vec<u8>> {
     let (mut files, mut folders) = (BTreeMap::new(), vec![root.to_owned()]);
     while let Some(folder) = folders.pop() {
@@ -159,7 +159,7 @@ fn data() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../data")
 }
 
-/// The settings of the paper's tables and figures.
+/// Settings of the paper's tables and figures.
 const PAPER: [SettingTexts<'static>; 2] =
     [(&DECLARED.mode, "none,rg1"), (&DECLARED.profile, "repoformer-paper")];
 
@@ -210,7 +210,7 @@ fn a_plan_lists_what_a_run_would_make_and_makes_nothing() {
     assert!(!text.contains("to make"), "{text}");
 }
 
-/// Rankers and right contexts of one run have each their own artifacts and rows.
+/// Each ranker and right context of a run has its own artifacts and rows.
 #[test]
 fn several_rankers_and_contexts_run_in_turn() {
     let study = Study::new("line", 6);
@@ -241,7 +241,7 @@ fn several_rankers_and_contexts_run_in_turn() {
         let mut together = rows.clone();
         together.retain(|row| row["benchmark"] == name);
         assert_eq!(together.len(), 2, "{name}: {rows:?}");
-        // The same as each alone.
+        // The same results as when each runs alone.
         let own = Study::new("line", 6);
         let alone = with(&[(&DECLARED.ranker, ranker), (&DECLARED.right_context, right)]);
         assert_eq!(of(&together), of(&own.results(&alone, RunRequest::default()).0), "{name}");
@@ -250,7 +250,7 @@ fn several_rankers_and_contexts_run_in_turn() {
     assert!(study.refusal(&table).starts_with("table-2 has one row for a model and policy"));
 }
 
-/// Bins keep the number that their probabilities fell into, whatever their mean is rounded to.
+/// A bin contains the probabilities that fall into it, however its mean is rounded.
 #[test]
 fn each_bin_of_the_calibration_has_its_column() {
     let study = Study::new("line", 180);
@@ -295,7 +295,7 @@ fn table_5_has_thresholds() {
             .map(|name| format!("CrossCodeLongEval {name}"))
     );
     assert!(text.contains("0.20 (0.20)"), "{text}");
-    // A1 decides at 0.99: at another threshold its row has only the paper's numbers.
+    // A1 decides at 0.99: at another threshold, its row has only the paper's numbers.
     let (rows, _) = table("A1", "self");
     assert_eq!(of(&rows, "self-threshold")["es"]["paper"], Value::Null);
     let paper = of(&rows, "self@0.99");
@@ -310,7 +310,7 @@ fn table_5_has_thresholds() {
     assert_eq!(of(&rows, "self@0.99")["retrieved"], json!({"measured": 0.0, "paper": 100.0}));
 }
 
-/// Every policy of the paper for the chosen model has a row, and so has every data set of Table 6.
+/// Every policy of the paper for the chosen model has a row, and so does every data set of Table 6.
 #[test]
 fn rows_of_the_paper_that_a_run_lacks_are_shown() {
     let study = Study::new("line", 5);
@@ -354,7 +354,7 @@ fn a_table_of_dense_retrieval_takes_no_other() {
     }
     let refusal = study.refusal(&table("table-8", &[(&DECLARED.ranker, "dense")]));
     assert!(refusal.contains("vectors"), "{refusal}");
-    // The output names a ranker, and a metric, that differ from the paper's.
+    // The output names a ranker and a metric that differ from the paper's.
     let oracle = (&DECLARED.policy, "oracle");
     let shown = |name, more: &[SettingTexts<'static>]| {
         study.results(&table(name, more), RunRequest::default()).1
@@ -449,7 +449,7 @@ fn a_benchmark_is_named_after_its_task_file() {
     assert_eq!(benchmark(&named, Some(Path::new("a/line.jsonl"))).unwrap(), "mine");
 }
 
-/// The section `[function]` of a file was ignored but for the limit of tokens.
+/// Earlier, the section `[function]` of a file was ignored except for the token limit.
 #[test]
 fn a_model_is_asked_as_the_settings_of_its_tasks_say() {
     let text = "endpoint = 'http://127.0.0.1:1'\nmodel = 'm'\n[function]\ntemperature = 0.7\nstop = 'end'\n";
