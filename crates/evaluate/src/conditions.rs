@@ -1,4 +1,4 @@
-//! Conditions under which systems answered and were scored: a comparison of numbers is fair if these are the same.
+//! Conditions under which systems were run and scored: a comparison of numbers is fair if these are the same.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -9,8 +9,8 @@ use repoformer_store::error::Result;
 
 use super::origin::Origin;
 
-/// Settings of completions that a comparison holds fixed, by their names in headers. The model is not among them, because
-/// models are what is compared.
+/// Settings of completions that a comparison holds fixed, by their names in headers. The model is not among them, since models
+/// are compared.
 const FIXED: [&str; 8] = [
     "instruction", "max-lines", "max-tokens", "prompt-end", "stop", "temperature", "top-p", "until",
 ];
@@ -23,7 +23,7 @@ const REPEATED: [&str; 6] =
 /// them.
 ///
 /// # Errors
-/// The predictions or their header cannot be read.
+/// Reads the parameters of predictions from their header, or else from their records; empty if neither has them.
 pub fn read_parameters(path: &Path) -> Result<BTreeMap<String, String>> {
     let recorded = parameters(path)?;
     if !recorded.is_empty() || !path.is_file() {
@@ -34,7 +34,8 @@ pub fn read_parameters(path: &Path) -> Result<BTreeMap<String, String>> {
     Ok(said)
 }
 
-/// True if the header or a record of the predictions names the chat API. False for a file that cannot be read twice.
+/// Returns true if the header or a record of the predictions names the chat API. Returns false for a file that cannot be read
+/// twice.
 ///
 /// # Errors
 /// The file or its header cannot be read.
@@ -51,7 +52,8 @@ pub fn are_chat_answers(path: &Path) -> Result<bool> {
     }
 }
 
-/// Reads what predictions share with those of other shards: [`read_parameters`], the model, and the mode and style of their prompts.
+/// Reads the parameters that predictions share with the predictions of other shards: [`read_parameters`], the model, and the
+/// mode and style of their prompts.
 ///
 /// # Errors
 /// The predictions or their header cannot be read.
@@ -66,13 +68,13 @@ pub fn common(path: &Path) -> Result<BTreeMap<String, String>> {
 pub struct Conditions(BTreeMap<String, String>);
 
 impl Conditions {
-    /// Takes the conditions from the parameters that predictions were made with; without parameters, no condition is known.
+    /// Returns the conditions from the parameters of predictions; without parameters, no condition is known.
     pub fn of_predictions(parameters: &BTreeMap<String, String>) -> Self {
         let mut conditions = Self::default();
         for name in FIXED {
             match parameters.get(name) {
                 Some(value) => conditions.set(name, value),
-                // The embedded model is always greedy, and names no temperature.
+                // The embedded model is always greedy, and records no temperature.
                 None if name == "temperature" && !parameters.is_empty() => conditions.set(name, 0),
                 None => {}
             }
@@ -85,7 +87,7 @@ impl Conditions {
         self.0.insert(name.to_owned(), value.to_string());
     }
 
-    /// Adds how predictions are cut before a metric.
+    /// Adds the cut of predictions before a metric.
     pub fn set_cut(&mut self, metric: &str, recipe: impl ToString) {
         self.set(&format!("cut for {metric}"), recipe);
     }

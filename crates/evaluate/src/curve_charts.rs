@@ -8,13 +8,13 @@ use repoformer_core::policy::sweep::{SweepCurve, SweepPoint};
 /// Curves with their names in the legend.
 #[derive(Debug)]
 pub struct Curves<'a> {
-    /// Each curve with its name.
+    /// Curves with their names.
     pub named: Vec<(String, &'a SweepCurve)>,
-    /// What the scores measure.
+    /// Measure of the scores.
     pub measure: Measure,
 }
 
-/// Name and unit of the budget's axis.
+/// Name and unit of the axis of retrievals.
 const BUDGET: &str = "instances retrieved for, %";
 
 /// Kinds of instances for which a policy does not retrieve, as in figure 5.
@@ -55,7 +55,7 @@ impl Curves<'_> {
         curves.map(line).filter(|line| line.points.len() > 1).collect()
     }
 
-    /// Score by the percentage of instances with retrieval (figures 8 and 9).
+    /// Returns a chart of the score by the percentage of instances with retrieval (figures 8 and 9).
     pub fn budget(&self) -> Chart {
         let [title, score] = self.words();
         Chart {
@@ -71,7 +71,7 @@ impl Curves<'_> {
         }
     }
 
-    /// Exact match by the same percentage.
+    /// Returns a chart of exact match by the same percentage.
     pub fn budget_em(&self) -> Chart {
         Chart {
             name: "budget-em".into(),
@@ -84,7 +84,7 @@ impl Curves<'_> {
         }
     }
 
-    /// Precision of abstention by the same percentage.
+    /// Returns a chart of the precision of abstention by the same percentage.
     pub fn abstention(&self) -> Chart {
         Chart {
             name: "abstention".into(),
@@ -97,7 +97,7 @@ impl Curves<'_> {
         }
     }
 
-    /// Score by threshold (figure 4).
+    /// Returns a chart of the score by threshold (figure 4).
     pub fn threshold(&self) -> Chart {
         let [title, score] = self.words();
         Chart {
@@ -113,7 +113,7 @@ impl Curves<'_> {
         }
     }
 
-    /// Latency by threshold (figure 4), according to one of the latency models.
+    /// Returns a chart of the latency by threshold (figure 4), according to one of the latency models.
     pub fn threshold_latency(&self, clock: usize, retriever: &str) -> Chart {
         Chart {
             name: format!("threshold-latency-{}", clock + 1),
@@ -128,7 +128,7 @@ impl Curves<'_> {
         }
     }
 
-    /// Score by latency (figures 12 to 15), according to one of the latency models.
+    /// Returns a chart of the score by latency (figures 12 to 15), according to one of the latency models.
     pub fn latency(&self, clock: usize, retriever: &str) -> Chart {
         let [title, score] = self.words();
         let value = |point: &SweepPoint| {
@@ -147,7 +147,8 @@ impl Curves<'_> {
         }
     }
 
-    /// Kinds of instances for which a policy does not retrieve (figure 5), at its only threshold or else the best one.
+    /// Returns a chart of the kinds of instances for which a policy does not retrieve (figure 5), at its only threshold or else
+    /// the best one.
     pub fn abstentions(&self) -> Chart {
         let shown = |curve: &SweepCurve| match &curve.points[..] {
             [only] => abstention_parts(only),
@@ -172,14 +173,15 @@ impl Curves<'_> {
         }
     }
 
-    /// Gains of the instances for which a policy retrieves (figure 6), at its only threshold or else the best one.
+    /// Returns a chart of the gains of the instances for which a policy retrieves (figure 6), at its only threshold or else the
+    /// best one.
     pub fn gains(&self) -> Chart {
         let gained = self.named.iter().filter(|(_, curve)| !curve.gains.is_empty());
         let each = gained.map(|(name, curve)| (name.clone(), &curve.gains[..])).collect::<Vec<_>>();
         gains(&each, self.measure)
     }
 
-    /// Calibration of probabilities (figure 11).
+    /// Returns a chart of the calibration of probabilities (figure 11).
     pub fn calibration(&self) -> Chart {
         let calibrated = self.named.iter().filter_map(|(name, curve)| {
             let bins = &curve.calibration.as_ref()?.bins;
@@ -203,14 +205,14 @@ fn rate(point: &SweepPoint) -> f64 {
     100.0 * point.rag_rate
 }
 
-/// Returns the percentages of the abstentions, in the order of [`ABSTENTIONS`]; `None` without abstentions, or if it is not
-/// known which completions are right.
+/// Returns the percentages of the abstentions, in the order of [`ABSTENTIONS`]. Returns `None` if there are no abstentions, or
+/// if it is unknown which completions are right.
 pub fn abstention_parts(point: &SweepPoint) -> Option<[f64; 3]> {
     let (right, precision) = (point.abstained_right?, point.abstention_precision?);
     Some([right, precision - right, 1.0 - precision].map(|share| 100.0 * share))
 }
 
-/// Figures 3, 6 and 10: how many instances gain how much, for each name.
+/// Returns a chart of figures 3, 6 and 10: the number of instances by gain, for each name.
 pub fn gains(each: &[(String, &[f64])], measure: Measure) -> Chart {
     let name = measure.name();
     let line = |(name, gains): &(String, &[f64])| {

@@ -17,23 +17,23 @@ use serde_json::Value;
 /// Result of one task's tests.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TestOutcome {
-    /// The task's id.
+    /// Id of the task.
     pub task_id: String,
-    /// The first sample's status, or `excluded`.
+    /// Status of the first sample, or `excluded`.
     pub status: String,
-    /// pass@1 over all samples; `None` if the task does not take part.
+    /// pass@1 over all samples; `None` if the task is left out.
     pub pass_rate: Option<f64>,
 }
 
-/// Reads the test results by row of the task file; if the file holds several sets of predictions, those of the set `name`.
+/// Reads the test results by row of the task file; if the file contains several sets of predictions, reads the set `name`.
 ///
 /// # Errors
-/// The file cannot be read, or a record in it is not an execution's.
+/// The file cannot be read, or a record in it is not a test result.
 pub fn read_executed(path: &Path, name: &str) -> Result<BTreeMap<usize, TestOutcome>> {
     let text = jsonl::read(path)?;
     let mut found = BTreeMap::new();
     let mut add = |line: usize, object: &Object| -> Result<()> {
-        // For a record without these fields, the error of `executed` says what the file is not.
+        // For a record without these fields, the error of `executed` describes the file.
         if ["statuses", "excluded"].iter().any(|name| object.contains_key(*name)) {
             RecordKind::Score.check(path, line, object)?;
         }
@@ -71,7 +71,7 @@ pub fn read_executed(path: &Path, name: &str) -> Result<BTreeMap<usize, TestOutc
 /// their tasks by numbers alone.
 ///
 /// # Errors
-/// A result has another id than the task at its row.
+/// A result has a different id than the task at its row.
 pub fn join(
     path: &Path,
     found: &BTreeMap<usize, TestOutcome>,
@@ -94,8 +94,8 @@ pub fn join(
     Ok(numbered)
 }
 
-/// Returns whether the results of unit tests belong to a file of predictions, according to the digests in their manifest, which
-/// is in the document or next to the file; `None` without digests.
+/// Returns whether unit-test results belong to a file of predictions, according to the digests in their manifest, which is in
+/// the document or next to the file. Returns `None` without digests.
 ///
 /// # Errors
 /// One of the files cannot be read.

@@ -1,10 +1,10 @@
-//! Predictions joined with their tasks: scores with their statistics, comparisons of systems, labels and reports.
+//! Evaluation of predictions, which are joined with their tasks: scores with statistics, comparisons of systems, labels and
+//! reports.
 //!
-//! - [`predictions`], [`pairs`], [`executed`], [`lm_eval`]: predictions and results as files have them, each with its task.
-//! - [`score`]: every task by every metric. [`quality`]: retrieval alone. [`uses`]: whether a completion uses the retrieved
-//!   definitions.
-//! - [`statistics`]: intervals and tests. [`comparison`]: systems side by side, if their [`conditions`] and [`origin`] are the
-//!   same.
+//! - [`predictions`], [`pairs`], [`executed`], [`lm_eval`]: reading of predictions and results, each with its task.
+//! - [`score`]: scores of every task by every metric. [`quality`]: quality of retrieval alone. [`uses`]: whether a completion
+//!   uses the retrieved definitions.
+//! - [`statistics`]: intervals and tests. [`comparison`]: comparison of systems whose [`conditions`] and [`origin`] agree.
 //! - [`policy_scores`], [`sweep`]: scores of policies for labelled instances, and their curves.
 //! - [`label`]: labels from completions without and with retrieved fragments.
 //! - [`table`]: results as tables, records and columns; [`curve_charts`]: curves of policies as charts.

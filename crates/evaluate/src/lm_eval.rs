@@ -1,9 +1,9 @@
-//! Reads samples of lm-evaluation-harness as predictions: its log has one line per document, with the document and the model's
-//! answers.
+//! Reading of samples of lm-evaluation-harness as predictions: its log has one line per document, with the document and the
+//! model's answers.
 //!
-//! The documents are those of `repoformer_formats::convert::lm_eval`. Answers are read as the model gave them, before any
-//! filter, and cut at the stop texts that the record names: some servers keep stop texts, and chat models receive only four of
-//! them.
+//! The documents come from `repoformer_formats::convert::lm_eval`. Answers are read as the model gave them, before any filter,
+//! and cut at the stop texts in the record: some servers include stop texts in answers, and chat models receive only four stop
+//! texts.
 
 use std::path::Path;
 
@@ -16,15 +16,15 @@ use serde_json::{Value, json};
 /// Instruction in the records of answers to a prompt that differs from the document's.
 const CHANGED: &str = "the prompt was changed by lm-evaluation-harness";
 
-/// Filter that keeps answers as they are.
+/// Filter that leaves answers unchanged.
 const NO_FILTER: &str = "none";
 
-/// True if a record is a sample of lm-evaluation-harness.
+/// Returns true if a record is a sample of lm-evaluation-harness.
 pub(crate) fn is_sample(record: &Object) -> bool {
     RecordKind::from_record(record) == Some(RecordKind::LmEvalSample)
 }
 
-/// True if a prediction answers a prompt that lm-evaluation-harness changed: with a chat template, a system message or
+/// Returns true if a prediction answers a prompt that lm-evaluation-harness changed: with a chat template, a system message or
 /// examples, or by taking the prompt from an older cache.
 pub(crate) fn is_changed(prediction: &Object) -> bool {
     let instruction = prediction.get("asked").and_then(|asked| asked.get("instruction"));
@@ -56,7 +56,7 @@ pub fn as_prediction(path: &Path, line: usize, record: Object) -> Result<Object>
         None | Some(Value::Null) => Object::new(),
         Some(_) => of_doc.object("metadata")?.clone(),
     };
-    // Columns of its data sets have a value in every row, `null` if need be.
+    // Columns of its data sets have a value in every row, `null` if necessary.
     metadata.retain(|_, value| !value.is_null());
     metadata.insert("task_id".into(), of_doc.task_id()?.into());
     if let Some(target) = of_doc.optional_string("target")? {
@@ -91,7 +91,7 @@ pub fn as_prediction(path: &Path, line: usize, record: Object) -> Result<Object>
 
 const ONE_REQUEST: &str = "field 'resps' must be the texts of one request, [[\"…\"]]";
 
-/// Returns how the answers were requested, with the names that a server's predictions use.
+/// Returns the parameters of the request, with the names that a server's predictions use.
 fn request_fields(record: &Object, sent: &str, ending: Option<Value>) -> Object {
     let arguments = record.get("arguments").and_then(|arguments| arguments.get("gen_args_0"));
     let argument = |name: &str| arguments.and_then(|arguments| arguments.get(name));
@@ -128,7 +128,7 @@ mod tests {
         as_prediction(Path::new("s.jsonl"), 3, record).map(Value::Object)
     }
 
-    /// A record as version 0.4.13 writes it, without hashes.
+    /// Returns a record as version 0.4.13 writes it, without hashes.
     fn sample() -> Value {
         json!({
             "doc_id": 0, "target": "x = 1", "filter": "none", "metrics": ["repocoder.em"], "repocoder.em": 1.0,
@@ -169,7 +169,7 @@ mod tests {
         let cut = json!({"text": "x = 1", "written": kept});
         assert_eq!(of(json!(["<a>", "<b>", "<c>", "<d>", "<|file_sep|>"]), kept), cut);
         assert_eq!(of(json!("<|file_sep|>"), kept), cut);
-        // A stop text that could begin in the withheld white space is looked for after it.
+        // A stop text that could begin in the withheld white space is searched for after that white space.
         assert_eq!(of(json!(["\n"]), "\n    x = 1\n    y")["text"], "x = 1");
         assert_eq!(of(json!([""]), "\n    x = 1")["text"], "x = 1");
     }

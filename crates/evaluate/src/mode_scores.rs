@@ -12,7 +12,7 @@ use super::score::{MetricMeans, MetricScore, Scores, TaskScore};
 /// Scores of a mode's predictions.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ModeScores {
-    /// The scored tasks, in the order of their file.
+    /// Scored tasks, in the order of their file.
     pub tasks: Vec<ScoredTask>,
     /// Means over all of these tasks.
     pub all: MetricMeans,
@@ -21,9 +21,9 @@ pub struct ModeScores {
 /// Values of one task.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ScoredTask {
-    /// 0-based place in the task file.
+    /// 0-based position in the task file.
     pub row: usize,
-    /// The task's repository.
+    /// Repository of the task.
     pub repository: Option<String>,
     /// Number of samples.
     pub samples: usize,
@@ -56,7 +56,7 @@ impl From<&Scores> for ModeScores {
     }
 }
 
-/// A task's record in the artifact.
+/// Record of a task in the artifact.
 #[derive(Deserialize)]
 struct TaskRecord {
     row: usize,
@@ -66,7 +66,7 @@ struct TaskRecord {
     metrics: Map<String, Value>,
 }
 
-/// The artifact.
+/// Content of the artifact.
 #[derive(Deserialize)]
 struct StoredScores {
     tasks: Vec<TaskRecord>,

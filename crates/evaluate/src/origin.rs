@@ -40,10 +40,10 @@ const CHUNK_STRIDE: &str = "chunk_stride";
 const APART: [&str; 9] =
     [MODEL, MODE, STYLE, STYLE_DIGEST, TOKEN, WINDOW_SIZE, SLICE_SIZE, CHUNK_SIZE, CHUNK_STRIDE];
 
-/// Settings that a header names and a record need not name.
+/// Settings that a header names but a record need not name.
 const OF_HEADER: [&str; 5] = ["max-tokens", "max-lines", "model-revision", "until", MODEL];
-/// Values of settings that a record leaves out, if the record names the temperature. A server's record leaves out settings that
-/// are not set; records of version 0.1 and of lm-evaluation-harness do not say where completions end.
+/// Default values of settings that a record leaves out, used if the record names the temperature. A server's record leaves out
+/// settings that are not set; records of version 0.1 and of lm-evaluation-harness leave out where completions end.
 const LEFT_OUT: [(&str, &str); 6] = [
     ("instruction", "not set"),
     ("samples", "not set"),
@@ -53,14 +53,14 @@ const LEFT_OUT: [(&str, &str); 6] = [
     ("until", "tokens"),
 ];
 
-/// Fields of a record that say how it was made.
+/// Fields of a record that describe how it was made.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct OriginFields {
     asked: Option<Value>,
     metadata: Metadata,
     next_token: Token,
-    /// Only in samples of lm-evaluation-harness, which have these values in other fields.
+    /// Present only in samples of lm-evaluation-harness, which have these values in other fields.
     resps: Option<IgnoredAny>,
 }
 
@@ -74,7 +74,7 @@ impl OriginFields {
         {
             return record;
         }
-        // The record holds NaN or a null, or is a sample of lm-evaluation-harness.
+        // The record contains NaN or a null, or is a sample of lm-evaluation-harness.
         let read = || {
             let object = lm_eval::as_prediction(path, line, jsonl::parse(path, line, bytes)?)?;
             require(path, line, MADE, &object)?;
@@ -151,7 +151,7 @@ impl Origin {
         while let Some((at, bytes)) = reader.next_record()? {
             let OriginFields { asked, metadata, next_token, .. } =
                 OriginFields::read(path, at.line, bytes);
-            // RepoCoder's prompts name their mode, but no style.
+            // RepoCoder's prompts record their mode, but no style.
             let repocoder = metadata.mode.is_some().then(|| "repocoder".to_owned());
             origin.add(STYLE, metadata.prompt_style.or(repocoder));
             origin.add(MODE, metadata.mode.map(|mode| Mode::canonical(&mode).to_owned()));
@@ -281,23 +281,23 @@ impl Origin {
         }
     }
 
-    /// True if the fragments are known to come from a new search, not from the tasks.
+    /// Returns true if the fragments are known to come from a new search, and not from the tasks.
     pub(crate) fn asks_anew(&self) -> bool {
         let mut modes = self.of(MODE).peekable();
         modes.peek().is_some() && modes.all(|mode| mode != Mode::Given.name())
     }
 
-    /// Checks that the mode is that of another file.
+    /// Checks that the mode is the same as in another file.
     pub(crate) fn check_mode_of(&self, other: &Self) -> Result<()> {
         self.check(other, MODE)
     }
 
-    /// Checks that the model is that of another file.
+    /// Checks that the model is the same as in another file.
     pub fn check_model_of(&self, other: &Self) -> Result<()> {
         self.check(other, MODEL)
     }
 
-    /// Checks that the prompts have the style of another file.
+    /// Checks that the prompts have the same style as in another file.
     pub fn check_style_of(&self, other: &Self) -> Result<()> {
         let has_digest = |one: &Self| one.said.contains_key(STYLE_DIGEST);
         let by_digest = has_digest(self) && has_digest(other);
@@ -309,7 +309,7 @@ impl Origin {
         }
     }
 
-    /// True if the prompts have this style, according to their records.
+    /// Returns true if the prompts have this style, according to their records.
     pub fn is_of_style(&self, style: &Style) -> bool {
         match self.of(STYLE_DIGEST).next() {
             Some(_) => self.of(STYLE_DIGEST).all(|digest| digest == style.file_digest()),
@@ -317,7 +317,7 @@ impl Origin {
         }
     }
 
-    /// Checks that the settings are those of another file, except model, mode and style, which are checked separately.
+    /// Checks that the settings are the same as in another file, except model, mode and style, which are checked separately.
     pub(crate) fn check_settings_of(&self, other: &Self) -> Result<()> {
         let settings = self.said.keys().filter(|setting| !APART.contains(&setting.as_str()));
         settings.into_iter().try_for_each(|setting| self.check(other, setting))
@@ -341,7 +341,7 @@ impl Origin {
         ))
     }
 
-    /// Checks that all probabilities are of one token, and that this token asks for retrieval in their prompt style, if the
+    /// Checks that all probabilities belong to one token, and that this token requests retrieval in their prompt style, if the
     /// style is known.
     pub fn check_token(&self) -> Result<()> {
         let tokens: Vec<&str> = self.of(TOKEN).collect();

@@ -1,4 +1,4 @@
-//! Reads pairs of a target and a prediction, which need no task file.
+//! Reading of pairs of a target and a prediction, which need no task file.
 
 use std::path::Path;
 
@@ -9,12 +9,12 @@ use serde::Deserialize;
 
 use crate::predictions::samples;
 
-/// A target and its prediction.
+/// Target and its prediction.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pair {
     /// 0-based row in the file.
     pub row: usize,
-    /// The id in the file.
+    /// Id in the file.
     pub task_id: String,
     /// Expected text.
     pub target: String,
@@ -83,7 +83,7 @@ pub fn read_pair(
     })
 }
 
-/// Fields of nearly every record, read without a map, since reading is half of the work of scoring lines.
+/// Fields of nearly every record. They are read without a map, since reading takes half of the time of scoring lines.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct PlainPair {
@@ -95,7 +95,7 @@ struct PlainPair {
 }
 
 impl PlainPair {
-    /// Returns `None` for any other record, valid or not.
+    /// Reads a record with exactly these fields; returns `None` for any other record, valid or not.
     fn read(RecordAddress { row, .. }: RecordAddress, bytes: &[u8]) -> Option<Pair> {
         let text = std::str::from_utf8(bytes).ok()?;
         let plain: Self = serde_json::from_str(text.trim_ascii_end()).ok()?;

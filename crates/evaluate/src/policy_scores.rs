@@ -1,4 +1,4 @@
-//! Scores that policies give instances, and the trained policies among them.
+//! Scores that policies give to instances, and the trained policies.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -17,7 +17,7 @@ impl TrainedPolicies {
     /// Reads the files of trained policies; `bundled` is the policy that is bundled with the program.
     ///
     /// # Errors
-    /// A file cannot be read or is no policy, or two policies are of the same kind.
+    /// A file cannot be read or is not a policy, or two policies are of the same kind.
     pub fn read<P: AsRef<Path>>(paths: &[P]) -> Result<Self> {
         let mut models = BTreeMap::new();
         for path in paths {
@@ -33,10 +33,10 @@ impl TrainedPolicies {
         Ok(Self(models))
     }
 
-    /// Checks that a learned policy without a file has other repositories to learn from, for each of these repositories.
+    /// Checks for each of these repositories that a learned policy without a file has other repositories to learn from.
     ///
     /// # Errors
-    /// All instances are of one repository, or name none.
+    /// All instances belong to one repository, or name none.
     pub fn check_others<'r>(
         &self,
         policy: Policy,
@@ -108,7 +108,7 @@ impl TrainedPolicies {
 /// Scores of the instances by one policy.
 #[derive(Debug, Clone)]
 pub struct PolicyScores {
-    /// The policy.
+    /// Policy.
     pub policy: Policy,
     /// Scores that order the instances; `None` for an instance that lacks the policy's signal.
     pub ordered: Vec<Option<f64>>,
@@ -117,7 +117,7 @@ pub struct PolicyScores {
 }
 
 impl PolicyScores {
-    /// Number of instances without a score.
+    /// Returns the number of instances without a score.
     pub fn lacking(&self) -> usize {
         self.ordered.iter().filter(|score| score.is_none()).count()
     }

@@ -1,4 +1,4 @@
-//! Reads predictions and finds the task of each.
+//! Reading of predictions, and assignment of each to its task.
 //!
 //! The formats are RepoCoder's (`{"prompt", "metadata": {the task's}, "choices": [{"text"}, …]}`), CrossCodeEval's
 //! (`{"task_id", "pred"}`) and the log of samples from lm-evaluation-harness.
@@ -42,7 +42,7 @@ pub struct JoinedPredictions {
 }
 
 impl JoinedPredictions {
-    /// Returns the predictions of an artifact that is not made yet.
+    /// Returns the predictions of an artifact that does not exist yet.
     pub fn unread(path: PathBuf) -> Self {
         let (predictions, problems, missing) = Default::default();
         let (empty, changed, numbered) = Default::default();
@@ -50,7 +50,7 @@ impl JoinedPredictions {
         Self { predictions, problems, missing, empty, changed, numbered, cached, cut }
     }
 
-    /// Keeps the samples of some of the tasks, in their order.
+    /// Keeps the samples of some of the tasks, in order.
     #[must_use]
     pub fn of_tasks(mut self, tasks: &TaskSet, is_kept: impl Fn(&Task) -> bool) -> Self {
         let mut kept = tasks.tasks().iter().map(is_kept);
@@ -99,7 +99,7 @@ impl JoinedPredictions {
 ///
 /// A record belongs to the task with the same `task_id`, and with the same `fpath_tuple` and `line_no` (or `lineno`) if the
 /// record's metadata has them, because benchmark ids repeat. Tasks that are equal in all these fields are distinguished by
-/// `metadata.row`; without it, they receive their records in the order of the files, if there are as many records as tasks.
+/// `metadata.row`. Without it, they receive their records in the order of the files, if there are as many records as tasks.
 ///
 /// # Errors
 /// The file cannot be read, or its records show that they belong to other tasks.
@@ -110,7 +110,7 @@ pub fn read(path: &Path, tasks: &TaskSet) -> Result<JoinedPredictions> {
         let object = lm_eval::as_prediction(path, at.line, object)?;
         let target = index.find(path, at.line, &object)?;
         changed += usize::from(lm_eval::is_changed(&object));
-        // Samples are checked later, because a record without samples still takes its turn among equal tasks.
+        // Samples are checked later, because a record without samples still counts in the order of equal tasks.
         records.push((at.line, target, samples(path, at.line, &object)));
         Ok(())
     })?;
@@ -211,7 +211,7 @@ pub fn samples(path: &Path, line: usize, object: &Object) -> Result<Vec<String>>
     Ok(samples)
 }
 
-/// Checks that a record reports no failure next to its completions.
+/// Checks that a record with completions does not also report a failure.
 fn check_record(record: &Object) -> std::result::Result<(), AnswerError> {
     if let Some(error) = record.get("error") {
         check_answer(&json!({"error": error}))?;
@@ -222,8 +222,8 @@ fn check_record(record: &Object) -> std::result::Result<(), AnswerError> {
     }
 }
 
-/// Returns the target in a record of RepoEval, another benchmark or a pair; `None` for results of CrossCodeEval's program,
-/// which contain identifiers (`target_ids`) and a cut target.
+/// Returns the target in a record of RepoEval, another benchmark or a pair. Returns `None` for results of CrossCodeEval's
+/// program, which contain identifiers (`target_ids`) and a cut target.
 fn target_of(record: &Object) -> Option<&str> {
     if record.contains_key("target_ids") || record.contains_key("pred_ids") {
         return None;
@@ -235,7 +235,7 @@ fn target_of(record: &Object) -> Option<&str> {
 
 /// Task that a record belongs to.
 pub enum TaskMatch {
-    /// The task with this index in the set.
+    /// Task with this index in the set.
     Task(usize),
     /// One task of the group with this index; only the order of records distinguishes these tasks.
     Alike(usize),
@@ -247,13 +247,13 @@ pub struct TaskIndex<'a> {
     by_row: FxHashMap<usize, usize>,
     /// Tasks by id, and by the file and line of their hole, if a record names these.
     by_place: FxHashMap<PlaceName<'a>, SameName>,
-    /// Tasks by id that do not say where their hole is, so that every place fits.
+    /// Tasks by id that do not name the place of their hole, so that every place fits.
     unplaced: FxHashMap<&'a str, SameName>,
     /// Indices in the task set of the tasks of each group.
     pub groups: Vec<Vec<usize>>,
     /// Tasks of each group whose holes differ, to compare with records.
     compared: OnceCell<Vec<Vec<usize>>>,
-    /// True if an unknown id was already compared with the known ones, which takes a while for many tasks.
+    /// Whether an unknown id was already compared with the known ones, which takes a while for many tasks.
     is_hinted: Cell<bool>,
     /// First record that belongs to another task than it names: its line, the index of the named task, and the difference.
     other: Cell<Option<(usize, usize, OtherHole)>>,
@@ -261,10 +261,10 @@ pub struct TaskIndex<'a> {
     numbered: RefCell<NumberedRecords>,
 }
 
-/// Largest number of tasks in a group that a record is compared with.
+/// Largest number of tasks in a group with which a record is compared.
 const MOST_COMPARED: usize = 16;
 
-/// An id, with the file and line of a hole if the record names them.
+/// Id, with the file and line of a hole if the record names them.
 type PlaceName<'a> = (&'a str, Option<String>, Option<usize>);
 
 /// Tasks with the same name.
@@ -466,7 +466,7 @@ impl<'a> TaskIndex<'a> {
         }
     }
 
-    /// Returns a hint at the id that was probably meant, for the first unknown id only.
+    /// Returns a hint with the id that was probably meant; only for the first unknown id.
     fn suggest_id(&self, id: &str) -> String {
         if self.is_hinted.replace(true) {
             return String::new();
@@ -498,7 +498,7 @@ impl<'a> TaskIndex<'a> {
     }
 }
 
-/// Problem of a record that names no task.
+/// Message for a record that names no task.
 const NO_ID: &str = "field 'task_id' or 'metadata.task_id' is missing";
 
 /// Checks that a record names a task, in fields of the right types.
@@ -542,14 +542,14 @@ impl TaskReference {
         })
     }
 
-    /// True if a task's hole is at the path and line that this record gives, as far as both give them.
+    /// Returns true if a task's hole is at the path and line that this record names, as far as both name them.
     fn fits(&self, task: &Task) -> bool {
         let is_at_line = self.line_no.is_none_or(|own| own == task.line_no);
         let is_in_file = self.path.as_ref().is_none_or(|own| *own == as_folder(&task.path));
         !has_place(task) || is_in_file && is_at_line
     }
 
-    /// True if the record gives the place of the hole.
+    /// Returns true if the record names the place of the hole.
     fn has_place(&self) -> bool {
         self.path.is_some() && self.line_no.is_some()
     }
@@ -563,13 +563,13 @@ impl TaskReference {
     }
 }
 
-/// True if a task says where its hole is; tasks of CrossCodeLongEval do not.
+/// Returns true if a task names the place of its hole; tasks of CrossCodeLongEval do not.
 fn has_place(task: &Task) -> bool {
     !task.path.is_empty()
 }
 
 /// Replaces the hub's form of a repository's name, `owner--name`, with the folder's, `owner_name`, so that they can be
-/// compared: function files have either form.
+/// compared: function files use both forms.
 fn as_folder(path: &str) -> String {
     match path.split_once('/') {
         Some((repository, rest)) => format!("{}/{rest}", repository.replace("--", "_")),
@@ -680,7 +680,7 @@ mod tests {
         assert_eq!(joined.predictions, [["1"], ["J"], ["2"]]);
         assert!(joined.problems.is_empty() && joined.missing.is_empty());
 
-        // A record without samples keeps its turn.
+        // A record without samples still counts in the order.
         let bad = ALIKE.replace(r#""PRED""#, "3");
         let joined = join(&set, &[&bad, &second]);
         assert_eq!(joined.predictions, [vec![], vec![], vec!["2"]]);
@@ -689,7 +689,7 @@ mod tests {
             ["1: field 'pred' must be a string or a list of strings, not a number"]
         );
 
-        // With one or three records for two tasks, their tasks cannot be determined.
+        // With one or three records for two tasks, it is impossible to tell which record belongs to which task.
         for lines in [vec![first.as_str()], vec![&first, &second, &first]] {
             let joined = join(&set, &lines);
             assert_eq!(joined.missing, [0, 1, 2]);

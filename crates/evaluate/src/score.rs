@@ -1,6 +1,6 @@
 //! Scores: every task by every metric, then means by repository and over all tasks.
 //!
-//! A mean is over tasks, so a repository weighs as much as it has tasks; RepoCoder's `compute_score.py` prints the same means
+//! A mean is over tasks, so a repository's weight is its number of tasks; RepoCoder's `compute_score.py` prints the same means
 //! by repository, rounded to four digits. Sums are computed in the order of the tasks, whatever the number of threads.
 
 use std::collections::BTreeMap;
@@ -24,22 +24,23 @@ use crate::statistics::{Groups, Interval, IntervalKind, Resampling, ResamplingUn
 
 mod record;
 
-/// Metrics, of which the first decides what is better, and the post-processing before them.
+/// Metrics, with the decisive one first, and the post-processing before them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Scoring {
-    /// The metrics, at least one.
+    /// Metrics, at least one.
     pub metrics: Vec<Metric>,
-    /// How predictions are cut.
+    /// Cut of predictions.
     pub postprocess: Postprocess,
 }
 
 impl Scoring {
-    /// Scores tasks by these metrics, or by the usual metric if none is given, each after the cut of its own program.
+    /// Creates the scoring of tasks by these metrics, or by the usual metric if none is given, each after the cut of its own
+    /// program.
     pub fn new(tasks: &[Task], metrics: &[Metric]) -> Self {
         Self::with_bodies(tasks, metrics, are_function_bodies(tasks))
     }
 
-    /// Scores tasks whose holes are known to be function bodies, or not.
+    /// Creates the scoring of tasks for which it is known whether the holes are function bodies.
     pub fn with_bodies(tasks: &[Task], metrics: &[Metric], function_bodies: bool) -> Self {
         let is_repoformers = |task: &Task| matches!(task.kind(), Some("chunk" | "function"));
         let are_repoformers =
@@ -51,7 +52,7 @@ impl Scoring {
         }
     }
 
-    /// Returns the metric that decides what is better.
+    /// Returns the first metric, which decides whether a system is better.
     pub fn first(&self) -> Metric {
         self.metrics.first().copied().unwrap_or(Metric::RepoCoder)
     }
@@ -61,8 +62,8 @@ impl Scoring {
         self.metrics.iter().map(|&metric| (metric, self.postprocess.recipe(metric)))
     }
 
-    /// Names a metric in a table, with its cut if that is not the usual one for lines, and with how it combines several samples
-    /// of a task: `repoformer (function-body, mean of 3)`.
+    /// Names a metric in a table, with its cut if it is not the usual one for lines, and with the way in which it combines
+    /// several samples of a task: `repoformer (function-body, mean of 3)`.
     pub fn name(&self, metric: Metric, samples: usize) -> String {
         let recipe = self.postprocess.recipe(metric);
         let usual = Postprocess::own(false);
@@ -104,7 +105,7 @@ named! {
 /// Values of a metric, or their means.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MetricScore {
-    /// The metric.
+    /// Metric.
     pub metric: Metric,
     /// Values in the order of [`Metric::values`], each between 0 and 1.
     pub values: Vec<f64>,
@@ -123,13 +124,13 @@ impl MetricScore {
 pub struct TaskScore {
     /// 0-based position in the task file, or in the file of pairs.
     pub row: usize,
-    /// The task's id, as in its file.
+    /// Id of the task, as in its file.
     pub task_id: String,
-    /// The task's repository; `None` for a pair.
+    /// Repository of the task; `None` for a pair.
     pub repository: Option<String>,
     /// Scores by each requested metric, in the requested order.
     pub scores: Vec<MetricScore>,
-    /// First 8 bytes of the target's BLAKE3, which show whether scores from elsewhere have the same target.
+    /// First 8 bytes of the target's BLAKE3, which reveal whether scores from elsewhere have the same target.
     pub target: u64,
     /// Number of samples.
     pub samples: usize,
@@ -194,7 +195,7 @@ pub struct Cuts {
     pub recipes: Vec<Recipe>,
     /// Index of each metric's recipe.
     pub of_metric: Vec<usize>,
-    /// True if task records include the texts.
+    /// Whether task records include the texts.
     pub are_shown: bool,
 }
 
@@ -297,8 +298,8 @@ pub struct Scores {
     pub repositories: Vec<(String, MetricMeans)>,
     /// Means over all tasks.
     pub all: MetricMeans,
-    /// Number of tasks without a prediction: they count as 0 with [`MissingPredictions::Zero`], and are left out of the means with
-    /// [`MissingPredictions::Skip`].
+    /// Number of tasks without a prediction: they count as 0 with [`MissingPredictions::Zero`], and are left out of the means
+    /// with [`MissingPredictions::Skip`].
     pub missing: usize,
     /// Post-processing before each metric.
     pub cuts: Cuts,
@@ -314,7 +315,7 @@ impl Scores {
         all
     }
 
-    /// Reports for each metric how many samples could not be cut for this reason, and names some of their tasks.
+    /// Describes for each metric how many samples could not be cut for this reason, and names some of their tasks.
     pub fn tell_uncut(&self, reason: UncutReason) -> Vec<String> {
         const SHOWN: usize = 5;
         let why = match reason {

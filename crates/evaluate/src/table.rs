@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::statistics::Interval;
 
-/// Results of a command, in the forms that the formats need.
+/// Results of a command, in the forms that the output formats need.
 pub trait Printable {
     /// Returns the table for people.
     fn table(&self) -> Table;
@@ -17,12 +17,12 @@ pub trait Printable {
         self.table().text()
     }
 
-    /// What the reader can do about gaps in the results; it follows the text.
+    /// Returns advice on gaps in the results, which follows the text.
     fn notes(&self) -> Vec<Message> {
         Vec::new()
     }
 
-    /// The lines of JSON.
+    /// Returns the lines of JSON.
     fn lines(&self) -> Box<dyn Iterator<Item = Value> + '_>;
 
     /// Returns the JSON value.
@@ -80,7 +80,7 @@ pub fn distinct<'n>(names: impl Iterator<Item = &'n str>) -> String {
     names.collect::<std::collections::BTreeSet<_>>().into_iter().collect::<Vec<_>>().join(", ")
 }
 
-/// Formats a measured number with the one to compare it with in parentheses, which keeps its digits: `37.21 (72.30)`. An
+/// Formats a measured number with the number to compare it with in parentheses, which keeps its digits: `37.21 (72.30)`. An
 /// unknown number is written as `-`.
 pub fn beside(measured: Option<f64>, other: Option<f64>, digits: usize) -> String {
     let other = other.map(|number| {
@@ -116,36 +116,36 @@ pub fn interval(of: &Option<Interval>) -> String {
     of.as_ref().map(text).unwrap_or_default()
 }
 
-/// Returns the text, or a dash if there is none.
+/// Returns the text, or a dash if it is absent.
 pub fn or_dash(text: Option<String>) -> String {
     text.unwrap_or_else(|| "-".into())
 }
 
-/// Marks a time of retrieval, or the name of such times, if it may lack the time for the query's dense vector.
+/// Marks a time of retrieval, or the name of such times, if it may lack the time for computing the query's dense vector.
 pub fn with_embedding(time: String, is_lacking: bool) -> String {
     if is_lacking { time + " + embedding" } else { time }
 }
 
-/// Rows of cells. The first row is the head; the first column is text, the others are numbers.
+/// Rows of cells. The first row is the heading; the first column is text, the others are numbers.
 #[derive(Debug, Default)]
 pub struct Table {
     rows: Vec<Vec<String>>,
 }
 
 impl Table {
-    /// Returns a table with this head.
+    /// Returns a table with this heading row.
     pub fn new(head: impl IntoIterator<Item = impl Into<String>>) -> Self {
         Self { rows: vec![head.into_iter().map(Into::into).collect()] }
     }
 
-    /// Returns a table of columns of the same length, each with its head.
+    /// Returns a table of columns of the same length, each with its heading.
     pub fn of_columns(columns: &[Vec<String>]) -> Self {
         let count = columns.first().map_or(0, Vec::len);
         let row = |place: usize| columns.iter().map(|column| column[place].clone()).collect();
         Self { rows: (0..count).map(row).collect() }
     }
 
-    /// Adds a row of as many cells as the head has.
+    /// Adds a row with as many cells as the heading has.
     pub fn row(&mut self, cells: Vec<String>) {
         self.rows.push(cells);
     }
@@ -155,7 +155,7 @@ impl Table {
         self.rows.iter().map(|row| row.join("\t") + "\n").collect()
     }
 
-    /// Returns the rows, the head first.
+    /// Returns the rows, starting with the heading.
     pub fn into_rows(self) -> Vec<Vec<String>> {
         self.rows
     }

@@ -1,7 +1,7 @@
-//! Checks which of the definitions that tasks name are used by predictions: what DevEval calls Recall.
+//! Checks which of the definitions that tasks name are used by predictions: DevEval's Recall.
 //!
-//! A prediction is put into its file, and the names in its lines are looked up by the rules of their language, just as the
-//! ranker `definitions` looks up names near a hole. A definition counts only if the target itself is seen to use it, so that
+//! A prediction is inserted into its file, and the names in its lines are looked up by the rules of their language, just as the
+//! ranker `definitions` looks up names near a hole. A definition counts only if the target itself is found to use it, so that
 //! the target has a recall of 1.
 
 use std::ops::Range;
@@ -24,11 +24,11 @@ use super::score::target_digest;
 pub struct Uses {
     /// 0-based position in the task file.
     pub row: usize,
-    /// The task's id.
+    /// Id of the task.
     pub task_id: String,
     /// Name of the task's repository.
     pub repository: String,
-    /// Number of the task's definitions that the target is seen to use; greater than 0.
+    /// Number of the task's definitions that the target is found to use; greater than 0.
     pub of: usize,
     /// Number of these definitions that each sample uses.
     pub used: Vec<usize>,
@@ -82,11 +82,11 @@ pub struct UsedDefinitions<'a> {
 }
 
 impl UsedDefinitions<'_> {
-    /// Returns the definitions that the samples for one task use; `None` if the task names no definition, or its target is not
-    /// seen to use any.
+    /// Returns the definitions that the samples for one task use; `None` if the task names no definition, or if its target is
+    /// not found to use any.
     ///
     /// # Errors
-    /// The task does not fit its repository, or its definitions cannot be read; the message says why.
+    /// The task does not fit its repository, or its definitions cannot be read; the message gives the reason.
     pub fn uses(&self, task: &Task, samples: &[&str]) -> Result<Option<Uses>, String> {
         let wanted = task.definitions()?.unwrap_or_default();
         if wanted.is_empty() {

@@ -1,6 +1,6 @@
-//! Joins the tasks of two systems.
+//! Joining of the tasks of two systems.
 //!
-//! A task is identified by its id and its row in the task file. If either side does not know the row, the id alone decides, and
+//! A task is identified by its id and its row in the task file. If either side does not know the row, only the id is used, and
 //! must be unique on both sides.
 
 use std::collections::BTreeMap;
@@ -19,17 +19,17 @@ pub(super) struct TaskPair {
 /// Result of joining.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct JoinedTasks {
-    /// Tasks of both, by row and id, independent of the order of the files.
+    /// Tasks of both systems, by row and id, independent of the order of the files.
     pub(super) pairs: Vec<TaskPair>,
     /// Indices in A of tasks that B lacks, in the same order.
     pub(super) only_a: Vec<usize>,
     /// Indices in B of tasks that A lacks, in the same order.
     pub(super) only_b: Vec<usize>,
-    /// Number of ids that both have at different rows.
+    /// Number of ids that both systems have at different rows.
     pub(super) moved: usize,
 }
 
-/// Joins two systems; tasks that cannot be told apart are reported in `problems`.
+/// Joins two systems; tasks that cannot be distinguished are reported in `problems`.
 pub(super) fn join(a: &PerTask, b: &PerTask, problems: &mut Vec<Error>) -> JoinedTasks {
     let sides = [a, b];
     let all = sides.map(|side| (0..side.tasks.len()).collect());
@@ -64,7 +64,7 @@ pub(super) fn join(a: &PerTask, b: &PerTask, problems: &mut Vec<Error>) -> Joine
 /// Indices of records in A and in B.
 type Places = [Vec<usize>; 2];
 
-/// Groups records of both sides by a key; `None` if one has no key.
+/// Groups records of both sides by a key; `None` if a record has no key.
 fn group<'a, K: Ord>(
     sides: [&'a PerTask; 2],
     places: &Places,
@@ -80,7 +80,8 @@ fn group<'a, K: Ord>(
 }
 
 impl JoinedTasks {
-    /// Adds one task. Records of it that occur more than once on a side are reported, with what they have in common besides the id.
+    /// Adds one task. If it has more than one record on a side, the records are reported, with the properties that they share
+    /// in addition to the id.
     fn add(
         &mut self,
         sides: [&PerTask; 2],

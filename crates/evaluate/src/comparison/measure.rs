@@ -9,9 +9,9 @@ use crate::statistics::{
 /// Settings of a comparison.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ComparisonSettings {
-    /// Measures, as `METRIC.VALUE`; empty: all that both systems have.
+    /// Measures, as `METRIC.VALUE`; if empty, all that both systems have.
     pub measures: Vec<String>,
-    /// Unit that intervals resample; `None`: repositories if possible, else tasks.
+    /// Unit that intervals resample; if `None`, repositories if possible, else tasks.
     pub unit: Option<ResamplingUnit>,
     /// Settings of the intervals.
     pub resampling: Resampling,
@@ -32,29 +32,29 @@ pub struct MeasureComparison {
     pub a: Estimate,
     /// Mean of the system.
     pub b: Estimate,
-    /// Mean of B − A, task by task.
+    /// Mean of B − A over the tasks.
     pub difference: Estimate,
-    /// Test that flips tasks.
+    /// Test that flips the signs of tasks.
     pub by_task: PermutationTest,
-    /// Test that flips repositories, if there are several.
+    /// Test that flips the signs of repositories, if there are several.
     pub by_repository: Option<PermutationTest>,
-    /// Tasks that got better, stayed the same, got worse.
+    /// Numbers of tasks that got better, stayed the same, and got worse.
     pub changes: Changes,
     /// Gains by size; `None` for a measure that is always 0 or 1, for which `changes` is enough.
     pub buckets: Option<Buckets>,
 }
 
-/// Values of one measure, A's and B's for each pair of tasks.
+/// Values of one measure, for A and B, for each pair of tasks.
 #[derive(Debug)]
 pub(super) struct Column {
     measure: String,
     pub(super) values: Vec<Option<(f64, f64)>>,
-    /// Whether all values are 0 or 1, as those of exact match.
+    /// Whether all values are 0 or 1, as for exact match.
     binary: bool,
 }
 
 impl Column {
-    /// Collects the values of a measure, or says why it cannot be compared.
+    /// Collects the values of a measure; the error is the reason why the measure cannot be compared.
     pub(super) fn new(
         a: &PerTask,
         b: &PerTask,
@@ -97,7 +97,7 @@ impl Column {
     }
 }
 
-/// Compares each measure. Intervals are resampled by `groups`.
+/// Compares each measure. Intervals resample `groups`.
 pub(super) fn differences(
     columns: &[Column],
     groups: &Groups,
@@ -121,7 +121,7 @@ pub(super) fn differences(
         estimates.map(|(values, interval)| Estimate { mean: mean(values), interval }).collect();
     let difference = |(place, column): (usize, &Column)| {
         let gains = &measures[3 * place + 2];
-        // A task without the measure flips nothing.
+        // A task without the measure contributes 0 to every flip.
         let flipped: Vec<f64> = gains.iter().map(|gain| gain.unwrap_or(0.0)).collect();
         let test = |groups: &Groups| settings.flips.test(groups, &flipped);
         let known = || gains.iter().flatten().copied();
@@ -140,7 +140,7 @@ pub(super) fn differences(
     columns.iter().enumerate().map(difference).collect()
 }
 
-/// Mean over the tasks that have a value; 0 if none has.
+/// Returns the mean over the tasks that have a value; 0 if none has.
 fn mean(values: &[Option<f64>]) -> f64 {
     let (mut sum, mut number) = (0.0, 0usize);
     for value in values.iter().flatten() {

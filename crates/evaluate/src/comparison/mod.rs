@@ -1,8 +1,9 @@
-//! Comparison of two systems on the same tasks: the gain of the second over the first, and whether it may be chance.
+//! Comparison of two systems on the same tasks: the gain of the second over the first, and whether the gain may be due to
+//! chance.
 //!
-//! [`read`](read()) reads the scores of a system from a file, [`PerTask::add`] takes them from records; [`Comparison::new`] joins them
-//! task by task. Every difference is B − A: A is the baseline, B the system. Every metric with numbers between 0 and 1 can be
-//! compared.
+//! [`read`](read()) reads the scores of a system from a file; [`PerTask::add`] adds them from records; [`Comparison::new`]
+//! joins them task by task. Every difference is B − A: A is the baseline, B the system. Any metric with numbers between 0 and 1
+//! can be compared.
 //!
 //! ```
 //! use repoformer_evaluate::comparison::{Comparison, PerTask, ComparisonSettings};
@@ -20,7 +21,7 @@
 //! let es = &comparison.all[0];
 //! assert_eq!((es.measure.as_str(), es.n, es.difference.mean), ("repocoder.es", 4, 0.125));
 //! assert_eq!((es.changes.better, es.changes.same, es.changes.worse), (2, 1, 1));
-//! // The mean gain of alpha and that of beta are both an eighth, so every resample of repositories has this mean.
+//! // The mean gains of alpha and beta are both an eighth, so every resample of repositories has this mean.
 //! let interval = es.difference.interval.unwrap();
 //! assert_eq!((interval.low, interval.high), (0.125, 0.125));
 //! # Ok::<(), repoformer_store::error::Error>(())
@@ -46,27 +47,27 @@ use repoformer_text::counts::part;
 use crate::conditions;
 use crate::statistics::{Groups, IntervalKind, Resampling, ResamplingUnit, SignFlips};
 
-/// One of two systems.
+/// One of the two systems.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Side {
     /// Name of the scores.
     pub name: String,
     /// Number of scored tasks.
     pub tasks: usize,
-    /// Ids of the tasks that the other lacks, by row and id; they are left out.
+    /// Ids of the tasks that the other system lacks, by row and id; they are left out.
     pub alone: Vec<String>,
-    /// Greatest number of samples of a task; 0 where it is not known.
+    /// Greatest number of samples of a task; 0 if it is unknown.
     pub samples: usize,
 }
 
-/// A task of both systems.
+/// Task of both systems.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PairedTask {
-    /// The task's id.
+    /// Id of the task.
     pub task_id: String,
-    /// Row in the task file, if a side knows it.
+    /// Row in the task file, if either side knows it.
     pub row: Option<usize>,
-    /// Repository, if a side knows it.
+    /// Repository, if either side knows it.
     pub repository: Option<String>,
     /// Values of A and B for each of [`Comparison::all`], if both have one.
     pub values: Vec<Option<(f64, f64)>>,
@@ -75,29 +76,30 @@ pub struct PairedTask {
 /// Result of comparing two systems.
 #[derive(Debug)]
 pub struct Comparison {
-    /// The baseline.
+    /// Baseline.
     pub a: Side,
-    /// The system.
+    /// System.
     pub b: Side,
     /// Unit that the intervals of [`all`](Self::all) resample.
     pub unit: ResamplingUnit,
     /// Number of units.
     pub units: usize,
-    /// Tasks of both, by row and id.
+    /// Tasks of both systems, by row and id.
     pub tasks: Vec<PairedTask>,
-    /// Each measure over all tasks.
+    /// Comparison of each measure over all tasks.
     pub all: Vec<MeasureComparison>,
-    /// Each measure within each repository, by name, if requested. Their intervals resample tasks.
+    /// Comparison of each measure within each repository, by name, if requested. Their intervals resample tasks.
     pub repositories: Vec<(String, Vec<MeasureComparison>)>,
-    /// Conditions in which the systems differ, so that their numbers say little; none where all that is known is the same.
+    /// Conditions that differ between the systems, so that comparing their numbers means little; empty if all known conditions
+    /// agree.
     pub mixed: Vec<String>,
     /// Measures that are not compared, with the reason.
     pub left_out: Vec<(String, String)>,
-    /// Number of ids that both have at different rows, which are not joined.
+    /// Number of ids that both systems have at different rows, which are not joined.
     pub moved: usize,
-    /// Tasks of both that only numbers join: a side lacks the digest of the target.
+    /// Tasks of both systems that only numbers join: a side lacks the digest of the target.
     pub numbered: NumberedRecords,
-    /// Tasks that cannot be told apart, or whose repositories differ between the sides; they are left out.
+    /// Tasks that cannot be distinguished, or whose repositories differ between the sides; they are left out.
     pub problems: Vec<Error>,
     /// Settings of the intervals.
     pub resampling: Resampling,
@@ -116,7 +118,7 @@ impl Comparison {
         let mut joined = join::join(a, b, &mut problems);
         joined.pairs.retain(|pair| agree(a, b, *pair, &mut problems));
         if joined.pairs.is_empty() {
-            // The first problem explains more than that no task is left.
+            // The first problem explains more than the message that no task is left.
             return Err(problems.into_iter().next().unwrap_or_else(|| no_task(a, b, &joined)));
         }
         let (columns, left_out) = columns(a, b, &joined.pairs, &settings.measures)?;
@@ -171,12 +173,13 @@ impl Comparison {
 }
 
 impl Comparison {
-    /// Kind of the intervals of [`all`](Self::all).
+    /// Returns the kind of the intervals of [`all`](Self::all).
     pub fn interval_kind(&self) -> IntervalKind {
         self.unit.interval_kind(self.units)
     }
 
-    /// Names a measure, with what its metric makes of several samples of a task: `repocoder.es (best of 3)`.
+    /// Returns the name of a measure, with the way in which its metric combines several samples of a task: `repocoder.es (best
+    /// of 3)`.
     pub fn title(&self, measure: &str) -> String {
         let metric = measure.split('.').next().and_then(|name| name.parse::<Metric>().ok());
         let several = metric.and_then(|metric| metric.of_several([self.a.samples, self.b.samples]));
@@ -184,7 +187,7 @@ impl Comparison {
     }
 }
 
-/// Tasks that only numbers join.
+/// Returns the tasks that only numbers join.
 fn numbered_records(a: &PerTask, b: &PerTask, pairs: &[TaskPair]) -> NumberedRecords {
     let mut numbered = NumberedRecords::default();
     for (one, other) in pairs.iter().map(|pair| (&a.tasks[pair.a], &b.tasks[pair.b])) {
@@ -195,7 +198,7 @@ fn numbered_records(a: &PerTask, b: &PerTask, pairs: &[TaskPair]) -> NumberedRec
     numbered
 }
 
-/// Says how many tasks have other targets in B than in A, where both know theirs.
+/// Describes how many tasks have other targets in B than in A, among those whose targets both know.
 fn other_targets(a: &PerTask, b: &PerTask, pairs: &[TaskPair]) -> Option<String> {
     let differ = |pair: &&TaskPair| {
         let targets = (&a.tasks[pair.a].target, &b.tasks[pair.b].target);
@@ -207,7 +210,7 @@ fn other_targets(a: &PerTask, b: &PerTask, pairs: &[TaskPair]) -> Option<String>
     Some(format!("targets: others in {count} of {} tasks (the first is {id})", pairs.len()))
 }
 
-/// Whether both sides have the same repository for a task.
+/// Returns true if both sides have the same repository for a task.
 fn agree(a: &PerTask, b: &PerTask, pair: TaskPair, problems: &mut Vec<Error>) -> bool {
     let (one, other) = (&a.tasks[pair.a], &b.tasks[pair.b]);
     let (Some(of_a), Some(of_b)) = (&one.repository, &other.repository) else {

@@ -17,11 +17,11 @@ pub struct PerTask {
     pub name: String,
     /// Measures of the tasks, as `METRIC.VALUE`, in the order of their first appearance.
     pub measures: Vec<String>,
-    /// The tasks, in any order.
+    /// Tasks, in any order.
     pub tasks: Vec<TaskValues>,
-    /// Conditions that they came about under, as far as they are known.
+    /// Conditions under which the scores were produced, as far as they are known.
     pub conditions: Conditions,
-    /// Greatest number of samples of a task; 0 where it is not known.
+    /// Greatest number of samples of a task; 0 if it is unknown.
     pub samples: usize,
     places: FxHashMap<String, usize>,
 }
@@ -29,11 +29,11 @@ pub struct PerTask {
 /// Scores of one task.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TaskValues {
-    /// The task's id.
+    /// Id of the task.
     pub task_id: String,
     /// 0-based row in the task file, if known.
     pub row: Option<usize>,
-    /// The task's repository, if known.
+    /// Repository of the task, if known.
     pub repository: Option<String>,
     /// Digest of its target, if known.
     pub target: Option<String>,
@@ -61,8 +61,8 @@ impl PerTask {
     /// ```
     ///
     /// # Errors
-    /// Returns a message if the record has no id, no score, or a score, row, repository or digest of another type, or a score of a
-    /// metric of this program that is not between 0 and 1.
+    /// The record has no id or no score; or a score, row, repository or digest has another type; or a score of a metric of this
+    /// program is not between 0 and 1. The error is a message.
     pub fn add(&mut self, record: &Object) -> Result<(), String> {
         self.check(record)?;
         let task_id = record.get("task_id").and_then(jsonl::id).unwrap_or_default();
@@ -89,8 +89,8 @@ impl PerTask {
         Ok(())
     }
 
-    /// Checks the fields, that each score is a number, and those of the metrics of this program are between 0 and 1. What is not known to be a
-    /// score may hold anything but a number that is none.
+    /// Checks the fields: each score must be a number, and scores of this program's metrics must be between 0 and 1. A field
+    /// that is not known to be a score may contain anything except a number that a JSON value cannot hold, such as NaN.
     fn check(&self, record: &Object) -> Result<(), String> {
         if let Some(wrong) = first_wrong(RecordKind::Score.fields(), record) {
             return Err(wrong);
@@ -127,7 +127,7 @@ impl PerTask {
         Ok(())
     }
 
-    /// Returns the conditions, with the number of samples.
+    /// Returns the conditions, including the number of samples.
     pub(super) fn all_conditions(&self) -> Conditions {
         let mut conditions = self.conditions.clone();
         conditions.set_samples(self.samples);
@@ -141,7 +141,8 @@ impl PerTask {
     }
 }
 
-/// Whether a field may hold scores: numbers in the task's metadata are line numbers, and others are settings.
+/// Returns true if a field may contain scores: numbers in the task's metadata are line numbers, and some other fields are
+/// settings.
 fn may_be_metric(name: &str) -> bool {
     !matches!(name, "metadata" | "asked")
 }

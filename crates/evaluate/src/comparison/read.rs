@@ -1,4 +1,4 @@
-//! Reads files of scores: JSON and JSON lines with the scores of each task, and the scores in the cache.
+//! Reading of files of scores: JSON and JSON lines with the scores of each task, and the scores in the cache.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -27,12 +27,12 @@ pub struct ReadScores {
     pub excluded: usize,
 }
 
-/// Reads the scores of one system: `FILE`, or `FILE#NAME` if a file has those of several predictions (`-`: standard input).
-/// The file is one object with `tasks`, a list of such objects, or one task record per line.
+/// Reads the scores of one system: `FILE`, or `FILE#NAME` if a file has the scores of several predictions (`-`: standard
+/// input). The file is one object with `tasks`, a list of such objects, or one task record per line.
 ///
 /// # Errors
-/// The file cannot be read, does not have the scores of each task, or has those of several systems and `given` does not choose
-/// one.
+/// The file cannot be read, does not have the scores of each task, or has the scores of several systems and `given` does not
+/// choose one.
 pub fn read(given: &str) -> Result<ReadScores> {
     let (path, wanted) = split(given);
     let text = jsonl::read(path)?;
@@ -49,7 +49,7 @@ pub fn read(given: &str) -> Result<ReadScores> {
     let known = conditions.iter().position(|(of, _)| *of == name);
     reading.scores.conditions = match known {
         Some(known) => conditions.swap_remove(known).1,
-        // Lines have no place for them.
+        // Lines do not contain conditions.
         None => conditions_of(&manifest::read_beside(path)?, name.as_deref()),
     };
     for (place, record) in &chosen {
@@ -68,7 +68,7 @@ pub fn read(given: &str) -> Result<ReadScores> {
     Ok(reading)
 }
 
-/// Message of a problem, without the file.
+/// Returns the message of a problem, without the file.
 fn reason(problem: &Error) -> String {
     match problem {
         Error::Record { line, reason, .. } => format!("line {line}: {reason}"),
@@ -77,7 +77,7 @@ fn reason(problem: &Error) -> String {
     }
 }
 
-/// Splits `FILE#NAME` into the path and the name of a set of scores. An existing file with `#` in its own name has precedence.
+/// Splits `FILE#NAME` into the path and the name of a set of scores. An existing file whose name contains `#` takes precedence.
 pub fn split(given: &str) -> (&Path, Option<&str>) {
     match given.rsplit_once('#') {
         Some((path, name)) if !Path::new(given).exists() => (Path::new(path), Some(name)),
@@ -85,7 +85,7 @@ pub fn split(given: &str) -> (&Path, Option<&str>) {
     }
 }
 
-/// Place of a record in its file.
+/// Position of a record in its file.
 #[derive(Debug, Clone)]
 enum RecordPosition {
     /// 1-based line of JSON lines.
@@ -95,7 +95,7 @@ enum RecordPosition {
 }
 
 impl RecordPosition {
-    /// Place of an element of this place's `tasks`.
+    /// Returns the position of an element of this position's `tasks`.
     fn task(&self, number: usize) -> Self {
         match self {
             Self::Line(line) => Self::Within(format!("line {line}: tasks[{number}]")),
@@ -117,7 +117,7 @@ fn wrong(path: &Path, reason: impl std::fmt::Display) -> Error {
     Error::artifact(path, reason.to_string(), NEEDED)
 }
 
-/// Returns the objects of a file: of a JSON document, one or a list; else of its lines.
+/// Returns the objects of a file: the object or list of a JSON document, or else the objects of its lines.
 fn objects(
     path: &Path,
     text: &[u8],
@@ -189,7 +189,8 @@ fn not_an_object(found: &Value) -> String {
 
 type Records = Vec<(RecordPosition, Object)>;
 
-/// What an object with the scores of several tasks, or of one, says of all; a record of one task may have more.
+/// Fields that describe all scores in an object with the scores of one or several tasks; a record of one task may have more
+/// fields.
 const SET: &[Field] = &[
     may("predictions", Type::Text),
     may("tasks", Type::List(&Type::Any)),
@@ -200,12 +201,12 @@ const SET: &[Field] = &[
 /// Task records of a file, by the name of the predictions.
 #[derive(Default)]
 struct Sets {
-    /// Sets in the order of the file; few.
+    /// Sets in the order of the file; there are only a few.
     named: Vec<(Option<String>, Records)>,
     problems: Vec<Error>,
-    /// Conditions of the sets that name them.
+    /// Conditions of the sets, by name.
     conditions: Vec<(Option<String>, Conditions)>,
-    /// Contents of the first object that lacks a task's scores, and the hint for it.
+    /// Description of the first object that lacks a task's scores, and the hint for it.
     refused: Option<(String, &'static str)>,
 }
 
@@ -249,7 +250,7 @@ impl Sets {
     }
 }
 
-/// Says what an object without the scores of a task holds, and the hint for it.
+/// Describes the content of an object without a task's scores, and returns the hint for it.
 fn explain_refusal(object: &Object) -> Option<(String, &'static str)> {
     if object.get("all").is_some_and(|all| all.get("n").is_some()) {
         return Some(("holds means, and not each task's scores".into(), NEEDED));

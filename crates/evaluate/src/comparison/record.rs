@@ -7,7 +7,7 @@ use super::{Comparison, MeasureComparison, PairedTask, Side};
 use crate::statistics::{Bucket, Buckets, Estimate, PermutationTest, ResamplingUnit};
 
 impl Comparison {
-    /// Returns the comparison as one object; `per_task` adds each task's values.
+    /// Returns the comparison as one object; with `per_task`, also the values of each task.
     pub fn to_record(&self, per_task: bool) -> Value {
         let differences = |differences: &[MeasureComparison]| -> Value {
             differences.iter().map(MeasureComparison::to_record).collect()

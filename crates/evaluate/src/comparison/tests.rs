@@ -37,7 +37,7 @@ mod joining {
 
     #[test]
     fn by_row_and_id() {
-        // One id thrice, told apart by rows; what one side lacks is listed by row.
+        // One id three times, distinguished by rows; tasks that a side lacks are listed by row.
         let a = [("x", 2, 0.2), ("x", 0, 0.0), ("x", 1, 0.1), ("z", 9, 1.0)];
         let b = [("x", 1, 1.0), ("y", 7, 1.0), ("x", 0, 0.5), ("w", 3, 1.0)];
         let [a, b] = [a, b].map(|side| side.map(|(id, row, value)| es(id, row, "r", value)));
@@ -56,7 +56,7 @@ mod joining {
         let found = compare(&a, &[bare("x", 1.0), bare("z", 1.0), bare("y", 1.0)]).unwrap();
         assert_eq!(ids(&found), ["z", "y", "x"], "in the order of the rows that are known");
         assert_eq!(found.unit, ResamplingUnit::Repositories, "A knows the repositories");
-        // Twice the same id cannot be told apart without rows.
+        // Two tasks with the same id cannot be distinguished without rows.
         let found = compare(&a, &[bare("x", 1.0), bare("x", 0.0), bare("z", 1.0)]).unwrap();
         assert_eq!(ids(&found), ["z"]);
         let wanted = "B: 2 records have the task_id \"x\", and not all have a row to tell them by; none of them is compared";
@@ -165,7 +165,7 @@ proptest! {
         tasks in prop::collection::vec((0..4usize, 0..=8u8, 0..=8u8, 0..3u8), 1..50),
         turn in 0..50usize,
     ) {
-        // A side lacks some tasks; twice as many repositories as are drawn make some of them alone.
+        // One side lacks some tasks; with twice as many repositories as are drawn, some have only one task.
         let record = |row: usize, repository: usize, value: u8| {
             es(&format!("t{}", row / 2), row, &format!("r{repository}"), f64::from(value) / 8.0)
         };
@@ -200,7 +200,7 @@ proptest! {
             let mirrored = other.buckets.map(|mut buckets| { buckets.counts.reverse(); buckets });
             prop_assert_eq!(one.buckets, mirrored);
         }
-        // Neither the order of a file nor the number of threads changes a byte.
+        // Neither the order of a file nor the number of threads changes a single byte.
         let wanted = one.to_record(true);
         let length = b.len();
         b.rotate_left(turn % length);
@@ -215,7 +215,7 @@ proptest! {
 mod reading {
     use super::*;
 
-    /// A file of scores in a folder of its own.
+    /// File of scores in a folder of its own.
     struct File(tempfile::TempDir);
 
     impl File {
@@ -229,7 +229,7 @@ mod reading {
             read(&format!("{}/s.json{name}", self.0.path().display()))
         }
 
-        /// Message of the error, without the folder, and its hint.
+        /// Returns the message of the error, without the folder, and its hint.
         fn refuses(&self, name: &str) -> (String, String) {
             let error = self.read(name).unwrap_err();
             let folder = format!("{}/", self.0.path().display());
@@ -290,7 +290,7 @@ mod reading {
             let (error, _) = file.refuses("#gt");
             assert_eq!(error, "s.json: holds no scores of 'gt', but of none, rg1");
         }
-        // A name with # is a name first.
+        // A name with # is first tried as a file name.
         let file = File::new("");
         let odd = format!("{}/a#b.json", file.0.path().display());
         std::fs::write(&odd, set("rg1", 0.5).to_string()).unwrap();

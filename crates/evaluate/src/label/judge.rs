@@ -27,14 +27,14 @@ use crate::origin::Origin;
 use crate::predictions::{self, TaskIndex};
 use crate::score::{MissingPredictions, Scoring, score_tasks, target_digest};
 
-/// Judges instances by predictions without (`base`) and with (`augmented`) their cross-file context: retrieval helps if the edit
-/// similarity, or the pass rate, rises by more than `threshold` (0 in the paper). Both files must be of the same model, prompt style and
-/// settings, as far as they name them. Instances may
-/// be tasks of any benchmark. `emit` receives a record in the label format for each instance with both completions, in their
-/// order. Only a few hundred instances are in memory at a time.
+/// Judges instances by predictions without (`base`) and with (`augmented`) their cross-file context: retrieval helps if the
+/// edit similarity, or the pass rate, rises by more than `threshold` (0 in the paper). Both files must have the same model,
+/// prompt style and settings, as far as the files record them. Instances may be tasks of any benchmark. `emit` receives a
+/// record in the label format for each instance with both completions, in order. Only a few hundred instances are in memory at
+/// a time.
 ///
 /// # Errors
-/// A file cannot be read, one was not made as another, or `emit` fails.
+/// A file cannot be read, the files were made in different ways, or `emit` fails.
 pub fn judge(judging: &JudgeSettings<'_>, emit: &mut EmitLabel<'_>) -> Result<JudgeSummary> {
     let JudgeSettings { base, augmented, .. } = *judging;
     if base == augmented {
@@ -65,16 +65,16 @@ pub fn judge(judging: &JudgeSettings<'_>, emit: &mut EmitLabel<'_>) -> Result<Ju
 
 /// Greatest number of instances in memory at once.
 const INSTANCES_AT_ONCE: usize = 512;
-/// Greatest size in bytes of their records.
+/// Greatest total size in bytes of their records.
 const BYTES_AT_ONCE: usize = 32 << 20;
 
-/// The shard's instances among some, as tasks and as labels without judgement.
+/// Some of the shard's instances, as tasks and as labels without judgement.
 struct Batch {
     tasks: Vec<Task>,
     labels: Vec<Label>,
     /// Index of each among all instances.
     places: Vec<usize>,
-    /// Number of instances that were read, those of other shards included.
+    /// Number of instances that were read, including the instances of other shards.
     read: usize,
 }
 
@@ -86,9 +86,9 @@ struct JudgeInputs<'a> {
     /// Whether instances of unknown kind are function bodies.
     are_bodies: bool,
     metric: Metric,
-    /// Pass rates of each row without and with retrieval, if they decide.
+    /// Pass rates of each row without and with retrieval, if they are the criterion.
     passed: Option<[BTreeMap<usize, TestOutcome>; 2]>,
-    /// Probabilities of each task's target without and with retrieval, if they decide.
+    /// Probabilities of each task's target without and with retrieval, if they are the criterion.
     likely: Option<[Vec<Option<Likelihood>>; 2]>,
     model: Option<String>,
     /// Predictions of each task without and with retrieval.
@@ -96,7 +96,7 @@ struct JudgeInputs<'a> {
     signals: Vec<Signals>,
     /// Contexts of each row's prompt, if the instances lack them.
     shown: Option<FxHashMap<usize, ShownContexts>>,
-    /// Whether these were retrieved anew, and are not the instances' own.
+    /// Whether these contexts come from a new search, and not from the instances.
     asks_anew: bool,
 }
 
@@ -207,7 +207,7 @@ impl<'a> JudgeInputs<'a> {
         let path = self.judging.instances;
         let read = parallel::map(lines, |(at, line)| {
             let object = jsonl::parse(path, at.line, &line);
-            // Problems of the others were reported at the first reading.
+            // Problems of the other records were reported when the file was first read.
             object.and_then(|object| instance(path, at, object)).ok()
         });
         let mut batch = Batch { tasks: vec![], labels: vec![], places: vec![], read: 0 };
@@ -304,7 +304,7 @@ impl<'a> JudgeInputs<'a> {
         Ok(())
     }
 
-    /// Adds the judgement to an instance, and returns the gain with it, or a message.
+    /// Adds the judgement to an instance and returns the instance with its gain, or a message.
     fn label(
         &self,
         row: usize,
@@ -312,7 +312,7 @@ impl<'a> JudgeInputs<'a> {
         outcome: Outcome,
         signals: Signals,
     ) -> Result<(Label, f64), String> {
-        // Without this it would count as one that shows no fragments.
+        // Without this check, the instance would count as one that shows no fragments.
         if let (Some(shown), Some(prompts)) = (&self.shown, self.judging.prompts)
             && !shown.contains_key(&row)
         {
@@ -328,7 +328,7 @@ impl<'a> JudgeInputs<'a> {
                 "it was judged by model {before}, and these completions are of {now}"
             ));
         }
-        // This signal depends on the prompt and the model alone, the others on the completion.
+        // This signal depends only on the prompt and the model, the others on the completion.
         let is_same_model =
             label.generation_model.is_some() && label.generation_model == self.model;
         let before = Some(label.signals).filter(|_| is_same_model).unwrap_or_default();
@@ -396,7 +396,7 @@ fn compare(label: &mut Label, outcome: Outcome, metric: &str, threshold: f64) ->
     gain
 }
 
-/// Scores each task's prediction after its cut; `None` without a prediction. Tasks of unknown kind are function bodies where
+/// Scores each task's prediction after its cut; `None` without a prediction. Tasks of unknown kind count as function bodies if
 /// `are_bodies`.
 fn score(
     tasks: &TaskSet,
@@ -436,16 +436,16 @@ fn score(
     Ok(found)
 }
 
-/// How retrieval changed an instance: without and with it.
+/// Effect of retrieval on an instance: values without and with it.
 #[derive(Debug, Clone, Copy)]
 enum Outcome {
-    /// Scores of the completions, and their pass rates if these decide.
+    /// Scores of the completions, and their pass rates if these are the criterion.
     Completions([CompletionScore; 2], Option<[f64; 2]>),
     /// Probabilities of the target.
     Likelihood([f64; 2]),
 }
 
-/// Reads the pass rates that decide, of these predictions and no others.
+/// Reads the pass rates of exactly these predictions, if they are the criterion.
 fn read_pass_rates(
     judging: &JudgeSettings<'_>,
     tasks: &TaskSet,
@@ -484,7 +484,7 @@ fn read_shown_contexts(
     warnings: &mut Vec<String>,
 ) -> Result<FxHashMap<usize, ShownContexts>> {
     let index = TaskIndex::new(tasks);
-    // A prompt of none of the instances is not asked for.
+    // Ignore prompts that belong to none of the instances.
     let (shown, wrong) = read_checked(path, |line, object| drop(index.find(path, line, object)))?;
     problems.extend(wrong);
     warnings.extend(predictions::warning(path, &index.finish(path)?));
@@ -539,8 +539,8 @@ fn one_model(named: Option<&str>, base: &Origin, augmented: &Origin) -> Result<O
 
 const UNNAMED: &str = "does not name the model of its predictions";
 
-/// Checks that the files were made in a way that lets them be compared. Returns their model, `None` if it is unknown, and whether
-/// fragments were retrieved anew.
+/// Checks that the files can be compared, given how they were made. Returns their model, `None` if it is unknown, and whether
+/// fragments come from a new search.
 fn check_origins(judging: &JudgeSettings<'_>) -> Result<(Option<String>, bool)> {
     let (base, augmented) = (Origin::read(judging.base)?, Origin::read(judging.augmented)?);
     let model = one_model(judging.model, &base, &augmented)?;

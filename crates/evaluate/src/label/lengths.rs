@@ -1,4 +1,4 @@
-//! Labels and gains as a table, in all and by the length of the targets.
+//! Table of labels and gains, overall and by the length of the targets.
 
 use repoformer_store::frame::ColumnType::{Integer, Number};
 use repoformer_text::counts::format_count;
@@ -7,27 +7,27 @@ use serde_json::{Map, Value, json};
 use super::summary::{JudgeSummary, LengthCounts};
 use crate::table::{NamedColumn, Printable, Table, columns, format_signed};
 
-/// First number of lines of each row; long targets share one.
+/// First number of lines of each row; long targets share one row.
 const FIRST_LINES: [usize; 9] = [0, 1, 2, 3, 4, 5, 6, 11, 21];
 
-/// Share of positive labels, gains by size (figure 10 of Repoformer), and both by the length of the targets.
+/// Percentage of positive labels, gains by size (figure 10 of Repoformer), and both by the length of the targets.
 #[derive(Debug)]
 pub struct JudgeTable<'a> {
     summary: &'a JudgeSummary,
     rows: Vec<LengthRow>,
 }
 
-/// Instances whose targets have some numbers of lines.
+/// Instances whose targets have a number of lines in a range.
 #[derive(Debug, PartialEq)]
 struct LengthRow {
     least: usize,
-    /// `None`: without a limit.
+    /// Greatest number of lines; `None` if there is no limit.
     most: Option<usize>,
     counts: LengthCounts,
 }
 
 impl LengthRow {
-    /// Lines of the targets: `3`, `6-10`, `21+`.
+    /// Returns the range of lines: `3`, `6-10`, `21+`.
     fn lines(&self) -> String {
         let least = self.least;
         match self.most {
@@ -39,7 +39,7 @@ impl LengthRow {
 }
 
 impl<'a> JudgeTable<'a> {
-    /// Table of judged instances.
+    /// Creates the table of judged instances.
     pub fn new(summary: &'a JudgeSummary) -> Self {
         let row = |(place, &least): (usize, &usize)| {
             let most = FIRST_LINES.get(place + 1).map(|next| next - 1);
@@ -123,7 +123,7 @@ mod tests {
         LengthCounts { count, positive, gain }
     }
 
-    /// By hand: 7 and 10 lines share a row, 11 do not, and nothing is longer than 21 lines or more.
+    /// By hand: 7 and 10 lines share a row, 11 lines do not, and the last row is 21 lines or more.
     #[test]
     fn rows_are_ranges_of_lines() {
         let summary = JudgeSummary {

@@ -1,4 +1,4 @@
-//! Probabilities of targets, which labels can go by.
+//! Probabilities of targets, which can be the criterion of labels.
 
 use std::path::Path;
 
@@ -18,7 +18,7 @@ pub(super) struct Likelihood {
 }
 
 impl Likelihood {
-    /// Whether it is that of a target with another digest.
+    /// Returns true if this is the probability of a target with another digest.
     pub(super) fn is_of_other(&self, digest: u64) -> bool {
         self.target.is_some_and(|target| target != digest)
     }
@@ -37,7 +37,7 @@ pub(super) fn likelihoods(
         tasks.tasks().iter().enumerate().map(|(place, task)| (task.row, place)).collect();
     let mut by_id: FxHashMap<&str, Option<usize>> = FxHashMap::default();
     for (place, task) in tasks.tasks().iter().enumerate() {
-        // An id that two tasks have is nobody's.
+        // An id that two tasks share identifies neither.
         by_id.entry(&task.id).and_modify(|known| *known = None).or_insert(Some(place));
     }
     let mut found = vec![None; tasks.tasks().len()];

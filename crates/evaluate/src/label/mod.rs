@@ -1,4 +1,4 @@
-//! Labels from completions without and with retrieved fragments, and the signals that policies learn from.
+//! Labels from completions without and with retrieved fragments, and the signals from which policies learn.
 
 mod judge;
 mod lengths;

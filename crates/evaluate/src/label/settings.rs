@@ -1,4 +1,4 @@
-//! What is judged, and what decides whether retrieval helps.
+//! Inputs of judging, and the criterion for whether retrieval helps.
 
 use std::path::Path;
 use std::str::FromStr;
@@ -14,16 +14,16 @@ use repoformer_text::names::UnknownName;
 
 use crate::conditions::are_chat_answers;
 
-/// Metric that labels are to follow, by its name.
+/// Metric for labels, by name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LabelMetric {
     /// The usual metric of the tasks.
     Usual,
-    /// A metric, by its edit similarity.
+    /// Edit similarity of a metric.
     Similarity(Metric),
-    /// The unit-test pass rate.
+    /// Unit-test pass rate.
     Pass,
-    /// The probability of the target.
+    /// Probability of the target.
     Likelihood,
 }
 
@@ -39,26 +39,26 @@ impl FromStr for LabelMetric {
     }
 }
 
-/// What decides whether retrieval helps.
+/// Criterion for whether retrieval helps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LabelCriterion<'a> {
-    /// The edit similarity of the usual metric of these tasks.
+    /// Edit similarity of the usual metric of these tasks.
     Usual,
-    /// The edit similarity of a metric.
+    /// Edit similarity of a metric.
     Similarity(Metric),
-    /// The unit-test pass rates in the results of the predictions without and with retrieval. Each is a path and the name of its
+    /// Unit-test pass rates in the results of the predictions without and with retrieval. Each is a path and the name of its
     /// predictions there.
     Tests([(&'a Path, &'a str); 2]),
-    /// The probabilities of the targets: the two files hold these, and no predictions.
+    /// Probabilities of the targets: the two files contain these, and no predictions.
     Likelihood,
 }
 
 impl<'a> LabelCriterion<'a> {
-    /// Judgement by a metric; `results` are the unit-test results of the predictions without and with retrieval, each a path and
-    /// the name of its predictions there.
+    /// Creates the criterion of a metric; `results` are the unit-test results of the predictions without and with retrieval,
+    /// each a path and the name of its predictions there.
     ///
     /// # Errors
-    /// The metric is the pass rate and results are missing, or another and there are some.
+    /// The metric is the pass rate and results are missing, or it is another metric and results are given.
     pub fn new(metric: LabelMetric, results: [Option<(&'a Path, &'a str)>; 2]) -> Result<Self> {
         match (metric, results) {
             (LabelMetric::Pass, [Some(base), Some(augmented)]) => {
@@ -82,34 +82,34 @@ impl<'a> LabelCriterion<'a> {
 /// Inputs and settings of [`judge`](super::judge).
 #[derive(Debug, Clone, Copy)]
 pub struct JudgeSettings<'a> {
-    /// Instances, or any benchmark's tasks.
+    /// Instances, or tasks of any benchmark.
     pub instances: &'a Path,
     /// Predictions without retrieval.
     pub base: &'a Path,
     /// Predictions with retrieval.
     pub augmented: &'a Path,
-    /// Prompts of the predictions with retrieval, if the instances lack the contexts that these show.
+    /// Prompts of the predictions with retrieval, if the instances lack the contexts that these prompts show.
     pub prompts: Option<&'a Path>,
     /// Probabilities of the token that requests retrieval, if they are in a separate file.
     pub probabilities: Option<&'a Path>,
-    /// Samples without retrieval, if the entropy over them is wanted.
+    /// Samples without retrieval, if their entropy is wanted.
     pub samples: Option<&'a Path>,
     /// Name of the model, if the predictions do not have it.
     pub model: Option<&'a str>,
-    /// Decides whether retrieval helps.
+    /// Criterion for whether retrieval helps.
     pub by: LabelCriterion<'a>,
     /// Cut of the predictions before the metric.
     pub postprocess: &'a Postprocess,
     /// Threshold that the gain must exceed.
     pub threshold: f64,
-    /// Part of the instances, by their repositories; [`Shard::WHOLE`] for all.
+    /// Shard of the instances, by their repositories; [`Shard::WHOLE`] for all.
     pub shard: Shard,
 }
 
 /// Checks that a threshold is a number.
 ///
 /// # Errors
-/// It is infinite or none.
+/// The threshold is infinite or not a number.
 pub fn check_threshold(threshold: f64) -> Result<()> {
     if threshold.is_finite() {
         return Ok(());
@@ -120,7 +120,7 @@ pub fn check_threshold(threshold: f64) -> Result<()> {
     ))
 }
 
-/// Returns the usual cut of these predictions: their own, and before it that of chat answers if they are some.
+/// Returns the usual cut of these predictions: their own cut, preceded by the cut of chat answers if there are any.
 ///
 /// # Errors
 /// A file or its header cannot be read.

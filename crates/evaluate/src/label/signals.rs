@@ -1,4 +1,4 @@
-//! Reads a model's confidence from its predictions and from files of token probabilities.
+//! Reading of a model's confidence from its predictions and from files of token probabilities.
 
 use std::path::Path;
 
@@ -13,10 +13,10 @@ use repoformer_text::message::UserChoice;
 
 use crate::{lm_eval, predictions};
 
-/// Adds the entropy over samples of each completion, drawn at temperature 1 into a file of their own.
+/// Adds to each completion the entropy over samples, which were drawn at temperature 1 into a separate file.
 ///
 /// # Errors
-/// The file cannot be read, no task has an entropy, or a record is of another task than it names.
+/// The file cannot be read, no task has an entropy, or a record belongs to another task than it names.
 pub fn entropies(path: &Path, tasks: &TaskSet, signals: &mut [Signals]) -> Result<ReadSignals> {
     let index = predictions::TaskIndex::new(tasks);
     let mut found = vec![None; tasks.tasks().len()];
@@ -51,8 +51,8 @@ pub fn entropies(path: &Path, tasks: &TaskSet, signals: &mut [Signals]) -> Resul
     Ok(ReadSignals { found: count, problems, numbered, ..ReadSignals::default() })
 }
 
-/// Returns the signals of each task's first prediction, in the order of the tasks; empty if the prediction's task is ambiguous. If
-/// other predictions have log-probabilities, an empty completion gets the lowest.
+/// Returns the signals of each task's first prediction, in the order of the tasks; empty if the prediction's task is ambiguous.
+/// If other predictions have log-probabilities, an empty completion gets the lowest.
 ///
 /// # Errors
 /// The file cannot be read.
@@ -94,14 +94,14 @@ pub struct ReadSignals {
     pub problems: Vec<Error>,
     /// Records that belong to none of the tasks.
     pub unmatched: Vec<Error>,
-    /// Refusal of the file, if records are of other tasks than they name.
+    /// Error that rejects the file, if records belong to other tasks than they name.
     pub others: Option<Error>,
-    /// Records that only numbers assign to their tasks.
+    /// Records that are assigned to their tasks by numbers alone.
     pub numbered: NumberedRecords,
 }
 
 impl ReadSignals {
-    /// Error of a file without probabilities.
+    /// Returns the error for a file without probabilities.
     pub(super) fn nothing(self, path: &Path) -> Error {
         let first = self.problems.into_iter().chain(self.unmatched).next();
         let hint = message!["ask the model for the ", UserChoice::RetrievalProbability];
@@ -109,7 +109,7 @@ impl ReadSignals {
     }
 }
 
-/// Adds the probability of the token that requests retrieval to the signals of each task; the first if a task has several.
+/// Adds the probability of the token that requests retrieval to the signals of each task; if a task has several, the first.
 ///
 /// # Errors
 /// The file cannot be read.

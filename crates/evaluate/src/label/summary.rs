@@ -1,4 +1,4 @@
-//! Counts of judged instances, and of those that could not be judged.
+//! Counts of judged instances, and of the instances that could not be judged.
 
 use std::collections::BTreeMap;
 
@@ -10,24 +10,24 @@ use serde_json::Value;
 
 use crate::statistics::Buckets;
 
-/// Takes the number of an instance in its file, from 0, and its label's record.
+/// Function that receives the 0-based number of an instance in its file, and its label's record.
 pub(super) type EmitLabel<'e> = dyn FnMut(usize, &Value) -> Result<()> + 'e;
 
 /// Completion that an instance lacks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum MissingCompletion {
-    /// The completion without retrieval, or its likelihood.
+    /// Completion without retrieval, or its likelihood.
     Base,
-    /// The completion with retrieval.
+    /// Completion with retrieval.
     Augmented,
-    /// Both.
+    /// Both completions.
     Both,
-    /// Conclusive unit tests of one of them.
+    /// Conclusive unit tests of one completion.
     Tests,
 }
 
 impl MissingCompletion {
-    /// The lack of an instance that has one of the two completions, or none.
+    /// Returns the missing completion of an instance that has one of the two completions, or none.
     pub(super) fn new(has_base: bool, has_augmented: bool) -> Self {
         match (has_base, has_augmented) {
             (true, _) => Self::Augmented,
@@ -36,7 +36,7 @@ impl MissingCompletion {
         }
     }
 
-    /// The lack in words, where a metric decides.
+    /// Describes the missing completion, if a metric is the criterion.
     pub fn words(self, metric: &str) -> String {
         let what = if metric == LIKELIHOOD { "likelihood" } else { "completion" };
         match self {
@@ -53,7 +53,7 @@ impl MissingCompletion {
 pub struct LengthCounts {
     /// Number of instances.
     pub count: usize,
-    /// Number of instances that retrieval helps.
+    /// Number of instances for which retrieval helps.
     pub positive: usize,
     /// Sum of the gains.
     pub gain: f64,
@@ -66,7 +66,7 @@ pub struct JudgeSummary {
     pub metric: String,
     /// Gain by the metric, between −1 and 1, of each instance that has both completions.
     pub gains: Vec<f64>,
-    /// Number of instances that retrieval helps.
+    /// Number of instances for which retrieval helps.
     pub positive: usize,
     /// Counts by the number of non-blank lines of the target.
     pub lengths: BTreeMap<usize, LengthCounts>,
@@ -81,7 +81,7 @@ pub struct JudgeSummary {
 }
 
 impl JudgeSummary {
-    /// Counts a label and passes it on, or says why there is none.
+    /// Counts a label and passes it on, or adds the reason for its absence to the problems.
     pub(super) fn take(
         &mut self,
         tasks: &TaskSet,

@@ -1,11 +1,11 @@
-//! Texts as in RepoCoder's scores: stripped lines without blank ones.
+//! Texts as in RepoCoder's scores: stripped lines, without blank ones.
 
 use repoformer_core::metrics::repocoder::stripped_lines;
 use rustc_hash::FxHashMap;
 
 use super::measure::Share;
 
-/// A text's stripped, non-blank lines, joined by `\n`.
+/// Stripped, non-blank lines of a text, joined by `\n`.
 #[derive(Debug, Clone)]
 pub(super) struct StrippedLines {
     text: String,
@@ -29,12 +29,12 @@ impl StrippedLines {
         &self.text
     }
 
-    /// Number of lines.
+    /// Returns the number of lines.
     pub(super) fn count(&self) -> usize {
         self.ends.len()
     }
 
-    /// Start of a line in the text.
+    /// Returns the start of a line in the text.
     fn start(&self, line: usize) -> usize {
         line.checked_sub(1).map_or(0, |before| self.ends[before] + 1)
     }
@@ -44,7 +44,7 @@ impl StrippedLines {
         self.run((line, line))
     }
 
-    /// First and last line of every run of as many lines as `target` has; of the whole text if it has fewer.
+    /// Returns the first and last line of every run that has as many lines as `target`; of the whole text if it has fewer.
     pub(super) fn runs(&self, target: &Self) -> impl Iterator<Item = (usize, usize)> + use<> {
         let length = target.count().min(self.count());
         let runs = if length == 0 { 0 } else { self.count() - length + 1 };
@@ -56,12 +56,12 @@ impl StrippedLines {
         &self.text[self.start(first)..self.ends[last]]
     }
 
-    /// Whether this text has the lines of `target` one after the other.
+    /// Returns true if this text contains the lines of `target` one after another.
     pub(super) fn holds(&self, target: &Self) -> bool {
         self.runs(target).any(|run| self.run(run) == target.text)
     }
 
-    /// Counts the lines, repeated ones each time, that are lines of some fragment.
+    /// Counts the lines that are lines of some fragment; repeated lines count each time.
     pub(super) fn share_among(&self, fragments: &[Self]) -> Share {
         let lines = (0..self.count()).map(|line| (self.line(line), false));
         let mut seen: FxHashMap<&str, bool> = lines.collect();

@@ -1,6 +1,6 @@
 //! Measures: names, definitions, and the values of one task.
 
-/// Depths k at which a query's documents are compared with those of the ground-truth query.
+/// Depths k at which the documents of a query are compared with the documents of the ground-truth query.
 pub const DEPTHS: [usize; 3] = [1, 5, 10];
 
 /// Number of wanted items that were found.
@@ -13,7 +13,7 @@ pub struct Share {
 }
 
 impl Share {
-    /// Share found; `None` if nothing was wanted.
+    /// Returns the fraction found; `None` if nothing was wanted.
     ///
     /// ```
     /// use repoformer_evaluate::quality::Share;
@@ -24,43 +24,43 @@ impl Share {
         (self.of > 0).then(|| self.found as f64 / self.of as f64)
     }
 
-    /// 1 if all were found, else 0; `None` if nothing was wanted.
+    /// Returns 1 if all were found, else 0; `None` if nothing was wanted.
     pub fn containment(self) -> Option<f64> {
         self.recall().map(|_| f64::from(self.found == self.of))
     }
 }
 
-/// Values of one task's fragments; by default, those of a target for which all are undefined.
+/// Values of one task's fragments; by default, the values for a target for which all are undefined.
 ///
-/// *Identifiers* are those of the caller's function (CrossCodeEval's identifier match: words outside string literals, without
-/// keywords), each counted once. An *API name* is an identifier followed by `(` on its line, so the name of a definition is one
-/// too. A *new* name is not in what the model sees of the hole's own file: only retrieval can show it. *Lines* are stripped and
-/// not blank, as in RepoCoder's scores.
+/// *Identifiers* are found by the caller's function (CrossCodeEval's identifier match: words outside string literals, without
+/// keywords), and each is counted once. An *API name* is an identifier followed by `(` on its line, so the name of a definition
+/// is one too. A *new* name is not in the part of the hole's own file that the model sees: only retrieval can show it. *Lines*
+/// are stripped and not blank, as in RepoCoder's scores.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Measures {
-    /// The target's identifiers among the fragments'.
+    /// Target's identifiers that are identifiers of the fragments.
     pub identifiers: Share,
-    /// The target's new identifiers among the fragments'.
+    /// Target's new identifiers that are identifiers of the fragments.
     pub new_identifiers: Share,
-    /// The target's API names among the fragments' identifiers.
+    /// Target's API names that are identifiers of the fragments.
     pub apis: Share,
-    /// The target's new API names among the fragments' identifiers.
+    /// Target's new API names that are identifiers of the fragments.
     pub new_apis: Share,
-    /// The target's lines, repeated lines counted each time, that are a line of some fragment.
+    /// Target's lines that are a line of some fragment; repeated lines count each time.
     pub lines: Share,
-    /// 1-based rank of the first fragment that has the target's lines one after the other.
+    /// 1-based rank of the first fragment that contains the target's lines one after another.
     pub rank: Option<usize>,
-    /// The highest edit similarity (RepoCoder's: `1 − lev / max`) between the target and a run of as many lines of one
-    /// fragment; a fragment of fewer lines is compared whole. `None` for a target without a line.
+    /// Highest edit similarity (RepoCoder's: `1 − lev / max`) between the target and a run of the same number of lines in one
+    /// fragment; a fragment of fewer lines is compared as a whole. `None` for a target without a line.
     pub edit_similarity: Option<f64>,
-    /// Definitions of what the target calls, of which the first line is shown.
+    /// Definitions that the target calls whose first line is shown.
     pub definitions: Share,
-    /// [`recall_at`] each of [`DEPTHS`]; `None` without ground-truth documents.
+    /// [`recall_at`] for each of [`DEPTHS`]; `None` without ground-truth documents.
     pub ground_truth_recall: [Option<f64>; DEPTHS.len()],
 }
 
 impl Measures {
-    /// Adds the comparison of the documents found, best first, with those that the ground-truth query found.
+    /// Adds the comparison of the retrieved documents, best first, with the documents that the ground-truth query retrieves.
     ///
     /// ```
     /// use repoformer_evaluate::quality::Measures;
@@ -75,9 +75,9 @@ impl Measures {
 
     /// Returns every measure by name, in the order of tables: between 0 and 1, higher being better; `None` if it is undefined.
     ///
-    /// A *recall* is undefined if nothing is wanted, and so is a *containment*, which says whether all that is wanted was found.
-    /// `verbatim` says whether some fragment has the target verbatim; `rr` is 1 / rank of the first that has, 0 if none has: its
-    /// mean is the mean reciprocal rank (E. M. Voorhees, *The TREC-8 question answering track report*, 1999).
+    /// A *recall* is undefined if nothing is wanted, and so is a *containment*, which is 1 if all wanted items were found.
+    /// `verbatim` is 1 if some fragment contains the target verbatim. `rr` is 1 / rank of the first such fragment, or 0 without
+    /// one: its mean is the mean reciprocal rank (E. M. Voorhees, *The TREC-8 question answering track report*, 1999).
     pub fn values(&self) -> [(&'static str, Option<f64>); 16] {
         let of_lines = |value| (self.lines.of > 0).then_some(value);
         let [at_1, at_5, at_10] = self.ground_truth_recall;
@@ -107,8 +107,9 @@ impl Measures {
     }
 }
 
-/// Recall at k, where the relevant documents are the first k of the ground-truth query: the share of them among the first k
-/// found. `None` without relevant documents (or if k is 0). Both lists are best first and without duplicates.
+/// Returns the recall at k. The relevant documents are the first k of the ground-truth query; the recall is the fraction of
+/// them among the first k retrieved. Returns `None` without relevant documents (or if k is 0). Both lists are best first and
+/// without duplicates.
 ///
 /// ```
 /// use repoformer_evaluate::quality::recall_at;

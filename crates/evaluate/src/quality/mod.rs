@@ -1,13 +1,14 @@
 //! Retrieval quality without a model: overlap of the retrieved fragments with the target.
 //!
-//! A model's edit similarity says whether a retriever helped *that model*. The measures here describe the retrieved fragments:
+//! A model's edit similarity shows whether a retriever helped *that model*. The measures here describe the retrieved fragments:
 //! whether they contain the target, its lines or its names, and whether the ground-truth query finds the same fragments. They
 //! need no prediction, so rankers and queries can be compared in seconds.
 //!
 //! - [`RetrievalTarget`] is one task's target, parsed once; [`RetrievalTarget::measure`] compares a list of fragments with it.
 //! - [`Measures`] defines the values; [`Measures::values`] names them.
-//! - [`recall_at`] compares the documents of a query with those of the ground-truth query.
-//! - [`RetrievalQuality`] has the means over a benchmark, by repository and over all, and the rows they come from.
+//! - [`recall_at`] compares the documents of a query with the documents of the ground-truth query.
+//! - [`RetrievalQuality`] has the means over a benchmark, by repository and over all tasks, and the rows they are computed
+//!   from.
 //!
 //! An upper bound for any ranker and any k is the same measure over *all* fragments of the repository.
 
@@ -23,7 +24,8 @@ pub use summary::{MeasureMean, QualityMeans, RetrievalQuality, TaskQuality};
 use lines::StrippedLines;
 use names::Names;
 
-/// One task's target, ready to be compared with fragments; `F` returns the identifiers of a text in order, as slices of it.
+/// Target of one task, ready to be compared with fragments; `F` returns the identifiers of a text in order, as slices of the
+/// text.
 #[derive(Debug, Clone)]
 pub struct RetrievalTarget<'a, F> {
     identifiers: F,
@@ -32,8 +34,8 @@ pub struct RetrievalTarget<'a, F> {
 }
 
 impl<'a, F: Fn(&str) -> Vec<&str>> RetrievalTarget<'a, F> {
-    /// Parses a target. `in_file` holds the parts of the hole's own file that the model sees (left and right context): names in
-    /// them are not *new*.
+    /// Parses a target. `in_file` contains the parts of the hole's own file that the model sees (left and right context): names
+    /// in them are not *new*.
     pub fn new(target: &'a str, in_file: &[&str], identifiers: F) -> Self {
         Self {
             names: Names::from_target(target, in_file, &identifiers),
@@ -42,8 +44,8 @@ impl<'a, F: Fn(&str) -> Vec<&str>> RetrievalTarget<'a, F> {
         }
     }
 
-    /// Compares fragments with the target: best first, as the prompt would show them, not commented out.
-    /// [`Measures::beside`] adds the values that compare with the ground-truth query.
+    /// Compares fragments with the target: best first, as the prompt would show them, not commented out. [`Measures::beside`]
+    /// adds the values for the ground-truth query.
     ///
     /// ```
     /// use repoformer_evaluate::quality::RetrievalTarget;

@@ -1,10 +1,10 @@
-//! A target's distinct names: whether they are new to its file, called, and in some fragment.
+//! Distinct names of a target: whether they are new to its file, called, and in some fragment.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::measure::Share;
 
-/// A target's distinct identifiers.
+/// Distinct identifiers of a target.
 #[derive(Debug, Clone)]
 pub(super) struct Names<'a>(FxHashMap<&'a str, Name>);
 
@@ -35,7 +35,8 @@ impl<'a> Names<'a> {
         Self(names)
     }
 
-    /// Counts the names, the new ones, the called ones and the new called ones that are among the fragments' identifiers.
+    /// Counts how many of the names, the new ones, the called ones and the new called ones are among the fragments'
+    /// identifiers.
     pub(super) fn shares<'f>(&self, identifiers: impl Iterator<Item = &'f str>) -> [Share; 4] {
         let found: FxHashSet<&str> = identifiers.filter(|name| self.0.contains_key(name)).collect();
         let share = |counts: fn(&Name) -> bool| {
@@ -52,7 +53,7 @@ impl<'a> Names<'a> {
     }
 }
 
-/// Whether an opening parenthesis follows this slice of the text on the same line.
+/// Returns true if an opening parenthesis follows this slice of the text on the same line.
 fn is_called(text: &str, name: &str) -> bool {
     let end = (name.as_ptr().addr() + name.len()).checked_sub(text.as_ptr().addr());
     let rest = end.and_then(|end| text.get(end..)).unwrap_or("");

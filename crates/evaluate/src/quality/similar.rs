@@ -1,27 +1,27 @@
-//! Edit similarity of the run of lines most similar to a target, over all runs of all fragments.
+//! Edit similarity of the run of lines that is most similar to a target, over all runs of all fragments.
 
 use repoformer_text::distance::levenshtein;
 use rustc_hash::FxHashSet;
 
 use super::lines::StrippedLines;
 
-/// A run of lines and an upper bound of its similarity.
+/// Run of lines and an upper bound of its similarity.
 struct Run<'f> {
     bound: f64,
     fragment: &'f StrippedLines,
     lines: (usize, usize),
 }
 
-/// Returns the highest edit similarity between the target and a run of as many lines of one fragment (the whole fragment if it
-/// has fewer); 0 without a line.
+/// Returns the highest edit similarity between the target and a run of the same number of lines in one fragment (the whole
+/// fragment if it has fewer); 0 without a line.
 ///
-/// One pass over a fragment bounds all its runs from above; the runs are then compared in the order of their bounds, until no
-/// bound is above the best similarity. Fragments overlap: a text that is in several is compared once.
+/// One pass over a fragment gives upper bounds for all its runs. The runs are then compared in the order of their bounds, until
+/// no bound is above the best similarity. Fragments overlap; a text that is in several fragments is compared once.
 pub(super) fn best(target: &StrippedLines, fragments: &[StrippedLines]) -> f64 {
     best_of_batches(target, fragments, MOST_RUNS)
 }
 
-/// Most runs that are kept to be compared in order; then they are compared, and make room.
+/// Greatest number of runs that are kept to be compared in order; when it is reached, they are compared and removed.
 const MOST_RUNS: usize = 1 << 20;
 
 fn best_of_batches(target: &StrippedLines, fragments: &[StrippedLines], most: usize) -> f64 {
@@ -62,8 +62,8 @@ impl Batch<'_> {
     }
 }
 
-/// Calls `take` with a fragment's runs and their bounds: a run is at most as near as the nearest of all texts with the same end,
-/// and a difference in length needs as many insertions.
+/// Calls `take` with a fragment's runs and their bounds. A run is at best as similar as the nearest of all texts with the same
+/// end, and a difference in length needs as many insertions.
 fn for_each_run<'f>(
     target: &StrippedLines,
     fragment: &'f StrippedLines,
@@ -84,7 +84,7 @@ fn for_each_run<'f>(
         let end = ends[lines.1];
         let (shorter, longer) = (length.min(end - start), length.max(end - start));
         let distance = (nearest[end] as usize).max(longer - shorter);
-        // The formula of the similarity itself: rounding keeps the order of distances.
+        // Uses the same formula as the similarity, so that rounding preserves the order of distances.
         let bound = 1.0 - distance as f64 / longer as f64;
         take(Run { bound, fragment, lines });
     });
@@ -96,7 +96,7 @@ mod tests {
 
     use super::*;
 
-    /// The definition: every run of every fragment.
+    /// Computes the similarity by its definition: over every run of every fragment.
     fn naive(target: &str, fragments: &[&str]) -> f64 {
         let lines = |text: &str| -> Vec<String> {
             let lines = text.split('\n').map(|line| line.trim().to_owned());
@@ -126,11 +126,11 @@ mod tests {
     #[test]
     fn by_hand() {
         for (target, fragments, wanted) in [
-            // The second line is 1 substitution of 4 away; the two lines of the target would be no run of one.
+            // The second line is 1 substitution of 4 away; the run must have one line, like the target.
             ("abcd", &["zzzz\n  abce\n"][..], 0.75),
-            // "ab\ncd" against "ab\nxd" (1 of 5) and "xd\nef" (4 of 5: both lines but for d).
+            // "ab\ncd" compared with "ab\nxd" (1 of 5) and "xd\nef" (4 of 5: both lines except d).
             ("ab\n\ncd", &["ab\nxd\nef"], 0.8),
-            // A fragment of fewer lines is compared whole: "ab" is 3 characters short of 5.
+            // A fragment of fewer lines is compared as a whole: "ab" is 3 characters short of 5.
             ("ab\ncd", &["ab"], 0.4),
             ("abcd", &["", "\n \n"], 0.0),
             ("abcd", &[], 0.0),

@@ -1,6 +1,7 @@
-//! Means of a benchmark's measures, and the rows they come from.
+//! Means of a benchmark's measures, and the rows they are computed from.
 //!
-//! A mean is over the tasks for which the measure is defined; their number is given with it. Sums run in the order of the rows.
+//! A mean is over the tasks for which the measure is defined, and has their number next to it. Values are summed in the order
+//! of the rows.
 
 use std::collections::BTreeMap;
 
@@ -11,18 +12,19 @@ use super::measure::Measures;
 /// Measures of one task.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TaskQuality {
-    /// 0-based place in the task file.
+    /// 0-based position in the task file.
     pub row: usize,
-    /// The task's id, as its file gives it.
+    /// Id of the task, as its file gives it.
     pub task_id: String,
-    /// The task's repository, if the file names one.
+    /// Repository of the task, if the file names one.
     pub repository: Option<String>,
-    /// The task's values.
+    /// Values of the task.
     pub measures: Measures,
 }
 
 impl TaskQuality {
-    /// `{"row": …, "task_id": …, "repository": …, "id_recall": …, …}`: every value between 0 and 1, `null` if undefined.
+    /// Returns `{"row": …, "task_id": …, "repository": …, "id_recall": …, …}`: every value is between 0 and 1, or `null` if
+    /// undefined.
     pub fn to_record(&self) -> Value {
         let mut record =
             json!({"row": self.row, "task_id": self.task_id, "repository": self.repository});
@@ -33,7 +35,7 @@ impl TaskQuality {
     }
 }
 
-/// The mean of one measure.
+/// Mean of one measure.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct MeasureMean {
     /// Name of the measure.
@@ -49,7 +51,7 @@ pub struct MeasureMean {
 pub struct QualityMeans {
     /// Number of tasks, including those for which a measure is undefined.
     pub n: usize,
-    /// One for each of [`Measures::values`], in that order.
+    /// One mean for each of [`Measures::values`], in that order.
     pub means: Vec<MeasureMean>,
 }
 
@@ -74,7 +76,7 @@ impl QualityMeans {
         self.means.iter().find(|m| m.measure == measure).copied()
     }
 
-    /// `{"n": …, "id_recall": {"mean": …, "n": …}, …}`; a mean over no task is `null`.
+    /// Returns `{"n": …, "id_recall": {"mean": …, "n": …}, …}`; a mean over no task is `null`.
     pub fn to_record(&self) -> Value {
         let mut record = json!({"n": self.n});
         for MeasureMean { measure, n, mean } in &self.means {
@@ -87,7 +89,7 @@ impl QualityMeans {
 /// Retrieval quality of one benchmark with one ranker and query.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RetrievalQuality {
-    /// One row per task, in the order given.
+    /// One row per task, in the given order.
     pub tasks: Vec<TaskQuality>,
     /// Means by repository, in the order of their names.
     pub repositories: Vec<(String, QualityMeans)>,
@@ -126,7 +128,7 @@ impl RetrievalQuality {
         }
     }
 
-    /// All means as one object, every value between 0 and 1; `name` identifies the retrieval.
+    /// Returns all means as one object, with every value between 0 and 1; `name` identifies the retrieval.
     pub fn to_record(&self, name: &str, per_task: bool) -> Value {
         let of = |(name, summary): &(String, QualityMeans)| (name.clone(), summary.to_record());
         let repositories: Map<String, Value> = self.repositories.iter().map(of).collect();

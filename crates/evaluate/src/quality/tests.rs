@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// Word runs that begin with a letter or `_`: a stand-in for a language's identifiers.
+/// Returns the word runs that begin with a letter or `_`: a stand-in for a language's identifiers.
 fn identifiers(text: &str) -> Vec<&str> {
     let words = text.split(|c: char| c != '_' && !c.is_ascii_alphanumeric());
     words.filter(|word| word.starts_with(|c: char| c == '_' || c.is_ascii_alphabetic())).collect()
@@ -22,18 +22,18 @@ fn measure(target: &str, in_file: &[&str], fragments: &[&str]) -> Measures {
 
 #[test]
 fn a_task_by_hand() {
-    // Names: out, Reader, open_file, path, read; the left context shows path and read, the right one out.
-    // Calls: Reader, open_file, read.
+    // Names: out, Reader, open_file, path, read. The left context shows path and read, the right one out. Calls: Reader,
+    // open_file, read.
     let target = "    out = Reader(open_file(path))\n\n    out.read(path)\n";
     let in_file = ["def f(path):\n    reader.read()\n", "    return out\n"];
     let fragments = ["class Reader:\n    pass", "x\n  out.read(path)  \ny", "Path"];
     let measures = measure(target, &in_file, &fragments);
-    // Reader, out, read and path; open_file is nowhere. Reader and open_file are new.
+    // Found: Reader, out, read and path, but not open_file. Reader and open_file are new.
     assert_eq!((measures.identifiers, measures.new_identifiers), (share(4, 5), share(1, 2)));
     assert_eq!((measures.apis, measures.new_apis), (share(2, 3), share(1, 2)));
     assert_eq!((measures.lines, measures.rank), (share(1, 2), None));
-    // "out = Reader(open_file(path))\nout.read(path)" is 29 + 1 + 14 characters. "x\nout.read(path)" is its last 15
-    // and an x that stands for any other: 28 insertions and a substitution.
+    // "out = Reader(open_file(path))\nout.read(path)" is 29 + 1 + 14 characters. "x\nout.read(path)" is its last 15 and an x
+    // that stands for any other: 28 insertions and a substitution.
     assert_eq!(measures.edit_similarity, Some(1.0 - 29.0 / 44.0));
     for name in ["id_containment", "verbatim", "rr"] {
         assert_eq!(measures.get(name), Some(0.0), "{name}");
@@ -47,7 +47,7 @@ fn the_target_itself_is_found_at_its_rank() {
     let whole = "z\n a = 1\n\n\nb(a)\nz";
     let measures = measure(target, &[], &[split, "", whole, whole]);
     assert_eq!((measures.rank, measures.lines), (Some(3), share(2, 2)));
-    // rr and es are the last two that are defined; there are no definitions and no ground-truth query.
+    // rr and es are the last two defined values; there are no definitions and no ground-truth query.
     let (one, third) = (Some(1.0), Some(1.0 / 3.0));
     let wanted = [vec![one; 10], vec![third, one], vec![None; 1 + DEPTHS.len()]];
     assert_eq!(values(&measures).to_vec(), wanted.concat());
@@ -61,7 +61,7 @@ fn what_cannot_be_measured_is_undefined_and_nothing_retrieved_is_zero() {
     assert_eq!((measures.identifiers, measures.lines), (share(0, 0), share(0, 1)));
     let zeros = [[Some(0.0); 12].as_slice(), &[None; 4]].concat();
     assert_eq!(values(&measure("f(x)", &["x"], &[])).to_vec(), zeros);
-    // All names are known: nothing new is wanted.
+    // All names are known, so nothing new is wanted.
     let measures = measure("f(x)", &["f", "x"], &["f"]);
     assert_eq!((measures.get("new_id_recall"), measures.get("new_api_containment")), (None, None));
     assert_eq!(measures.get("api_recall"), Some(1.0));
@@ -88,7 +88,7 @@ fn means_are_over_the_tasks_that_have_a_value() {
     ]);
     let record = quality.to_record("rg1 jaccard", true);
     assert_eq!(record["retrieval"], "rg1 jaccard");
-    // The task without a repository counts in all alone. Identifiers: 1/2, 1, 0; ranks: 1/2, 0, 1, 1/4.
+    // The task without a repository counts only in the means over all. Identifiers: 1/2, 1, 0; ranks: 1/2, 0, 1, 1/4.
     let (all, b) = (&record["all"], &record["repositories"]["b"]);
     assert_eq!((&all["n"], &b["n"]), (&4.into(), &2.into()));
     assert_eq!(all["id_recall"].to_string(), r#"{"mean":0.5,"n":3}"#);
@@ -105,7 +105,7 @@ fn means_are_over_the_tasks_that_have_a_value() {
     assert_eq!(RetrievalQuality::new(Vec::new()).all.n, 0);
 }
 
-/// The definitions of names and lines with sets, one by one.
+/// Computes the shares of names and lines by their definitions, with sets.
 fn naive(target: &str, in_file: &[&str], fragments: &[&str]) -> [Share; 5] {
     use std::collections::BTreeSet;
     let set = |texts: &[&str]| -> BTreeSet<String> {

@@ -5,27 +5,27 @@ use super::figures::chart::{self, Chart};
 use super::page::{plain_policy, plain_style};
 use super::text::escape;
 
-/// A page with a table and charts.
+/// Page with tables and charts.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ChartPage {
     /// Heading.
     pub title: String,
     /// Main result, in a sentence or two.
     pub finding: String,
-    /// Tables, beside each other where there is room.
+    /// Tables, next to each other if there is room.
     pub tables: Vec<PageTable>,
-    /// Explanation of their columns.
+    /// Explanation of the tables' columns.
     pub note: String,
     /// Charts, in order.
     pub charts: Vec<Chart>,
 }
 
-/// A table of a page.
+/// Table of a page.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct PageTable {
-    /// Title; none if empty.
+    /// Title; empty for none.
     pub title: String,
-    /// Head, then rows.
+    /// Heading row, then the other rows.
     pub rows: Vec<Vec<String>>,
 }
 
@@ -88,21 +88,21 @@ impl PageTable {
     }
 }
 
-/// A page that links others.
+/// Page that links others.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct IndexPage {
     /// Heading.
     pub title: String,
-    /// The pages, in order.
+    /// Links to the pages, in order.
     pub links: Vec<PageLink>,
 }
 
-/// A link to a page.
+/// Link to a page.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct PageLink {
     /// Title of the page.
     pub title: String,
-    /// Its place, relative to the page that links it: `line/index.html`.
+    /// Path, relative to the page that links it: `line/index.html`.
     pub path: String,
     /// Main result, as HTML: see [`ReportContents::finding`](super::ReportContents::finding).
     pub finding: String,
@@ -127,7 +127,8 @@ impl IndexPage {
     }
 }
 
-/// A relative path as a link has it: what is neither plain nor `/` is percent-encoded, a colon of a first folder too.
+/// Returns a relative path in the form used in links: characters other than unreserved ones and `/` are percent-encoded, and so
+/// is a colon in the first folder.
 fn url(path: &str) -> String {
     let mut url = String::new();
     for byte in path.bytes() {
@@ -141,7 +142,7 @@ fn url(path: &str) -> String {
     url
 }
 
-/// A page without scripts; its parts are HTML.
+/// Returns a page without scripts; its parts are HTML.
 fn document(title: &str, finding: &str, main: &str) -> String {
     format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\

@@ -4,8 +4,8 @@ use super::ReportContents;
 use crate::statistics::{Bucket, Buckets, Changes, GainSign};
 
 impl ReportContents {
-    /// Returns a system's value of the main measure minus the baseline's, between -1 and 1. `None` if one has no prediction, or
-    /// there is no baseline.
+    /// Returns a system's value of the main measure minus the baseline's, between -1 and 1. Returns `None` if either has no
+    /// prediction, or if there is no baseline.
     pub fn gain(&self, system: usize, task: usize) -> Option<f64> {
         let baseline = self.value(self.baseline?, task, self.main)?;
         let gain = self.value(system, task, self.main)? - baseline;

@@ -8,7 +8,7 @@ use crate::statistics::{Estimate, Interval};
 pub(super) enum LengthUnit {
     /// Non-blank lines.
     Lines,
-    /// Words and punctuation signs.
+    /// Words and punctuation marks.
     Tokens,
 }
 
@@ -45,7 +45,7 @@ pub(super) struct Lengths {
     pub(super) unit: LengthUnit,
     /// Length by task.
     pub(super) lengths: Vec<usize>,
-    /// Greatest length of each group but the last. Groups are (0, bound], (bound, next bound], …
+    /// Greatest length of each group except the last. Groups are (0, bound], (bound, next bound], …
     bounds: Vec<usize>,
 }
 
@@ -142,7 +142,7 @@ impl TargetShare {
         }
     }
 
-    /// Letter in the page's data.
+    /// Returns the letter used in the page's data.
     pub(super) fn letter(self) -> char {
         match self {
             Self::None => 'n',
@@ -155,7 +155,7 @@ impl TargetShare {
 }
 
 /// Returns the mean of values with a 95 % interval by Student's t: mean ± t(0.975, n − 1) · s / √n, clamped to 0 and 1. Fewer
-/// than five values have no interval. `None` without any value.
+/// than five values have no interval. Returns `None` without any value.
 pub(super) fn mean(values: &[f64]) -> Option<Estimate> {
     let n = values.len();
     if n == 0 {
@@ -171,8 +171,8 @@ pub(super) fn mean(values: &[f64]) -> Option<Estimate> {
     Some(Estimate { mean, interval })
 }
 
-/// Quantile 0.975 of Student's t for four degrees of freedom or more: the normal quantile and the first three terms of its
-/// asymptotic expansion (Abramowitz and Stegun 26.7.5), with an error below 0.01.
+/// Returns the quantile 0.975 of Student's t for four degrees of freedom or more: the normal quantile and the first three terms
+/// of its asymptotic expansion (Abramowitz and Stegun 26.7.5), with an error below 0.01.
 fn student_975(freedom: f64) -> f64 {
     let z = 1.959_963_984_540_054_f64;
     let first = (z.powi(3) + z) / 4.0;
@@ -194,7 +194,7 @@ mod tests {
 
     #[test]
     fn tokens_are_words_and_signs() {
-        assert_eq!(count_tokens("self.x_1 = f( é2 )\n"), 8); // self . x_1 = f ( é2 )
+        assert_eq!(count_tokens("self.x_1 = f( é2 )\n"), 8); // Tokens: self . x_1 = f ( é2 )
         assert_eq!(count_tokens(" \n"), 0);
     }
 
@@ -204,7 +204,7 @@ mod tests {
         assert_eq!((one.unit, one.lengths[4]), (LengthUnit::Tokens, 2));
         let several = Lengths::new(&report(&["a", "b", "c", "d\n\ne\n"]));
         assert_eq!((several.unit, several.lengths[3]), (LengthUnit::Lines, 2));
-        // Bounds 1, 2, 4, …: nothing is longer than 2, so that 2 is no bound and the last group is what is longer than 1.
+        // Bounds 1, 2, 4, …: no length is above 2, so 2 is not a bound and the last group contains all lengths above 1.
         assert_eq!(several.groups(), 2);
         assert_eq!([several.label(0), several.label(1)], ["1", "≥ 2"]);
         assert_eq!([several.group(0), several.group(3)], [0, 1]);

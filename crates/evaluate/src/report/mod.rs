@@ -1,16 +1,16 @@
 //! Report of an experiment: one self-contained HTML page, and its figures as SVG.
 //!
-//! [`ReportContents`] holds the results, gathered by the caller. [`ReportContents::page`] and [`ReportContents::figures`] are pure functions of it: they
-//! use neither clock, file nor network, and the same report gives the same bytes.
+//! [`ReportContents`] has the results, collected by the caller. [`ReportContents::page`] and [`ReportContents::figures`] are
+//! pure functions of these contents: they use neither clock, file nor network, and the same report gives the same bytes.
 //!
-//! The page has what Repoformer's paper has for each model: the means (table 1), the number of tasks that retrieval helps, harms
-//! and does not change, and the size of the gains (figures 3, 6 and 10). It also shows every task: target and prediction with
-//! their differences, the retrieved fragments, and the code around the hole. It needs no network and no other file, so it can be
-//! attached, archived and opened decades later.
+//! The page has the same results as Repoformer's paper for each model: the means (table 1), the number of tasks that retrieval
+//! helps, harms and does not change, and the size of the gains (figures 3, 6 and 10). It also shows every task: target and
+//! prediction with their differences, the retrieved fragments, and the code around the hole. It needs no network and no other
+//! file, so it can be attached, archived and opened decades later.
 //!
 //! - [`model`](ReportContents): the input.
 //! - [`ReportContents::gain`]: gains over the baseline; `group`: tasks by length and by retrieved identifiers.
-//! - `figures`: one file per figure, over a small SVG writer for page and file.
+//! - `figures`: one module per figure, based on a small SVG writer for page and file.
 //! - `data`: tasks and texts as compressed blocks; lines repeat, so each is stored once.
 //! - [`ChartPage`]: a smaller page with a table and line charts; [`IndexPage`]: links to pages.
 //! - `page`: the tables, and the page's skeleton, style and scripts as separate files.

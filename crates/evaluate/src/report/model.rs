@@ -5,9 +5,10 @@ use repoformer_core::prompt::shown::ShownFragment;
 use super::text::{bounds, file_name, hundredths, with_interval};
 use crate::statistics::{Estimate, Interval};
 
-/// Everything that a report shows.
+/// Contents of a report.
 ///
-/// Indices out of range and lists that are too short mean *missing* values, so every value of this type has a page.
+/// Indices out of range and lists that are too short mean *missing* values, so a page can be rendered for every value of this
+/// type.
 #[derive(Debug, Clone, Default)]
 pub struct ReportContents {
     /// Headline of the page.
@@ -22,7 +23,7 @@ pub struct ReportContents {
     pub measures: Vec<ReportMeasure>,
     /// Index of the measure whose gains are plotted and decide whether a task is better or worse: usually edit similarity.
     pub main: usize,
-    /// Index of a measure that is 1 exactly where the prediction is the target.
+    /// Index of a measure that is 1 exactly if the prediction equals the target.
     pub exact: Option<usize>,
     /// Tasks, in the order of the task file.
     pub tasks: Vec<ReportTask>,
@@ -30,11 +31,11 @@ pub struct ReportContents {
     pub systems: Vec<System>,
     /// Index of the system that the others are compared with, if any.
     pub baseline: Option<usize>,
-    /// Number of repositories, where they are so few that the systems' intervals are no more than ranges over them.
+    /// Number of repositories if they are so few that the systems' intervals are only ranges over them.
     pub few: Option<usize>,
 }
 
-/// A measure, with values between 0 and 1, shown × 100.
+/// Measure, with values between 0 and 1, shown × 100.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReportMeasure {
     /// Metric: `repocoder`.
@@ -45,7 +46,7 @@ pub struct ReportMeasure {
     pub title: String,
 }
 
-/// One hole of the benchmark.
+/// Hole of the benchmark.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ReportTask {
     /// 0-based row in the task file.
@@ -60,7 +61,7 @@ pub struct ReportTask {
     pub line_no: usize,
     /// `python`, `java`, `csharp`, `typescript`, `go`, `javascript`, or any other word.
     pub language: String,
-    /// Text that stood in the hole.
+    /// Original text of the hole.
     pub target: String,
     /// Text above the hole, as far as the task's own prompt shows it.
     pub left_context: String,
@@ -68,7 +69,7 @@ pub struct ReportTask {
     pub right_context: Option<String>,
 }
 
-/// A system that completes the tasks: a mode of retrieval, a model, a file of predictions.
+/// System that completes the tasks: a mode of retrieval, a model, a file of predictions.
 #[derive(Debug, Clone, Default)]
 pub struct System {
     /// Name in tables and figures: `rg1`.
@@ -79,7 +80,7 @@ pub struct System {
     pub is_oracle: bool,
     /// Mean of each measure, between 0 and 1.
     pub means: Vec<Estimate>,
-    /// Number of tasks of the means.
+    /// Number of tasks in the means.
     pub n: usize,
     /// Comparison with the baseline by the main measure.
     pub comparison: Option<BaselineComparison>,
@@ -94,32 +95,32 @@ pub struct BaselineComparison {
     pub mean_difference: f64,
     /// 95 % interval of the mean difference.
     pub interval: Option<Interval>,
-    /// p-value of the hypothesis that there is no difference, by flipping the signs of tasks.
+    /// p-value of the hypothesis that there is no difference, from flipping the signs of tasks.
     pub p_tasks: Option<f64>,
-    /// The p-value by flipping the signs of repositories, each with its tasks.
+    /// p-value from flipping the signs of repositories, each with its tasks.
     pub p_repositories: Option<f64>,
 }
 
 /// Outcome of one task for one system.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct TaskOutcome {
-    /// The prediction before post-processing, if that changed it.
+    /// Prediction before post-processing, if that changed it.
     pub raw: Option<String>,
-    /// The prediction that was scored.
+    /// Prediction that was scored.
     pub prediction: String,
     /// Value of each measure, between 0 and 1.
     pub values: Vec<f64>,
     /// Retrieved fragments shown to the model, best first.
     pub fragments: Vec<ShownFragment>,
-    /// Share, between 0 and 1, of the target's identifiers that are in the fragments; `None` if the target has none, or nothing
-    /// was retrieved.
+    /// Fraction, between 0 and 1, of the target's identifiers that are in the fragments; `None` if the target has none, or
+    /// nothing was retrieved.
     pub identifiers_retrieved: Option<f64>,
-    /// Further result in a word: `pass` or `fail` for unit tests.
+    /// Further result in one word: `pass` or `fail` for unit tests.
     pub status: Option<String>,
 }
 
 impl ReportContents {
-    /// Returns a system's value for a task, between 0 and 1; `None` without a prediction, or if it is not a number.
+    /// Returns a system's value for a task, between 0 and 1; `None` without a prediction, or if the value is not a number.
     pub fn value(&self, system: usize, task: usize, measure: usize) -> Option<f64> {
         let value = *self.outcome(system, task)?.values.get(measure)?;
         value.is_finite().then_some(value)
@@ -130,7 +131,7 @@ impl ReportContents {
         self.systems.get(system)?.outcomes.get(task)?.as_ref()
     }
 
-    /// Formats a mean with its interval, or with its range where repositories are few.
+    /// Formats a mean with its interval, or with its range if there are few repositories.
     pub(super) fn with_interval(&self, mean: Estimate) -> String {
         match (self.few, mean.interval) {
             (Some(_), Some(range)) => {
@@ -153,8 +154,8 @@ impl ReportContents {
         systems.filter(move |(index, _)| baseline.is_some_and(|baseline| baseline != *index))
     }
 
-    /// Returns the index of the compared system with the highest mean of the main measure, the first of equals. An oracle is
-    /// chosen only if there is no other system; without a baseline, all systems are compared.
+    /// Returns the index of the compared system with the highest mean of the main measure; of equal ones, the first. An oracle
+    /// is chosen only if there is no other system; without a baseline, all systems are compared.
     pub(super) fn best(&self) -> Option<usize> {
         let mean = |system: &System| {
             let mean = system.means.get(self.main);

@@ -1,11 +1,12 @@
-//! A small report whose numbers can be counted by hand, and what holds for every page.
+//! Small report whose numbers can be counted by hand, and properties of every page.
 
 use std::sync::Arc;
 
 use super::*;
 use crate::statistics::{Estimate, Interval};
 
-/// Four tasks, `none` and `rg1`: better by 0.1, the same, worse by 0.5, and one without a prediction of rg1.
+/// Returns a report of four tasks, `none` and `rg1`: better by 0.1, the same, worse by 0.5, and one without a prediction of
+/// rg1.
 pub(super) fn report() -> ReportContents {
     let task = |row: usize| ReportTask {
         row,
@@ -74,7 +75,7 @@ fn system(name: &str, outcomes: Vec<Option<TaskOutcome>>, es: f64) -> System {
     }
 }
 
-/// One system, compared with nothing.
+/// Returns a report with one system that is compared with nothing.
 pub(super) fn alone() -> ReportContents {
     let mut report = report();
     report.systems.remove(0);
@@ -82,7 +83,7 @@ pub(super) fn alone() -> ReportContents {
     report
 }
 
-/// Indices that point nowhere and lists that are too short are read as missing.
+/// Indices out of range and lists that are too short are read as missing values.
 #[test]
 fn every_report_has_a_page() {
     let mut odd = report();

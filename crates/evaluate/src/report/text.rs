@@ -1,11 +1,11 @@
-//! Escaping of text for HTML, SVG and names of files, and formatting of counts, means and intervals.
+//! Escaping of text for HTML, SVG and file names, and formatting of counts, means and intervals.
 
 use repoformer_text::visible::visible;
 
 use crate::statistics::{Estimate, Interval};
 
-/// Escapes a text for the content and the quoted attributes of HTML and SVG. Hidden characters are [written out](visible), some of
-/// which XML forbids.
+/// Escapes a text for the content and the quoted attributes of HTML and SVG. Hidden characters, some of which XML forbids, are
+/// [written out](visible).
 pub(super) fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in visible(text).chars() {
@@ -29,7 +29,7 @@ pub(super) fn shorten(text: &str, most: usize) -> String {
     }
 }
 
-/// Makes a file's name of a text: letters, digits, `.`, `_` and `-` only.
+/// Turns a text into a file name with only letters, digits, `.`, `_` and `-`.
 pub(super) fn file_name(name: &str) -> String {
     let kept = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
     let name: String = name.chars().take(80).map(|c| if kept(c) { c } else { '-' }).collect();

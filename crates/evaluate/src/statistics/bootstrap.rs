@@ -1,16 +1,17 @@
 //! Intervals of means by the percentile bootstrap over whole repositories.
 //!
 //! From R repositories, R are drawn with replacement, each with all of its tasks. The mean over their tasks is the mean of one
-//! resample, and the interval holds the middle 95 % of these means (Efron and Tibshirani, *An
-//! Introduction to the Bootstrap*, 1993, §13.3; drawing clusters: Field and Welsh, *Bootstrapping clustered data*, 2007).
+//! resample, and the interval contains the middle 95 % of these means (Efron and Tibshirani, *An Introduction to the
+//! Bootstrap*, 1993, §13.3; drawing clusters: Field and Welsh, *Bootstrapping clustered data*, 2007).
 //!
-//! For thousands of single tasks, the limit of resampling is computed instead (`normal`): more exact, and linear in time.
+//! For thousands of single tasks, the limit of resampling is computed instead (`normal`): it is more exact, and takes linear
+//! time.
 //!
-//! Percentiles are not corrected for bias or skew. The interval of B − A is therefore the negated interval of A − B, it never
-//! leaves the range of the measure, and it is explained in one sentence. Its weakness is that of every such interval: with few
-//! repositories it is too short. Where half of the variance is between repositories, 95 %
-//! intervals held the true mean of 200 tasks in 80 % of simulations with 4 repositories, 88 % with 8, 90 % with 10, 93 %
-//! with 20 and 94 % with 40 (`tests/fixtures/statistics/record.py coverage`).
+//! Percentiles are not corrected for bias or skew. The interval of B − A is therefore the negated interval of A − B, never
+//! leaves the range of the measure, and can be explained in one sentence. Like every such interval, it is too short with few
+//! repositories. If half of the variance is between repositories, 95 % intervals contained the true mean of 200 tasks in 80 %
+//! of simulations with 4 repositories, 88 % with 8, 90 % with 10, 93 % with 20 and 94 % with 40
+//! (`tests/fixtures/statistics/record.py coverage`).
 
 use chacha20::ChaCha8Rng;
 use rayon::prelude::*;
@@ -20,7 +21,7 @@ use super::interval::Interval;
 use super::normal;
 use super::stream::{RESAMPLES, Streams, below};
 
-/// Least number of resamples given to a thread at once: a resample of few repositories is cheaper than scheduling it.
+/// Least number of resamples given to a thread at once: computing a resample of few repositories costs less than scheduling it.
 const RESAMPLES_AT_A_TIME: usize = 64;
 
 /// Settings of the bootstrap.
@@ -28,14 +29,14 @@ const RESAMPLES_AT_A_TIME: usize = 64;
 pub struct Resampling {
     /// Number of resamples.
     pub resamples: usize,
-    /// Share of the resamples' means that an interval holds, between 0 and 1.
+    /// Fraction of the resamples' means that an interval contains.
     pub level: f64,
     /// Seed of the random draws.
     pub seed: u64,
 }
 
 impl Default for Resampling {
-    /// 10,000 resamples, 95 %, seed 0.
+    /// Returns 10,000 resamples, 95 %, seed 0.
     fn default() -> Self {
         Self { resamples: 10_000, level: 0.95, seed: 0 }
     }
@@ -57,8 +58,8 @@ impl Resampling {
         self.of_totals(groups, [totals]).pop().flatten()
     }
 
-    /// Returns the interval of each measure's mean. A task may lack a value of a measure; the
-    /// interval is `None` where fewer than two groups have one.
+    /// Returns the interval of each measure's mean. A task may lack a value of a measure; the interval is `None` if fewer than
+    /// two groups have one.
     pub fn intervals<M>(
         &self,
         groups: &Groups,
@@ -123,7 +124,7 @@ impl Resampling {
     }
 }
 
-/// Draws as many groups as there are, with replacement, and counts each.
+/// Draws with replacement as many groups as there are, and counts how often each was drawn.
 fn draw(mut stream: ChaCha8Rng, times: &mut [f64]) {
     for times in times.iter_mut() {
         *times = 0.0;
@@ -134,8 +135,8 @@ fn draw(mut stream: ChaCha8Rng, times: &mut [f64]) {
     }
 }
 
-/// Mean over the tasks of groups that were drawn so many times each. Both dot products add in eight lanes: a fixed order that
-/// the compiler can vectorize.
+/// Returns the mean over the tasks of groups, each drawn the given number of times. Both dot products are summed in eight
+/// lanes: a fixed order that the compiler can vectorize.
 fn mean(times: &[f64], totals: &Totals) -> f64 {
     let (eights, rest) = times.as_chunks();
     let ((sums, rest_sums), (counts, rest_counts)) =
@@ -152,7 +153,7 @@ fn mean(times: &[f64], totals: &Totals) -> f64 {
 
 type Eight = [f64; 8];
 
-/// Adds up `times` · `sums` and `times` · `counts`, lane by lane. Inlined, the loop would be vectorized badly.
+/// Adds up `times` · `sums` and `times` · `counts`, lane by lane. If inlined, the loop would be vectorized badly.
 #[inline(never)]
 fn lanes(times: &[Eight], sums: &[Eight], counts: &[Eight]) -> (Eight, Eight) {
     let (mut sum, mut count) = ([0.0; 8], [0.0; 8]);
@@ -169,13 +170,13 @@ fn lanes(times: &[Eight], sums: &[Eight], counts: &[Eight]) -> (Eight, Eight) {
 /// k = ⌊(B + 1)(1 − level) / 2⌋ (Efron and Tibshirani, 1993, §12.5).
 pub(super) fn middle(mut means: Vec<f64>, level: f64) -> Option<Interval> {
     let tail = (1.0 - level) / 2.0;
-    // 1e-9, as 1 − 0.9 is a little less than 0.1.
+    // 1e-9, since 1 − 0.9 is slightly less than 0.1.
     let rank = ((means.len() + 1) as f64 * tail + 1e-9) as usize;
     let rank = rank.clamp(1, means.len().div_ceil(2).max(1));
     let (low, high) = (rank - 1, means.len().checked_sub(rank)?);
     let mut nth = |place| {
         let (_, value, _) = means.select_nth_unstable_by(place, f64::total_cmp);
-        // No −0.
+        // Avoids −0.
         *value + 0.0
     };
     Some(Interval { low: nth(low), high: nth(high) })

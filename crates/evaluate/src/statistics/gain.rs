@@ -1,6 +1,6 @@
 //! Gains of a system over a baseline by task: better, same, worse, and the buckets of Repoformer's figures 3, 6 and 10.
 
-/// Least gain that is not a rounding error: equal values that were computed in two ways differ by less.
+/// Smallest gain that is not a rounding error: equal values that were computed in two ways differ by less.
 pub const SAME: f64 = 1e-9;
 
 /// Sign of a gain.
@@ -65,15 +65,15 @@ impl Changes {
         changes
     }
 
-    /// Number of gains counted.
+    /// Returns the number of gains counted.
     pub fn total(&self) -> usize {
         self.better + self.same + self.worse
     }
 }
 
-/// One column of the histogram. The paper: "Each bucket contains values ranging from label-10 to label+10 except for the
-/// central bucket, which corresponds to exactly 0." On a border a gain belongs to the bucket nearer to 0, so that the one
-/// labelled 10 is (0, 20] and the one labelled -90 is [-100, -80).
+/// Column of the histogram. The paper: "Each bucket contains values ranging from label-10 to label+10 except for the central
+/// bucket, which corresponds to exactly 0." A gain on a border belongs to the bucket nearer to 0, so that the bucket labelled
+/// 10 is (0, 20] and the bucket labelled -90 is [-100, -80).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Bucket(i8);
 
@@ -81,7 +81,7 @@ impl Bucket {
     /// Number of buckets.
     pub const COUNT: usize = 11;
 
-    /// All buckets, from the greatest loss to the greatest gain.
+    /// Iterates over all buckets, from the greatest loss to the greatest gain.
     pub fn all() -> impl Iterator<Item = Self> {
         (-5..=5).map(Self)
     }
@@ -94,7 +94,7 @@ impl Bucket {
     /// assert_eq!([label(-0.9), label(-0.05), label(0.0), label(0.2), label(0.21)], [-90, -10, 0, 10, 30]);
     /// ```
     pub fn new(gain: f64) -> Self {
-        // 0.9 − 0.7 is a little more than 0.2 and must count as 0.2.
+        // 0.9 − 0.7 is slightly more than 0.2 and must count as 0.2.
         let steps = ((gain.abs() - SAME) / 0.2).ceil().clamp(1.0, 5.0) as i8;
         match GainSign::from_gain(gain) {
             GainSign::Worse => Self(-steps),
@@ -103,13 +103,13 @@ impl Bucket {
         }
     }
 
-    /// Middle of the range × 100: -90, -70, …, -10, 0, 10, …, 90.
+    /// Returns the middle of the range × 100: -90, -70, …, -10, 0, 10, …, 90.
     pub fn label(self) -> i32 {
         let place = i32::from(self.0);
         20 * place - 10 * place.signum()
     }
 
-    /// Its [`label`](Self::label) with a sign; 0 has none.
+    /// Returns its [`label`](Self::label) with a sign; 0 has none.
     pub fn signed_label(self) -> String {
         match self.label() {
             0 => "0".to_owned(),
@@ -117,7 +117,7 @@ impl Bucket {
         }
     }
 
-    /// Index from 0 for the greatest loss to 10 for the greatest gain.
+    /// Returns the index, from 0 for the greatest loss to 10 for the greatest gain.
     pub fn index(self) -> usize {
         (self.0 + 5) as usize
     }
@@ -148,12 +148,12 @@ impl Buckets {
         buckets
     }
 
-    /// Buckets and counts, from the greatest loss to the greatest gain.
+    /// Iterates over buckets and counts, from the greatest loss to the greatest gain.
     pub fn iter(&self) -> impl Iterator<Item = (Bucket, usize)> {
         Bucket::all().zip(self.counts)
     }
 
-    /// Number of gains counted.
+    /// Returns the number of gains counted.
     pub fn total(&self) -> usize {
         self.counts.iter().sum()
     }
@@ -201,7 +201,7 @@ mod tests {
         }
     }
 
-    /// Forty signs for the most, by hand: 8 of 80 are four, and one of 80 is half of one, which rounds up.
+    /// Forty signs for the greatest count, by hand: 8 of 80 are four, and one of 80 is half of one, which rounds up.
     #[test]
     fn bars_are_as_long_as_counts() {
         let gains = [vec![0.0; 80], vec![0.1; 8], vec![-0.1]].concat();

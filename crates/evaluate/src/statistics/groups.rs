@@ -6,24 +6,24 @@ use std::fmt;
 
 use super::interval::IntervalKind;
 
-/// Units that are taken as independent of each other.
+/// Units that are considered independent of each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ResamplingUnit {
     /// All tasks of a repository together.
     Repositories,
-    /// Each task by itself.
+    /// Each task separately.
     Tasks,
 }
 
-/// Number of repositories below which intervals over them are noticeably too short: at 20 a 95 % interval holds the mean 93 times
-/// in 100.
+/// Number of repositories below which intervals over them are noticeably too short: with 20, a 95 % interval contains the mean
+/// in 93 of 100 cases.
 pub const FEW_REPOSITORIES: usize = 20;
 
-/// Number of repositories below which an interval over them is no more than the range between the lowest and the highest.
+/// Number of repositories below which an interval over them is only the range between the lowest and the highest.
 const LEAST_REPOSITORIES: usize = 6;
 
 impl ResamplingUnit {
-    /// Kind of the interval that resampling so many units gives.
+    /// Returns the kind of the interval that results from resampling this many units.
     pub fn interval_kind(self, units: usize) -> IntervalKind {
         match self {
             Self::Repositories if units < LEAST_REPOSITORIES => IntervalKind::Range,
@@ -31,7 +31,7 @@ impl ResamplingUnit {
         }
     }
 
-    /// Name in JSON and in notes: `repositories` or `tasks`.
+    /// Returns the name in JSON and in notes: `repositories` or `tasks`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Repositories => "repositories",
@@ -46,7 +46,7 @@ impl fmt::Display for ResamplingUnit {
     }
 }
 
-/// The group of each task.
+/// Group of each task.
 ///
 /// ```
 /// use repoformer_evaluate::statistics::{Groups, ResamplingUnit};
@@ -59,7 +59,7 @@ impl fmt::Display for ResamplingUnit {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Groups {
     unit: ResamplingUnit,
-    /// Group of each task.
+    /// Group number of each task.
     of: Vec<u32>,
     number: usize,
 }
@@ -70,7 +70,7 @@ impl Groups {
         Self { unit: ResamplingUnit::Tasks, of: (0..number as u32).collect(), number }
     }
 
-    /// Groups tasks by repository, in the order of the names; `None` where a task has no repository, or all have the same.
+    /// Groups tasks by repository, in the order of the names; `None` if a task has no repository, or if all have the same.
     pub fn repositories<'a>(tasks: impl IntoIterator<Item = Option<&'a str>>) -> Option<Self> {
         let names: Vec<&str> = tasks.into_iter().collect::<Option<_>>()?;
         let mut numbers: BTreeMap<&str, u32> = names.iter().map(|&name| (name, 0)).collect();
@@ -87,30 +87,30 @@ impl Groups {
         })
     }
 
-    /// Groups tasks by repository if possible, else each task by itself; [`unit`](Self::unit) says which.
+    /// Groups tasks by repository if possible, otherwise each task separately; [`unit`](Self::unit) returns which.
     pub fn new<'a>(repositories: impl IntoIterator<Item = Option<&'a str>>) -> Self {
         let repositories: Vec<Option<&str>> = repositories.into_iter().collect();
         let number = repositories.len();
         Self::repositories(repositories).unwrap_or_else(|| Self::tasks(number))
     }
 
-    /// Unit that a group consists of.
+    /// Returns the unit that forms a group.
     pub fn unit(&self) -> ResamplingUnit {
         self.unit
     }
 
-    /// Number of groups.
+    /// Returns the number of groups.
     pub fn len(&self) -> usize {
         self.number
     }
 
-    /// Whether there are no groups.
+    /// Returns true if there are no groups.
     pub fn is_empty(&self) -> bool {
         self.number == 0
     }
 
-    /// Sums and counts the values of each group; tasks without a value are skipped. The groups are ordered by their counts
-    /// and sums, so that resampling does not depend on their names or on the order of the tasks.
+    /// Sums and counts the values of each group; tasks without a value are skipped. The groups are ordered by their counts and
+    /// sums, so that resampling does not depend on their names or on the order of the tasks.
     pub(super) fn totals(&self, values: impl Iterator<Item = Option<f64>>) -> Totals {
         let mut totals = Totals { sums: vec![0.0; self.number], counts: vec![0.0; self.number] };
         for (&group, value) in self.of.iter().zip(values) {
@@ -131,10 +131,10 @@ pub(super) struct Totals {
 }
 
 impl Totals {
-    /// Orders the groups by their values. Negated values come in the same order, so that the interval of B − A is the negated
+    /// Orders the groups by their values. Negated values get the same order, so that the interval of B − A is the negated
     /// interval of A − B, unless the values are the same with either sign.
     fn into_sorted(self) -> Self {
-        // A zero has no sign: a sum without gains is the same in both directions.
+        // Zeros have no sign: a sum without gains is the same in both directions.
         let signed = |sum: f64, sign: f64| sum * sign + 0.0;
         let sorted = |sign: f64| {
             let groups = self.counts.iter().zip(&self.sums);

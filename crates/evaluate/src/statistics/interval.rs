@@ -5,7 +5,7 @@ use repoformer_text::named;
 /// Meaning of the two ends of an interval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IntervalKind {
-    /// A confidence interval of the mean.
+    /// Confidence interval of the mean.
     Confidence,
     /// Little more than the range of a few repositories' means.
     Range,
@@ -18,7 +18,7 @@ named! {
 }
 
 impl IntervalKind {
-    /// Head of a column of intervals at this level: `95 %`, or `range`.
+    /// Returns the heading of a column of intervals at this level: `95 %`, or `range`.
     pub fn head(self, level: f64) -> String {
         match self {
             Self::Confidence => format!("{:.0} %", 100.0 * level),
@@ -26,13 +26,13 @@ impl IntervalKind {
         }
     }
 
-    /// The level of a confidence interval; a range has none.
+    /// Returns the level of a confidence interval; a range has none.
     pub fn level(self, level: f64) -> Option<f64> {
         (self == Self::Confidence).then_some(level)
     }
 }
 
-/// Interval that probably holds the true mean.
+/// Interval that probably contains the true mean.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Interval {
     /// Lower end.
@@ -41,11 +41,11 @@ pub struct Interval {
     pub high: f64,
 }
 
-/// A mean with its interval.
+/// Mean with its interval.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Estimate {
-    /// The mean.
+    /// Mean of the values.
     pub mean: f64,
-    /// Interval of the mean; `None` where it cannot be computed.
+    /// Interval of the mean; `None` if it cannot be computed.
     pub interval: Option<Interval>,
 }

@@ -1,8 +1,9 @@
 //! Statistics: intervals of means, and tests of the difference between two systems.
 //!
-//! Tasks of one repository resemble each other, so a thousand tasks from seven repositories say less than a thousand tasks from
-//! a thousand repositories. [`bootstrap`] therefore draws repositories, [`permutation`] tests paired differences by task or by
-//! repository, and [`gain`] counts better, same and worse tasks and the buckets of the paper's figures.
+//! Tasks of one repository resemble each other, so a thousand tasks from seven repositories contain less information than a
+//! thousand tasks from a thousand repositories. [`bootstrap`] therefore draws repositories, [`permutation`] tests paired
+//! differences by task or by repository, and [`gain`] counts better, same and worse tasks and the buckets of the paper's
+//! figures.
 //!
 //! All randomness comes from a seed; the results are the same bytes on every platform and with any number of threads.
 //!

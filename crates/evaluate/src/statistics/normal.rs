@@ -2,14 +2,14 @@
 
 use super::interval::Interval;
 
-/// Least number of values for which the approximation is closer than 10,000 resamples.
+/// Least number of values for which the approximation is more accurate than 10,000 resamples.
 const MANY: usize = 2_000;
 /// Greatest skewness of the mean for which the approximation is used.
 const SKEWED: f64 = 0.1;
 
 /// Returns the limit of the percentile bootstrap of a mean: the normal interval with the first term for skewness (Cornish and
-/// Fisher, 1938; Hall, *The Bootstrap and Edgeworth Expansion*, 1992, §3.5). Its error is smaller than the random error of 10,000
-/// resamples. `None` where `values` are too few or too skewed.
+/// Fisher, 1938; Hall, *The Bootstrap and Edgeworth Expansion*, 1992, §3.5). Its error is smaller than the random error of
+/// 10,000 resamples. Returns `None` if `values` are too few or too skewed.
 pub(super) fn interval(values: &[f64], level: f64) -> Option<Interval> {
     if values.len() < MANY {
         return None;
@@ -39,7 +39,8 @@ pub(super) fn interval(values: &[f64], level: f64) -> Option<Interval> {
     Some(Interval { low: end(tail), high: end(1.0 - tail) })
 }
 
-/// Quantile of the standard normal distribution, with a relative error of at most 1.2 · 10⁻⁹ (Acklam's rational approximation).
+/// Returns the quantile of the standard normal distribution, with a relative error of at most 1.2 · 10⁻⁹ (Acklam's rational
+/// approximation).
 fn quantile(p: f64) -> f64 {
     const A: [f64; 6] = [
         -3.969683028665376e1, 2.209460984245205e2, -2.759285104469687e2, 1.38357751867269e2,

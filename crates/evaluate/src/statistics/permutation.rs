@@ -1,12 +1,12 @@
-//! The paired permutation test of a mean difference.
+//! Paired permutation test of a mean difference.
 //!
 //! If two systems were equally good, the sign of each task's difference would be random. The test flips signs and counts how
-//! often the mean is at least as far from 0 as the observed one, on either side. By task, it takes tasks as independent. Tasks of
-//! one repository are not, so its p is too small where the effect differs between repositories. By repository
-//! ([`Groups::repositories`]), all differences of a repository flip together. R repositories have 2ᴿ such flips: with four, p is
-//! at least 2/16.
+//! often the mean is at least as far from 0 as the observed one, on either side. By task, it treats tasks as independent. Tasks
+//! of one repository are not, so its p is too small if the effect differs between repositories. By repository
+//! ([`Groups::repositories`]), all differences of a repository flip together. R repositories have 2ᴿ such flips: with four, p
+//! is at least 2/16.
 //!
-//! For differences of −1, 0 or 1, as of exact match, the exact test by task is McNemar's exact test.
+//! For differences of −1, 0 or 1, as for exact match, the exact test by task is McNemar's exact test.
 
 use chacha20::ChaCha8Rng;
 use chacha20::rand_core::Rng;
@@ -16,16 +16,16 @@ use super::gain::SAME;
 use super::groups::Groups;
 use super::stream::{SIGN_FLIPS, Streams};
 
-/// Random flips that are summed at a time: their sums stay in the cache.
+/// Number of random flips that are summed at a time: their sums stay in the cache.
 const AT_A_TIME: usize = 1024;
-/// Distance, relative to the sum of all absolute differences, below which two sums are equal: the order of additions changes
-/// the last bits.
+/// Distance, relative to the sum of all absolute differences, below which two sums are considered equal: the order of additions
+/// changes the last bits.
 const TOLERANCE: f64 = 1e-10;
 
 /// Result of a permutation test.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PermutationTest {
-    /// Share of flips whose mean is at least as far from 0, two-sided.
+    /// Fraction of flips whose mean is at least as far from 0, two-sided.
     pub p: f64,
     /// Whether all flips were counted, instead of a random sample.
     pub exact: bool,
@@ -36,14 +36,14 @@ pub struct PermutationTest {
 /// Settings of the permutation test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SignFlips {
-    /// Number of random flips, where there are too many to count all.
+    /// Number of random flips, used if there are too many to count all.
     pub flips: usize,
     /// Seed of the random flips.
     pub seed: u64,
 }
 
 impl Default for SignFlips {
-    /// 100,000 flips, seed 0.
+    /// Returns 100,000 flips, seed 0.
     fn default() -> Self {
         Self { flips: 100_000, seed: 0 }
     }
@@ -55,8 +55,8 @@ impl SignFlips {
 
     /// Tests the hypothesis that the mean of the differences, one per task, is 0.
     ///
-    /// All flips are counted for up to [`EXACT`](Self::EXACT) units that differ. With more, random flips are counted together with
-    /// the observed one: p = (1 + extreme) / (1 + flips), never 0 (Phipson and Smyth, 2010).
+    /// All flips are counted for up to [`EXACT`](Self::EXACT) units with a difference. With more units, random flips are
+    /// counted together with the observed one: p = (1 + extreme) / (1 + flips), never 0 (Phipson and Smyth, 2010).
     ///
     /// ```
     /// use repoformer_evaluate::statistics::{Groups, SignFlips};
@@ -86,7 +86,7 @@ impl SignFlips {
 
     /// Counts the random flips whose sum is at least `least` or at most −`least`.
     ///
-    /// A random byte flips eight numbers at once: the 256 sums of each eight are computed first.
+    /// A random byte flips eight numbers at once: the 256 sums of each group of eight are computed first.
     fn extreme(&self, numbers: &[f64], least: f64) -> usize {
         let streams = Streams::new(SIGN_FLIPS, self.seed);
         let tables: Vec<[f64; 256]> = numbers.chunks(8).map(signed_sums).collect();
@@ -100,7 +100,7 @@ impl SignFlips {
     }
 }
 
-/// Sums of all numbers with random signs, from the tables of each eight.
+/// Returns sums of all numbers with random signs, from the tables of each group of eight.
 fn random_sums(mut stream: ChaCha8Rng, tables: &[[f64; 256]]) -> [f64; AT_A_TIME] {
     let mut sums = [0.0; AT_A_TIME];
     for table in tables {
@@ -125,7 +125,7 @@ fn signed_sums(numbers: &[f64]) -> [f64; 256] {
     sums
 }
 
-/// Share of all flips whose sum is at least `least` (above 0) or at most −`least`.
+/// Returns the fraction of all flips whose sum is at least `least` (above 0) or at most −`least`.
 fn share_of_all(numbers: &[f64], least: f64) -> f64 {
     let (one, other) = numbers.split_at(numbers.len() / 2);
     let (mut sorted, other) = (all_sums(one), all_sums(other));
@@ -139,7 +139,7 @@ fn share_of_all(numbers: &[f64], least: f64) -> f64 {
     extreme as f64 / (sorted.len() * other.len()) as f64
 }
 
-/// Sums of the numbers with all combinations of signs.
+/// Returns the sums of the numbers with all combinations of signs.
 fn all_sums(numbers: &[f64]) -> Vec<f64> {
     let mut sums = vec![0.0];
     for number in numbers {

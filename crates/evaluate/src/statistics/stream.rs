@@ -1,13 +1,13 @@
-//! Random streams that depend on a purpose, a seed and a number alone, on every platform and in any order of use.
+//! Random streams that depend only on a purpose, a seed and a number, on every platform and in any order of use.
 
 use chacha20::ChaCha8Rng;
 use chacha20::rand_core::{Rng, SeedableRng};
 
-/// Purposes of random numbers; each has streams of its own.
+/// Purposes of random numbers; each has separate streams.
 pub(super) const RESAMPLES: &[u8] = b"repoformer bootstrap 1\0";
 pub(super) const SIGN_FLIPS: &[u8] = b"repoformer sign flips 1\0";
 
-/// Source of the streams of one purpose and seed: their digest, which is computed once.
+/// Streams of one purpose and seed, represented by their digest, which is computed once.
 pub(super) struct Streams([u8; 32]);
 
 impl Streams {
@@ -33,7 +33,7 @@ pub(super) fn below(stream: &mut ChaCha8Rng, n: u64) -> u64 {
     loop {
         let product = u64::from(stream.next_u32()) * n;
         let low = product & 0xffff_ffff;
-        // Rejects the products that would favour some numbers; the division is seldom needed.
+        // Rejects the products that would favour some numbers; the division is rarely needed.
         if low >= n || low >= (1u64 << 32).checked_rem(n).unwrap_or(0) {
             return product >> 32;
         }

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::stream::{RESAMPLES, SIGN_FLIPS, Streams};
 use super::*;
 
-/// Results of numpy and scipy; see tests/fixtures/statistics/record.py.
+/// Returns the results of numpy and scipy; see tests/fixtures/statistics/record.py.
 fn recorded(name: &str) -> Vec<Value> {
     let recorded = include_str!("../../../../tests/fixtures/statistics/expected.json");
     let mut recorded: Value = serde_json::from_str(recorded).unwrap();
@@ -19,7 +19,7 @@ fn numbers(value: &Value) -> Vec<f64> {
     numbers.map(|number| number.as_f64().unwrap()).collect()
 }
 
-/// The values of repositories one after another, and their groups.
+/// Returns the values of repositories one after another, and their groups.
 fn repositories(groups: &Value) -> (Vec<f64>, Groups) {
     let groups = groups.as_array().unwrap().iter().map(numbers);
     let (mut values, mut names) = (Vec::new(), Vec::new());
@@ -37,7 +37,7 @@ fn named(repositories: &[String]) -> Groups {
 mod bootstrap {
     use super::*;
 
-    /// Every resample of 3 to 6 repositories, by numpy: the percentiles lie where the exact shares are near 2.5 %.
+    /// Every resample of 3 to 6 repositories, by numpy: the percentiles are at values whose exact shares are near 2.5 %.
     #[test]
     fn percentiles_are_those_of_all_resamples() {
         for case in recorded("bootstrap") {
@@ -61,7 +61,7 @@ mod bootstrap {
         let values: Vec<f64> = (0..6_000).map(value).collect();
         let resampling = Resampling::default();
         let many = resampling.interval(&Groups::tasks(6_000), &values).unwrap();
-        // Of repositories with a task each resamples are drawn, however many there are.
+        // Repositories with one task each are resampled, however many there are.
         let names: Vec<String> = (0..6_000).map(|task| task.to_string()).collect();
         let drawn = resampling.interval(&named(&names), &values).unwrap();
         let width = drawn.high - drawn.low;
@@ -73,7 +73,8 @@ mod bootstrap {
         assert_eq!(other.interval(&Groups::tasks(6_000), &values), Some(many));
     }
 
-    /// By hand, for the means 0, 1, …, 98 of 99 resamples at 90 %: k = ⌊100 × 0.05⌋ = 5, so the 5th smallest and largest.
+    /// By hand, for the means 0, 1, …, 98 of 99 resamples at 90 %: k = ⌊100 × 0.05⌋ = 5, so the interval goes from the 5th
+    /// smallest to the 5th largest.
     #[test]
     fn the_middle_leaves_out_as_many_below_as_above() {
         let middle = |number: usize, level| {
@@ -89,7 +90,7 @@ mod bootstrap {
         assert_eq!(middle(0, 0.95), None);
     }
 
-    /// A plain twin: the same draws, tasks gathered one by one.
+    /// Resamples the plain way: with the same draws, but collecting tasks one by one.
     fn plain(groups: &[Vec<f64>], resampling: &Resampling) -> Vec<f64> {
         let streams = Streams::new(RESAMPLES, resampling.seed);
         let n = groups.len() as u64;
@@ -97,7 +98,7 @@ mod bootstrap {
             let mut stream = streams.get(number);
             let mut tasks: Vec<f64> = Vec::new();
             for _ in 0..n {
-                // Each group has as many of the first numbers as any other; the rest is thrown away.
+                // Each group has the same number of the first values; the rest is rejected.
                 let group = loop {
                     let product = u128::from(stream.next_u32()) * u128::from(n);
                     if product % (1 << 32) >= (1 << 32) % u128::from(n) {
@@ -149,7 +150,8 @@ mod bootstrap {
         assert_eq!(Resampling::default().intervals(&two, none), []);
     }
 
-    /// A task without a value counts in no mean: by hand, {a: 1, b: (0)} is 1 or 0, b's second task unseen.
+    /// A task without a value does not count in any mean. By hand, the mean of {a: 1, b: (0)} is 1 or 0; b's second task is
+    /// ignored.
     #[test]
     fn a_task_without_value_is_passed_over() {
         let groups = Groups::new(["a", "b", "b"].map(Some));
@@ -157,7 +159,7 @@ mod bootstrap {
         let intervals = Resampling::default().intervals(&groups, [lacking]);
         assert_eq!(intervals[0], Some(Interval { low: 0.0, high: 1.0 }));
         let half = Resampling { level: 0.4, ..Resampling::default() };
-        // Both repositories once, in half of the resamples: (1 + 0) / 2 and not (1 + 0 + 0) / 3.
+        // Half of the resamples draw each repository once: (1 + 0) / 2 and not (1 + 0 + 0) / 3.
         assert_eq!(half.intervals(&groups, [lacking])[0], Some(Interval { low: 0.5, high: 0.5 }));
     }
 }
@@ -169,7 +171,7 @@ mod permutation {
         SignFlips::default().test(&Groups::tasks(differences.len()), differences)
     }
 
-    /// The exact test is scipy's; on exact match it is McNemar's, by scipy's binomial test.
+    /// The exact test is scipy's; for exact match it is McNemar's, by scipy's binomial test.
     #[test]
     fn exact_as_scipy() {
         let of_case = |name: &str, case: &Value| match name {
@@ -195,7 +197,7 @@ mod permutation {
         }
     }
 
-    /// Hundreds of differences: near the normal distribution's p, by scipy.
+    /// Hundreds of differences: p is close to the p of the normal distribution, by scipy.
     #[test]
     fn random_flips_come_near_the_normal_distribution() {
         for case in recorded("many") {
@@ -205,7 +207,7 @@ mod permutation {
             for seed in 0..3 {
                 let found = SignFlips { seed, ..SignFlips::default() }.test(&groups, &differences);
                 assert!(!found.exact);
-                // Five standard deviations of the flips, and what the approximation may be off.
+                // Five standard deviations of the flips, and a margin for the approximation.
                 let near = 5.0 * (wanted * (1.0 - wanted) / 100_000.0).sqrt() + 0.004;
                 assert!((found.p - wanted).abs() < near, "{found:?} {wanted}");
             }
@@ -217,7 +219,7 @@ mod permutation {
         assert_eq!(test(&[]), PermutationTest { p: 1.0, exact: true, units: 0 });
         assert_eq!(test(&[0.0; 100]).p, 1.0, "nothing differs");
         assert_eq!(test(&[1e-12, -1e-13]).units, 0, "rounding is no difference");
-        // No flip of a hundred equal differences is as far from 0; p never is.
+        // No flip of a hundred equal differences is as far from 0; p is never 0.
         assert_eq!(test(&[0.5; 100]).p, 1.0 / 100_001.0);
         // At the limit of the exact test: 2 of 2³⁰.
         let limit = test(&[0.1; 30]);
@@ -225,7 +227,7 @@ mod permutation {
         assert!(!test(&[0.1; 31]).exact);
     }
 
-    /// Every flip in turn.
+    /// Counts every flip, one after another.
     fn plain(differences: &[f64]) -> f64 {
         let all = 1u64 << differences.len();
         let sum = |signs: u64| -> f64 {
@@ -237,7 +239,7 @@ mod permutation {
         extreme as f64 / all as f64
     }
 
-    /// By value; of the two directions the one that negated values have as well.
+    /// Orders by value; of the two directions, the one that negated values also get.
     fn ordered(differences: &[f64]) -> Vec<f64> {
         let sorted = |sign: f64| {
             let mut all: Vec<f64> = differences.iter().map(|d| d * sign).collect();
@@ -248,7 +250,7 @@ mod permutation {
         if up < down { down.iter().map(|d| -d).collect() } else { up }
     }
 
-    /// Random flips one sign at a time, from the same bytes.
+    /// Applies random flips one sign at a time, from the same bytes.
     fn plain_random(differences: &[f64], flips: &SignFlips) -> f64 {
         let streams = Streams::new(SIGN_FLIPS, flips.seed);
         let observed: f64 = differences.iter().sum::<f64>().abs();
@@ -277,7 +279,7 @@ mod permutation {
 
         #[test]
         fn halves_are_as_good_as_every_flip(sixths in prop::collection::vec(-6..=6i8, 0..13)) {
-            // Sixths tie often, and add up inexactly.
+            // Sixths often tie, and their sums are inexact.
             let differences: Vec<f64> = sixths.iter().map(|n| f64::from(*n) / 6.0).collect();
             let found = test(&differences);
             prop_assert!((found.p - plain(&differences)).abs() < 1e-12, "{:?}", found);
@@ -303,7 +305,8 @@ mod permutation {
     }
 }
 
-/// Other names, and another order of the tasks, change neither an interval nor a test; negated values have the negated interval.
+/// Other names, and another order of the tasks, change neither an interval nor a test; negated values have the negated
+/// interval.
 #[test]
 fn results_depend_on_values_alone() {
     let values: Vec<f64> = (0..40).map(|n| f64::from(n * n % 17) / 17.0 - 0.3).collect();

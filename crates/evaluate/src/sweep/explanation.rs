@@ -1,4 +1,4 @@
-//! What a trained policy weighs.
+//! Weights of a trained policy.
 
 use repoformer_core::policy::model::{Calibration, FeatureCurve, PolicyModel};
 use repoformer_store::frame::ColumnType::{Number, Text};
@@ -7,16 +7,16 @@ use serde_json::{Value, json};
 
 use crate::table::{NamedColumn, Printable, Table, columns, format_signed};
 
-/// A trained policy with its weightiest features: a table of these, and as text the training data too.
+/// Trained policy with its most important features: a table of these, and as text also the training data.
 #[derive(Debug, Clone)]
 pub struct Explanation<'a> {
     policy: &'a PolicyModel,
-    /// Meanings and curves.
+    /// Descriptions and curves of the features.
     features: Vec<(&'static str, &'a FeatureCurve)>,
 }
 
 impl<'a> Explanation<'a> {
-    /// Takes the `top` features with the widest spreads, the widest first.
+    /// Selects the `top` features with the widest spreads, widest first.
     pub fn new(policy: &'a PolicyModel, top: usize) -> Self {
         let meanings = policy.policy.features().map(|(_, meaning)| meaning);
         let mut features: Vec<_> = meanings.zip(&policy.model.curves).collect();

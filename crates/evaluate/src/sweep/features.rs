@@ -1,4 +1,4 @@
-//! Features of labelled instances as records, for a learner of the user's own.
+//! Features of labelled instances as records, for other learners.
 
 use repoformer_core::policy::Example;
 use repoformer_core::policy::features::{Local, Retrieved};

@@ -1,4 +1,4 @@
-//! Labelled instances as policies learn from them and are swept over them.
+//! Labelled instances from which policies learn and over which they are swept.
 
 use std::path::{Path, PathBuf};
 
@@ -21,8 +21,8 @@ pub struct LabelSet {
 }
 
 impl LabelSet {
-    /// Sets of the files `NAME=FILE`, in the order of their first files; those without a name are one set. A file that is there under
-    /// the whole of such a name has none.
+    /// Returns the sets of the files `NAME=FILE`, in the order of their first files; files without a name form one set. If the
+    /// whole text is an existing path, the file has no name.
     pub fn list(given: &[PathBuf]) -> Vec<Self> {
         let mut sets: Vec<Self> = Vec::new();
         for path in given {
@@ -43,11 +43,11 @@ impl LabelSet {
     }
 }
 
-/// Reads labelled instances for some policies by a measure, or by that of the labels. Instances whose query contained the target are
-/// left out if a policy looks at the fragments, unless `keeps_targets` is set: then they count as any other.
+/// Reads labelled instances for some policies by a measure, or by the measure of the labels. Instances whose query contained
+/// the target are left out if a policy looks at the fragments, unless `keeps_targets` is set.
 ///
 /// # Errors
-/// A file cannot be read, its labels are of two models, metrics or kinds of fragments, or no instance is left.
+/// A file cannot be read, its labels have two models, metrics or kinds of fragments, or no instance is left.
 pub fn read_labels(
     files: &[PathBuf],
     policies: &[Policy],
@@ -91,7 +91,7 @@ pub fn read_labels(
             message![format!("{count} "), UserChoice::TargetQueries, format!(" are {done}")]
         }));
         match keeps_targets {
-            // They count as any other.
+            // They count like any other.
             true => examples.all.iter_mut().for_each(|example| example.query_has_target = false),
             false => examples.all.retain(|example| !example.query_has_target),
         }
@@ -115,7 +115,7 @@ pub fn read_labels(
     Ok(examples)
 }
 
-/// Trains a policy on the instances that have the data it needs; the others are left out.
+/// Trains a policy on the instances that have the necessary data; the others are left out.
 ///
 /// # Errors
 /// No instance has the data, or retrieval helped all or none of them.

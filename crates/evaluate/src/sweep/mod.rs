@@ -1,9 +1,10 @@
-//! Policies over labelled instances: what each comes to at every threshold, in accuracy and in time.
+//! Sweeps of policies over labelled instances: accuracy and time at every threshold.
 //!
-//! - [`LabelSet`], [`read_labels`]: labelled instances; [`train_on`]: a policy trained on them, [`Explanation`]: what that weighs.
+//! - [`LabelSet`], [`read_labels`]: labelled instances; [`train_on`]: a policy trained on them, [`Explanation`]: its weights.
 //! - [`feature_record`]: an instance's features, for other learners.
 //! - [`TimeSources`], [`RetrieverTimes`]: times of requests, given or measured.
-//! - [`Sweep`]: the policies, and how they are swept. [`SweepResults`]: their curves as a table, as records and as a page.
+//! - [`Sweep`]: the policies and the settings of the sweep. [`SweepResults`]: their curves as a table, as records and as a
+//!   page.
 
 mod explanation;
 mod features;

@@ -1,4 +1,4 @@
-//! The page of a sweep: the table, and the paper's figures 4 to 6, 8, 9 and 11 with the trade of accuracy for latency.
+//! Page of a sweep: the table, and the paper's figures 4 to 6, 8, 9 and 11 with the trade-off of accuracy and latency.
 
 use super::results::{NOTE, SweepResults};
 use crate::curve_charts::Curves;

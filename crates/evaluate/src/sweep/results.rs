@@ -20,35 +20,35 @@ pub struct SetCurves {
     pub name: Option<String>,
     /// Scores of never, always and the oracle, in words.
     pub finding: String,
-    /// What scores measure.
+    /// Measure of the scores.
     pub measure: Measure,
     /// Metric of the labels, if they name it.
     pub metric: Option<String>,
-    /// The curve of each policy.
+    /// Curve of each policy.
     pub curves: Vec<SweepCurve>,
 }
 
 impl SetCurves {
-    /// Name of a curve in a legend.
+    /// Returns the name of a curve in a legend.
     pub(super) fn legend_name(&self, curve: &SweepCurve) -> String {
         let name = self.name.as_ref().map_or(String::new(), |name| format!("{name} "));
         format!("{name}{}", curve.policy)
     }
 }
 
-/// Results of all sets. As text a summary of each policy, in other formats every point.
+/// Results of all sets: as text, a summary of each policy; in other formats, every point.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SweepResults {
     /// Curves of each set of labels, all by one metric.
     pub sets: Vec<SetCurves>,
     /// Names of the retrievers, in the order of each point's latencies.
     pub retrievers: Vec<String>,
-    /// Whether a retriever's times lack those for the queries' dense vectors.
+    /// Whether a retriever's times lack the time for computing the queries' dense vectors.
     pub lacks_embedding: bool,
 }
 
 impl Printable for SweepResults {
-    /// Every point as a row; shares and scores × 100.
+    /// Returns every point as a row, with fractions and scores × 100.
     fn table(&self) -> Table {
         self.points()
     }
@@ -75,7 +75,7 @@ impl Printable for SweepResults {
             .collect()
     }
 
-    /// A row per point and retriever.
+    /// Returns a row per point and retriever.
     fn rows(&self) -> Box<dyn Iterator<Item = Value> + '_> {
         let points = self.curves().flat_map(|(_, curve)| &curve.points);
         Box::new(self.records().zip(points).flat_map(move |(mut record, point)| {
@@ -96,7 +96,7 @@ impl Printable for SweepResults {
 }
 
 impl SweepResults {
-    /// What every set comes to, in words.
+    /// Returns the result of every set, in words.
     pub(super) fn finding(&self) -> String {
         let of = |set: &SetCurves| match &set.name {
             Some(name) => format!("{}: {}", visible_in_line(name), set.finding),
@@ -109,7 +109,7 @@ impl SweepResults {
         self.sets.first().map_or(Measure::default(), |set| set.measure)
     }
 
-    /// Whether the sets have names.
+    /// Returns true if the sets have names.
     fn is_named(&self) -> bool {
         self.sets.iter().any(|set| set.name.is_some())
     }
@@ -132,12 +132,12 @@ impl SweepResults {
         ])
     }
 
-    /// Every curve with its set.
+    /// Iterates over every curve with its set.
     pub(super) fn curves(&self) -> impl Iterator<Item = (&SetCurves, &SweepCurve)> {
         self.sets.iter().flat_map(|set| set.curves.iter().map(move |curve| (set, curve)))
     }
 
-    /// The summary in parts, each with the names of the policies: one table would be wider than a page.
+    /// Returns the summary in parts, each with the names of the policies: a single table would be wider than a page.
     pub(super) fn parts(&self) -> Vec<PageTable> {
         let rows = self.summary().into_rows();
         let names = 1 + usize::from(self.is_named());
@@ -160,7 +160,7 @@ impl SweepResults {
         begins.windows(2).map(part).collect()
     }
 
-    /// Every point as a record.
+    /// Returns every point as a record.
     fn records(&self) -> impl Iterator<Item = Value> {
         let points = |(set, curve)| curve_points(set, curve);
         self.curves().flat_map(points).map(|(set, curve, point)| {
@@ -232,8 +232,8 @@ impl SweepResults {
         table
     }
 
-    /// Summary of each policy: at a fifth and half of the budget, at thresholds chosen on the other repositories, at its best
-    /// threshold in hindsight, and where it is as good as always retrieving.
+    /// Returns the summary of each policy: at a fifth and half of the budget, at thresholds chosen on the other repositories,
+    /// at its best threshold in hindsight, and at the point at which it is as good as always retrieving.
     fn summary(&self) -> Table {
         let score = self.measure().name();
         let mut head: Vec<String> = vec!["policy".into()];
@@ -261,12 +261,12 @@ impl SweepResults {
     }
 }
 
-/// × 100, with four digits, for programs.
+/// Formats a fraction × 100 with four digits, for programs.
 fn share(value: f64) -> String {
     format_fixed(100.0 * value, 4)
 }
 
-/// Every point of a curve.
+/// Returns every point of a curve.
 fn curve_points<'s>(
     set: &'s SetCurves,
     curve: &'s SweepCurve,
@@ -274,12 +274,12 @@ fn curve_points<'s>(
     curve.points.iter().map(move |point| (set, curve, point))
 }
 
-/// Threshold of a point; never and always have none.
+/// Returns the threshold of a point; never and always have none.
 fn threshold(threshold: f64) -> Option<f64> {
     threshold.is_finite().then_some(threshold)
 }
 
-/// Scores of never, always and the oracle, in words.
+/// Returns the scores of never, always and the oracle, in words.
 pub(super) fn finding(examples: &Examples) -> String {
     let metric = examples.metric.as_deref().unwrap_or("a metric that the labels do not name");
     format!(

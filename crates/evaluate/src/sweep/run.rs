@@ -1,4 +1,4 @@
-//! A sweep: the scores of each policy over sets of labels, and their curves.
+//! Sweep: the scores of each policy over sets of labels, and their curves.
 
 use std::path::PathBuf;
 
@@ -17,24 +17,24 @@ use super::results::{SetCurves, SweepResults, finding};
 use super::times::RetrieverTimes;
 use crate::policy_scores::{PolicyScores, TrainedPolicies, score};
 
-/// Policies to sweep, and how, whatever the labels.
+/// Policies to sweep and the settings of the sweep, independent of the labels.
 #[derive(Debug, Default)]
 pub struct Sweep {
-    /// The policies. If there is none, all are swept, and those whose signals an instance lacks are left out.
+    /// Policies. If there are none, all are swept, except those whose signals an instance lacks.
     pub policies: Vec<Policy>,
-    /// Measure of gains; otherwise that of the labels.
+    /// Measure of gains; by default, the measure of the labels.
     pub measure: Option<Measure>,
-    /// How scores of policies that are trained here become probabilities.
+    /// Calibration of the scores of policies that are trained here.
     pub method: CalibrationMethod,
-    /// Policies that are trained already.
+    /// Policies that are already trained.
     pub trained: TrainedPolicies,
-    /// More labels that policies trained here learn from.
+    /// Additional labels for policies that are trained here.
     pub training_labels: Vec<PathBuf>,
     /// Whether policies that look at fragments see instances whose query contained the target.
     pub keeps_targets: bool,
-    /// Seed of policy random.
+    /// Seed of policy `random`.
     pub seed: u64,
-    /// Thresholds; if there is none, every fortieth of the instances has one.
+    /// Thresholds; if there are none, every fortieth of the instances has one.
     pub thresholds: Vec<Threshold>,
     /// Times of requests.
     pub times: RetrieverTimes,
@@ -44,7 +44,7 @@ impl Sweep {
     /// Returns the curves of the policies over each set of labels.
     ///
     /// # Errors
-    /// Labels cannot be read, or are by other metrics than those before; a policy that was chosen can score no instance; no
+    /// Labels cannot be read, or have other metrics than the labels before; a chosen policy cannot score any instance; no
     /// instance can be scored by all policies; or times belong to none of the instances.
     pub fn run(&self, sets: Vec<LabelSet>, tell: &dyn Fn(Remark)) -> Result<SweepResults> {
         let mut swept: Vec<SetCurves> = Vec::new();
@@ -55,7 +55,7 @@ impl Sweep {
         Ok(SweepResults { sets: swept, retrievers: self.times.names.clone(), lacks_embedding })
     }
 
-    /// Curves over one set of labels, whose metric is that of the `first`.
+    /// Returns the curves over one set of labels, whose metric must be the metric of the `first` set.
     fn set(
         &self,
         LabelSet { name, files }: LabelSet,
@@ -94,7 +94,8 @@ impl Sweep {
         })
     }
 
-    /// Scores of each policy. Of those that nobody chose, some are left out: they would exclude instances from the others.
+    /// Returns the scores of each policy. Some policies that nobody chose are left out, since they would exclude instances from
+    /// the others.
     fn scores(
         &self,
         policies: &[Policy],
@@ -131,7 +132,7 @@ impl Sweep {
     }
 }
 
-/// Refuses labels by another metric than the first.
+/// Rejects labels by another metric than the first.
 fn check_metric(first: &SetCurves, examples: &Examples) -> Result<()> {
     if first.metric == examples.metric {
         return Ok(());
@@ -144,12 +145,12 @@ fn check_metric(first: &SetCurves, examples: &Examples) -> Result<()> {
     ))
 }
 
-/// The hint at labels of two metrics.
+/// Returns the hint for labels of two metrics.
 fn one_metric() -> Message {
     message!["gains of two metrics cannot be compared: judge all by one ", UserChoice::LabelMetric]
 }
 
-/// Checks that the training labels are of the same model, metric and fragments.
+/// Checks that the training labels have the same model, metric and fragments.
 fn check_making(examples: &Examples, more: &Examples) -> Result<()> {
     let name = |metric: &Option<String>| metric.clone().unwrap_or("they do not name".into());
     let differ = |[there, here]: [String; 2], hint: Message| {
@@ -178,7 +179,7 @@ fn check_making(examples: &Examples, more: &Examples) -> Result<()> {
     }
 }
 
-/// Refuses a policy that can score no instance.
+/// Rejects a policy that cannot score any instance.
 fn check_signal(scored: PolicyScores) -> Result<PolicyScores> {
     if scored.ordered.iter().any(Option::is_some) {
         return Ok(scored);
@@ -196,7 +197,8 @@ fn check_signal(scored: PolicyScores) -> Result<PolicyScores> {
     Err(Error::from_refusal(reason, hint))
 }
 
-/// Curves of the policies over the instances that all of them can score, of which there must be some; the others are left out.
+/// Returns the curves of the policies over the instances that all of them can score, of which there must be some; the others
+/// are left out.
 fn curves(
     examples: &mut Examples,
     scored: &[PolicyScores],
@@ -239,7 +241,7 @@ fn curves(
     let curve = |scored: &PolicyScores| {
         let ordered = of_kept(&scored.ordered);
         let probabilities = scored.probabilities.as_deref().map(of_kept);
-        // Thresholds compare with what is known at decision time.
+        // Thresholds are compared with values that are known when the policy decides.
         let scores = match (&probabilities, thresholds) {
             (Some(probabilities), [_, ..]) => probabilities,
             _ => &ordered,
@@ -254,7 +256,8 @@ fn curves(
     Ok(scored.iter().map(curve).collect())
 }
 
-/// Says to which number a share comes, or that a threshold tells no instances apart; `None` if neither is to be said.
+/// Reports the number that a percentage threshold becomes, or that a threshold does not separate any instances; `None` if there
+/// is nothing to report.
 fn at_threshold(policy: Policy, scores: &[f64], asked: Threshold) -> Option<Message> {
     if matches!(policy, Policy::Never | Policy::Always) {
         return None;

@@ -15,7 +15,7 @@ use super::*;
 use crate::policy_scores::TrainedPolicies;
 use crate::table::Printable;
 
-/// A judged instance: every third is helped, and its fragment goes on where the file stops.
+/// Returns a judged instance. Retrieval helps every third, and its fragment continues the text before the hole.
 fn label(repository: usize, number: usize) -> Value {
     let helps = number.is_multiple_of(3);
     let block = format!("    total = scale_{number}(total)\n    emit(total, {number})\n");
@@ -51,7 +51,7 @@ fn write(folder: &TempDir, name: &str, records: &[Value]) -> PathBuf {
     path
 }
 
-/// What was said, each remark behind its kind.
+/// Log of the messages, each after its kind.
 #[derive(Default)]
 struct MessageLog(RefCell<Vec<String>>);
 
@@ -78,7 +78,7 @@ impl MessageLog {
     }
 }
 
-/// Reason and hint of a refusal.
+/// Returns the reason and hint of an error.
 fn refusal<T: std::fmt::Debug>(result: Result<T>) -> (String, String) {
     let error = result.unwrap_err();
     assert!(matches!(error, Error::Refused { .. }), "{error:?}");
@@ -309,7 +309,7 @@ fn labels_of_two_makings_are_refused() {
         let sweep = Sweep { training_labels: vec![more], ..of(&[Policy::Learned]) };
         assert_eq!(refusal(run(&sweep, &[&here], &heard)).0, wanted);
     }
-    // Other repositories of the same making are what a policy of one repository needs.
+    // A policy of one repository needs other repositories whose labels were made in the same way.
     let (reason, _) = refusal(run(&of(&[Policy::Learned]), &[&here], &heard));
     assert!(
         reason.contains("all instances are of one repository, so there is no other"),
@@ -423,7 +423,7 @@ fn trained_policies_say_where_they_do_not_fit() {
     assert!("similarity".parse::<Measure>().is_err());
 }
 
-/// ES in per cent and EM as a share, as some programs write them, are each read on its own scale.
+/// ES in percent and EM as a fraction, as some programs write them, are each read on their own scale.
 #[test]
 fn each_score_has_its_own_scale() {
     let folder = tempfile::tempdir().unwrap();
@@ -444,7 +444,7 @@ fn each_score_has_its_own_scale() {
     }
 }
 
-/// A column whose share no whole number of instances has is named by the nearest.
+/// If no whole number of instances has a column's percentage, the column is named by the nearest.
 #[test]
 fn columns_name_their_true_share() {
     let folder = tempfile::tempdir().unwrap();
@@ -488,7 +488,8 @@ fn instances_that_come_twice_are_named() {
     assert_eq!(heard.take(), [repeats, again]);
 }
 
-/// One clock retrieves while the model completes, the other before it: there, retrieving in order to decide saves nothing.
+/// One clock retrieves while the model completes, the other before completing; with the latter, retrieving in order to decide
+/// saves nothing.
 #[test]
 fn a_trial_retrieval_saves_nothing_before_the_completion() {
     let folder = tempfile::tempdir().unwrap();
@@ -507,7 +508,7 @@ fn a_trial_retrieval_saves_nothing_before_the_completion() {
     assert!(speedup(Clock::Serial).abs() < 1e-9);
 }
 
-/// Another run can use the number; instances of one score stay together.
+/// Another run can use the number; instances with the same score stay together.
 #[test]
 fn a_share_becomes_a_threshold_for_other_data() {
     let folder = tempfile::tempdir().unwrap();
@@ -518,7 +519,7 @@ fn a_share_becomes_a_threshold_for_other_data() {
         run(&sweep, &[&path], &heard).unwrap().lines().next().unwrap()
     };
     let random = at(Threshold::Share(30.0), Policy::Random);
-    // Three instances each have the same content, and so the same random number.
+    // Three instances each have the same content, and therefore the same random number.
     assert_eq!(random["rag_rate"], 9.0 / 36.0);
     let number = random["threshold"].as_f64().unwrap();
     assert_eq!(at(Threshold::Above(number), Policy::Random), random);
@@ -567,7 +568,7 @@ fn missing_scores_are_counted() {
     assert!(hint.contains("retrieve for them again"), "{hint}");
 }
 
-/// In whatever order the labels come.
+/// The order of the labels does not matter.
 #[test]
 fn labels_of_two_makings_in_one_file_are_refused() {
     let folder = tempfile::tempdir().unwrap();
@@ -590,12 +591,12 @@ fn labels_of_two_makings_in_one_file_are_refused() {
     }
 }
 
-/// A probability of a model joins the features; a missing one does not stand for 0.
+/// A model's probability is added to the features; a missing one does not count as 0.
 #[test]
 fn a_policy_joins_a_models_own_probability() {
     let folder = tempfile::tempdir().unwrap();
     let heard = MessageLog::default();
-    // The probability tells them apart, and nothing else does.
+    // Only the probability distinguishes them.
     let mut all: Vec<Value> =
         labels(0..6).into_iter().filter(|label| label["label"] == false).collect();
     for (at, label) in all.iter_mut().enumerate() {
@@ -646,7 +647,7 @@ fn sets_of_labels_are_swept_apart() {
         swept.lines().map(|point| json!([point["labels"], point["n"]])).collect();
     assert_eq!(counts, [json!(["a", 36]), json!(["b", 24])]);
     assert!(swept.text().contains("b: 24 instances"), "{}", swept.text());
-    // Where the policy retrieves, all instances gain.
+    // All instances for which the policy retrieves gain.
     let point = swept.lines().next().unwrap();
     for (name, value) in
         [("abstention_precision", 1.0), ("abstained_right", 0.0), ("abstained_harmed", 0.0)]

@@ -13,18 +13,18 @@ use repoformer_text::message::UserChoice;
 
 use crate::table::with_embedding;
 
-/// What the times of requests are taken from.
+/// Sources of the times of requests.
 #[derive(Debug, Clone, Default)]
 pub struct TimeSources {
     /// Names of retrievers, and their files of measured times.
     pub measured: Vec<(String, PathBuf)>,
     /// File of the measured times of completions without retrieval.
     pub base: Option<PathBuf>,
-    /// Milliseconds of a generation that no file has.
+    /// Milliseconds of a generation, for generations that no file has.
     pub generation_ms: Option<f64>,
-    /// Names of retrievers, and times that hold for every request.
+    /// Names of retrievers, and times that apply to every request.
     pub given: Vec<(String, RequestTimes)>,
-    /// Milliseconds of a model's decision; otherwise the measured ones count.
+    /// Milliseconds of a model's decision; by default, the measured times are used.
     pub decision_ms: Option<f64>,
     /// Parts of a request that run at the same time.
     pub clock: Clock,
@@ -33,7 +33,7 @@ pub struct TimeSources {
 /// Times of requests by retriever.
 #[derive(Debug, Clone, Default)]
 pub struct RetrieverTimes {
-    /// Names of the retrievers, each once.
+    /// Names of the retrievers, without duplicates.
     pub names: Vec<String>,
     /// Their times, in the same order.
     pub models: Vec<LatencyModel>,
@@ -43,7 +43,7 @@ impl RetrieverTimes {
     /// Reads the measured times, and adds the given ones.
     ///
     /// # Errors
-    /// A file cannot be read or lacks times, the files are of two benchmarks, or two retrievers have one name.
+    /// A file cannot be read or lacks times, the files belong to two benchmarks, or two retrievers have the same name.
     pub fn read(sources: &TimeSources, tell: &dyn Fn(Remark)) -> Result<Self> {
         let mut times = Self::default();
         let base = sources.base.as_deref();
@@ -83,7 +83,7 @@ impl RetrieverTimes {
     /// Checks that measured times belong to these instances, and warns of instances that have none.
     ///
     /// # Errors
-    /// Times belong to none of them.
+    /// The times belong to none of the instances.
     pub(super) fn check(&self, examples: &Examples, tell: &dyn Fn(Remark)) -> Result<()> {
         for (name, model) in self.names.iter().zip(&self.models) {
             if model.is_measured() {
@@ -103,7 +103,7 @@ impl RetrieverTimes {
     }
 }
 
-/// Checks that some instances have times, and warns of those that have none.
+/// Checks that some instances have times, and warns of instances without times.
 fn check_known(
     name: &str,
     examples: &Examples,
@@ -131,7 +131,7 @@ fn check_known(
     }
 }
 
-/// Checks that times of completions without retrieval are not of another benchmark.
+/// Checks that times of completions without retrieval are not from another benchmark.
 fn check_base(file: &Path, benchmark: &str, base: Option<&Path>) -> Result<()> {
     match base.and_then(benchmark_of).filter(|other| *other != benchmark) {
         None => Ok(()),
@@ -146,7 +146,7 @@ fn check_base(file: &Path, benchmark: &str, base: Option<&Path>) -> Result<()> {
     }
 }
 
-/// The benchmark of a cache's times, which their folder alone names: `latency/BENCHMARK/FILE`.
+/// Returns the benchmark of a cache's times, which only their folder names: `latency/BENCHMARK/FILE`.
 fn benchmark_of(path: &Path) -> Option<&str> {
     let folder = path.parent()?;
     let is_cached = folder.parent()?.file_name()? == "latency";

@@ -1,12 +1,13 @@
-//! Data for the page's script: a summary of every task, needed at once, and the texts, needed task by task.
+//! Data for the page's script: a summary of every task, which is needed immediately, and the texts, which are needed task by
+//! task.
 //!
-//! The data are blocks in the page: bytes compressed (zlib) and in base64, one `<script type="text/plain">` each.
+//! The data are blocks in the page: bytes compressed (zlib) and in base64, each in a `<script type="text/plain">`.
 //!
-//! - Block `summary` is JSON: ids, places, values and verdicts in columns, and the beginnings of targets for the search
+//! - Block `summary` is JSON: ids, paths, values and verdicts in columns, and the beginnings of targets for the search
 //!   ([`summary`]).
-//! - Blocks `lines-0`, `lines-1`, … hold the lines of all texts, in UTF-8 with `\n` between them. Contexts of one file and
-//!   fragments of one repository repeat lines; each is stored once, except short ones ([`pool`]).
-//! - Blocks `tasks-0`, `tasks-1`, … hold the tasks' texts as line numbers ([`records`]).
+//! - Blocks `lines-0`, `lines-1`, … contain the lines of all texts, in UTF-8 with `\n` between them. Contexts of one file and
+//!   fragments of one repository repeat lines; each line is stored once, except short ones ([`pool`]).
+//! - Blocks `tasks-0`, `tasks-1`, … contain the tasks' texts as line numbers ([`records`]).
 //!
 //! Blocks are small, so that opening a task decodes only a few.
 

@@ -5,11 +5,11 @@ use rustc_hash::FxHashMap;
 /// Greatest size of a block in bytes, unless a single line is longer.
 const BLOCK: usize = 128 * 1024;
 
-/// Greatest length in bytes of lines that are stored again rather than break a run: blank lines and single brackets are in every
-/// file, and the record of a text that follows the pool line by line compresses to almost nothing.
+/// Greatest length in bytes of lines that are stored again instead of interrupting a run. Blank lines and single brackets are
+/// in every file, and the record of a text that follows the pool line by line compresses to almost nothing.
 const SHORT: usize = 32;
 
-/// Numbered lines, in the order in which they were first seen.
+/// Numbered lines, in the order of first occurrence.
 #[derive(Debug, Default)]
 pub(super) struct Pool<'a> {
     lines: Vec<&'a str>,

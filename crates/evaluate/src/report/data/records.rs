@@ -11,8 +11,8 @@
 //! text, …   = count step*
 //! ```
 //!
-//! A step is the difference between consecutive line numbers minus one, with the sign in the lowest bit. A text that follows its
-//! file in the pool is therefore a run of zeros, which compresses to almost nothing.
+//! A step is the difference between consecutive line numbers minus one, with the sign in the lowest bit. A text that follows
+//! its file in the pool is therefore a run of zeros, which compresses to almost nothing.
 
 use super::super::{ReportContents, TaskOutcome};
 use super::pool::Pool;
@@ -28,7 +28,7 @@ pub(super) struct Records {
     pub(super) places: Vec<(usize, usize)>,
 }
 
-/// Packs the texts of all tasks, file by file, so that neighbours in a block share lines.
+/// Packs the texts of all tasks, file by file, so that adjacent tasks in a block share lines.
 pub(super) fn pack(report: &ReportContents) -> (Records, Pool<'_>) {
     let mut order: Vec<usize> = (0..report.tasks.len()).collect();
     order.sort_by_key(|&at| {

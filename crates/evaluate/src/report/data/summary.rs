@@ -1,4 +1,4 @@
-//! Columns by which the list of tasks is shown, filtered and sorted, one entry per task.
+//! Columns by which the list of tasks is displayed, filtered and sorted, with one entry per task.
 
 use std::borrow::Cow;
 
@@ -20,7 +20,7 @@ const SEARCHED: usize = 2000;
 #[derive(Serialize)]
 struct Summary<'a> {
     baseline: Option<usize>,
-    /// System selected first.
+    /// Index of the system selected initially.
     selected: usize,
     main: usize,
     exact: Option<usize>,
@@ -43,13 +43,13 @@ struct SystemColumns<'a> {
     values: Vec<Vec<Option<i32>>>,
     /// By task: gain in the main measure × 10,000, or null.
     gains: Vec<Option<i32>>,
-    /// A letter a task: better, same, worse, missing.
+    /// One letter per task: better, same, worse, missing.
     verdicts: String,
-    /// A letter a task: `a` for the bucket of the greatest loss, `-` where there is no gain.
+    /// One letter per task: `a` for the bucket of the greatest loss, `-` if there is no gain.
     buckets: String,
-    /// A letter a task, see [`TargetShare::letter`].
+    /// One letter per task, see [`TargetShare::letter`].
     found: String,
-    /// By task: the number of its status, or -1; empty where no task has one.
+    /// By task: number of its status, or -1; empty if no task has one.
     statuses: Vec<i32>,
 }
 
@@ -71,7 +71,7 @@ struct TaskColumns<'a> {
     start: Vec<usize>,
 }
 
-/// Returns the summary as JSON. It is compressed in the page, so nothing in it can be taken for markup.
+/// Returns the summary as JSON. It is compressed in the page, so nothing in it can be mistaken for markup.
 pub(super) fn json(
     report: &ReportContents,
     lengths: &Lengths,
@@ -98,7 +98,7 @@ pub(super) fn json(
         statuses,
         line_blocks: &pool.firsts,
     };
-    // Serialization cannot fail: keys are field names, numbers are integers.
+    // Serialization cannot fail: keys are field names, and numbers are integers.
     serde_json::to_string(&summary).unwrap_or_default()
 }
 
@@ -141,7 +141,7 @@ fn ten_thousandths(value: f64) -> i32 {
     (value * 10_000.0).round() as i32
 }
 
-/// Letter of a task's verdict; for the baseline, whether it has a prediction.
+/// Returns the letter of a task's verdict; for the baseline, the letter shows whether it has a prediction.
 fn verdict_letter(report: &ReportContents, system: usize, task: usize) -> char {
     let alone = report.baseline().is_none_or(|(baseline, _)| baseline == system);
     match report.gain(system, task).map(GainSign::from_gain) {

@@ -1,4 +1,4 @@
-//! The blocks, read by a plain reader that follows the description of the format and nothing else.
+//! Tests of the blocks with a plain reader that implements only the description of the format.
 
 use std::io::Read;
 
@@ -11,7 +11,7 @@ use super::super::tests::report;
 use super::super::{ReportContents, ShownFragment, TaskOutcome};
 use super::*;
 
-/// Every block by its name.
+/// Returns every block by its name.
 fn read(report: &ReportContents) -> Vec<(String, Vec<u8>)> {
     let elements = blocks(report, &Lengths::new(report));
     let read = |line: &str| {
@@ -85,7 +85,7 @@ impl Reader<'_> {
     }
 }
 
-/// Reads every text of every task and compares.
+/// Reads every text of every task and compares it with the original.
 fn assert_round_trip(report: &ReportContents) {
     let blocks = read(report);
     let block = |name: String| &blocks.iter().find(|(known, _)| *known == name).unwrap().1;
@@ -111,7 +111,7 @@ fn assert_round_trip(report: &ReportContents) {
             assert_eq!(reader.outcome(), wanted);
         }
     }
-    // The numbers of blocks' first lines are those of the page's search for a line.
+    // The numbers of blocks' first lines are the ones that the page's search for a line uses.
     let firsts = summary["line_blocks"].as_array().unwrap();
     let mut first = 0;
     for (n, known) in firsts.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! A chart of any numbers: lines, or bars beside or on each other.
+//! Chart of any numbers: lines, or bars next to or on top of each other.
 
 use super::legend::Legend;
 use super::scale::Scale;
@@ -10,7 +10,7 @@ const LEFT: f64 = 40.0;
 const RIGHT: f64 = 10.0;
 const PLOT: f64 = 210.0;
 
-/// A chart.
+/// Chart.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Chart {
     /// Name of the file, without extension.
@@ -25,7 +25,7 @@ pub struct Chart {
     pub y: String,
     /// Lines, or series of bars.
     pub lines: Vec<Line>,
-    /// How they are drawn.
+    /// Form in which they are drawn.
     pub form: ChartForm,
 }
 
@@ -37,13 +37,13 @@ pub enum ChartForm {
     Lines,
     /// Lines, and the diagonal: both axes are percentages.
     Diagonal,
-    /// A group of bars for each of these names, from 0 up. The x of a point is the place of its name.
+    /// A group of bars for each of these names, from 0 up. The x of a point is the index of its name.
     Bars(Vec<String>),
-    /// One bar for each of these names, its parts on each other.
+    /// One bar for each of these names, with its parts on top of each other.
     Stacks(Vec<String>),
 }
 
-/// A line through points, or a series of bars.
+/// Line through points, or series of bars.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Line {
     /// Name in the legend.
@@ -52,7 +52,7 @@ pub struct Line {
     pub points: Vec<(f64, f64)>,
 }
 
-/// Draws a chart; nothing without a point.
+/// Draws a chart; returns `None` without a point.
 pub(crate) fn draw(chart: &Chart, medium: Medium) -> Option<Figure> {
     let points = || chart.lines.iter().flat_map(|line| &line.points);
     points().next()?;
@@ -95,7 +95,8 @@ pub(crate) fn draw(chart: &Chart, medium: Medium) -> Option<Figure> {
     Some(svg.finish(&chart.name, &chart.title, &description(&chart.lines)))
 }
 
-/// Points of a line that get a mark: all of few, and of more some at equal steps, each line's at other places.
+/// Returns the points of a line that get a mark: all if there are few, otherwise points at equal steps, with a different offset
+/// for each line.
 fn choose_marks(count: usize, line: usize, lines: usize) -> Vec<usize> {
     const MOST: usize = 12;
     const MARKS: usize = 6;
@@ -109,7 +110,7 @@ fn choose_marks(count: usize, line: usize, lines: usize) -> Vec<usize> {
 
 const PERCENT: Interval = Interval { low: 0.0, high: 100.0 };
 
-/// Range of values, a little wider if they are all equal.
+/// Returns the range of values, a little wider if they are all equal.
 fn span(values: impl Iterator<Item = f64> + Clone) -> Interval {
     let low = values.clone().fold(f64::INFINITY, f64::min);
     let high = values.fold(f64::NEG_INFINITY, f64::max);
@@ -129,7 +130,7 @@ fn description(lines: &[Line]) -> String {
     each.collect::<Vec<_>>().join(" ")
 }
 
-/// A name in two rows: cut at its last blank, or else after its first `-` or `@`.
+/// Returns a name in two rows, split at its last blank, or else after its first `-` or `@`.
 fn halves(name: &str) -> (&str, &str) {
     let sign = || name.find(['-', '@']).map(|at| name.split_at(at + 1));
     name.rsplit_once(' ').or_else(sign).unwrap_or((name, ""))
@@ -191,7 +192,7 @@ impl Bars<'_> {
         svg.line((LEFT, *bottom), (right, *bottom), 1.0, Paint::Ink);
     }
 
-    /// Series and values of a name.
+    /// Returns the series and values of a name.
     fn values(&self, name: usize) -> impl Iterator<Item = (usize, f64)> {
         let is_it = move |point: &&(f64, f64)| point.0 == name as f64;
         let of = move |line: &Line| line.points.iter().find(is_it).map(|point| point.1);

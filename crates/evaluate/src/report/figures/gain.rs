@@ -54,10 +54,11 @@ fn heads(svg: &mut Svg, changes: Changes) {
     svg.text((Svg::WIDTH - 4.0, 14.0), End, (Type::Strong, Paint::Better), &better);
 }
 
-/// Heights of the columns. The central one is often ten times as high as all others; it is then cut, so that the others show.
+/// Heights of the columns. The central column is often ten times as high as the others; it is then cut, so that the others
+/// remain visible.
 struct Columns<'a> {
     counts: &'a [usize; Bucket::COUNT],
-    /// Count at the full height.
+    /// Count at full height.
     top: f64,
     cut: bool,
 }

@@ -24,7 +24,7 @@ struct Row {
     baseline: Option<Estimate>,
 }
 
-/// Draws the rows of every system that retrieved anything; nothing where none did.
+/// Draws the rows of every system that retrieved anything; returns `None` if none did.
 pub(in crate::report) fn draw(report: &ReportContents, medium: Medium) -> Option<Figure> {
     let systems = (0..report.systems.len()).map(|system| (system, rows(report, system)));
     let systems: Vec<(usize, Vec<Row>)> = systems.filter(|(_, rows)| !rows.is_empty()).collect();

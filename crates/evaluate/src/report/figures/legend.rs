@@ -1,4 +1,4 @@
-//! Names of systems or lines beside their marks, in as many rows as needed, and the marks of systems.
+//! Legend: names of systems or lines next to their marks, in as many rows as needed, and the marks of systems.
 
 use super::super::ReportContents;
 use super::svg::Anchor::Start;
@@ -9,20 +9,20 @@ const MARK: f64 = 16.0;
 /// Greatest factor by which a page enlarges letters (`page.css`).
 const LARGEST: f64 = 14.0 / 12.0;
 
-/// A legend.
+/// Legend.
 pub(super) struct Legend {
-    /// Name and place of each entry.
+    /// Name and position of each entry.
     entries: Vec<(String, f64, f64)>,
     pub(super) height: f64,
 }
 
 impl Legend {
-    /// Places names, each cut to `room` pixels.
+    /// Positions names, each cut to `room` pixels.
     pub(super) fn new<'a>(names: impl Iterator<Item = &'a str>, room: f64) -> Self {
         let (mut x, mut y, mut entries) = (0.0, 12.0, Vec::new());
         for name in names {
             let name = fit(name, room, Type::Plain);
-            // The page shows larger letters where it is narrow.
+            // Narrow pages show larger letters.
             let wide = MARK + LARGEST * width(&name, Type::Plain);
             if x > 0.0 && x + wide > Svg::WIDTH {
                 (x, y) = (0.0, y + ROW);
@@ -42,7 +42,7 @@ impl Legend {
     }
 }
 
-/// Returns the colour and form of a system: the baseline is muted, and dashed as a line; the others follow in their order.
+/// Returns the colour and form of a system. The baseline is muted, and dashed as a line; the others follow in order.
 pub(super) fn series(report: &ReportContents, system: usize) -> (Paint, usize) {
     match report.baseline() {
         Some((baseline, _)) if baseline == system => (Paint::Muted, 0),

@@ -13,7 +13,7 @@ const LEFT: f64 = 34.0;
 const RIGHT: f64 = 10.0;
 const PLOT: f64 = 170.0;
 
-/// Draws the lines; nothing without a task or a system.
+/// Draws the lines; returns `None` without a task or a system.
 pub(in crate::report) fn draw(
     report: &ReportContents,
     lengths: &Lengths,
@@ -66,7 +66,7 @@ pub(in crate::report) fn draw(
     Some(svg.finish(&name, &title, &description(report, lengths, &means)))
 }
 
-/// Mean of a system over the tasks of a group, and their number.
+/// Returns the mean of a system over the tasks of a group, and their number.
 fn group(
     report: &ReportContents,
     lengths: &Lengths,
@@ -79,7 +79,8 @@ fn group(
     Some((mean(&values)?, values.len()))
 }
 
-/// Draws the bands and the line through the means: an empty group breaks the line, a mean without interval the band.
+/// Draws the bands and the line through the means. An empty group interrupts the line; a mean without an interval interrupts
+/// the band.
 fn line(
     report: &ReportContents,
     system: usize,

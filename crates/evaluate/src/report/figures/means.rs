@@ -1,4 +1,4 @@
-//! Mean of every measure and system with its interval: a panel per measure, a row per system.
+//! Mean of every measure and system with its interval: one panel per measure, one row per system.
 
 use super::super::ReportContents;
 use super::super::text::hundredths;
@@ -15,7 +15,7 @@ const ROW: f64 = 22.0;
 /// Ticks, and the space before the next panel.
 const FOOT: f64 = 36.0;
 
-/// Draws the panels; nothing without a measure or a system.
+/// Draws the panels; returns `None` without a measure or a system.
 pub(in crate::report) fn draw(report: &ReportContents, medium: Medium) -> Option<Figure> {
     if report.measures.is_empty() || report.systems.is_empty() {
         return None;
@@ -39,7 +39,7 @@ pub(in crate::report) fn draw(report: &ReportContents, medium: Medium) -> Option
     Some(svg.finish("means", &title, &descriptions.join(" ")))
 }
 
-/// Says what the lines through the means are.
+/// Describes the lines through the means.
 pub(in crate::report) fn intervals(report: &ReportContents) -> String {
     match report.few {
         Some(few) => format!("ranges over {few} repositories"),

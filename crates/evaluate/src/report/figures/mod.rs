@@ -16,7 +16,7 @@ use super::ReportContents;
 use super::group::Lengths;
 use super::text::file_name;
 
-/// Draws the gain histograms: index and figure of each compared system.
+/// Draws the gain histograms: returns the index and figure of each compared system.
 pub(super) fn gains(report: &ReportContents, medium: Medium) -> Vec<(usize, Figure)> {
     let names = names(report);
     let draw = |system: usize| {
@@ -35,7 +35,7 @@ pub(super) fn files(report: &ReportContents) -> Vec<Figure> {
     figures
 }
 
-/// Names of the systems in file names: distinct, of letters, digits, `.`, `_` and `-` only.
+/// Returns the names of the systems in file names: distinct, with only letters, digits, `.`, `_` and `-`.
 fn names(report: &ReportContents) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for system in &report.systems {

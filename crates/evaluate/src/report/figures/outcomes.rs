@@ -1,4 +1,4 @@
-//! Number of tasks on which each system is better and worse than the baseline: bars to both sides of one line.
+//! Number of tasks on which each system is better and worse than the baseline: bars on both sides of a line.
 
 use super::super::ReportContents;
 use super::super::text::{format_thousands, tasks};
@@ -10,10 +10,10 @@ const LEFT: f64 = 120.0;
 const RIGHT: f64 = 64.0;
 const TOP: f64 = 40.0;
 const ROW: f64 = 30.0;
-/// Room for the count at the end of a bar.
+/// Space for the count at the end of a bar.
 const COUNT: f64 = 40.0;
 
-/// Draws the bars; nothing without a system to compare.
+/// Draws the bars; returns `None` without a system to compare.
 pub(in crate::report) fn draw(report: &ReportContents, medium: Medium) -> Option<Figure> {
     let rows: Vec<(usize, &str, Changes)> = report
         .compared_systems()
@@ -57,7 +57,7 @@ fn heads(svg: &mut Svg, middle: f64) {
     svg.text((Svg::WIDTH - 4.0, y), End, FAINT, "the same");
 }
 
-/// Bars to both sides of a line.
+/// Bars on both sides of a line.
 struct Bars {
     middle: f64,
     /// Pixels per task.

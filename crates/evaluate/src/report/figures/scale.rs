@@ -1,15 +1,15 @@
-//! Scales from values to places.
+//! Scales from values to positions.
 
 use super::svg::Anchor::{End, Middle};
 use super::svg::{FAINT, Paint, Svg, ticks};
 use crate::statistics::{Estimate, Interval};
 
-/// A value at a grid line, without what multiplying left in the last digits.
+/// Returns a value at a grid line, rounded to remove multiplication errors in the last digits.
 fn label(value: f64) -> String {
     ((value * 1e9).round() / 1e9).to_string()
 }
 
-/// A linear scale that maps values × 100 from `low` to `high` to places between `from` and `to`.
+/// Linear scale that maps values × 100 from `low` to `high` to positions between `from` and `to`.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Scale {
     low: f64,
@@ -44,7 +44,7 @@ impl Scale {
         Self::new(range, from, to)
     }
 
-    /// Returns the place of a value × 100.
+    /// Returns the position of a value × 100.
     pub(super) fn at(&self, value: f64) -> f64 {
         let share = (value - self.low) / (self.high - self.low);
         let share = if share.is_finite() { share.clamp(0.0, 1.0) } else { 0.0 };

@@ -1,10 +1,10 @@
-//! SVG writer for two media: inline in the page, where the style sheet sets the colours, and a file with its own colours.
+//! SVG writer for two media: inline in the page, whose style sheet sets the colours, and a file with its own colours.
 
 use std::fmt::Write;
 
 use super::super::text::escape;
 
-/// Name and SVG of a figure; the name is that of its file too.
+/// Name and SVG of a figure; the name is also the file's name.
 pub(crate) type Figure = (String, String);
 
 /// Medium of a figure.
@@ -16,7 +16,8 @@ pub(crate) enum Medium {
     File,
 }
 
-/// Meaning of a colour. The palette is Okabe and Ito's, which is safe for colour-blind readers, and three more that lines need.
+/// Meaning of a colour. The palette is Okabe and Ito's, which is safe for colour-blind readers, plus three more colours for
+/// lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Paint {
     /// Text and baselines.
@@ -112,7 +113,7 @@ pub(super) const SMALL: Style = (Type::Small, Paint::Ink);
 /// Ticks, units, counts.
 pub(super) const FAINT: Style = (Type::Small, Paint::Muted);
 
-/// A figure under construction; lengths are in pixels at its natural size.
+/// Figure under construction; lengths are in pixels at its natural size.
 #[derive(Debug)]
 pub(super) struct Svg {
     medium: Medium,
@@ -121,7 +122,7 @@ pub(super) struct Svg {
 }
 
 impl Svg {
-    /// Width of every figure: half of a wide page, about that of a phone.
+    /// Width of every figure: half of a wide page, or about the width of a phone.
     pub(super) const WIDTH: f64 = 480.0;
     /// Number of forms of marks.
     pub(super) const FORMS: usize = 6;
@@ -161,8 +162,8 @@ impl Svg {
         (name.to_owned(), svg)
     }
 
-    /// Draws marks that belong together. `title` is shown on hover; in the page, `pick` (part of the address, `bucket=3&system=1`)
-    /// filters the list of tasks.
+    /// Draws marks that belong together. `title` is shown on hover; in the page, `pick` (part of the address,
+    /// `bucket=3&system=1`) filters the list of tasks.
     pub(super) fn group(&mut self, title: &str, pick: Option<&str>, draw: impl FnOnce(&mut Self)) {
         let title = escape(title);
         let _ = match (self.medium, pick) {
@@ -188,7 +189,7 @@ impl Svg {
         );
     }
 
-    /// Draws an invisible area that can be pointed at.
+    /// Draws an invisible area that reacts to the pointer.
     pub(super) fn area(&mut self, x: f64, y: f64, width: f64, height: f64) {
         if self.medium == Medium::Page {
             let (x, y, width, height) = (number(x), number(y), number(width), number(height));
@@ -218,13 +219,13 @@ impl Svg {
         );
     }
 
-    /// Draws the area between two lines, faint.
+    /// Draws the area between two lines in a faint colour.
     pub(super) fn band(&mut self, points: &[(f64, f64)], paint: Paint) {
         let (fill, path) = (self.fill(paint), path(points));
         let _ = writeln!(self.body, "<path d=\"{path}Z\" fill-opacity=\"0.11\"{fill}/>");
     }
 
-    /// Draws a point of a system: forms tell systems apart if colours do not.
+    /// Draws a point of a system: forms distinguish systems if colours do not.
     pub(super) fn mark(&mut self, x: f64, y: f64, form: usize, paint: Paint) {
         let fill = self.fill(paint);
         let points: &[(f64, f64)] = match form % Self::FORMS {
@@ -257,10 +258,10 @@ impl Svg {
         let _ = writeln!(self.body, "<path d=\"{}Z\"{fill}/>", path(&moved));
     }
 
-    /// Draws a ring: the baseline beside a system's point.
+    /// Draws a ring for the baseline next to a system's point.
     pub(super) fn ring(&mut self, x: f64, y: f64, paint: Paint) {
         let (fill, stroke) = (self.fill(Paint::Paper), self.stroke(paint));
-        // In the page both are classes, which share one attribute.
+        // In the page, both are classes, which share one attribute.
         let both = format!("{fill}{stroke}").replace("\" class=\"", " ");
         let (x, y) = (number(x), number(y));
         let _ = writeln!(

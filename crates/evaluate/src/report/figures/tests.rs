@@ -28,7 +28,7 @@ fn every_mark_tells_its_numbers() {
     assert!(gain.contains("<desc id=\"desc\">Better on 1 task, the same on 1, worse on 1.</desc>"));
     assert!(svg("outcomes.svg").contains("<title>rg1 better: 1 task, 33.3 %</title>"));
     assert!(svg("means.svg").contains("<title>rg1: edit similarity 60.00 [50.00, 70.00]</title>"));
-    // Tasks 0 and 1 have all identifiers among rg1's fragments, with 0.9 and 0.5; none has 0.8 and 0.5 there.
+    // In tasks 0 and 1, rg1's fragments contain all identifiers, with values 0.9 and 0.5; the baseline has 0.8 and 0.5 there.
     let identifiers = svg("es-by-identifiers.svg");
     assert!(
         identifiers.contains("<title>rg1, all retrieved: 70.00; none 65.00, n = 2</title>"),

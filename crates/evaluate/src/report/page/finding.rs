@@ -43,7 +43,7 @@ pub(super) fn html(report: &ReportContents) -> String {
     }
 }
 
-/// Formats `+5.41 [4.10, 6.80]`, and whether it may be chance.
+/// Formats `+5.41 [4.10, 6.80]`, followed by a remark if the difference may be due to chance.
 fn difference(comparison: BaselineComparison, few: Option<usize>) -> String {
     let mean = format_signed(comparison.mean_difference);
     match (comparison.interval, few) {

@@ -1,4 +1,4 @@
-//! The page: fills the slots of a skeleton (`page.html`) with text, tables, figures and data.
+//! Page: fills the slots of a template (`page.html`) with text, tables, figures and data.
 
 mod finding;
 mod policy;
@@ -19,12 +19,12 @@ pub(super) fn finding(report: &ReportContents) -> String {
     finding::html(report)
 }
 
-/// Renders the whole page.
+/// Renders the complete page.
 pub(super) fn page(report: &ReportContents) -> String {
     let lengths = Lengths::new(report);
     let data = data::blocks(report, &lengths);
     let mut page = String::with_capacity(SKELETON.len() + data.len() + (256 << 10));
-    // Each piece of the skeleton begins with a slot's name; the content of slots is not searched for slots.
+    // Each piece of the template begins with a slot's name; the content of slots is not searched for slots.
     for (at, piece) in SKELETON.split("{{").enumerate() {
         match piece.split_once("}}") {
             Some((slot, rest)) if at > 0 => {
@@ -118,7 +118,7 @@ fn plates(report: &ReportContents, lengths: &Lengths) -> String {
     }
 }
 
-/// Draws all histograms as one figure: the page shows that of the selected system.
+/// Draws all histograms as one figure: the page shows the histogram of the selected system.
 fn histograms(report: &ReportContents) -> Option<String> {
     let gains = gains(report, Medium::Page);
     let chosen = report.best().unwrap_or(0);

@@ -1,11 +1,12 @@
-//! Scripts, style sheets and content security policy of every page: nothing is loaded or sent, and nothing works but the
-//! program's own script and style sheets.
+//! Scripts, style sheets and content security policy of every page: nothing is loaded or sent, and only the program's own
+//! script and style sheets work.
 //!
-//! The digests are constants, as scripts and style sheets are: a test computes them and names those that are out of date.
+//! The digests are constants, like the scripts and style sheets: a test computes them and names the digests that are out of
+//! date.
 
-/// Style sheets: that of every page, and that of its tasks.
+/// Style sheets: one for every page, and one for pages with tasks.
 pub(super) const STYLES: [&str; 2] = [include_str!("page.css"), include_str!("tasks.css")];
-/// Concatenated into one closure: a later file uses definitions of an earlier one.
+/// Scripts, concatenated into one closure: a later file uses definitions of an earlier one.
 pub(super) const SCRIPTS: [&str; 7] = [
     include_str!("script/store.js"),
     include_str!("script/diff.js"),
@@ -23,22 +24,22 @@ const PLAIN_STYLE: &str = "ASzOl0y2/BK27SfW6aVroIUCLdgrihNZsPD+D+iG5Nc=";
 /// SHA-256 of the script.
 const SCRIPT: &str = "qkfMW+SfbfYlC91KYEQbidMZVCQiJPMLlPu1eQ5dd9A=";
 
-/// Content of the `<style>` of a page with tasks.
+/// Returns the content of the `<style>` of a page with tasks.
 pub(super) fn style() -> String {
     format!("\n{}", STYLES.concat())
 }
 
-/// Content of the `<style>` of a page without tasks.
+/// Returns the content of the `<style>` of a page without tasks.
 pub(in crate::report) fn plain_style() -> String {
     format!("\n{}", STYLES[0])
 }
 
-/// Content of the `<script>`: one closure.
+/// Returns the content of the `<script>`: one closure.
 pub(super) fn script() -> String {
     format!("\n(() => {{\n\"use strict\";\n{}}})();\n", SCRIPTS.concat())
 }
 
-/// Policy of a page with tasks. Not even its own script may make markup of a text.
+/// Returns the policy of a page with tasks. Not even the page's own script may turn text into markup.
 pub(super) fn policy() -> String {
     format!(
         "{}; script-src 'sha256-{SCRIPT}'; require-trusted-types-for 'script'; trusted-types 'none'",
@@ -46,12 +47,12 @@ pub(super) fn policy() -> String {
     )
 }
 
-/// Policy of a page without tasks: no script works.
+/// Returns the policy of a page without tasks: no script works.
 pub(in crate::report) fn plain_policy() -> String {
     of_style(PLAIN_STYLE)
 }
 
-/// The empty icon is the only thing that a page asks for, of itself.
+/// Returns the policy of a page with this style sheet. The empty icon, a data URL, is the only thing that a page requests.
 fn of_style(digest: &str) -> String {
     format!(
         "default-src 'none'; style-src 'sha256-{digest}'; img-src data:; base-uri 'none'; form-action 'none'"

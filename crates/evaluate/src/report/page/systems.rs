@@ -82,7 +82,7 @@ fn row(
     *html += "</tr>";
 }
 
-/// Range × 100 of the bars of a measure: all means with their intervals, between multiples of 5.
+/// Returns the range × 100 of a measure's bars: all means with their intervals, between multiples of 5.
 fn range(report: &ReportContents, measure: usize) -> Interval {
     let means = report.systems.iter().filter_map(|system| system.means.get(measure));
     let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);
@@ -100,12 +100,12 @@ fn range(report: &ReportContents, measure: usize) -> Interval {
     Interval { low, high }
 }
 
-/// Interval of a mean; the mean itself if it has none.
+/// Returns the interval of a mean; the mean itself if it has none.
 fn ends(Estimate { mean, interval }: Estimate) -> Interval {
     interval.unwrap_or(Interval { low: mean, high: mean })
 }
 
-/// Stands before what is no interval.
+/// Returns the word that precedes a range that is not a confidence interval.
 fn range_word(report: &ReportContents) -> &'static str {
     if report.few.is_some() { "range " } else { "" }
 }
@@ -206,7 +206,7 @@ fn changes_cell(report: &ReportContents, at: usize, html: &mut String) {
     );
 }
 
-/// Renders the settings: a table of those in which systems differ, and a list of the shared ones.
+/// Renders the settings: a table of the settings in which systems differ, and a list of the shared ones.
 pub(super) fn settings(report: &ReportContents) -> String {
     let systems = &report.systems;
     let mut names: Vec<&str> = Vec::new();

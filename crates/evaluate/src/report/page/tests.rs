@@ -23,7 +23,7 @@ fn every_slot_of_the_skeleton_is_filled() {
     assert_eq!(fill("unknown", &report(), &Lengths::new(&report())), "");
 }
 
-/// Nothing in a script or style sheet ends the element that holds it.
+/// Nothing in a script or style sheet ends the element that contains it.
 #[test]
 fn scripts_and_styles_stay_in_their_elements() {
     for source in SCRIPTS.iter().chain(&STYLES) {
@@ -36,7 +36,7 @@ fn scripts_and_styles_stay_in_their_elements() {
     }
 }
 
-/// Text between the first tags of a name.
+/// Returns the text between the first tags of a name.
 fn content<'a>(page: &'a str, name: &str) -> Option<&'a str> {
     let (_, rest) = page.split_once(&format!("<{name}>"))?;
     Some(rest.split_once(&format!("</{name}>"))?.0)
@@ -46,7 +46,7 @@ fn digest(text: &str) -> String {
     STANDARD.encode(Sha256::digest(text))
 }
 
-/// If this fails, write the digests that it names into `policy.rs`.
+/// If this fails, write the digests in the message into `policy.rs`.
 #[test]
 fn policies_allow_the_pages_own_script_and_style_alone() {
     let (chart, index) = (ChartPage::default().html(), IndexPage::default().html());
@@ -68,7 +68,7 @@ fn policies_allow_the_pages_own_script_and_style_alone() {
                 assert!(policy.contains(&script), "{name}: {script} is not in {policy}");
             }
         }
-        // The policy would break what is styled or run by an attribute.
+        // The policy would break styles or scripts in attributes.
         let page = page.replace(content(&page, "script").unwrap_or("no script"), "");
         let tags = page.split('<').skip(1).filter_map(|tag| tag.split_once('>')).map(|tag| tag.0);
         for names in tags.flat_map(|tag| tag.split('"').step_by(2)) {
@@ -78,7 +78,7 @@ fn policies_allow_the_pages_own_script_and_style_alone() {
     }
 }
 
-/// The page's data and text hold no markup but the program's own: as many scripts end as begin.
+/// The page's data and text contain no markup except the program's own: as many scripts end as begin.
 #[test]
 fn hostile_texts_are_escaped() {
     let hostile = "</script><script>alert(1)</script>{{data}}\u{202e}";
