@@ -1,6 +1,6 @@
-//! Lengths of tasks: how many lines and tokens their contexts and targets have, as in Table 6 of the Repoformer paper.
+//! Lengths of tasks: the number of lines and tokens in their contexts and targets, as in Table 6 of the Repoformer paper.
 //!
-//! Lines are those that are not blank, so that a task counts alike in every format: one format gives the indent before a hole
+//! Only non-blank lines count, so that a task has the same length in every format: one format assigns the indent before a hole
 //! to the context, another to the target.
 
 use std::path::{Path, PathBuf};
@@ -15,19 +15,19 @@ use repoformer_text::tokenize::model::Tokenizer;
 use rustc_hash::FxHashSet;
 use serde_json::{Value, json};
 
-/// Mean, median and maximum of a number.
+/// Mean, median and maximum of some numbers.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Spread {
-    /// The sum by the count.
+    /// Sum divided by the count.
     pub mean: f64,
-    /// The middle one; of an even count, the mean of the two in the middle.
+    /// Middle number; for an even count, the mean of the two middle numbers.
     pub median: f64,
-    /// The largest.
+    /// Largest number.
     pub max: usize,
 }
 
 impl Spread {
-    /// Of these numbers; `None` if there are none.
+    /// Computes the spread of these numbers; `None` if there are none.
     ///
     /// ```
     /// use repoformer_formats::lengths::Spread;
@@ -45,12 +45,12 @@ impl Spread {
     }
 }
 
-/// Lengths of one part of the tasks that have it.
+/// Lengths of one part, over the tasks that have it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Lengths {
-    /// Number of tasks that have it.
+    /// Number of tasks that have the part.
     pub tasks: usize,
-    /// Lines that are not blank.
+    /// Non-blank lines.
     pub lines: Spread,
     /// Tokens.
     pub tokens: Spread,
@@ -73,24 +73,24 @@ impl Lengths {
     }
 }
 
-/// A part of a task that has a length.
+/// Part of a task that has a length.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TaskPart {
-    /// The context before the hole.
+    /// Context before the hole.
     Left,
-    /// The context behind the hole.
+    /// Context after the hole.
     Right,
-    /// The text that stood in the hole.
+    /// Original text of the hole.
     Target,
-    /// The cross-file context that the record carries.
+    /// Cross-file context in the record.
     CrossFile,
 }
 
 impl TaskPart {
-    /// Every part, in the order of the paper's table.
+    /// All parts, in the order of the paper's table.
     pub const ALL: [Self; 4] = [Self::Left, Self::Right, Self::Target, Self::CrossFile];
 
-    /// Its name in tables.
+    /// Returns the name in tables.
     pub fn name(self) -> &'static str {
         match self {
             Self::Left => "left",
@@ -112,10 +112,10 @@ impl TaskPart {
     }
 }
 
-/// The tasks of one kind in a file.
+/// Tasks of one kind in a file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct KindLengths {
-    /// The kind of their records.
+    /// Kind of their records.
     pub kind: RecordKind,
     /// Number of tasks.
     pub instances: usize,
@@ -138,8 +138,8 @@ impl KindLengths {
         }
     }
 
-    /// Returns `kind, instances, repositories, files, left, right, target, cross_file`; each part has `tasks` (how many have
-    /// it), `lines` and `tokens`, each with `mean, median, max`.
+    /// Returns `kind, instances, repositories, files, left, right, target, cross_file`; each part has `tasks` (the number of
+    /// tasks that have it), `lines` and `tokens`, each with `mean, median, max`.
     pub fn to_record(&self) -> Value {
         let mut record = json!({
             "kind": self.kind.name(), "instances": self.instances,
@@ -158,13 +158,13 @@ impl KindLengths {
 pub struct FileLengths {
     /// Path of the file.
     pub path: PathBuf,
-    /// Each kind, in the order of the file.
+    /// Lengths of each kind, in the order of the file.
     pub kinds: Vec<KindLengths>,
-    /// Records that are no task, or do not fit their file; they are not counted.
+    /// Records that are not tasks, or do not fit their file; they are not counted.
     pub problems: Vec<Error>,
 }
 
-/// A task as it counts.
+/// Counts for one task.
 struct CountedTask {
     kind: RecordKind,
     repository: String,
@@ -200,11 +200,11 @@ impl Counts {
     }
 }
 
-/// Tasks that are counted at once.
+/// Number of tasks that are counted at once.
 const AT_ONCE: usize = 1024;
 
-/// Measures the tasks or labels of a file, in any format: their contexts as the records carry them or, with `repos_dir`, the
-/// whole of their files before and behind the hole.
+/// Measures the tasks or labels of a file, in any format: their contexts as in the records or, with `repos_dir`, their complete
+/// files before and after the hole.
 ///
 /// # Errors
 /// The file or the repositories cannot be read.

@@ -1,9 +1,10 @@
-//! Files of the field: checked, measured, converted, merged and grouped.
+//! File formats of the field: validation, measurement, conversion, merging and grouping.
 //!
-//! - [`validate`](mod@validate): every problem of a file of records, with its line.
-//! - [`convert`](mod@convert), [`exchange`]: one format as another. [`lengths`](mod@lengths): how long tasks are.
-//! - [`group`](mod@group): rows of corpora as shards of repositories. [`merge`](mod@merge): files of records that shards wrote.
-//! - [`draw`]: tasks drawn from repositories and commits. [`label`]: files of instances, labels and training sequences.
+//! - [`validate`](mod@validate): reports every problem of a file of records, with its line.
+//! - [`convert`](mod@convert), [`exchange`]: conversion between formats. [`lengths`](mod@lengths): lengths of tasks.
+//! - [`group`](mod@group): grouping of rows of corpora into shards of repositories. [`merge`](mod@merge): merging of the files
+//!   of records that shards wrote.
+//! - [`draw`]: tasks sampled from repositories and commits. [`label`]: files of instances, labels and training sequences.
 //!
 //! ```
 //! use repoformer_formats::validate::validate;

@@ -1,4 +1,4 @@
-//! Repositories out of a tar archive, such as a Python source distribution or an archive of a commit.
+//! Repositories in a tar archive, such as a Python source distribution or an archive of a commit.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -13,20 +13,22 @@ use tar::{Entry, EntryType};
 
 use super::stream::{Conversion, finish};
 
-/// Longest file that is taken: no source file is longer.
+/// Greatest size of an extracted file; no source file is larger.
 const LONGEST: u64 = 64 << 20;
-/// Most bytes of all entries together, which ends an archive that grows without end.
+/// Greatest total size of all entries, which stops reading an endless archive.
 const MOST: u64 = 16 << 30;
-/// Most entries: more than any repository has. Those without bytes, such as folders and links, would not reach [`MOST`].
+/// Greatest number of entries: more than any repository has. Entries without bytes, such as folders and links, would not reach
+/// [`MOST`].
 const MOST_ENTRIES: usize = 1_000_000;
-/// Most bytes between the content of two entries: headers, and the long names and extended attributes that are read whole.
+/// Greatest number of bytes between the content of two entries: headers, and the long names and extended attributes, which are
+/// read into memory.
 const LONGEST_HEADERS: u64 = 1 << 20;
 
-/// Writes the files of an archive below `dir`: as one repository, named like the archive, or each folder at its top as one, by
-/// the rule for folders ([`Checkout`](repoformer_core::repository::corpus::Checkout)). Links and devices are left out.
+/// Writes the files of an archive to `dir`: as one repository, named like the archive, or each top-level folder as one, by the
+/// rule for folders ([`Checkout`](repoformer_core::repository::corpus::Checkout)). Links and devices are left out.
 ///
 /// # Errors
-/// The archive cannot be read, or a folder cannot be written; then there are no new folders.
+/// The archive cannot be read, or a folder cannot be written; no new folders exist then.
 pub(crate) fn to_folders(path: &Path, input: Box<dyn BufRead>, dir: &Path) -> Result<Conversion> {
     let refused =
         |reason: String| Error::Repository { path: path.to_owned(), reason: reason.into() };
@@ -47,7 +49,7 @@ pub(crate) fn to_folders(path: &Path, input: Box<dyn BufRead>, dir: &Path) -> Re
             return Err(refused(format!("holds more than {MOST_ENTRIES} entries")));
         }
         let kind = entry.header().entry_type();
-        // A sparse file's size is that of the file; fewer bytes lie in the archive.
+        // For a sparse file, the header states the size of the extracted file; the archive contains fewer bytes.
         let size =
             if kind.is_gnu_sparse() { entry.header().entry_size() } else { Ok(entry.size()) };
         let size = size.map_err(cannot_read)?;
@@ -103,7 +105,7 @@ pub(crate) fn to_folders(path: &Path, input: Box<dyn BufRead>, dir: &Path) -> Re
     Ok(conversion)
 }
 
-/// Makes one repository of what was unpacked, or one of each folder.
+/// Turns the unpacked files into one repository, or each folder into one.
 fn distribute(path: &Path, folders: &mut Folders, conversion: &mut Conversion) -> Result<()> {
     let refused =
         |reason: String| Error::Repository { path: path.to_owned(), reason: reason.into() };
@@ -149,7 +151,7 @@ fn distribute(path: &Path, folders: &mut Folders, conversion: &mut Conversion) -
     Ok(())
 }
 
-/// Name of the repository that an archive is.
+/// Returns the name of the repository that an archive contains.
 fn name_of(archive: &Path) -> String {
     let name = archive.file_name().unwrap_or_default().to_string_lossy();
     let ends = [".tar.gz", ".tgz", ".tar.zst", ".tar"];
@@ -157,7 +159,7 @@ fn name_of(archive: &Path) -> String {
     if stem == "-" { "stdin" } else { stem }.to_owned()
 }
 
-/// Path of a file below the archive; in words why it has none.
+/// Returns the path of a file relative to the archive's root; the error is the reason why it has none.
 fn place(name: &Path) -> Result<String, &'static str> {
     let mut names = Vec::new();
     for part in name.components() {
@@ -173,7 +175,7 @@ fn place(name: &Path) -> Result<String, &'static str> {
     Ok(names.join("/"))
 }
 
-/// Name of a kind of entry that is left out; folders and headers of archives are not counted.
+/// Returns the name of a kind of entry that is left out; folders and headers of archives are not counted.
 fn noun(kind: EntryType) -> Option<&'static str> {
     match kind {
         EntryType::Directory | EntryType::XGlobalHeader | EntryType::XHeader => None,
@@ -184,9 +186,9 @@ fn noun(kind: EntryType) -> Option<&'static str> {
     }
 }
 
-/// Whether an entry is a sparse file. One of GNU grows out of all proportion to what lies in the archive; one in the pax format
-/// begins with a map of its parts, which the reader takes for its content. All other content lies in the archive as it is, so that
-/// the bound on what compressed input may expand to holds for it.
+/// Returns true if an entry is a sparse file. A GNU sparse file can be far larger than its bytes in the archive. A sparse file
+/// in the pax format begins with a map of its parts, which the reader would take for its content. The bytes of all other
+/// entries are stored in full, so that the limit on the expansion of compressed input applies to them.
 fn is_sparse(entry: &mut Entry<'_, impl Read>) -> io::Result<bool> {
     if entry.header().entry_type().is_gnu_sparse() {
         return Ok(true);
@@ -196,8 +198,8 @@ fn is_sparse(entry: &mut Entry<'_, impl Read>) -> io::Result<bool> {
     Ok(keys.into_iter().any(|key| key.starts_with(b"GNU.sparse.")))
 }
 
-/// Input of which only so many bytes are read, and that notes when it was read to its end, which a whole archive never is: zeros
-/// come before.
+/// Input of which only a limited number of bytes is read. It also records whether it was read to its end, which does not happen
+/// for a complete archive, since zeros precede the end.
 struct BoundedInput<'a> {
     input: Box<dyn BufRead>,
     is_at_end: &'a Cell<bool>,
@@ -225,7 +227,7 @@ fn format_count(count: usize, noun: &str) -> String {
     }
 }
 
-/// Reads the first bytes of a file: whether they begin an archive, and the file with them put back.
+/// Reads the first bytes of a file. Returns whether they begin an archive, and the file with these bytes put back.
 pub(crate) fn recognise(
     path: &Path,
     mut input: Box<dyn BufRead>,
@@ -267,7 +269,7 @@ mod tests {
         result.unwrap_err().to_string()
     }
 
-    /// The reader keeps a name, and extended attributes, in memory: of an endless one, too.
+    /// The reader keeps a name, and extended attributes, in memory, even if they are endless.
     #[test]
     fn headers_without_end_are_refused() {
         for kind in [EntryType::GNULongName, EntryType::GNULongLink, EntryType::XHeader] {
@@ -288,7 +290,7 @@ mod tests {
         assert!(reason(io::Cursor::new(link)).contains("holds more than 16 GiB"));
     }
 
-    /// 60 MiB of holes before six bytes, and a file in the pax format, beside one that is not sparse.
+    /// 60 MiB of holes before six bytes, and a file in the pax format, next to a file that is not sparse.
     #[test]
     fn sparse_files_are_left_out_and_named() {
         let size = 60 << 20;

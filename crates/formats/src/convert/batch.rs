@@ -1,4 +1,4 @@
-//! Batch requests from prompts, and predictions from the responses, which may arrive in any order.
+//! Conversion of prompts to batch requests, and of the responses, in any order, to predictions.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -16,9 +16,9 @@ use serde_json::{Value, json};
 
 use super::stream::{Conversion, Emit, TargetFormat, each, other_kind};
 
-/// Converts prompts, or tasks with their own left contexts, to batch requests. The `custom_id` of a request is given by
-/// [`custom_id`] for the prompt's `metadata.row` (and `sample`), or its position in the file without one. Without stop texts in
-/// `sampling`, those of the prompt's style (`metadata.stop`) apply.
+/// Converts prompts, or tasks with their own left contexts, to batch requests. The `custom_id` of a request comes from
+/// [`custom_id`] for the prompt's `metadata.row` (and `sample`), or for its position in the file if it has no row. If
+/// `sampling` has no stop texts, the stop texts of the prompt's style (`metadata.stop`) apply.
 ///
 /// # Errors
 /// The file cannot be read, or an error of `emit`.
@@ -65,7 +65,7 @@ fn prompt(
     Ok((id, fields.string("prompt")?.to_owned(), stop))
 }
 
-/// Collects the responses to the requests of tasks, in any order.
+/// Collector of the responses to the requests of tasks, in any order.
 #[derive(Debug)]
 pub(super) struct Answers<'a> {
     tasks: &'a TaskSet,
@@ -93,7 +93,7 @@ impl<'a> Answers<'a> {
         }
     }
 
-    /// Answers that only numbers assign to their tasks.
+    /// Returns the answers that only numbers assign to their tasks.
     pub(super) fn numbered_records(&self) -> &NumberedRecords {
         &self.numbered
     }
@@ -126,7 +126,7 @@ impl<'a> Answers<'a> {
                 return Err(error(format!("custom_id {custom_id:?} was answered before")));
             }
         }
-        // The digest behind a row is that of a request, which is not at hand.
+        // The digest after a row comes from a request, which is not available here.
         self.numbered.add(custom_id.split(SEPARATOR).next().unwrap_or(&custom_id));
         Ok(())
     }
@@ -157,7 +157,7 @@ impl<'a> Answers<'a> {
     }
 }
 
-/// CrossCodeEval's `pred`: one sample is a string, several are a list.
+/// Returns CrossCodeEval's `pred`: a string for one sample, a list for several.
 pub(super) fn pred(mut texts: Vec<String>) -> Value {
     match texts.len() {
         1 => texts.swap_remove(0).into(),
@@ -165,12 +165,12 @@ pub(super) fn pred(mut texts: Vec<String>) -> Value {
     }
 }
 
-/// RepoCoder's `choices`.
+/// Returns RepoCoder's `choices`.
 pub(super) fn choices(texts: &[String]) -> Value {
     texts.iter().map(|text| json!({ "text": text })).collect()
 }
 
-/// A task's metadata as RepoCoder's programs read it, if the task names a file.
+/// Returns a task's metadata as RepoCoder's programs read it, if the task names a file.
 pub(super) fn metadata(task: &Task) -> Value {
     let written = task.to_format(Format::RepoEval);
     let metadata = written.map(|mut written| written.record["metadata"].take());

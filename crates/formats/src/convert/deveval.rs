@@ -1,7 +1,7 @@
-//! Records of DevEval and EvoCodeBench: functions with their tests, which become RepoEval's tasks.
+//! Conversion of records of DevEval and EvoCodeBench, which are functions with their tests, to RepoEval's tasks.
 //!
-//! A record says where a function's body is in a file; the text is the file's. DevEval's projects lie in folders of topics, which
-//! are no repositories: `Topic/project/a.py` is read from, and becomes a task of, `project/a.py`.
+//! A record gives the position of a function's body in a file, and the text comes from the file. DevEval's projects are in
+//! folders of topics, which are not repositories: `Topic/project/a.py` is read from, and becomes a task of, `project/a.py`.
 
 use std::ops::Range;
 use std::path::Path;
@@ -19,12 +19,12 @@ use rustc_hash::FxHashSet;
 
 use super::gold::Gold;
 
-/// Reason why a record without its repository is no task.
+/// Returns the reason why a record without its repository is not a task.
 pub(super) fn no_folder() -> Message {
     message!["its text is in its repository; a ", UserChoice::RepositoriesFolder, " is needed"]
 }
 
-/// Makes a task of a record. Fields that a task has no place for are kept in its metadata.
+/// Converts a record to a task. Fields that have no place in a task are kept in its metadata.
 pub(super) fn task(
     gold: &mut Gold,
     path: &Path,
@@ -52,7 +52,7 @@ pub(super) fn task(
         let reason = "has line ends other than newlines, which the record does not count";
         return Err(refused(format!("{}: {reason}", place.path).into()));
     }
-    // The line behind a file's last newline is counted in some records.
+    // Some records count the empty line after a file's last newline.
     if body.end == lines.count() + 1 {
         body.end -= 1;
     }
@@ -77,14 +77,14 @@ pub(super) fn task(
     Ok(Task { line: at.line, row: at.row, ..task })
 }
 
-/// What a record says of its function.
+/// Description of a function in a record.
 pub(crate) struct FunctionDescription {
     namespace: String,
     file: String,
-    /// Lines, 0-based.
+    /// Lines of the signature, 0-based.
     signature: Range<usize>,
     body: Range<usize>,
-    /// Names that it uses and that other files define.
+    /// Names that the function uses and that other files define.
     dependencies: Vec<String>,
 }
 
@@ -92,7 +92,7 @@ impl FunctionDescription {
     /// Reads a record at a line of a file.
     ///
     /// # Errors
-    /// A field is missing, of another type, or cannot be.
+    /// A field is missing, of another type, or impossible.
     pub(crate) fn read(path: &Path, line: usize, object: &Object) -> Result<Self> {
         RecordKind::DevEval.check(path, line, object)?;
         let fields = Fields::new(path, line, "", object);
@@ -109,7 +109,7 @@ impl FunctionDescription {
     }
 }
 
-/// Path of the file from its project on.
+/// Returns the path of the file, starting with its project.
 fn file_of(fields: &Fields<'_>) -> Result<String> {
     let whole = fields.string("completion_path")?;
     let project = fields.optional_string("project_path")?.and_then(|path| path.rsplit_once('/'));
@@ -121,7 +121,7 @@ fn file_of(fields: &Fields<'_>) -> Result<String> {
     }
 }
 
-/// Lines, 0-based, of a field `[first, last]` that counts from 1.
+/// Returns the 0-based lines of a field `[first, last]` that counts from 1.
 fn span(fields: &Fields<'_>, name: &str) -> Result<Range<usize>> {
     let numbers: Vec<usize> = fields.list(name)?.iter().filter_map(jsonl::count).collect();
     match numbers[..] {
@@ -131,7 +131,7 @@ fn span(fields: &Fields<'_>, name: &str) -> Result<Range<usize>> {
     }
 }
 
-/// Names that the function uses and that other files define.
+/// Returns the names that the function uses and that other files define.
 fn dependencies(fields: &Fields<'_>) -> Result<Vec<String>> {
     if !fields.has("dependency") {
         return Ok(Vec::new());
@@ -142,7 +142,7 @@ fn dependencies(fields: &Fields<'_>) -> Result<Vec<String>> {
     Ok(names.map(str::to_owned).collect())
 }
 
-/// Checks that lines are a function's signature, and its body to its end.
+/// Checks that lines are a function's signature, and its body up to its end.
 fn check(
     lines: &Lines,
     path: &str,
@@ -165,7 +165,7 @@ fn check(
             && function.span.lines.contains(&signature.start)
             && head.contains("def ")
     };
-    // Of nested ones the innermost.
+    // Of nested functions, the innermost.
     let Some(function) = functions.iter().rfind(begins) else {
         return Err(format!("line {} does not begin function {name}", signature.start + 1));
     };
@@ -186,7 +186,7 @@ fn check(
     }
 }
 
-/// Folder that modules are imported from: that of `src/a/b.py` is `src` where the namespace is `a.b.f`.
+/// Returns the folder that modules are imported from: for `src/a/b.py`, it is `src` if the namespace is `a.b.f`.
 fn root<'p>(file: &'p str, namespace: &str) -> &'p str {
     let first = namespace.split('.').next().unwrap_or(namespace);
     let folders = file.match_indices('/').map(|(at, _)| at);
@@ -198,8 +198,8 @@ fn root<'p>(file: &'p str, namespace: &str) -> &'p str {
     starts.find(is_start).map_or("", |start| file[..start].trim_end_matches('/'))
 }
 
-/// Text of a completion as the benchmark places it: its common indent taken off, that of the body put before each line that is
-/// not blank.
+/// Returns the text of a completion as the benchmark places it: its common indent is removed, and the indent of the body is put
+/// before each non-blank line.
 pub(super) fn place_body(completion: &str, indent: usize) -> String {
     let lines: Vec<&str> = completion.split('\n').collect();
     let blank_start =
@@ -224,7 +224,7 @@ pub(super) fn place_body(completion: &str, indent: usize) -> String {
 mod tests {
     use super::*;
 
-    /// Python's `textwrap.indent(textwrap.dedent(text), " " * indent)`.
+    /// Equivalent to Python's `textwrap.indent(textwrap.dedent(text), " " * indent)`.
     #[test]
     fn completions_are_placed_as_the_benchmark_places_them() {
         for (text, indent, wanted) in [

@@ -1,4 +1,4 @@
-//! Gold dependencies of benchmarks: what a function uses of other files, by the names that its record gives.
+//! Gold dependencies of benchmarks: the definitions in other files that a function uses, by the names in its record.
 
 use repoformer_core::repository::definitions::Names;
 use repoformer_core::task::{TargetDefinition, Task, TaskFiles};
@@ -8,18 +8,18 @@ use repoformer_text::lines::{Lines, strip};
 use repoformer_text::message;
 use repoformer_text::message::{Message, UserChoice};
 
-/// Counts of the dependencies of a file of records.
+/// Counts of the dependencies in a file of records.
 #[derive(Debug, Default)]
 pub(super) struct Gold {
-    /// Dependencies in other files.
+    /// Number of dependencies in other files.
     named: usize,
-    /// Those of which the definition was found.
+    /// Number of dependencies whose definition was found.
     found: usize,
 }
 
 impl Gold {
-    /// Notes in a task where the dependencies of its function are defined, as far as they are found. Each has the dotted names that
-    /// it may have, from the folder `root` of the task's repository on.
+    /// Records in a task the places that define the dependencies of its function, if they are found. Each dependency has the
+    /// dotted names that it may have, relative to the folder `root` of the task's repository.
     pub(super) fn find(
         &mut self,
         files: &mut TaskFiles<'_>,
@@ -35,7 +35,7 @@ impl Gold {
         task.set_definitions(found);
     }
 
-    /// A note on the dependencies.
+    /// Returns a note on the dependencies.
     pub(super) fn note(&self) -> Option<Message> {
         (self.named > 0).then(|| {
             message![
@@ -51,7 +51,7 @@ impl Gold {
     }
 }
 
-/// Place of the definition that a dotted name means.
+/// Returns the place of the definition that a dotted name refers to.
 fn definition(
     files: &mut TaskFiles<'_>,
     repository: &str,

@@ -1,6 +1,6 @@
 //! Conversion of records from one format to another.
 //!
-//! Records are converted one by one: one that cannot be converted is skipped and reported, without affecting the others.
+//! Records are converted one by one: a record that cannot be converted is skipped and reported, without affecting the others.
 
 mod archive;
 mod batch;

@@ -21,12 +21,12 @@ use super::stream::{Conversion, Emit, TargetFormat, each, other_kind};
 /// `custom_id` names ([`custom_id`](repoformer_models::batch::custom_id)), or else to the only task with that id. Samples of
 /// lm-evaluation-harness are read as RepoCoder's.
 ///
-/// RepoCoder's records identify their task by its metadata and contain its prompt: if a record of CrossCodeEval has neither,
-/// both come from the `tasks`; the metadata is then RepoEval's, and `row` identifies the task. If there are tasks, every record is
+/// RepoCoder's records identify their task by its metadata and contain its prompt. If a record of CrossCodeEval has neither,
+/// both come from `tasks`; the metadata is then RepoEval's, and `row` identifies the task. If there are tasks, every record is
 /// joined with its task as in [`repoformer_evaluate::predictions::read`].
 ///
 /// # Errors
-/// The file cannot be read, its records show that they are of other tasks, or an error of `emit`.
+/// The file cannot be read, its records show that they belong to other tasks, or an error of `emit`.
 pub fn predictions(
     path: &Path,
     to: RecordKind,
@@ -102,7 +102,7 @@ fn no_indent() -> Message {
     message![reason, UserChoice::TasksFile, " is needed"]
 }
 
-/// A completion of DevEval or EvoCodeBench, placed as `pass_k.py` places it.
+/// Returns a completion of DevEval or EvoCodeBench, placed as `pass_k.py` places it.
 fn of_dev_eval(path: &Path, line: usize, mut object: Object, tasks: &TaskSet) -> Result<Value> {
     RecordKind::DevEvalCompletion.check(path, line, &object)?;
     let fields = Fields::new(path, line, "", &object);
@@ -127,7 +127,7 @@ fn of_dev_eval(path: &Path, line: usize, mut object: Object, tasks: &TaskSet) ->
     Ok(Value::Object(record))
 }
 
-/// Most blanks before a completion.
+/// Greatest number of blanks before a completion.
 const MOST_INDENT: u64 = 1000;
 
 fn too_many(path: &Path, line: usize, alike: usize) -> Error {
@@ -150,7 +150,7 @@ fn to_cross_code_eval(
         (false, Some(task)) => task.id.clone(),
         (false, None) => fields.below("metadata.", fields.object("metadata")?).task_id()?,
     };
-    // If a choice has fields besides its text, the choices are kept in the record.
+    // If a choice has fields in addition to its text, the choices are kept in the record.
     let bare = |choice: &Value| choice.as_object().is_some_and(|choice| choice.len() == 1);
     if fields.list("choices")?.iter().all(bare) {
         object.shift_remove("choices");
@@ -207,7 +207,7 @@ fn to_repo_coder(
     Ok(Value::Object(record))
 }
 
-/// Whether these choices have these texts.
+/// Returns true if these choices have these texts.
 fn has_texts(choices: &Value, texts: &[String]) -> bool {
     let choices = choices.as_array().map(Vec::as_slice).unwrap_or_default();
     let found = choices.iter().map(|choice| choice.get("text")?.as_str());

@@ -1,7 +1,7 @@
-//! Records of RepoExec: functions with a file of tests each, which become RepoEval's tasks.
+//! Conversion of records of RepoExec, which are functions with a test file each, to RepoEval's tasks.
 //!
-//! A record has the function's text, the module that it is in, and a test file that imports from that module. The file of tests goes
-//! beside the module, so that imports relative to it work.
+//! A record has the function's text, the name of its module, and a test file that imports from that module. The test file is
+//! written next to the module, so that its relative imports work.
 
 use std::ops::Range;
 use std::path::Path;
@@ -21,7 +21,7 @@ use tree_sitter::Node;
 use super::deveval::no_folder;
 use super::gold::Gold;
 
-/// Makes a task of a record. Its module and project are kept in the metadata.
+/// Converts a record to a task. Its module and project are kept in the metadata.
 pub(super) fn task(
     gold: &mut Gold,
     path: &Path,
@@ -35,7 +35,8 @@ pub(super) fn task(
     let [module, name] = [fields.string("module")?, fields.string("entry_point")?];
     let [function, context] = [fields.string("focal_function")?, fields.string("code")?];
     let (test, number) = (fields.string("test")?, fields.count(&["problem_ids"])?);
-    // `test-apps/black/src`: the benchmark's folder, the repository, the folder in it that modules are imported from.
+    // `test-apps/black/src`: the benchmark's folder, the repository, and the folder inside the repository that modules are
+    // imported from.
     let of_benchmark = project.split_once('/').map_or(project, |(_, rest)| rest);
     let (repository, root) = of_benchmark.split_once('/').unwrap_or((of_benchmark, ""));
     let id = format!("{repository}/{number}");
@@ -86,7 +87,7 @@ pub(super) fn task(
     Ok(Task { line: at.line, row: at.row, ..task })
 }
 
-/// Lines of the body of the function that has this name and text.
+/// Returns the lines of the body of the function that has this name and text.
 fn body(
     lines: &Lines,
     syntax: &Syntax<'_>,
@@ -118,7 +119,7 @@ fn body(
     }
 }
 
-/// Definitions in `context` that the function's file imports: of each the dotted names that it may have.
+/// Returns the definitions in `context` that the function's file imports, each as the dotted names that it may have.
 fn dependencies(
     context: &str,
     name: &str,
@@ -158,7 +159,7 @@ fn dependencies(
     found
 }
 
-/// Name of a definition.
+/// Returns the name of a definition.
 fn name_of(node: Node<'_>) -> Option<Node<'_>> {
     match node.kind() {
         "function_definition" | "class_definition" => node.child_by_field_name("name"),
@@ -171,7 +172,7 @@ fn name_of(node: Node<'_>) -> Option<Node<'_>> {
     }
 }
 
-/// Name of a module as another one, or a package, imports it: `..a` in `x.y.z` is `x.a`.
+/// Returns the absolute name of a module that another module, or a package, imports: `..a` in `x.y.z` is `x.a`.
 fn absolute(from: &str, module: &str, is_package: bool) -> Option<String> {
     let name = from.trim_start_matches('.');
     let dots = from.len() - name.len();

@@ -22,11 +22,11 @@ use super::stream::{
     Conversion, Emit, TargetFormat, dropped_field_warnings, each, finish, other_kind,
 };
 
-/// Writes the files of a packages file, a raw file or a tar archive below `dir`, in a folder per repository; see [`Folders`]. A
+/// Writes the files of a packages file, a raw file or a tar archive to `dir`, in one folder per repository; see [`Folders`]. A
 /// file that cannot be written is reported as a problem, and the other files are written.
 ///
 /// # Errors
-/// The file cannot be read, or a folder cannot be written; then there are no new folders.
+/// The file cannot be read, or a folder cannot be written; no new folders exist then.
 pub fn to_folders(path: &Path, dir: &Path) -> Result<Conversion> {
     let (is_archive, input) = archive::recognise(path, jsonl::open(path)?)?;
     if is_archive {
@@ -107,8 +107,8 @@ fn files(
     }
 }
 
-/// Emits the source files of a language in repositories: as records of a packages file, a record a file, or of a raw file, a
-/// record a repository with every field that can be computed.
+/// Emits the source files of a language in repositories: as records of a packages file, one per file, or of a raw file, one per
+/// repository, with every field that can be computed.
 ///
 /// # Errors
 /// An error of `emit`.
@@ -162,9 +162,9 @@ pub fn from_folders(
     Ok(conversion)
 }
 
-/// Converts a packages or raw file to the other format, or to itself with the missing fields computed. A packages file may
-/// mix its repositories; they are collected in memory, in the order of the file. What packages say of their repository stays
-/// in the metadata of the raw file's files, and comes back from there.
+/// Converts a packages or raw file to the other format, or to itself with the missing fields computed. A packages file may mix
+/// its repositories; they are collected in memory, in the order of the file. Fields of packages that describe their repository
+/// are stored in the metadata of the raw file's files, and restored from there.
 ///
 /// # Errors
 /// The file cannot be read, or an error of `emit`.
@@ -220,7 +220,7 @@ pub fn records(path: &Path, to: RecordKind, emit: &mut Emit<'_>) -> Result<Conve
     Ok(conversion)
 }
 
-/// Fields of a raw repository that packages have no place for, and that nothing computes again.
+/// Returns the fields of a raw repository that have no place in packages, and that are not recomputed.
 fn no_place_in_packages(raw: &RawRepository) -> Vec<String> {
     let is_known = |name: &String, value: &Value| match name.as_str() {
         "repo_size" => true,
@@ -244,7 +244,7 @@ fn no_place_in_packages(raw: &RawRepository) -> Vec<String> {
     names
 }
 
-/// Fields of a package that raw repositories have no place for.
+/// Returns the fields of a package that have no place in raw repositories.
 fn no_place_in_raw(package: &Package) -> Vec<String> {
     let is_known = |name: &&String| {
         OF_REPOSITORY.contains(&name.as_str()) || ["filepath", "content"].contains(&name.as_str())

@@ -20,9 +20,9 @@ use serde_json::Value;
 pub enum TargetFormat {
     /// Records of a kind.
     Records(RecordKind),
-    /// A folder for each repository.
+    /// Folder for each repository.
     Folders,
-    /// A task of lm-evaluation-harness: a folder of files.
+    /// Task of lm-evaluation-harness: a folder of files.
     LmEval,
 }
 
@@ -68,15 +68,15 @@ pub struct Conversion {
     pub records: usize,
     /// Records that could not be converted, each with its line and reason.
     pub problems: Vec<Error>,
-    /// Warnings of things that were dropped or are missing.
+    /// Warnings about dropped or missing things.
     pub warnings: Vec<Message>,
-    /// Notes on what was decided.
+    /// Notes on decisions.
     pub notes: Vec<Message>,
     /// Files whose imports and functions are missing.
     pub gaps: Vec<ParseGap>,
 }
 
-/// Puts the folders of a file's repositories in their places, unless no file was written.
+/// Moves the folders of a file's repositories into place, unless no file was written.
 pub(super) fn finish(
     folders: Folders,
     of: &Path,
@@ -104,7 +104,7 @@ pub(super) fn finish(
     Ok(())
 }
 
-/// Receives the records of a conversion, one after another.
+/// Receiver of the records of a conversion, one after another.
 pub type Emit<'a> = dyn FnMut(&Value) -> Result<()> + 'a;
 
 /// Reads a file, passes each record to `convert`, and the resulting records to `emit`.
@@ -129,7 +129,7 @@ pub(super) fn each<Records: IntoIterator<Item = Value>>(
     Ok(conversion)
 }
 
-/// Error for a record of a kind that cannot be converted to the target format.
+/// Returns the error for a record of a kind that cannot be converted to the target format.
 pub(super) fn other_kind(path: &Path, line: usize, object: &Object, to: TargetFormat) -> Error {
     let reason = match RecordKind::from_record(object) {
         Some(kind) => format!("this is {}, which cannot become {to}", kind.record()),
@@ -138,7 +138,7 @@ pub(super) fn other_kind(path: &Path, line: usize, object: &Object, to: TargetFo
     Error::record(path, line, reason)
 }
 
-/// Warnings for fields that a format has no place for, each with the number of records that it was in.
+/// Returns warnings for fields that have no place in a format, each with the number of records that contain it.
 pub(super) fn dropped_field_warnings<N: fmt::Display>(
     left_out: BTreeMap<N, usize>,
     noun: &str,

@@ -13,8 +13,9 @@ use super::gold::Gold;
 use super::stream::{Conversion, Emit, dropped_field_warnings, each};
 use super::{deveval, repoexec};
 
-/// Converts tasks to a format; see [`Task::to_format`]. Records of DevEval, EvoCodeBench and RepoExec become tasks of `repos_dir`. Missing fields are taken from
-/// `repos_dir`: if the target format needs them, a file that cannot be read or has other text is an error.
+/// Converts tasks to a format; see [`Task::to_format`]. Records of DevEval, EvoCodeBench and RepoExec become tasks of
+/// `repos_dir`. Missing fields are taken from `repos_dir`: if the target format needs them, a file that cannot be read, or that
+/// has another text, is an error.
 ///
 /// # Errors
 /// The file or the repositories cannot be read, or an error of `emit`.

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::*;
 
-/// A file with these records, one a line.
+/// Returns a file with these records, one per line.
 fn file(records: &[Value]) -> (tempfile::TempDir, PathBuf) {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("x.jsonl");
@@ -20,12 +20,12 @@ fn file(records: &[Value]) -> (tempfile::TempDir, PathBuf) {
     (dir, path)
 }
 
-/// The words of warnings.
+/// Returns the words of warnings.
 fn words(warnings: &[Message]) -> Vec<String> {
     warnings.iter().map(ToString::to_string).collect()
 }
 
-/// Records that a conversion gives, and its outcome.
+/// Returns the records that a conversion emits, and its outcome.
 fn collected(
     convert: impl FnOnce(&mut Emit<'_>) -> Result<Conversion>,
 ) -> (Vec<Value>, Conversion) {
@@ -39,7 +39,7 @@ fn collected(
     (given, outcome)
 }
 
-/// Records that a conversion gives, and the reasons of its problems.
+/// Returns the records that a conversion emits, and the reasons of its problems.
 fn converted(
     records: &[Value],
     convert: impl FnOnce(&Path, &mut Emit<'_>) -> Result<Conversion>,
@@ -83,7 +83,7 @@ fn predictions_go_there_and_back_with_all_their_fields() {
     let (back, problems) =
         converted(&there, |path, emit| predictions(path, REPO_CODER, None, emit));
     assert_eq!((back, problems), (records.to_vec(), vec![]));
-    // Of a kind already: as they are.
+    // Records that are already of the target kind stay unchanged.
     let (same, _) = converted(&there, |path, emit| predictions(path, CROSS_CODE_EVAL, None, emit));
     assert_eq!(same, there);
 }
@@ -135,7 +135,7 @@ fn prompts_become_requests_and_answers_in_any_order_predictions() {
         json!({"prompt": "P0", "metadata": {"task_id": "a", "row": 0, "top_k_context": []}}),
         json!({"prompt": "L", "groundtruth": "g", "metadata": {"task_id": "long"}}),
         json!({"prompt": 1, "metadata": {"task_id": "a", "query_window": {}}}),
-        // Without fragments, of tasks of CrossCodeEval and of an instance of training data.
+        // Without fragments: tasks of CrossCodeEval and an instance of training data.
         json!({"prompt": "C", "groundtruth": "g", "metadata": {"task_id": "c", "repository": "r", "file": "a.py", "row": 5, "mode": "none", "stop": ["<eof>"]}}),
         json!({"prompt": "I", "groundtruth": "g", "metadata": {"task_id": "d", "filename": "r/a.py", "start_i": 0, "row": 7, "mode": "given", "stop": []}}),
     ];
@@ -344,7 +344,7 @@ fn what_a_format_has_no_place_for_is_told_of() {
     assert_eq!(words(&warnings), [wanted]);
 }
 
-/// Where an answer of the caller ends the work, nothing more is read.
+/// If `emit` fails, nothing more is read.
 #[test]
 fn labels_are_written_as_they_were_read_until_the_taker_fails() {
     let label = json!({

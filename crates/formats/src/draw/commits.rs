@@ -1,4 +1,4 @@
-//! Tasks drawn from what commits added, each with a folder for its parent's tree.
+//! Tasks sampled from lines that commits added, each with a folder for its parent's tree.
 
 use std::path::Path;
 
@@ -17,14 +17,15 @@ use repoformer_text::message;
 use repoformer_text::message::{Message, UserChoice};
 use repoformer_text::tokenize::P50k;
 
-/// Least edit similarity of a near duplicate.
+/// Smallest edit similarity of a near duplicate.
 pub const NEAR: f64 = 0.9;
 
-/// Most files that are written for the tasks of one repository, and most of their bytes: each task has a whole tree.
+/// Greatest number of files that are written for the tasks of one repository, and their greatest total size in bytes: each task
+/// has a whole tree.
 const MOST_WRITTEN_FILES: usize = 2_000_000;
 const MOST_WRITTEN_BYTES: u64 = 20 << 30;
 
-/// Drawing from the commits of Git repositories, one after another.
+/// Sampler of the commits of Git repositories, one repository after another.
 pub struct CommitSampling<'a> {
     /// Folder of the tasks' repositories.
     trees: &'a Path,
@@ -38,36 +39,36 @@ pub struct CommitSampling<'a> {
 /// Tasks from the commits of all Git repositories.
 #[derive(Debug, Default)]
 pub struct CommitTasks {
-    /// The tasks, in the order in which they were drawn.
+    /// Tasks, in the order in which they were sampled.
     pub tasks: Vec<Task>,
     /// Whether each pattern of excluded paths matches a file.
     pub matched: Vec<bool>,
     /// Files that could not be parsed completely.
     pub unparsed: Vec<UnparsedFile>,
-    /// Number of tasks by the farthest source of a name, in the order of [`NameSource::ALL`].
+    /// Number of tasks by the most distant source of a name, in the order of [`NameSource::ALL`].
     pub sources: [usize; NameSource::ALL.len()],
-    /// Number of tasks whose lines stand in the parent's tree.
+    /// Number of tasks whose lines also occur in the parent's tree.
     pub verbatim: usize,
-    /// Number of tasks whose lines nearly do: their edit similarity is [`NEAR`] or more.
+    /// Number of tasks whose lines almost occur there: their edit similarity is [`NEAR`] or more.
     pub near: usize,
     /// Number of tasks whose lines an earlier commit added.
     pub in_history: usize,
 }
 
-/// What the commits of one Git repository gave.
+/// Tasks from one Git repository.
 #[derive(Debug)]
 pub struct HistoryTasks {
-    /// Number of commits that could be drawn from.
+    /// Number of commits that tasks could be sampled from.
     pub commits: usize,
     /// Number of tasks.
     pub tasks: usize,
-    /// Files that could not be written, and commits that are left out.
+    /// Files that could not be written, and skipped commits.
     pub problems: Vec<Error>,
-    /// Why the history is not read for earlier versions of the tasks' lines.
+    /// Reason why the history is not read for earlier versions of the tasks' lines.
     pub unread: Option<Error>,
 }
 
-/// Lines of a task, compared with the history after all tasks are drawn.
+/// Lines of a task, compared with the history after all tasks are sampled.
 struct AddedLines {
     text: String,
     date: String,
@@ -75,26 +76,26 @@ struct AddedLines {
 }
 
 impl<'a> CommitSampling<'a> {
-    /// Begins to draw into a folder of trees, which is created.
+    /// Starts sampling into a folder of trees, which is created.
     ///
     /// # Errors
-    /// It cannot be created or written.
+    /// The folder cannot be created or written.
     pub fn new(trees: &'a Path, since: &'a str, sampling: &'a Sampling) -> Result<Self> {
         let folders = Folders::create(trees)?;
         Ok(Self { trees, since, sampling, folders, drawn: CommitTasks::default() })
     }
 
-    /// Draws tasks from the commits of a Git repository at `path`, and writes their trees.
+    /// Samples tasks from the commits of a Git repository at `path`, and writes their trees.
     ///
     /// # Errors
-    /// The first day is none, the history cannot be read, or a tree cannot be written.
+    /// The first day is invalid, the history cannot be read, or a tree cannot be written.
     pub fn draw(&mut self, history: &History, path: &Path) -> Result<HistoryTasks> {
         let Self { since, sampling, .. } = *self;
         let begin = self.drawn.tasks.len();
         let (mut lines, mut room, mut problems) = (Vec::new(), TreeBudget::default(), Vec::new());
         let take = |found: CommitTask| {
             if !room.take(&found.repository) {
-                // It counts, so that drawing ends where every tree is too large.
+                // The task counts, so that sampling ends even if every tree is too large.
                 return Ok(true);
             }
             let skipped = write(&found, &mut self.folders)?;
@@ -119,7 +120,7 @@ impl<'a> CommitSampling<'a> {
         Ok(HistoryTasks { commits, tasks: lines.len(), problems, unread })
     }
 
-    /// Says which files are left out of the trees, and why.
+    /// Describes the files that are left out of the trees, and the reasons.
     pub fn describe_left_out(&self) -> impl Iterator<Item = String> {
         self.folders.describe_left_out()
     }
@@ -127,7 +128,7 @@ impl<'a> CommitSampling<'a> {
     /// Moves the trees into place, and returns the tasks with the number of the trees' files.
     ///
     /// # Errors
-    /// A folder of a task's repository exists with other files, or a file cannot be written.
+    /// The folder of a task's repository exists with other files, or a file cannot be written.
     pub fn finish(self) -> Result<(CommitTasks, usize)> {
         let Self { trees, folders, drawn, .. } = self;
         let placed = folders.finish()?;
@@ -151,7 +152,7 @@ impl<'a> CommitSampling<'a> {
 }
 
 impl CommitTasks {
-    /// Adds a task, and notes how similar its lines are to those of its parent's tree. Returns the lines.
+    /// Adds a task, and records how similar its lines are to the lines of its parent's tree. Returns the lines.
     fn add(&mut self, found: CommitTask, sampling: &Sampling) -> AddedLines {
         Exclusions::also_matched(
             &mut self.matched,
@@ -172,8 +173,8 @@ impl CommitTasks {
         AddedLines { text: lines, date: commit.date, is_in_tree: similar == Some(1.0) }
     }
 
-    /// Notes for the tasks from `begin` on whether their lines are in an earlier version of a file. Returns why not, if the history
-    /// is too large to read.
+    /// Records for the tasks from `begin` on whether their lines are in an earlier version of a file. If the history is too
+    /// large to read, returns the reason.
     fn note_history(
         &mut self,
         begin: usize,
@@ -194,7 +195,7 @@ impl CommitTasks {
     }
 }
 
-/// TreeBudget for what is written for the tasks of one repository.
+/// Limit on the trees that are written for the tasks of one repository.
 #[derive(Debug)]
 struct TreeBudget {
     files: usize,
@@ -210,7 +211,7 @@ impl Default for TreeBudget {
 }
 
 impl TreeBudget {
-    /// Whether there is room for a task's tree, which is then taken.
+    /// Returns true if there is room for a task's tree, and reserves it.
     fn take(&mut self, tree: &Repository) -> bool {
         let bytes = tree.files.iter().map(|file| file.text.len() as u64).sum();
         let left = self.files.checked_sub(tree.files.len()).zip(self.bytes.checked_sub(bytes));
@@ -226,7 +227,7 @@ fn problem(path: &Path, reason: impl Into<Message>) -> Error {
     Error::Repository { path: path.to_owned(), reason: reason.into() }
 }
 
-/// Problems of the commits of a repository that are left out.
+/// Returns the problems of skipped commits in a repository.
 fn commit_problems(path: &Path, skipped: &[SkippedCommit], room: &TreeBudget) -> Vec<Error> {
     let of_commit = |commit: &SkippedCommit| problem(path, format!("left out: {commit}"));
     let mut problems: Vec<Error> = skipped.iter().map(of_commit).collect();
@@ -249,11 +250,11 @@ fn commit_problems(path: &Path, skipped: &[SkippedCommit], room: &TreeBudget) ->
 #[derive(Default)]
 struct SkippedFiles {
     files: Vec<Error>,
-    /// True if the task's own file is one of them. Then no other file was written.
+    /// Whether the task's own file is one of them. In this case, no other file was written.
     has_target: bool,
 }
 
-/// Writes the repository of a task, the task's own file first.
+/// Writes the repository of a task, starting with the task's own file.
 fn write(found: &CommitTask, folders: &mut Folders) -> Result<SkippedFiles> {
     let mut skipped = SkippedFiles::default();
     let name = &found.repository.name;
@@ -276,7 +277,7 @@ fn write(found: &CommitTask, folders: &mut Folders) -> Result<SkippedFiles> {
     Ok(skipped)
 }
 
-/// Edit similarity of the hole's lines to the most similar ones of the parent's tree.
+/// Returns the edit similarity of the hole's lines to the most similar lines of the parent's tree.
 fn similar(found: &CommitTask, language: Language) -> Option<f64> {
     let others = found.repository.files.iter().filter(|file| file.path != found.task.path);
     let texts = others.map(|file| file.text.as_str()).chain(found.before.as_deref());
@@ -330,7 +331,7 @@ mod tests {
         let tree = std::fs::read_to_string(trees.join(&task.path)).unwrap();
         assert!(tree.contains("value_8") && tree.contains(&task.ground_truth), "{tree}");
 
-        // Other files are not written over.
+        // Other files are not overwritten.
         std::fs::write(trees.join(&task.path), "x = 1\n").unwrap();
         let mut again = CommitSampling::new(&trees, "2025-01-01", &sampling).unwrap();
         again.draw(&history, &dir).unwrap();

@@ -1,4 +1,4 @@
-//! Tasks drawn from repositories in folders.
+//! Tasks sampled from repositories in folders.
 
 use std::path::Path;
 
@@ -14,27 +14,27 @@ use repoformer_text::tokenize::P50k;
 
 use crate::merge::{Positions, write_shard_beside};
 
-/// Tasks to draw from repositories in a folder.
+/// Settings for sampling tasks from repositories in a folder.
 #[derive(Debug, Clone, Copy)]
 pub struct FolderSampling<'a> {
-    /// Folder that holds a folder for each repository.
+    /// Folder that contains a folder for each repository.
     pub dir: &'a Path,
     /// Names of the repositories of all shards.
     pub names: &'a [String],
-    /// How their files are listed.
+    /// Way in which their files are listed.
     pub walk: Walk,
-    /// Tasks to draw from each.
+    /// Sampling settings for each repository.
     pub sampling: &'a Sampling,
-    /// Part of the repositories; `None`: all.
+    /// Shard of the repositories; `None` for all.
     pub shard: Option<Shard>,
 }
 
 /// Tasks of a repository.
 #[derive(Debug)]
 pub struct RepositoryTasks {
-    /// Its name.
+    /// Name of the repository.
     pub name: String,
-    /// The tasks, in the order in which they were drawn.
+    /// Tasks, in the order in which they were sampled.
     pub tasks: Vec<Task>,
     /// Files that could not be read.
     pub skipped: Vec<Error>,
@@ -43,7 +43,7 @@ pub struct RepositoryTasks {
 /// Tasks of repositories in a folder.
 #[derive(Debug, Default)]
 pub struct FolderTasks {
-    /// Tasks of each of the shard's repositories, or why it cannot be read.
+    /// Tasks of each of the shard's repositories, or the reason why the repository cannot be read.
     pub repositories: Vec<Result<RepositoryTasks>>,
     /// Whether each pattern of excluded paths matches a file.
     pub matched: Vec<bool>,
@@ -53,7 +53,7 @@ pub struct FolderTasks {
 }
 
 impl FolderSampling<'_> {
-    /// Draws the tasks, of as many repositories at once as there are threads.
+    /// Samples the tasks, from as many repositories at once as there are threads.
     pub fn draw(&self) -> FolderTasks {
         let Self { dir, walk, sampling, shard, .. } = *self;
         let is_held = |(_, name): &(u64, &String)| shard.is_none_or(|shard| shard.holds(name));
@@ -80,7 +80,8 @@ impl FolderSampling<'_> {
         all
     }
 
-    /// Writes beside a shard's tasks, `output`, which part they are; beside those of all, nothing.
+    /// Writes a manifest next to a shard's tasks, `output`, that names the shard; writes nothing for the tasks of all
+    /// repositories.
     ///
     /// # Errors
     /// The file cannot be read, or the manifest cannot be written.
@@ -138,7 +139,7 @@ mod tests {
         let merged = place.path().join("merged");
         merge(&parts, &merged).unwrap();
         assert_eq!(std::fs::read(merged).unwrap(), std::fs::read(whole).unwrap());
-        // What cannot be read keeps none of the others from being drawn from.
+        // Repositories that cannot be read do not affect the others.
         let (some, _) = draw(&[names[0].clone(), "lost".into()], None, "some");
         assert!(some.repositories[1].is_err());
         assert_eq!(some.tasks().count(), 4);

@@ -1,4 +1,4 @@
-//! Tasks drawn from repositories in folders, or from what commits of Git repositories added.
+//! Tasks sampled from repositories in folders, or from lines that commits of Git repositories added.
 
 mod commits;
 mod folders;

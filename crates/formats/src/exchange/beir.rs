@@ -1,7 +1,7 @@
 //! BEIR's files: `corpus.jsonl`, `queries.jsonl` and `qrels/test.tsv`, as its `GenericDataLoader` reads them.
 //!
-//! N. Thakur et al., *BEIR: a heterogenous benchmark for zero-shot evaluation of information retrieval models*, 2021.
-//! Its loader drops queries without a judgement, and stops at a judgement of an unknown query.
+//! N. Thakur et al., *BEIR: a heterogenous benchmark for zero-shot evaluation of information retrieval models*, 2021. Its
+//! loader drops queries without a judgement, and fails at a judgement of an unknown query.
 
 use std::fmt::Write;
 
@@ -12,16 +12,16 @@ use serde::Serialize;
 
 use super::{Ids, check_id};
 
-/// A document, which is a fragment of a file, or a query, which belongs to a task.
+/// Document, which is a fragment of a file, or query, which belongs to a task.
 #[derive(Debug, Clone, Serialize)]
 pub struct BeirRecord<'a> {
-    /// Unique in its file, and not empty (for queries see [`super::query_ids`]); written as described in [`super::id`].
+    /// Id, unique in its file and not empty (for queries see [`super::query_ids`]); written as described in [`super::id`].
     #[serde(rename = "_id")]
     pub id: &'a str,
-    /// Path of a document's file, searched besides the text; may be empty. Queries have none.
+    /// Path of a document's file, searched in addition to the text; may be empty. Queries have none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<&'a str>,
-    /// Its lines joined by `\n`.
+    /// Lines joined by `\n`.
     pub text: &'a str,
     /// Other fields.
     pub metadata: Object,
@@ -34,7 +34,7 @@ pub struct Judgement<'a> {
     pub query: &'a str,
     /// Id of the document.
     pub document: &'a str,
-    /// 0 if not relevant; tools of the field accept only whole numbers.
+    /// 0 if not relevant; the field's tools accept only whole numbers.
     pub score: u32,
 }
 
@@ -68,7 +68,7 @@ pub fn records<'a>(
     Ok(text)
 }
 
-/// Returns `qrels/test.tsv`: a heading, then a judgement a line.
+/// Returns `qrels/test.tsv`: a heading, then one judgement per line.
 ///
 /// ```
 /// use repoformer_formats::exchange::beir::{Judgement, judgements};

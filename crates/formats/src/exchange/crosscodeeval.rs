@@ -1,7 +1,7 @@
 //! CrossCodeEval's result files, as its `scripts/eval_metric.py` and Repoformer's `eval_metric_cceval.py` write them:
-//! `results.json` (means × 100, rounded to two digits), `detailed_results.json` (a line a task, similarities × 100),
-//! `prediction_truncated.jsonl` (what was compared) and `exact_match_idx.jsonl` (the ids of exact matches, a line each).
-//! The programs write tasks as their processes finish; here they are in the order of the task file.
+//! `results.json` (means × 100, rounded to two digits), `detailed_results.json` (one line per task, similarities × 100),
+//! `prediction_truncated.jsonl` (the compared texts) and `exact_match_idx.jsonl` (the ids of exact matches, one per line). The
+//! programs write tasks as their processes finish; here they are in the order of the task file.
 
 use repoformer_core::metrics::Metric;
 use repoformer_core::metrics::crosscodeeval::{Detail, detail};
@@ -15,12 +15,12 @@ pub type ScoreFiles = Vec<(&'static str, String)>;
 /// Values of one task.
 struct Line<'a> {
     task_id: &'a str,
-    /// Empty without a prediction; all values are then 0.
+    /// Values; without a prediction, this is the default, in which all values are 0.
     detail: Detail,
 }
 
-/// Returns the files for the first sample of each task. `samples[i]` are those of the i-th task; a task without any is left
-/// out, or counts as 0 if `count_missing` is set.
+/// Returns the files for the first sample of each task. `samples[i]` are the samples of the i-th task. A task without samples
+/// is left out, or counts as 0 if `count_missing` is set.
 ///
 /// ```
 /// use repoformer_formats::exchange::crosscodeeval::files;
@@ -142,8 +142,8 @@ mod tests {
         let of = |count_missing| files(&tasks, &samples, &own, count_missing);
         let [(_, results), (_, details), (_, cut), (_, matches)] = &of(false)[..] else { panic!() };
         let results: Value = serde_json::from_str(results).unwrap();
-        // "x = g(z)" and "x = g(y)": 2 of 16 by InDel is 87.5, to even 88; 1 of 8 by Levenshtein.
-        // Identifiers x g z, x g y: 2 of 3 each.
+        // "x = g(z)" and "x = g(y)": 2 of 16 by InDel is 87.5, rounded to even 88; 1 of 8 by Levenshtein. Identifiers x g z, x
+        // g y: 2 of 3 each.
         assert_eq!(
             results,
             json!({"em": 50.0, "es": 94.0, "es_repoeval": 93.75, "id_em": 50.0, "id_precision": 83.33,

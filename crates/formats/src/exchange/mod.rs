@@ -1,8 +1,8 @@
 //! Exchange of retrieval results in formats of information retrieval: BEIR's collections and TREC's runs, so that other tools
 //! can rank our fragments and judge our rankings.
 //!
-//! [`beir`] writes documents, queries and judgements, [`trec`] runs. Both encode ids by [`id`], so their files can be joined;
-//! [`query_ids`] makes unique ids of tasks, whose own may repeat. Equal records give equal bytes.
+//! [`beir`] writes documents, queries and judgements; [`trec`] writes runs. Both encode ids with [`id`], so their files can be
+//! joined; [`query_ids`] creates unique ids for tasks, whose own ids may repeat. Equal records give equal bytes.
 
 pub mod beir;
 pub mod crosscodeeval;
@@ -13,7 +13,7 @@ use std::borrow::Cow;
 use repoformer_store::error::{Error, Result};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// Encodes an id for files: TREC's fields end at white space, and a quotation mark opens a quoted field of BEIR's judgements.
+/// Encodes an id for files: TREC's fields end at white space, and a quotation mark opens a quoted field in BEIR's judgements.
 /// White space, control characters, `"` and `%` are percent-encoded in UTF-8 (RFC 3986, section 2.1), so that different ids
 /// stay different and can be decoded.
 ///
@@ -41,7 +41,7 @@ pub fn id(text: &str) -> Cow<'_, str> {
 }
 
 /// Returns a query id for each task, given its row and id: its own id if no other task has it, else `id#row`. Rows are
-/// distinct, and therefore query ids are.
+/// distinct, and therefore query ids are too.
 ///
 /// ```
 /// use repoformer_formats::exchange::query_ids;
@@ -56,7 +56,7 @@ pub fn query_ids(tasks: &[(usize, &str)]) -> Vec<String> {
     let numbered = |(row, id): &(usize, &str)| format!("{id}#{row}");
     let mut keeps: Vec<bool> =
         tasks.iter().map(|(_, id)| counts[id] == 1 && !id.is_empty()).collect();
-    // A task whose own id equals another's numbered one is numbered too. Numbered ids end in their rows, so they differ.
+    // A task whose own id equals another's numbered id is numbered too. Numbered ids end in their rows, so they differ.
     loop {
         let others = tasks.iter().zip(&keeps).filter(|(_, keeps)| !**keeps);
         let taken: FxHashSet<String> = others.map(|(task, _)| numbered(task)).collect();
@@ -76,7 +76,7 @@ pub fn query_ids(tasks: &[(usize, &str)]) -> Vec<String> {
     }
 }
 
-/// Ids written so far, so that none is written twice.
+/// Ids written so far, so that no id is written twice.
 #[derive(Default)]
 struct Ids(FxHashSet<String>);
 

@@ -13,7 +13,7 @@ fn ranking<'a>(query: &'a str, hits: &[(&'a str, f64)]) -> Ranking<'a> {
     Ranking { query, hits }
 }
 
-/// Undoes the percent-encoding of RFC 3986.
+/// Decodes the percent-encoding of RFC 3986.
 fn decoded(id: &str) -> String {
     let mut bytes = id.bytes();
     let mut text = Vec::new();
@@ -33,7 +33,7 @@ fn decoded(id: &str) -> String {
 fn a_ranking_must_be_one() {
     let one = |hits: &[(&str, f64)]| run([ranking("q", hits)], RunScores::Own, "t");
     assert_eq!(one(&[]).unwrap(), "");
-    // Equal scores are in order; so are scores below zero.
+    // Equal scores are in order, and so are scores below zero.
     let ties = one(&[("a", 1.0), ("b", 1.0), ("c", -1e-7)]).unwrap();
     assert_eq!(ties, "q Q0 a 1 1.0 t\nq Q0 b 2 1.0 t\nq Q0 c 3 -1e-7 t\n");
     let not_finite = "documents: 'a' has no finite score in the ranking of 'q'";
@@ -59,7 +59,7 @@ fn ids_must_be_unique_and_not_empty() {
     let judgement = |query, document| Judgement { query, document, score: 1 };
     let twice = records("documents", ["a b", "a b"].map(record)).unwrap_err();
     assert_eq!(twice.to_string(), "documents: the id 'a%20b' is repeated");
-    // One is what the other is written as; they stay two.
+    // One id equals the encoded form of the other; they stay different.
     let two = records("documents", ["a b", "a%20b"].map(record));
     assert!(two.unwrap().contains(r#""a%2520b""#));
     let empty = records("queries", ["a", "", "b"].map(record)).unwrap_err();
@@ -69,7 +69,7 @@ fn ids_must_be_unique_and_not_empty() {
     assert_eq!(twice.to_string(), "judgements: 'x' is judged twice for 'a'");
 }
 
-/// As Python's `str.split()` cuts a line.
+/// Splits a line as Python's `str.split()` does.
 fn fields(line: &str) -> Vec<&str> {
     let is_space = |c: char| c.is_whitespace() || ('\x1c'..='\x1f').contains(&c);
     line.split(is_space).filter(|field| !field.is_empty()).collect()

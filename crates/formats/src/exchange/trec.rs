@@ -1,4 +1,4 @@
-//! TREC's runs, as read by `trec_eval` and tools built on it: lines `qid Q0 docid rank score tag`, with fields separated by
+//! TREC's runs, as read by `trec_eval` and tools based on it: lines `qid Q0 docid rank score tag`, with fields separated by
 //! blanks.
 
 use std::fmt::Write;
@@ -9,7 +9,7 @@ use rustc_hash::FxHashSet;
 
 use super::{Ids, check_id};
 
-/// A document in a ranking.
+/// Document in a ranking.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RankedDocument<'a> {
     /// Id, written as described in [`super::id`].
@@ -30,10 +30,10 @@ pub struct Ranking<'a> {
 /// Scores of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum RunScores {
-    /// The number of documents from here to the last, so that every program keeps the order.
+    /// Number of documents from this one to the last, so that every program keeps the order.
     #[default]
     ByRank,
-    /// The ranker's. Programs that sort by score reorder documents whose scores are equal.
+    /// Score of the ranker. Programs that sort by score reorder documents with equal scores.
     Own,
 }
 
@@ -43,7 +43,7 @@ named! {
     Own = "own",
 }
 
-/// Returns a run: a line a hit, ranks from 1, own scores in as few digits as distinguish them (`0.5`, `1e-7`).
+/// Returns a run: one line per hit, ranks from 1, own scores in as few digits as distinguish them (`0.5`, `1e-7`).
 ///
 /// `trec_eval` ignores the ranks: it sorts by score, in single precision, and equal scores by document id from the last to the
 /// first.
@@ -85,7 +85,7 @@ pub fn run<'a>(
     Ok(run)
 }
 
-/// Checks a ranking: each document once, scores in order.
+/// Checks a ranking: each document occurs once, and scores are in order.
 fn check(query: &str, hits: &[RankedDocument<'_>]) -> Result<()> {
     let (mut seen, mut before) = (FxHashSet::default(), f64::INFINITY);
     for RankedDocument { document, score } in hits {

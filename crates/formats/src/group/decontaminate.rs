@@ -1,13 +1,14 @@
-//! Overlap of training data with benchmarks: their repositories, and files with their targets.
+//! Overlap of training data with benchmarks: their repositories, and files that contain their targets.
 //!
-//! A repository is left out by its name. A file is left out if it holds twelve successive words of a target, as StarCoder's and
-//! datatrove's filters leave out texts. Words are `\w+`: whole identifiers, in their case. So a target is found whatever its
-//! indent, line breaks and punctuation are, and code that shares only its punctuation is not. A target of fewer words
-//! is found by the twelve that end in its last one and begin in the left context: `return x` alone is no leak.
+//! A repository is left out by its name. A file is left out if it contains twelve successive words of a target; StarCoder's and
+//! datatrove's filters leave out texts in the same way. Words are `\w+`: whole identifiers, case-sensitive. A target is
+//! therefore found whatever its indent, line breaks and punctuation are, and code that shares only its punctuation is not. A
+//! shorter target is found by the twelve words that end with its last word and begin in the left context, so that `return x`
+//! alone does not count as a leak.
 //!
-//! Twelve words with fewer than six different ones, such as rows of zeros, mean nothing and are ignored. Unlike datatrove's
-//! filter, this one does not combine left context and longer targets in n-grams: the files so found only share a
-//! license or imports with the left context.
+//! Twelve words with fewer than six different ones, such as rows of zeros, are not significant and are ignored. Unlike
+//! datatrove's filter, this one does not combine left context and longer targets in n-grams: the files found in this way share
+//! only a license or imports with the left context.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -17,13 +18,13 @@ use repoformer_text::tokenize::is_word;
 use rustc_hash::{FxHashMap, FxHashSet};
 use twox_hash::XxHash64;
 
-/// Words of an n-gram.
+/// Number of words in an n-gram.
 const NGRAM: usize = 12;
-/// Least number of different words.
+/// Smallest number of different words.
 const DIFFERENT: usize = 6;
-/// Bytes of the left context that a short target can reach into.
+/// Number of bytes of the left context that a short target can reach into.
 const REACH: usize = 1 << 12;
-/// Digits of a commit at the end of a folder's name.
+/// Number of digits of a commit at the end of a folder's name.
 const COMMIT: std::ops::RangeInclusive<usize> = 7..=40;
 
 /// Names and n-grams of benchmarks.
@@ -45,21 +46,21 @@ pub struct Contamination {
     sets: Vec<PathBuf>,
     /// Task file and id of each task.
     tasks: Vec<(usize, String)>,
-    /// The first task of each repository, by the repository's key.
+    /// First task of each repository, by the repository's key.
     names: FxHashMap<String, usize>,
-    /// The first task of each n-gram, by the n-gram's hash.
+    /// First task of each n-gram, by the n-gram's hash.
     ngrams: FxHashMap<u64, usize>,
     unchecked: Vec<usize>,
 }
 
-/// A task whose repository or target was found.
+/// Task whose repository or target was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Leak<'a> {
-    /// Its file.
+    /// File of the task.
     pub tasks: &'a Path,
-    /// Its id.
+    /// Id of the task.
     pub task: &'a str,
-    /// Repository name or words of the target, as they were found.
+    /// Name of the repository, or words of the target, as they were found.
     pub by: String,
 }
 
@@ -102,8 +103,8 @@ impl Contamination {
         Leak { tasks: &self.sets[*set], task, by }
     }
 
-    /// The task whose repository has this name, in any case, with its owner (`owner/name`, `owner_name`, `owner--name`, or
-    /// CrossCodeEval's `owner-name-commit`) or, if the task names none, with any.
+    /// Returns the task whose repository has this name, ignoring case. The owner must match too (`owner/name`, `owner_name`,
+    /// `owner--name`, or CrossCodeEval's `owner-name-commit`), unless the task names none.
     pub fn repository(&self, name: &str) -> Option<Leak<'_>> {
         let without_owner = name.split_once('/').map_or(name, |(_, name)| name);
         let known = |name| self.names.get(&key(name));
@@ -111,7 +112,7 @@ impl Contamination {
         Some(self.leak(*number, name.to_owned()))
     }
 
-    /// The task with the first n-gram of this text that any task has.
+    /// Returns the task of the first n-gram in this text that any task has.
     pub fn file(&self, text: &str) -> Option<Leak<'_>> {
         let mut window = Window::default();
         for word in words(text) {
@@ -125,20 +126,20 @@ impl Contamination {
         None
     }
 
-    /// Tasks whose targets no file is compared with: even with the left context they have too few words, or too few different
-    /// ones.
+    /// Returns the tasks whose targets cannot be compared with files: even with the left context, they have too few words, or
+    /// too few different ones.
     pub fn unchecked_tasks(&self) -> impl Iterator<Item = Leak<'_>> {
         self.unchecked.iter().map(|&number| self.leak(number, String::new()))
     }
 }
 
-/// A key that all forms of a repository's name share: in lower case, its parts between `/`, `_` and `-`.
+/// Returns a key that all forms of a repository's name share: in lower case, its parts between `/`, `_` and `-`.
 fn key(name: &str) -> String {
     let parts = name.split(['/', '_', '-']).filter(|part| !part.is_empty());
     parts.map(str::to_lowercase).collect::<Vec<_>>().join("-")
 }
 
-/// Keys of a task's folder: itself, and without a commit after owner and name.
+/// Returns the keys of a task's folder: the folder's key, and the key without a commit after owner and name.
 fn keys(folder: &str) -> Vec<String> {
     if folder.is_empty() {
         return Vec::new();
@@ -162,7 +163,7 @@ fn ngrams(task: &Task) -> FxHashSet<u64> {
     let start = left.len() + between.len();
     let end = start + task.ground_truth.len();
 
-    // A word that continues in the right context is not the target's.
+    // A word that continues in the right context does not belong to the target.
     let end_of = |word: &str| word.as_ptr().addr() - text.as_ptr().addr() + word.len();
     let (mut own, mut window, mut found) = (0, Window::default(), FxHashSet::default());
     let mut words = words(&text).take_while(|word| end_of(word) <= end).peekable();
@@ -177,7 +178,7 @@ fn ngrams(task: &Task) -> FxHashSet<u64> {
     found
 }
 
-/// `\w+`.
+/// Returns the matches of `\w+`.
 fn words(text: &str) -> impl Iterator<Item = &str> {
     let is_other =
         |one: char| !(one.is_ascii_alphanumeric() || one == '_' || !one.is_ascii() && is_word(one));
@@ -187,15 +188,15 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
 /// Twelve successive words.
 #[derive(Default)]
 struct Window<'t> {
-    /// With their hashes, each in its turn.
+    /// Words with their hashes, in a ring.
     last: [(&'t str, u64); NGRAM],
     /// Number of words so far.
     count: usize,
-    /// A polynomial of the words' hashes, modulo `2^64`.
+    /// Polynomial of the words' hashes, modulo `2^64`.
     hash: u64,
 }
 
-/// The polynomial's base: odd, without a pattern.
+/// Base of the polynomial: odd, and without a pattern.
 const BASE: u64 = 0x9E37_79B9_7F4A_7C15;
 
 impl<'t> Window<'t> {
@@ -234,7 +235,7 @@ mod tests {
         ["line", "api", "function", "chunk"].map(read).into()
     }
 
-    /// Texts of the sample repositories' files, each with the repository's name.
+    /// Returns the texts of the sample repositories' files, each with the repository's name.
     fn sample_files() -> Vec<(String, String)> {
         let root = format!("{}/../../data/repos", env!("CARGO_MANIFEST_DIR"));
         let entries = walkdir::WalkDir::new(&root).sort_by_file_name().into_iter().flatten();
@@ -248,7 +249,7 @@ mod tests {
         sources.map(read).collect()
     }
 
-    /// A target with the preceding lines that its n-gram reaches into.
+    /// Returns a target with the preceding lines that its n-gram reaches into.
     fn leaked(task: &Task) -> String {
         let lines: Vec<&str> = task.prompt.split_inclusive('\n').collect();
         let own = words(&task.ground_truth).count();
@@ -258,8 +259,8 @@ mod tests {
             + &task.ground_truth
     }
 
-    /// Each task's target, put into a file of another repository: as it is, with other indents and line ends, and as the body of
-    /// another function.
+    /// Each task's target, inserted into a file of another repository: unchanged, with other indents and line ends, and as the
+    /// body of another function.
     #[test]
     fn planted_targets_are_found() {
         let (sets, hosts) = (sample_tasks(), sample_files());

@@ -1,4 +1,4 @@
-//! Repositories that repeat others: which of them stay.
+//! Repositories that repeat others, and the choice of which to keep.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ pub enum Dedup {
     None,
     /// Repositories with the same paths and texts.
     Exact,
-    /// Those, and repositories with nearly the same texts.
+    /// Repositories with the same paths and texts, and repositories with nearly the same texts.
     Near,
 }
 
@@ -27,15 +27,15 @@ named! {
     Near = "near",
 }
 
-/// A repository's facts that reveal duplicates.
+/// Facts about a repository that reveal duplicates.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Facts {
     pub(super) name: String,
     pub(super) stars: u64,
     pub(super) files: u64,
     pub(super) digest: String,
-    /// Of all texts, in the order of their paths, separated by line ends; `None` if near duplicates are not sought, or
-    /// the texts are too short for one.
+    /// Signature of all texts, in the order of their paths, separated by line ends; `None` if near duplicates are not sought,
+    /// or if the texts are too short for a signature.
     signature: Option<Signature>,
 }
 
@@ -55,13 +55,13 @@ impl Facts {
         }
     }
 
-    /// Order of preference: the most stars, then the most files, then the first name.
+    /// Returns the order of preference: most stars, then most files, then first name.
     fn rank(&self) -> impl Ord + '_ {
         (std::cmp::Reverse(self.stars), std::cmp::Reverse(self.files), &self.name)
     }
 }
 
-/// Something that is dropped, and what it repeats.
+/// Dropped repository or file, and what it repeats.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(super) struct Duplicate {
     pub(super) repo_name: String,
@@ -71,7 +71,7 @@ pub(super) struct Duplicate {
     pub(super) of: String,
 }
 
-/// Why something is dropped.
+/// Reason why a repository or file is dropped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Reason {
@@ -79,11 +79,11 @@ pub(super) enum Reason {
     ExactDuplicate,
     /// Another repository has nearly the same texts.
     NearDuplicate,
-    /// A task uses the repository, or the file has its target.
+    /// A task uses the repository, or the file contains its target.
     Contaminated,
 }
 
-/// The repositories to drop, ordered by name.
+/// Returns the repositories to drop, ordered by name.
 pub(super) fn duplicates(mut all: Vec<Facts>, dedup: Dedup) -> Vec<Duplicate> {
     let mut dropped = Vec::new();
     if dedup == Dedup::None {
@@ -156,7 +156,7 @@ mod tests {
         assert!(duplicates(all.to_vec(), Dedup::None).is_empty());
     }
 
-    /// An exact duplicate names its original, whatever its cluster; a kept one is named once.
+    /// An exact duplicate names its original, whatever its cluster; a kept repository is named once.
     #[test]
     fn of_a_cluster_of_near_duplicates_one_stays() {
         let facts = |name: &str, stars, text: &str| {

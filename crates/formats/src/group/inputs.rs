@@ -13,9 +13,9 @@ use rustc_hash::FxHashSet;
 use serde::{Deserialize, Serialize};
 use walkdir::{DirEntry, WalkDir};
 
-/// Endings of the files read from a folder.
+/// Extensions of the files that are read from a folder.
 const ENDS: [&str; 5] = [".parquet", ".jsonl", ".ndjson", ".json", ".tar"];
-/// Endings of compressed ones.
+/// Extensions of compressed files.
 const COMPRESSED: [&str; 3] = ["", ".gz", ".zst"];
 
 /// Files to read, in order, and other files of folders.
@@ -25,8 +25,8 @@ pub(super) struct InputList {
     pub(super) others: Vec<PathBuf>,
 }
 
-/// Lists the files of inputs in the order in which they are named; files of a folder or pattern, by their paths. A file
-/// is listed once. Files below `output` are left out.
+/// Lists the files of inputs in the order in which they are named; files of a folder or pattern, by their paths. Each file is
+/// listed once. Files in `output` are left out.
 ///
 /// # Errors
 /// An input does not exist, or has no file.
@@ -72,7 +72,7 @@ fn has_known_end(path: &Path) -> bool {
         || name.ends_with(".tgz")
 }
 
-/// The files of an input, and whether the input names them.
+/// Returns the files of an input, each with whether the input names it directly.
 fn expand(input: &Path) -> Result<Vec<(PathBuf, bool)>> {
     if input == Path::new("-") {
         let reason = "standard input cannot be read again where interrupted work goes on";
@@ -113,8 +113,8 @@ fn expand(input: &Path) -> Result<Vec<(PathBuf, bool)>> {
     Ok(found)
 }
 
-/// The files below a folder except hidden ones. Links are followed, since the hub's cache is made of them, but lead to each
-/// folder only once.
+/// Returns the files in a folder except hidden ones. Links are followed, since the hub's cache consists of them, but each
+/// folder is entered only once.
 fn walk(folder: &Path) -> Result<Vec<(PathBuf, bool)>> {
     let is_hidden = |name: &std::ffi::OsStr| name.to_string_lossy().starts_with('.');
     let entries = WalkDir::new(folder).follow_links(true).sort_by_file_name().into_iter();
@@ -136,25 +136,25 @@ fn walk(folder: &Path) -> Result<Vec<(PathBuf, bool)>> {
     Ok(found)
 }
 
-/// A file as it was when its digest was computed.
+/// File in its state when its digest was computed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Input {
     pub(super) path: String,
     pub(super) bytes: u64,
     pub(super) digest: String,
-    /// Nanoseconds of its last change, to detect later changes.
+    /// Time of its last change in nanoseconds, to detect later changes.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub(super) modified: Option<u64>,
 }
 
 impl Input {
-    /// Whether another input has the same content.
+    /// Returns true if another input has the same content.
     pub(super) fn is_same(&self, other: &Self) -> bool {
         (self.bytes, &self.digest) == (other.bytes, &other.digest)
     }
 }
 
-/// Size of a file and time of its last change.
+/// Returns the size of a file and the time of its last change.
 pub(super) fn state(path: &Path) -> Result<(u64, Option<u64>)> {
     let metadata = files::metadata(path).map_err(|e| Error::reading(path, "open this file", e))?;
     if !metadata.is_file() {
@@ -165,7 +165,7 @@ pub(super) fn state(path: &Path) -> Result<(u64, Option<u64>)> {
     Ok((metadata.len(), modified.and_then(|age| u64::try_from(age.as_nanos()).ok())))
 }
 
-/// Digests of files. If a file is unchanged since an earlier run, that run's digest is used.
+/// Computes the digests of files. If a file is unchanged since an earlier run, that run's digest is used.
 pub(super) fn describe(paths: &[PathBuf], earlier: &[Input]) -> Result<Vec<Input>> {
     let work = Work::begin("group: digests", "bytes");
     for path in paths {
@@ -194,7 +194,7 @@ pub(super) fn describe(paths: &[PathBuf], earlier: &[Input]) -> Result<Vec<Input
     parallel::map(paths, one).into_iter().collect()
 }
 
-/// Error for a file that changed while it was read.
+/// Returns the error for a file that changed while it was read.
 pub(super) fn change_error(path: &Path) -> Error {
     Error::artifact(path, "it changed while it was read", "run the command again")
 }

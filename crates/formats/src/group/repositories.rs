@@ -5,27 +5,27 @@ use rustc_hash::FxHashSet;
 
 use super::spill::Merge;
 
-/// Bytes of a file without its path and text.
+/// Bytes that a file counts for in addition to its path and text.
 const FILE: u64 = 64;
 
-/// A repository with its files in the order of their paths.
+/// Repository with its files in the order of their paths.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct GroupedRepository {
     pub(super) name: String,
-    /// The most in any row.
+    /// Greatest number of stars in any row.
     pub(super) stars: u64,
     /// Paths and texts.
     pub(super) files: Vec<(String, String)>,
-    /// Repeated files with the same text.
+    /// Number of repeated files with the same text.
     pub(super) repeated: u64,
-    /// Repeated files with another text: the first is kept.
+    /// Number of repeated files with another text; the first one is kept.
     pub(super) conflicting: u64,
-    /// Reason for leaving it out; then it has no files.
+    /// Reason why it is left out; it then has no files.
     pub(super) left_out: Option<String>,
 }
 
 impl GroupedRepository {
-    /// Digest of the paths and texts.
+    /// Returns the digest of the paths and texts.
     pub(super) fn digest(&self) -> String {
         let mut hasher = blake3::Hasher::new();
         for part in self.files.iter().flat_map(|(path, text)| [path, text]) {
@@ -39,7 +39,7 @@ impl GroupedRepository {
 /// Repositories of a shard in the order of their names.
 pub(super) struct RepositoryStream {
     rows: Merge,
-    /// Whether the next row is already read.
+    /// Whether the next row has already been read.
     is_ahead: bool,
     most: u64,
     /// Folders of finished repositories.
@@ -47,12 +47,12 @@ pub(super) struct RepositoryStream {
 }
 
 impl RepositoryStream {
-    /// Repositories of merged rows; larger ones than `most` bytes are left out.
+    /// Creates the stream of merged rows; repositories larger than `most` bytes are left out.
     pub(super) fn new(rows: Merge, most: u64) -> Self {
         Self { rows, is_ahead: false, most, folders: FxHashSet::default() }
     }
 
-    /// Returns the next repository, `None` at the end.
+    /// Returns the next repository; `None` at the end.
     pub(super) fn next(&mut self) -> Result<Option<GroupedRepository>> {
         if !std::mem::take(&mut self.is_ahead) && !self.rows.next()? {
             return Ok(None);

@@ -1,4 +1,4 @@
-//! The steps of grouping; steps that were done before are skipped.
+//! Steps of grouping; steps that were already done are skipped.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -25,15 +25,15 @@ use super::spill::{Merge, Section, Spill};
 use super::work::{DROPPED, PLAN, Plan, RECORD, WorkFolder, read_document, write_document};
 use super::write::{Counts, GroupExclusions, GroupRecord, ShardDone, is_there, write_shard};
 
-/// Format of the record and of the work.
+/// Format of the record and of the work folder.
 const FORMAT: u64 = 2;
-/// Bytes of waiting rows in memory, over all threads.
+/// Greatest number of bytes of waiting rows in memory, over all threads.
 const WAITING: usize = 256 << 20;
-/// Least and most of them in one thread.
+/// Least and greatest number of bytes of waiting rows in one thread.
 const WAITING_EACH: (usize, usize) = (4 << 20, 64 << 20);
-/// Files that all threads together may open.
+/// Greatest number of files that all threads together may open.
 const OPEN_FILES: usize = 512;
-/// Small inputs are read together, up to so many bytes and inputs.
+/// Greatest size in bytes, and number, of small inputs that are read together.
 const UNIT: (u64, usize) = (64 << 20, 1000);
 
 /// Inputs, output and settings of a grouping.
@@ -51,41 +51,42 @@ pub struct Grouping {
     pub dedup: Dedup,
     /// Benchmarks whose repositories and targets are left out.
     pub benchmarks: Vec<TaskSet>,
-    /// Most bytes of a repository.
+    /// Greatest size of a repository in bytes.
     pub max_repository: u64,
 }
 
 /// Result of a grouping.
 #[derive(Debug)]
 pub struct GroupSummary {
-    /// Its record; `None` if no file could be used, and nothing was written.
+    /// Record; `None` if no file could be used, so that nothing was written.
     pub record: Option<GroupRecord>,
-    /// Whether it had been done before.
+    /// Whether an earlier run had already done it.
     pub is_known: bool,
-    /// Input files that an earlier run had read.
+    /// Number of input files that an earlier run had read.
     pub resumed: usize,
-    /// Files of folders without a table's ending.
+    /// Files in folders that do not have a table's extension.
     pub others: Vec<PathBuf>,
-    /// Tasks whose targets have too few words to find in files: their number, and the first.
+    /// Tasks whose targets have too few words to be found in files: their number, and the first.
     pub unchecked: Option<(usize, String)>,
-    /// Remarks on archives.
+    /// Notes on archives.
     pub notes: Vec<String>,
-    /// Broken rows and files: the first of each input.
+    /// Broken rows and files: the first ones of each input.
     pub problems: Vec<Error>,
 }
 
-/// Inputs that were read, and their rows' places.
+/// Inputs that were read, and the positions of their rows.
 #[derive(Debug, Serialize, Deserialize)]
 struct UnitDone {
     sections: Vec<Section>,
     tally: Tally,
 }
 
-/// Groups the files of rows into repositories, and writes them in shards: raw records ordered by name, compressed,
-/// and `group.json` last. The output depends only on the inputs' content and order and on the settings.
+/// Groups the files of rows into repositories, and writes them in shards: raw records ordered by name, compressed, and
+/// `group.json` last. The output depends only on the inputs' content and order and on the settings.
 ///
 /// # Errors
-/// An input does not exist, the output folder cannot be written, or it has the output or work of other inputs or settings.
+/// An input does not exist, the output folder cannot be written, or the folder contains the output or work of other inputs or
+/// settings.
 pub fn group(grouping: &Grouping) -> Result<GroupSummary> {
     let output = &grouping.output;
     let listed = inputs::list(&grouping.inputs, output)?;
@@ -153,7 +154,7 @@ pub fn group(grouping: &Grouping) -> Result<GroupSummary> {
     counts.contaminated_files = dropped.iter().filter(is_file).count() as u64;
     counts.contaminated_repositories = of(Reason::Contaminated) - counts.contaminated_files;
     let dropped = write_dropped(&output.join(DROPPED), &dropped)?;
-    // File times are no part of the result.
+    // File times are not part of the result.
     let inputs = plan.inputs.into_iter().map(|input| Input { modified: None, ..input }).collect();
     let shards = done.into_iter().map(|one| one.shard).collect();
     let record =
@@ -165,13 +166,13 @@ pub fn group(grouping: &Grouping) -> Result<GroupSummary> {
 }
 
 impl Grouping {
-    /// Settings that the output depends on.
+    /// Returns the settings that the output depends on.
     fn settings(&self) -> Result<serde_json::Value> {
         let digest = |set: &TaskSet| digest_of(&set.path).map(|content| content.digest);
         let benchmarks = self.benchmarks.iter().map(digest).collect::<Result<Vec<_>>>()?;
         Ok(json!({
             "format": FORMAT,
-            // The files that are code, and their comparison, may change.
+            // The selection of code files, and their comparison, may change between versions.
             "program": env!("CARGO_PKG_VERSION"),
             "shards": self.shards,
             "language": self.language.map_or("all", Language::name),
@@ -182,7 +183,7 @@ impl Grouping {
     }
 }
 
-/// Checks that finished output is whole and of this plan.
+/// Checks that finished output is complete and belongs to this plan.
 fn check_done(output: &Path, plan: &Plan, done: &Plan, record: &GroupRecord) -> Result<()> {
     let hint = message![
         "remove its shards and group.json to make them again, or choose another ",
@@ -204,7 +205,7 @@ fn check_done(output: &Path, plan: &Plan, done: &Plan, record: &GroupRecord) -> 
     Err(Error::artifact(&output.join(lost), reason, hint))
 }
 
-/// Inputs that are read together: consecutive small ones.
+/// Divides inputs into units that are read together: consecutive small ones.
 fn units(inputs: &[Input]) -> Vec<std::ops::Range<usize>> {
     let (mut units, mut begin, mut bytes) = (Vec::new(), 0, 0);
     for (number, input) in inputs.iter().enumerate() {
@@ -237,7 +238,7 @@ fn read_inputs(
             progress.advance_kept(inputs.len());
             return Ok(Some((rows, done, inputs.len())));
         }
-        // If one unit cannot be written, neither can others.
+        // If one unit cannot be written, neither can the others.
         if has_failed.load(Relaxed) {
             return Ok(None);
         }
@@ -275,7 +276,7 @@ fn read_inputs(
     Ok(done)
 }
 
-/// Bytes of waiting rows in one thread's memory.
+/// Returns the number of bytes of waiting rows in one thread's memory.
 fn waiting() -> usize {
     (WAITING / rayon::current_num_threads().max(1)).clamp(WAITING_EACH.0, WAITING_EACH.1)
 }
@@ -309,7 +310,7 @@ impl Grouping {
     }
 }
 
-/// The shards, during merging and writing.
+/// Shards during merging and writing.
 struct Shards<'a> {
     grouping: &'a Grouping,
     units: &'a [(PathBuf, UnitDone)],
@@ -329,7 +330,7 @@ impl Shards<'_> {
         format!("shard-{:05}", index + 1)
     }
 
-    /// The repositories of a shard.
+    /// Returns the repositories of a shard.
     fn repositories(&self, index: u64) -> Result<RepositoryStream> {
         let mut sections = Vec::new();
         for (path, unit) in self.units {
@@ -342,17 +343,17 @@ impl Shards<'_> {
         Ok(RepositoryStream::new(rows, self.grouping.max_repository))
     }
 
-    /// Folder of intermediate merges.
+    /// Returns the folder of intermediate merges.
     fn folder(&self, index: u64) -> PathBuf {
         self.work.at(&format!("{}.merged", Self::name(index)))
     }
 
     fn remove_folder(&self, index: u64) {
-        // Remains are removed with the work folder.
+        // The rest is removed with the work folder.
         let _ = files::remove_dir_all(self.folder(index));
     }
 
-    /// Works on each shard, until one fails.
+    /// Processes each shard, until one fails.
     fn each<T: Send>(&self, label: &str, of: impl Fn(u64) -> Result<T> + Sync) -> Result<Vec<T>> {
         let progress = Work::new(label, "shards", self.grouping.shards as usize);
         let has_failed = AtomicBool::new(false);
@@ -369,7 +370,7 @@ impl Shards<'_> {
         Ok(done.into_iter().flatten().collect())
     }
 
-    /// Dropped repositories and files, in order.
+    /// Returns the dropped repositories and files, in order.
     fn read_dropped(&self) -> Result<Vec<Duplicate>> {
         if self.grouping.dedup == Dedup::None && self.grouping.benchmarks.is_empty() {
             return Ok(Vec::new());
@@ -384,7 +385,7 @@ impl Shards<'_> {
         Ok(dropped)
     }
 
-    /// Drops the repository, or its files, if a benchmark has them.
+    /// Drops the repository, or some of its files, if a benchmark contains them.
     fn decontaminate(&self, repository: &mut GroupedRepository, dropped: &mut Vec<Duplicate>) {
         let GroupedRepository { name, files, .. } = repository;
         let mut leaks = |filepath: Option<&str>, of: String| {
@@ -447,7 +448,7 @@ impl Shards<'_> {
     }
 }
 
-/// Writes the list of dropped things, and returns its digest.
+/// Writes the list of dropped repositories and files, and returns its digest.
 fn write_dropped(path: &Path, dropped: &[Duplicate]) -> Result<String> {
     let mut file = OutputFile::create(path)?;
     for one in dropped {

@@ -1,6 +1,7 @@
-//! Rows on their way through the disk: sorted sections of one shard each, several to a file, and their merge.
+//! Rows in transit through the disk: sorted sections of one shard each, several per file, and their merge.
 //!
-//! The order is by repository name, then by path, then by input: of two files with one path, the first read comes first.
+//! The order is by repository name, then by path, then by input: of two files with the same path, the first one read comes
+//! first.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -14,13 +15,13 @@ use serde::{Deserialize, Serialize};
 
 use super::rows::FileRow;
 
-/// Compression: the fastest that is small, with a window that lets many sections be read at once.
+/// Compression: the fastest level that gives small files, with a window small enough to read many sections at once.
 const LEVEL: i32 = 1;
 const WINDOW_LOG: u32 = 17;
-/// Bytes read of a section at once.
+/// Number of bytes of a section that are read at once.
 const AT_ONCE: usize = 1 << 15;
 
-/// Part of a file that holds sorted rows of one shard.
+/// Part of a file that contains sorted rows of one shard.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Section {
     pub(super) shard: u64,
@@ -28,7 +29,7 @@ pub(super) struct Section {
     length: u64,
 }
 
-/// A row that waits in memory: its place in the bytes, and its place in the inputs.
+/// Row that waits in memory: its position in the bytes, and its position in the inputs.
 struct BufferedRow {
     shard: u64,
     begin: usize,
@@ -45,7 +46,7 @@ impl BufferedRow {
     }
 }
 
-/// Writes rows into a file: sorted, as many at a time as memory holds.
+/// Writer of rows into a file, sorted, as many at a time as fit in memory.
 pub(super) struct Spill {
     path: PathBuf,
     file: BufWriter<File>,
@@ -58,7 +59,7 @@ pub(super) struct Spill {
 }
 
 impl Spill {
-    /// Creates the file. Up to `most` bytes, and the row that exceeds them, are kept in memory.
+    /// Creates the file. Memory holds up to `most` bytes, plus the row that exceeds them.
     pub(super) fn create(path: &Path, shards: u64, most: usize) -> Result<Self> {
         let file =
             File::create(path).map_err(|e| Error::writing(path, "create this work file", e))?;
@@ -129,7 +130,7 @@ impl Spill {
     }
 }
 
-/// A row without its text.
+/// Row without its text.
 struct Head<B> {
     name: B,
     path: B,
@@ -184,7 +185,7 @@ impl<'f> SectionWriter<'f> {
     }
 }
 
-/// Bytes of a row's numbers.
+/// Number of bytes of a row's numbers.
 const FIXED: usize = 6 * 8;
 
 /// Sections that are read one after another, row by row.
@@ -192,7 +193,7 @@ struct SpillSections {
     path: PathBuf,
     input: BufReader<zstd::stream::read::Decoder<'static, BufReader<io::Take<File>>>>,
     head: Head<Vec<u8>>,
-    /// Unread bytes of the row's text.
+    /// Number of unread bytes of the row's text.
     text: u64,
 }
 
@@ -211,7 +212,7 @@ impl SpillSections {
         Ok(source.next()?.then_some(source))
     }
 
-    /// Reads the head of the next row; false at the end.
+    /// Reads the head of the next row; returns false at the end.
     fn next(&mut self) -> Result<bool> {
         self.read_head().map_err(|e| unreadable(&self.path, e))
     }
@@ -240,7 +241,7 @@ impl SpillSections {
     }
 }
 
-/// Reads so many bytes; a damaged length reserves no memory.
+/// Reads `length` bytes; a damaged length reserves no memory.
 fn fill(input: &mut impl Read, into: &mut Vec<u8>, length: u64) -> io::Result<()> {
     let read = input.by_ref().take(length).read_to_end(into)?;
     if read as u64 == length { Ok(()) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
@@ -277,12 +278,13 @@ impl Ord for SpillSections {
 /// Rows of several sections in order.
 pub(super) struct Merge {
     sources: BinaryHeap<Reverse<SpillSections>>,
-    /// Source of the current row.
+    /// Sections that the current row comes from.
     current: Option<SpillSections>,
 }
 
 impl Merge {
-    /// Merges sections of files; more than `at_once` first into fewer, in files of this folder, which is removed.
+    /// Merges sections of files. If there are more than `at_once`, they are first merged into fewer, in files of this folder,
+    /// which is removed.
     pub(super) fn open(
         mut sections: Vec<(PathBuf, Section)>,
         at_once: usize,
@@ -297,7 +299,7 @@ impl Merge {
                 number += 1;
                 let path = folder.join(format!("{number}.rows"));
                 let length = Self::from_sections(some)?.write(&path)?;
-                // What was merged before is in the new file.
+                // The rows of earlier merges are in the new file.
                 for (path, _) in some.iter().filter(|(path, _)| path.starts_with(folder)) {
                     let _ = files::remove_file(path);
                 }
@@ -339,7 +341,7 @@ impl Merge {
         Ok(length)
     }
 
-    /// Goes to the next row; false at the end.
+    /// Advances to the next row; returns false at the end.
     pub(super) fn next(&mut self) -> Result<bool> {
         if let Some(mut source) = self.current.take() {
             if source.text > 0 {
@@ -354,7 +356,7 @@ impl Merge {
         Ok(self.current.is_some())
     }
 
-    /// The current row: its repository, its path, its stars, and the length of its text.
+    /// Returns the current row: its repository, its path, its stars, and the length of its text.
     pub(super) fn row(&self) -> Option<(&[u8], &[u8], u64, u64)> {
         let source = self.current.as_ref()?;
         Some((&source.head.name, &source.head.path, source.head.stars, source.text))
@@ -376,7 +378,7 @@ impl Merge {
 mod tests {
     use super::*;
 
-    /// As in a plain sort of all rows, however little memory there is and however few sections are read at once.
+    /// The result equals a plain sort of all rows, however little memory there is and however few sections are read at once.
     #[test]
     fn merged_rows_are_sorted_whatever_the_memory() {
         let dir = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! The folder in which grouping works: what was done, so that interrupted work goes on, and a lock against a second process.
+//! Work folder of grouping: the work done so far, so that interrupted work can resume, and a lock against a second process.
 
 use std::path::{Path, PathBuf};
 
@@ -14,10 +14,10 @@ use serde_json::Value;
 
 use super::inputs::Input;
 
-/// Its name within the output folder.
+/// Name in the output folder.
 const NAME: &str = ".group";
 
-/// The folder, locked as long as this lives.
+/// Work folder, locked while this value exists.
 pub(super) struct WorkFolder {
     path: PathBuf,
     output: PathBuf,
@@ -32,7 +32,7 @@ pub(super) struct Plan {
 }
 
 impl Plan {
-    /// Difference between work or output of two plans; `None` if they agree.
+    /// Returns the difference between work or output of two plans; `None` if they agree.
     pub(super) fn difference(&self, other: &Self) -> Option<String> {
         if let (Value::Object(ours), Value::Object(theirs)) = (&self.settings, &other.settings) {
             for (name, value) in ours {
@@ -56,7 +56,7 @@ impl WorkFolder {
     /// Opens or creates the folder.
     ///
     /// # Errors
-    /// It cannot be written, or another process works in it.
+    /// The folder cannot be written, or another process works in it.
     pub(super) fn open(output: &Path) -> Result<Self> {
         let path = output.join(NAME);
         create_folder(&path)?;
@@ -72,7 +72,7 @@ impl WorkFolder {
         Ok(Self { path, output: output.to_owned(), _lock: file })
     }
 
-    /// Path of a file in it.
+    /// Returns the path of a file in the folder.
     pub(super) fn at(&self, name: &str) -> PathBuf {
         self.path.join(name)
     }
@@ -93,7 +93,7 @@ impl WorkFolder {
             .map_err(|e| Error::writing(&self.path, "remove this folder", e))
     }
 
-    /// Takes this work's plan, and refuses any other.
+    /// Writes this work's plan, and rejects the folder if it has another plan.
     pub(super) fn begin(&self, plan: &Plan, earlier: Option<&Plan>) -> Result<()> {
         match earlier.map(|earlier| plan.difference(earlier)) {
             Some(Some(difference)) => {
@@ -104,14 +104,14 @@ impl WorkFolder {
                 ];
                 return Err(Error::artifact(&self.path, reason, hint));
             }
-            // Its times may be newer.
+            // The file times of the new plan may be later.
             Some(None) => {}
             None => self.check_output()?,
         }
         self.write(PLAN, plan)
     }
 
-    /// Refuses an output folder with shards of other work.
+    /// Rejects an output folder with shards of other work.
     fn check_output(&self) -> Result<()> {
         let cannot_list = |e| Error::reading(&self.output, "list this folder", e);
         for entry in files::read_dir(&self.output).map_err(cannot_list)? {
@@ -129,7 +129,7 @@ impl WorkFolder {
 
 /// Name of the plan in the folder.
 pub(super) const PLAN: &str = "plan.json";
-/// Name of the list of dropped things, in the output folder.
+/// Name of the list of dropped repositories and files, in the output folder.
 pub(super) const DROPPED: &str = "dropped.jsonl";
 /// Name of the record of the output, which is written last.
 pub(super) const RECORD: &str = "group.json";

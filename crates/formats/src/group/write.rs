@@ -18,33 +18,33 @@ use super::rows::Problem;
 /// Counts of rows and repositories, as in `group.json`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
-    /// Files that the rows hold.
+    /// Number of files in the rows.
     pub rows: u64,
-    /// Files that are not of the language, or of no known one.
+    /// Number of files that are not of the language, or not of any known one.
     pub other_languages: u64,
-    /// Files whose first line held StarCoderData's marks, which were removed.
+    /// Number of files whose first line contained StarCoderData's marks, which were removed.
     pub marked: u64,
-    /// Rows, parts of inputs and repositories that are broken or too large.
+    /// Number of rows, parts of inputs and repositories that are broken or too large.
     pub broken: u64,
-    /// Repeated files with the same path and text.
+    /// Number of repeated files with the same path and text.
     pub repeated: u64,
-    /// Repeated files with the same path and another text.
+    /// Number of repeated files with the same path and another text.
     pub conflicting: u64,
-    /// Repositories dropped because another has the same files.
+    /// Number of repositories dropped because another has the same files.
     pub exact_duplicates: u64,
-    /// Repositories dropped because another has nearly the same texts.
+    /// Number of repositories dropped because another has nearly the same texts.
     pub near_duplicates: u64,
-    /// Repositories left out because tasks use them.
+    /// Number of repositories left out because tasks use them.
     pub contaminated_repositories: u64,
-    /// Files left out because they hold targets of tasks.
+    /// Number of files left out because they contain targets of tasks.
     pub contaminated_files: u64,
-    /// Repositories written.
+    /// Number of repositories written.
     pub repositories: u64,
-    /// Their files.
+    /// Number of files in these repositories.
     pub files: u64,
 }
 
-/// A written shard.
+/// Shard that was written.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ShardRecord {
     /// Name of its file.
@@ -53,9 +53,9 @@ pub struct ShardRecord {
     pub bytes: u64,
     /// Digest of its file.
     pub digest: String,
-    /// Repositories in it.
+    /// Number of repositories in it.
     pub repositories: u64,
-    /// Files of these.
+    /// Number of files in these repositories.
     pub files: u64,
 }
 
@@ -70,14 +70,14 @@ pub struct GroupRecord {
     pub(super) inputs: Vec<Input>,
     /// Counts.
     pub counts: Counts,
-    /// Shards, in their order.
+    /// Shards, in order.
     pub shards: Vec<ShardRecord>,
-    /// Digest (BLAKE3) of the list of dropped things.
+    /// Digest (BLAKE3) of the list of dropped repositories and files.
     #[serde(default)]
     pub dropped: String,
 }
 
-/// A shard, and findings from writing it.
+/// Shard, and findings from writing it.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct ShardDone {
     pub(super) shard: ShardRecord,
@@ -87,13 +87,13 @@ pub(super) struct ShardDone {
 }
 
 impl ShardDone {
-    /// Whether the shard's file is still as written.
+    /// Returns true if the shard's file is unchanged.
     pub(super) fn is_there(&self, output: &Path) -> bool {
         is_there(&self.shard, output)
     }
 }
 
-/// Whether a shard's file is as written.
+/// Returns true if a shard's file is unchanged.
 pub(super) fn is_there(shard: &ShardRecord, output: &Path) -> bool {
     let is_it = |there: FileDigest| (there.bytes, &there.digest) == (shard.bytes, &shard.digest);
     digest_of(&output.join(&shard.name)).is_ok_and(is_it)
@@ -104,12 +104,12 @@ pub(super) fn is_there(shard: &ShardRecord, output: &Path) -> bool {
 pub(super) struct GroupExclusions<'a> {
     /// Whole repositories.
     pub(super) repositories: FxHashSet<&'a str>,
-    /// Files of others.
+    /// Files of other repositories.
     pub(super) files: FxHashMap<&'a str, FxHashSet<&'a str>>,
 }
 
 impl<'a> GroupExclusions<'a> {
-    /// Repositories that are left out whole, and those that lose files.
+    /// Collects the repositories that are left out completely, and the repositories that lose files.
     pub(super) fn new(dropped: &'a [Duplicate]) -> Self {
         let mut leaving = Self::default();
         for one in dropped {
@@ -126,7 +126,7 @@ impl<'a> GroupExclusions<'a> {
     }
 }
 
-/// Writes a shard without dropped things.
+/// Writes a shard without the dropped repositories and files.
 pub(super) fn write_shard(
     mut repositories: RepositoryStream,
     dropped: &GroupExclusions<'_>,

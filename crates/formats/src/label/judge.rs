@@ -1,4 +1,4 @@
-//! Labels of a file of instances, and the manifest beside them.
+//! Labels of a file of instances, and the manifest next to them.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -14,30 +14,30 @@ use serde_json::{Value, json};
 
 use crate::merge::{LACKING, Positions, SHARD_PARAMETERS, ShardFile, write_shard_beside};
 
-/// Judgement of a file of instances: of all of them, of a shard, or of a file that is a shard's.
+/// Judgement of a file of instances: all instances, the instances of a shard, or a file that already belongs to a shard.
 #[derive(Debug)]
 pub struct InstanceJudgement<'a> {
     settings: JudgeSettings<'a>,
-    /// Part of the whole that the labels are.
+    /// Shard of the labels.
     shard: Option<Shard>,
-    /// The instances, if they are a shard's.
+    /// File of the instances, if it belongs to a shard.
     part: Option<ShardFile>,
 }
 
-/// Counts of a judgement, and where its labels stand among those of all shards.
+/// Counts of a judgement, and the positions of its labels among the labels of all shards.
 #[derive(Debug)]
 pub struct InstanceLabels {
-    /// Counts of the labels, and of the instances without one.
+    /// Counts of the labels, and of the instances without a label.
     pub summary: JudgeSummary,
     positions: Positions,
 }
 
 impl<'a> InstanceJudgement<'a> {
-    /// Judgement with these settings, whose shard is replaced: by the one that is `asked` for, or by the whole if the file of
-    /// instances is a shard's already.
+    /// Creates a judgement with these settings, whose shard is replaced: by the one that is `asked` for, or by all instances if
+    /// the file of instances already belongs to a shard.
     ///
     /// # Errors
-    /// The instances are those of another shard, or the manifest beside them is damaged.
+    /// The instances belong to another shard, or the manifest next to them is damaged.
     pub fn new(settings: JudgeSettings<'a>, asked: Option<Shard>) -> Result<Self> {
         let part = ShardFile::find(settings.instances)?;
         if let (Some(part), Some(asked)) = (&part, asked)
@@ -54,15 +54,15 @@ impl<'a> InstanceJudgement<'a> {
             ));
         }
         let shard = part.as_ref().map(|part| part.shard).or(asked);
-        // A shard's file holds its own instances alone.
+        // A shard's file contains only its own instances.
         let judged = asked.filter(|_| part.is_none()).unwrap_or(Shard::WHOLE);
         Ok(Self { settings: JudgeSettings { shard: judged, ..settings }, shard, part })
     }
 
-    /// Judges the instances, and passes the record of each label to `emit`, in their order.
+    /// Judges the instances, and passes the record of each label to `emit`, in order.
     ///
     /// # Errors
-    /// As of [`judge`].
+    /// The same as for [`judge`].
     pub fn judge(&self, emit: &mut dyn FnMut(&Value) -> Result<()>) -> Result<InstanceLabels> {
         let places: Option<Vec<u64>> =
             self.part.as_ref().map(|part| part.positions.of_each().collect());
@@ -78,10 +78,10 @@ impl<'a> InstanceJudgement<'a> {
         Ok(InstanceLabels { summary, positions })
     }
 
-    /// Checks that there are labels. A shard may have no instance, and so no label.
+    /// Checks that there are labels. A shard may have no instances, and therefore no labels.
     ///
     /// # Errors
-    /// No instance has what it takes, or none can be used.
+    /// No instance has the required data, or none can be used.
     pub fn check(&self, labels: &InstanceLabels) -> Result<()> {
         let JudgeSummary { gains, problems, lacking, .. } = &labels.summary;
         let is_empty_shard = self.shard.is_some() && problems.is_empty() && lacking.is_empty();
@@ -115,14 +115,15 @@ impl<'a> InstanceJudgement<'a> {
         ))
     }
 
-    /// Writes the manifest beside the labels, `output`: their settings and inputs, and of a shard what `merge` needs.
+    /// Writes the manifest next to the labels, `output`: their settings and inputs, and for a shard the data that `merge`
+    /// needs.
     ///
     /// # Errors
     /// A file cannot be read, or the manifest cannot be written.
     pub fn write_manifest(&self, labels: &InstanceLabels, output: &Path) -> Result<()> {
         let (settings, summary) = (&self.settings, &labels.summary);
         let mut manifest = Manifest::new("labels");
-        // Without any instance, the usual one is not known.
+        // Without any instance, the usual metric is unknown.
         if !summary.gains.is_empty() {
             manifest.setting("metric", summary.metric.to_string());
         }
@@ -154,7 +155,7 @@ impl<'a> InstanceJudgement<'a> {
             }
             return write_beside(output, &manifest.to_record());
         };
-        // Each shard has files of its own: they have to be made alike, or to lack alike.
+        // Each shard has files of its own: they must have been made with the same settings, or be missing for all shards.
         for (name, path) in inputs {
             manifest.setting(name, json!(path.map(shared_parameters).transpose()?));
         }
@@ -167,7 +168,7 @@ impl<'a> InstanceJudgement<'a> {
     }
 }
 
-/// What predictions have in common with those of other shards.
+/// Returns the parameters that the predictions of all shards share.
 fn shared_parameters(path: &Path) -> Result<BTreeMap<String, String>> {
     let mut known = common(path)?;
     known.retain(|name, _| !SHARD_PARAMETERS.contains(&name.as_str()));
@@ -184,7 +185,7 @@ mod tests {
     use super::*;
     use crate::merge::merge;
 
-    /// Instances of two repositories and completions of them; the first are right with retrieval alone.
+    /// Instances of two repositories and their completions; the first ones are right only with retrieval.
     struct Inputs {
         folder: tempfile::TempDir,
         postprocess: Postprocess,
@@ -231,7 +232,7 @@ mod tests {
             std::fs::write(self.path(name), text).unwrap();
         }
 
-        /// Judges these files into `output`. Returns the number of labels.
+        /// Judges these files and writes the labels to `output`. Returns the number of labels.
         fn judge(
             &self,
             [instances, base, rag]: [&str; 3],
@@ -288,7 +289,7 @@ mod tests {
         let read = |name: &str| std::fs::read_to_string(inputs.path(name)).unwrap();
         assert_eq!(read("merged"), read("all"));
 
-        // A shard's labels are a shard's instances, and their own labels are of that shard.
+        // A shard's labels are computed from a shard's instances, and belong to the same shard.
         let of_part = |output, shard| inputs.judge(["labels-0", "base", "rag"], output, shard);
         let [first, second] = [0, 1].map(|index| Shard::all(2).nth(index));
         let other = of_part("x", second).unwrap_err();

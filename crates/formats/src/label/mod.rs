@@ -1,8 +1,8 @@
-//! Files of instances, labels and training sequences, whole or of a shard, with the manifests beside them.
+//! Files of instances, labels and training sequences, complete or of a shard, with their manifests.
 //!
-//! - [`InstanceRequest`]: instances drawn from repositories. [`InstanceFile`]: whether a file still has those.
+//! - [`InstanceRequest`]: sampling of instances from repositories. [`InstanceFile`]: check whether a file still contains them.
 //! - [`InstanceJudgement`]: labels of a file of instances.
-//! - [`sequences`]: labels as training sequences. [`verbalize_into`]: these in a folder, whole or of a shard.
+//! - [`sequences`]: labels as training sequences. [`verbalize_into`]: training sequences in a folder, complete or of a shard.
 
 mod judge;
 mod sample;

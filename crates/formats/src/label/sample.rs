@@ -1,4 +1,4 @@
-//! Instances drawn from repositories into a file.
+//! Sampling of instances from repositories into a file.
 
 use std::io::ErrorKind;
 use std::path::Path;
@@ -18,22 +18,22 @@ use serde_json::Value;
 
 use crate::merge::{Positions, write_shard_beside};
 
-/// Instances to draw, and repositories to draw them from.
+/// Instances to sample, and the repositories to sample them from.
 #[derive(Debug, Clone, PartialEq)]
 pub struct InstanceRequest {
     /// Source of the repositories.
     pub from: Repositories,
-    /// Part of the repositories; `None`: all.
+    /// Shard of the repositories; `None` for all.
     pub shard: Option<Shard>,
     /// Filter of the repositories.
     pub filter: Filter,
-    /// Settings of drawing from each repository.
+    /// Settings of sampling from each repository.
     pub drawing: Drawing,
     /// Format of the records.
     pub format: RecordFormat,
 }
 
-/// Counts of drawn instances, and where they stand among those of all shards.
+/// Counts of the sampled instances, and their positions among the instances of all shards.
 #[derive(Debug)]
 pub struct InstanceDraw {
     /// Counts of the instances and of their repositories.
@@ -53,18 +53,19 @@ impl InstanceRequest {
         }
     }
 
-    /// Returns the digest of all that the instances depend on, and the files that cannot be read.
+    /// Returns the digest of everything that the instances depend on, and errors for the files that cannot be read.
     ///
     /// # Errors
-    /// As of [`fingerprint`].
+    /// The same as for [`fingerprint`].
     pub fn fingerprint(&self) -> Result<(String, Vec<Error>)> {
         fingerprint(&self.collecting(None))
     }
 
-    /// Draws the instances, and passes each record to `emit`, a line of JSON without newline. The journal keeps what was drawn.
+    /// Samples the instances, and passes each record to `emit` as a line of JSON without a newline. The journal keeps the
+    /// sampled instances.
     ///
     /// # Errors
-    /// As of [`collect`].
+    /// The same as for [`collect`].
     pub fn draw(
         &self,
         journal: Option<&Path>,
@@ -78,13 +79,15 @@ impl InstanceRequest {
         Ok(InstanceDraw { summary, positions })
     }
 
-    /// Whether no instance could be drawn although some were expected: a part of the repositories may have no suitable one.
+    /// Returns true if no instance could be sampled although some were expected: a shard of the repositories may have no
+    /// suitable one.
     pub fn lacks_instances(&self, draw: &InstanceDraw) -> bool {
         let CollectSummary { instances, problems, .. } = &draw.summary;
         *instances == 0 && (self.shard.is_none() || !problems.is_empty())
     }
 
-    /// Writes beside a shard's instances, `output`, which part they are; beside those of all, nothing.
+    /// Writes a manifest next to a shard's instances, `output`, that names the shard; writes nothing for the instances of all
+    /// repositories.
     ///
     /// # Errors
     /// A file cannot be read, or the manifest cannot be written.
@@ -95,7 +98,7 @@ impl InstanceRequest {
         }
     }
 
-    /// Manifest of what all shards have in common.
+    /// Returns a manifest with the data that all shards share.
     fn manifest(&self) -> Result<Manifest> {
         let mut manifest = Manifest::new("instances");
         manifest.setting("kind", self.drawing.kind.name());
@@ -117,10 +120,10 @@ impl InstanceRequest {
     }
 }
 
-/// File of instances that are kept: the manifest beside it says what they were drawn from.
+/// File of instances that are kept: the manifest next to it records their source.
 #[derive(Debug, Clone, Copy)]
 pub struct InstanceFile<'a> {
-    /// The file.
+    /// Path of the file.
     pub path: &'a Path,
     /// Kind of the instances.
     pub kind: InstanceKind,
@@ -131,11 +134,11 @@ pub struct InstanceFile<'a> {
 /// State of a file of instances.
 #[derive(Debug)]
 pub enum InstanceFileState {
-    /// It has what would be drawn.
+    /// It contains the instances that would be sampled.
     Current,
-    /// It is damaged or was changed, as the error says.
+    /// It is damaged or was changed; the error describes how.
     Damaged(Error),
-    /// It does not exist, or has other instances.
+    /// It does not exist, or contains other instances.
     Stale,
 }
 
@@ -148,7 +151,7 @@ impl InstanceFile<'_> {
         manifest.to_record()
     }
 
-    /// Compares the file with what would be drawn, given by its digest ([`InstanceRequest::fingerprint`]).
+    /// Compares the file with the instances that would be sampled, given by their digest ([`InstanceRequest::fingerprint`]).
     pub fn state(&self, drawn_from: &str) -> InstanceFileState {
         let known = read_beside(self.path);
         if let (Ok(known), Ok(Value::Object(current))) =
@@ -166,10 +169,10 @@ impl InstanceFile<'_> {
         }
     }
 
-    /// Removes the manifest before the file is written again.
+    /// Removes the manifest before the file is rewritten.
     ///
     /// # Errors
-    /// It cannot be removed.
+    /// The manifest cannot be removed.
     pub fn remove_manifest(&self) -> Result<()> {
         let beside = beside(self.path);
         match files::remove_file(&beside) {
@@ -180,7 +183,7 @@ impl InstanceFile<'_> {
         }
     }
 
-    /// Writes the manifest of the instances in the file, drawn from what has this digest.
+    /// Writes the manifest of the instances in the file; `drawn_from` is the digest of their source.
     ///
     /// # Errors
     /// The file cannot be read, or the manifest cannot be written.
@@ -198,7 +201,7 @@ mod tests {
     use super::*;
     use crate::merge::merge;
 
-    /// Three repositories of a hundred lines each.
+    /// Returns a request for three repositories of a hundred lines each.
     fn request(folder: &Path) -> InstanceRequest {
         let names = ["one", "two", "three"].map(String::from);
         for name in &names {
@@ -247,7 +250,7 @@ mod tests {
         merge(&parts, &path("merged")).unwrap();
         let read = |name: &str| std::fs::read_to_string(path(name)).unwrap();
         assert_eq!(read("merged"), read("all"));
-        // Other settings make no part of it.
+        // Other settings do not count as part of a whole.
         let shard = Shard::all(2).nth(1);
         let drawing = Drawing { seed: 1, ..all.drawing.clone() };
         draw(&InstanceRequest { shard, drawing, ..all.clone() }, &parts[1]);
@@ -274,7 +277,7 @@ mod tests {
         let file = InstanceFile { path: &path, kind: InstanceKind::Chunk, seed: 3 };
         assert!(matches!(file.state("a"), InstanceFileState::Stale));
         std::fs::write(&path, "{}\n").unwrap();
-        // Without a manifest, nothing says what it was drawn from.
+        // Without a manifest, the source of the instances is unknown.
         assert!(matches!(file.state("a"), InstanceFileState::Stale));
         file.write_manifest("a").unwrap();
         assert!(matches!(file.state("a"), InstanceFileState::Current));

@@ -1,4 +1,4 @@
-//! Labels as training sequences in a folder, and the manifests beside those of a shard.
+//! Labels as training sequences in a folder, and the manifests of shards.
 
 use std::path::Path;
 
@@ -10,11 +10,11 @@ use repoformer_text::tokenize::model::Encoder;
 
 use crate::merge::{Positions, ShardFile, write_shard_beside};
 
-/// Verbalizes files of labels into a folder, as [`verbalize`] does. Beside the sequences of a shard it writes which part they are,
-/// as [`merge_sequences`](crate::merge::merge_sequences) reads it.
+/// Verbalizes files of labels into a folder, as [`verbalize`] does. For a shard, it also writes manifests that name the shard,
+/// which [`merge_sequences`](crate::merge::merge_sequences) reads.
 ///
 /// # Errors
-/// The folder holds other sequences than the shard's, or as of [`verbalize`].
+/// The folder contains sequences other than the shard's; or the same as for [`verbalize`].
 pub fn verbalize_into(
     folder: &Path,
     labels: &[&Path],
@@ -31,14 +31,14 @@ pub fn verbalize_into(
     Ok(summary)
 }
 
-/// Refuses a folder that holds the sequences of another shard, or of all.
+/// Rejects a folder that contains the sequences of another shard, or of all.
 fn check_own_folder(folder: &Path, shard: Shard) -> Result<()> {
     let refused = |of: String| {
         let reason = format!("{}: holds the sequences of {of}", folder.display());
         Err(Error::from_refusal(reason, "give each shard a folder of its own, or remove this one"))
     };
     for split in Split::ALL {
-        // Only all shards together have it.
+        // Only the sequences of all shards together have a Parquet table.
         if lines_of(folder, split).with_extension("parquet").exists() {
             return refused("all shards".to_owned());
         }
@@ -51,7 +51,7 @@ fn check_own_folder(folder: &Path, shard: Shard) -> Result<()> {
     Ok(())
 }
 
-/// Writes beside a shard's files which part they are.
+/// Writes manifests next to a shard's files that name the shard.
 fn write_manifests(
     folder: &Path,
     labels: &[&Path],

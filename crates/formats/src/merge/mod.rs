@@ -1,7 +1,7 @@
-//! Merges the files of records that shards wrote into the file that one process would write.
+//! Merging of the files of records that shards wrote into the file that a single process would write.
 //!
 //! Next to each file of a shard is a manifest that names the shard and the positions of its records among all records: runs of
-//! `[position, records]`. A position is that of a repository or task in its input; no two shards share one.
+//! `[position, records]`. A position is the index of a repository or task in its input; no two shards share one.
 
 mod sequences;
 
@@ -28,12 +28,12 @@ pub const LACKING: &str = "lacking";
 /// Parameters that differ between the predictions of shards.
 pub const SHARD_PARAMETERS: [&str; 3] = ["shard", "repositories", "journal"];
 
-/// Positions of a shard's records among those of all shards: runs of a position and its number of records.
+/// Positions of a shard's records among the records of all shards: runs of a position and its number of records.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Positions(Vec<(u64, u64)>);
 
 impl Positions {
-    /// Adds a record at a position, which is the last one or after it.
+    /// Adds a record at a position, which must not be before the last one.
     pub fn add(&mut self, position: u64) {
         match self.0.last_mut() {
             Some((last, records)) if *last == position => *records += 1,
@@ -51,15 +51,15 @@ impl Positions {
     }
 }
 
-/// Adds to a file's manifest which shard the file is, and the positions of its records.
+/// Adds to a file's manifest the shard of the file and the positions of its records.
 #[must_use]
 pub fn with_shard(mut manifest: Value, shard: Shard, positions: &Positions) -> Value {
     manifest[SHARD] = serde_json::json!({"part": shard.to_string(), "records": positions});
     manifest
 }
 
-/// Writes the manifest that [`merge`] reads next to a shard's file: which shard the file is, and the positions of its records.
-/// Standard output (`-`) gets no manifest.
+/// Writes the manifest that [`merge`] reads next to a shard's file: the shard and the positions of its records. Standard output
+/// (`-`) gets no manifest.
 ///
 /// # Errors
 /// The file cannot be read, or the manifest cannot be written.
@@ -76,7 +76,7 @@ pub fn write_shard_beside(
 #[derive(Debug)]
 pub struct ShardFile {
     path: PathBuf,
-    /// Which shard it is.
+    /// Shard of the file.
     pub shard: Shard,
     /// Positions of its records.
     pub positions: Positions,
@@ -87,7 +87,7 @@ pub struct ShardFile {
 }
 
 impl ShardFile {
-    /// Reads the file of a shard; `None` if no manifest next to the file says that it is one.
+    /// Reads the file of a shard; returns `None` if no manifest next to the file names a shard.
     ///
     /// # Errors
     /// The manifest is damaged.
@@ -98,7 +98,7 @@ impl ShardFile {
         }
     }
 
-    /// Returns a digest of the fields that all shards share, for files that are made from one of the shards.
+    /// Returns a digest of the fields that all shards share, for files that are computed from one of the shards.
     pub fn digest(&self) -> String {
         digest(Value::Object(self.alike.clone()).to_string().as_bytes())
     }
@@ -175,7 +175,7 @@ impl ShardFile {
     }
 }
 
-/// Returns the name of the first field in which two objects differ, nested ones included. With `left_out`, `other` may lack
+/// Returns the name of the first field in which two objects differ, including nested fields. With `left_out`, `other` may lack
 /// fields.
 fn difference(one: &Object, other: &Object, left_out: bool) -> Option<String> {
     one.keys().chain(other.keys()).find_map(|name| match (one.get(name), other.get(name)) {
@@ -195,7 +195,7 @@ pub struct MergeCounts {
     pub parts: usize,
     /// Number of records.
     pub records: u64,
-    /// Files that lack records because the inputs of these records were missing, and the number of records that they lack.
+    /// Files that lack records because the inputs of these records were missing, each with the number of missing records.
     pub lacking: Vec<(PathBuf, u64)>,
 }
 
@@ -213,7 +213,7 @@ pub fn merge(paths: &[PathBuf], output: &Path) -> Result<MergeCounts> {
     Ok(merged)
 }
 
-/// Returns the parts in order, after checking that they make up one whole.
+/// Returns the parts in order, after checking that they form one whole.
 fn parts_of_one_whole(paths: &[PathBuf], output: &Path) -> Result<Vec<ShardFile>> {
     let mut parts: Vec<ShardFile> =
         paths.iter().map(|path| ShardFile::read(path)).collect::<Result<_>>()?;

@@ -1,4 +1,4 @@
-//! Merges the folders of training sequences that shards wrote into the folder that one process would write.
+//! Merging of the folders of training sequences that shards wrote into the folder that a single process would write.
 
 use std::path::{Path, PathBuf};
 

@@ -1,20 +1,20 @@
-//! The form in which RepoEval's function-level tasks were released.
+//! Form in which RepoEval's function-level tasks were released.
 
 use repoformer_core::task::Task;
 use repoformer_text::lines::{is_space, line_ends};
 
-/// Manner of RepoEval's function-level files, told once for all of a file's tasks that have it.
+/// Properties of RepoEval's function-level files, reported once for all tasks of a file that have them.
 #[derive(Default)]
 pub(super) struct FunctionLevel {
-    /// Line of the first such task, and their number.
+    /// Line of the first such task, and the number of such tasks.
     tasks: Option<(usize, usize)>,
     released_ids: bool,
     stripped: bool,
 }
 
 impl FunctionLevel {
-    /// Notes a task that names its line as function-level files do; returns whether its id is one that all tasks of its
-    /// repository have there.
+    /// Records a task that names its line in the way of function-level files. Returns true if its id is shared by all tasks of
+    /// its repository in these files.
     pub(super) fn see(&mut self, task: &Task, line: usize) -> bool {
         if !is_function_level(task) {
             return false;
@@ -26,7 +26,7 @@ impl FunctionLevel {
         has_released_id
     }
 
-    /// The note for the file, with the line of the first such task.
+    /// Returns the note for the file, with the line of the first such task.
     pub(super) fn note(&self) -> Option<(usize, String)> {
         let (first, count) = self.tasks?;
         let mut reason =
@@ -51,7 +51,7 @@ pub(super) fn is_function_level(task: &Task) -> bool {
     task.metadata.contains_key("lineno") && !task.metadata.contains_key("line_no")
 }
 
-/// Whether a task's prompt was stripped at its end, where the hole's line would begin.
+/// Returns true if a task's prompt was stripped at its end, at the start of the hole's line.
 pub(super) fn is_stripped(task: &Task) -> bool {
     let ends_in_text = !task.prompt.is_empty() && !task.prompt.ends_with(is_space);
     ends_in_text && line_ends(&task.prompt) < task.line_no - task.context_start

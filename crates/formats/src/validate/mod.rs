@@ -1,11 +1,11 @@
 //! Validation of record files: counts every problem, and reports the first ones of each severity with their lines.
 //!
-//! A finding is an *error* if the record cannot be used, or would be used wrongly: no JSON, a missing field or one of the wrong
-//! type, a path that leads out of the repository, lines out of order, a target without text, records of several kinds in one
-//! file, ids that a join needs to be unique, and, with the repositories, a missing file or one with other text. It is a *note*
-//! if the record is valid in its format and may still surprise: repeated task ids, `lineno`, `owner--name`, empty contexts,
-//! unknown fields, a byte-order mark. What is an error here is one for the commands that read the record, too: both go by the fields of
-//! [`task::fields`](repoformer_core::task), and by the same readers.
+//! A finding is an *error* if the record cannot be used, or would be used incorrectly: invalid JSON, a field that is missing or
+//! has the wrong type, a path that leads out of the repository, lines out of order, a target without text, records of several
+//! kinds in one file, ids that must be unique for a join, and, with the repositories, a missing file or a file with another
+//! text. It is a *note* if the record is valid in its format but may be surprising: repeated task ids, `lineno`, `owner--name`,
+//! empty contexts, unknown fields, a byte-order mark. An error here is also an error for the commands that read the record:
+//! both use the fields of [`task::fields`](repoformer_core::task), and the same readers.
 
 mod function_level;
 mod records;
@@ -32,9 +32,9 @@ use serde_json::{Value, json};
 /// Severity of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
-    /// The record cannot be used as it is.
+    /// The record cannot be used in its present form.
     Error,
-    /// Valid, but worth knowing.
+    /// The record is valid, but has a notable property.
     Note,
 }
 
@@ -47,14 +47,14 @@ impl fmt::Display for Severity {
     }
 }
 
-/// A problem or surprise in a file.
+/// Problem or notable property of a record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
     /// 1-based line.
     pub line: usize,
     /// Id of the record's task, if it has one.
     pub task_id: Option<String>,
-    /// How much it matters.
+    /// Severity of the finding.
     pub severity: Severity,
     /// Description, with the field.
     pub reason: Message,
@@ -65,29 +65,29 @@ pub struct Finding {
 pub struct Validation {
     /// Path of the file.
     pub path: PathBuf,
-    /// Number of records of each kind, in the order of the file; without records that are not JSON objects or of an unknown
-    /// kind.
+    /// Number of records of each kind, in the order of the file. Records that are not JSON objects, or of an unknown kind, are
+    /// not included.
     pub kinds: Vec<(RecordKind, usize)>,
     /// Total number of records.
     pub records: usize,
-    /// Findings, by line: the first of each severity, up to [`KEPT`].
+    /// Findings, by line: the first ones of each severity, up to [`KEPT`].
     pub findings: Vec<Finding>,
-    /// Number of all findings that are errors, and that are notes.
+    /// Number of all errors, and of all notes.
     counts: [usize; 2],
 }
 
 impl Validation {
-    /// Number of findings of a severity.
+    /// Returns the number of findings of a severity.
     pub fn count(&self, severity: Severity) -> usize {
         self.counts[severity as usize]
     }
 
-    /// Number of findings of a severity that are counted alone.
+    /// Returns the number of findings of a severity that are only counted.
     pub fn further(&self, severity: Severity) -> usize {
         self.count(severity).saturating_sub(KEPT)
     }
 
-    /// Names of the kinds, joined by `+`; `unknown` if there is none.
+    /// Returns the names of the kinds, joined by `+`; `unknown` without any.
     pub fn kind(&self) -> String {
         if self.kinds.is_empty() {
             return "unknown".into();
@@ -105,8 +105,8 @@ impl Validation {
         }
     }
 
-    /// Returns `file, kind, records, errors, notes, findings[{line, task_id, severity, message}]`, and in `more_errors` and
-    /// `more_notes` the numbers of those that are not among the findings, if there are some.
+    /// Returns `file, kind, records, errors, notes, findings[{line, task_id, severity, message}]`; `more_errors` and
+    /// `more_notes` are the numbers of further findings that are only counted, if there are any.
     pub fn to_record(&self) -> Value {
         let finding = |finding: &Finding| {
             json!({
@@ -129,7 +129,7 @@ impl Validation {
     }
 }
 
-/// Validates a file (`.jsonl`, gzip, zstd, or `-`), each record by the kind that its fields indicate; with `repos_dir`, tasks
+/// Validates a file (`.jsonl`, gzip, zstd, or `-`), each record by the kind that its fields indicate. With `repos_dir`, tasks
 /// are also compared with their files.
 ///
 /// # Errors
@@ -194,7 +194,7 @@ impl Validator<'_> {
         }
         let id = task_id(&object);
         let schema::RecordProblems { wrong, mut unknown } = schema::check(kind.fields(), &object);
-        // Scores and samples have a field per metric.
+        // Scores and samples have one field per metric.
         if matches!(kind, RecordKind::Score | RecordKind::LmEvalSample) {
             unknown.clear();
         }
@@ -287,7 +287,7 @@ fn task_id(object: &Object) -> Option<String> {
     jsonl::id(object.get("task_id").or(within("metadata")).or(within("doc"))?)
 }
 
-/// Returns an error's reason, without its place, which a finding contains anyway.
+/// Returns an error's reason without its location, which a finding contains anyway.
 fn reason(error: Error) -> Message {
     match error {
         Error::Record { reason, .. } | Error::Task { reason, .. } => reason,

@@ -21,7 +21,7 @@ use crate::convert::FunctionDescription;
 use Severity::{Error, Note};
 
 impl Validator<'_> {
-    /// Checks a record that is not a task and whose fields have their types.
+    /// Checks a record that is not a task and whose fields have the right types.
     pub(super) fn other(
         &mut self,
         line: usize,
@@ -67,7 +67,7 @@ impl Validator<'_> {
         }
     }
 
-    /// Reports repeated names; they are errors if records are joined or stored by them.
+    /// Reports repeated names, which are errors if records are joined or stored by name.
     fn report_repeated(
         &mut self,
         line: usize,

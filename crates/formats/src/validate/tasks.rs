@@ -12,7 +12,7 @@ use super::{Severity, Validator, reason};
 use Severity::{Error, Note};
 
 impl Validator<'_> {
-    /// Checks a task whose fields have their types.
+    /// Checks a task whose fields have the right types.
     pub(super) fn task(
         &mut self,
         at: RecordAddress,

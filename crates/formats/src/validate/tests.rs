@@ -11,7 +11,7 @@ fn check(lines: &[String], repos_dir: Option<&Path>) -> Validation {
     report
 }
 
-/// Every finding as `line severity reason`, in order.
+/// Returns every finding as `line severity reason`, in order.
 fn found(report: &Validation) -> Vec<String> {
     let findings = report.findings.iter();
     findings.map(|f| format!("{} {} {}", f.line, f.severity, f.reason)).collect()
@@ -109,7 +109,7 @@ fn every_problem_of_a_task_file_has_its_line() {
     assert_eq!((&json["errors"], &json["records"]), (&json!(11), &json!(12)));
 }
 
-/// Records, a line each; below each its findings.
+/// Records, one per line, each followed by its findings.
 const RECORDS: &str = r#"
 {"custom_id": "a", "method": "POST", "url": "u", "body": {"model": "m"}}
     error field 'body.prompt' or 'body.messages' is missing
@@ -221,8 +221,8 @@ fn beside_the_repositories_other_texts_are_found() {
     );
 }
 
-/// RepoEval's function-level files as they were released: `lineno`, prompts without the white space at their end, one id for
-/// all tasks of a repository; the checkout may have other line ends, the task's texts too.
+/// RepoEval's function-level files as they were released: `lineno`, prompts without the white space at their end, and one id
+/// for all tasks of a repository. Line ends may differ in the checkout, and in the task's texts.
 #[test]
 fn function_level_files_have_one_note() {
     let dir = tempfile::tempdir().unwrap();
@@ -248,7 +248,7 @@ fn function_level_files_have_one_note() {
             assert_eq!(found(&check(&lines, repos_dir)), [format!("1 note {note}")]);
         }
     }
-    // Text that is missing is no white space.
+    // Missing text that is not white space.
     lines[0] = task("def f(a):", 3, "    b = a\n    return b");
     lines[1] = task("def f(a):\n    \"\"\"Do.\"\"\"\n\n    b = a", 8, "    return f(a)");
     let report = check(&lines, Some(dir.path()));
@@ -261,8 +261,8 @@ fn function_level_files_have_one_note() {
     assert_eq!(errors, [format!("1 error {}", reason(3)), format!("2 error {}", reason(8))]);
 }
 
-/// Our own files of tasks and repositories. A packages file does not follow links to folders; and Repoformer's converter
-/// made three tasks of blank lines, since it counts only `\n` where the tasks' lines end at form feeds too.
+/// Our own files of tasks and repositories. A packages file does not follow links to folders. Repoformer's converter created
+/// three tasks of blank lines, since it counts only `\n`, while the tasks' lines also end at form feeds.
 #[test]
 fn the_odd_repositorys_files_are_sound() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join("tests/fixtures");
@@ -283,7 +283,7 @@ fn the_odd_repositorys_files_are_sound() {
             errors.iter().partition(|f| f.contains("linkdir/r.py: cannot be read"));
         assert_eq!(links.len(), if kind == "packages" { 0 } else { 5 }, "{links:?}");
         assert!(others.is_empty(), "{file}: {others:?}");
-        // Repoformer's program makes such tasks.
+        // Repoformer's program creates such tasks.
         let blank = "note its ground truth is empty: there is nothing to predict";
         let wanted = if kind == "repoformer" { 3 } else { 0 };
         assert_eq!(found(&report).iter().filter(|f| f.ends_with(blank)).count(), wanted, "{file}");

@@ -1,8 +1,9 @@
-//! Prompts as a task of lm-evaluation-harness: its documents, its description, and the functions that score its answers.
+//! Conversion of prompts to a task of lm-evaluation-harness: its documents, its description, and the functions that score its
+//! answers.
 //!
-//! The harness asks for a completion of each prompt and scores it by `utils.py`, whose values and means equal those of
-//! [`repoformer_evaluate::score`] to the bit. Only metrics that need no parser are written: lm-evaluation-harness runs elsewhere.
-//! The log of its answers is read by [`repoformer_evaluate::predictions`].
+//! The harness requests a completion of each prompt and scores it with `utils.py`, whose values and means are bit-for-bit equal
+//! to the ones of [`repoformer_evaluate::score`]. Only metrics that need no parser are written, since lm-evaluation-harness
+//! runs elsewhere. [`repoformer_evaluate::predictions`] reads the log of its answers.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -21,8 +22,8 @@ use serde_json::{Value, json};
 
 use super::stream::{Conversion, TargetFormat, other_kind};
 
-/// Functions of every task: they read the documents and score answers. A file of this name that begins with its first line is an
-/// older one of ours.
+/// Functions that are the same for every task: they read the documents and score answers. A file of this name that begins with
+/// the same first line is an older version of these functions.
 pub const UTILS: &str = include_str!("utils.py");
 
 /// Name of the file of the functions.
@@ -31,41 +32,42 @@ pub const UTILS_NAME: &str = "utils.py";
 /// Metrics that `utils.py` computes.
 pub const METRICS: [Metric; 3] = [Metric::RepoCoder, Metric::Repoformer, Metric::Chars];
 
-/// Settings of a task of lm-evaluation-harness, beside the prompts.
+/// Settings of a task of lm-evaluation-harness, in addition to the prompts.
 #[derive(Debug, Clone, Copy)]
 pub struct LmEvalSettings<'a> {
     /// Tasks of the prompts.
     pub tasks: &'a TaskSet,
-    /// Whether their holes are function bodies, which Repoformer's metric cuts by a parser.
+    /// Whether their holes are function bodies, which Repoformer's metric cuts with a parser.
     pub bodies: FunctionBodies,
     /// Metrics, at least one.
     pub metrics: &'a [Metric],
-    /// Name of the task; by default of the tasks' file, the mode and the prompts' style.
+    /// Name of the task; by default, a combination of the tasks' file, the mode and the prompts' style.
     pub name: Option<&'a str>,
-    /// Maximum tokens of an answer.
+    /// Greatest number of tokens of an answer.
     pub max_tokens: usize,
-    /// Stop texts beside those of the prompts' style.
+    /// Stop texts in addition to the style's.
     pub stop: &'a [String],
     /// Whether white space at the end of a prompt is sent.
     pub ending: Ending,
 }
 
-/// A task of lm-evaluation-harness.
+/// Task of lm-evaluation-harness.
 #[derive(Debug)]
 pub struct LmEvalTask {
-    /// Its name.
+    /// Name of the task.
     pub name: String,
     /// Names and contents of its files.
     pub files: Vec<(String, String)>,
-    /// Number of its documents, and what could not be converted.
+    /// Number of its documents, and problems of the conversion.
     pub conversion: Conversion,
 }
 
-/// Makes a task of a file of prompts. Its documents are in the order of the tasks, so that sums run in that of our scores.
+/// Converts a file of prompts to a task. Its documents are in the order of the tasks, so that sums are computed in the same
+/// order as in our scores.
 ///
 /// # Errors
-/// The file cannot be read, a metric cannot be computed there, a task has several prompts, or the prompts differ in what ends an
-/// answer.
+/// The file cannot be read, a metric cannot be computed there, a task has several prompts, or the prompts differ in the texts
+/// that end an answer.
 pub fn lm_eval(path: &Path, settings: &LmEvalSettings<'_>) -> Result<LmEvalTask> {
     check_metrics(settings)?;
     let text = jsonl::read(path)?;
@@ -117,7 +119,7 @@ pub fn lm_eval(path: &Path, settings: &LmEvalSettings<'_>) -> Result<LmEvalTask>
     Ok(LmEvalTask { name, files, conversion })
 }
 
-/// Refuses metrics whose values would not be those of our scores.
+/// Rejects metrics whose values would differ from our scores.
 fn check_metrics(settings: &LmEvalSettings<'_>) -> Result<()> {
     let refused = |reason: String| Err(Error::parameter("metrics", reason));
     for metric in settings.metrics {
@@ -140,7 +142,7 @@ fn check_metrics(settings: &LmEvalSettings<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Refuses names that files or lists of tasks cannot have.
+/// Rejects names that cannot be used for files or in lists of tasks.
 fn checked_name(name: &str) -> Result<String> {
     if !name.is_empty() && name.chars().all(is_of_name) {
         return Ok(name.to_owned());
@@ -153,12 +155,12 @@ fn is_of_name(c: char) -> bool {
     c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.')
 }
 
-/// Documents as they are made.
+/// Documents during the conversion.
 struct Documents<'a> {
     path: &'a Path,
     settings: &'a LmEvalSettings<'a>,
     index: TaskIndex<'a>,
-    /// Line of the first prompt, and how it is asked for.
+    /// Line of the first prompt, and its request settings.
     asking: Option<(usize, CompletionRequest)>,
     /// Line and document of each task.
     of_task: Vec<Option<(usize, Value)>>,
@@ -168,7 +170,7 @@ struct Documents<'a> {
 }
 
 impl<'a> Documents<'a> {
-    /// Adds the document of a record, or why there is none; an error ends the conversion.
+    /// Adds the document of a record, or the reason why it has none; an error ends the conversion.
     fn add(&mut self, line: usize, object: &Object, problems: &mut Vec<Error>) -> Result<()> {
         let (place, prompt) = match self.prompt(line, object) {
             Ok(found) => found,
@@ -220,7 +222,7 @@ impl<'a> Documents<'a> {
         Ok(())
     }
 
-    /// A record's prompt and the index of its task.
+    /// Returns a record's prompt and the index of its task.
     fn prompt<'o>(&self, line: usize, object: &'o Object) -> Result<(usize, &'o str)>
     where
         'a: 'o,
@@ -251,7 +253,7 @@ impl<'a> Documents<'a> {
         Ok((place, prompt))
     }
 
-    /// How a prompt is asked for, which must be the same for all.
+    /// Returns the request settings of a prompt, which must be the same for all.
     fn asking(&mut self, line: usize, object: &Object) -> Result<CompletionRequest> {
         let mut asking = CompletionRequest {
             stop: self.settings.stop.to_vec(),
@@ -279,7 +281,7 @@ impl<'a> Documents<'a> {
         Error::artifact(self.path, reason, hint)
     }
 
-    /// The task's name: `repoformer_line_rg1`, and the style where it is not RepoCoder's.
+    /// Returns the task's name: `repoformer_line_rg1`, and the style if it is not RepoCoder's.
     fn name(&self) -> String {
         let tasks = &self.settings.tasks.path;
         let file = tasks.file_name().unwrap_or_default().to_string_lossy();
@@ -296,7 +298,7 @@ impl<'a> Documents<'a> {
         name.chars().map(|c| if is_of_name(c) { c } else { '_' }).collect()
     }
 
-    /// The task's YAML file.
+    /// Returns the task's YAML file.
     fn description(&self, name: &str, digest: &str) -> String {
         let stops = self.asking.iter().flat_map(|(_, asking)| &asking.stop);
         let stops: Vec<String> = stops.map(|stop| yaml(stop)).collect();
@@ -356,13 +358,13 @@ metadata:
     }
 }
 
-/// The target that a prompt names.
+/// Returns the target that a prompt names.
 fn said_target(object: &Object) -> Option<&str> {
     let of_metadata = object.get("metadata").and_then(|metadata| metadata.get("ground_truth"));
     object.get("groundtruth").or(of_metadata)?.as_str()
 }
 
-/// A text in quotation marks as YAML reads it, in ASCII: it rejects some characters that JSON allows.
+/// Returns a text in quotation marks for YAML, in ASCII: YAML rejects some characters that JSON allows.
 fn yaml(text: &str) -> String {
     let mut quoted = String::from("\"");
     for c in text.chars() {

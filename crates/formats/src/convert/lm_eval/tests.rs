@@ -18,7 +18,7 @@ fn prompt(id: &str, row: usize, prompt: &str) -> Value {
     })
 }
 
-/// Converts prompts; messages are without the folder of the file.
+/// Converts prompts; messages do not contain the folder of the file.
 fn converted(
     prompts: &[Value],
     change: impl FnOnce(&mut LmEvalSettings<'_>),
@@ -41,7 +41,7 @@ fn converted(
     lm_eval(&path, &settings).map_err(|error| without_folder(&error))
 }
 
-/// Texts that live as long as the settings.
+/// Returns texts that live as long as the settings.
 fn texts(texts: &[&str]) -> &'static [String] {
     let texts: Vec<String> = texts.iter().map(|text| (*text).to_owned()).collect();
     texts.leak()
@@ -80,7 +80,7 @@ fn documents_are_in_the_order_of_the_tasks() {
     assert_eq!(task.conversion.warnings, [missing.into()]);
 }
 
-/// A server is asked as by `complete`: the stop texts that were asked for, then those of the style.
+/// The task requests completions as `complete` does: with the requested stop texts, then the style's.
 #[test]
 fn a_task_asks_as_completions_do() {
     let mut styled = prompt("a", 0, "<fim_prefix>x\n  ");

@@ -1,11 +1,12 @@
-//! Signatures → clusters of near duplicates.
+//! Conversion of signatures to clusters of near duplicates.
 
 use super::signature::{BUCKETS, Signature};
 
-/// Returns the clusters of two signatures or more: two are in one cluster if they share a bucket, or each shares one with a
-/// third. Members are places in `signatures`, in ascending order; clusters are in the order of their first members.
+/// Returns the clusters of at least two signatures. Two signatures are in one cluster if they share a bucket, directly or
+/// through a chain of other signatures. Members are indices into `signatures`, in ascending order; clusters are in the order of
+/// their first members.
 ///
-/// Takes `O(n log n)` time, and 24 bytes a signature beside what is returned.
+/// Takes `O(n log n)` time, and 24 bytes per signature in addition to the result.
 ///
 /// ```
 /// use repoformer_formats::group::min_hash::{Signature, clusters};
@@ -22,7 +23,7 @@ pub fn clusters(signatures: &[Signature]) -> Vec<Vec<usize>> {
         order.sort_unstable_by_key(key);
         for pair in order.windows(2).filter(|pair| key(&pair[0]) == key(&pair[1])) {
             let (one, other) = (root(&mut parents, pair[0]), root(&mut parents, pair[1]));
-            // The smaller place is the root, whatever the order.
+            // The smaller index is the root, whatever the order.
             parents[one.max(other)] = one.min(other);
         }
     }
@@ -46,7 +47,7 @@ pub fn clusters(signatures: &[Signature]) -> Vec<Vec<usize>> {
     clusters
 }
 
-/// The smallest known place of a place's cluster; halves the way to it.
+/// Returns the smallest known index in an index's cluster, and halves the path to it.
 fn root(parents: &mut [usize], mut place: usize) -> usize {
     while parents[place] != place {
         parents[place] = parents[parents[place]];
@@ -61,7 +62,7 @@ mod tests {
 
     use super::*;
 
-    /// A signature whose buckets are these numbers, and else its own.
+    /// Returns a signature with these shared buckets; its other buckets are unique.
     fn signature(number: usize, shared: &[(usize, u64)]) -> Signature {
         let mut keys = [[number as u64, 1]; BUCKETS];
         for &(bucket, key) in shared {
@@ -85,7 +86,7 @@ mod tests {
     }
 
     proptest! {
-        /// The obvious twin: signatures that share a key take the smallest number of both, until nothing changes.
+        /// Plain twin: signatures that share a key take the smaller of their two numbers, until nothing changes.
         #[test]
         fn clusters_are_what_sharing_reaches(
             shared in prop::collection::vec(prop::collection::vec((0..BUCKETS, 0..9_u64), 0..3), 0..30),

@@ -1,15 +1,15 @@
-//! The permutations of datatrove's MinHash: `(a, b)` of `(a * hash + b) mod (2^61 - 1)`.
+//! Permutations of datatrove's MinHash: `(a, b)` of `(a * hash + b) mod (2^61 - 1)`.
 //!
-//! datatrove draws them with numpy, `RandomState(1).randint(1, 2**61 - 1, dtype=uint64)` for the factors and from 0 for the
-//! summands: the 64-bit numbers of the Mersenne Twister of seed 1, their lowest 61 bits, above the lower bound. numpy
-//! draws again where these are beyond the range, which does not happen among these.
+//! datatrove draws them with numpy: `RandomState(1).randint(1, 2**61 - 1, dtype=uint64)` for the factors, and the same from 0
+//! for the summands. The result is the 64-bit numbers of the Mersenne Twister of seed 1, reduced to their lowest 61 bits, plus
+//! the lower bound. numpy draws again if a number is out of range, which does not happen here.
 
 use super::signature::{BUCKETS, PRIME, ROWS};
 
-/// Numbers in the state of the Mersenne Twister.
+/// Number of words in the state of the Mersenne Twister.
 const STATE: usize = 624;
 
-/// The factors, then the summands.
+/// Factors, then summands.
 pub(super) static PERMUTATIONS: [[u64; BUCKETS * ROWS]; 2] = permutations();
 
 const fn permutations() -> [[u64; BUCKETS * ROWS]; 2] {
@@ -38,7 +38,7 @@ const fn permutations() -> [[u64; BUCKETS * ROWS]; 2] {
     drawn
 }
 
-/// `init_genrand(1)` of the Mersenne Twister's authors.
+/// Implements `init_genrand(1)` of the Mersenne Twister's authors.
 const fn seed() -> [u32; STATE] {
     let mut state = [1_u32; STATE];
     let mut at = 1;

@@ -2,17 +2,17 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Buckets, of which one that agrees suffices.
+/// Number of buckets; two signatures match if one bucket agrees.
 pub(super) const BUCKETS: usize = 14;
-/// Values of a bucket.
+/// Number of values in a bucket.
 pub(super) const ROWS: usize = 8;
-/// `2^61 - 1`, below which the values lie.
+/// `2^61 - 1`, the exclusive upper bound of the values.
 pub(super) const PRIME: u64 = (1 << 61) - 1;
 
-/// The smallest value of each permutation, bucket by bucket.
+/// Smallest value of each permutation, bucket by bucket.
 pub(super) type Least = [u64; BUCKETS * ROWS];
 
-/// Signature of a document: of each bucket's eight values a digest of 128 bits, 224 bytes in all.
+/// Signature of a document: a 128-bit digest of each bucket's eight values, 224 bytes in total.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Signature {
     pub(super) keys: [[u64; 2]; BUCKETS],

@@ -1,4 +1,4 @@
-//! Makes the signatures of documents.
+//! Computation of documents' signatures.
 
 use twox_hash::XxHash64;
 
@@ -6,17 +6,17 @@ use super::permutations::PERMUTATIONS;
 use super::signature::{BUCKETS, Least, PRIME, ROWS, Signature};
 use super::simplify;
 
-/// Words of an n-gram.
+/// Number of words in an n-gram.
 pub(super) const NGRAM: usize = 5;
-/// N-grams whose values are computed together.
+/// Number of n-grams whose values are computed together.
 const BATCH: usize = 256;
-/// N-grams that are remembered, because code repeats them: a power of two.
+/// Number of n-grams that are remembered because code repeats them; a power of two.
 const REMEMBERED: usize = 1 << 12;
-/// Bytes of words that are kept until they are moved to the front.
+/// Number of bytes of words that are kept before they are moved to the front.
 const KEPT: usize = 1 << 14;
 
 impl Signature {
-    /// The signature of a text; `None` if it has fewer than five words, which is no duplicate of anything.
+    /// Returns the signature of a text; `None` if it has fewer than five words, since it then duplicates nothing.
     pub fn from_text(text: &str) -> Option<Self> {
         let mut signer = Signer::default();
         signer.add(text);
@@ -24,8 +24,8 @@ impl Signature {
     }
 }
 
-/// Makes the signature of a document whose texts come one after another, as if they were joined by `"\n"`. It holds a few
-/// words of them at a time.
+/// Computes the signature of a document whose texts arrive one after another, as if they were joined by `"\n"`. It keeps only a
+/// few words in memory.
 ///
 /// ```
 /// use repoformer_formats::group::min_hash::{Signature, Signer};
@@ -46,7 +46,8 @@ impl Default for Signer {
             words: Words { text: Vec::with_capacity(KEPT), starts: [0; NGRAM], count: 0 },
             ngrams: Ngrams {
                 batch: Vec::with_capacity(BATCH),
-                // A hash lies in the place of its lowest bits, so that none is there yet.
+                // A hash is stored at the index of its lowest bits; the initial values do not match their index, so that
+                // nothing is remembered yet.
                 remembered: (0..REMEMBERED as u64).map(|place| !place).collect(),
                 least: [u64::MAX; BUCKETS * ROWS],
             },
@@ -64,12 +65,12 @@ impl Signer {
         });
     }
 
-    /// The signature of all texts; `None` if they have fewer than five words, which are no duplicate of anything.
+    /// Returns the signature of all texts; `None` if they have fewer than five words, since they then duplicate nothing.
     pub fn finish(self) -> Option<Signature> {
         self.least().map(|least| Signature::of_least(&least))
     }
 
-    /// The values that datatrove writes.
+    /// Returns the values that datatrove writes.
     pub(super) fn least(mut self) -> Option<Least> {
         (self.words.count == NGRAM).then(|| {
             self.ngrams.fold();
@@ -78,13 +79,13 @@ impl Signer {
     }
 }
 
-/// The last words, with a space between.
+/// Last words, separated by spaces.
 #[derive(Debug)]
 struct Words {
     text: Vec<u8>,
-    /// Where the last words begin.
+    /// Start of each of the last words.
     starts: [usize; NGRAM],
-    /// How many of `starts` are words.
+    /// Number of elements of `starts` that are words.
     count: usize,
 }
 
@@ -106,7 +107,7 @@ impl Words {
     }
 }
 
-/// N-grams, and what is left of those before.
+/// N-grams, and the least values of earlier ones.
 #[derive(Debug)]
 struct Ngrams {
     /// Hashes that are not yet in `least`.
@@ -129,7 +130,7 @@ impl Ngrams {
         }
     }
 
-    /// Takes the least of the batch's values and those before.
+    /// Updates the least values with the hashes of the batch.
     fn fold(&mut self) {
         let [factors, summands] = &PERMUTATIONS;
         for (number, least) in self.least.iter_mut().enumerate() {
@@ -139,13 +140,13 @@ impl Ngrams {
     }
 }
 
-/// The least of `least` and each `(factor * hash + summand) mod (2^61 - 1)`, where the product and the sum are taken modulo
-/// `2^64`, as numpy does.
+/// Returns the minimum of `least` and each `(factor * hash + summand) mod (2^61 - 1)`, in which the product and the sum are
+/// computed modulo `2^64`, as in numpy.
 ///
-/// A value is the lowest 61 bits of the sum plus the three above, at most seven, minus the prime where that reaches it. So it is
-/// below `least` only if those 61 bits are at most `least`, or among the eight highest; that is, if they are at most `least + 8`
-/// once 8 is added to them. The loop asks this of eight hashes at a time, on bits moved to the left by three, and computes
-/// values of few.
+/// A value is the lowest 61 bits of the sum plus its three highest bits, which are at most seven, minus the prime if the result
+/// reaches it. The value is therefore below `least` only if those 61 bits are at most `least` or among the eight highest
+/// numbers. That is the case if, after adding 8, they are at most `least + 8`. The loop tests this for eight hashes at a time,
+/// on bits shifted left by three, and computes only a few values.
 pub(super) fn least_value(hashes: &[u64], factor: u64, summand: u64, mut least: u64) -> u64 {
     let value = |hash: u64| hash.wrapping_mul(factor).wrapping_add(summand) % PRIME;
     let (moved_factor, moved_summand) = (factor << 3, (summand + 8) << 3);

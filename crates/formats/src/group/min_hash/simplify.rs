@@ -1,16 +1,16 @@
-//! The words of a text as datatrove simplifies it before it compares texts: `simplify_text` of its `utils/text.py` with the
-//! default settings, split at spaces.
+//! Words of a text as datatrove simplifies it before comparing texts: `simplify_text` of its `utils/text.py` with the default
+//! settings, split at spaces.
 //!
-//! In its order: lower case; each number becomes `0`; punctuation and control characters become spaces; white space is a space;
-//! canonical decomposition, without nonspacing marks. Each step leaves the end of a line between words, and none looks
-//! across it, so lines are simplified one by one. Unicode is that of this program: characters that are newer than
-//! Python's Unicode may differ from what datatrove makes of them.
+//! The steps, in order: lower case; each number becomes `0`; punctuation and control characters become spaces; white space
+//! becomes a space; canonical decomposition, without nonspacing marks. Every step keeps line ends as separators of words, and
+//! none looks across them, so lines are simplified one by one. The Unicode version is this program's: for characters that are
+//! newer than Python's Unicode, the result may differ from datatrove's.
 
 use repoformer_text::tokenize::{is_decimal_digit, is_nonspacing_mark};
 use unicode_normalization::UnicodeNormalization as _;
 
-/// datatrove's `PUNCTUATION` beyond ASCII, without U+0080 to U+009F. Within ASCII it has all punctuation and all control
-/// characters but tab and newline, which are white space.
+/// datatrove's `PUNCTUATION` beyond ASCII, without U+0080 to U+009F. In ASCII, it contains all punctuation and all control
+/// characters except tab and newline, which are white space.
 const PUNCTUATION: &str = "—”％１〈、━【「」，】；“《„’∶´．（–？！：～«〉》）。…►»";
 
 /// Calls `visit` with each word, in order.
@@ -25,7 +25,7 @@ pub(super) fn each_word(text: &str, mut visit: impl FnMut(&[u8])) {
     }
 }
 
-/// The words of a line of ASCII, each byte once.
+/// Visits the words of an ASCII line, reading each byte once.
 fn ascii(line: &[u8], word: &mut Vec<u8>, visit: &mut impl FnMut(&[u8])) {
     let mut at = 0;
     while let Some(&byte) = line.get(at) {
@@ -63,7 +63,7 @@ fn end_of_digits(line: &[u8], mut at: usize) -> usize {
     at
 }
 
-/// ASCII characters, simplified: letters in lower case, `0` for digits, 0 for all that ends a word.
+/// Simplified ASCII characters: letters in lower case, `0` for digits, 0 for all characters that end a word.
 static SIMPLE: [u8; 128] = {
     let mut simple = [0; 128];
     let mut code = 0;
@@ -79,7 +79,7 @@ static SIMPLE: [u8; 128] = {
     simple
 };
 
-/// The words of any line, step by step.
+/// Visits the words of any line, step by step.
 fn general(line: &str, visit: &mut impl FnMut(&[u8])) {
     let text = without_numbers(&line.to_lowercase());
     let spaced = text.chars().map(|one| if is_punctuation(one) { ' ' } else { one });
@@ -90,7 +90,7 @@ fn general(line: &str, visit: &mut impl FnMut(&[u8])) {
 /// Marks between a number and its fraction.
 const SEPARATORS: [char; 7] = ['.', ',', '\u{60c}', '\u{66b}', '\u{2396}', '\u{2397}', '\u{2398}'];
 
-/// Each run of digits as `0`, with the fraction that follows.
+/// Replaces each run of digits, with the fraction that follows, by `0`.
 fn without_numbers(text: &str) -> String {
     let mut simple = String::with_capacity(text.len());
     let mut rest = text;

@@ -7,7 +7,7 @@ use super::signature::{BUCKETS, PRIME, ROWS};
 use super::signer::{NGRAM, least_value};
 use super::*;
 
-/// Words and signatures that datatrove made of texts and of files; see `record.py` there.
+/// Returns the words and signatures that datatrove computed for texts and files; see `record.py` there.
 fn recorded() -> Value {
     let recorded = include_str!("../../../../../tests/fixtures/min_hash/recorded.json");
     serde_json::from_str(recorded).unwrap()
@@ -39,7 +39,7 @@ fn words_and_signatures_are_datatroves() {
     }
 }
 
-/// Each document is files of `data/repos`, one after another; some are edited copies of others.
+/// Each document consists of files of `data/repos`, one after another; some are edited copies of others.
 #[test]
 fn signatures_and_clusters_of_files_are_datatroves() {
     let recorded = recorded();
@@ -62,13 +62,13 @@ fn signatures_and_clusters_of_files_are_datatroves() {
     assert_eq!(serde_json::json!(ours), recorded["clusters"]);
 }
 
-/// The obvious twin of [`least_value`].
+/// Computes [`least_value`] the plain way.
 fn plain_least_value(hashes: &[u64], factor: u64, summand: u64, least: u64) -> u64 {
     let values = hashes.iter().map(|hash| hash.wrapping_mul(factor).wrapping_add(summand) % PRIME);
     values.min().unwrap_or(u64::MAX).min(least)
 }
 
-/// Sums with a remainder next to the prime and next to 0, alone among seven large ones, with every minimum before.
+/// Sums with a remainder next to the prime and next to 0, alone among seven large ones, with every possible minimum.
 #[test]
 fn values_next_to_the_prime_are_exact() {
     let near = || (0..20).chain(PRIME - 20..=PRIME);
@@ -92,7 +92,7 @@ proptest! {
         prop_assert_eq!(least_value(&hashes, factor, summand, least), expected);
     }
 
-    /// The obvious twin: all words in a list, every n-gram, every permutation.
+    /// Plain twin: all words in a list, every n-gram, every permutation.
     #[test]
     fn texts_that_come_one_by_one_are_as_one(
         texts in prop::collection::vec("[a-c \n]{0,99}|[a-zé]{3000}", 0..9),

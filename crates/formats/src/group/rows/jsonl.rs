@@ -8,13 +8,13 @@ use serde_json::Value;
 
 use super::{FILES, NO_TEXT, PATH, REPOSITORY, RowPosition, Rows, STARS, TEXT};
 
-/// Bytes of a line beyond those of its texts.
+/// Greatest number of bytes of a line in addition to its texts.
 const ROOM: u64 = 64 << 20;
 
 impl Rows<'_> {
-    /// Reads JSON lines. A row is a file, or with a list `files` a repository.
+    /// Reads JSON lines. A row is a file, or, if it has a list `files`, a repository.
     pub(super) fn lines(&mut self, mut input: Box<dyn BufRead>) -> Result<()> {
-        // A text of JSON is longer than what it stands for: line ends and quotes have two characters.
+        // A JSON text is longer than the text it represents: line ends and quotes take two characters.
         let most = self.settings.max_repository.saturating_mul(2).saturating_add(ROOM);
         let mut bytes = Vec::new();
         for line in 1.. {
@@ -89,7 +89,7 @@ impl Rows<'_> {
     }
 }
 
-/// The first of the named fields that is there.
+/// Returns the first of the named fields that exists.
 fn string<'r>(row: &'r Object, names: &[&str]) -> Result<&'r str, String> {
     let found = names.iter().find_map(|name| Some((name, row.get(*name)?)));
     match found {

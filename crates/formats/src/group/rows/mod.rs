@@ -1,6 +1,6 @@
 //! Rows of files and of repositories, read as streams: Parquet, JSON lines, tar archives.
 //!
-//! A row is checked here, whatever file it came from. A bad one is named and left out.
+//! Rows are checked here, whatever file they come from. An invalid row is reported and skipped.
 
 mod jsonl;
 mod parquet;
@@ -18,50 +18,50 @@ use serde::{Deserialize, Serialize};
 
 use crate::convert::recognise_archive;
 
-/// Names of the field with the repository's name: The Stack and StarCoderData, The Stack v2 and `codeparrot/github-code`, and
+/// Names of the field with the repository's name: in The Stack and StarCoderData, The Stack v2, `codeparrot/github-code`, and
 /// others.
 const REPOSITORY: [&str; 4] = ["max_stars_repo_name", "repo_name", "repository_name", "repo"];
 /// Names of the field with the path in the repository.
 const PATH: [&str; 4] = ["max_stars_repo_path", "path", "filepath", "file_path"];
 /// Names of the field with the text; `code` is `codeparrot/github-code`'s.
 const TEXT: [&str; 2] = ["content", "code"];
-/// Names of the field with the stars, which need not be there.
+/// Names of the field with the stars, which may be missing.
 const STARS: [&str; 4] = ["max_stars_count", "star_events_count", "stars_count", "stars"];
-/// Name of the field with the files of a row that is a repository.
+/// Name of the field with the files in a row that is a repository.
 const FILES: &str = "files";
-/// Way out where The Stack v2 has names of texts in place of texts.
+/// Hint for rows of The Stack v2 that have ids of texts instead of texts.
 const NO_TEXT: &str = "The Stack v2 names its texts by `blob_id`: download them, and add each as a field `content` beside its `path`";
 
-/// Longest file that is taken: no source file is longer.
+/// Greatest size of an accepted file; no source file is larger.
 const LONGEST: usize = 64 << 20;
-/// Problems of an input that are kept word for word; the rest is counted.
+/// Number of an input's problems that are kept with their text; further ones are only counted.
 const LISTED: usize = 100;
-/// Characters of a name from outside that a message shows.
+/// Number of characters of an external name that a message shows.
 const SHOWN: usize = 200;
 
-/// A file of a repository that is taken.
+/// Accepted file of a repository.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FileRow<'a> {
-    /// The repository's name, often `owner/name`.
+    /// Name of the repository, often `owner/name`.
     pub repository: &'a str,
-    /// Its path in the repository.
+    /// Path in the repository.
     pub path: &'a str,
-    /// Its text, as it is.
+    /// Text, unchanged.
     pub text: &'a str,
-    /// The repository's stars; 0 where they are not known.
+    /// Stars of the repository; 0 if they are unknown.
     pub stars: u64,
 }
 
-/// Rows of which files are taken, and how long they may be.
+/// Settings for which files of rows are accepted, and how long they may be.
 #[derive(Debug, Clone, Copy)]
 pub struct RowSettings {
-    /// Language of the files; `None` for all that the program knows.
+    /// Language of the files; `None` for all known languages.
     pub language: Option<Language>,
-    /// Most bytes of a repository.
+    /// Greatest size of a repository in bytes.
     pub max_repository: u64,
 }
 
-/// Something that was broken, as it is kept until all is done.
+/// Problem in the form in which it is kept until the work is done.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Problem {
     path: PathBuf,
@@ -104,22 +104,22 @@ impl Problem {
     }
 }
 
-/// Counts of the rows of some inputs, and what was broken in them.
+/// Counts of the rows of some inputs, and their problems.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Tally {
-    /// Files that rows hold, taken or not.
+    /// Number of files in rows, accepted or not.
     pub(super) rows: u64,
-    /// Files that are taken.
+    /// Number of accepted files.
     pub(super) taken: u64,
-    /// Files of other languages.
+    /// Number of files of other languages.
     pub(super) other_languages: u64,
-    /// Files whose first line was StarCoderData's marks.
+    /// Number of files whose first line was StarCoderData's marks.
     pub(super) marked: u64,
-    /// Rows and parts of files that are broken or too large.
+    /// Number of rows and parts of files that are broken or too large.
     pub(super) broken: u64,
-    /// The first of them.
+    /// First of these problems.
     pub(super) problems: Vec<Problem>,
-    /// Remarks on archives.
+    /// Notes on archives.
     pub(super) notes: Vec<String>,
 }
 
@@ -138,7 +138,7 @@ impl Tally {
     }
 }
 
-/// Receives the files of an input.
+/// Receiver of the files of an input.
 pub(super) struct Rows<'a> {
     input: &'a Path,
     settings: RowSettings,
@@ -146,14 +146,14 @@ pub(super) struct Rows<'a> {
     emit: &'a mut dyn FnMut(FileRow<'_>) -> Result<()>,
 }
 
-/// Place of a row.
+/// Position of a row.
 #[derive(Debug, Clone, Copy)]
 enum RowPosition {
     /// 1-based line of a file of JSON lines.
     Line(usize),
     /// 1-based row of a table.
     Row(u64),
-    /// None: the file's name says it.
+    /// None: the file's name identifies it.
     Archive,
 }
 
@@ -167,10 +167,10 @@ impl<'a> Rows<'a> {
         Self { input, settings, tally, emit }
     }
 
-    /// Reads the input, whose form shows by its content.
+    /// Reads the input, whose format is recognised by its content.
     ///
     /// # Errors
-    /// The disk fails, or `emit` does. What is wrong with the input itself is a problem.
+    /// The disk fails, or `emit` fails. A defect of the input itself is a problem, not an error.
     pub(super) fn read(&mut self, unpack_in: &Path) -> Result<()> {
         let path = self.input;
         let mut start = Vec::new();
@@ -192,7 +192,7 @@ impl<'a> Rows<'a> {
         }
     }
 
-    /// Notes an error of the input's content; one of the disk ends the work.
+    /// Records an error of the input's content; an error of the disk ends the work.
     fn note_error(&mut self, error: Error) -> Result<()> {
         match &error {
             Error::Io { reason, .. } if reason.raw_os_error().is_some() => Err(error),
@@ -212,7 +212,7 @@ impl<'a> Rows<'a> {
         self.tally.problem(Problem { path: self.input.to_owned(), line, reason, hint: None });
     }
 
-    /// Takes a file that a row holds, or says what is wrong with it.
+    /// Accepts a file in a row, or records its problem.
     fn file(
         &mut self,
         place: RowPosition,
@@ -270,14 +270,14 @@ impl<'a> Rows<'a> {
     }
 }
 
-/// A name from outside, cut and without line ends.
+/// Shortens an external name and removes line ends.
 fn shorten_name(name: &str) -> String {
     let cut: String = name.chars().take(SHOWN).collect();
     cut.escape_debug().to_string()
 }
 
-/// The text without the first line that StarCoderData gives about half of its files, a random part of
-/// `<reponame>…<filename>…<gh_stars>…`: marks for the model, not the file's own text.
+/// Removes the first line that StarCoderData adds to about half of its files, a random part of
+/// `<reponame>…<filename>…<gh_stars>…`: these are marks for the model, not the file's own text.
 fn without_marks(text: &str) -> &str {
     let Some((first, rest)) = text.split_once('\n') else { return text };
     let mut line = first;
@@ -293,7 +293,7 @@ fn without_marks(text: &str) -> &str {
 mod tests {
     use super::*;
 
-    /// The forms are those of StarCoder's model card; the other texts begin as source files may.
+    /// The forms come from StarCoder's model card; the other texts begin as source files may.
     #[test]
     fn marks_of_starcoderdata_are_taken_away_and_nothing_else() {
         for marks in [

@@ -1,5 +1,5 @@
-//! Rows of Parquet files. Of the columns only those that are needed are read, row by row: in memory is a page of each column, and
-//! of a repository's texts no more than a repository may have, and of its files no more than a list may have.
+//! Rows of Parquet files. Only the needed columns are read, row by row. Memory holds one page of each column, and one row,
+//! whose texts are limited to the size of a repository and whose files are limited to the length of a list.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -20,18 +20,18 @@ use repoformer_store::parquet::BoundedLists;
 
 use super::{FILES, NO_TEXT, PATH, Problem, REPOSITORY, RowPosition, Rows, STARS, TEXT};
 
-/// Times its size that the texts of a file may have together; source text stays below a hundred.
+/// Greatest ratio of the total size of a file's texts to the size of the file; source text stays below a hundred.
 const MOST_TIMES: u64 = 500;
-/// Bytes of texts that any file may have.
+/// Number of bytes of texts that any file may have.
 const ALWAYS: u64 = 64 << 20;
-/// Bytes that stand for a file, beyond those of its path and text.
+/// Number of bytes that a file counts for in addition to its path and text.
 const OF_FILE: u64 = 16;
-/// Most rows for each byte of a file: more are promised by no file of texts.
+/// Greatest number of rows per byte of a file; no file of texts has more.
 const MOST_ROWS: u64 = 8;
 
 type Outcome<T> = Result<T, ParquetError>;
 
-/// The columns that are needed, by their numbers.
+/// Indexes of the needed columns.
 struct Columns {
     repository: usize,
     path: usize,
@@ -103,7 +103,7 @@ impl Columns {
 }
 
 impl Rows<'_> {
-    /// Reads a Parquet file. A row group or page that cannot be read is named, and the others are read.
+    /// Reads a Parquet file. A row group or page that cannot be read is reported, and the others are read.
     pub(super) fn parquet(&mut self) -> Result<()> {
         let cannot_open = |e| Error::reading(self.input, "open this file", e);
         let file = File::open(self.input).map_err(cannot_open)?;
@@ -153,7 +153,7 @@ impl Rows<'_> {
         Ok(())
     }
 
-    /// Notes what cannot be read; an error of the disk ends the work.
+    /// Records unreadable data; an error of the disk ends the work.
     fn unreadable(&mut self, what: &str, error: ParquetError) -> Result<()> {
         if let ParquetError::External(cause) = &error
             && let Some(io) = cause.downcast_ref::<std::io::Error>()
@@ -163,7 +163,7 @@ impl Rows<'_> {
             return Err(Error::reading(self.input, "read this file", reason));
         }
         let reason = match &error {
-            // The package's words name a feature of its compilation.
+            // The crate's message names a feature of its compilation.
             ParquetError::General(words) if words.starts_with("Disabled feature") => {
                 let codec = words.rsplit(' ').next().unwrap_or_default();
                 format!(
@@ -181,19 +181,19 @@ fn damage_error() -> ParquetError {
     ParquetError::General("it is damaged".into())
 }
 
-/// A row group while it is read.
+/// Row group that is being read.
 struct Group<'t> {
     table: &'t dyn FileReader,
     number: usize,
     columns: &'t Columns,
-    /// Rows of the file that are done.
+    /// Number of the file's rows that are done.
     row: u64,
-    /// Rows of the file that are done after this group.
+    /// Number of the file's rows that are done after this group.
     end: u64,
 }
 
 impl Group<'_> {
-    /// Reads its rows; `Ok(Err)` where those from `self.row` on cannot be read.
+    /// Reads its rows; returns `Ok(Err)` if the rows from `self.row` on cannot be read.
     fn read(&mut self, rows: &mut Rows<'_>, left: &mut u64) -> Result<Outcome<()>> {
         let begin = self.row;
         let opened = catch_unwind(AssertUnwindSafe(|| self.open(rows.settings.max_repository)));
@@ -266,7 +266,7 @@ impl Group<'_> {
         })
     }
 
-    /// Opens the lists of a group again, after so many of its rows.
+    /// Reopens the lists of a group after its first `rows` rows.
     fn open_lists(&self, readers: &mut Readers, rows: u64) -> Outcome<()> {
         readers.budget.lift();
         let rows = usize::try_from(rows).unwrap_or(usize::MAX);
@@ -286,7 +286,7 @@ fn ends_early() -> ParquetError {
     ParquetError::General("a column ends early".into())
 }
 
-/// Readers of the columns of a row group, and what they read of a row.
+/// Readers of the columns of a row group, and their values of one row.
 struct Readers {
     repository: Texts,
     path: Texts,
@@ -313,7 +313,7 @@ impl Readers {
         Ok(true)
     }
 
-    /// Takes the files of the row.
+    /// Passes on the files of the row.
     fn take(&self, rows: &mut Rows<'_>, place: RowPosition, left: &mut u64) -> Result<()> {
         let repository = self.repository.elements().next().flatten();
         let Some(repository) = repository else {
@@ -345,7 +345,7 @@ impl Readers {
     }
 }
 
-/// Definition level from which on a level stands for an element: of a list, or of a column without lists.
+/// Returns the smallest definition level that represents an element: of a list, or of a column without lists.
 fn element_level(schema: &Type, parts: &[String]) -> i16 {
     let (mut level, mut element, mut node) = (0, 0, schema);
     for part in parts {
@@ -368,15 +368,15 @@ fn element_level(schema: &Type, parts: &[String]) -> i16 {
     element
 }
 
-/// A column of texts, and those of the row that was read last.
+/// Column of texts, and the texts of the row that was read last.
 struct Texts {
     reader: ColumnReaderImpl<ByteArrayType>,
     values: Vec<ByteArray>,
     definition: Vec<i16>,
     repetition: Vec<i16>,
-    /// Level of a text that is there.
+    /// Level of a text that is present.
     present: i16,
-    /// Level of an element, there or not.
+    /// Level of an element, present or not.
     element: i16,
 }
 
@@ -397,7 +397,7 @@ impl Texts {
         if rows == 1 { Ok(()) } else { Err(ends_early()) }
     }
 
-    /// The texts of the row, as far as they are there.
+    /// Returns the texts of the row; `None` for missing ones.
     fn elements(&self) -> impl Iterator<Item = Option<&[u8]>> {
         let mut values = self.values.iter().map(ByteArray::data);
         let always = if self.present == 0 { &[0][..] } else { &[] };
@@ -407,7 +407,7 @@ impl Texts {
     }
 }
 
-/// A column of numbers.
+/// Column of numbers.
 enum Stars {
     Int(ColumnReaderImpl<Int32Type>),
     Long(ColumnReaderImpl<Int64Type>),
@@ -416,7 +416,7 @@ enum Stars {
 }
 
 impl Stars {
-    /// The reader of a column; `None` where it is none of numbers.
+    /// Returns the reader of a column; `None` if it is not a column of numbers.
     fn from_column(column: &ColumnDescPtr, pages: Box<dyn PageReader>) -> Option<Self> {
         let descriptor = Arc::clone(column);
         Some(match column.physical_type() {
@@ -428,7 +428,7 @@ impl Stars {
         })
     }
 
-    /// The number of the next row; 0 where there is none.
+    /// Returns the number of the next row; 0 if it has none.
     fn next(&mut self) -> Outcome<u64> {
         Ok(match self {
             Self::Int(reader) => next(reader)?.map_or(0, |stars| stars.max(0) as u64),
@@ -445,7 +445,7 @@ fn next<T: DataType>(reader: &mut ColumnReaderImpl<T>) -> Outcome<Option<T::T>> 
     if rows == 1 { Ok(values.pop()) } else { Err(ends_early()) }
 }
 
-/// Bytes that the pages of one row may have, beyond the first of each column, which other rows share.
+/// Limit on the bytes of pages that one row may use, beyond the first page of each column, which other rows share.
 #[derive(Debug, Clone)]
 struct Budget(Arc<BudgetState>);
 
@@ -463,7 +463,7 @@ impl Budget {
         Self(Arc::new(BudgetState { most, row, left, is_exceeded: AtomicBool::new(false) }))
     }
 
-    /// Begins a row.
+    /// Starts a row.
     fn begin(&self) {
         self.0.row.fetch_add(1, Relaxed);
         self.0.left.store(self.0.most, Relaxed);
@@ -487,7 +487,7 @@ impl Budget {
     }
 }
 
-/// Pages of which a row may use so many bytes.
+/// Pages with a limit on the bytes that a row may use.
 struct PageBudget {
     pages: Box<dyn PageReader>,
     budget: Budget,
@@ -536,7 +536,7 @@ impl PageReader for PageBudget {
     }
 }
 
-/// No pages: for a reader that is only asked for its type.
+/// Reader without pages, for a reader that is only asked for its type.
 struct NoPages;
 
 impl Iterator for NoPages {
@@ -569,7 +569,7 @@ mod tests {
     use super::super::{RowSettings, Tally};
     use super::*;
 
-    /// Lists of equal elements, of which some kilobytes have millions.
+    /// Lists of equal elements, millions of which take a few kilobytes.
     #[test]
     fn a_list_without_end_is_named_and_not_read() {
         let dir = tempfile::tempdir().unwrap();

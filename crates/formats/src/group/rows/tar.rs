@@ -13,7 +13,7 @@ use super::{Problem, RowPosition, Rows};
 use crate::convert::archive_to_folders;
 
 impl Rows<'_> {
-    /// Unpacks an archive into a folder that is not there, takes its repositories' files, and removes the folder.
+    /// Unpacks an archive into a folder that does not exist yet, accepts the files of its repositories, and removes the folder.
     pub(super) fn archive(&mut self, input: Box<dyn BufRead>, folder: &Path) -> Result<()> {
         let removed = || match files::remove_dir_all(folder) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {

@@ -1,4 +1,4 @@
-//! Layout of training sequences: its choices, checked, and opened with its tokenizer.
+//! Layout of training sequences: its choices are checked and opened with its tokenizer.
 
 use std::path::Path;
 
@@ -14,9 +14,9 @@ use repoformer_core::prompt::style::{DecisionFrame, Style};
 /// Layout of training sequences, with the spelling of its tokens.
 #[derive(Debug, Clone, Copy)]
 pub struct SequenceLayout<'a> {
-    /// Token that ends the current file; `None`: the style's, or the usual one.
+    /// Token that ends the current file; if `None`, the style's, or the usual one.
     pub eof: Option<&'a str>,
-    /// Token that requests cross-file context; `None`: the style's, or the usual one.
+    /// Token that requests cross-file context; if `None`, the style's, or the usual one.
     pub cc: Option<&'a str>,
     /// Token after the target.
     pub end: Option<&'a str>,
@@ -26,7 +26,7 @@ pub struct SequenceLayout<'a> {
     pub max_cross_file_tokens: usize,
     /// Weight of the decision relative to the completion.
     pub lambda: f32,
-    /// Shares of the repositories that are held out.
+    /// Fractions of the repositories that are held out.
     pub held_out: Proportions,
     /// Seed of the split of repositories.
     pub seed: u64,
@@ -38,7 +38,7 @@ impl SequenceLayout<'_> {
     ///
     /// # Errors
     /// A number is outside its range, a special token could occur in code or has two meanings, the style has no place for the
-    /// decision, or the tokenizer cannot be read or is no model's.
+    /// decision, or the tokenizer cannot be read or is not a model's.
     pub fn open(&self, style: &Style, tokenizer: &Path) -> Result<(VerbalizeSettings, Encoder)> {
         self.check()?;
         if matches!(&*tokenizer.to_string_lossy(), "p50k_base" | "words") {
@@ -64,7 +64,7 @@ impl SequenceLayout<'_> {
             ));
         }
         specials.extend(self.end);
-        // These, one token of context and one of the target.
+        // The special tokens, one token of context and one of the target.
         if self.max_tokens < specials.len() + 2 {
             return Err(Error::from_refusal(
                 format!(
@@ -89,7 +89,7 @@ impl SequenceLayout<'_> {
         Ok((settings, encoder))
     }
 
-    /// Checks what depends on no style.
+    /// Checks the properties that do not depend on a style.
     fn check(&self) -> Result<()> {
         let refused = |choice: UserChoice, range: &str, hint: &str| {
             Err(Error::from_refusal(message!["the ", choice, " must be ", range], hint))
@@ -131,7 +131,8 @@ impl SequenceLayout<'_> {
     }
 }
 
-/// Whether a special token could occur in code: its text is in no angle or square brackets, is empty, or has spaces.
+/// Returns true if a special token could occur in code: its text is not in angle or square brackets, is empty, or contains
+/// spaces.
 fn could_be_code(token: &str) -> bool {
     let token = token.strip_prefix('\u{2581}').unwrap_or(token);
     let ends = [('<', '>'), ('[', ']')];
@@ -140,7 +141,7 @@ fn could_be_code(token: &str) -> bool {
     !is_framed || token.len() < 3 || token.contains(char::is_whitespace)
 }
 
-/// Lists the tokens added to a tokenizer, with their ids; `None` without any.
+/// Lists the tokens added to a tokenizer, with their ids; `None` if there are none.
 pub fn added_tokens(encoder: &Encoder) -> Option<Message> {
     let added: Vec<String> =
         encoder.added.iter().map(|(token, id)| format!("{token} = {id}")).collect();

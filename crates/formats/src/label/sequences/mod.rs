@@ -1,9 +1,9 @@
-//! Training sequences from labelled instances: the token after `<eof>` says whether to retrieve, the completion follows
+//! Training sequences from labelled instances: the token after `<eof>` states whether to retrieve, and the completion follows
 //! `<fim_middle>` (Repoformer, section 3.3; `preprocess_repoformer.py` of its released program).
 //!
-//! - [`Sequence`]: tokens of one instance within the budgets, and which of them are supervised.
+//! - [`Sequence`]: tokens of one instance within the budgets, and the choice of supervised tokens.
 //! - [`Split`]: repositories for training, validation and test.
-//! - [`verbalize`]: files of labels → JSON lines and Parquet.
+//! - [`verbalize`]: conversion of files of labels to JSON lines and Parquet.
 
 mod layout;
 mod parquet;
@@ -38,15 +38,15 @@ use repoformer_core::repository::{Shard, parallel};
 /// Size in bytes of the records processed at once.
 const BATCH: usize = 8 << 20;
 
-/// Verbalizes files of labels, one after another, into a folder: `train.jsonl` and `train.parquet`, such files for each requested
-/// split, the `tokenizer.json` with the added tokens, and the trained model's `prompt-style.toml`. The labels are read twice and
-/// in parts; memory grows by 32 bytes per instance and the names of the repositories. Files of splits that are not requested are
-/// removed, as their repositories are now trained on. The output does not depend on the number of threads. A shard has no Parquet,
-/// and may have no sequence.
+/// Verbalizes files of labels, one after another, into a folder. It writes `train.jsonl` and `train.parquet`, the same files
+/// for each requested split, the `tokenizer.json` with the added tokens, and the trained model's `prompt-style.toml`. The
+/// labels are read twice and in parts; memory grows by 32 bytes per instance and the names of the repositories. Files of splits
+/// that are not requested are removed, since their repositories are now training data. The output does not depend on the number
+/// of threads. A shard has no Parquet, and may have no sequences.
 ///
 /// # Errors
 /// This build lacks the feature `parquet`, a file cannot be read or written, the labels are of several models or metrics, two
-/// files hold the same instance, no instance can be a sequence, or there are too few repositories for the splits.
+/// files contain the same instance, no instance can become a sequence, or there are too few repositories for the splits.
 pub fn verbalize(
     labels: &[&Path],
     encoder: &Encoder,
@@ -92,13 +92,13 @@ pub fn verbalize(
     Ok(verbalized)
 }
 
-/// A line of the labels.
+/// Line of the labels.
 struct LabelLine {
     line: usize,
     bytes: Vec<u8>,
 }
 
-/// A sequence with its split and line.
+/// Sequence with its split and line.
 struct SequenceLine {
     split: Split,
     kind: Option<InstanceKind>,
@@ -129,8 +129,8 @@ fn read(path: &Path, record: &LabelLine) -> Result<Label> {
     Label::read(path, record.line, object)
 }
 
-/// First reading: finds the repositories, and checks that one model, metric and threshold judged all instances, and that no two
-/// files hold the same one.
+/// Makes the first reading: finds the repositories, and checks that one model, metric and threshold judged all instances, and
+/// that no two files contain the same instance.
 fn plan(labels: &[&Path], settings: &VerbalizeSettings) -> Result<Plan> {
     let mut found = Occurrences::default();
     let (mut judgements, mut unread) = (BTreeMap::new(), Vec::<Error>::new());
@@ -189,7 +189,7 @@ fn plan(labels: &[&Path], settings: &VerbalizeSettings) -> Result<Plan> {
         return Err(Error::artifact(name(other.file), reason, "give each instance once"));
     }
     if found.is_empty() {
-        // The second reading reports the problem of each.
+        // The second reading reports the problem of each line.
         return Ok(Plan::default());
     }
     Plan::new(found, settings.held_out, settings.seed).map_err(|error| match (error, &unread[..]) {
@@ -243,7 +243,7 @@ pub fn check_splits(instances: &[&Path], held_out: Proportions) -> Result<()> {
     held_out.of(repositories.len()).map(|_| ())
 }
 
-/// Verbalizes one record; `None` if it is another shard's.
+/// Verbalizes one record; `None` if it belongs to another shard.
 fn make(
     path: &Path,
     record: &LabelLine,

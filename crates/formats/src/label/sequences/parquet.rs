@@ -1,4 +1,4 @@
-//! Writes sequences as a Parquet table, with Parquet's three-level lists.
+//! Writing of sequences as a Parquet table, with Parquet's three-level lists.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ use repoformer_store::parquet::{column, writer};
 
 use super::row::Row;
 
-/// Number of sequences in a row group, which memory holds: about 40 MB for sequences of 2,048 tokens.
+/// Number of sequences in a row group, which are held in memory: about 40 MB for sequences of 2,048 tokens.
 const GROUP: usize = 512;
 
 const SCHEMA: &str = "
@@ -35,15 +35,15 @@ message sequences {
   required binary text (STRING);
 }";
 
-/// A table during writing.
+/// Table that is being written.
 pub(super) struct Table {
     path: PathBuf,
     writer: SerializedFileWriter<Sink>,
-    /// Sequences of the row group that is not written yet.
+    /// Sequences of the row group that is not yet written.
     group: Vec<Row>,
 }
 
-/// Writes to a file that is moved into place when it is complete.
+/// Writer to a file that is moved into place when it is complete.
 struct Sink(OutputFile);
 
 impl Write for Sink {
@@ -121,7 +121,7 @@ fn write_rows(writer: &mut Writer<'_>, rows: &[Row]) -> Result<(), ParquetError>
     Ok(())
 }
 
-/// Writes a column of lists, none of them empty: a list starts where the repetition level is 0.
+/// Writes a column of lists, none of them empty: a list starts at each repetition level of 0.
 fn lists<D: DataType>(
     writer: &mut Writer<'_>,
     rows: &[Row],

@@ -4,14 +4,14 @@ use serde::{Deserialize, Serialize};
 
 use super::sequence::Sequence;
 
-/// Columns of a sequence, explained in `docs/training.md`. None is called `label`, which Hugging Face's collators would take for
-/// `labels`.
+/// Columns of a sequence, documented in `docs/training.md`. None is called `label`, which Hugging Face's collators would
+/// mistake for `labels`.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Row {
     pub(super) input_ids: Vec<u32>,
     pub(super) attention_mask: Vec<u8>,
-    /// Ids of supervised tokens, −100 elsewhere.
+    /// Ids of supervised tokens, and −100 for the others.
     pub(super) labels: Vec<i64>,
     pub(super) eval_mask: Vec<u8>,
     pub(super) gen_mask: Vec<u8>,
@@ -50,7 +50,7 @@ impl Row {
 
     /// Returns the line of JSON.
     pub(super) fn to_line(&self) -> String {
-        // Texts and numbers can always be written.
+        // Serializing texts and numbers cannot fail.
         serde_json::to_string(self).unwrap_or_default() + "\n"
     }
 }

@@ -22,15 +22,15 @@ pub struct VerbalizeSettings {
     pub end: Option<String>,
     /// Weight of the decision relative to the completion; 1 in the paper.
     pub lambda: f32,
-    /// Shares of the repositories that are held out.
+    /// Fractions of the repositories that are held out.
     pub held_out: Proportions,
     /// Seed of the split of repositories.
     pub seed: u64,
-    /// Part of the repositories whose sequences are written, without Parquet; the splits are those of all.
+    /// Shard of the repositories whose sequences are written, without Parquet; the splits are computed over all repositories.
     pub shard: Option<Shard>,
 }
 
-/// A training sequence: its tokens, and which of them are supervised.
+/// Training sequence: its tokens, and the choice of supervised tokens.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sequence {
     /// Id of the instance.
@@ -47,10 +47,10 @@ pub struct Sequence {
     pub text: String,
     /// Token ids of the model's tokenizer, at most [`VerbalizeSettings::max_tokens`].
     pub ids: Vec<u32>,
-    /// Index of the decision: the token after `<eof>`, which L_eval supervises. It is the completion's first if a model decides
-    /// with that.
+    /// Index of the decision: the token after `<eof>`, which L_eval supervises. If a model decides with the first token of the
+    /// completion, it is the index of that token.
     pub decision: usize,
-    /// Index of the first token of the completion: L_gen supervises all tokens from it on.
+    /// Index of the first token of the completion; L_gen supervises all tokens from this one on.
     pub completion: usize,
     /// Whether the left, the right and the cross-file context were cut.
     pub cut: [bool; 3],
@@ -65,7 +65,7 @@ pub enum SequenceRejection {
     NoRepository,
     /// Its target is empty.
     NoTarget,
-    /// Its label says that retrieval helped, but nothing was retrieved.
+    /// Its label states that retrieval helped, but nothing was retrieved.
     NoCrossFile,
     /// Target and cross-file context leave no room for the current file.
     TooLong,
@@ -98,13 +98,13 @@ pub(super) fn label_of(label: &Label) -> Result<bool, SequenceRejection> {
 impl Sequence {
     /// Verbalizes an instance of a repository.
     ///
-    /// The contexts share the part of [`VerbalizeSettings::max_tokens`] that target, cross-file context and special tokens leave:
-    /// two thirds for the left one, which keeps its end, a third for the right one, which keeps its start; either may use what the
-    /// other leaves. The cross-file context is counted whether it is shown or not, so the current file is cut in the same way for
-    /// either label and reveals nothing about the decision.
+    /// The contexts share the part of [`VerbalizeSettings::max_tokens`] that target, cross-file context and special tokens
+    /// leave. Two thirds go to the left context, which keeps its end, and one third to the right context, which keeps its
+    /// start; each may use tokens that the other does not need. The cross-file context is counted whether or not it is shown,
+    /// so the current file is cut in the same way for either label and reveals nothing about the decision.
     ///
     /// # Errors
-    /// The tokenizer refuses a text. The inner error says why the instance cannot be a sequence.
+    /// The tokenizer rejects a text. The inner error is the reason why the instance cannot become a sequence.
     pub fn new(
         label: &Label,
         repository: &str,
@@ -145,7 +145,7 @@ impl Sequence {
                 return Ok(Err(SequenceRejection::TooLong));
             }
             let (left, right) = share(&label.prompt, &label.right_context, room, encoder);
-            // Joined parts may have other tokens than single ones; the longer form decides for both labels.
+            // Joined parts may have other tokens than single ones; the longer form determines the cut for both labels.
             let encoded = encoder.encode(&whole(left, right, true))?;
             match encoded.ids.len() {
                 tokens if tokens <= limit => break (left, right, encoded),
@@ -175,19 +175,19 @@ impl Sequence {
         }))
     }
 
-    /// Whether L_eval supervises a token.
+    /// Returns true if L_eval supervises a token.
     pub fn is_decision(&self, at: usize) -> bool {
         at == self.decision
     }
 
-    /// Whether L_gen supervises a token.
+    /// Returns true if L_gen supervises a token.
     pub fn is_completion(&self, at: usize) -> bool {
         at >= self.completion
     }
 
-    /// Returns the weight of each token's cross-entropy: λ for the decision, and equal weights that add up to 1 for the completion.
-    /// The weighted sum is λ·L_eval + L_gen of this sequence. L_gen is a mean over its tokens: as a sum, it would outweigh L_eval in
-    /// long completions, and the decision would not be learned (the paper's ablation A1).
+    /// Returns the weight of each token's cross-entropy: λ for the decision, and equal weights that add up to 1 for the
+    /// completion. The weighted sum is λ·L_eval + L_gen of this sequence. L_gen is a mean over its tokens: as a sum, it would
+    /// outweigh L_eval in long completions, and the decision would not be learned (the paper's ablation A1).
     pub fn weights(&self, lambda: f32) -> Vec<f32> {
         let one = 1.0 / (self.ids.len() - self.completion).max(1) as f32;
         let weight = |at| {
@@ -198,8 +198,8 @@ impl Sequence {
     }
 }
 
-/// Returns the indices of the decision and the completion: after the special token that ends the current file, and after the last
-/// special token except an end token.
+/// Returns the indices of the decision and the completion: after the special token that ends the current file, and after the
+/// last special token except an end token.
 fn places(encoded: &EncodedText, settings: &VerbalizeSettings) -> Result<[usize; 2]> {
     let specials = settings.frame.specials_of_current_file();
     let last = encoded.specials.len().checked_sub(1 + usize::from(settings.end.is_some()));
@@ -213,7 +213,7 @@ fn places(encoded: &EncodedText, settings: &VerbalizeSettings) -> Result<[usize;
     }
 }
 
-/// Cuts left and right context to a common number of tokens.
+/// Cuts left and right context to `room` tokens in total.
 fn share<'t>(left: &'t str, right: &'t str, room: usize, encoder: &Encoder) -> (&'t str, &'t str) {
     let tokenizer = encoder.tokenizer();
     let right_share = room / 3;

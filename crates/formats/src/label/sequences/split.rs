@@ -14,9 +14,9 @@ use repoformer_core::repository::Shard;
 pub enum Split {
     /// Data to train on.
     Train,
-    /// Data to choose settings by.
+    /// Data for choosing settings.
     Validation,
-    /// Data to measure the result on.
+    /// Data for measuring the result.
     Test,
 }
 
@@ -24,7 +24,7 @@ impl Split {
     /// All splits.
     pub const ALL: [Self; 3] = [Self::Train, Self::Validation, Self::Test];
 
-    /// Name of the split's files, as in Hugging Face `datasets`.
+    /// Returns the name of the split's files, as in Hugging Face `datasets`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Train => "train",
@@ -34,12 +34,12 @@ impl Split {
     }
 }
 
-/// Shares of the repositories that are held out, between 0 and 1.
+/// Fractions of the repositories that are held out, between 0 and 1.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Proportions {
-    /// Share for validation.
+    /// Fraction for validation.
     pub validation: f64,
-    /// Share for tests.
+    /// Fraction for tests.
     pub test: f64,
 }
 
@@ -66,7 +66,7 @@ impl Proportions {
         ))
     }
 
-    /// Whether a split is requested.
+    /// Returns true if a split is requested.
     pub(super) fn wants(&self, split: Split) -> bool {
         match split {
             Split::Train => true,
@@ -76,8 +76,8 @@ impl Proportions {
     }
 }
 
-/// Returns the repository of an instance, from its record or from the first part of its file's path; `None` if neither names one.
-/// For `owner/name/…` this is the owner: a split by owners is a split by repositories as well.
+/// Returns the repository of an instance, from its record or from the first part of its file's path; `None` if neither names
+/// one. For `owner/name/…` this is the owner: a split by owners is also a split by repositories.
 pub(super) fn repository_of(label: &Label) -> Option<&str> {
     let said = label.record.get("metadata").and_then(|m| m.get("repository")?.as_str());
     let path = label.filename.trim_start_matches("./");
@@ -86,7 +86,7 @@ pub(super) fn repository_of(label: &Label) -> Option<&str> {
     said.filter(is_name).or(first.filter(is_name))
 }
 
-/// An instance in a file of labels.
+/// Instance in a file of labels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Occurrence {
     /// Digest of the instance.
@@ -100,7 +100,7 @@ pub(super) struct Occurrence {
     pub(super) repository: u32,
 }
 
-/// A repository among the labels.
+/// Repository among the labels.
 #[derive(Debug)]
 struct LabelledRepository {
     number: u32,
@@ -118,7 +118,7 @@ pub(super) struct Occurrences {
 }
 
 impl Occurrences {
-    /// Whether there are no instances.
+    /// Returns true if there are no instances.
     pub(super) fn is_empty(&self) -> bool {
         self.instances.is_empty()
     }
@@ -143,8 +143,8 @@ impl Occurrences {
         self.instances.push(Occurrence { repository: number, ..occurrence });
     }
 
-    /// Returns an instance's places in two files, and the number of such instances in the second file; `None` without such
-    /// instances.
+    /// Returns the places of an instance that is in two files, and the number of such instances in the second file; `None` if
+    /// there are none.
     pub(super) fn of_two_files(&mut self) -> Option<(Occurrence, Occurrence, usize)> {
         self.instances.sort_unstable();
         let same = |one: &Occurrence, other: &Occurrence| {
@@ -167,15 +167,15 @@ impl Occurrences {
 #[derive(Debug, Default)]
 pub(super) struct Plan {
     repositories: FxHashMap<String, Split>,
-    /// Split in which an instance of several splits stays: the last of train, validation and test.
+    /// Split in which an instance stays if it is in several: the last of train, validation and test.
     shared: FxHashMap<[u8; 16], Split>,
-    /// Number of instances that their repository has already.
+    /// Number of instances that their repository already contains.
     pub(super) repeated: usize,
 }
 
 impl Plan {
-    /// Assigns repositories: ordered by a digest of the seed and their instances, the first are for tests, the next for validation,
-    /// the rest for training. An additional repository moves at most the two at the borders.
+    /// Assigns repositories, ordered by a digest of the seed and their instances: the first are for tests, the next for
+    /// validation, the rest for training. An additional repository moves at most the two at the borders.
     ///
     /// # Errors
     /// There are too few repositories for the requested splits.
@@ -210,13 +210,13 @@ impl Plan {
         Ok(Self { repositories: repositories.collect(), shared, repeated })
     }
 
-    /// Number of a shard's repositories in a split.
+    /// Returns the number of a shard's repositories in a split.
     pub(super) fn repositories(&self, split: Split, shard: Option<Shard>) -> usize {
         let is_held = |name: &str| shard.is_none_or(|shard| shard.holds(name));
         self.repositories.iter().filter(|(name, of)| **of == split && is_held(name)).count()
     }
 
-    /// Whether there is no repository.
+    /// Returns true if there are no repositories.
     pub(super) fn is_empty(&self) -> bool {
         self.repositories.is_empty()
     }

@@ -10,7 +10,7 @@ use super::sequence::{Sequence, SequenceRejection};
 use super::split::{Proportions, Split};
 use repoformer_core::label::InstanceKind;
 
-/// Counts of a kind's sequences.
+/// Counts of the sequences of one kind.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct KindCounts {
     /// Number of sequences.
@@ -36,7 +36,7 @@ pub struct SplitSummary {
     pub cut: [usize; 3],
     /// Counts by the kind that the labels name.
     pub kinds: BTreeMap<Option<InstanceKind>, KindCounts>,
-    /// Place of each sequence's label: the number of its file, from 0, in the upper 32 bits, and its line, from 1.
+    /// Position of each sequence's label: the number of its file, from 0, in the upper 32 bits, and its line, from 1.
     pub lines: Vec<u64>,
 }
 
@@ -56,13 +56,13 @@ pub struct VerbalizeSummary {
 }
 
 impl VerbalizeSummary {
-    /// Whether a split has sequences of several kinds.
+    /// Returns true if a split has sequences of several kinds.
     pub fn has_several_kinds(&self) -> bool {
         self.splits.values().any(|split| split.kinds.len() > 1)
     }
 
-    /// Warns of splits whose percentage of the sequences is less than half or more than twice the requested one:
-    /// repositories are held out whole.
+    /// Warns of splits whose percentage of the sequences is less than half or more than twice the requested one, since
+    /// repositories are not divided.
     pub fn uneven_splits(&self, held_out: Proportions) -> Vec<String> {
         let splits = || self.splits.values();
         let sequences: usize = splits().map(|split| split.sequences).sum();
@@ -130,7 +130,7 @@ impl SplitSummary {
     }
 }
 
-/// Error if no label became a sequence.
+/// Returns the error if no label became a sequence.
 pub(super) fn nothing(labels: &[&Path], verbalized: &VerbalizeSummary) -> Error {
     let reasons = verbalized.left_out.iter();
     let mut reasons: Vec<String> = reasons.map(|(why, count)| format!("{count} × {why}")).collect();
@@ -179,7 +179,7 @@ mod tests {
         );
     }
 
-    /// By hand: 10 % are requested, and 4 % are less than half of that, 5 % not, 21 % more than twice.
+    /// By hand: 10 % are requested; 4 % are less than half of that, 5 % are not, and 21 % are more than twice that.
     #[test]
     fn splits_far_from_their_share_are_warned_of() {
         let warnings = |validation: usize| {

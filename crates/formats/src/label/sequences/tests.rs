@@ -75,22 +75,22 @@ fn what_a_sequence_spells_and_teaches() {
         assert_eq!(spelled(&sequence, &|at| sequence.is_decision(at)), decision);
         assert_eq!(spelled(&sequence, &|at| sequence.is_completion(at)), target);
         assert_eq!(sequence.cut, [false; 3]);
-        // λ·L_eval + L_gen, L_gen a mean over the target's tokens.
+        // λ·L_eval + L_gen, with L_gen as the mean over the target's tokens.
         let weights = sequence.weights(2.0);
         assert_eq!(weights[sequence.decision], 2.0);
         let of_target = 1.0 / encoder.tokenizer().count(target) as f32;
         assert!(weights[sequence.completion..].iter().all(|w| *w == of_target));
         assert!((weights.iter().sum::<f32>() - 3.0).abs() < 1e-5);
     }
-    // A stop token is taught like the target.
+    // A stop token is supervised like the target.
     settings.end = Some("<|endoftext|>".into());
     let label = label("x = 1\n", "y = x\n", "", "", false);
     let sequence = sequence(&label, &encoder, &settings);
     assert_eq!(spelled(&sequence, &|at| sequence.is_completion(at)), "y = x\n<|endoftext|>");
 }
 
-/// 100 tokens less 10 of the target, 20 of the cross-file context and 5 special ones leave 65: 21 to the right, 44 to the left.
-/// Each `z` on its own line is two tokens of the fixture, `z` and the newline.
+/// 100 tokens minus 10 of the target, 20 of the cross-file context and 5 special ones leave 65: 21 for the right context, 44
+/// for the left. Each `z` on its own line is two tokens of the fixture, `z` and the newline.
 #[test]
 fn contexts_share_two_to_one_what_the_others_leave() {
     let settings = settings("starcoder", 100, 20);
@@ -107,14 +107,14 @@ fn contexts_share_two_to_one_what_the_others_leave() {
         (count(left), count(right), sequence.ids.len(), sequence.cut)
     };
     assert_eq!(kept(50, 50, true), (44, 21, 100, [true; 3]));
-    // As before, without the positive form's 21 tokens.
+    // The same, without the positive form's 21 tokens.
     assert_eq!(kept(50, 50, false), (44, 21, 79, [true, true, false]));
-    // One gets what the other leaves.
+    // One context gets the tokens that the other leaves.
     assert_eq!(kept(50, 5, true), (55, 10, 100, [true, false, true]));
     assert_eq!(kept(10, 50, false), (20, 45, 79, [false, true, false]));
 }
 
-/// The released program's records have the similarities alone.
+/// The released program's records have only the similarities.
 #[test]
 fn similarities_stand_for_a_label() {
     let settings = settings("starcoder", 40, 10);
@@ -227,8 +227,8 @@ fn odd_text() -> impl Strategy<Value = String> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(150))]
 
-    /// For any texts: the tokens decode to the text and are at most as many as requested, each special token is only where
-    /// it was put, and the current file is the same for either label.
+    /// For any texts, the tokens decode to the text and do not exceed the limit, each special token is only at its intended
+    /// position, and the current file is the same for either label.
     #[test]
     fn odd_texts_come_back(
         (left, right, cross_file) in (odd_text(), odd_text(), odd_text()), target in odd_text(), max_tokens in 20_usize..200,
@@ -257,7 +257,7 @@ proptest! {
     }
 }
 
-/// Counts of Python's package tokenizers for the same files: `<s>` begins CodeLlama's prompts, NFC joins characters.
+/// Counts by Python's package tokenizers for the same files: `<s>` begins CodeLlama's prompts, and NFC joins characters.
 #[test]
 fn tokenizers_that_are_no_byte_level_ones() {
     let settings_llama = settings("codellama", 2048, 512);
@@ -301,7 +301,7 @@ fn no_repository_and_no_instance_is_for_two() {
     }
     let of = |split| twenty.iter().filter(|[own, _]| *own == Some(split)).count();
     assert_eq!(Split::ALL.map(of), [14, 4, 2]);
-    // One more repository moves others only at the splits' borders.
+    // One additional repository moves others only at the splits' borders.
     let moved = twenty.iter().zip(places(21)).filter(|(a, b)| a[0] != b[0]).count();
     assert!(moved <= 3, "{moved}");
 }

@@ -1,4 +1,4 @@
-//! Writes a split's sequences as JSON lines and as Parquet.
+//! Writing of a split's sequences as JSON lines and as Parquet.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ fn places(folder: &Path, split: Split) -> [PathBuf; 2] {
     ["jsonl", "parquet"].map(|ending| folder.join(format!("{}.{ending}", split.name())))
 }
 
-/// Path of a split's JSON lines in a folder of sequences.
+/// Returns the path of a split's JSON lines in a folder of sequences.
 pub fn lines_of(folder: &Path, split: Split) -> PathBuf {
     let [lines, _] = places(folder, split);
     lines
@@ -34,7 +34,7 @@ pub(super) const BESIDE: [&str; 2] = ["tokenizer.json", "prompt-style.toml"];
 /// Removes any files of a split.
 fn remove(folder: &Path, split: Split) -> Result<()> {
     for path in places(folder, split) {
-        // Of a shard, there was one.
+        // If the split belonged to a shard, it has a manifest.
         forget_beside(&path)?;
         match files::remove_file(&path) {
             Err(e) if e.kind() != io::ErrorKind::NotFound => {
@@ -46,17 +46,17 @@ fn remove(folder: &Path, split: Split) -> Result<()> {
     Ok(())
 }
 
-/// Files of the splits in a folder, being written.
+/// Files of the splits in a folder, while they are written.
 pub struct SequenceFiles {
     folder: PathBuf,
     splits: Vec<(Split, OutputFile, Option<Table>)>,
 }
 
 impl SequenceFiles {
-    /// Starts the files of these splits in a folder: JSON lines, and Parquet tables `with_tables`.
+    /// Starts the files of these splits in a folder: JSON lines, and Parquet tables if `with_tables`.
     ///
     /// # Errors
-    /// They cannot be written, or this build lacks the feature `parquet`.
+    /// The files cannot be written, or this build lacks the feature `parquet`.
     pub fn create(
         folder: &Path,
         splits: impl IntoIterator<Item = Split>,
@@ -73,7 +73,7 @@ impl SequenceFiles {
     /// Appends a sequence, given as its line, to a split that was started.
     ///
     /// # Errors
-    /// The line is no sequence, or it cannot be written.
+    /// The line is not a sequence, or cannot be written.
     pub fn push_line(&mut self, split: Split, line: &[u8]) -> Result<()> {
         let row: Row = serde_json::from_slice(line).map_err(|error| {
             let path = lines_of(&self.folder, split);
@@ -92,7 +92,7 @@ impl SequenceFiles {
         Ok(())
     }
 
-    /// Moves all files into place. Files of other splits are removed, as their repositories are now trained on.
+    /// Moves all files into place. Files of other splits are removed, since their repositories are now training data.
     ///
     /// # Errors
     /// A file cannot be written or removed.
