@@ -1,24 +1,26 @@
 //! Lloyd's k-means on sparse vectors of unit length.
 //!
-//! The distance to a centroid is |x|² − 2 x·c + |c|²; the products of a document with all centroids come from lists of the
-//! centroids that have each of its terms. The distance to a centroid without any of them is |x|² + |c|², so of these only the
-//! shortest can be nearest. All sums are in the order of the documents, so nothing depends on scheduling.
+//! The distance to a centroid is |x|² − 2 x·c + |c|². The products of a document with all centroids come from lists of the
+//! centroids that have each of the document's terms. The distance to a centroid with none of these terms is |x|² + |c|², so
+//! only the shortest such centroid can be nearest. All sums are computed in the order of the documents, so the result does not
+//! depend on scheduling.
 
 use rayon::prelude::*;
 use repoformer_store::progress::Work;
 
 use super::TfIdfVectors;
 
-/// Greatest number of rounds; clusters of a repository's chunks settle in about ten.
+/// Maximum number of rounds; clusters of a repository's chunks converge in about ten.
 const ROUNDS: usize = 100;
-/// Least number of documents that one thread takes at a time.
+/// Minimum number of documents per thread at a time.
 const AT_ONCE: usize = 256;
 
-/// Returns the cluster of each document, numbered from 0 in the order of their first documents; at most `k`, and no more than there
-/// are distinct documents. `draw(n)` returns a number below n and is the only source of randomness.
+/// Returns the cluster of each document; clusters are numbered from 0 in the order of their first documents. There are at most
+/// `k` clusters, and no more than there are distinct documents. `draw(n)` returns a number below n and is the only source of
+/// randomness.
 ///
-/// The first centroids are those of k-means++. A cluster that loses all its documents takes the document farthest from its
-/// centroid.
+/// The first centroids are chosen as in k-means++. A cluster that loses all its documents gets the document that is farthest
+/// from its centroid.
 ///
 /// ```
 /// use repoformer_core::cluster::{TfIdfVectors, k_means};
@@ -36,7 +38,7 @@ pub fn k_means(vectors: &TfIdfVectors, k: usize, draw: &mut dyn FnMut(u64) -> u6
     }
     let mut centroids = Centroids::means(vectors, &clusters, seeds.len());
     for round in 1..=ROUNDS {
-        // They settle long before the last of them.
+        // The clusters converge long before the last round.
         let work = Work::new(format!("cluster, round {round}"), "texts", vectors.len());
         let documents = (0..vectors.len()).into_par_iter().with_min_len(AT_ONCE);
         let mut nearest: Vec<NearestCentroid> = documents
@@ -79,7 +81,7 @@ fn seeds(vectors: &TfIdfVectors, k: usize, draw: &mut dyn FnMut(u64) -> u64) -> 
         for (document, distance) in distances.iter_mut().enumerate() {
             let apart = squares[document] + squares[next] - 2.0 * products[document];
             *distance = distance.min(apart.max(0.0));
-            // Rounding error of the distance between equal documents.
+            // Rounding error: the documents are equal.
             if *distance < 1e-9 {
                 *distance = 0.0;
             }
@@ -94,7 +96,7 @@ fn seeds(vectors: &TfIdfVectors, k: usize, draw: &mut dyn FnMut(u64) -> u64) -> 
             left < 0.0
         };
         let found = distances.iter().position(is_it);
-        // With a rounding error left, the last that differs.
+        // If rounding left a remainder, take the last document that differs.
         let last = distances.iter().rposition(|distance| *distance > 0.0);
         next = found.or(last).unwrap_or(0);
     }
@@ -104,7 +106,7 @@ fn square(row: &[(u32, f32)]) -> f64 {
     row.iter().map(|(_, weight)| f64::from(*weight).powi(2)).sum()
 }
 
-/// Documents that have each term.
+/// Inverted index: the documents that have each term, with the term's weights.
 struct Postings {
     of_term: Vec<Vec<(u32, f32)>>,
 }
@@ -141,7 +143,7 @@ struct Centroids {
     shortest: usize,
 }
 
-/// Products of one document with all centroids, and the centroids whose product is not 0.
+/// Products of one document with all centroids, and the centroids with a nonzero product.
 #[derive(Default)]
 struct Scratch {
     products: Vec<f64>,
@@ -155,7 +157,7 @@ struct NearestCentroid {
 }
 
 impl Centroids {
-    /// Computes the means of `count` clusters; documents without a cluster have a greater number.
+    /// Computes the means of `count` clusters. Documents with a cluster number of `count` or more belong to no cluster.
     fn means(vectors: &TfIdfVectors, clusters: &[usize], count: usize) -> Self {
         let mut members = vec![Vec::new(); count];
         for (document, cluster) in clusters.iter().enumerate() {
@@ -191,7 +193,7 @@ impl Centroids {
         self.squares.len()
     }
 
-    /// Finds the centroid nearest to a document, the first of equals.
+    /// Finds the centroid nearest to a document; among equally near ones, the first.
     fn nearest(&self, row: &[(u32, f32)], scratch: &mut Scratch) -> NearestCentroid {
         scratch.products.resize(self.count(), 0.0);
         for (term, weight) in row {
@@ -220,7 +222,7 @@ impl Centroids {
     }
 }
 
-/// Gives each empty cluster the document that is farthest from its own centroid, unless all are at theirs.
+/// Gives each empty cluster the document that is farthest from its own centroid, unless every document is at its centroid.
 fn fill_empty(count: usize, clusters: &mut [usize], nearest: &mut [NearestCentroid]) {
     let mut sizes = vec![0_usize; count];
     clusters.iter().for_each(|cluster| sizes[*cluster] += 1);
@@ -241,7 +243,7 @@ fn fill_empty(count: usize, clusters: &mut [usize], nearest: &mut [NearestCentro
     }
 }
 
-/// Numbers clusters in the order of their first documents.
+/// Renumbers clusters in the order of their first documents.
 fn in_order(clusters: Vec<usize>) -> Vec<usize> {
     let most = clusters.iter().copied().max().map_or(0, |most| most + 1);
     let (mut numbers, mut next) = (vec![usize::MAX; most], 0);
@@ -266,7 +268,7 @@ mod tests {
         TfIdfVectors::new(&Words::new(texts), 1)
     }
 
-    /// A generator good enough for tests.
+    /// Returns a random generator that is good enough for tests.
     fn chance(mut state: u64) -> impl FnMut(u64) -> u64 {
         move |n| {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
@@ -274,7 +276,7 @@ mod tests {
         }
     }
 
-    /// Dense vectors and distances to every centroid, round after round, from the same seeds.
+    /// Clusters in the obvious way: dense vectors, and distances to every centroid in every round, from the same seeds.
     fn plainly(vectors: &TfIdfVectors, k: usize, seed: u64) -> Vec<usize> {
         let dense: Vec<Vec<f64>> = (0..vectors.len())
             .map(|document| {
@@ -296,7 +298,7 @@ mod tests {
             let mut nearest = Vec::new();
             for vector in &dense {
                 let of = |cluster: &usize| distance(vector, &centroids[*cluster]);
-                // Among what rounding cannot tell apart, the one it was in or the first.
+                // Among distances that rounding cannot tell apart, choose the document's current cluster or the first.
                 let least = (0..centroids.len()).map(|c| of(&c)).fold(f64::INFINITY, f64::min);
                 let near = |cluster: &usize| of(cluster) < least + 1e-9;
                 let cluster = (0..centroids.len()).find(near).unwrap();
@@ -321,7 +323,7 @@ mod tests {
         in_order(clusters)
     }
 
-    /// Squared distance of a document from a cluster's mean.
+    /// Returns the squared distance of a document from a cluster's mean.
     fn distance(vectors: &TfIdfVectors, means: &Centroids, document: usize, cluster: usize) -> f64 {
         let row = vectors.row(document);
         let product = |(term, weight): &(u32, f32)| {
@@ -344,7 +346,7 @@ mod tests {
                 let count = clusters.iter().max().map_or(0, |most| most + 1);
                 Centroids::means(&vectors, clusters, count)
             };
-            // Where it settled, no document is nearer to another cluster's mean.
+            // After convergence, no document is nearer to another cluster's mean.
             let means = means_of(&fast);
             let root = |document, cluster| {
                 distance(&vectors, &means, document, cluster).max(0.0).sqrt()
@@ -354,7 +356,7 @@ mod tests {
                     prop_assert!(root(document, *own) <= root(document, cluster) + 1e-4);
                 }
             }
-            // Ties may be broken otherwise; what is reached is as good.
+            // The two may break ties differently, but the results are equally good.
             let inertia = |clusters: &[usize]| -> f64 {
                 let means = means_of(clusters);
                 let documents = clusters.iter().enumerate();

@@ -1,5 +1,5 @@
-//! Clusters of texts by TF-IDF vectors and k-means, with which Repoformer draws varied training data from a repository
-//! (algorithms 1 and 2 of its appendix D).
+//! Clusters of texts, by TF-IDF vectors and k-means. Repoformer uses such clusters to draw varied training data from a
+//! repository (algorithms 1 and 2 of its appendix D).
 
 mod k_means;
 mod tf_idf;

@@ -2,8 +2,8 @@
 
 use crate::retrieve::rank::Words;
 
-/// TF-IDF vectors of documents: a term counts `tf · (1 + ln((1 + n) / (1 + df)))`, and each vector has length 1, as
-/// in scikit-learn's `TfidfVectorizer`. A document without terms has an empty vector.
+/// TF-IDF vectors of documents. The weight of a term is `tf · (1 + ln((1 + n) / (1 + df)))`, and each vector is scaled to
+/// length 1, as in scikit-learn's `TfidfVectorizer`. A document without terms has an empty vector.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TfIdfVectors {
     /// `first[d]..first[d + 1]` are the entries of document d.
@@ -15,7 +15,7 @@ pub struct TfIdfVectors {
 }
 
 impl TfIdfVectors {
-    /// Computes the vectors of documents; terms in fewer than `min_df` documents are left out, unless no term is left.
+    /// Computes the vectors of documents. Terms in fewer than `min_df` documents are left out, unless no term would remain.
     ///
     /// ```
     /// use repoformer_core::cluster::TfIdfVectors;
@@ -32,7 +32,7 @@ impl TfIdfVectors {
                 frequency[term as usize] += 1;
             }
         }
-        // In a repository with a handful of chunks, no term is in five of them.
+        // In a repository with only a few chunks, no term may be in `min_df` of them.
         let most = frequency.iter().copied().max().unwrap_or(0);
         let least = min_df.min(most);
         let mut number = vec![u32::MAX; frequency.len()];
@@ -78,7 +78,7 @@ impl TfIdfVectors {
     /// Returns a document's terms and weights, by ascending term.
     ///
     /// # Panics
-    /// There is no document of this number.
+    /// The document does not exist.
     pub fn row(&self, document: usize) -> &[(u32, f32)] {
         &self.entries[self.first[document]..self.first[document + 1]]
     }
