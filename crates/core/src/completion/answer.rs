@@ -1,4 +1,4 @@
-//! Answers of a server: texts, and the log-probabilities of their tokens.
+//! A server's answers: texts, and the log-probabilities of their tokens.
 
 use std::ops::Range;
 
@@ -13,32 +13,32 @@ use super::excerpt::error_in;
 /// Result of a request.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Answer {
-    /// The completions.
+    /// Completions.
     pub samples: Vec<Sample>,
-    /// Seconds from the request to the answer; of several requests their sum.
+    /// Seconds from the request to the answer; the sum if there were several requests.
     pub seconds: f64,
 }
 
 /// One completion as written by the server.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Sample {
-    /// The text.
+    /// Text of the completion.
     pub text: String,
     /// Finish reason (`stop`, `length`); `None` if it is unknown, or if the stream was closed before the end.
     pub finish_reason: Option<String>,
-    /// Its tokens, if the server returns them.
+    /// Tokens of the completion, if the server returns them.
     pub tokens: Vec<TokenProbability>,
 }
 
 impl Sample {
-    /// A completion from another program, with the log-probabilities beside it.
+    /// Creates a completion written by another program, with its log-probabilities if they are known.
     pub fn new(text: &str, logprobs: Option<&Value>) -> Self {
         let tokens = logprobs.and_then(|logprobs| tokens(logprobs).ok()).unwrap_or_default();
         Self { text: text.to_owned(), finish_reason: None, tokens }
     }
 
-    /// Removes the tokens if together they spell a secret, by their texts, bytes or numbers, or if one is masked in the text and the
-    /// tokens are not those of what is left.
+    /// Removes the tokens if, joined, they spell a secret in their texts, bytes or numbers. Also removes them if a secret was
+    /// masked in the text and the tokens do not spell the remaining text.
     pub fn drop_secret_tokens(&mut self, is_secret: impl Fn(&str) -> bool) {
         let list = |of: fn(&TokenProbability) -> String| {
             self.tokens.iter().map(of).collect::<Vec<_>>().join(",")
@@ -57,7 +57,7 @@ impl Sample {
         }
     }
 
-    /// Returns the tokens that begin before this byte of the text; none if the tokens do not spell the text.
+    /// Returns the tokens that begin before byte `end` of the text; empty if the tokens do not spell the text.
     pub fn tokens_before(&self, end: usize) -> &[TokenProbability] {
         let mut at = 0;
         let begins_before = |token: &&TokenProbability| {
@@ -71,9 +71,10 @@ impl Sample {
         }
     }
 
-    /// Returns the log-probabilities of the tokens in a part of the text, given in bytes: not those of a text that ended it, which
-    /// some servers list as well. None if the tokens do not spell the text, such as those of a model's thoughts before it, or
-    /// tokens that are parts of a character and whose bytes the server does not list: nobody knows which are the text's own.
+    /// Returns the log-probabilities of the tokens in a byte range of the text. The tokens of a text that ended the completion,
+    /// which some servers also list, are left out. The result is empty if the tokens do not spell the text, because it is then
+    /// unknown which tokens belong to the text: for example, if the model's thoughts precede the text, or if tokens are parts
+    /// of a character and the server does not list their bytes.
     ///
     /// ```
     /// use repoformer_core::completion::{Sample, TokenProbability};
@@ -102,7 +103,7 @@ impl Sample {
         found
     }
 
-    /// Whether the tokens begin with the text.
+    /// Returns true if the tokens begin with the text.
     fn is_spelled(&self) -> bool {
         let whole: Vec<u8> =
             self.tokens.iter().flat_map(|token| token.text_bytes()).copied().collect();
@@ -115,9 +116,9 @@ impl Sample {
 pub struct TokenProbability {
     /// Number in the model's vocabulary, if the server returns it; special tokens have no text.
     pub id: Option<u64>,
-    /// Its text.
+    /// Text of the token.
     pub text: String,
-    /// Its bytes, if the server returns them and they are not those of the text: a part of a character.
+    /// Bytes of the token, if the server returns them and they differ from the bytes of `text`: part of a character.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes: Option<Vec<u8>>,
     /// Natural logarithm of the model's probability.
@@ -125,7 +126,7 @@ pub struct TokenProbability {
 }
 
 impl TokenProbability {
-    /// The bytes that it adds to a completion.
+    /// Returns the bytes that the token adds to a completion.
     pub(super) fn text_bytes(&self) -> &[u8] {
         self.bytes.as_deref().unwrap_or(self.text.as_bytes())
     }
@@ -134,16 +135,16 @@ impl TokenProbability {
 /// Reason why an answer has no completion.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AnswerError {
-    /// It is not an answer of the API.
+    /// The answer does not have the form of the API.
     #[error("{0}")]
     Form(&'static str),
-    /// It has no choice.
+    /// The answer has no choice.
     #[error("the answer's 'choices' are empty")]
     NoChoice,
     /// A choice has no text.
     #[error("the answer's choices[{choice}] has no '{field}'{}", finish.as_ref().map_or_else(String::new, |finish| format!(" (finish_reason {finish:?})")))]
     NoText {
-        /// Its place.
+        /// Index of the choice.
         choice: u64,
         /// Field that has the text in this API.
         field: &'static str,
@@ -156,31 +157,31 @@ pub enum AnswerError {
     /// The server reports an error in a choice.
     #[error("the answer's choices[{choice}] is an error: {message}")]
     FailedChoice {
-        /// Its place.
+        /// Index of the choice.
         choice: u64,
         /// The server's message.
         message: String,
     },
-    /// The finish reason is not one of a completion.
+    /// The finish reason does not belong to a completed text.
     #[error(
         "the answer's choices[{choice}] ended with finish_reason {finish:?}, which is not the end of a completion"
     )]
     Unfinished {
-        /// Its place.
+        /// Index of the choice.
         choice: u64,
-        /// The reason.
+        /// Finish reason.
         finish: String,
     },
-    /// A stream has more choices than were asked for.
+    /// A stream has more choices than were requested.
     #[error("the answer has more choices than were asked for ({most})")]
     TooManyChoices {
-        /// Number that was asked for.
+        /// Number of choices that were requested.
         most: usize,
     },
 }
 
 impl AnswerError {
-    /// Hint for the user.
+    /// Returns a hint for the user.
     pub fn hint(&self) -> Message {
         match self {
             Self::Form(_) => message![
@@ -208,20 +209,21 @@ impl AnswerError {
 /// Why a completion ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Finish {
-    /// The model ended it, or a stop text that the server does not tell from that.
+    /// The model ended the completion, or a stop text did and the server does not distinguish the two.
     Stop,
-    /// A stop text.
+    /// A stop text ended the completion.
     StopText,
-    /// A greatest length.
+    /// The completion reached its maximum length.
     Length,
 }
 
-/// Finish reasons of a text that is a completion.
+/// Finish reasons of complete texts.
 ///
-/// OpenAI, llama.cpp, Ollama: `stop`, `length`; vLLM also `repetition`, a limit as `length` is; TGI: `eos_token`,
-/// `stop_sequence`; Mistral: `model_length`; Together: `eos`; Anthropic, Gemini, Cohere, watsonx and LM Studio, whose names
-/// gateways pass on: the others. Every other reason is a failure, such as `error`, `abort`, `content_filter`, `tool_calls` (the text is
-/// in the call), `load` (Ollama loaded the model), `insufficient_system_resource`, `cancelled`, `safety`, `refusal`.
+/// OpenAI, llama.cpp and Ollama write `stop` and `length`. vLLM also writes `repetition`, a limit like `length`. TGI writes
+/// `eos_token` and `stop_sequence`, Mistral `model_length`, and Together `eos`. The others are the names of Anthropic, Gemini,
+/// Cohere, watsonx and LM Studio, which gateways pass on. Every other reason is a failure, such as `error`, `abort`,
+/// `content_filter`, `tool_calls` (the text is in the call), `load` (Ollama loaded the model), `insufficient_system_resource`,
+/// `cancelled`, `safety` and `refusal`.
 const FINISHES: [(&str, Finish); 16] = [
     ("stop", Finish::Stop),
     ("length", Finish::Length),
@@ -242,25 +244,25 @@ const FINISHES: [(&str, Finish); 16] = [
 ];
 
 impl Finish {
-    /// Returns the meaning of a server's finish reason, in any case; `None` if such a text is no completion.
+    /// Returns the meaning of a server's finish reason, ignoring case; `None` if a text with this reason is not a completion.
     pub fn of_reason(reason: &str) -> Option<Self> {
         let found = FINISHES.iter().find(|(name, _)| name.eq_ignore_ascii_case(reason));
         found.map(|(_, finish)| *finish)
     }
 }
 
-/// Whether a text that ended for this reason is a completion. An empty reason is none.
+/// Returns true if a text with this finish reason is a completion. An empty reason counts as no reason.
 pub fn is_complete(finish_reason: &str) -> bool {
     finish_reason.is_empty() || Finish::of_reason(finish_reason).is_some()
 }
 
-/// Characters of a finish reason that is no text, in a message.
+/// Maximum number of characters shown in a message for a finish reason that is not a string.
 const SHOWN_FINISH: usize = 48;
 
-/// Field of a completion's text.
+/// Name of the field that has a completion's text.
 const TEXT: &str = "text";
 
-/// Place of a choice's text.
+/// Where a choice's text is stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TextPlace {
     /// In an answer of this API.
@@ -283,7 +285,7 @@ impl TextPlace {
         text.and_then(Value::as_str)
     }
 
-    /// Name of the field.
+    /// Returns the name of the field.
     pub fn name(self) -> &'static str {
         match self {
             Self::Answer(Api::Completions) | Self::Event(Api::Completions) => TEXT,
@@ -293,16 +295,16 @@ impl TextPlace {
     }
 }
 
-/// One choice of an answer, or what an event adds to it.
+/// One choice of an answer, or one addition to a choice in an event.
 #[derive(Debug)]
 pub struct Choice<'a> {
-    /// Its index, by default its place in the list.
+    /// Index of the choice; by default its position in the list.
     pub index: u64,
-    /// The text; `None` if there is none, as in an event that ends a completion.
+    /// Text; `None` if the choice has none, as in an event that ends a completion.
     pub text: Option<&'a str>,
     /// Finish reason.
     pub finish: Option<&'a str>,
-    /// Stop text that ended it, if the server names it (vLLM).
+    /// Stop text that ended the completion, if the server names it (vLLM).
     pub stop_text: Option<&'a str>,
     /// The tokens' log-probabilities, as the server wrote them.
     pub logprobs: Option<&'a Value>,
@@ -311,7 +313,7 @@ pub struct Choice<'a> {
 /// Reads the choices of an answer or of an event.
 ///
 /// # Errors
-/// It has no choices, or reports an error, of one choice or as a whole.
+/// The answer has no choices, or it reports an error, as a whole or in one choice.
 pub fn choices(answer: &Value, place: TextPlace) -> Result<Vec<Choice<'_>>, AnswerError> {
     if let Some(message) = error_in(answer) {
         return Err(AnswerError::Reported(message));
@@ -329,13 +331,13 @@ fn choice(choice: &Value, number: u64, place: TextPlace) -> Result<Choice<'_>, A
     if let Some(message) = error_in(choice) {
         return Err(AnswerError::FailedChoice { choice: index, message });
     }
-    // OpenAI's field for the words of a model that refuses; the text is then empty.
+    // OpenAI puts the words of a model that refuses into this field and leaves the text empty.
     let refusal = ["/message/refusal", "/delta/refusal"].iter().find_map(|at| choice.pointer(at));
     if let Some(words) = refusal.and_then(Value::as_str).filter(|words| !words.is_empty()) {
         let message = format!("the model refuses: {words}");
         return Err(AnswerError::FailedChoice { choice: index, message });
     }
-    // SGLang's own form is an object.
+    // SGLang's native API reports an object.
     let finish = choice.get("finish_reason").filter(|finish| !finish.is_null());
     let name = finish.and_then(|finish| finish.as_str().or_else(|| finish.get("type")?.as_str()));
     if let Some(finish) = finish.filter(|_| !name.is_some_and(is_complete)) {
@@ -365,7 +367,7 @@ fn choice(choice: &Value, number: u64, place: TextPlace) -> Result<Choice<'_>, A
 /// ```
 ///
 /// # Errors
-/// The answer contains no completion, or one that failed or has no text.
+/// The answer contains no completion, or a choice failed or has no text.
 pub fn samples(answer: &Value, api: Api) -> Result<Vec<Sample>, AnswerError> {
     samples_at(answer, TextPlace::Answer(api))
 }
@@ -399,7 +401,7 @@ fn samples_at(answer: &Value, place: TextPlace) -> Result<Vec<Sample>, AnswerErr
 /// Checks that an answer did not fail, whatever its text and form.
 ///
 /// # Errors
-/// It did.
+/// The answer failed.
 pub fn check_answer(answer: &Value) -> Result<(), AnswerError> {
     match choices(answer, TextPlace::AnyAnswer) {
         Ok(_) | Err(AnswerError::Form(_)) => Ok(()),
@@ -407,18 +409,19 @@ pub fn check_answer(answer: &Value) -> Result<(), AnswerError> {
     }
 }
 
-/// Checks that the choice at this place did not fail.
+/// Checks that a choice, the one with this number, did not fail.
 ///
 /// # Errors
-/// It did.
+/// The choice failed.
 pub fn check_choice(choice: &Value, number: usize) -> Result<(), AnswerError> {
     self::choice(choice, number as u64, TextPlace::AnyAnswer).map(|_| ())
 }
 
-/// Reads tokens in the style of chats (`content`, a list of objects) or the older one (`tokens` and `token_logprobs`).
+/// Reads tokens in the style of the chat API (`content`, a list of objects) or in the older style (`tokens` and
+/// `token_logprobs`).
 ///
 /// # Errors
-/// A log-probability is above 0.
+/// A log-probability is greater than rounding errors explain (`ROUNDED`).
 pub fn tokens(logprobs: &Value) -> Result<Vec<TokenProbability>, AnswerError> {
     let mut tokens = written_tokens(logprobs);
     for token in &mut tokens {
@@ -427,13 +430,13 @@ pub fn tokens(logprobs: &Value) -> Result<Vec<TokenProbability>, AnswerError> {
     Ok(tokens)
 }
 
-/// Greatest logarithm of a probability: rounding makes some greater than 0.
+/// Largest log-probability that is accepted: rounding makes some greater than 0.
 pub const ROUNDED: f64 = 1e-3;
 
-/// Returns the logarithm of a probability; one that rounding made greater than 0 is 0.
+/// Returns a log-probability; a value that rounding made greater than 0 becomes 0.
 ///
 /// # Errors
-/// It is above 0 otherwise.
+/// The value is greater than `ROUNDED`.
 pub fn logarithm(value: f64) -> Result<f64, AnswerError> {
     match value > ROUNDED {
         true => Err(AnswerError::Form("a log-probability of the answer is above 0")),
@@ -499,7 +502,7 @@ mod tests {
         assert_eq!(kept("a b", of(["a", " ", "b"])), 3);
         assert_eq!(kept("a", of(["s", "ecr", "et"])), 0);
         assert_eq!(kept("a", of(["115", "101", "99"])), 0);
-        // Masked in the text, in a form that only the text shows.
+        // The secret is masked in the text, in a form that appears only there.
         assert_eq!(kept("x ***", of(["x ", "te", "rces"])), 0);
         assert_eq!(kept("x ***", of(["x ", "**", "*"])), 3);
         let numbers = |name: &str, numbers: [i32; 3]| -> Value {

@@ -1,18 +1,18 @@
 //! The completion in a server's text: without the white space at the prompt's end, up to the first stop text.
 //!
-//! A request has at most four stop texts; some servers keep them in their text (TGI), and others ignore them. So every text
-//! is cut here at every stop text: as a whole by [`span`], and piece by piece by [`CompletionCut`].
+//! A request has at most four stop texts. Some servers keep stop texts in the text that they return (TGI), and others ignore
+//! them. So every text is cut here at every stop text: as a whole by [`span`], and piece by piece by [`CompletionCut`].
 
 use std::collections::HashMap;
 use std::ops::Range;
 
 use super::Ending;
 
-/// Stop texts of a request, at most: OpenAI's interface, vLLM and TGI refuse more.
+/// Maximum number of stop texts in a request: OpenAI's API, vLLM and TGI refuse more.
 pub const MOST_STOPS: usize = 4;
 
-/// Which stop texts could begin in withheld white space. A server would find such a text right behind the prompt, so it is not
-/// sent; only the cut here uses it.
+/// Determines which stop texts could begin in the withheld white space. A server would find such a text right at the end of the
+/// prompt, so it is not sent; only the cut here uses it.
 pub(super) fn find_withheld(stops: &[String], removed: &str) -> Vec<bool> {
     if removed.is_empty() {
         return vec![false; stops.len()];
@@ -23,7 +23,7 @@ pub(super) fn find_withheld(stops: &[String], removed: &str) -> Vec<bool> {
         at = machine.step(at, byte);
         is_in[at] = true;
     }
-    // What ends in the white space has ends that do, too.
+    // If a text ends in the white space, so do its suffixes.
     let mut longest_first: Vec<usize> = (1..machine.states.len()).collect();
     longest_first.sort_unstable_by_key(|state| std::cmp::Reverse(machine.states[*state].length));
     for state in longest_first {
@@ -45,13 +45,13 @@ pub(super) fn find_withheld(stops: &[String], removed: &str) -> Vec<bool> {
     stops.iter().map(is_held_back).collect()
 }
 
-/// Whether a text holds one of the stop texts.
+/// Returns true if the text contains one of the stop texts.
 pub(super) fn holds_any(stops: &[String], text: &str) -> bool {
     Machine::new(stops.iter().map(String::as_str)).find(&mut 0, text).is_some()
 }
 
-/// Finds the stop text that is complete first, as a server finds it while it writes. Each byte of the text is a step, however many
-/// stop texts there are and however long they are (Aho and Corasick's machine).
+/// Automaton that finds the stop text that is complete first, as a server does while it writes. Each byte of the text takes one
+/// step, regardless of the number and length of the stop texts (Aho–Corasick).
 #[derive(Debug, Clone, Default)]
 struct Machine {
     /// Next state for a state and a byte that continues a stop text.
@@ -59,12 +59,12 @@ struct Machine {
     states: Vec<CutState>,
 }
 
-/// What ends here may begin a stop text.
+/// State of a [`Machine`]: the longest suffix of the text so far that may begin a stop text.
 #[derive(Debug, Clone, Copy, Default)]
 struct CutState {
-    /// Its length in bytes.
+    /// Length of this suffix in bytes.
     length: usize,
-    /// The state of its longest end that may begin a stop text.
+    /// State of the longest shorter suffix that may begin a stop text.
     shorter: usize,
     /// Length of the longest stop text that ends here; 0 if none does.
     complete: usize,
@@ -110,7 +110,8 @@ impl Machine {
         }
     }
 
-    /// Reads a text from a state on, up to the end of the first stop text; returns where that is, and the stop text's length.
+    /// Reads a text, starting in state `at`, up to the end of the first stop text. Returns the position of this end and the
+    /// stop text's length.
     fn find(&self, at: &mut usize, text: &str) -> Option<(usize, usize)> {
         if self.next.is_empty() {
             return None;
@@ -125,13 +126,13 @@ impl Machine {
         None
     }
 
-    /// Length of the end of what was read that may begin a stop text.
+    /// Returns the length of the text's suffix that may begin a stop text.
     fn pending(&self, at: usize) -> usize {
         self.states.get(at).map_or(0, |state| state.length)
     }
 }
 
-/// The stop texts that are held back, and those that are sent.
+/// Splits the stop texts into those held back and those sent.
 fn split_stops<'s>(stops: &'s [String], removed: &str) -> [Vec<&'s str>; 2] {
     let held_back = find_withheld(stops, removed);
     [true, false].map(|is_held_back| {
@@ -140,13 +141,13 @@ fn split_stops<'s>(stops: &'s [String], removed: &str) -> [Vec<&'s str>; 2] {
     })
 }
 
-/// Length of a text up to the first stop text.
+/// Returns the length of a text up to the first stop text.
 fn before_stop(stops: &[&str], text: &str) -> usize {
     let found = Machine::new(stops.iter().copied()).find(&mut 0, text);
     found.map_or(text.len(), |(end, length)| end - length)
 }
 
-/// Range of the completion in a server's text; `restore` takes the withheld white space off its beginning.
+/// Returns the range of the completion in a server's text. `restore` removes the withheld white space from the beginning.
 pub fn span<'w>(
     stops: &[String],
     removed: &str,
@@ -160,7 +161,7 @@ pub fn span<'w>(
     start..start + before_stop(&held_back, text)
 }
 
-/// Cuts the completion out of a server's text that comes in pieces.
+/// Cut of a completion that arrives in pieces.
 ///
 /// ```
 /// use repoformer_core::completion::CompletionCut;
@@ -187,8 +188,8 @@ impl CompletionCut {
         }
     }
 
-    /// Takes a piece of the server's text, and returns the next piece of the completion: without text that may turn out to begin
-    /// a stop text.
+    /// Reads a piece of the server's text, and returns the next piece of the completion: without text that may turn out to
+    /// begin a stop text.
     pub fn pass(&mut self, piece: &str) -> String {
         let text = self.in_text.pass(piece);
         let mut restored = self.withheld.pass(&text);
@@ -210,22 +211,22 @@ impl CompletionCut {
         self.in_completion.pass(&restored) + &self.in_completion.rest()
     }
 
-    /// Text that is not part of the completion because the model continued the line before it.
+    /// Returns the text that is not part of the completion because it continues the line before the completion.
     pub fn dropped_text(&self) -> Option<&str> {
         self.withheld.dropped.as_deref()
     }
 }
 
-/// Finds stop texts in a text that comes in pieces.
+/// Search for stop texts in a text that arrives in pieces.
 #[derive(Debug, Clone, Default)]
 struct StopTexts {
     machine: Machine,
-    /// The machine's state.
+    /// State of the machine.
     at: usize,
-    /// End of the text so far, of which the first bytes are passed on, and the rest may begin a stop text.
+    /// End of the text so far: its first `passed` bytes are passed on, and the rest may begin a stop text.
     held: String,
     passed: usize,
-    /// The one that ended the text.
+    /// Stop text that ended the text.
     found: Option<String>,
 }
 
@@ -258,20 +259,20 @@ impl StopTexts {
         passed
     }
 
-    /// Text that was held back and is not a stop text after all.
+    /// Returns the text that was held back and is not a stop text after all.
     fn rest(&mut self) -> String {
         let passed = std::mem::take(&mut self.passed);
         std::mem::take(&mut self.held).split_off(passed)
     }
 }
 
-/// Takes withheld white space off the beginning of a text that comes in pieces.
+/// Removal of withheld white space from the beginning of a text that arrives in pieces.
 #[derive(Debug, Clone, Default)]
 struct WithheldSpace {
     removed: String,
-    /// Text so far, until it is more than white space.
+    /// Text so far; `None` once the white space has been removed.
     written: Option<String>,
-    /// Whether the line before the text ends in it, or was not withheld.
+    /// Whether the line before the completion has ended: its line end was not withheld, or the server has written it.
     is_behind_line: bool,
     dropped: Option<String>,
 }
@@ -287,7 +288,8 @@ impl WithheldSpace {
         let Some(written) = &mut self.written else { return text.to_owned() };
         written.push_str(text);
         self.is_behind_line |= text.contains('\n');
-        // White space is known by the text behind it. A line that the model continues is decided at its end.
+        // White space is recognized by the text after it. If the model continues a line, the text is decided at the end of that
+        // line.
         if !self.is_behind_line || text.trim().is_empty() {
             return String::new();
         }
@@ -382,7 +384,7 @@ mod tests {
             let mut cut = CompletionCut::new(stops.clone(), &removed);
             let pieces: Vec<&str> = pieces.iter().map(String::as_str).collect();
             prop_assert_eq!(in_pieces(&mut cut, &pieces), whole);
-            // Neither a stop text of the request nor one behind the white space stays.
+            // No stop text of the request remains, nor one that begins after the white space.
             prop_assert!(!split_stops(&stops, &removed)[1].iter().any(|stop| whole.contains(stop)));
             prop_assert!(!stops.iter().any(|stop| whole.contains(stop.as_str())));
         }

@@ -1,7 +1,7 @@
 //! White space at the end of a prompt.
 //!
-//! Many tokenizers have tokens of a newline with the following indentation, or of a blank with the following word. After a
-//! prompt that ends in white space, the model must continue from tokens that it has never seen end there, which halves the
+//! Many tokenizers have tokens that join a newline and the following indentation, or a blank and the following word. After a
+//! prompt that ends in white space, the model must continue from a token boundary that it has never seen, which halves the
 //! exact matches of small models. So the white space is withheld, and removed from the completion.
 
 use repoformer_text::named;
@@ -9,9 +9,9 @@ use repoformer_text::named;
 /// Treatment of white space at the end of a prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Ending {
-    /// Sent.
+    /// The white space is sent.
     AsIs,
-    /// Withheld, and removed from the completion.
+    /// The white space is withheld, and removed from the completion.
     #[default]
     BeforeWhitespace,
 }
@@ -37,7 +37,7 @@ impl Ending {
             Self::AsIs => (prompt, ""),
             Self::BeforeWhitespace => {
                 let kept = prompt.trim_end_matches(SPACE).len();
-                // A prompt of white space only is sent.
+                // A prompt that is only white space is sent.
                 prompt.split_at(if kept == 0 { prompt.len() } else { kept })
             }
         }
@@ -45,8 +45,8 @@ impl Ending {
 
     /// Returns the completion after the withheld white space.
     ///
-    /// As many line ends as were withheld are removed, then the indentation as far as it is equal. If the model continues the
-    /// line before, its text up to the end of that line is not part of the completion.
+    /// This removes as many line ends as were withheld, and then the indentation as far as it matches. If the model continues
+    /// the line before the completion, its text up to the end of that line is not part of the completion.
     ///
     /// ```
     /// use repoformer_core::completion::Ending;
@@ -64,7 +64,7 @@ impl Ending {
         let mut rest = written;
         for line in 0..lines {
             match rest.find('\n') {
-                // After the first line end, only blank lines are those that were withheld.
+                // After the first line end, only blank lines can be withheld ones.
                 Some(end) if line == 0 || rest[..end].trim_matches(SPACE).is_empty() => {
                     rest = &rest[end + 1..];
                 }
@@ -78,7 +78,7 @@ impl Ending {
         &rest[same..]
     }
 
-    /// Returns the completion in a chat's answer, which may start anywhere: only repeated white space is removed.
+    /// Returns the completion in a chat model's answer, which may start anywhere: only repeated white space is removed.
     ///
     /// ```
     /// use repoformer_core::completion::Ending;

@@ -5,7 +5,7 @@ use serde_json::Value;
 /// Number of characters of a response shown in messages.
 pub const SHOWN: usize = 200;
 
-/// Returns the error that a server put into its JSON, in words: a field, or vLLM's object of this name.
+/// Returns the message of an error that a server reports in JSON: in the field `error`, or as vLLM's object named `error`.
 pub fn error_in(answer: &Value) -> Option<String> {
     if answer.get("object").is_some_and(|object| object == "error") {
         return Some(message_in(answer));
@@ -15,7 +15,7 @@ pub fn error_in(answer: &Value) -> Option<String> {
     (!is_none).then(|| message_in(error))
 }
 
-/// Returns the message of a server's error, with its code if that is all it has.
+/// Returns the message of a server's error, or its code if it has nothing else.
 pub fn message_in(error: &Value) -> String {
     let places = ["/error/message", "/error", "/message", "/detail", "/detail/0/msg"];
     let found = places.iter().find_map(|place| error.pointer(place)?.as_str());
@@ -26,7 +26,7 @@ pub fn message_in(error: &Value) -> String {
     }
 }
 
-/// The beginning of some bytes, on one line.
+/// Returns the beginning of a response, on one line.
 pub fn excerpt(bytes: &[u8]) -> String {
     // A character has at most four bytes; the rest need not be decoded.
     let text = String::from_utf8_lossy(&bytes[..bytes.len().min(8 * SHOWN)]);

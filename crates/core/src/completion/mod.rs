@@ -1,9 +1,9 @@
-//! Completions as models give them: what is asked of a server, its answer, and the completion in it.
+//! Completions by models: the request to a server, its answer, and the completion in the answer.
 //!
 //! - [`CompletionRequest`]: the settings of requests; equal requests have equal keys.
 //! - [`Ending`]: the end of prompts for models whose tokens span a newline and the following indentation.
-//! - [`samples`]: the texts of an answer and their tokens' log-probabilities, in either of the styles that servers use, or the reason
-//!   why it has no completion.
+//! - [`samples`]: the texts of an answer and their tokens' log-probabilities, in either of the styles that servers use, or the
+//!   reason why the answer has no completion.
 //! - [`CompletionCut`]: the completion in a server's text: without repeated white space, up to the first stop text.
 //! - [`Confidence`], [`entropy`]: the model's confidence in its completions.
 

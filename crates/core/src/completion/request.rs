@@ -16,7 +16,7 @@ pub enum Api {
     /// `/v1/completions`: the text continues the prompt.
     #[default]
     Completions,
-    /// `/v1/chat/completions`: the model is instructed to write what comes next.
+    /// `/v1/chat/completions`: the model is instructed to write the code that comes next.
     Chat,
 }
 
@@ -27,7 +27,7 @@ named! {
 }
 
 impl Api {
-    /// Path of requests.
+    /// Returns the path of requests.
     pub fn path(self) -> &'static str {
         match self {
             Self::Completions => "/v1/completions",
@@ -49,11 +49,11 @@ pub struct CompletionRequest {
     pub model: String,
     /// Largest number of tokens in a completion.
     pub max_tokens: usize,
-    /// 0: the most probable token at each step.
+    /// Sampling temperature; with 0, the most probable token is chosen at each step.
     pub temperature: f64,
-    /// Share of probability from which tokens are drawn; the server's default if `None`.
+    /// Probability mass from which tokens are drawn (nucleus sampling); the server's default if `None`.
     pub top_p: Option<f64>,
-    /// Seed of the first sample; each further one has the next.
+    /// Seed of the first sample; each further sample has the next seed.
     pub seed: Option<u64>,
     /// Stop texts.
     pub stop: Vec<String>,
@@ -66,7 +66,7 @@ pub struct CompletionRequest {
 }
 
 impl CompletionRequest {
-    /// Settings for one greedy sample of the whole prompt.
+    /// Creates settings for one greedy sample of the whole prompt.
     pub fn new(model: &str, max_tokens: usize) -> Self {
         Self {
             api: Api::Completions,
@@ -82,14 +82,14 @@ impl CompletionRequest {
         }
     }
 
-    /// Returns the body of a request for `number` samples, starting with sample `first`. It has as many stop texts as servers accept;
-    /// [`span`](Self::span) ends a completion at all of them.
+    /// Returns the body of a request for `number` samples, starting with sample `first`. The body has as many stop texts as
+    /// servers accept; [`span`](Self::span) ends a completion at all stop texts.
     pub fn body(&self, prompt: &str, first: usize, number: usize) -> Value {
         self.body_with(prompt, first, number, MOST_STOPS)
     }
 
-    /// Returns the body of a request for one completion that is passed on as it is written: without log-probabilities, and with
-    /// numbers of tokens at its end. `fields` take the place of those of the settings. Without a name, the server chooses its
+    /// Returns the body of a request for one completion that is passed on while it is written: without log-probabilities, and
+    /// with token counts at its end. `fields` override the fields of the settings. Without a model name, the server uses its
     /// only model.
     pub fn stream_body(&self, prompt: &str, fields: &Map<String, Value>) -> Value {
         let mut body = self.sampling_body(prompt, 0, MOST_STOPS, false);
@@ -106,14 +106,14 @@ impl CompletionRequest {
 
     fn body_with(&self, prompt: &str, first: usize, number: usize, stops: usize) -> Value {
         let mut body = self.sampling_body(prompt, first, stops, true);
-        // Servers that support one sample only reject the field.
+        // Servers that support only one sample reject the field.
         if number > 1 {
             body["n"] = number.into();
         }
         body
     }
 
-    /// The fields that all requests for completions share.
+    /// Returns the fields that all requests for completions share.
     fn sampling_body(&self, prompt: &str, first: usize, stops: usize, logprobs: bool) -> Value {
         let (sent, removed) = self.ending.split(prompt);
         let mut body = json!({"model": self.model});
@@ -151,7 +151,7 @@ impl CompletionRequest {
         body
     }
 
-    /// Returns the settings as a record to store beside completions.
+    /// Returns the settings as a record to store with the completions.
     pub fn to_record(&self) -> Value {
         let mut record = json!({
             "model": self.model, "api": self.api.to_string(), "max_tokens": self.max_tokens,
@@ -175,14 +175,14 @@ impl CompletionRequest {
         record
     }
 
-    /// Adds the stop texts of a prompt's style.
+    /// Adds the stop texts of a prompt style.
     pub fn add_stops(&mut self, stops: Vec<String>) {
         let mut known: FxHashSet<String> = self.stop.iter().cloned().collect();
         let is_new = |stop: &String| !stop.is_empty() && known.insert(stop.clone());
         self.stop.extend(stops.into_iter().filter(is_new));
     }
 
-    /// A stop text that is not sent with this prompt.
+    /// Returns the first stop text that is not sent with this prompt.
     pub fn withheld_stop(&self, prompt: &str) -> Option<&str> {
         let (_, removed) = self.ending.split(prompt);
         let at =
@@ -190,16 +190,16 @@ impl CompletionRequest {
         Some(&self.stop[at])
     }
 
-    /// Whether a text holds a stop text.
+    /// Returns true if the text contains a stop text.
     pub fn holds_stop(&self, text: &str) -> bool {
         holds_any(&self.stop, text)
     }
 
-    /// Returns a digest of everything the answer to a prompt depends on, except the server.
+    /// Returns a digest of everything that the answer to a prompt depends on, except the server.
     pub fn key(&self, prompt: &str) -> String {
-        // Completions end at all stop texts, however many a server is told.
+        // Completions end at all stop texts, regardless of how many are sent to the server.
         let body = self.body_with(prompt, 0, self.samples, usize::MAX).to_string();
-        // The treatment of the answer counts too.
+        // The treatment of the answer is also part of the key.
         let (_, removed) = self.ending.split(prompt);
         digest_parts(["completion 1", self.api.name(), &body, removed, &self.stop.join("\0")])
     }
@@ -209,13 +209,14 @@ impl CompletionRequest {
         &written[self.span(prompt, written)]
     }
 
-    /// Returns the cut of a completion that comes in pieces, at `/v1/completions`: where [`span`](Self::span) cuts it as a whole.
+    /// Returns the cut for a completion that arrives in pieces from `/v1/completions`; the result is the same as from
+    /// [`span`](Self::span).
     pub fn cut(&self, prompt: &str) -> CompletionCut {
         let (_, removed) = self.ending.split(prompt);
         CompletionCut::new(self.stop.iter().cloned(), removed)
     }
 
-    /// Range of the completion in the server's text.
+    /// Returns the range of the completion in the server's text.
     pub fn span(&self, prompt: &str, written: &str) -> Range<usize> {
         let (_, removed) = self.ending.split(prompt);
         cut::span(&self.stop, removed, written, |text| match self.api {
@@ -240,7 +241,7 @@ mod tests {
         };
         let fields = json!({"temperature": 0.1, "top_k": 3});
         let body = settings.stream_body("x =\n", fields.as_object().unwrap());
-        // A stop text that may begin in withheld white space is not sent, nor are more than four.
+        // Stop texts that may begin in withheld white space are not sent, and at most four are.
         let wanted = json!({
             "model": "m", "prompt": "x =", "max_tokens": 7, "temperature": 0.1, "top_p": 0.9,
             "stop": ["a", "b", "c", "d"], "stream": true,

@@ -15,7 +15,7 @@ pub struct Confidence {
 }
 
 impl Confidence {
-    /// Computes the confidence from the tokens' log-probabilities; `None` without any.
+    /// Computes the confidence from the tokens' log-probabilities; `None` if there are none.
     ///
     /// ```
     /// use repoformer_core::completion::Confidence;
@@ -25,7 +25,7 @@ impl Confidence {
     /// assert!(Confidence::from_logprobs(&[]).is_none());
     /// ```
     pub fn from_logprobs(logprobs: &[f64]) -> Option<Self> {
-        // Adding 0 takes the sign from a zero, as servers write it for a certain token.
+        // Adding 0 turns −0 into 0; servers write −0 for a certain token.
         (!logprobs.is_empty()).then(|| Self {
             mean_logprob: logprobs.iter().sum::<f64>() / logprobs.len() as f64 + 0.0,
             min_logprob: logprobs.iter().copied().fold(f64::INFINITY, f64::min) + 0.0,
@@ -33,9 +33,9 @@ impl Confidence {
     }
 }
 
-/// Estimates the entropy in nats of the model's distribution over completions from samples, each given by its tokens'
-/// log-probabilities: the mean of −log p. `None` for fewer than two samples, or if one has no tokens. Only samples of
-/// temperature 1 without truncation are drawn from the model's own distribution.
+/// Estimates, in nats, the entropy of the model's distribution over completions: the mean of −log p over samples, each given by
+/// its tokens' log-probabilities. Returns `None` if there are fewer than two samples, or if one has no tokens. The estimate is
+/// valid only for samples drawn at temperature 1 without truncation.
 ///
 /// ```
 /// use repoformer_core::completion::entropy;
