@@ -1,4 +1,4 @@
-//! A repository for drawing instances: the lines of each file, usually without blank lines, and their words.
+//! A repository from which instances are drawn: the lines of each file, usually without blank lines, and their words.
 
 use std::ops::Range;
 
@@ -10,18 +10,18 @@ use rustc_hash::FxHashMap;
 use crate::repository::corpus::{Repository, SourceFile};
 use crate::repository::parallel;
 
-/// Files beyond these sizes, in bytes, have no lines here.
+/// Maximum sizes, in bytes, of a file and of a line; larger files are treated as files without lines.
 const LARGEST_FILE: usize = 8 << 20;
 const LONGEST_LINE: usize = 1 << 16;
 
-/// Selection of a repository's lines, and the way to cut words.
+/// Selection of a repository's lines, and the way in which they are split into words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LineSelection {
-    /// Lines that are not blank, each cut into words separately.
+    /// Non-blank lines, each split into words separately.
     Lines,
-    /// Lines that are not blank, with the words of NLTK 3.8.
+    /// Non-blank lines, with the words of NLTK 3.8.
     Lines38,
-    /// All lines, what follows the last line break included, with the words of NLTK 3.8.
+    /// All lines, including the text after the last line break, with the words of NLTK 3.8.
     AllLines38,
 }
 
@@ -35,15 +35,15 @@ pub(super) struct CodeFile {
     text: String,
     /// Range of each line in the text, without its line end.
     lines: Vec<Range<u32>>,
-    /// Number of its first line among the lines of all files.
+    /// Number of the file's first line among the lines of all files.
     pub(super) first: usize,
-    /// Index of its folder.
+    /// Index of the file's folder.
     pub(super) folder: usize,
 }
 
 impl CodeFile {
     fn new(file: SourceFile, reading: LineSelection) -> Self {
-        // Nobody completes data or what a program wrote on one line, nor is it shown to anybody.
+        // Nobody completes data files or one-line generated files, and nobody wants to see them.
         let longest = file.text.split('\n').map(str::len).max().unwrap_or(0);
         let is_data = file.text.len() > LARGEST_FILE || longest > LONGEST_LINE;
         let text = if is_data { String::new() } else { file.text };
@@ -57,38 +57,38 @@ impl CodeFile {
         Self { path: file.path, same_as: file.same_as, text, lines, first: 0, folder: 0 }
     }
 
-    /// Number of lines.
+    /// Returns the number of lines.
     pub(super) fn count(&self) -> usize {
         self.lines.len()
     }
 
-    /// One of them.
+    /// Returns a line.
     pub(super) fn line(&self, number: usize) -> &str {
         let line = &self.lines[number];
         &self.text[line.start as usize..line.end as usize]
     }
 
-    /// Some of them, joined.
+    /// Returns some lines, joined with newlines.
     pub(super) fn join(&self, lines: Range<usize>) -> String {
         let lines: Vec<&str> = lines.map(|number| self.line(number)).collect();
         lines.join("\n")
     }
 
-    /// Text before, in and behind these lines in the file: blank lines between them are part of the target, the end of
-    /// the last belongs to what follows.
+    /// Returns the text of the file before these lines, in them and after them. Blank lines between them are part of the
+    /// target; the line end of the last belongs to the text after them.
     pub(super) fn around(&self, lines: Range<usize>) -> [&str; 3] {
         let start = self.lines[lines.start].start as usize;
         let end = self.lines[lines.end - 1].end as usize;
         [&self.text[..start], &self.text[start..end], &self.text[end..]]
     }
 
-    /// Where each row of the file begins, the blank ones included.
+    /// Returns the byte offsets at which the rows of the file begin, including blank rows.
     pub(super) fn row_starts(&self) -> Vec<usize> {
         let ends = memchr::memchr_iter(b'\n', self.text.as_bytes());
         std::iter::once(0).chain(ends.map(|end| end + 1)).collect()
     }
 
-    /// Picks the values of the lines from the values of all rows.
+    /// Selects the values of the lines from the values of all rows.
     pub(super) fn of_lines<T: Copy + Default>(&self, rows: &[T]) -> Vec<T> {
         let starts = self.row_starts();
         let row = |line: &Range<u32>| starts.partition_point(|start| *start <= line.start as usize);
@@ -110,9 +110,9 @@ impl CodeFile {
 #[derive(Debug)]
 pub(super) struct Code {
     pub(super) files: Vec<CodeFile>,
-    /// A path of each folder that has files.
+    /// A path for each folder that has files.
     pub(super) folders: Vec<String>,
-    /// How many different words there are.
+    /// Number of distinct words.
     pub(super) vocabulary: usize,
     /// `first[n]..first[n + 1]` are the words of line n of all files' lines.
     first: Vec<u32>,
@@ -138,7 +138,7 @@ impl Code {
                         first.push(words.len() as u32);
                     }
                 }
-                // Whether `n't` is cut off depends on what follows the line.
+                // Whether NLTK splits off `n't` depends on the text after the line.
                 LineSelection::Lines38 | LineSelection::AllLines38 => {
                     let text = file.join(0..file.count());
                     let mut ends = memchr::memchr_iter(b'\n', text.as_bytes()).peekable();
@@ -162,7 +162,7 @@ impl Code {
         &self.words[first..self.first[file.first + lines.end] as usize]
     }
 
-    /// The different words of some lines, ascending.
+    /// Returns the distinct words of some lines, ascending.
     pub(super) fn set<'a>(&self, lines: impl Iterator<Item = &'a [u32]>) -> Vec<u32> {
         let mut set: Vec<u32> = lines.flatten().copied().collect();
         set.sort_unstable();

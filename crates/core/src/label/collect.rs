@@ -1,4 +1,4 @@
-//! Draws instances of many repositories: memory is bounded by one repository per thread.
+//! Draws instances from many repositories. Memory is bounded by one repository per thread.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -26,9 +26,10 @@ use crate::task::sample::{Exclusions, UnparsedFile};
 /// Source of repositories.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Repositories {
-    /// Folders in a folder, by name, and how their files are listed.
+    /// Folder of repositories, names of the subfolders to use, and the way in which their files are listed.
     Folders(PathBuf, Vec<String>, Walk),
-    /// A file of raw repositories, or a folder of such shards as [`Shard`] tells them, and the names of the repositories to use; empty: all.
+    /// File of raw repositories, or folder of such shards (see [`Shard`]), and the names of the repositories to use; all if
+    /// empty.
     Raw(PathBuf, Vec<String>),
 }
 
@@ -37,15 +38,15 @@ pub enum Repositories {
 pub struct CollectSettings<'a> {
     /// Source of the repositories.
     pub from: &'a Repositories,
-    /// Part of the repositories to draw from.
+    /// Shard of the repositories to draw from.
     pub shard: Shard,
     /// Filter of the repositories.
     pub filter: &'a Filter,
-    /// Settings of drawing from each repository.
+    /// Settings for drawing from each repository.
     pub drawing: &'a Drawing,
     /// Format of the records.
     pub format: RecordFormat,
-    /// File that keeps what was drawn until all is done: an interrupted run resumes from it.
+    /// File that keeps the records drawn so far until the run is complete; an interrupted run resumes from it.
     pub journal: Option<&'a Path>,
 }
 
@@ -64,21 +65,21 @@ pub struct CollectSummary {
     pub gaps: Vec<ParseGap>,
     /// Number of instances.
     pub instances: usize,
-    /// Number of lines of their targets.
+    /// Number of lines of the instances' targets.
     pub lines: usize,
     /// Number of repositories taken from the journal.
     pub known: usize,
     /// Repositories and files that could not be read.
     pub problems: Vec<Error>,
-    /// Digest of all that was read, as [`fingerprint`] returns it for the same.
+    /// Digest of all data read; [`fingerprint`] returns the same digest for the same data.
     pub drawn_from: String,
 }
 
-/// Takes the number of a repository among those of all shards, from 0, and a record, a line of JSON without newline.
+/// Function that receives a repository's number, counted from 0 over all shards, and a record: a line of JSON without a
+/// newline.
 pub(super) type EmitRecord<'e> = dyn FnMut(u64, &str) -> Result<()> + 'e;
 
-/// Draws the instances of all repositories that pass a filter, in the order of the repositories, and passes each record to
-/// `emit`.
+/// Draws the instances of all repositories that pass a filter, in the order of the repositories. Passes each record to `emit`.
 ///
 /// # Errors
 /// The raw file cannot be read, the journal cannot be written, or `emit` fails.
@@ -88,7 +89,7 @@ pub fn collect(
 ) -> Result<CollectSummary> {
     let (mut collected, mut hasher) = (CollectSummary::default(), blake3::Hasher::new());
     let mut journal = collecting.journal.map(Journal::open).transpose()?;
-    // How many there are in a raw file is seen by its bytes.
+    // In a raw file, the number of repositories is unknown, so progress follows the bytes.
     let work = Work::new("label sample", "repositories", collecting.known_repositories());
     collecting.for_each_batch(&mut |batch| {
         let drawn: Vec<Result<RepositoryOutcome>> = parallel::map(batch, |read| {
@@ -130,7 +131,7 @@ pub fn collect(
                     collected.known += 1;
                     journal.replay(&key, emit)?
                 }
-                (None, None) => continue, // without a journal, none is known
+                (None, None) => continue, // without a journal, no draw is known
             };
             collected.add(name, result);
         }
@@ -140,20 +141,20 @@ pub fn collect(
     Ok(collected)
 }
 
-/// File that says that all shards of a folder are there.
+/// File whose presence shows that a folder has all its shards.
 pub const RAW_FOLDER: &str = "group.json";
 
 /// A file of raw repositories.
 struct RawFile {
-    /// Its number among those of all shards.
+    /// Number of the file among the files of all shards.
     number: u64,
     path: PathBuf,
-    /// Digest that it must have.
+    /// Expected digest.
     digest: Option<String>,
 }
 
 impl RawFile {
-    /// Checks that the file that was read is the one of the folder's record.
+    /// Checks that the file that was read is the one that the folder's record names.
     fn check(&self) -> Result<()> {
         let read = readings::find(&self.path)?.map(|content| content.digest);
         match (&self.digest, read) {
@@ -166,7 +167,7 @@ impl RawFile {
     }
 }
 
-/// Record of a folder of shards, as far as it is needed here.
+/// Record of a folder of shards; only the fields that are needed here.
 #[derive(Deserialize)]
 struct RawRecord {
     settings: RawSettings,
@@ -194,7 +195,8 @@ impl RawRecord {
     }
 }
 
-/// Language that the shards of a folder, or one of its files, were grouped by; `None` if by none, or if no record says so.
+/// Returns the language by which a folder of shards, or one of its files, was grouped; `None` if it was not grouped by
+/// language, or if there is no record.
 ///
 /// # Errors
 /// The record is damaged or cannot be read.
@@ -210,7 +212,7 @@ pub fn grouped_language(raw: &Path) -> Result<Option<Language>> {
     Ok(record.and_then(|record| record.settings.language.parse().ok()))
 }
 
-/// Returns the language to draw: the one that is asked for, else the one that a raw corpus was grouped by, else the usual one.
+/// Returns the language to draw: the requested one, else the one by which a raw corpus was grouped, else the default.
 ///
 /// # Errors
 /// The corpus was grouped by another language, or its record is damaged or cannot be read.
@@ -227,7 +229,8 @@ pub fn drawn_language(asked: Option<Language>, raw: Option<&Path>) -> Result<Lan
     Ok(asked.or(grouped).unwrap_or_default())
 }
 
-/// The files that hold repositories of a shard: a file, or of a folder's those that share names with it.
+/// Returns the files that hold repositories of a shard: the file itself, or those files of a folder that share repository names
+/// with the shard.
 fn raw_files(path: &Path, shard: Shard) -> Result<Vec<RawFile>> {
     if !path.is_dir() {
         return Ok(vec![RawFile { number: 0, path: path.to_owned(), digest: None }]);
@@ -236,7 +239,7 @@ fn raw_files(path: &Path, shard: Shard) -> Result<Vec<RawFile>> {
         let reason = format!("has no {RAW_FOLDER}, so its shards may not be whole");
         return Err(Error::artifact(path, reason, "run `group` to its end"));
     };
-    // The same number of a name, modulo the two counts.
+    // A name's hash is the same number modulo the two counts.
     let alike = gcd(record.shards.len() as u64, shard.count);
     let files = (0..).zip(record.shards).map(|(number, RawShard { name, digest })| RawFile {
         number,
@@ -250,8 +253,8 @@ fn gcd(one: u64, other: u64) -> u64 {
     if other == 0 { one } else { gcd(other, one % other) }
 }
 
-/// Returns a digest of all that [`collect`] depends on, the repositories' files and the settings, without drawing; and what could
-/// not be read.
+/// Returns a digest of everything that [`collect`] depends on (the repositories' files and the settings) without drawing, and
+/// the errors of files that could not be read.
 ///
 /// # Errors
 /// The raw file cannot be read.
@@ -271,13 +274,13 @@ pub fn fingerprint(collecting: &CollectSettings<'_>) -> Result<(String, Vec<Erro
     Ok((hasher.finalize().to_hex().to_string(), problems))
 }
 
-/// What a repository gave.
+/// Result of drawing from one repository.
 struct RepositoryOutcome {
     name: String,
     position: u64,
-    /// Digest of all that it depends on.
+    /// Digest of everything that the result depends on.
     key: String,
-    /// Its instances, or the reason why there are none; `None` if the journal has them.
+    /// Instances of the repository, or the reason why there are none; `None` if the journal has them.
     draw: Option<Result<Draw, Rejection>>,
     /// Whether each pattern of excluded paths matches a file.
     matched: Vec<bool>,
@@ -290,13 +293,13 @@ struct CandidateRepository {
     /// Number of the repository among those of all shards.
     position: u64,
     repository: Repository,
-    /// Facts in its record, which then need not be computed.
+    /// Facts stated in the repository's record, which therefore need not be computed.
     said: Option<Facts>,
     skipped: Vec<Error>,
 }
 
 impl CollectSettings<'_> {
-    /// Number of repositories of the shard; 0 where it is not known.
+    /// Returns the number of repositories in the shard; 0 if it is unknown.
     fn known_repositories(&self) -> usize {
         match self.from {
             Repositories::Folders(_, names, _) => {
@@ -306,7 +309,7 @@ impl CollectSettings<'_> {
         }
     }
 
-    /// Reads the repositories in their order, as many at once as there are threads.
+    /// Reads the repositories in order, as many at once as there are threads.
     fn for_each_batch(
         &self,
         take: &mut dyn FnMut(Vec<Result<CandidateRepository>>) -> Result<()>,
@@ -350,10 +353,10 @@ impl CollectSettings<'_> {
         Ok(())
     }
 
-    /// Digest of all settings but the shard.
+    /// Returns the digest of all settings except the shard.
     pub fn digest(&self) -> String {
         let Self { drawing, filter, format, .. } = self;
-        // The debug text has every field, including those added later.
+        // The debug text has every field, even fields added in the future.
         digest(format!("{drawing:?}{filter:?}{format:?}").as_bytes())
     }
 
@@ -361,7 +364,7 @@ impl CollectSettings<'_> {
         journal::key(repository, said, self.drawing, self.filter, self.format)
     }
 
-    /// Reads the next raw repositories of the shard; none at the end of the file.
+    /// Reads the next raw repositories of the shard; empty at the end of the file.
     fn raw_batch(
         &self,
         reader: &mut Reader<'_>,
@@ -392,7 +395,7 @@ impl CollectSettings<'_> {
         Ok(batch)
     }
 
-    /// Draws from a repository, unless the journal knows it. Returns its key, too.
+    /// Draws from a repository, unless the journal has its instances. Returns the repository's key, too.
     fn draw(
         &self,
         repository: Repository,
@@ -406,8 +409,8 @@ impl CollectSettings<'_> {
         (key, draw)
     }
 
-    /// Passes the records of a repository's instances to the journal and `emit`, one after the other: together they can be many times
-    /// as long as the repository.
+    /// Passes the records of a repository's instances to the journal and to `emit` one by one, because together they can be
+    /// many times as large as the repository.
     fn write(
         &self,
         key: String,

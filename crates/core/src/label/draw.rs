@@ -22,10 +22,10 @@ use crate::task::sample::{
 /// Kind of code that is cut out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum InstanceKind {
-    /// A run of non-blank lines, with a length of about Poisson(3), or another mean.
+    /// A run of non-blank lines; its length follows a Poisson distribution, with mean 3 by default.
     #[default]
     Chunk,
-    /// The body of a function of 3 to 30 lines, or other limits.
+    /// The body of a function of 3 to 30 lines by default.
     Function,
 }
 
@@ -44,31 +44,35 @@ pub struct Drawing {
     pub language: Language,
     /// Seed of the random draws.
     pub seed: u64,
-    /// Number of clusters, and so of instances, per chunk or function of a repository.
+    /// Number of clusters, and therefore of instances, per chunk or function of a repository.
     pub ratio: f64,
-    /// Greatest number of chunks or functions of a repository that are clustered, a random sample if there are more; `None`: all.
+    /// Maximum number of a repository's chunks or functions that are clustered; a random sample is clustered if there are more.
+    /// `None`: all.
     pub max_candidates: Option<usize>,
-    /// Mean of the Poisson distribution of a chunk's lines, more than 0 and at most [`CHUNK_LINES`]; a length of 0 counts as 1.
+    /// Mean of the Poisson distribution of a chunk's number of lines, more than 0 and at most [`CHUNK_LINES`]. A length of 0
+    /// counts as 1.
     pub poisson_mean: f64,
-    /// Least and greatest number of a function's counted lines.
+    /// Minimum and maximum number of a function's counted lines.
     pub function_lines: RangeInclusive<usize>,
     /// Lines of a function that are counted.
     pub counted: CountedLines,
     /// Number of fragments in an instance's cross-file context, at least 1.
     pub fragments: usize,
-    /// True to draw as the released program does (`1_create_chunk.py`, `1_create_function.py`). It leaves out a chunk's blank
-    /// lines, also in its contexts, and drops a hole that would reach past its file or has ten lines. A chunk's fragments have 11k
-    /// lines if the query has the target. A function's hole is everything behind the function's first line. With the target, its query
-    /// has k lines on either side of a hole of k lines, otherwise 3k. Its fragments have 10k lines up to k = 9, else 50.
+    /// True to draw as the released program does (`1_create_chunk.py`, `1_create_function.py`):
+    ///
+    /// - A chunk and its contexts have no blank lines. A hole is dropped if it would extend past the end of its file or has ten
+    ///   lines. The fragments of a chunk of k lines have 11k lines if the query contains the target, otherwise 10k.
+    /// - The hole of a function is everything after the function's first line. If the query contains the target, it has k lines
+    ///   on either side of a hole of k lines, otherwise 3k. The fragments have 10k lines up to k = 9, otherwise 50.
     pub is_release: bool,
     /// Whether to retrieve fragments.
     pub retrieves: bool,
-    /// Where nothing is cut out.
+    /// Files and code that are never cut out.
     pub exclusions: Exclusions,
 }
 
 impl Drawing {
-    /// Settings of the paper.
+    /// Returns the settings of the paper.
     pub fn paper(kind: InstanceKind) -> Self {
         Self {
             kind,
@@ -86,7 +90,7 @@ impl Drawing {
         }
     }
 
-    /// Settings of the released program.
+    /// Returns the settings of the released program.
     pub fn release(kind: InstanceKind) -> Self {
         Self {
             ratio: 0.1,
@@ -97,7 +101,7 @@ impl Drawing {
         }
     }
 
-    /// True if the released program cuts out functions, whose blank lines it keeps.
+    /// True if functions are drawn as the released program draws them: it keeps their blank lines.
     fn is_released_function(&self) -> bool {
         self.is_release && self.kind == InstanceKind::Function
     }
@@ -124,17 +128,17 @@ impl Drawing {
 pub struct Instance {
     /// `repository/folder/…/file`.
     pub path: String,
-    /// Lines of the hole among the file's lines that are not blank, or among all for a function of the released program.
+    /// Lines of the hole, numbered among the file's non-blank lines, or among all lines for a function of the released program.
     pub lines: Range<usize>,
     /// Text of the file before the hole.
     pub left: String,
-    /// Text that stood in the hole.
+    /// Text that was in the hole.
     pub target: String,
     /// Text of the file after the hole.
     pub right: String,
     /// Retrieved fragments.
     pub cross_file: CrossFile,
-    /// Whether the query has the hole's own lines.
+    /// Whether the query contains the hole's own lines.
     pub query_has_target: bool,
 }
 
@@ -142,7 +146,7 @@ pub struct Instance {
 #[derive(Debug)]
 pub struct Draw {
     code: Code,
-    /// Their holes in the order of the files, and what was retrieved for each.
+    /// Holes of the instances in the order of the files, and the fragments retrieved for each.
     holes: Vec<(Hole, Vec<Hit>)>,
     drawing: Drawing,
     /// Files with functions that could not be parsed; chunks need no grammar.
@@ -150,24 +154,24 @@ pub struct Draw {
 }
 
 impl Draw {
-    /// Returns the instances in the order of the files. Each has the whole text of its file, so all of them take many times as much
-    /// memory as the repository.
+    /// Returns the instances in the order of the files. Each contains the whole text of its file, so all instances together
+    /// take many times as much memory as the repository.
     pub fn instances(&self) -> impl Iterator<Item = Instance> {
         self.holes.iter().map(|(hole, hits)| instance(&self.code, hole, hits, &self.drawing))
     }
 
-    /// True if there are none.
+    /// Returns true if there are no instances.
     pub fn is_empty(&self) -> bool {
         self.holes.is_empty()
     }
 }
 
-/// Lines of the chunks that are clustered, and so the most lines that a chunk's hole can have.
+/// Number of lines of the chunks that are clustered, and therefore the maximum number of lines of a chunk's hole.
 pub const CHUNK_LINES: usize = 10;
-/// Least number of chunks that a compared term is in.
+/// Minimum number of chunks that contain a term used for clustering.
 const MIN_DF: u32 = 5;
 
-/// Draws the instances of a repository, in the order of its files. They depend only on its files and the settings.
+/// Draws the instances of a repository, in the order of its files. The result depends only on the files and the settings.
 pub fn draw(repository: Repository, drawing: &Drawing) -> Draw {
     let mut stream =
         Stream::for_labels(drawing.seed, drawing.kind.name(), repository.content_digest());
@@ -203,7 +207,7 @@ pub fn draw(repository: Repository, drawing: &Drawing) -> Draw {
             hole(&code, place, drawing, &mut stream)
         })
         .collect();
-    // Of a chunk that is data in part, that part.
+    // Only part of a chunk may be data, and the hole may be that part.
     holes.retain(|hole| !are_tables(&LineRun { file: hole.file, lines: hole.lines.clone() }));
     holes.sort_by_key(|hole| (hole.file, hole.lines.start));
     let found = if drawing.retrieves {
@@ -222,7 +226,7 @@ struct LineRun {
     lines: Range<usize>,
 }
 
-/// A run of lines that is cut out.
+/// A run of lines that is cut out of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Hole {
     file: usize,
@@ -230,7 +234,7 @@ struct Hole {
     query_has_target: bool,
 }
 
-/// Returns disjoint chunks of all files, without copies of files.
+/// Returns disjoint chunks of all files except copies.
 fn chunks(code: &Code) -> Vec<LineRun> {
     let mut places = Vec::new();
     for (number, file) in own_files(code) {
@@ -268,7 +272,7 @@ fn functions(code: &Code, rows: &[Vec<Range<usize>>]) -> Vec<LineRun> {
     places
 }
 
-/// Returns the files that are not copies of earlier ones.
+/// Returns the files that are not copies of earlier files.
 fn own_files(code: &Code) -> impl Iterator<Item = (usize, &CodeFile)> {
     let files = code.files.iter().enumerate();
     files.filter(|(number, file)| file.same_as as usize == *number)
@@ -297,12 +301,13 @@ fn clusters(
     clusters
 }
 
-/// Draws the hole of a place: a whole body, or a run of a chunk's lines; `None` if the released program drops it.
+/// Draws the hole of a place: the whole body of a function, or a run of a chunk's lines. Returns `None` if the released program
+/// drops the hole.
 fn hole(code: &Code, place: &LineRun, drawing: &Drawing, stream: &mut Stream) -> Option<Hole> {
     let lines = match drawing.kind {
         InstanceKind::Function => place.lines.clone(),
         InstanceKind::Chunk => {
-            // In that program a file's last chunk has ten lines, too.
+            // In the released program, a file's last chunk has ten lines, too.
             let most = if drawing.is_release { CHUNK_LINES } else { place.lines.len() };
             let length = stream.length(drawing.poisson_mean).min(most);
             let start = place.lines.start + stream.below(most - length + 1);
@@ -313,7 +318,7 @@ fn hole(code: &Code, place: &LineRun, drawing: &Drawing, stream: &mut Stream) ->
     (!is_dropped(code, &hole, drawing)).then_some(hole)
 }
 
-/// True if the released program drops a chunk's hole: it reaches past the file's end, or has all ten lines.
+/// True if the released program drops a chunk's hole: the hole extends past the end of the file, or has all ten lines.
 fn is_dropped(code: &Code, hole: &Hole, drawing: &Drawing) -> bool {
     drawing.is_release
         && drawing.kind == InstanceKind::Chunk
@@ -395,8 +400,8 @@ fn instance(code: &Code, hole: &Hole, hits: &[Hit], drawing: &Drawing) -> Instan
     }
 }
 
-/// Returns the left context, target and right context of the released program: a chunk's right context begins with a line break, a
-/// function's target ends with one, and its indentation belongs to the left context.
+/// Returns the left context, target and right context as the released program writes them. A chunk's right context begins with
+/// a line break. A function's target ends with one, and the indentation before the target belongs to the left context.
 fn released_texts(file: &CodeFile, lines: &Range<usize>, kind: InstanceKind) -> [String; 3] {
     let mut left = file.join(0..lines.start);
     let mut target = file.join(lines.clone());
@@ -426,8 +431,8 @@ mod tests {
 
     const RELEASED: &str = include_str!("../../../../tests/fixtures/label/released.txt");
 
-    /// Holes, contexts and fragments of the released programs (`1_create_chunk.py` and `1_create_function.py` at commit 5b05713),
-    /// as `tests/fixtures/label/record.py` recorded them.
+    /// Compares holes, contexts and fragments with those of the released programs (`1_create_chunk.py` and
+    /// `1_create_function.py` at commit 5b05713), as `tests/fixtures/label/record.py` recorded them.
     #[test]
     fn the_release_profile_shows_what_the_released_programs_show() {
         let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join("data/repos");

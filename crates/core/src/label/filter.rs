@@ -1,4 +1,4 @@
-//! Which repositories data are made from (Repoformer, section 3.3): those whose files use one another.
+//! Selection of repositories (Repoformer, section 3.3): those whose files use one another.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -15,21 +15,21 @@ use crate::repository::fragment::path_in_repository;
 use crate::repository::parallel;
 use crate::repository::record::{PythonFile, RawRepository};
 
-/// The least that a repository must have.
+/// Minimum values that a repository must reach.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Filter {
-    /// Files of the language.
+    /// Number of files of the language.
     pub files: usize,
-    /// Lines of all of them.
+    /// Total number of lines of these files.
     pub lines: usize,
-    /// Modules that a file imports, on average.
+    /// Mean number of modules that a file imports.
     pub imports: f64,
-    /// Those of them that are the repository's own.
+    /// Mean number of the repository's own modules that a file imports.
     pub local_imports: f64,
 }
 
 impl Filter {
-    /// The paper's, which differ for Python and the other languages.
+    /// Returns the paper's filter, which differs between Python and other languages.
     pub fn paper(language: Language) -> Self {
         match language.spec().resolution {
             Resolution::Modules => Self { files: 5, lines: 0, imports: 3.0, local_imports: 2.0 },
@@ -39,16 +39,16 @@ impl Filter {
         }
     }
 
-    /// None at all.
+    /// Returns a filter without limits.
     pub fn none() -> Self {
         Self { files: 0, lines: 0, imports: 0.0, local_imports: 0.0 }
     }
 
-    /// Whether it lets a repository through, or why not; no more files are parsed than it takes to know. Files whose imports are
-    /// not known, since they cannot be parsed, go to `gaps`.
+    /// Checks that a repository passes. Parses only as many files as the answer needs. Files whose imports are unknown because
+    /// they cannot be parsed are added to `gaps`.
     ///
     /// # Errors
-    /// As [`Facts::pass`].
+    /// The reason for the rejection, as in [`Facts::pass`].
     pub fn check(
         &self,
         repository: &Repository,
@@ -68,7 +68,7 @@ impl Filter {
             let (some, unread) = facts(start..all.min(start + AT_ONCE));
             known = known.and(some);
             gaps.extend(unread);
-            // What is not looked at yet can only add.
+            // The files not yet parsed can only add to the counts.
             let least = Facts { files: all, ..known };
             if least.pass(self).is_ok() {
                 return Ok(());
@@ -78,19 +78,19 @@ impl Filter {
     }
 }
 
-/// Why a repository is left out.
+/// Reason why a repository is left out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Rejection {
-    /// It has too few files of the language.
+    /// The repository has too few files of the language.
     FewFiles,
-    /// They have too few lines.
+    /// Its files have too few lines.
     FewLines,
-    /// They import too little.
+    /// Its files import too few modules.
     FewImports,
-    /// They import too little of one another.
+    /// Its files import too few of one another.
     FewLocalImports,
-    /// Nothing in it could be cut out.
+    /// The repository has nothing that could be cut out.
     NoInstance,
 }
 
@@ -106,27 +106,28 @@ impl fmt::Display for Rejection {
     }
 }
 
-/// Numbers that the filter compares.
+/// Counts that the filter compares with its limits.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Facts {
-    /// Files of the language.
+    /// Number of files of the language.
     pub files: usize,
-    /// Lines of all of them.
+    /// Total number of lines of these files.
     pub lines: usize,
-    /// Modules that they import, each once a file.
+    /// Number of modules that the files import; each module counts once per file.
     pub imports: usize,
-    /// Those of them that are the repository's own.
+    /// Number of these modules that belong to the repository.
     pub local_imports: usize,
 }
 
 impl Facts {
-    /// Facts of a repository; imports are read from Python files only.
+    /// Computes the facts of a repository. Imports are read from Python files only.
     pub fn new(repository: &Repository, language: Language) -> Self {
         facts_of_part(repository, language)(0..repository.files.len()).0
     }
 
-    /// Facts that a raw record states about its repository's files, as whoever made it counted: `imports` and `local_imports` (each
-    /// once) and, where it is there, `line_count`. `None` where a file of the language does not say.
+    /// Returns the facts that a raw record states about its repository's files, as its author counted them: `imports` and
+    /// `local_imports` (each counted once) and, if present, `line_count`. `None` if the record lacks them for a file of the
+    /// language.
     pub fn from_record(raw: &RawRepository, language: Language) -> Option<Self> {
         let files = raw.files.iter();
         let mut of_language = files.filter(|file| language.holds(&file.content.path));
@@ -146,10 +147,10 @@ impl Facts {
         })
     }
 
-    /// Whether a filter lets a repository through, or why not.
+    /// Checks that a repository with these facts passes a filter.
     ///
     /// # Errors
-    /// The first reason, in the order of [`Rejection`].
+    /// The first reason for a rejection, in the order of [`Rejection`].
     pub fn pass(&self, filter: &Filter) -> Result<(), Rejection> {
         let a_file = |number: usize| number as f64 / self.files.max(1) as f64;
         let checks = [
@@ -174,10 +175,10 @@ impl Facts {
     }
 }
 
-/// Files that are parsed before it is asked whether that suffices.
+/// Number of files parsed between two checks of whether they suffice.
 const AT_ONCE: usize = 32;
 
-/// Returns a function that computes the facts of a part of a repository's files, and names those that cannot be parsed.
+/// Returns a function that computes the facts of a range of a repository's files, and lists the files that cannot be parsed.
 fn facts_of_part(
     repository: &Repository,
     language: Language,

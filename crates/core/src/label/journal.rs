@@ -25,7 +25,8 @@ const LOG: LogKind = LogKind {
     writer: "drawing",
 };
 
-/// Returns the path of the journal beside an output, `OUTPUT.drawn`; `None` if the output is standard output (`-`) or no file.
+/// Returns the path of the journal next to an output, `OUTPUT.drawn`; `None` if the output is standard output (`-`) or is not a
+/// regular file.
 pub fn journal_beside(output: &Path) -> Option<PathBuf> {
     let is_file = output != Path::new("-") && (output.is_file() || !output.exists());
     let mut name = output.file_name().filter(|_| is_file)?.to_owned();
@@ -33,10 +34,10 @@ pub fn journal_beside(output: &Path) -> Option<PathBuf> {
     Some(output.with_file_name(name))
 }
 
-/// Removes the journal beside an output, if there is one.
+/// Removes the journal next to an output, if there is one.
 ///
 /// # Errors
-/// It cannot be removed.
+/// The journal cannot be removed.
 pub fn remove_journal(output: &Path) -> Result<()> {
     let Some(journal) = journal_beside(output) else { return Ok(()) };
     match files::remove_file(&journal) {
@@ -47,41 +48,41 @@ pub fn remove_journal(output: &Path) -> Result<()> {
     }
 }
 
-/// Revision, raised whenever the same repositories give other instances.
+/// Revision, raised whenever the same repositories yield different instances.
 const REVISION: u32 = 3;
 
-/// Result of drawing from a repository. Its records stand in lines before it.
+/// Result of drawing from a repository. The lines of its records precede it in the journal.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct RepositoryDraw {
-    /// Digest of all that it depends on.
+    /// Digest of everything that the result depends on.
     pub(super) key: String,
-    /// Reason for its rejection.
+    /// Reason for the repository's rejection.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) rejected: Option<Rejection>,
     /// Number of instances.
     pub(super) instances: usize,
-    /// Number of lines of the targets of all its instances.
+    /// Number of lines of the instances' targets.
     pub(super) lines: usize,
     /// Files that could not be parsed completely.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) unparsed: Vec<UnparsedFile>,
 }
 
-/// Record of an instance: a line for each, since they are many times as long as their repository.
+/// Record of one instance. Each has its own line, because all records together can be many times as large as the repository.
 #[derive(Debug, Serialize, Deserialize)]
 struct DrawnRecord<R> {
     key: String,
     record: R,
 }
 
-/// Line of an older program, which is not used.
+/// Line written by an older version of the program, which is ignored.
 #[derive(Deserialize)]
 struct OlderLine {
     #[serde(rename = "key")]
     _key: String,
 }
 
-/// Returns the digest of all that a repository's draw depends on: its files, the settings, and the facts in its record.
+/// Returns the digest of everything that a repository's draw depends on: its files, the settings, and the facts in its record.
 pub(super) fn key(
     repository: &Repository,
     said: Option<&Facts>,
@@ -94,7 +95,7 @@ pub(super) fn key(
         hasher.update(&(bytes.len() as u64).to_le_bytes());
         hasher.update(bytes);
     };
-    // The debug text has every field, including those added later.
+    // The debug text has every field, even fields added in the future.
     let settings = format!("{drawing:?}{filter:?}{format:?}{said:?}");
     let revision = REVISION.to_string();
     for text in [&revision, &settings, &repository.name] {
@@ -108,7 +109,7 @@ pub(super) fn key(
     hasher.finalize().to_hex().to_string()
 }
 
-/// Draws of an interrupted run, open for more.
+/// Journal of an interrupted run, open for more draws.
 #[derive(Debug)]
 pub(super) struct Journal {
     path: PathBuf,
@@ -116,7 +117,7 @@ pub(super) struct Journal {
     known: FxHashMap<String, KnownDraw>,
 }
 
-/// Lines of a repository.
+/// Journal lines of a repository.
 #[derive(Debug)]
 struct KnownDraw {
     result: LinePlace,
@@ -124,7 +125,7 @@ struct KnownDraw {
 }
 
 impl Journal {
-    /// Opens or begins a journal.
+    /// Opens a journal, or creates one.
     ///
     /// # Errors
     /// The file cannot be read or written, is not a journal, or another run writes to it.
@@ -139,7 +140,7 @@ impl Journal {
                 return serde_json::from_slice::<OlderLine>(line).is_ok();
             };
             let mut records: Vec<LinePlace> = begun.remove(&drawn.key).unwrap_or_default();
-            // Those before them are of a run that was interrupted within the repository.
+            // Earlier records belong to a run that was interrupted within this repository.
             if let Some(interrupted) = records.len().checked_sub(drawn.instances) {
                 records.drain(..interrupted);
                 known.insert(drawn.key, KnownDraw { result: place, records });
@@ -154,10 +155,10 @@ impl Journal {
         self.known.contains_key(key)
     }
 
-    /// Returns the draw of a repository that is [known](Self::knows), after its records were passed to `emit`.
+    /// Returns the draw of a [known](Self::knows) repository, and passes its records to `emit` first.
     ///
     /// # Errors
-    /// The file cannot be read, or was changed; or `emit` fails.
+    /// The file cannot be read or has changed, or `emit` fails.
     pub(super) fn replay(
         &self,
         key: &str,
@@ -178,15 +179,15 @@ impl Journal {
     /// Appends a record of a repository.
     ///
     /// # Errors
-    /// It cannot be written.
+    /// The record cannot be written.
     pub(super) fn append_record(&mut self, key: &str, record: &RawValue) -> Result<()> {
         self.append(&DrawnRecord { key: key.to_owned(), record })
     }
 
-    /// Appends the draw of a repository, whose records were appended, for a later run to find.
+    /// Appends the result of a repository whose records were appended, so that a later run finds it.
     ///
     /// # Errors
-    /// It cannot be written.
+    /// The result cannot be written.
     pub(super) fn append_result(&mut self, result: &RepositoryDraw) -> Result<()> {
         self.append(result)
     }
@@ -227,7 +228,7 @@ mod tests {
         std::fs::write(&journal, "").unwrap();
         remove_journal(&output).unwrap();
         assert!(!journal.exists());
-        // A folder in its place is kept.
+        // A folder of that name is kept.
         std::fs::create_dir(&journal).unwrap();
         let error = remove_journal(&output).unwrap_err().to_string();
         assert!(error.contains("a.jsonl.drawn: cannot remove this file"), "{error}");

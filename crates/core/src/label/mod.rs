@@ -1,10 +1,10 @@
-//! Labelled data on when retrieval helps: instances are drawn from repositories, completed without and with retrieved fragments,
-//! and labelled by the difference (Repoformer, section 3.3 and appendix D).
+//! Labelled data on when retrieval helps: instances are drawn from repositories, completed with and without retrieved
+//! fragments, and labelled by the difference (Repoformer, section 3.3 and appendix D).
 //!
 //! - [`Filter`]: selects repositories.
-//! - [`draw`]: holes of varied code, each with its contexts and three fragments of other files.
-//! - [`collect`]: instances of many repositories, in shards that can be drawn separately.
-//! - [`Label`]: an instance as it is exchanged, judged or not.
+//! - [`draw`]: draws holes of varied code, each with its contexts and three fragments of other files.
+//! - [`collect`]: draws instances from many repositories, in shards that can be drawn separately.
+//! - [`Label`]: an instance in the exchange format, judged or not.
 
 mod code;
 mod collect;

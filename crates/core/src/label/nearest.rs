@@ -1,5 +1,5 @@
-//! Finds the chunks of other files that are most similar to each query, without an index: each shape of chunks has only a few
-//! queries, which are counted together in one pass over the words of the lines.
+//! Finds the chunks of other files that are most similar to each query. No index is needed: each shape of chunks has only a few
+//! queries, whose shared words are counted together in one pass over the words of the lines.
 
 use std::cmp::Ordering;
 use std::rc::Rc;
@@ -29,15 +29,15 @@ pub(super) struct Hit {
     pub(super) score: f64,
 }
 
-/// Greatest number of queries of one pass: one bit each.
+/// Maximum number of queries per pass: one bit each.
 const AT_ONCE: usize = 64;
 
 /// Order of chunks with equal scores.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum EqualChunks {
-    /// Chunks of the nearest file first, then earlier chunks.
+    /// Chunks of files in nearer folders come first, then earlier chunks.
     NearestFirst,
-    /// In the order of the files and their lines.
+    /// Chunks are in the order of the files and their lines.
     InOrder,
 }
 
@@ -52,10 +52,10 @@ pub(super) fn nearest(
     groups.flat_map(|group| walk(code, shape, group, (top, equal))).collect()
 }
 
-/// Best chunks of a query so far.
+/// Best chunks so far for a query.
 struct Best<'a> {
     hits: Vec<Hit>,
-    /// Distance of each folder from the query's.
+    /// Distance of each folder from the folder of the query's file.
     distances: Rc<Vec<u32>>,
     files: &'a [CodeFile],
     own: u32,
@@ -83,7 +83,7 @@ impl<'a> Best<'a> {
         }
     }
 
-    /// Order of two chunks in the result.
+    /// Compares two chunks by their order in the result.
     fn order(&self, one: &Hit, other: &Hit) -> Ordering {
         let far = |hit: &Hit| match self.equal {
             EqualChunks::NearestFirst => self.distances[self.files[hit.file].folder],
@@ -110,7 +110,7 @@ fn walk(
     questions: &[Question],
     (top, equal): (usize, EqualChunks),
 ) -> Vec<Vec<Hit>> {
-    // Queries that have each word.
+    // Queries that contain each word, one bit per query.
     let mut asked = vec![0_u64; code.vocabulary];
     for (bit, question) in questions.iter().enumerate() {
         for word in &question.words {
@@ -122,7 +122,7 @@ fn walk(
         .iter()
         .map(|question| Best::from_code(code, question, equal, &mut known))
         .collect();
-    // Chunk in which each word was last seen.
+    // Number of the chunk in which each word was last seen.
     let (mut seen, mut chunk) = (vec![0_u32; code.vocabulary], 0_u32);
     let mut shared = [0_u32; AT_ONCE];
     for (number, file) in code.files.iter().enumerate() {
@@ -149,7 +149,7 @@ fn walk(
             }
             for (bit, (best, question)) in best.iter_mut().zip(questions).enumerate() {
                 let both = shared[bit];
-                // Chunks without a shared word count if there are too few others.
+                // Chunks without a shared word are used only if there are not enough others.
                 if both == 0 && best.hits.len() == top && best.hits[top - 1].score > 0.0
                     || file.same_as == best.own
                 {

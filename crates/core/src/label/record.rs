@@ -19,31 +19,33 @@ pub const LIKELIHOOD: &str = "likelihood";
 /// Name of the unit-test pass rate among the metrics of labels.
 pub const PASS: &str = "pass";
 
-/// Fragments of instances that `label sample` draws, in the words of [`Experiment::fragments_name`](repoformer_pipeline::Experiment::fragments_name).
+/// Kind of fragments of the instances that `label sample` draws, in the words of
+/// [`Experiment::fragments_name`](repoformer_pipeline::Experiment::fragments_name).
 const DRAWN: &str = "chunks ranked by jaccard";
 
 /// One record: `metadata{task_id "file/start_end", filename, start_i, end_i}, prompt, groundtruth, right_context,
-/// crossfile_context`, if judged `es_infile, es_rg1, generation_model` (`3_generate_labelled_data.py`), and fields that
-/// this toolkit adds: `label`, `threshold`, `metric`, `fragments`, `em_infile`, `em_rg1`, `pass_infile`, `pass_rg1`, and [`Signals`].
+/// crossfile_context`. Judged records also have `es_infile, es_rg1, generation_model` (`3_generate_labelled_data.py`), and
+/// fields that this toolkit adds: `label`, `threshold`, `metric`, `fragments`, `em_infile`, `em_rg1`, `pass_infile`,
+/// `pass_rg1`, and [`Signals`].
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Label {
     /// `file/start_end`.
     pub id: String,
     /// `repository/folder/…/file.py`.
     pub filename: String,
-    /// First line of the hole among the non-blank ones; for a function of the released program, among all lines.
+    /// First line of the hole, numbered among the non-blank lines, or among all lines for a function of the released program.
     pub start: usize,
-    /// Line after the last of the hole.
+    /// Line after the last line of the hole.
     pub end: usize,
     /// Left context.
     pub prompt: String,
-    /// Text that stood in the hole.
+    /// Text that was in the hole.
     pub ground_truth: String,
     /// Right context.
     pub right_context: String,
     /// Retrieved fragments.
     pub cross_file: CrossFile,
-    /// Edit similarity of the completion without retrieval, between 0 and 1, or 0 and 100 from the released program.
+    /// Edit similarity of the completion without retrieval, from 0 to 1, or from 0 to 100 in records of the released program.
     pub es_infile: Option<f64>,
     /// Edit similarity of the completion with retrieval.
     pub es_rg1: Option<f64>,
@@ -59,15 +61,15 @@ pub struct Label {
     pub likelihood_infile: Option<f64>,
     /// Probability of the target with retrieval.
     pub likelihood_rg1: Option<f64>,
-    /// Fragments that were retrieved, such as `chunks ranked by jaccard`, if that is known.
+    /// Kind of fragments that were retrieved, such as `chunks ranked by jaccard`, if known.
     pub fragments: Option<String>,
-    /// Metric of the similarities, or `pass` or `likelihood` where these decide the label.
+    /// Metric of the similarities; `pass` or `likelihood` if one of these decides the label.
     pub metric: Option<String>,
     /// Signals of the model's confidence.
     pub signals: Signals,
     /// Name of the model.
     pub generation_model: Option<String>,
-    /// Whether retrieval helped: its gain exceeds the threshold.
+    /// Whether retrieval helped: the gain exceeds the threshold.
     pub label: Option<bool>,
     /// Threshold that the gain must exceed.
     pub threshold: Option<f64>,
@@ -78,19 +80,19 @@ pub struct Label {
 /// Signals of a model's confidence in a completion without retrieval, used by some policies.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Signals {
-    /// `min_logprob`: natural logarithm of the least probability of a token of the completion; for an empty completion, that of the
-    /// least positive number.
+    /// `min_logprob`: natural logarithm of the probability of the least probable token of the completion; for an empty
+    /// completion, the logarithm of the smallest positive number.
     pub min_logprob: Option<f64>,
     /// `entropy`: entropy of the distribution over completions, estimated from samples, in nats.
     pub entropy: Option<f64>,
     /// `cc_probability`: probability of the token that requests retrieval, after the end of the current file.
     pub cc_probability: Option<f64>,
-    /// `cc_likeliest`: whether that token is the likeliest of all there.
+    /// `cc_likeliest`: whether this token is the most probable next token.
     pub cc_likeliest: Option<bool>,
 }
 
 impl Signals {
-    /// Reads the signals of a prediction; the least log-probability is computed from the tokens if it is not given.
+    /// Reads the signals of a prediction. Computes the least log-probability from the tokens if it is not given.
     pub fn of_prediction(record: &Object) -> Self {
         let number = |value: Option<&Value>| value.and_then(Value::as_f64);
         let choice = record.get("choices").and_then(|choices| choices.get(0));
@@ -101,8 +103,7 @@ impl Signals {
             let text = choice.get("text").and_then(Value::as_str).unwrap_or_default();
             let sample = Sample::new(text, choice.get("logprobs"));
             let known = match sample.tokens.is_empty() {
-                // Tokens without texts are taken for the completion's.
-                // If one is -Infinity, the least is unknown.
+                // Tokens without texts are assumed to be the completion's. If one is -Infinity, the least is unknown.
                 true => {
                     let known = logprobs?.iter().filter(|logprob| !logprob.is_null());
                     known.map(Value::as_f64).collect::<Option<_>>()?
@@ -125,12 +126,12 @@ impl Signals {
         record.get("next_token")?.get("probability")?.as_f64()
     }
 
-    /// Reads whether a requested token is the likeliest.
+    /// Reads whether a requested token is the most probable one.
     pub fn is_likeliest(record: &Object) -> Option<bool> {
         record.get("next_token")?.get("is_likeliest")?.as_bool()
     }
 
-    /// Names and values of the fields with numbers.
+    /// Returns the names and values of the numeric fields.
     fn fields(&mut self) -> [(&'static str, &mut Option<f64>); 3] {
         [
             ("min_logprob", &mut self.min_logprob),
@@ -140,7 +141,7 @@ impl Signals {
     }
 }
 
-/// Whether `label sample` drew an instance.
+/// Returns true if `label sample` drew the instance.
 fn is_drawn(record: &Object) -> bool {
     record.get("metadata").is_some_and(|metadata| metadata.get("query_has_target").is_some())
 }
@@ -181,8 +182,8 @@ impl Label {
         }
     }
 
-    /// Whether retrieval helped: the label or, in a record of the released program, whether the similarity with retrieval is
-    /// higher. `None` if not judged.
+    /// Returns true if retrieval helped: the label says so or, in a record of the released program without a label, the
+    /// similarity with retrieval is higher. `None` if the record is not judged.
     pub fn retrieval_helps(&self) -> Option<bool> {
         self.label.or_else(|| Some(self.es_rg1? > self.es_infile?))
     }
@@ -192,7 +193,7 @@ impl Label {
         self.record.get("metadata")?.get("kind")?.as_str()?.parse().ok()
     }
 
-    /// Replaces the cross-file context, and the right context where it is another.
+    /// Replaces the cross-file context, and the right context if one is given.
     pub fn show(&mut self, cross_file: CrossFile, right: Option<String>) {
         if let Some(right) = right {
             self.record.insert("right_context".into(), right.as_str().into());
@@ -203,7 +204,7 @@ impl Label {
         self.cross_file = cross_file;
     }
 
-    /// Removes what is known of the query that an instance was drawn with, where another one found what is shown.
+    /// Removes the facts about the query that an instance was drawn with, after another query retrieved the fragments shown.
     pub fn forget_query(&mut self) {
         self.fragments = None;
         if let Some(metadata) = self.record.get_mut("metadata").and_then(Value::as_object_mut) {
@@ -254,7 +255,7 @@ impl Label {
             pass_rg1: score("pass_rg1")?,
             likelihood_infile: top.optional_number("likelihood_infile")?,
             likelihood_rg1: top.optional_number("likelihood_rg1")?,
-            // Those of `label sample` do not name them, and cannot be others.
+            // Records of `label sample` do not name their fragments, which are always of this kind.
             fragments: text("fragments")?.or_else(|| is_drawn.then(|| DRAWN.to_owned())),
             metric: text("metric")?,
             signals,
@@ -270,7 +271,7 @@ impl Label {
         let mut record = self.record.clone();
         let mut signals = self.signals;
         let said = signals.fields().map(|(name, value)| (name, value.map(Value::from)));
-        // What is drawn names its fragments by that.
+        // Drawn records are recognized by their metadata, so they need not name their fragments.
         let fragments = self.fragments.clone().filter(|_| !is_drawn(&record));
         let judgement: [(&str, Option<Value>); 14] = [
             ("es_infile", self.es_infile.map(Into::into)),
@@ -299,7 +300,7 @@ impl Label {
                 Some(value) if !same => {
                     record.insert(name.into(), value);
                 }
-                // A value of an earlier completion.
+                // The value belongs to an earlier completion.
                 None if !same => {
                     record.shift_remove(name);
                 }
@@ -321,7 +322,7 @@ mod tests {
         Label::read(Path::new("l.jsonl"), 3, record)
     }
 
-    /// vLLM lists the token of the text that ended a completion.
+    /// vLLM also lists the token of the text that ended a completion.
     #[test]
     fn a_completion_is_as_doubtful_as_its_own_tokens() {
         let logprobs = json!({
@@ -333,7 +334,7 @@ mod tests {
         };
         assert_eq!(least("\n    x = 16", &logprobs), Some(-0.3));
         assert_eq!(least("", &logprobs), None);
-        // Texts that do not spell the completion: nobody knows which are its own.
+        // Texts that do not spell the completion: it is unknown which tokens belong to it.
         assert_eq!(least("y", &logprobs), None);
         assert_eq!(least("y", &json!({"token_logprobs": [-0.5]})), Some(-0.5));
     }

@@ -1,4 +1,4 @@
-//! Settings of drawing instances: limits, checks, and differences from the usual ones.
+//! Settings for drawing instances: limits, checks, and differences from the defaults.
 
 use std::ops::RangeInclusive;
 
@@ -11,18 +11,18 @@ use super::collect::Repositories;
 use super::draw::{CHUNK_LINES, Drawing};
 use super::filter::Filter;
 
-/// Setting that differs from the usual one.
+/// Setting that differs from its default.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DrawingDifference {
     /// Name of the setting.
     pub name: &'static str,
-    /// Its value.
+    /// Value of the setting.
     pub value: String,
-    /// The usual value.
+    /// Default value.
     pub usual: String,
 }
 
-/// Returns the settings whose values differ; both lists have the same names.
+/// Returns the settings whose values differ from the defaults. Both lists must have the same names.
 fn differences<const N: usize>(
     settings: [(&'static str, String); N],
     usual: [(&'static str, String); N],
@@ -38,7 +38,7 @@ impl Drawing {
     /// Checks that all numbers are within their ranges.
     ///
     /// # Errors
-    /// One is not.
+    /// A number is outside its range.
     pub fn check(&self) -> Result<()> {
         let refused = |choice: UserChoice, range: String, hint: &str| {
             Err(Error::from_refusal(message!["the ", choice, " must be ", range], hint))
@@ -63,7 +63,7 @@ impl Drawing {
         Ok(())
     }
 
-    /// Returns the settings that differ from the usual ones, among those that are named in profiles.
+    /// Returns the settings that differ from the defaults, among those that profiles can set.
     pub fn differences(&self, usual: &Self) -> Vec<DrawingDifference> {
         differences(self.parameters(), usual.parameters())
     }
@@ -82,7 +82,7 @@ impl Drawing {
 }
 
 impl Filter {
-    /// Returns the limits that differ from the usual ones.
+    /// Returns the limits that differ from the defaults.
     pub fn differences(&self, usual: &Self) -> Vec<DrawingDifference> {
         differences(self.parameters(), usual.parameters())
     }
@@ -97,16 +97,16 @@ impl Filter {
     }
 }
 
-/// Limits of a [`Filter`] in place of the paper's.
+/// Limits of a [`Filter`] that replace the paper's.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct FilterLimits {
-    /// Files of the language.
+    /// Number of files of the language.
     pub files: Option<usize>,
-    /// Lines of all of them.
+    /// Total number of lines of these files.
     pub lines: Option<usize>,
-    /// Modules that a file imports, on average.
+    /// Mean number of modules that a file imports.
     pub imports: Option<f64>,
-    /// Those of them that are the repository's own.
+    /// Mean number of the repository's own modules that a file imports.
     pub local_imports: Option<f64>,
 }
 
@@ -114,8 +114,8 @@ impl FilterLimits {
     /// Returns the paper's filter with these limits.
     ///
     /// # Errors
-    /// Imports are limited and not counted, which they are in Python files and in raw records of any language; or a limit is less
-    /// than 0.
+    /// Imports are limited but not counted (they are counted in Python files, and in raw records of any language), or a limit
+    /// is less than 0.
     pub fn filter(&self, language: Language, from: &Repositories) -> Result<Filter> {
         let imports = [self.imports, self.local_imports];
         let may_count = language == Language::Python || matches!(from, Repositories::Raw(..));
@@ -147,10 +147,10 @@ impl FilterLimits {
     }
 }
 
-/// Parses `3-30`, from 3 to 30 lines of a function.
+/// Parses a range such as `3-30`: from 3 to 30 lines of a function.
 ///
 /// # Errors
-/// It is no range, is empty, or begins below 1.
+/// The text is not a range, or the range is empty or begins below 1.
 pub fn parse_function_lines(text: &str) -> Result<RangeInclusive<usize>> {
     let ends = text.split_once('-');
     let numbers = ends.and_then(|(least, most)| Some((least.parse().ok()?, most.parse().ok()?)));
@@ -216,7 +216,7 @@ mod tests {
         let limits = FilterLimits { files: Some(7), imports: Some(0.5), ..Default::default() };
         let filter = limits.filter(python, &folders).unwrap();
         assert_eq!(filter, Filter { files: 7, imports: 0.5, ..Filter::paper(python) });
-        // Only Python's imports are counted, and what raw records say.
+        // Imports are counted in Python files and stated in raw records only.
         assert!(limits.filter(java, &folders).is_err());
         assert_eq!(limits.filter(java, &raw).unwrap().imports, 0.5);
         let sizes = FilterLimits { lines: Some(9), ..Default::default() };

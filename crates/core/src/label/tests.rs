@@ -1,4 +1,4 @@
-//! Instances of the sample repositories and of odd ones.
+//! Instances of the sample repositories and of unusual ones.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -37,7 +37,7 @@ fn instances(repository: Repository, drawing: &Drawing) -> Vec<Instance> {
     draw(repository, drawing).instances().collect()
 }
 
-/// Path, first line and score of the chunks that the index finds for some lines of a file.
+/// Returns path, first line and score of the chunks that the index finds for some lines of a file.
 fn by_index(
     repository: Repository,
     shape: ChunkShape,
@@ -86,7 +86,7 @@ fn by_index(
 fn one_walk_finds_what_the_index_finds() {
     for name in ["parcelflow", "quillpad", "tidewatch"] {
         let code = Code::from_repository(sample_repository(name), LineSelection::Lines);
-        // More than one walk's worth, from every file.
+        // More queries than fit in one pass, from every file.
         let (mut questions, mut texts) = (Vec::new(), Vec::new());
         for (number, file) in code.files.iter().enumerate() {
             for start in (0..file.count()).step_by(13) {
@@ -138,7 +138,8 @@ fn instances_are_cut_out_of_their_files() {
     }
 }
 
-/// Fragments have 10 lines for each line of the target, and 11 for chunks of the released program where the query has it.
+/// Fragments have 10 lines for each line of the target, or 11 for chunks of the released program if the query contains the
+/// target.
 #[test]
 fn fragments_have_ten_lines_for_each_of_the_target() {
     for kind in [InstanceKind::Chunk, InstanceKind::Function] {
@@ -154,7 +155,7 @@ fn fragments_have_ten_lines_for_each_of_the_target() {
                 for fragment in &instance.cross_file.fragments {
                     let lines = fragment.text.lines().count();
                     assert!(lines <= most, "{lines} of {most}");
-                    // A file's end cuts many off.
+                    // Many fragments are cut off at the end of a file.
                     longest[usize::from(instance.query_has_target)] += usize::from(lines == most);
                 }
             }
@@ -174,7 +175,7 @@ fn limits_are_kept() {
     let short = Drawing { poisson_mean: 1e-9, ..chunks };
     assert!(drawn(&short).iter().all(|instance| instance.lines.len() == 1));
     let functions = Drawing { ratio: 1.0, ..Drawing::paper(InstanceKind::Function) };
-    // A line of the signature, and one or two of the body.
+    // One line of the signature, and one or two of the body.
     let short = Drawing { function_lines: 2..=3, ..functions };
     let targets: Vec<usize> =
         drawn(&short).iter().map(|instance| instance.target.lines().count()).collect();
@@ -198,14 +199,14 @@ fn odd_repositories_give_what_they_have() {
     let long: String = (0..100).map(line).collect();
     let drawing = Drawing::paper(InstanceKind::Chunk);
     let drawn = |files: &[(&str, String)]| instances(repository(files), &drawing);
-    // Nothing, blank lines alone, one file, one line.
+    // Nothing, only blank lines, one file, one line.
     assert!(drawn(&[]).is_empty());
     assert!(drawn(&[("a.py", "\n  \n".into())]).is_empty());
     let one = drawn(&[("a.py", long.clone())]);
     assert_eq!(one.len(), 2);
     assert!(one.iter().all(|instance| instance.cross_file.is_empty()));
     assert_eq!(drawn(&[("a.py", "x = 1".into())])[0].target, "x = 1");
-    // Equal files: as few clusters as there are different chunks.
+    // Equal files: as many clusters as there are distinct chunks.
     let copies =
         ["a.py", "b.py", "c.py", "d.py", "e.py", "f.py"].map(|path| (path, "x = 1\n".repeat(10)));
     assert_eq!(drawn(&copies).len(), 1);
@@ -227,7 +228,7 @@ fn odd_repositories_give_what_they_have() {
         &functions,
     );
     assert_eq!(found[0].target, "    b = a\n\n    c = b\n    return c");
-    // Rows are not lines where other characters end lines as well.
+    // Rows differ from lines if other characters also end lines.
     let odd = function.replace("What", "What\u{c}");
     assert!(instances(repository(&[("a.py", odd)]), &functions).is_empty());
 }
@@ -253,7 +254,7 @@ fn repositories_are_filtered_by_what_they_import() {
     assert_eq!(Facts::default().pass(&Filter::none()), Ok(()));
 }
 
-/// Facts in a raw record are used; facts of every file agree with those that this program computes.
+/// Facts stated in a raw record are used; facts stated for every file agree with the facts that this program computes.
 #[test]
 fn raw_records_say_what_they_import() {
     let sample = sample_repository("quillpad");
@@ -278,7 +279,7 @@ fn raw_records_say_what_they_import() {
     assert_eq!(Facts::from_record(&read(&record), Language::Java), Some(Facts::default()));
 }
 
-/// An interrupted run resumes after its finished repositories and writes the bytes of an undisturbed one.
+/// An interrupted run resumes after its finished repositories and writes the same bytes as an uninterrupted one.
 #[test]
 fn a_drawing_goes_on_where_it_was_broken_off() {
     let dir = tempfile::tempdir().unwrap();
@@ -318,14 +319,14 @@ fn a_drawing_goes_on_where_it_was_broken_off() {
     let (_, whole) = run(&without, usize::MAX);
     assert!(whole.len() > 80, "{}", whole.len());
     assert!(!journal.exists());
-    // The last record of the last repository finds no room: it is drawn again.
+    // Writing the last record of the last repository fails, so that repository is drawn again.
     assert!(run(&collecting, whole.len() - 1).0.is_err());
     let (collected, again) = run(&collecting, usize::MAX);
     let collected = collected.unwrap();
     assert_eq!(collected.known, names.len() - 1);
     assert_eq!(collected.instances, whole.len());
     assert!(again == whole);
-    // What was cut off is drawn anew, and so is what was changed, or is drawn in another manner.
+    // Draws that were cut off, whose repository changed or whose settings differ are drawn again.
     let bytes = std::fs::read(&journal).unwrap();
     std::fs::write(&journal, &bytes[..bytes.len() - 5]).unwrap();
     let (collected, again) = run(&collecting, usize::MAX);
@@ -360,14 +361,15 @@ fn a_drawing_goes_on_where_it_was_broken_off() {
         assert_ne!(fingerprint(&other).unwrap().0, fingerprint(&collecting).unwrap().0);
         assert_eq!(collected.drawn_from, fingerprint(&other).unwrap().0);
     }
-    // A file of something else is left as it is.
+    // A file of another kind is left unchanged.
     std::fs::write(&journal, "mine\n").unwrap();
     assert!(run(&collecting, usize::MAX).0.is_err());
     assert_eq!(std::fs::read(&journal).unwrap(), b"mine\n");
 }
 
-/// Algorithm 2 of Repoformer's appendix D gathers "all the functions between 3 and 30 lines": a function's lines begin with its
-/// signature and include its docstring. With the other choice the lines of the body count, which is cut out.
+/// Algorithm 2 of Repoformer's appendix D gathers "all the functions between 3 and 30 lines". A function's lines begin with its
+/// signature and include its docstring. With the other setting, only the lines of the body are counted, the part that is cut
+/// out.
 #[test]
 fn the_lines_of_a_function_are_counted_from_its_signature() {
     let body = |lines: usize| "    x = 1\n".repeat(lines);
@@ -383,7 +385,7 @@ fn the_lines_of_a_function_are_counted_from_its_signature() {
         (format!("def f():\n{}{}", docstring(27), body(2)), true, false),
         (format!("def f():\n{}{}", docstring(27), body(3)), false, true),
         (format!("@property\ndef f():\n{}", body(29)), true, true),
-        // Nothing to write is a body all the same.
+        // A body without statements that do anything is still a body.
         ("def f():\n    # later\n    pass\n".to_owned(), true, false),
     ] {
         let files = [("a.py", text.clone()), ("b.py", "b = 1\n".into())];

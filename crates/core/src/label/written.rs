@@ -17,13 +17,13 @@ pub enum RecordFormat {
 }
 
 impl Instance {
-    /// Returns the instance's record, not yet judged; tasks are without retrieved fragments.
+    /// Returns the instance's record, not yet judged. Tasks have no retrieved fragments.
     pub fn to_record(&self, format: RecordFormat, kind: InstanceKind) -> Box<RawValue> {
         let record = match format {
             RecordFormat::Labels => self.label(kind),
             RecordFormat::Tasks => self.task(kind),
         };
-        // Texts and numbers can always be written.
+        // Texts and numbers can always be serialized.
         to_raw_value(&record).unwrap_or_default()
     }
 
@@ -48,7 +48,7 @@ impl Instance {
         })
     }
 
-    /// A task in CrossCodeEval's format, which has line numbers.
+    /// Returns a task in CrossCodeEval's format, which has line numbers.
     fn task(&self, kind: InstanceKind) -> Value {
         let (repository, file) = self.path.split_once('/').unwrap_or(("", &self.path));
         let line = |text: &str| text.matches('\n').count();
