@@ -1,10 +1,10 @@
-//! Plain characters: nothing is stripped, cut or rounded, which shows how lenient the other metrics are.
+//! Scores of the texts as they are. Nothing is stripped, cut or rounded, which shows how lenient the other metrics are.
 
 use repoformer_text::distance::levenshtein;
 
 use super::PairScore;
 
-/// Scores one prediction: equal texts, and `1 − lev / max` (1 if both are empty).
+/// Scores one prediction: exact match of the texts, and edit similarity `1 − lev / max` (1 if both are empty).
 ///
 /// ```
 /// use repoformer_core::metrics::chars::score;

@@ -1,8 +1,10 @@
 //! CrossCodeEval's exact match, edit similarity and identifier match.
 //!
-//! Formulas: `process_examples` and `compute_metric_stmt` of the released `scripts/eval_metric.py` with its `eval_utils.py`.
-//! Comments, or what looks like them, are removed from both texts ([`without_comment_signs`]).
-//! [`crate::postprocess`] first cuts a Python prediction to its first statement, others to their first bracket.
+//! The formulas are from `process_examples` and `compute_metric_stmt` of the released `scripts/eval_metric.py` with its
+//! `eval_utils.py`.
+//! Comments, and anything that looks like a comment, are removed from both texts ([`without_comment_signs`]).
+//! [`crate::postprocess`] first cuts a Python prediction to its first statement, and predictions in other languages to their
+//! first bracket.
 
 use repoformer_text::distance::indel;
 use repoformer_text::language::{
@@ -12,7 +14,7 @@ use repoformer_text::lines::strip;
 
 use super::repoformer::edit_similarity;
 
-/// Texts and identifiers that were compared, and their score.
+/// The texts and identifiers that were compared, and the score.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Detail {
     /// The prediction without comments.
@@ -25,7 +27,7 @@ pub struct Detail {
     pub target_ids: Vec<String>,
     /// The score.
     pub score: StatementScore,
-    /// Repoformer's additional value: `1 − lev / max` of the two texts.
+    /// Additional value of Repoformer: `1 − lev / max` of the two texts.
     pub es_repoeval: f64,
 }
 
@@ -38,11 +40,11 @@ pub struct StatementScore {
     pub es: f64,
     /// Whether the identifiers are the same, in order.
     pub id_em: bool,
-    /// Share of the prediction's identifiers that the target has; 0 without any.
+    /// Fraction of the prediction's identifiers that the target contains; 0 if the prediction has none.
     pub id_precision: f64,
-    /// Share of the target's identifiers that the prediction has; 0 without any.
+    /// Fraction of the target's identifiers that the prediction contains; 0 if the target has none.
     pub id_recall: f64,
-    /// Harmonic mean of the two; 0 without any identifier.
+    /// Harmonic mean of precision and recall; 0 if there are no identifiers.
     pub id_f1: f64,
 }
 
@@ -60,7 +62,7 @@ pub fn score(target: &str, prediction: &str, language: Language) -> StatementSco
     with_identifiers(target, prediction, language, compare)
 }
 
-/// Scores one prediction, and returns what was compared as well.
+/// Scores one prediction, and also returns the texts and identifiers that were compared.
 pub fn detail(target: &str, prediction: &str, language: Language) -> Detail {
     let owned = |ids: &[&str]| ids.iter().map(|&id| id.to_owned()).collect();
     with_identifiers(
@@ -78,7 +80,7 @@ pub fn detail(target: &str, prediction: &str, language: Language) -> Detail {
     )
 }
 
-/// Calls `use_them` with target and prediction without comments, and the identifiers of both.
+/// Calls `use_them` with the target and the prediction, both without comments, and with the identifiers of each.
 fn with_identifiers<T>(
     target: &str,
     prediction: &str,

@@ -1,18 +1,18 @@
-//! `fuzz.ratio` where `python-Levenshtein` is not installed: Python's `difflib.SequenceMatcher`.
+//! `fuzz.ratio` as computed if `python-Levenshtein` is not installed: Python's `difflib.SequenceMatcher`.
 //!
-//! The ratio is `2·M / (|a| + |b|)`, where M sums the matching blocks that are found by taking the longest common run
-//! of characters, then the longest left and right of it, and so on (Ratcliff and Obershelp's pattern matching). In a second text
-//! of 200 characters or more, a character that makes up over 1 % of it starts no block ("autojunk"). The ratio of two similar
-//! function bodies can therefore be near 0.
+//! The ratio is `2·M / (|a| + |b|)`. M is the total length of the matching blocks, which are found by taking the longest common
+//! run of characters, then the longest runs to its left and right, and so on (Ratcliff and Obershelp's pattern matching). If
+//! the second text has 200 characters or more, a character that makes up over 1 % of it starts no block ("autojunk"). The ratio
+//! of two similar function bodies can therefore be near 0.
 
 use std::ops::Range;
 
 use rustc_hash::FxHashMap;
 
-/// Least length of the second text for which its frequent characters start no block.
+/// Minimum length of the second text at which its frequent characters start no block.
 const AUTOJUNK_FROM: usize = 200;
 
-/// Returns the ratio in whole percent, halves rounded to even.
+/// Returns the ratio in whole percent; halves are rounded to even.
 ///
 /// ```
 /// use repoformer_core::metrics::difflib::fuzz_ratio;
@@ -29,21 +29,21 @@ pub fn fuzz_ratio(a: &str, b: &str) -> u8 {
     (100.0 * ratio).round_ties_even() as u8
 }
 
-/// Number of characters in matching blocks.
+/// Returns the number of characters in matching blocks.
 fn matching(a: &[char], b: &[char]) -> usize {
     Blocks::new(a, b).matching()
 }
 
-/// Blocks of two texts.
+/// Search for the matching blocks of two texts.
 struct Blocks<'a> {
     a: &'a [char],
     b: &'a [char],
     /// Positions in `b` of the characters that start blocks.
     places: FxHashMap<char, Vec<usize>>,
-    /// Lengths of the runs that end at positions of `b` and in the last row, and in the one before it. A row is a position of `a`; each
-    /// length has the number of its row, as it is void in later rows.
+    /// Lengths of the runs that end at each position of `b`, for the current row and the one before it. A row is a position of
+    /// `a`. Each length is stored with the number of its row, because it is invalid in later rows.
     lengths: [Vec<(usize, usize)>; 2],
-    /// Number of rows looked at.
+    /// Number of rows read.
     rows: usize,
 }
 
@@ -53,10 +53,10 @@ impl<'a> Blocks<'a> {
         Self { a, b, places: places(b), lengths, rows: 0 }
     }
 
-    /// Number of characters in matching blocks.
+    /// Returns the number of characters in matching blocks.
     ///
-    /// All blocks of one size come from one pass over the rows: the next block is found behind the last one, and what is left
-    /// between them has smaller ones only.
+    /// All blocks of one size come from one pass over the rows: the next block is found after the previous one, and the parts
+    /// between them contain only smaller blocks.
     fn matching(&mut self) -> usize {
         let (mut total, mut work) = (0, vec![(0..self.a.len(), 0..self.b.len(), usize::MAX)]);
         while let Some((in_a, in_b, most)) = work.pop() {
@@ -71,8 +71,9 @@ impl<'a> Blocks<'a> {
         total
     }
 
-    /// Finds the longest block within two ranges, of equal ones the first in `a`, then in `b`. No run of characters that start
-    /// blocks is longer than `most` there. Returns the length of the block's run, and its start and end in both texts.
+    /// Finds the longest block within two ranges; of equally long blocks, the one that comes first in `a`, then in `b`. No run
+    /// of characters that start blocks may be longer than `most` there. Returns the length of the block's run, and its start
+    /// and end in both texts.
     fn longest(
         &mut self,
         in_a: Range<usize>,
@@ -81,7 +82,7 @@ impl<'a> Blocks<'a> {
     ) -> (usize, [(usize, usize); 2]) {
         let (a, b) = (self.a, self.b);
         let (mut at_a, mut at_b, mut run) = (in_a.start, in_b.start, 0);
-        // No row of an earlier call is the one before the first.
+        // Skip a row number, so that no row of an earlier call counts as the row before the first.
         self.rows += 1;
         for i in in_a.clone() {
             if run == most {
@@ -113,7 +114,7 @@ impl<'a> Blocks<'a> {
     }
 }
 
-/// Positions of each character in the second text, without the too frequent ones.
+/// Returns the positions of each character in the second text, except characters that are too frequent.
 fn places(b: &[char]) -> FxHashMap<char, Vec<usize>> {
     let mut places: FxHashMap<char, Vec<usize>> = FxHashMap::default();
     for (at, &c) in b.iter().enumerate() {
@@ -131,16 +132,16 @@ mod tests {
 
     #[test]
     fn frequent_characters_begin_no_block() {
-        // Each of the ten characters is a tenth of the text, so none begins a block (Python 3.11's difflib says 0 too).
+        // Each of the ten characters is a tenth of the text, so none starts a block (Python 3.11's difflib also returns 0).
         let text = "abcdefghij".repeat(20);
         assert_eq!(fuzz_ratio(&format!("x{text}"), &text), 0);
-        // But two texts that begin alike share a block all the same.
+        // Two texts that begin alike nevertheless share a block.
         assert_eq!(fuzz_ratio(&format!("{text}x"), &text), 100);
-        // One character short of 200: all of it is a block.
+        // With one character fewer than 200, the whole text is a block.
         assert_eq!(fuzz_ratio(&format!("x{}", &text[..199]), &text[..199]), 100);
     }
 
-    /// Searches all rows for each block: the obvious twin.
+    /// Searches all rows for each block: the obvious implementation.
     fn matching_one_by_one(a: &[char], b: &[char]) -> usize {
         let places = places(b);
         let (mut total, mut work) = (0, vec![(0..a.len(), 0..b.len())]);
@@ -156,7 +157,8 @@ mod tests {
         total
     }
 
-    /// Finds the longest block within two ranges, of equal ones the first in `a`, then in `b`. Returns its starts and size.
+    /// Finds the longest block within two ranges; of equally long blocks, the one that comes first in `a`, then in `b`. Returns
+    /// its starts and size.
     fn longest_block(
         a: &[char],
         b: &[char],
@@ -165,7 +167,7 @@ mod tests {
         in_b: Range<usize>,
     ) -> (usize, usize, usize) {
         let (mut at_a, mut at_b, mut size) = (in_a.start, in_b.start, 0);
-        // Length of the block that ends in the row above, by position in `b`.
+        // Length of the block that ends in the previous row, by position in `b`.
         let (mut above, mut row): (FxHashMap<usize, usize>, FxHashMap<usize, usize>) =
             Default::default();
         for i in in_a.clone() {
@@ -209,7 +211,7 @@ mod tests {
             };
             let mut b = text(kinds);
             let mut a = text(kinds);
-            // Parts of the second text, and a frequent character that extends blocks.
+            // Insert parts of the second text, and a frequent character that extends blocks.
             for _ in 0..4 {
                 let (from, at) = (below(b.len() + 1), below(a.len() + 1));
                 let to = from + below(b.len() + 1 - from);

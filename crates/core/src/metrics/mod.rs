@@ -1,9 +1,9 @@
-//! Metrics: scores of a prediction against the text that stood in the hole.
+//! Metrics: scores of a prediction compared with the text that was in the hole.
 //!
 //! The field has at least six exact matches and four edit similarities, and the same predictions score 41 or 18 depending on
-//! the script. Each metric is one file here, with values between 0 and 1, higher being better. [`Metric`] names them, and every
-//! output names the metric of a value. The distances below them are [`levenshtein`](repoformer_text::distance::levenshtein),
-//! [`indel`](repoformer_text::distance::indel) and [`difflib`].
+//! the script. Each metric has its own file here. Its values are between 0 and 1; higher is better. [`Metric`] names the
+//! metrics, and every output names the metric of a value. The metrics use the distances
+//! [`levenshtein`](repoformer_text::distance::levenshtein), [`indel`](repoformer_text::distance::indel) and [`difflib`].
 //!
 //! | metric | exact match | edit similarity |
 //! |---|---|---|
@@ -73,7 +73,7 @@ named! {
 }
 
 impl Metric {
-    /// Names of the metric's values, in the order of [`score`](Self::score).
+    /// Returns the names of the metric's values, in the order of [`score`](Self::score).
     pub fn values(self) -> &'static [&'static str] {
         match self {
             Self::RepoCoder | Self::RepoBench | Self::Chars => &["em", "es"],
@@ -82,8 +82,9 @@ impl Metric {
         }
     }
 
-    /// Scores the samples predicted for one target; each value is between 0 and 1, and 0 without a sample. RepoCoder's values
-    /// are those of the best sample, as in its program; the other programs take one sample, and their values are means here.
+    /// Scores the samples predicted for one target. Each value is between 0 and 1; without a sample it is 0. RepoCoder's values
+    /// are those of the best sample, as in its program. The other programs score one sample; for several, their values are
+    /// averaged here.
     pub fn score<S: AsRef<str>>(self, target: &str, samples: &[S], language: Language) -> Vec<f64> {
         let one = |sample: &S| self.score_one(target, sample.as_ref(), language);
         match samples {
@@ -92,21 +93,21 @@ impl Metric {
         }
     }
 
-    /// Combines the values of each sample into those of the target.
+    /// Combines the values of the samples into the values of the target.
     pub fn of_samples(self, each: &[Vec<f64>]) -> Vec<f64> {
         let of = |value: usize| {
             let values = each.iter().map(|values| values[value]);
             match self {
                 Self::RepoCoder => values.fold(0.0, f64::max),
-                // The sum of no `f64` is -0.
+                // An empty sum of `f64` is -0.
                 _ => values.fold(0.0, |sum, value| sum + value) / each.len().max(1) as f64,
             }
         };
         (0..self.values().len()).map(of).collect()
     }
 
-    /// Says how the samples of a task make one value, where some tasks have several: `best of 3`, `mean of 1 or 3`. The numbers are
-    /// those of each system.
+    /// Describes how the samples of a task are combined into one value, if some tasks have several: `best of 3`, `mean of 1 or
+    /// 3`. The numbers are the sample counts that occur.
     ///
     /// ```
     /// use repoformer_core::metrics::Metric;
@@ -141,7 +142,7 @@ impl Metric {
         }
     }
 
-    /// Returns the values of a target predicted exactly: 1, except where a formula gives 0 for empty texts.
+    /// Returns the values of a target that is predicted exactly: 1, except if a formula gives 0 for empty texts.
     ///
     /// ```
     /// use repoformer_text::language::Language;

@@ -1,8 +1,8 @@
-//! Every metric beside what the reference programs gave, pair by pair.
+//! Compares every metric with the values of the reference programs, pair by pair.
 //!
-//! `tests/fixtures/scores/pairs.jsonl` holds some rows of each small kind; all rows are compared where the environment
-//! variable `REPOFORMER_FIXTURES` names a folder with `scores/pairs.jsonl.gz`. `tests/fixtures/scores/languages.jsonl` holds what
-//! CrossCodeEval's formulas give for edited statements of four languages; `languages.py` beside it made it.
+//! `tests/fixtures/scores/pairs.jsonl` has some rows of each small kind. All rows are compared if the environment variable
+//! `REPOFORMER_FIXTURES` names a folder with `scores/pairs.jsonl.gz`. `tests/fixtures/scores/languages.jsonl` has the values of
+//! CrossCodeEval's formulas for edited statements of four languages; `languages.py` in the same folder wrote it.
 
 use std::collections::BTreeSet;
 use std::io::BufRead;
@@ -38,7 +38,7 @@ impl Row {
         self.record[name].as_str().unwrap()
     }
 
-    /// A number of the record to its last bit, which serde_json rounds away.
+    /// Returns a number of the record to its last bit, which serde_json rounds away.
     fn number(&self, name: &str) -> f64 {
         let value = self.line.split(&format!("\"{name}\": ")).nth(1).unwrap();
         let end = value.find([',', '}']).unwrap();
@@ -67,7 +67,7 @@ fn compare(path: &Path) -> FileComparison {
     compared
 }
 
-/// RepoCoder's scores; `false` where its program has none.
+/// Compares RepoCoder's scores; returns `false` if its program has none.
 fn by_repocoder(row: &Row) -> bool {
     let place = row.place();
     let PairScore { em, es } = repocoder::score(row.text("gt"), row.text("pred"));
@@ -82,7 +82,8 @@ fn by_repocoder(row: &Row) -> bool {
     true
 }
 
-/// Repoformer's scores, of the prediction as it is and cut to the target's lines, with both `fuzz.ratio`.
+/// Compares Repoformer's scores, with both variants of `fuzz.ratio`, for the prediction as it is and for the prediction cut to
+/// the target's lines.
 fn by_repoformer(row: &Row) {
     let (place, target, prediction) = (row.place(), row.text("gt"), row.text("pred"));
     let lines: Recipe = "lines".parse().unwrap();
@@ -111,10 +112,10 @@ fn by_repoformer(row: &Row) {
     assert_eq!(ratio, row.number("rapidfuzz_ratio"), "{place}: RapidFuzz's ratio");
 }
 
-/// CrossCodeEval's identifiers before its comment removal, and all its scores after.
+/// Compares CrossCodeEval's identifiers before its comment removal, and all its scores after.
 fn by_crosscodeeval(row: &Row) {
     let (place, target, prediction) = (row.place(), row.text("gt"), row.text("pred"));
-    // Rows of long texts come without the lists.
+    // Rows with long texts lack the lists.
     let is_long = row.record["cc"].get("gt_ids").is_none();
     for (name, text) in [("gt_ids", target), ("pred_ids", prediction)] {
         if is_long {

@@ -1,8 +1,8 @@
 //! RepoBench's exact match and edit similarity.
 //!
-//! Formulas: `exact_match_score` and `edit_similarity_score` of the released `evaluation/metrics.py`: the words between white
-//! space are the same; `fuzz.ratio` of the texts as they are. [`crate::postprocess`] first cuts a prediction to its
-//! first line that is not a comment.
+//! The formulas are from `exact_match_score` and `edit_similarity_score` of the released `evaluation/metrics.py`. Two texts
+//! match if the words between white space are the same; `fuzz.ratio` compares the texts as they are. [`crate::postprocess`]
+//! first cuts a prediction to its first line that is not a comment.
 
 use repoformer_text::distance::indel;
 use repoformer_text::lines::is_space;

@@ -1,8 +1,9 @@
 //! RepoCoder's exact match and edit similarity.
 //!
-//! Formulas: `compute_EM` and `compute_ES` of the released `compute_score.py`. Target and prediction become lists of
-//! stripped lines without the blank ones, and the prediction is cut to as many lines as the target has.
-//! One difference: for a target without any non-blank line, both lists are empty. The program then reports an exact match and
+//! The formulas are from `compute_EM` and `compute_ES` of the released `compute_score.py`. Target and prediction become lists
+//! of stripped non-blank lines, and the prediction is cut to as many lines as the target has.
+//!
+//! One result differs: if a target has no non-blank line, both lists are empty. The program then reports an exact match and
 //! divides by zero for the edit similarity; here the similarity is 1.
 
 use repoformer_text::distance::levenshtein;
@@ -25,14 +26,15 @@ use super::PairScore;
 pub fn score(target: &str, prediction: &str) -> PairScore {
     let (target, count) = stripped_lines(target, usize::MAX);
     let (prediction, _) = stripped_lines(prediction, count);
-    // No line is empty or holds a newline, so the joined texts are equal only where the lists are.
+    // No line is empty or contains a newline, so the joined texts are equal only if the lists are.
     if prediction == target {
         return PairScore { em: true, es: 1.0 };
     }
     PairScore { em: false, es: levenshtein::similarity(&target, &prediction) }
 }
 
-/// Joins the first `limit` non-blank lines of a text, each stripped as in Python, by `\n`, and counts them.
+/// Joins the first `limit` non-blank lines of a text with `\n`, each stripped as in Python. Returns the text and the number of
+/// lines.
 pub fn stripped_lines(text: &str, limit: usize) -> (String, usize) {
     let (mut joined, mut count) = (String::with_capacity(text.len()), 0);
     for line in text.split(is_separator) {

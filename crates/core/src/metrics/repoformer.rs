@@ -1,8 +1,8 @@
 //! Repoformer's exact match by code tokens and its two edit similarities.
 //!
-//! Formulas: `cal_exact_match`, `cal_edit_sim_repoeval` and `cal_edit_sim` of the released `eval_metric.py`. The program
-//! first cuts the prediction to the target's lines or to the function's body; here [`crate::postprocess`] does.
-//! Two empty texts score 0 by `es`, as in the program, and 1 by `es_fuzz`.
+//! The formulas are from `cal_exact_match`, `cal_edit_sim_repoeval` and `cal_edit_sim` of the released `eval_metric.py`. The
+//! program first cuts the prediction to the target's lines or to the function's body; here [`crate::postprocess`] does so. Two
+//! empty texts score 0 in `es`, as in the program, and 1 in `es_fuzz`.
 
 use repoformer_text::distance::indel;
 use repoformer_text::distance::levenshtein;
@@ -15,13 +15,14 @@ use super::difflib;
 pub struct CodeTokenScore {
     /// Whether the code tokens are the same.
     pub em: bool,
-    /// `1 − lev / max` of the stripped texts; 0 where both are empty.
+    /// `1 − lev / max` of the stripped texts; 0 if both are empty.
     pub es: f64,
     /// `fuzz.ratio` of the stripped texts, in steps of 1/100.
     pub es_fuzz: f64,
 }
 
-/// Variant of `fuzz.ratio`: without `python-Levenshtein`, as the released requirements install it, it computes another ratio.
+/// Variant of `fuzz.ratio`. The released requirements do not install `python-Levenshtein`, without which the ratio is another
+/// one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fuzz {
     /// [`indel::fuzz_ratio`], with `python-Levenshtein`.
@@ -53,7 +54,7 @@ pub fn score(target: &str, prediction: &str, fuzz: Fuzz) -> CodeTokenScore {
     }
 }
 
-/// `cal_edit_sim_repoeval`: `1 − lev / max` of the stripped texts; 0 where both are empty.
+/// Returns `cal_edit_sim_repoeval`: `1 − lev / max` of the stripped texts; 0 if both are empty.
 pub fn edit_similarity(target: &str, prediction: &str) -> f64 {
     let (target, prediction) = (strip(target), strip(prediction));
     if target.is_empty() && prediction.is_empty() {
@@ -63,7 +64,7 @@ pub fn edit_similarity(target: &str, prediction: &str) -> f64 {
 }
 
 /// Splits a text into code tokens: runs of ASCII letters, digits and `_`, split between a lower-case and an upper-case letter,
-/// and single other characters except white space. Both quotes are the token `` ` ``.
+/// and all other characters except white space, one by one. Both kinds of quotes become the token `` ` ``.
 ///
 /// ```
 /// use repoformer_core::metrics::repoformer::code_tokens;
