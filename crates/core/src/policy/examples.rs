@@ -25,13 +25,13 @@ pub struct Example {
     pub row: Option<usize>,
     /// Number of earlier instances with the same id and repository in the same file.
     pub repeat: usize,
-    /// First part of the file's path.
+    /// First component of the file's path.
     pub repository: String,
-    /// Digest of its contexts, and of its id and its file's path below the repository.
+    /// Digest of the instance's contexts, its id and its file's path below the repository.
     pub content: ContentDigest,
-    /// Index of the file it was read from.
+    /// Index of the file that the instance was read from.
     pub file: usize,
-    /// 1-based line in that file; 0 without a file.
+    /// 1-based line in that file; 0 if the instance does not come from a file.
     pub line: usize,
     /// Score without retrieval, 0 to 1.
     pub score_base: f64,
@@ -45,11 +45,11 @@ pub struct Example {
     pub is_right: Option<bool>,
     /// Whether retrieval helped.
     pub label: bool,
-    /// Whether the query of its fragments has the target, as for half of the drawn instances.
+    /// Whether the query that retrieved the fragments contains the target, as for half of the drawn instances.
     pub query_has_target: bool,
-    /// Score of the best fragment: negative infinity if nothing was retrieved, `None` if unknown.
+    /// Score of the best fragment; negative infinity if nothing was retrieved, `None` if unknown.
     pub top_score: Option<f64>,
-    /// Whether the retrieved fragments are known, each with its score.
+    /// Whether the retrieved fragments are known, each with a score.
     pub is_scored: bool,
     /// Signals of the model's confidence.
     pub signals: Signals,
@@ -62,18 +62,18 @@ pub struct Example {
 }
 
 impl Example {
-    /// Gain of retrieval in the score.
+    /// Returns the gain of retrieval in the score.
     pub fn gain(&self) -> f64 {
         self.score_rag - self.score_base
     }
 
-    /// File and repository.
+    /// Returns the file's index and the repository, which form a group.
     pub(super) fn group(&self) -> (usize, &str) {
         (self.file, &self.repository)
     }
 
-    /// Numbers instances of one id and repository. Returns the ids of repeats, and of repeats that contradict an earlier instance
-    /// of their row.
+    /// Numbers the instances that have the same id and repository. Returns the ids of repeats, and the ids of repeats whose
+    /// label contradicts an earlier instance of the same row.
     pub fn count_repeats(all: &mut [Self]) -> [Vec<String>; 2] {
         let mut seen: BTreeMap<(String, String), usize> = BTreeMap::new();
         let mut labels = BTreeMap::new();
@@ -94,8 +94,8 @@ impl Example {
         [repeated, contradicting]
     }
 
-    /// Returns the example of a request with the scores of its completions. Without fragments, `retrieved_something` means that
-    /// they are unknown; otherwise nothing was retrieved.
+    /// Creates the example of a request with the scores of its completions. Without fragments, `retrieved_something` means that
+    /// the fragments are unknown; otherwise nothing was retrieved.
     pub fn new(
         id: &str,
         request: Request<'_>,
@@ -145,8 +145,8 @@ impl Example {
         }
     }
 
-    /// Converts an instance, or returns the missing field if it is not judged. Without `label`, or if a metric other than
-    /// `measure`'s decided it, the scores decide.
+    /// Converts an instance, or returns the missing field if it is not judged. If `label` is missing, or was decided by a
+    /// metric other than `measure`'s, the scores decide.
     fn from_label(label: &Label, measure: Measure) -> Result<Self, &'static str> {
         let request = Request {
             left: &label.prompt,
@@ -175,7 +175,7 @@ impl Example {
     }
 }
 
-/// Measure of what retrieval gains.
+/// Measure of retrieval's gain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Measure {
     /// Edit similarity.
@@ -191,7 +191,7 @@ impl Measure {
     /// Every measure.
     pub const ALL: [Self; 3] = [Self::Similarity, Self::Pass, Self::Likelihood];
 
-    /// Measure of labels that were decided by this metric.
+    /// Returns the measure of labels that were decided by this metric.
     fn from_metric(metric: Option<&str>) -> Self {
         match metric {
             Some(PASS) => Self::Pass,
@@ -200,7 +200,7 @@ impl Measure {
         }
     }
 
-    /// Score fields without and with retrieval.
+    /// Returns the names of the score fields without and with retrieval.
     fn fields(self) -> [&'static str; 2] {
         match self {
             Self::Similarity => ["es_infile", "es_rg1"],
@@ -209,7 +209,7 @@ impl Measure {
         }
     }
 
-    /// Scores of a label without and with retrieval, or the field that is missing.
+    /// Returns the scores of a label without and with retrieval, or the missing field.
     fn scores(self, label: &Label) -> Result<[f64; 2], &'static str> {
         let [base, rag] = self.fields();
         let [without, with] = match self {
@@ -220,7 +220,7 @@ impl Measure {
         Ok([without.ok_or(base)?, with.ok_or(rag)?])
     }
 
-    /// Name in settings and in records.
+    /// Returns the name in settings and in records.
     pub fn key(self) -> &'static str {
         match self {
             Self::Similarity => "es",
@@ -229,7 +229,7 @@ impl Measure {
         }
     }
 
-    /// Short name, for column headings of tables.
+    /// Returns the short name, for column headings of tables.
     pub fn name(self) -> &'static str {
         match self {
             Self::Similarity => "ES",
@@ -249,14 +249,14 @@ impl FromStr for Measure {
     }
 }
 
-/// Scores of the completions without and with retrieval.
+/// Scores of a task's completions without and with retrieval.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct CompletionScores {
     /// Scores to compare, 0 to 1.
     pub score: [f64; 2],
     /// Exact matches, 0 or 1, if known.
     pub em: [Option<f64>; 2],
-    /// Whether retrieval helped, if it is not decided by the similarities.
+    /// Whether retrieval helped, if the similarities do not decide it.
     pub label: Option<bool>,
 }
 
@@ -275,29 +275,29 @@ pub struct Examples {
     pub measure: Measure,
     /// Number of instances that lack a similarity, by field name.
     pub unjudged: BTreeMap<&'static str, usize>,
-    /// Ids of the instances with the id and repository of an earlier one in their file.
+    /// Ids of the instances with the same id and repository as an earlier instance in their file.
     pub repeated: Vec<String>,
-    /// Ids of repeats with the same row and another label.
+    /// Ids of the repeats with the same row as an earlier instance but another label.
     pub contradicting: Vec<String>,
     /// Records that cannot be used.
     pub problems: Vec<Error>,
 }
 
-/// Line of a record, its model, metric and fragments, and the example or the field that is missing.
+/// Line of a record, its model, metric and fragments, and the example or the missing field.
 type RecordReading = (usize, [Option<String>; 3], Result<Example, &'static str>);
 
-/// First place of each value of a field that all labels share; `None` is a label without it.
+/// First file and line of each value of a field that all labels must share; `None` stands for labels without the field.
 type FirstPlaces = BTreeMap<Option<String>, (PathBuf, usize)>;
 
 /// Number of records processed at once.
 const BATCH: usize = 512;
 
 impl Examples {
-    /// Reads labels (`.jsonl`, gzip, zstd, or `-`) by a measure, or else by the first label's. Edit similarities may be from 0 to
-    /// 1 or from 0 to 100.
+    /// Reads labels (`.jsonl`, gzip, zstd, or `-`) by a measure, by default the measure of the first label. Edit similarities
+    /// may range from 0 to 1 or from 0 to 100.
     ///
     /// # Errors
-    /// A file cannot be read, or the labels are of different models or metrics.
+    /// A file cannot be read, or the labels belong to different models or metrics.
     pub fn read(paths: &[PathBuf], measure: Option<Measure>) -> Result<Self> {
         let mut examples = Self::default();
         let mut asked = measure;
@@ -377,7 +377,7 @@ impl Examples {
                 }
                 Ok((line, [_, metric, _], Err(missing))) => {
                     *self.unjudged.entry(missing).or_default() += 1;
-                    // Labels judged by another metric lack this one's scores.
+                    // Labels judged by another metric lack scores of this measure.
                     if metric.is_some() {
                         metrics.entry(metric).or_insert_with(|| (path.to_owned(), line));
                     }
@@ -402,7 +402,7 @@ impl Examples {
     }
 }
 
-/// Labels of a file with their scores, whose scale only the whole file shows.
+/// Labels of a file with their scores. Only the whole file shows whether the scores are fractions or percentages.
 #[derive(Debug, Default)]
 pub struct LabelScales {
     measure: Option<Measure>,
@@ -418,7 +418,7 @@ struct ScaledLabel {
 }
 
 impl LabelScales {
-    /// Adds the label on a line. The measure is that of the first label.
+    /// Adds the label on a line. The measure of the first label is used.
     pub fn add(&mut self, line: usize, label: &Label) {
         let first = || Measure::from_metric(label.metric.as_deref());
         if let Ok(scores) = self.measure.get_or_insert_with(first).scores(label) {
@@ -427,19 +427,19 @@ impl LabelScales {
         }
     }
 
-    /// Passes on a problem for each label with a score of another scale than the file's, as [`Examples::read`] has it.
+    /// Reports each label whose scores are on another scale than the rest of the file, as [`Examples::read`] does.
     pub fn problems(mut self, path: &Path, tell: impl FnMut(Error)) {
         as_shares(path, &mut self.labels, self.measure.unwrap_or_default(), tell);
     }
 }
 
-/// Instance of a file, or label, whose scores are of the file's scale.
+/// Instance or label whose scores are on the same scale as the rest of its file.
 trait Scaled {
-    /// Id and line.
+    /// Returns the id and the line.
     fn place(&self) -> (&str, usize);
-    /// Scores without and with retrieval.
+    /// Returns the scores without and with retrieval.
     fn scores(&mut self) -> [Option<&mut f64>; 2];
-    /// Exact matches without and with retrieval, if known.
+    /// Returns the exact matches without and with retrieval, if known.
     fn em(&mut self) -> [Option<&mut f64>; 2];
 }
 
@@ -471,8 +471,8 @@ impl Scaled for ScaledLabel {
     }
 }
 
-/// Divides a file's values by 100 if they are percentages, as the released program writes them: more of them are above 1 than
-/// above 0 and at most 1. Leaves out instances with a value beyond the scale, and passes on a problem for each.
+/// Divides a file's values by 100 if they are percentages, as the released program writes them. Values are taken as percentages
+/// if more of them are above 1 than above 0 and at most 1. Removes instances with a value outside the scale, and reports each.
 fn as_shares<S: Scaled>(
     path: &Path,
     of_file: &mut Vec<S>,
@@ -510,7 +510,8 @@ fn as_shares<S: Scaled>(
     }
 }
 
-/// Returns the one value that was seen; of two, the error says what `wrong` says of the other and the one.
+/// Returns the only value that was seen. If there are two, returns an error with the reason and hint that `wrong` makes from
+/// them.
 fn only(
     seen: FirstPlaces,
     wrong: impl FnOnce(&str, &str) -> (String, &'static str),

@@ -1,7 +1,7 @@
-//! Quality of scores.
+//! Measures of the quality of scores.
 
-/// Area under the receiver operating characteristic: the probability that a positive instance has a higher score than a negative
-/// one, equal scores counting half. 0.5 if all labels are equal.
+/// Returns the area under the receiver operating characteristic: the probability that a positive instance has a higher score
+/// than a negative one, where equal scores count half. Returns 0.5 if all labels are equal.
 ///
 /// ```
 /// use repoformer_core::policy::measure::area;
@@ -32,13 +32,13 @@ pub struct Bin {
     pub place: usize,
     /// Mean probability of the instances.
     pub probability: f64,
-    /// Share of positive instances.
+    /// Fraction of the instances that are positive.
     pub positive: f64,
     /// Number of instances.
     pub count: usize,
 }
 
-/// Returns the calibration curve: instances by probability in ten bins of equal width, without empty ones (the paper's
+/// Returns the calibration curve: instances by probability in ten bins of equal width, without the empty bins (the paper's
 /// figure 11).
 pub fn calibration_curve(probabilities: &[f64], labels: &[bool]) -> Vec<Bin> {
     const BINS: usize = 10;
@@ -61,7 +61,8 @@ pub fn calibration_curve(probabilities: &[f64], labels: &[bool]) -> Vec<Bin> {
         .collect()
 }
 
-/// Expected calibration error: the mean distance between probability and share of positives, weighted by the bins' sizes.
+/// Returns the expected calibration error: the mean distance between probability and fraction of positives, weighted by bin
+/// size.
 ///
 /// ```
 /// use repoformer_core::policy::measure::expected_error;

@@ -1,9 +1,9 @@
-//! Policies that decide when to retrieve, behind one interface, for any generator.
+//! Policies that decide when to retrieve, for any model, behind one interface.
 //!
 //! - [`features`]: features of a decision, computed in microseconds.
 //! - [`Examples`]: judged instances with features.
-//! - [`model`]: learned policies: training, calibration and files.
-//! - [`Policy`]: all policies, each with a score; [`Threshold`]: what the score is compared with.
+//! - [`model`]: training, calibration and files of learned policies.
+//! - [`Policy`]: all policies, each with a score; [`Threshold`]: the number that the score is compared with.
 //! - [`sweep`]: results of a policy on judged instances at every threshold.
 //! - [`measure`]: quality of scores.
 

@@ -8,32 +8,32 @@ use repoformer_text::{message, parse_by_name};
 use super::Example;
 use super::model::LearnedPolicy;
 
-/// A policy that decides when to retrieve: it gives a request a score, and retrieves if that is above a threshold.
+/// Policy that decides when to retrieve: it gives each request a score, and retrieves if the score is above a threshold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Policy {
     /// Never retrieve.
     Never,
     /// Always retrieve.
     Always,
-    /// Retrieve at random: the score is uniform between 0 and 1, so a threshold of 0.8 retrieves for a fifth.
+    /// Retrieve at random: the score is uniform between 0 and 1, so a threshold of 0.8 retrieves for a fifth of the requests.
     Random,
-    /// Retrieve first, and decide by the best fragment's score, of any ranker, whether to show the fragments.
+    /// Retrieve first, and decide by the best fragment's score, from any ranker, whether to show the fragments.
     TrialRetrieval,
-    /// Decide by uncertainty: 1 minus the least probability of a token of the completion without retrieval.
+    /// Decide by uncertainty: 1 minus the probability of the least probable token of the completion without retrieval.
     TrialGeneration,
-    /// Decide by uncertainty: the entropy over samples of that completion, in nats.
+    /// Decide by uncertainty: the entropy over samples of the completion without retrieval, in nats.
     Entropy,
     /// Let a model decide: the probability of the token that requests retrieval.
     SelfDecision,
-    /// Let a model decide greedily: whether the token that requests retrieval is the likeliest of all.
+    /// Let a model decide greedily: whether the token that requests retrieval is the most probable one.
     SelfGreedy,
-    /// Decide by the gain, which only the labels know: no policy is better.
+    /// Decide by the gain, which only the labels show: no policy is better.
     Oracle,
     /// Decide by a learned probability that retrieval helps, from the contexts alone.
     Learned,
     /// Decide by a learned probability that the retrieved fragments help.
     LearnedScored,
-    /// Decide by such a probability that is learned from the model's own as well.
+    /// Decide by a learned probability that the retrieved fragments help, which also uses the model's own probability.
     SelfScored,
 }
 
@@ -54,7 +54,7 @@ impl Policy {
         Self::SelfScored,
     ];
 
-    /// Name of the policy, as users write it.
+    /// Returns the name of the policy, as users write it.
     pub fn name(self) -> &'static str {
         match self {
             Self::Never => "never",
@@ -82,17 +82,17 @@ impl Policy {
         }
     }
 
-    /// Whether its score is a probability that retrieval helps.
+    /// Returns true if the score is a probability that retrieval helps.
     pub fn is_probability(self) -> bool {
         self.as_learned().is_some() || self == Self::SelfDecision
     }
 
-    /// Whether its score depends on the retrieved fragments.
+    /// Returns true if the score depends on the retrieved fragments.
     pub fn looks_at_fragments(self) -> bool {
         matches!(self, Self::TrialRetrieval | Self::LearnedScored | Self::SelfScored)
     }
 
-    /// Whether its score depends on the probability that a model gives the token that requests retrieval.
+    /// Returns true if the score depends on the probability that a model gives the token that requests retrieval.
     pub fn asks_model(self) -> bool {
         matches!(self, Self::SelfDecision | Self::SelfGreedy | Self::SelfScored)
     }
@@ -108,7 +108,7 @@ impl Policy {
         }
     }
 
-    /// Names the data that the policy's score needs, for instances that lack them.
+    /// Describes the data that the policy's score needs, for messages about instances that lack the data.
     pub fn lacking(self) -> Message {
         match self {
             Self::TrialRetrieval => {
@@ -132,7 +132,8 @@ impl Policy {
         }
     }
 
-    /// Returns the score of an instance; `None` if the data it needs are missing. Learned policies are scored by their model.
+    /// Returns the score of an instance; `None` if data that the score needs are missing. Learned policies are scored by their
+    /// model.
     pub fn score(self, example: &Example, seed: u64) -> Option<f64> {
         match self {
             Self::Learned | Self::LearnedScored | Self::SelfScored => None,
@@ -172,7 +173,7 @@ impl From<LearnedPolicy> for Policy {
 /// Cost of a decision in the paper's latency model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DecisionCost {
-    /// Nothing: microseconds.
+    /// Nothing: the decision takes microseconds.
     Nothing,
     /// One token of the model.
     Decision,
@@ -184,7 +185,8 @@ pub enum DecisionCost {
     Generation,
 }
 
-/// Number between 0 and 1, computed from an instance's content and a seed, so that instances with the same id differ.
+/// Returns a number between 0 and 1 that depends on an instance's content and a seed. Instances with the same id get different
+/// numbers.
 fn chance(example: &Example, seed: u64) -> f64 {
     let mut hasher = blake3::Hasher::new();
     hasher.update(b"repoformer random policy 2\0");

@@ -1,4 +1,4 @@
-//! Thresholds of policies, as numbers or as shares of the instances.
+//! Thresholds of policies, as numbers or as percentages of the instances.
 
 use std::fmt;
 use std::str::FromStr;
@@ -19,15 +19,16 @@ use repoformer_store::error::{Error, Result};
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Threshold {
-    /// Retrieve where the score is above this number.
+    /// Retrieve if the score is above this number.
     Above(f64),
-    /// Retrieve for the instances with the highest scores, at most this many in a hundred.
+    /// Retrieve for the instances with the highest scores, at most this percentage of the instances.
     Share(f64),
 }
 
 impl Threshold {
-    /// Returns the number that scores must be above. Of a share it is the highest score that is not retrieved for, so instances
-    /// of equal scores are retrieved for all or not at all, and never more of them than the share; −∞ where that is every one.
+    /// Returns the number that scores must be above. For a percentage, this is the highest score for which the policy does not
+    /// retrieve. Instances with equal scores are therefore all retrieved for or not at all, and never more than the percentage.
+    /// If the policy retrieves for every instance, the number is −∞.
     pub fn value(self, scores: &[f64]) -> f64 {
         let per_cent = match self {
             Self::Above(number) => return number,
@@ -38,7 +39,7 @@ impl Threshold {
         sorted.get(Self::room(per_cent, scores.len())).copied().unwrap_or(f64::NEG_INFINITY)
     }
 
-    /// The most instances of `count` that a share retrieves for; `None` for a number.
+    /// Returns the maximum number of instances, out of `count`, that a percentage retrieves for; `None` for a number.
     pub fn at_most(self, count: usize) -> Option<usize> {
         match self {
             Self::Above(_) => None,
@@ -46,7 +47,7 @@ impl Threshold {
         }
     }
 
-    /// Rounded down; shares that are whole numbers of instances stay whole.
+    /// Returns a percentage of `count`, rounded down; percentages that are whole numbers of instances stay whole.
     fn room(per_cent: f64, count: usize) -> usize {
         (per_cent * count as f64 / 100.0 + 1e-9) as usize
     }
@@ -64,7 +65,7 @@ impl fmt::Display for Threshold {
 impl FromStr for Threshold {
     type Err = Error;
 
-    /// Parses `0.2`, a number, or `30%`, a share.
+    /// Parses a number, such as `0.2`, or a percentage, such as `30%`.
     fn from_str(text: &str) -> Result<Self> {
         let number = |text: &str| text.parse::<f64>().ok().filter(|number| !number.is_nan());
         let found = match text.strip_suffix('%') {
@@ -102,7 +103,7 @@ mod tests {
         }
     }
 
-    /// Every share of every count, against counting by hand.
+    /// Compares every percentage of every count with counting by hand.
     #[test]
     fn a_share_retrieves_for_as_many_as_fit() {
         for count in 0..=60usize {
@@ -115,7 +116,7 @@ mod tests {
                 assert_eq!(threshold.at_most(count), Some(retrieved));
             }
         }
-        // All scores are equal: no share but the whole retrieves.
+        // All scores are equal: only 100 % retrieves.
         let least = |per_cent| Threshold::Share(per_cent).value(&[0.5; 4]);
         assert_eq!((least(99.0), least(100.0)), (0.5, f64::NEG_INFINITY));
     }

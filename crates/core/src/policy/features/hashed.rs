@@ -1,4 +1,4 @@
-//! Hashed words near a hole, for information that no counted feature has.
+//! Hashed words near a hole, for information that no other feature has.
 
 use super::Context;
 use super::tokens::{NEWLINE, Tokens, is_word};
@@ -6,8 +6,8 @@ use super::tokens::{NEWLINE, Tokens, is_word};
 /// Number of buckets of words.
 pub const BUCKETS: usize = 256;
 
-/// Set of buckets with a word near the hole. A word is hashed with its position: in the last line, in the five before it, in the
-/// three lines after the hole, as the first of one of these lines, or in the file's path.
+/// Set of buckets that contain a word near the hole. A word is hashed together with its position: in the last line, in the five
+/// lines before it, in the three lines after the hole, as the first word of one of these lines, or in the file's path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct WordBuckets([u64; BUCKETS / 64]);
 
@@ -49,17 +49,17 @@ impl WordBuckets {
         self.0[bucket / 64] |= 1 << (bucket % 64);
     }
 
-    /// Returns the buckets with a word, in order.
+    /// Returns the buckets that contain a word, in order.
     pub fn buckets(&self) -> Vec<usize> {
         (0..BUCKETS).filter(|&bucket| self.has(bucket)).collect()
     }
 
-    /// Whether a bucket has a word.
+    /// Returns true if a bucket contains a word.
     pub fn has(&self, bucket: usize) -> bool {
         self.0[bucket / 64] >> (bucket % 64) & 1 == 1
     }
 
-    /// Sums the weights of the buckets with a word; `weights` has one per bucket.
+    /// Sums the weights of the buckets that contain a word; `weights` has one weight per bucket.
     pub fn sum(&self, weights: &[f64]) -> f64 {
         let of_word = |(number, &word): (usize, &u64)| {
             let mut bits = word;

@@ -1,4 +1,4 @@
-//! Names that a file imports from its own repository, read by line without a parser.
+//! Names that a file imports from its own repository, read line by line without a parser.
 
 use repoformer_text::language::{BlockMarks, Language};
 
@@ -11,12 +11,12 @@ pub(super) struct Imports {
     pub(super) statements: usize,
     /// Number of import statements that name the file's own repository.
     pub(super) local_statements: usize,
-    /// Names imported by these, as tokens.
+    /// Names that these statements import, as tokens.
     pub(super) local_names: Vec<u32>,
 }
 
-/// Reads the import statements of a file's head. A module belongs to the repository if it is relative, or if its first name (in
-/// Java and C# the first two) is a folder on the file's own path.
+/// Reads the import statements at the head of a file. A module belongs to the repository if it is relative, or if its first
+/// name (in Java and C#, its first two names) is a folder on the file's own path.
 pub(super) fn read(head: &str, path: &str, language: Language) -> Imports {
     let (spec, mut imports) = (language.spec(), Imports::default());
     let mut lines = head.lines();
@@ -44,7 +44,7 @@ pub(super) fn read(head: &str, path: &str, language: Language) -> Imports {
     imports
 }
 
-/// Adds the words of a part of an import statement, except `as`.
+/// Adds the words in part of an import statement, except `as`.
 fn push_names(text: &str, names: &mut Vec<u32>) {
     let is_word = |c: char| c.is_alphanumeric() || c == '_';
     names.extend(

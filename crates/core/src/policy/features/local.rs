@@ -5,7 +5,7 @@ use super::tokens::{find_end, find_start, is_word};
 use super::{Context, NEAR_LINES, features};
 
 features! {
-    /// Features before retrieval.
+    /// Features that are known before retrieval.
     Local {
         lines_before: "Lines before the hole, of the nearest 5 KiB (ln(1 + count), as every count)",
         lines_behind: "Lines after the hole, of the nearest 2 KiB",
@@ -181,7 +181,7 @@ const MODIFIERS: &[&str] = &[
     "export", "default", "async", "override", "virtual", "partial", "readonly",
 ];
 
-/// Returns a line's first word that is not a modifier, after brackets that close the previous block.
+/// Returns the first word of a line that is not a modifier, ignoring brackets that close the previous block.
 fn first_word(code: &str) -> &str {
     let mut words =
         code.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|word| !word.is_empty());
@@ -192,7 +192,7 @@ fn first_word(code: &str) -> &str {
     word.unwrap_or("")
 }
 
-/// Whether a line begins a function or a class.
+/// Returns true if a line begins a function or a class.
 fn is_definition(code: &str) -> bool {
     let first = first_word(code);
     let is_body = code.ends_with('{') && code.contains('(') && !code.contains("=>");
@@ -201,13 +201,13 @@ fn is_definition(code: &str) -> bool {
         || is_body && !BRANCHES.contains(&first)
 }
 
-/// A line at the hole's edge.
+/// A line next to the hole.
 struct Edge<'a> {
-    /// The line without surrounding blanks.
+    /// Line without leading and trailing blanks.
     code: &'a str,
-    /// Indentation in columns; a tab counts four.
+    /// Indentation in columns; a tab counts as four.
     indent: usize,
-    /// Part of the hole's own line before the hole.
+    /// Beginning of the hole's line, before the hole.
     begun: &'a str,
     is_blank_after: bool,
 }
@@ -229,7 +229,7 @@ fn last_line(text: &str) -> Edge<'_> {
     }
 }
 
-/// Returns the first non-blank line after the hole's own.
+/// Returns the first non-blank line after the hole's line.
 fn first_code(text: &str) -> Edge<'_> {
     let from = memchr::memchr(b'\n', text.as_bytes()).map_or(text.len(), |end| end + 1);
     let line = text[from..].lines().find(|line| !line.trim().is_empty());
@@ -246,7 +246,7 @@ fn indent(line: &str) -> usize {
     blanks.map(|byte| if byte == b'\t' { 4 } else { 1 }).sum()
 }
 
-/// Whether a line has an assignment outside brackets.
+/// Returns true if a line has an assignment outside brackets.
 fn assigns(code: &str) -> bool {
     let bytes = code.as_bytes();
     let mut depth = 0i32;
@@ -268,7 +268,7 @@ fn assigns(code: &str) -> bool {
     false
 }
 
-/// Number of brackets that the last 40 lines leave open.
+/// Returns the number of brackets that the last 40 lines leave open.
 fn open_brackets(text: &str) -> usize {
     let from = memchr::memrchr_iter(b'\n', text.as_bytes()).nth(40);
     let (mut open, mut closed) = (0usize, 0usize);
@@ -283,7 +283,7 @@ fn open_brackets(text: &str) -> usize {
     open
 }
 
-/// Largest share of near names in ten other lines before or after the hole.
+/// Returns the largest fraction of the near names that any ten other lines before or after the hole contain.
 pub(super) fn near_overlap(context: &Context<'_>) -> f32 {
     const BLOCK: usize = 10;
     let [left, right] = &context.near_by_line;
@@ -299,7 +299,7 @@ pub(super) fn near_overlap(context: &Context<'_>) -> f32 {
     share(most.max().unwrap_or(0) as usize, context.near.len())
 }
 
-/// Number of lines before the last that start with its first two tokens.
+/// Returns the number of lines before the last that start with the last line's first two tokens.
 fn same_beginnings(context: &Context<'_>) -> usize {
     let left = &context.left;
     let Some((&last, before)) = left.lines.split_last() else {
@@ -310,7 +310,8 @@ fn same_beginnings(context: &Context<'_>) -> usize {
     before.iter().filter(|line| start(**line) == Some(wanted)).count()
 }
 
-/// Share of the earlier occurrences of the left context's last `length` tokens that are followed by the most frequent next token.
+/// Returns how often the earlier occurrences of the left context's last `length` tokens are followed by the most frequent next
+/// token, as a fraction of these occurrences.
 fn agreement(left: &[u32], length: usize) -> f32 {
     if length == 0 {
         return 0.0;

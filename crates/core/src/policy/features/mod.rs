@@ -1,11 +1,11 @@
 //! Features of a decision: numbers about a hole, and about the fragments retrieved for it.
 //!
-//! - [`Local`]: features of the left and right contexts and the file's path, before retrieval.
+//! - [`Local`]: features of the left and right contexts and of the file's path, known before retrieval.
 //! - [`WordBuckets`]: words near the hole, each in one of a few hundred buckets.
 //! - [`Retrieved`]: features of the fragments.
 //!
-//! The features are counts over a bounded part of the contexts (the nearest 5 KiB before the hole, 2 KiB after it, the file's first
-//! 2 KiB for its imports, 8 KiB of each fragment), so a decision costs microseconds for a file of any size.
+//! The features are counts over a bounded part of the contexts: the nearest 5 KiB before the hole, 2 KiB after it, the file's
+//! first 2 KiB for its imports, and 8 KiB of each fragment. A decision therefore takes microseconds for a file of any size.
 
 mod hashed;
 mod imports;
@@ -62,16 +62,16 @@ pub struct Request<'a> {
     pub fragments: &'a [CrossFileFragment],
 }
 
-/// Number of lines before the hole whose names count as near.
+/// Number of lines before the hole whose names are near names.
 const NEAR_LINES: usize = 8;
-/// Number of lines after the hole whose names count as near.
+/// Number of lines after the hole whose names are near names.
 const NEAR_LINES_BEHIND: usize = 3;
-/// Greatest number of distinct near names.
+/// Maximum number of distinct near names.
 const NEAR_NAMES: usize = 64;
 
-/// Number of lines whose triples of tokens are searched for.
+/// Number of lines whose token triples are searched for in the file.
 const FAMILIAR_LINES: usize = 5;
-/// Bits of the sketch that counts distinct names.
+/// Number of bits in the sketch that counts distinct names.
 const SKETCH: usize = 8192;
 
 const LEFT_BYTES: usize = 5 << 10;
@@ -90,16 +90,17 @@ pub struct Context<'a> {
     elsewhere: Vec<u32>,
     /// Near names in each line before and after the hole, one bit each.
     near_by_line: [Vec<u64>; 2],
-    /// Number of names before the hole, and of distinct ones.
+    /// Number of names before the hole, and number of distinct names.
     words_before: usize,
     different_before: usize,
-    /// Number of names in the lines after the hole that are in no line before it.
+    /// Number of near names in the lines after the hole that occur in no line before it.
     new_behind: usize,
-    /// Share of the triples of tokens of the last lines, and of the next lines, that the file has elsewhere.
+    /// Fraction of the token triples of the last lines before the hole, and of the next lines after it, that occur elsewhere in
+    /// the file.
     familiar: [f32; 2],
-    /// Longest end of the left context that occurs earlier in it.
+    /// Longest suffix of the left context that occurs earlier in it.
     repeat: Match,
-    /// Longest beginning of the right context that occurs in the left one.
+    /// Longest prefix of the right context that occurs in the left context.
     follow: Match,
     imports: imports::Imports,
 }
@@ -177,13 +178,13 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// Share of the near names that are among some tokens.
+    /// Returns the fraction of the near names that are among some tokens.
     fn near_share(&self, tokens: &[u32]) -> f32 {
         share(self.near.bits(tokens).count_ones() as usize, self.near.len())
     }
 }
 
-/// Returns the last bytes of a text, from the beginning of a line if there is one.
+/// Returns the end of a text, at most this many bytes, starting at the beginning of a line if possible.
 fn tail(text: &str, bytes: usize) -> &str {
     if text.len() <= bytes {
         return text;
@@ -196,7 +197,7 @@ fn tail(text: &str, bytes: usize) -> &str {
     }
 }
 
-/// Returns the first bytes of a text, up to the end of a line if there is one.
+/// Returns the beginning of a text, at most this many bytes, stopping at the end of a line if possible.
 fn head(text: &str, bytes: usize) -> &str {
     if text.len() <= bytes {
         return text;
@@ -208,7 +209,8 @@ fn head(text: &str, bytes: usize) -> &str {
     }
 }
 
-/// Whether a path, below its repository, is that of a test: a part is `test`, `tests`, or starts or ends so.
+/// Returns true if a path is the path of a test: below the repository, a component is `test`, `tests` or a similar name, or
+/// starts or ends with one.
 fn is_test(path: &str) -> bool {
     let below = path.split_once('/').map_or("", |(_, below)| below);
     below.split('/').any(is_test_name)

@@ -53,7 +53,7 @@ features! {
 }
 
 impl Retrieved {
-    /// Computes the features; all 0 if nothing was retrieved.
+    /// Computes the features; all are 0 if nothing was retrieved.
     pub fn new(context: &Context<'_>) -> Self {
         let fragments = context.request.fragments;
         let Some(best) = fragments.first() else {
@@ -63,7 +63,7 @@ impl Retrieved {
             Tokens::from_text(super::head(&fragment.text, super::FRAGMENT_BYTES))
         };
         let texts: Vec<Tokens> = fragments.iter().map(read).collect();
-        // Scores of rankers have no fixed range; extreme ones are clamped.
+        // Rankers' scores have no fixed range, so extreme ones are clamped.
         let score = |at: usize| {
             let score = fragments.get(at).and_then(|fragment| fragment.score);
             score.filter(|score| !score.is_nan()).unwrap_or(0.0).clamp(-1e6, 1e6) as f32
@@ -80,7 +80,7 @@ impl Retrieved {
         let overlap = overlaps.iter().copied().fold(0.0, f32::max);
         let ends: Vec<Match> = texts.iter().map(|t| find_end(left, &t.all)).collect();
         let (own_end, own_start) = (context.repeat, context.follow);
-        // The first of the longest.
+        // If several are longest, take the first.
         let longest = (0..ends.len()).rev().max_by_key(|&at| ends[at].length);
         let longest = longest.filter(|&at| ends[at].length > 0);
         let end = longest.map_or(Match::default(), |at| ends[at]);
@@ -167,14 +167,14 @@ fn split(path: &str) -> (&str, &str) {
     path.rsplit_once('/').unwrap_or(("", path))
 }
 
-/// Returns the tokens from an index to the end of the line.
+/// Returns the tokens from an index to the end of its line.
 fn next_line(tokens: &[u32], from: usize) -> &[u32] {
     let rest = tokens.get(from..).unwrap_or(&[]);
     let end = rest.iter().position(|&token| token == NEWLINE);
     &rest[..end.unwrap_or(rest.len())]
 }
 
-/// Whether either context has a line that ends with these tokens.
+/// Returns true if either context has a line that ends with these tokens.
 fn holds_line(left: &[u32], right: &[u32], line: &[u32]) -> bool {
     let ends = |tokens: &[u32]| {
         (tokens.split(|&token| token == NEWLINE)).any(|other| other.ends_with(line))
@@ -182,8 +182,8 @@ fn holds_line(left: &[u32], right: &[u32], line: &[u32]) -> bool {
     ends(left) || ends(right)
 }
 
-/// Finds the fragment with the longest match of the text before the hole followed by the text after it. Returns the tokens between
-/// the two matches, and the tokens of both.
+/// Finds the fragment with the longest match of the text before the hole that is followed by a match of the text after the
+/// hole. Returns the number of tokens between the two matches, and the number of tokens in both.
 fn bridge(texts: &[Tokens], ends: &[Match], right: &[u32]) -> Option<(usize, usize)> {
     const FARTHEST: usize = 200;
     let mut best: Option<(usize, usize)> = None;
@@ -202,7 +202,7 @@ fn bridge(texts: &[Tokens], ends: &[Match], right: &[u32]) -> Option<(usize, usi
     best
 }
 
-/// Counts the near names that are nowhere else in the file, and those of them that are in the fragments.
+/// Returns the number of near names that occur nowhere else in the file, and how many of these the fragments contain.
 fn unseen(context: &Context<'_>, texts: &[Tokens]) -> (usize, usize) {
     let mut wanted = 0u64;
     for (number, &count) in context.elsewhere.iter().enumerate() {

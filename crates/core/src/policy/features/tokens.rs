@@ -1,11 +1,11 @@
-//! Tokens as hashes, with newline tokens between lines: a lexer that takes a nanosecond per byte, for fast decisions.
+//! Tokens as hashes, with newline tokens between lines. The lexer takes a nanosecond per byte, so decisions are fast.
 
 use super::numbers::share;
 
-/// Token between two lines; blank lines have none.
+/// Token between two lines; blank lines have no tokens.
 pub(super) const NEWLINE: u32 = 0;
 
-/// Whether a token is a name, a keyword or a number.
+/// Returns true if a token is a name, a keyword or a number.
 pub(super) fn is_word(token: u32) -> bool {
     token & 1 == 1
 }
@@ -13,7 +13,7 @@ pub(super) fn is_word(token: u32) -> bool {
 /// Tokens of a text, in order.
 #[derive(Debug, Default)]
 pub(super) struct Tokens {
-    /// Hashes: odd ones are words, [`NEWLINE`] ends a line that is not blank.
+    /// Hashes of the tokens: odd ones are words, and [`NEWLINE`] ends a non-blank line.
     pub(super) all: Vec<u32>,
     /// Index of the first token of each non-blank line.
     pub(super) lines: Vec<u32>,
@@ -58,18 +58,18 @@ impl Tokens {
         tokens
     }
 
-    /// Returns the tokens of the last `count` lines, or of all.
+    /// Returns the tokens of the last `count` lines, or all tokens if there are fewer lines.
     pub(super) fn last_lines(&self, count: usize) -> &[u32] {
         &self.all[self.start_of_last(count)..]
     }
 
-    /// Index of the first token of the last `count` lines.
+    /// Returns the index of the first token of the last `count` lines.
     pub(super) fn start_of_last(&self, count: usize) -> usize {
         let line = self.lines.len().saturating_sub(count);
         self.lines.get(line).map_or(0, |&start| start as usize)
     }
 
-    /// Returns the tokens of the first `count` lines, or of all.
+    /// Returns the tokens of the first `count` lines, or all tokens if there are fewer lines.
     pub(super) fn first_lines(&self, count: usize) -> &[u32] {
         let end = self.lines.get(count).map_or(self.all.len(), |&at| at as usize);
         &self.all[..end]
@@ -83,8 +83,8 @@ pub(super) fn word(text: &str) -> u32 {
 
 const SEED: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// Returns the token of the word at `start`, and its end. Bytes are hashed by eights, so most names need one or two
-/// multiplications.
+/// Returns the token of the word at `start`, and the word's end. Bytes are hashed eight at a time, so most names need one or
+/// two multiplications.
 fn read_word(bytes: &[u8], start: usize) -> (u32, usize) {
     let (mut hash, mut eight, mut at) = (SEED, 0u64, start);
     while at < bytes.len() && CLASSES[bytes[at] as usize] == WORD {
@@ -107,7 +107,7 @@ const BLANK: u8 = 0;
 const WORD: u8 = 1;
 const SIGN: u8 = 2;
 
-/// Class of each byte; bytes beyond ASCII are parts of words.
+/// Class of each byte; non-ASCII bytes are parts of words.
 static CLASSES: [u8; 256] = {
     let mut classes = [SIGN; 256];
     let mut byte = 0;
@@ -123,23 +123,23 @@ static CLASSES: [u8; 256] = {
     classes
 };
 
-/// Match of a text's end (or beginning) in another.
+/// Match of a text's suffix (or prefix) in another text.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Match {
     /// Number of common tokens.
     pub(super) length: usize,
-    /// Number of newlines among them.
+    /// Number of newlines among these tokens.
     pub(super) lines: usize,
-    /// Index of the token after (or at the beginning of) the first longest match in the other text.
+    /// Index in the other text of the token after the first longest match (for a prefix: of the match's first token).
     pub(super) at: usize,
     /// Number of matches of this length.
     pub(super) places: usize,
 }
 
-/// Greatest number of tokens of a match.
+/// Maximum number of tokens in a match.
 const LONGEST: usize = 96;
 
-/// Finds the longest end of `left` that `other` has with a token after it.
+/// Finds the longest suffix of `left` that occurs in `other` with a token after it.
 pub(super) fn find_end(left: &[u32], other: &[u32]) -> Match {
     let length = |at: usize| {
         let pairs = left.iter().rev().zip(other[..=at].iter().rev());
@@ -153,7 +153,7 @@ pub(super) fn find_end(left: &[u32], other: &[u32]) -> Match {
     best
 }
 
-/// Finds the longest beginning of `right` that `other` has at the beginning of a line, from token `from` on.
+/// Finds the longest prefix of `right` that occurs in `other` at the beginning of a line, at token `from` or later.
 pub(super) fn find_start(right: &[u32], other: &[u32], from: usize) -> Match {
     let is_line_start = |at: usize| at == 0 || other[at - 1] == NEWLINE;
     let length = |at: usize| {
@@ -168,7 +168,7 @@ pub(super) fn find_start(right: &[u32], other: &[u32], from: usize) -> Match {
     best
 }
 
-/// Returns the first of the longest matches, from the length and the place of each.
+/// Returns the first of the longest matches, given the length and the position of each.
 fn longest(matches: impl Iterator<Item = (usize, usize)>) -> Match {
     let mut best = Match::default();
     for (length, at) in matches {
@@ -185,7 +185,7 @@ fn newlines(tokens: &[u32]) -> usize {
     tokens.iter().filter(|&&token| token == NEWLINE).count()
 }
 
-/// A set of tokens, numbered in the order of insertion.
+/// Set of tokens, numbered in the order of insertion.
 #[derive(Debug)]
 pub(super) struct WordSet {
     slots: Vec<(u32, u32)>,
@@ -200,7 +200,7 @@ impl WordSet {
         Self { slots: vec![(0, 0); size], mask: size - 1, len: 0 }
     }
 
-    /// Inserts a token, if there is room. Returns its number, and whether it is new.
+    /// Inserts a token, if there is room. Returns the token's number, and whether the token is new.
     pub(super) fn insert(&mut self, token: u32) -> (u32, bool) {
         let at = self.slot(token);
         let (held, number) = self.slots[at];
@@ -215,13 +215,13 @@ impl WordSet {
         (number, true)
     }
 
-    /// Returns the number of a token.
+    /// Returns the number of a token; `None` if the set does not contain it.
     pub(super) fn get(&self, token: u32) -> Option<u32> {
         let (held, number) = self.slots[self.slot(token)];
         (held == token).then_some(number)
     }
 
-    /// Returns the words of the set that are among some tokens, as bits by their numbers; for at most 64 words.
+    /// Returns the words of the set that occur among some tokens, as a bit mask by number; for at most 64 words.
     pub(super) fn bits<'t>(&self, tokens: impl IntoIterator<Item = &'t u32>) -> u64 {
         let words = tokens.into_iter().filter(|token| is_word(**token));
         let numbers = words.filter_map(|token| self.get(*token));
@@ -241,7 +241,7 @@ impl WordSet {
         self.len
     }
 
-    /// Index of the slot that has a token, or of the empty one for it.
+    /// Returns the index of the slot that contains a token, or of the empty slot for it.
     fn slot(&self, token: u32) -> usize {
         let hash = u64::from(token).wrapping_mul(SEED) >> 32;
         let mut at = hash as usize & self.mask;
@@ -252,7 +252,7 @@ impl WordSet {
     }
 }
 
-/// A filter that excludes most tokens that are not in a small set.
+/// Filter that excludes most tokens that are not in a small set.
 #[derive(Debug, Default)]
 pub(super) struct Sieve([u64; 16]);
 
@@ -268,7 +268,7 @@ impl Sieve {
     }
 }
 
-/// Triples of some tokens, and which of them were found elsewhere.
+/// Triples of consecutive tokens, and which of them were found elsewhere.
 #[derive(Debug)]
 pub(super) struct Triples {
     set: WordSet,
@@ -314,7 +314,7 @@ impl Triples {
         }
     }
 
-    /// Share of the triples that were found.
+    /// Returns the fraction of the triples that were found.
     pub(super) fn share(&self) -> f32 {
         share(self.found, self.count)
     }

@@ -7,17 +7,17 @@ use crate::policy::features::{BUCKETS, WordBuckets};
 /// Contribution of one feature: a piecewise linear function with knots.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FeatureCurve {
-    /// Name of the feature; those of retrieved fragments start with `retrieved.`.
+    /// Name of the feature; names of features of the retrieved fragments start with `retrieved.`.
     pub feature: String,
     /// Slope before the first knot.
     pub slope: f64,
-    /// Knots, each with the change of the slope there.
+    /// Knots, each with the change of slope at the knot.
     pub knots: Vec<(f64, f64)>,
     /// Mean contribution over the training data.
     pub mean: f64,
     /// Standard deviation of the contribution over the training data: the importance of the feature.
     pub spread: f64,
-    /// Correlation of contribution and feature there, −1 to 1: above 0 if a larger value favours retrieval.
+    /// Correlation of contribution and feature over the training data, −1 to 1: above 0 if a larger value favours retrieval.
     pub direction: f64,
 }
 
@@ -29,14 +29,14 @@ impl FeatureCurve {
     }
 }
 
-/// The model.
+/// Additive model of the log-odds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AdditiveModel {
     /// Constant term.
     pub intercept: f64,
     /// Curve of each feature, in the features' order.
     pub curves: Vec<FeatureCurve>,
-    /// Weight of each bucket of words; empty without words.
+    /// Weight of each bucket of words; empty if the model does not use words.
     pub words: Vec<f64>,
 }
 

@@ -1,4 +1,4 @@
-//! Calibration of log-odds to probabilities: of the requests at 0.3, three in ten gain from retrieval.
+//! Calibration of log-odds to probabilities: of all requests with probability 0.3, three in ten gain from retrieval.
 
 use repoformer_text::named;
 use serde::{Deserialize, Serialize};
@@ -6,10 +6,10 @@ use serde::{Deserialize, Serialize};
 /// Method of calibration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum CalibrationMethod {
-    /// A logistic curve (Platt 1999): two numbers, for any amount of data.
+    /// A logistic curve (Platt 1999): two parameters, for any amount of data.
     #[default]
     Platt,
-    /// Any rising curve (Zadrozny & Elkan 2002): for thousands of labels.
+    /// Any increasing curve (Zadrozny & Elkan 2002), for thousands of labels.
     Isotonic,
 }
 
@@ -30,7 +30,7 @@ pub enum Calibration {
         /// Offset.
         offset: f64,
     },
-    /// Linear interpolation between points of log-odds and probability, both increasing; constant outside.
+    /// Linear interpolation between points of log-odds and probability, both increasing; constant outside the points.
     Isotonic {
         /// Points.
         points: Vec<(f64, f64)>,
@@ -38,7 +38,7 @@ pub enum Calibration {
 }
 
 impl Calibration {
-    /// Fits to scores of instances that the model was not trained on, and their labels.
+    /// Fits a calibration to the labels of instances and the scores from a model that was not trained on them.
     pub fn fit(method: CalibrationMethod, scores: &[f64], labels: &[bool]) -> Self {
         match method {
             CalibrationMethod::Platt => platt(scores, labels),
@@ -66,7 +66,7 @@ impl Calibration {
     }
 }
 
-/// Rounds a trained number to eight decimals: further ones differ between processors.
+/// Rounds a trained number to eight decimals, because further digits differ between processors.
 pub(super) fn round_trained(value: f64) -> f64 {
     (value * 1e8).round() / 1e8
 }
@@ -75,7 +75,7 @@ fn sigmoid(x: f64) -> f64 {
     1.0 / (1.0 + libm::exp(-x))
 }
 
-/// Newton's method on Platt's targets, which are moved towards even odds so that no score is certain.
+/// Fits by Newton's method to Platt's targets, which are moved towards even odds so that no score is certain.
 fn platt(scores: &[f64], labels: &[bool]) -> Calibration {
     let positive = labels.iter().filter(|label| **label).count() as f64;
     let negative = labels.len() as f64 - positive;
@@ -127,7 +127,7 @@ fn platt(scores: &[f64], labels: &[bool]) -> Calibration {
     }
 }
 
-/// Pools adjacent violators; each pool is a point at its mean score.
+/// Fits by pooling adjacent violators; each pool is a point at its mean score.
 fn isotonic(scores: &[f64], labels: &[bool]) -> Calibration {
     let mut order: Vec<usize> = (0..scores.len()).collect();
     order.sort_by(|&a, &b| scores[a].total_cmp(&scores[b]));
@@ -157,7 +157,7 @@ fn isotonic(scores: &[f64], labels: &[bool]) -> Calibration {
 mod tests {
     use super::*;
 
-    /// Scores at five levels, each with this share of a hundred positive.
+    /// Returns scores at several levels, each with a given number of positives in a hundred.
     fn levels(shares: &[(f64, usize)]) -> (Vec<f64>, Vec<bool>) {
         let each =
             shares.iter().flat_map(|&(score, share)| (0..100).map(move |n| (score, n < share)));

@@ -1,4 +1,4 @@
-//! A trained policy as a file.
+//! Files of trained policies.
 
 use std::path::Path;
 
@@ -16,9 +16,9 @@ use crate::label::Signals;
 use crate::policy::Example;
 use crate::policy::features::{BUCKETS, Context, Local, Request, Retrieved, WordBuckets};
 
-/// Type name in the file.
+/// Type name stored in the file.
 const FILE: &str = "repoformer-policy";
-/// Name of the policy that comes with the program.
+/// Name of the bundled policy.
 const BUNDLED: &str = "bundled";
 /// Version, raised whenever a change of the features or of the model changes decisions.
 const VERSION: u32 = 1;
@@ -28,10 +28,10 @@ const VERSION: u32 = 1;
 pub struct Training {
     /// Model whose completions were judged.
     pub generation_model: Option<String>,
-    /// Metric that they were judged by, if the labels name it.
+    /// Metric by which they were judged, if the labels name it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metric: Option<String>,
-    /// Fragments of the instances, if the labels say which: scores of others have another scale.
+    /// Kind of the instances' fragments, if the labels name it: scores of other kinds have another scale.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fragments: Option<String>,
     /// Repositories of the instances.
@@ -47,7 +47,8 @@ pub struct Training {
 }
 
 impl Training {
-    /// Returns the data and the quality as a sentence's end: `90 instances of 3 repositories, 33.33 % positive, by model m, …`.
+    /// Returns the data and the quality for the end of a sentence: `90 instances of 3 repositories, 33.33 % positive, by model
+    /// m, …`.
     pub fn summary(&self) -> String {
         format!(
             "{} of {}, {:.2} % positive, by model {}{}; held out: AUC {:.3}, calibration error {:.3}",
@@ -77,7 +78,7 @@ pub struct PolicyModel {
     pub model: AdditiveModel,
 }
 
-/// The part of a file that every version has.
+/// Part of a file that every version has.
 #[derive(Deserialize)]
 struct Head {
     file: String,
@@ -114,7 +115,7 @@ impl PolicyModel {
         Some(self.calibration.probability(self.model.log_odds(values, &words)))
     }
 
-    /// Returns the probability that retrieval helps an example; `None` if the data that the policy needs are missing.
+    /// Returns the probability that retrieval helps an example; `None` if data that the policy needs are missing.
     pub fn probability(&self, example: &Example) -> Option<f64> {
         self.policy.has_data(example).then(|| {
             let values = values(self.policy, example);
@@ -122,8 +123,8 @@ impl PolicyModel {
         })
     }
 
-    /// Says that a policy which looks at the scores of fragments learned from those of others than `here`; `None` if it did not, or
-    /// if its training data does not say which it has.
+    /// Returns a warning if the policy uses the scores of fragments and was trained on fragments of another kind than `here`.
+    /// `None` if it was not, or if its training data does not name the kind.
     pub fn other_fragments(&self, here: &str) -> Option<String> {
         let trained = self.training.fragments.as_deref().filter(|trained| *trained != here)?;
         self.policy.looks_at_fragments().then(|| {
@@ -142,17 +143,17 @@ impl PolicyModel {
     }
 
     /// Writes a file.
-    ///
     /// # Errors
+    /// The file cannot be written.
     /// It cannot be written.
     pub fn write(&self, path: &Path) -> Result<()> {
         write_file(path, self.to_text().as_bytes())
     }
 
-    /// Reads a file, or the policy that comes with the program if the path is `bundled` and no file has that name.
+    /// Reads a file, or the bundled policy if the path is `bundled` and no file has that name.
     ///
     /// # Errors
-    /// Those of [`PolicyModel::read`].
+    /// As for [`PolicyModel::read`].
     pub fn open(path: &Path) -> Result<Self> {
         if path.as_os_str() == BUNDLED && !path.is_file() {
             return Self::load_bundled();
@@ -163,19 +164,19 @@ impl PolicyModel {
     /// Reads a file.
     ///
     /// # Errors
-    /// The file cannot be read, is not a policy, or has another version or other features than this program.
+    /// The file cannot be read, is not a policy, or has another version or other features than this version of the program.
     pub fn read(path: &Path) -> Result<Self> {
         Self::parse(path, &jsonl::read(path)?)
     }
 
-    /// Returns the policy `learned-scored` that comes with the program.
+    /// Returns the bundled policy `learned-scored`.
     ///
-    /// Its labels are chunks of 41 Python packages, completed by a small model that fills in the middle; retrieval helps there where
-    /// it raises the edit similarity by more than 0.1. `scripts/trained.py --size full --until policies-labels` makes it
-    /// (docs/trained.md).
+    /// Its labels are chunks of 41 Python packages, completed by a small fill-in-the-middle model. Retrieval counts as helping
+    /// if it raises the edit similarity by more than 0.1. `scripts/trained.py --size full --until policies-labels` rebuilds the
+    /// policy (docs/trained.md).
     ///
     /// # Errors
-    /// None: a test reads it.
+    /// None in practice: a test reads the policy.
     pub fn load_bundled() -> Result<Self> {
         Self::parse(Path::new(BUNDLED), include_bytes!("bundled/learned-scored.json"))
     }

@@ -1,4 +1,4 @@
-//! Fits the additive model: regularised logistic regression on each feature and its bends.
+//! Fits the additive model: regularised logistic regression on each feature and on its bends.
 
 use repoformer_store::error::{Error, Result};
 
@@ -11,17 +11,17 @@ use crate::policy::features::BUCKETS;
 
 /// Weight of the squared weights relative to the summed loss. Features are scaled to a standard deviation of 1.
 const REGULARISATION: f64 = 50.0;
-/// Least number of instances for which word weights are fitted.
+/// Minimum number of instances for which word weights are fitted.
 const LEAST_FOR_WORDS: usize = 5000;
 /// Quantiles of the training data at which curves bend.
 const QUANTILES: [f64; 3] = [0.25, 0.5, 0.75];
-/// Scale of a group's own level, which is regularised less than a feature.
+/// Scale of a group's intercept, which is regularised less than a feature.
 const LEVEL: f64 = 5.0;
 
-/// Column of the regression.
+/// Column of the regression: a feature, or its excess over a bend.
 struct Column {
     feature: usize,
-    /// `None` for the feature itself; else its excess over the bend.
+    /// `None` for the feature itself; otherwise the bend, and the column is the excess over it.
     bend: Option<f64>,
     mean: f64,
     deviation: f64,
@@ -36,8 +36,8 @@ impl Column {
     }
 }
 
-/// Fits to labels. Each group of examples (the instances of one repository in one file) has a level of its own, which is
-/// discarded: differences between repositories do not generalize.
+/// Fits a model to labels. Each group of examples (the instances of one repository in one file) has its own intercept, which is
+/// discarded, because differences between repositories do not generalize.
 ///
 /// # Errors
 /// All labels are equal, an example lacks the policy's data, or a feature is not finite.
@@ -63,7 +63,7 @@ pub(super) fn fit(examples: &[&Example], kind: LearnedPolicy) -> Result<Additive
         let value = |c: &Column| (c.raw(row[c.feature]) - c.mean) / c.deviation;
         columns.iter().map(value).collect()
     };
-    // A bucket is 0 or 1: about half a standard deviation.
+    // A bucket is 0 or 1, with a standard deviation of about a half.
     let sparse = |(example, group): (&&Example, usize)| {
         let buckets = (0..words).filter(|&bucket| example.hashed.has(bucket));
         let mut row: Vec<_> = buckets.map(|bucket| (columns.len() + bucket, 1.0)).collect();
@@ -82,7 +82,7 @@ pub(super) fn fit(examples: &[&Example], kind: LearnedPolicy) -> Result<Additive
     Ok(assemble(kind, &rows, &columns, &weights, words))
 }
 
-/// Returns the columns of the regression: each feature that varies, and its excess over its quartiles.
+/// Returns the columns of the regression: each feature that varies, and its excess over each of its quartiles.
 fn columns(rows: &[Vec<f64>]) -> Vec<Column> {
     let mut columns = Vec::new();
     for feature in 0..rows.first().map_or(0, Vec::len) {

@@ -14,9 +14,9 @@ pub enum LearnedPolicy {
     /// Decides from the contexts alone, before retrieval.
     #[default]
     Learned,
-    /// Decides from the retrieved fragments too, whether to show them.
+    /// Decides whether to show the retrieved fragments, from the contexts and the fragments.
     LearnedScored,
-    /// Decides from the probability too that a model gives the token that requests retrieval.
+    /// Decides from the contexts, the fragments, and the probability that a model gives the token that requests retrieval.
     SelfScored,
 }
 
@@ -30,11 +30,11 @@ named! {
 /// Features of a model's own decision.
 const OF_MODEL: &[(&str, &str)] =
     &[("cc_log_odds", "Log-odds of the token by which a model requests retrieval")];
-/// Log-odds of probabilities that are 0 or 1 in a server's numbers.
+/// Log-odds used if a server reports a probability of 0 or 1.
 const LARGEST: f64 = 20.0;
 
 impl LearnedPolicy {
-    /// Names and meanings of the features, in order.
+    /// Returns the names and meanings of the features, in order.
     pub fn features(self) -> impl Iterator<Item = (String, &'static str)> {
         let (retrieved, of_model): (&[_], &[_]) = match self {
             Self::Learned => (&[], &[]),
@@ -49,22 +49,22 @@ impl LearnedPolicy {
             .chain(named("model.", of_model))
     }
 
-    /// Whether it decides from the retrieved fragments.
+    /// Returns true if the policy decides from the retrieved fragments.
     pub fn looks_at_fragments(self) -> bool {
         self != Self::Learned
     }
 
-    /// Whether an example has the data that the features need.
+    /// Returns true if an example has the data that the features need.
     pub fn has_data(self, example: &Example) -> bool {
         (!self.looks_at_fragments() || example.is_scored) && self.has_signals(&example.signals)
     }
 
-    /// Whether these are the signals that the features need.
+    /// Returns true if the signals are present that the features need.
     pub(super) fn has_signals(self, signals: &Signals) -> bool {
         self != Self::SelfScored || signals.cc_probability.is_some()
     }
 
-    /// Values of the features, in the order of [`Self::features`]; not a number where a signal is missing.
+    /// Returns the values of the features, in the order of [`Self::features`]; NaN if a signal is missing.
     pub(super) fn values(
         self,
         local: &Local,

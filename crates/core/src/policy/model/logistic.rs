@@ -4,29 +4,29 @@ use std::collections::VecDeque;
 
 /// Number of earlier steps that shape the next one.
 const MEMORY: usize = 10;
-/// Greatest number of steps.
+/// Maximum number of steps.
 const STEPS: usize = 1000;
-/// Length of the gradient, for each row, at which the weights are taken for the best.
+/// Length of the gradient, per row, at which the weights are accepted as the best.
 const TOLERANCE: f64 = 1e-6;
-/// Share of the expected gain that a step must bring.
+/// Fraction of the expected gain that a step must bring.
 const LEAST_GAIN: f64 = 1e-4;
 
-/// Rows of columns with a label each.
+/// Rows of values, each with a label.
 #[derive(Default)]
 pub(super) struct Rows {
     /// Number of columns.
     pub(super) width: usize,
-    /// Values of the first columns, one vector of equal length for each row.
+    /// Values of the first columns: one vector per row, all of the same length.
     pub(super) dense: Vec<Vec<f64>>,
-    /// Columns and values of the rest of each row that are not 0.
+    /// Columns and nonzero values of the remaining columns, per row.
     pub(super) sparse: Vec<Vec<(usize, f64)>>,
     /// Labels.
     pub(super) labels: Vec<bool>,
 }
 
 impl Rows {
-    /// Returns the weights of the columns, and the intercept, with the least loss: the summed negative log-likelihood of the
-    /// labels, and half of `regularisation` times the squared weights. `None` if a value is not finite.
+    /// Returns the weights of the columns, followed by the intercept, with the least loss: the summed negative log-likelihood
+    /// of the labels, plus half of `regularisation` times the sum of the squared weights. `None` if a value is not finite.
     pub(super) fn fit(&self, regularisation: f64) -> Option<Vec<f64>> {
         let mut at = vec![0.0; self.width + 1];
         let (mut loss, mut gradient) = self.loss(&at, regularisation);
@@ -48,7 +48,7 @@ impl Rows {
                     break Some((next, lost, slopes));
                 }
                 scale /= 2.0;
-                // No step is better within the precision of numbers.
+                // No better step exists within floating-point precision.
                 if scale < 1e-12 {
                     break None;
                 }
@@ -61,7 +61,7 @@ impl Rows {
         (loss.is_finite() && at.iter().all(|weight| weight.is_finite())).then_some(at)
     }
 
-    /// Returns the loss and its gradient at weights, of which the last is the intercept.
+    /// Returns the loss and its gradient at these weights; the last weight is the intercept.
     fn loss(&self, weights: &[f64], regularisation: f64) -> (f64, Vec<f64>) {
         let (weights, intercept) = (&weights[..self.width], weights[self.width]);
         let mut loss = dot(weights, weights) * regularisation / 2.0;
@@ -89,7 +89,7 @@ struct Step {
     moved: Vec<f64>,
     /// Change of the gradient.
     turned: Vec<f64>,
-    /// Product of both: positive, for the loss is convex.
+    /// Product of both; positive because the loss is convex.
     product: f64,
 }
 
@@ -102,7 +102,7 @@ impl Step {
     }
 }
 
-/// Returns the direction of the next step: downhill, corrected by the curvature that the last steps met, the latest first.
+/// Returns the direction of the next step: downhill, corrected by the curvature that the last steps measured, latest first.
 fn direction(steps: &VecDeque<Step>, gradient: &[f64]) -> Vec<f64> {
     let mut direction: Vec<f64> = gradient.iter().map(|slope| -slope).collect();
     let mut shares = Vec::with_capacity(steps.len());
@@ -122,7 +122,7 @@ fn direction(steps: &VecDeque<Step>, gradient: &[f64]) -> Vec<f64> {
     direction
 }
 
-/// Returns the product of two vectors, in eight sums that the compiler keeps in vector registers.
+/// Returns the product of two vectors, as eight sums that the compiler keeps in vector registers.
 #[inline(never)]
 fn dot(a: &[f64], b: &[f64]) -> f64 {
     let (mut sums, (a, rest), (b, other)) = ([0.0; 8], a.as_chunks::<8>(), b.as_chunks::<8>());
@@ -134,7 +134,7 @@ fn dot(a: &[f64], b: &[f64]) -> f64 {
     sums.iter().sum::<f64>() + rest.iter().zip(other).map(|(a, b)| a * b).sum::<f64>()
 }
 
-/// Adds a multiple of a vector.
+/// Adds a multiple of a vector to another.
 #[inline(never)]
 fn add(to: &mut [f64], factor: f64, vector: &[f64]) {
     for (to, value) in to.iter_mut().zip(vector) {
@@ -163,7 +163,7 @@ mod tests {
                 all.sparse.push(vec![(column, value)]);
                 all.labels.push(label);
             }
-            // With equal labels, the best intercept is infinite.
+            // If all labels are equal, the best intercept is infinite.
             all.labels[0] = !all.labels[1];
             let plain_loss = |weights: &[f64]| {
                 let squares: f64 = weights[..15].iter().map(|w| w * w).sum();

@@ -11,8 +11,8 @@ use crate::policy::measure::area;
 use crate::policy::{CompletionScores, Example, Examples};
 use crate::task::cross_file::CrossFileFragment;
 
-/// A hole after the call of a helper: where `is_known`, the file has called it before with the same lines around, and retrieval
-/// does not help; else a fragment has it.
+/// Calls a function with a request for a hole after the call of a helper. If `is_known`, the file has called the helper before
+/// with the same lines around it, and retrieval does not help; otherwise a fragment has the call.
 fn with_request<T>(
     repository: usize,
     number: usize,
@@ -69,7 +69,7 @@ fn a_decision_is_that_of_the_example() {
 
 #[test]
 fn a_policy_learns_from_what_a_model_asks_for() {
-    // Nothing but the model's probability tells these apart.
+    // Only the model's probability distinguishes these instances.
     let asked = |number: usize| Signals {
         cc_probability: Some(if number.is_multiple_of(3) { 0.7 } else { 0.2 }),
         ..Signals::default()
@@ -94,7 +94,7 @@ fn a_policy_learns_from_what_a_model_asks_for() {
     assert!(decide(asked(3)) > Some(0.5) && decide(asked(2)) < Some(0.5));
     let certain = Signals { cc_probability: Some(1.0), ..Signals::default() };
     assert!(decide(certain) > decide(asked(3)));
-    // A missing probability is none, and does not stand for 0.
+    // A missing probability is not treated as 0.
     assert_eq!(decide(Signals::default()), None);
     let unasked = Example { signals: Signals::default(), ..example(0, 3) };
     assert_eq!(policy.probability(&unasked), None);
@@ -109,7 +109,8 @@ fn held_out_scores_do_not_know_their_repository() {
     let held_out = |all: &[Example]| {
         hold_out(all, &[], LearnedPolicy::Learned, CalibrationMethod::Platt).unwrap().ordered
     };
-    // Turning all labels of one repository round leaves its own scores' order: they come from the others.
+    // Reversing all labels of one repository leaves the order of its own scores unchanged: its scores come from the other
+    // repositories.
     let mut turned = all.clone();
     for example in turned.iter_mut().filter(|e| e.repository == "repo0") {
         example.label = !example.label;

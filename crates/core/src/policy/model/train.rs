@@ -1,4 +1,4 @@
-//! Training, and scores of instances by models that were not trained on their repository.
+//! Trains policies, and scores instances with models that were not trained on their repository.
 
 use std::collections::BTreeMap;
 
@@ -15,10 +15,10 @@ use crate::policy::measure::{area, expected_error};
 use crate::policy::{Example, Examples};
 use crate::repository::parallel;
 
-/// Greatest number of folds.
+/// Maximum number of folds.
 const FOLDS: usize = 10;
 
-/// Returns the fold of each example. All examples of a repository are in one fold; a single repository is split into runs.
+/// Returns the fold of each example. All examples of a repository are in one fold, but a single repository is split into runs.
 fn folds(examples: &[&Example]) -> Vec<usize> {
     let mut sizes: BTreeMap<&str, (usize, ContentDigest)> = BTreeMap::new();
     for example in examples {
@@ -30,7 +30,7 @@ fn folds(examples: &[&Example]) -> Vec<usize> {
         let run = examples.len().div_ceil(FOLDS / 2).max(1);
         return (0..examples.len()).map(|place| place / run).collect();
     }
-    // The largest repositories first, each into the smallest fold. Content orders repositories of equal size.
+    // Assign the largest repositories first, each to the smallest fold. Content orders repositories of equal size.
     let mut order: Vec<(&str, (usize, ContentDigest))> = sizes.into_iter().collect();
     order.sort_by_key(|(name, (size, first))| (std::cmp::Reverse(*size), *first, *name));
     let mut parts = vec![0; FOLDS.min(order.len())];
@@ -46,18 +46,18 @@ fn folds(examples: &[&Example]) -> Vec<usize> {
 /// Scores of instances by models that were trained without their repository.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HeldOutScores {
-    /// Probabilities by one calibration of all scores: their order is that of the models' log-odds, and determines the gain at each
-    /// budget.
+    /// Probabilities from one calibration of all scores. Their order is the order of the models' log-odds, and determines the
+    /// gain at each budget.
     pub ordered: Vec<f64>,
-    /// Probabilities by calibrations without the instance's repository: these are compared with thresholds, and measure the
-    /// calibration.
+    /// Probabilities from calibrations without the instance's repository. They are compared with thresholds, and they measure
+    /// the calibration.
     pub probabilities: Vec<f64>,
     /// Calibration of all scores.
     pub calibration: Calibration,
 }
 
-/// Scores each example by a model trained on the other repositories, and on `more` examples of other repositories. A model that looks
-/// at fragments does not learn from those that a query with the target found.
+/// Scores each example by a model trained on the other repositories, and on `more` examples of other repositories. A model that
+/// uses fragments is not trained on fragments that a query with the target retrieved.
 ///
 /// # Errors
 /// The labels of a training set are all equal, or an example lacks the policy's data.
@@ -94,7 +94,7 @@ pub fn hold_out(
         models[*part].log_odds(values(kind, example), &example.hashed)
     };
     let scores: Vec<f64> = all.iter().copied().zip(&folds).map(score).collect();
-    // `part` is left out.
+    // Calibrates on all folds except `part`.
     let calibration = |part: Option<usize>| {
         let others = (0..scores.len()).filter(|&at| Some(folds[at]) != part && teaches(all[at]));
         let (scores, labels): (Vec<f64>, Vec<bool>) =
@@ -112,8 +112,8 @@ pub fn hold_out(
     })
 }
 
-/// Trains a policy on all examples. Its calibration and its held-out quality come from models that were each trained without a
-/// part of the repositories.
+/// Trains a policy on all examples. Its calibration and its held-out quality come from models that were each trained without
+/// some of the repositories.
 ///
 /// # Errors
 /// All labels are equal, or an example lacks the policy's data.

@@ -1,14 +1,14 @@
-//! Decisions by a threshold that was chosen without the repository that is decided for.
+//! Decisions by thresholds that were chosen on other repositories.
 
 use std::cmp::Ordering;
 
 use crate::policy::Example;
 
-/// Least gain, in [`units`], by which one sum is better than another.
+/// Minimum difference, in [`units`], by which one sum is better than another.
 const BETTER: i128 = units(1e-12);
 
-/// Returns whether each example is retrieved for at the threshold with the best gains over all other repositories: of equal ones,
-/// that with the least retrieval. `None` for a single repository.
+/// Decides for each example at the threshold with the best total gain over all other repositories; of equally good thresholds,
+/// the one with the least retrieval. Returns true for the examples with retrieval; `None` for a single repository.
 pub(super) fn decisions(examples: &[Example], scores: &[f64]) -> Option<Vec<bool>> {
     let by_score = sort_examples(examples, |&a, &b| scores[b].total_cmp(&scores[a]));
     let steps: Vec<&[usize]> = by_score
@@ -49,7 +49,7 @@ pub(super) fn decisions(examples: &[Example], scores: &[f64]) -> Option<Vec<bool
     Some(retrieves)
 }
 
-/// Returns the examples' places in an order; equal ones as they stand.
+/// Returns the examples' indices in an order; equal examples keep their order.
 fn sort_examples(
     examples: &[Example],
     order: impl FnMut(&usize, &usize) -> Ordering,
@@ -59,15 +59,15 @@ fn sort_examples(
     places
 }
 
-/// Converts a gain to units of 2⁻⁶⁴, whose sum does not depend on the order of additions.
+/// Converts a gain to units of 2⁻⁶⁴, so that a sum does not depend on the order of additions.
 const fn units(gain: f64) -> i128 {
     (gain * (1_u128 << 64) as f64) as i128
 }
 
-/// Sums of the gains of the first steps, in a tree: a gain changes in logarithmic time.
+/// Prefix sums of the steps' gains, in a tree: changing a gain takes logarithmic time.
 struct PrefixSums {
-    /// Each node's sum, and the greatest sum of its first steps (one at least). The children of node `n` are `2n` and `2n + 1`, and the
-    /// steps are the last half of the nodes.
+    /// Sum of each node, and the greatest sum of its first steps (at least one). The children of node `n` are `2n` and `2n +
+    /// 1`; the second half of the nodes are the steps.
     nodes: Vec<(i128, i128)>,
 }
 
@@ -87,8 +87,8 @@ impl PrefixSums {
         }
     }
 
-    /// Finds the last of the first steps that have the best sum together, of equally good ones the fewest; `None` if no sum is better
-    /// than that of no step.
+    /// Returns the last step of the prefix with the best sum; of equally good prefixes, the shortest. `None` if no prefix is
+    /// better than no step at all.
     fn first_best(&self) -> Option<usize> {
         let best = self.nodes[1].1;
         let (mut node, mut before) = (1, 0);

@@ -1,8 +1,9 @@
 //! Latency of a request under a policy: the paper's latency model.
 //!
 //! The decision (T_d), the completion without retrieval (T_g), and retrieval followed by the completion with it (T_r + T_g)
-//! start together ([`Clock::Parallel`]). A request without retrieval takes the longer of T_d and T_g, one with retrieval the longer of T_d and T_r + T_g.
-//! The paper has one T_g; prompts with retrieved fragments are longer, so both are used if both were measured.
+//! start together ([`Clock::Parallel`]). A request without retrieval takes the longer of T_d and T_g; a request with retrieval
+//! takes the longer of T_d and T_r + T_g. The paper has one T_g. Because prompts with retrieved fragments are longer, two are
+//! used if both were measured.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -24,7 +25,7 @@ pub struct RequestTimes {
     pub base: f64,
     /// T_g with retrieved fragments.
     pub generation: f64,
-    /// T_d if a model decides: one token; `None` if nobody measured.
+    /// T_d if a model decides: the time of one token. `None` if it was not measured.
     pub decision: Option<f64>,
 }
 
@@ -40,7 +41,7 @@ pub enum Clock {
     /// Decision, retrieval and completion begin together, as in the paper's latency model.
     #[default]
     Parallel,
-    /// Each part waits for the one before it: the decision, then retrieval if it says so, then one completion.
+    /// Each part waits for the one before it: the decision, then retrieval if the policy retrieves, then one completion.
     Serial,
 }
 
@@ -51,7 +52,7 @@ named! {
 }
 
 impl RequestTimes {
-    /// Times of a generation that takes as long with retrieved fragments as without.
+    /// Creates times of a generation that takes as long with retrieved fragments as without.
     pub fn new(retrieval: f64, generation: f64) -> Self {
         Self { retrieval, base: generation, generation, decision: None }
     }
@@ -86,7 +87,7 @@ impl RequestTimes {
         let answer = if retrieves { self.retrieval + self.generation } else { self.base };
         let answer = match (clock, policy.decision_cost()) {
             (Clock::Parallel, _) => return Some(decision.max(answer)),
-            // What the decision needed is there.
+            // The retrieval that the decision needed is already done.
             (Clock::Serial, DecisionCost::Retrieval | DecisionCost::DecisionAndRetrieval)
                 if retrieves =>
             {
@@ -99,11 +100,11 @@ impl RequestTimes {
     }
 }
 
-/// Values by task: by id and, since ids may repeat, by row of the task file where it is known.
+/// Values by task: by id and, if known, by row of the task file, because ids may repeat.
 #[derive(Debug, Clone, PartialEq)]
 struct ByTask<T> {
     rows: BTreeMap<(String, usize), T>,
-    /// With the row, where it is known; `None` where several records have the id.
+    /// Each with its row, if known; `None` if several records have the id.
     ids: BTreeMap<String, Option<(Option<usize>, T)>>,
 }
 
@@ -120,12 +121,12 @@ impl<T: Clone> ByTask<T> {
         Self { rows, ids }
     }
 
-    /// The value of an instance; `None` if there is none, or if it may be another's of the same id.
+    /// Returns the value of an instance; `None` if there is none, or if it may belong to another instance with the same id.
     fn get(&self, example: &Example) -> Option<&T> {
         let of_row = example.row.and_then(|row| self.rows.get(&(example.id.clone(), row)));
         of_row.or_else(|| {
             let (row, value) = self.ids.get(&example.id)?.as_ref()?;
-            // Two rows are two tasks.
+            // Different rows are different tasks.
             (row.is_none() || example.row.is_none()).then_some(value)
         })
     }
@@ -134,32 +135,33 @@ impl<T: Clone> ByTask<T> {
 /// Times of requests by task.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LatencyModel {
-    /// Measured times, with means in the place of a part that was not measured; `None` if the times of every request are given.
+    /// Measured times, in which means replace parts that were not measured; `None` if fixed times are given for every request.
     times: Option<ByTask<RequestTimes>>,
     /// Tasks whose retrieval and completion were both measured, if measured times were read.
     whole: Option<ByTask<()>>,
-    /// Tasks whose completions without retrieval were measured, if these were measured separately.
+    /// Tasks whose completions without retrieval were measured, if these completions were measured separately.
     base: Option<ByTask<()>>,
-    /// Given times, or mean times for tasks that were not measured.
+    /// Fixed times, or mean times for tasks that were not measured.
     mean: RequestTimes,
     /// Parts that run at the same time.
     clock: Clock,
-    /// Whether any measured retrieval lacks the time for its query's dense vector.
+    /// Whether the time of any measured retrieval excludes its query's dense vector.
     pub without_embedding: bool,
 }
 
 impl LatencyModel {
-    /// Returns a model of equal times for every request.
+    /// Returns a model that has the same times for every request.
     pub fn from_times(times: RequestTimes) -> Self {
         let clock = Clock::default();
         Self { times: None, whole: None, base: None, mean: times, without_embedding: false, clock }
     }
 
-    /// Reads measured times: JSON lines with `task_id`, `retrieval_ms`, `generation_ms`, of completions with retrieved fragments
-    /// and, if measured, of those without (`base`). `generation` replaces generation times that were not measured.
+    /// Reads measured times: JSON lines with `task_id`, `retrieval_ms` and `generation_ms`, for completions with retrieved
+    /// fragments and, if measured, for completions without them (`base`). `generation` replaces generation times that were not
+    /// measured.
     ///
     /// # Errors
-    /// A file cannot be read, or has no time of one of the two.
+    /// A file cannot be read, or has no retrieval time or no generation time.
     pub fn read(path: &Path, base: Option<&Path>, generation: Option<f64>) -> Result<Self> {
         let found = TimeFile::read(path, generation)?;
         let base = base.map(|path| TimeFile::read(path, generation)).transpose()?;
@@ -211,28 +213,28 @@ impl LatencyModel {
         Self { times, without_embedding, ..Self::from_times(RequestTimes::default()) }
     }
 
-    /// Whether a task's times were measured or given.
+    /// Returns true if a task's times were measured or given.
     pub fn knows(&self, example: &Example) -> bool {
         let is_there = self.times.as_ref().is_none_or(|times| times.get(example).is_some());
         is_there && self.whole.as_ref().is_none_or(|whole| whole.get(example).is_some())
     }
 
-    /// Whether times were measured, and belong to tasks.
+    /// Returns true if times were measured per task.
     pub fn is_measured(&self) -> bool {
         self.times.is_some()
     }
 
-    /// Whether completions without retrieval were measured separately.
+    /// Returns true if completions without retrieval were measured separately.
     pub fn has_base(&self) -> bool {
         self.base.is_some()
     }
 
-    /// Whether a task's completion without retrieval was measured.
+    /// Returns true if a task's completion without retrieval was measured.
     pub fn knows_base(&self, example: &Example) -> bool {
         self.base.as_ref().is_some_and(|base| base.get(example).is_some())
     }
 
-    /// Sets the time that a model takes to decide, if it is given.
+    /// Sets the time in which a model decides, if it is given.
     pub fn deciding(mut self, decision: Option<f64>) -> Self {
         let measured = self.times.iter_mut().flat_map(|times| {
             let of_ids = times.ids.values_mut().flatten().map(|(_, times)| times);
@@ -244,7 +246,7 @@ impl LatencyModel {
         self
     }
 
-    /// Sets what runs at the same time.
+    /// Sets which parts run at the same time.
     pub fn by(mut self, clock: Clock) -> Self {
         self.clock = clock;
         self
@@ -255,7 +257,7 @@ impl LatencyModel {
         self.of(example).cost(policy, retrieves, self.clock)
     }
 
-    /// Times of a task.
+    /// Returns the times of a task.
     pub(super) fn of(&self, example: &Example) -> RequestTimes {
         let measured = self.times.as_ref().and_then(|times| times.get(example));
         *measured.unwrap_or(&self.mean)
@@ -269,10 +271,10 @@ struct MeasuredTimes {
     decision: Option<f64>,
 }
 
-/// Id, row in the task file where it is known, and times of a task.
+/// Id, row in the task file if known, and times of a task.
 type Record = (String, Option<usize>, MeasuredTimes);
 
-/// Reads the times of a task, and whether its retrieval lacks the time for the query's dense vector.
+/// Reads the times of a task, and whether its retrieval time excludes the query's dense vector.
 fn took(
     path: &Path,
     line: usize,
@@ -291,15 +293,15 @@ fn took(
     Ok((fields.task_id()?, row, took, without_embedding))
 }
 
-/// Checks a record of measured times as a sweep reads it.
+/// Checks a record of measured times in the same way as a sweep.
 ///
 /// # Errors
-/// A field is missing, of another type, or a time is negative.
+/// A field is missing or of another type, or a time is negative.
 pub fn check_latency(path: &Path, line: usize, object: &Object) -> Result<()> {
     took(path, line, object).map(drop)
 }
 
-/// A file of measured times, in the order of ids and rows.
+/// File of measured times, in the order of ids and rows.
 struct TimeFile {
     path: PathBuf,
     times: Vec<Record>,
@@ -323,7 +325,7 @@ impl TimeFile {
         }
     }
 
-    /// Mean of a time over the tasks that have it; `None` if none has.
+    /// Returns the mean of a time over the tasks that have it; `None` if none has it.
     fn mean(&self, time: impl Fn(&MeasuredTimes) -> Option<f64>) -> Option<f64> {
         let times: Vec<f64> = self.times.iter().filter_map(|(.., took)| time(took)).collect();
         (!times.is_empty()).then(|| times.iter().sum::<f64>() / times.len() as f64)

@@ -14,20 +14,21 @@ use super::{Example, Policy, Threshold};
 /// Result of a policy at one threshold.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SweepPoint {
-    /// Threshold: the policy retrieves if the score is above it.
+    /// Threshold: the policy retrieves if the score is above this number.
     pub threshold: f64,
-    /// Share of the instances with retrieval.
+    /// Fraction of the instances with retrieval.
     pub rag_rate: f64,
-    /// Share of exact completions, if known for all instances.
+    /// Fraction of exact completions, if known for all instances.
     pub em: Option<f64>,
     /// Mean score, 0 to 1.
     pub score: f64,
-    /// Share of the abstentions for which retrieval would not have helped (the paper's figure 5); `None` without abstentions.
+    /// Fraction of the abstentions for which retrieval would not have helped (the paper's figure 5); `None` without
+    /// abstentions.
     pub abstention_precision: Option<f64>,
-    /// Share of the abstentions that were right without retrieval; `None` without abstentions, or if not known for all instances.
-    /// The rest of the precision are mistakes that retrieval would not have mended.
+    /// Fraction of the abstentions that were right without retrieval; `None` without abstentions, or if not known for all
+    /// instances. The rest of the precision are mistakes that retrieval would not have fixed.
     pub abstained_right: Option<f64>,
-    /// Latency by each latency model; `None` where a part of it was not measured.
+    /// Latency by each latency model; `None` if part of the latency was not measured.
     pub latencies: Vec<Option<MeanLatency>>,
 }
 
@@ -49,15 +50,16 @@ pub struct SweepCurve {
     pub count: usize,
     /// Points from never retrieving to always, by decreasing threshold.
     pub points: Vec<SweepPoint>,
-    /// Each repository at the threshold that is best for all others; `None` for a single repository or given thresholds.
+    /// Result with each repository at the threshold that is best for all other repositories; `None` for a single repository or
+    /// for given thresholds.
     pub elsewhere: Option<SweepPoint>,
-    /// Point with the least retrieval among those as good as always retrieving.
+    /// Point with the least retrieval among the points that are at least as good as always retrieving.
     pub reaches_always: Option<SweepPoint>,
     /// Area under the receiver operating characteristic of the scores; 0.5 is chance.
     pub auc: f64,
     /// Reliability of scores that are probabilities.
     pub calibration: Option<Reliability>,
-    /// Gains of the instances with retrieval, at the only threshold or else at the best one (figure 6).
+    /// Gains of the instances with retrieval, at the only threshold or otherwise at the best one (figure 6).
     pub gains: Vec<f64>,
 }
 
@@ -74,9 +76,9 @@ pub struct Reliability {
 const STEPS: usize = 40;
 
 impl SweepCurve {
-    /// Sweeps a policy's scores over judged instances: a point at every fortieth of the retrieval rate or the nearest below that
-    /// whole instances and equal scores allow, both ends, and the point with the best score; or points at the given thresholds
-    /// alone. The calibration of `probabilities` is measured.
+    /// Sweeps a policy's scores over judged instances. The curve has a point at every fortieth of the retrieval rate (or just
+    /// below, because instances with equal scores cannot be separated), at both ends, and at the best score. If thresholds are
+    /// given, it has points only there. If `probabilities` are given, their calibration is measured.
     pub fn new(
         policy: Policy,
         examples: &[Example],
@@ -90,7 +92,7 @@ impl SweepCurve {
         order.sort_by(|&a, &b| scores[b].total_cmp(&scores[a]));
         let sums = Sums::new(policy, examples, &order, clocks);
         let count = examples.len();
-        // Number of instances with retrieval at a threshold.
+        // Returns the number of instances with retrieval at a threshold.
         let above = |threshold: f64| order.partition_point(|&place| scores[place] > threshold);
         let threshold = |cut: usize| match order.get(cut) {
             Some(&place) => scores[place],
@@ -149,12 +151,12 @@ impl SweepCurve {
         }
     }
 
-    /// Returns the point with the best score; of equal ones, the one with the least retrieval.
+    /// Returns the point with the best score; of equally good points, the one with the least retrieval.
     pub fn best(&self) -> Option<&SweepPoint> {
         best(&self.points)
     }
 
-    /// Returns the point with this retrieval rate, or up to a twentieth less.
+    /// Returns the point with this retrieval rate, or with one that is at most a twentieth lower.
     pub fn at_rate(&self, rate: f64) -> Option<&SweepPoint> {
         let near = |point: &&SweepPoint| (rate - 0.05..=rate + 1e-9).contains(&point.rag_rate);
         let within = self.points.iter().filter(near);
@@ -162,7 +164,7 @@ impl SweepCurve {
     }
 }
 
-/// Returns the point with the best score; of equal ones, the one with the least retrieval.
+/// Returns the point with the best score; of equally good points, the one with the least retrieval.
 fn best(points: &[SweepPoint]) -> Option<&SweepPoint> {
     let better = |a: &&SweepPoint, b: &&SweepPoint| {
         let by_rate = b.rag_rate.total_cmp(&a.rag_rate);
@@ -171,7 +173,7 @@ fn best(points: &[SweepPoint]) -> Option<&SweepPoint> {
     points.iter().max_by(better)
 }
 
-/// Evaluates each repository at the threshold with the best score over all others.
+/// Evaluates each repository at the threshold with the best score over all other repositories.
 fn elsewhere(
     policy: Policy,
     examples: &[Example],
@@ -179,7 +181,7 @@ fn elsewhere(
     clocks: &[LatencyModel],
 ) -> Option<SweepPoint> {
     let retrieves = elsewhere::decisions(examples, scores)?;
-    // Sums over an order in which instances with retrieval come first.
+    // Order in which instances with retrieval come first, for the sums.
     let mut order: Vec<usize> = (0..examples.len()).collect();
     order.sort_by_key(|&place| !retrieves[place]);
     let cut = retrieves.iter().filter(|retrieves| **retrieves).count();
@@ -187,17 +189,17 @@ fn elsewhere(
     Some(sums.point(f64::NAN, cut, clocks.len()))
 }
 
-/// Sums over all instances, by the number of instances with retrieval, which are those with the highest scores.
+/// Sums over all instances, indexed by the number of instances with retrieval (the ones with the highest scores).
 struct Sums {
     score: Vec<f64>,
     em: Option<Vec<f64>>,
-    /// Number of instances that retrieval would not help, among those without retrieval.
+    /// Number of instances, among those without retrieval, that retrieval would not help.
     rightly_abstained: Vec<usize>,
-    /// Those of them that are right without it, if that is known for all instances.
+    /// Number of these instances that are right without retrieval, if known for all instances.
     right: Option<Vec<usize>>,
     /// Milliseconds by latency model.
     costs: Vec<Vec<f64>>,
-    /// Milliseconds of always retrieving by latency model.
+    /// Milliseconds of always retrieving, by latency model.
     always: Vec<f64>,
 }
 
@@ -223,7 +225,7 @@ impl Sums {
         let mut costs = Vec::new();
         let mut always = Vec::new();
         for clock in clocks {
-            // A time that is missing spoils the sum, as it should.
+            // A missing time makes the sum NaN, as it should.
             let time = |example: &Example, policy, retrieves| {
                 clock.cost(example, policy, retrieves).unwrap_or(f64::NAN)
             };
@@ -253,7 +255,7 @@ impl Sums {
             let cost = self.costs[clock][cut];
             let speedup = match self.always[clock] {
                 0.0 => 0.0,
-                // Rounded, as the order of additions changes the last digits.
+                // Rounded, because the order of additions changes the last digits.
                 always => (1e12 * (1.0 - cost / always)).round() / 1e12 + 0.0,
             };
             cost.is_finite().then(|| MeanLatency { mean_ms: mean(cost), speedup })

@@ -1,4 +1,4 @@
-//! Tests of the sweep against sums done by hand.
+//! Tests of the sweep with sums computed by hand.
 
 use repoformer_store::error::{Error, RequestPart};
 use repoformer_text::language::Language;
@@ -8,7 +8,7 @@ use crate::label::Signals;
 use crate::policy::CompletionScores;
 use crate::policy::features::Request;
 
-/// Instances by edit similarity without and with retrieval.
+/// Returns instances with these edit similarities without and with retrieval.
 fn examples(similarities: &[[f64; 2]]) -> Vec<Example> {
     let example = |(number, es): (usize, &[f64; 2])| {
         let request = Request {
@@ -63,7 +63,7 @@ fn ends_and_best_are_always_there() {
     assert_eq!(curve.points.last().unwrap().rag_rate, 1.0);
     let best = curve.best().unwrap();
     assert_eq!((best.rag_rate, best.threshold), (0.5, 0.0), "it does not retrieve in vain");
-    // Always comes to 0.55, which the first alone is worth more than.
+    // Always retrieving scores 0.55; retrieving only for the first instance scores more.
     assert_eq!(curve.reaches_always.as_ref().unwrap().rag_rate, 0.25);
     assert_eq!(curve.at_rate(0.52).unwrap().rag_rate, 0.5);
     assert!(curve.at_rate(0.6).is_none() && curve.elsewhere.is_none());
@@ -76,19 +76,19 @@ fn ends_and_best_are_always_there() {
 #[test]
 fn thresholds_of_the_others_are_applied() {
     let mut examples = examples(&FOUR);
-    // The first two stand for one repository, the others for another.
+    // The first two belong to one repository, the others to another.
     for (place, example) in examples.iter_mut().enumerate() {
         example.repository = ["a", "a", "b", "b"][place].into();
     }
     let scores = [0.9, 0.3, 0.1, 0.6];
     let curve = SweepCurve::new(Policy::Learned, &examples, &scores, None, &[], &[]);
-    // For b the best is above 0.1, so both of a are retrieved for; for a it is above 0.3, so one of b is.
+    // On `b`, the best threshold is 0.1, above which both instances of `a` are; on `a` it is 0.3, above which one of `b` is.
     let point = curve.elsewhere.unwrap();
     assert_eq!((point.rag_rate, point.em), (0.75, Some(0.25)));
     assert!((point.score - (1.0 + 0.5 + 0.9 + 0.6) / 4.0).abs() < 1e-12);
 }
 
-/// Decides for each repository over a list of all others: the obvious twin.
+/// Decides for each repository over a list of all others: the obvious implementation.
 fn decided_one_by_one(examples: &[Example], scores: &[f64]) -> Vec<bool> {
     let mut retrieves = vec![false; examples.len()];
     for own in examples {
@@ -106,8 +106,8 @@ fn decided_one_by_one(examples: &[Example], scores: &[f64]) -> Vec<bool> {
     retrieves
 }
 
-/// Returns the threshold with the best sum of gains over instances by decreasing score; of equal ones, the one with the least
-/// retrieval: no score is above that of never retrieving.
+/// Returns the threshold with the best sum of gains over instances by decreasing score; of equally good thresholds, the one
+/// with the least retrieval. If no retrieval at all is best, the threshold is infinite.
 fn best_threshold(examples: &[Example], scores: &[f64], order: &[usize]) -> f64 {
     let (mut sum, mut best, mut threshold) = (0.0, 0.0, f64::INFINITY);
     for (at, &place) in order.iter().enumerate() {
@@ -156,7 +156,7 @@ fn equal_scores_are_never_parted() {
 #[test]
 fn policies_wait_for_what_they_go_by() {
     let times = RequestTimes { decision: Some(600.0), ..RequestTimes::new(900.0, 500.0) };
-    // A prompt without what was retrieved is shorter.
+    // A prompt without retrieved fragments is shorter.
     let short = RequestTimes { base: 200.0, ..times };
     for (times, policy, wanted) in [
         (times, Policy::Learned, [500.0, 1400.0]),
@@ -224,7 +224,7 @@ fn tasks_of_one_id_have_each_their_own_times() {
     };
     assert_eq!([Some(0), Some(1), Some(4)].map(at), [(10.0, true), (30.0, true), (50.0, true)]);
     assert_eq!([Some(2), None].map(at), [(30.0, false); 2], "the mean, not another task's");
-    // One record of this id, of another row, is of another file of tasks.
+    // One record has this id, but with another row, so it belongs to another file of tasks.
     std::fs::write(&path, line(0, 10)).unwrap();
     let clock = LatencyModel::read(&path, None, None).unwrap();
     let knows = |row: Option<usize>| {
