@@ -1,4 +1,4 @@
-//! The body of the function that a hole is in: Repoformer's function completion.
+//! Body of the function that contains the hole: Repoformer's function completion.
 
 use repoformer_text::language::syntax::{Syntax, is_bare_string, is_comment, preorder, walk};
 use repoformer_text::language::{BlockMarks, Language};
@@ -8,18 +8,20 @@ use super::HoleContext;
 use super::prefix::Prefixes;
 use super::uncut::{Cut, UncutReason};
 
-/// Characters of a prediction that are looked at. Each may be where it is cut, within the bound of [`Prefixes`]; a body of 30 lines has
-/// a third of them, and what comes behind a body is not taken anyway.
+/// Maximum number of characters of a prediction that are read. Each may be the end of the longest prefix, within the bound of
+/// [`Prefixes`]. A body of 30 lines has a third of this number, and text after a body is dropped anyway.
 const MOST_CHARACTERS: usize = 4_000;
 
-/// Target and prediction as bodies.
+/// Cuts target and prediction to the function's body.
 ///
-/// In Python as in `process_examples` of Repoformer's `eval_metric.py`: the longest prefix of the prediction that has no
-/// syntax error behind the left context, then of both texts the body of the function with the same number as the last one
-/// of the left context and `pass`. Where no prefix parses the prediction stays whole; where there is no such function, what
-/// could be cut is. A left context that ends with a line gets the target's indentation first, which the program's own data
-/// has there. In other languages, which the program does not know, the prediction ends before the brace that closes the body.
-/// The left context is all of the file before the hole, where that is known.
+/// In Python this follows `process_examples` of Repoformer's `eval_metric.py`. First, the prediction is cut to the longest
+/// prefix that has no syntax error after the left context. Then both texts are cut to one body: the body whose number is the
+/// number of the last function in the left context followed by `pass`. If no prefix parses, the prediction stays whole; if that
+/// function does not exist, the prefix stays as it is. If the left context ends with a complete line, the target's indentation
+/// is appended to it first; the program's own data has the indentation there.
+///
+/// In other languages, which the program does not support, the prediction ends before the brace that closes the body. The left
+/// context is the whole file before the hole, if it is known.
 pub(super) fn function_body(hole: &HoleContext<'_>, prediction: &str) -> Cut {
     if hole.language.spec().layout == BlockMarks::Braces {
         return Cut::of_parsed(prediction, to_closing_brace(hole, prediction));
@@ -39,7 +41,7 @@ pub(super) fn function_body(hole: &HoleContext<'_>, prediction: &str) -> Cut {
     let body = |text: &str| {
         let number = bodies(&format!("{}pass", left.context))?.len();
         let bodies = bodies(&format!("{}{text}", left.context))?;
-        // Without any function the program takes number -1, the last.
+        // If there is no function, the program uses number -1: the last.
         let place = number.checked_sub(1).or_else(|| bodies.len().checked_sub(1))?;
         bodies.into_iter().nth(place)
     };
@@ -49,13 +51,14 @@ pub(super) fn function_body(hole: &HoleContext<'_>, prediction: &str) -> Cut {
     }
 }
 
-/// Whether a hole can be a function's body: in Python, a target of more than one line.
+/// Returns true if a hole may be a function's body: in Python, if the target has more than one line.
 pub(super) fn may_be_function_body(hole: &HoleContext<'_>) -> bool {
     let code_lines = hole.target.split('\n').filter(|line| !strip(line).is_empty());
     hole.language.spec().layout != BlockMarks::Braces && code_lines.count() >= 2
 }
 
-/// Whether a hole begins where a function's body does, but for a docstring, and its target has more than one line.
+/// Returns true if a hole begins at the start of a function's body (after the docstring, if there is one) and its target has
+/// more than one line.
 pub fn is_function_body(hole: &HoleContext<'_>) -> bool {
     if !may_be_function_body(hole) {
         return false;
@@ -80,10 +83,10 @@ pub fn is_function_body(hole: &HoleContext<'_>) -> bool {
     is_body
 }
 
-/// A left context that ends within the first line of the hole.
+/// Left context up to a place within the first line of the hole.
 struct SplitContext {
     context: String,
-    /// Whether the indentation was put there, so that texts come without theirs.
+    /// Whether the indentation was appended to the context; texts after the context then start without theirs.
     is_lengthened: bool,
 }
 
@@ -96,22 +99,22 @@ impl SplitContext {
         Self { context: format!("{}{indentation}", hole.known_left()), is_lengthened }
     }
 
-    /// A text as it continues behind the context.
+    /// Returns the part of a text that continues after the context.
     fn continuation<'a>(&self, text: &'a str) -> &'a str {
         if self.is_lengthened { text.trim_start_matches(is_space) } else { text }
     }
 }
 
-/// Why there is no longest prefix.
+/// Reason why no longest prefix was found.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum ParseFailure {
-    /// None parses.
+    /// No prefix parses.
     None,
-    /// To find it takes too much work.
+    /// Finding it takes too much work.
     Bound,
 }
 
-/// The longest prefix that parses, without the white space at its end.
+/// Returns the longest prefix that parses, without trailing white space.
 pub(super) fn longest_prefix<'a>(
     left_context: &str,
     prediction: &'a str,
@@ -132,7 +135,7 @@ pub(super) fn longest_prefix<'a>(
     }
 }
 
-/// The bodies of the functions, each before those within it; `None` where one is without.
+/// Returns the bodies of the functions, each before the bodies inside it; `None` if a function has no body.
 fn bodies(text: &str) -> Option<Vec<String>> {
     let syntax = Syntax::parse(text, Language::Python)?;
     let (mut found, mut whole) = (Vec::new(), true);
@@ -149,7 +152,8 @@ fn bodies(text: &str) -> Option<Vec<String>> {
     whole.then_some(found)
 }
 
-/// The prediction up to the brace that closes more than it opened; `None` if it cannot be parsed within bounds.
+/// Returns the prediction up to the brace that closes the block around the hole; `None` if the prediction cannot be parsed
+/// within bounds.
 fn to_closing_brace<'a>(hole: &HoleContext<'_>, prediction: &'a str) -> Option<&'a str> {
     let left = hole.known_left();
     let text = format!("{left}{prediction}");

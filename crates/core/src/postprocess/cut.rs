@@ -7,8 +7,8 @@ use super::HoleContext;
 use super::prefix::Prefixes;
 use super::uncut::{Cut, UncutReason};
 
-/// Greatest number of line ends tried for the end of a first statement: no requested statement is longer, and with a left context
-/// that never parses every line of a long answer would be tried.
+/// Maximum number of line ends tried as the end of a first statement. No statement that is asked for is longer, and if the left
+/// context never parses, every line of a long answer would be tried.
 const STATEMENT_LINES: usize = 1_000;
 
 /// Keeps the first non-blank lines, as many as the target has.
@@ -21,10 +21,10 @@ pub(super) fn lines(target: &str, prediction: &str) -> String {
     kept.join("\n")
 }
 
-/// Keeps the first line that is neither blank nor a comment; the first line if there is none.
+/// Keeps the first line that is neither blank nor a comment; the first line if there is no such line.
 ///
-/// RepoBench's `get_first_line_not_comment`, including its treatment of docstrings and block comments: one that ends on its first
-/// line continues until another ends.
+/// This is RepoBench's `get_first_line_not_comment`, including its treatment of docstrings and block comments: one that ends on
+/// its first line continues until another one ends.
 pub(super) fn first_line(prediction: &str, language: Language) -> &str {
     let spec = language.spec();
     let prediction = prediction.trim_start_matches('\n');
@@ -43,8 +43,8 @@ pub(super) fn first_line(prediction: &str, language: Language) -> &str {
     prediction.split('\n').next().unwrap_or_default()
 }
 
-/// Keeps the text up to and including the first of `; { }`; the whole text if there is none or, as in the program, if it is the
-/// first character.
+/// Keeps the text up to and including the first of `; { }`; the whole text if there is none or, as in the program, if the first
+/// character is one.
 ///
 /// `get_bracket_lang_statement` of CrossCodeEval's `eval_utils.py`.
 pub(super) fn bracket(prediction: &str) -> &str {
@@ -54,11 +54,12 @@ pub(super) fn bracket(prediction: &str) -> &str {
     }
 }
 
-/// Keeps the shortest run of whole lines that has no syntax error after the left context, without trailing white space; the whole
-/// text if there is none.
+/// Keeps the shortest run of whole lines that has no syntax error after the left context, without trailing white space; the
+/// whole text if there is no such run.
 ///
-/// `get_python_one_statement` of CrossCodeEval's `eval_utils.py`, which tries every character but can only stop before a
-/// line's end. Its parse of more than five seconds, or of a tree too deep for Python, counts as an error there, not here.
+/// This is `get_python_one_statement` of CrossCodeEval's `eval_utils.py`, which tries every character but can only stop before
+/// a line end. The program counts a parse that takes more than five seconds, or a tree too deep for Python, as an error; this
+/// function does not.
 pub(super) fn first_statement(hole: &HoleContext<'_>, prediction: &str) -> Cut {
     let left_context = hole.left_context;
     let mut prefixes = Prefixes::new(left_context, prediction);
@@ -72,12 +73,12 @@ pub(super) fn first_statement(hole: &HoleContext<'_>, prediction: &str) -> Cut {
             return Cut::of_prediction(prediction[..end].trim_end_matches(is_space));
         }
         is_uncut |= !strip(&prediction[end..]).is_empty();
-        // Most statements are shorter; a left context that never parses is one parse more.
+        // Most statements are shorter. If the left context never parses, finding the limit takes only one more parse.
         if line == 2 {
             limit = prefixes.limit();
         }
     }
-    // One line alone is the statement, whether it parses or not.
+    // A single line is the statement, whether it parses or not.
     let uncut = is_uncut.then(|| match prefixes.are_exceeded() {
         true => UncutReason::Bound,
         false => UncutReason::from_texts(left_context, hole.target),

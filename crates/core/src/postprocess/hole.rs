@@ -9,11 +9,11 @@ use crate::task::Task;
 pub struct HoleContext<'a> {
     /// Text of the file before the hole, as shown to the model, without cross-file context; empty if unknown.
     pub left_context: &'a str,
-    /// All of the file before the hole, where more of it is known than the left context; cuts of function bodies use it.
+    /// The whole file before the hole, if more of it is known than the left context; cuts of function bodies use it.
     pub whole_left_context: Option<&'a str>,
-    /// Text that stood in the hole.
+    /// Text that was in the hole.
     pub target: &'a str,
-    /// The file's language.
+    /// Language of the file.
     pub language: Language,
 }
 
@@ -28,7 +28,7 @@ impl<'a> HoleContext<'a> {
         }
     }
 
-    /// All that is known of the file before the hole.
+    /// Returns everything that is known of the file before the hole.
     pub(super) fn known_left(&self) -> &'a str {
         self.whole_left_context.unwrap_or(self.left_context)
     }

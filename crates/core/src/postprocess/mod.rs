@@ -1,7 +1,7 @@
 //! Post-processing: cuts a model's answer to the part that is compared with the target.
 //!
-//! A model continues after the end of the target, so every reference program cuts the answer first, each in its own way. The cut
-//! changes scores as much as the formula does. Each way is a [`Step`]; a [`Recipe`] is a sequence of steps.
+//! A model continues after the end of the target, so every reference program cuts the answer first, each in its own way. The
+//! cut changes scores as much as the formula does. Each kind of cut is a [`Step`]; a [`Recipe`] is a sequence of steps.
 //! [`Postprocess::Own`] uses the recipe of each metric's program:
 //!
 //! | metric | recipe | program |
@@ -41,7 +41,7 @@ pub use uncut::UncutReason;
 /// Target and prediction after post-processing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ComparedTexts<'a> {
-    /// The target; some steps apply to it as well.
+    /// Target; some steps apply to the target as well.
     pub target: Cow<'a, str>,
     /// The prediction.
     pub prediction: Cow<'a, str>,
@@ -56,27 +56,27 @@ pub enum Step {
     Thoughts,
     /// Keep the code that a chat model marks: the content of a fence or a code span.
     Fences,
-    /// Remove a chat model's sentences before and behind the code.
+    /// Remove a chat model's sentences before and after the code.
     Chatter,
-    /// Remove lines of the left context that the answer starts with.
+    /// Remove lines of the left context that are repeated at the beginning of the answer.
     Echo,
     /// Keep the first line that is neither blank nor a comment (RepoBench).
     FirstLine,
     /// Keep the first non-blank lines, as many as the target has (Repoformer).
     Lines,
-    /// Keep the first non-blank lines, stripped, as many as the target has (RepoCoder). The metric itself does this too; the step
-    /// shows what is compared.
+    /// Keep the first non-blank lines, stripped, as many as the target has (RepoCoder). The metric itself does the same; the
+    /// step makes the compared texts visible.
     StrippedLines,
-    /// Keep the first statement: in Python the shortest run of lines that parses after the left context, in other languages as
-    /// [`Bracket`](Self::Bracket) (CrossCodeEval).
+    /// Keep the first statement: in Python, the shortest run of lines that parses after the left context; in other languages,
+    /// the same text as [`Bracket`](Self::Bracket) (CrossCodeEval).
     Statement,
     /// Keep the text up to and including the first of `; { }` (CrossCodeEval).
     Bracket,
-    /// Keep the body of the function that the hole is in (Repoformer).
+    /// Keep the body of the function that contains the hole (Repoformer).
     FunctionBody,
-    /// Remove comments, as found by the language's grammar, from the target too.
+    /// Remove comments, as the language's grammar finds them, from the target as well.
     Comments,
-    /// Remove the rest of each line from `#` or `//` on (CrossCodeEval), in the target too.
+    /// Remove the rest of each line from `#` or `//` on (CrossCodeEval), from the target as well.
     CommentSigns,
 }
 
@@ -97,10 +97,10 @@ impl Step {
         Self::CommentSigns,
     ];
 
-    /// The steps that leave only the code of a chat model's answer, in their order.
+    /// Steps that leave only the code of a chat model's answer, in order.
     pub const CHAT: [Self; 4] = [Self::Thoughts, Self::Fences, Self::Chatter, Self::Echo];
 
-    /// Name of the step, as users write it and outputs have it.
+    /// Returns the name of the step, as in settings and outputs.
     pub fn name(self) -> &'static str {
         match self {
             Self::Thoughts => "thoughts",
@@ -118,7 +118,7 @@ impl Step {
         }
     }
 
-    /// Applies the step to a prediction, which is code that a chat model marked if `is_marked`.
+    /// Applies the step to a prediction; `is_marked` is true if the prediction is code that a chat model marked.
     fn apply(self, hole: &HoleContext<'_>, prediction: &str, is_marked: bool) -> Cut {
         let language = hole.language;
         let kept = match self {
@@ -159,7 +159,7 @@ impl Step {
     }
 }
 
-/// Sequence of steps; an empty one keeps the prediction as it is.
+/// Sequence of steps; the empty sequence keeps the prediction as it is.
 ///
 /// ```
 /// use repoformer_text::language::Language;
@@ -194,25 +194,25 @@ impl Recipe {
         now
     }
 
-    /// The steps that leave only the code of a chat model's answer.
+    /// Returns the steps that leave only the code of a chat model's answer.
     pub fn chat() -> Self {
         Self(Step::CHAT.to_vec())
     }
 
-    /// The leading steps that `chat` has.
+    /// Returns the leading steps that are also in [`chat`](Self::chat).
     pub fn answers(&self) -> Self {
         let steps = self.0.iter().take_while(|step| Step::CHAT.contains(step));
         Self(steps.copied().collect())
     }
 
-    /// Name and version of the rule for chat answers, if the recipe has one of its steps. Part of the identity of results
-    /// that depend on the recipe.
+    /// Returns the name and version of the rule for chat answers, if the recipe has one of its steps. They are part of the
+    /// identity of results that depend on the recipe.
     pub fn revision(&self) -> Option<String> {
         let has_step = Step::CHAT.iter().any(|step| self.has(*step));
         has_step.then(|| format!("chat {}", chat::REVISION))
     }
 
-    /// Whether it keeps as many lines as the target has, so that what follows them does not count.
+    /// Returns true if the recipe keeps as many lines as the target has, so that later lines do not count.
     pub fn is_of_lines(&self) -> bool {
         self.0.split_last().is_some_and(|(last, first)| {
             matches!(last, Step::Lines | Step::StrippedLines)
@@ -246,7 +246,7 @@ impl fmt::Display for Recipe {
 impl FromStr for Recipe {
     type Err = Error;
 
-    /// Parses names separated by commas; `chat` is `thoughts,fences,chatter,echo`, `none` is the empty recipe.
+    /// Parses names separated by commas; `chat` stands for `thoughts,fences,chatter,echo`, and `none` for the empty recipe.
     fn from_str(names: &str) -> Result<Self> {
         let mut steps = Vec::new();
         for name in names.split(',') {
@@ -281,9 +281,9 @@ fn unknown(name: &str) -> Error {
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Postprocess {
-    /// The recipe of each metric's own program.
+    /// Recipe of each metric's own program.
     Own {
-        /// Whether the targets are function bodies; Repoformer's program cuts these differently.
+        /// Whether the targets are function bodies, which Repoformer's program cuts differently.
         function_bodies: bool,
         /// Steps before the program's own.
         before: Recipe,
@@ -296,12 +296,12 @@ impl Postprocess {
     /// No post-processing.
     pub const NONE: Self = Self::Same(Recipe(Vec::new()));
 
-    /// The recipe of each metric's own program.
+    /// Returns the recipe of each metric's own program.
     pub fn own(function_bodies: bool) -> Self {
         Self::Own { function_bodies, before: Recipe::default() }
     }
 
-    /// The recipe of each metric's own program, after the steps that leave only the code of a chat model's answer.
+    /// Returns the recipe of each metric's own program, after the steps that leave only the code of a chat model's answer.
     pub fn chat(function_bodies: bool) -> Self {
         Self::Own { function_bodies, before: Recipe::chat() }
     }
@@ -313,7 +313,7 @@ impl Postprocess {
         }
     }
 
-    /// Returns the post-processing for targets that are function bodies or not.
+    /// Sets whether the targets are function bodies.
     #[must_use]
     pub fn with_bodies(self, function_bodies: bool) -> Self {
         match self {
@@ -322,7 +322,7 @@ impl Postprocess {
         }
     }
 
-    /// The steps that leave only the code of a chat model's answer, before every metric's own.
+    /// Returns the steps that leave only the code of a chat model's answer, which precede every metric's own recipe.
     pub fn answers(&self) -> Recipe {
         match self {
             Self::Own { before: recipe, .. } | Self::Same(recipe) => recipe.answers(),
@@ -362,7 +362,7 @@ impl fmt::Display for Postprocess {
 impl FromStr for Postprocess {
     type Err = Error;
 
-    /// Parses the names of a [`Recipe`], of which the last may be `own`: each metric's own program.
+    /// Parses the names of a [`Recipe`]; the last may be `own`, the recipe of each metric's own program.
     fn from_str(names: &str) -> Result<Self> {
         if names == "own" {
             return Ok(Self::own(false));
@@ -377,21 +377,21 @@ impl FromStr for Postprocess {
 /// Number of tasks that decide whether the holes of a set are function bodies; each costs a parse of its prompt.
 pub const TASKS_CHECKED_FOR_BODIES: usize = 40;
 
-/// How many of the first tasks of a set have function bodies as holes.
+/// Counts of the tasks, among the first ones of a set, whose holes are function bodies.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct FunctionBodies {
-    /// Number of tasks that were looked at.
+    /// Number of tasks that were checked.
     pub looked_at: usize,
-    /// Number of those whose holes are function bodies.
+    /// Number of these tasks whose holes are function bodies.
     pub found: usize,
-    /// Number of those that cannot be told: their targets have several lines, and their records only the end of the file
-    /// before the hole.
+    /// Number of these tasks for which the answer is unknown: their targets have several lines, and their records have only the
+    /// end of the file before the hole.
     pub unknown: usize,
 }
 
 impl FunctionBodies {
-    /// Looks at the first tasks. A task's metadata may say what its hole is; of the others, the text before the hole is
-    /// parsed, from the folder of repositories where the record has only its end.
+    /// Checks the first tasks of a set. A task's metadata may name the kind of its hole. For other tasks, the text before the
+    /// hole is parsed; if the record has only the end of that text, it is read from the folder of repositories.
     pub fn new(tasks: &[Task], repos_dir: Option<&Path>) -> Self {
         let mut files = repos_dir.and_then(|dir| TaskFiles::below(dir).ok());
         let tasks = &tasks[..tasks.len().min(TASKS_CHECKED_FOR_BODIES)];
@@ -408,19 +408,20 @@ impl FunctionBodies {
         bodies
     }
 
-    /// Whether the holes of the set are function bodies: nine in ten of those that were looked at are.
+    /// Returns true if the set's holes count as function bodies: nine in ten of the checked ones are.
     pub fn are_all(self) -> bool {
         self.looked_at > 0 && self.found * 10 >= self.looked_at * 9
     }
 
-    /// Whether they may be function bodies all the same: half of them are, or nine in ten with those that cannot be told.
+    /// Returns true if the set's holes may be function bodies although [`are_all`](Self::are_all) is false: half of the checked
+    /// ones are, or nine in ten if the unknown ones count.
     pub fn are_unsure(self) -> bool {
         let is_possible = (self.found + self.unknown) * 10 >= self.looked_at * 9;
         self.looked_at > 0 && !self.are_all() && (is_possible || self.found * 2 >= self.looked_at)
     }
 }
 
-/// Whether a task's hole is a function body; `None` where too little of the file is known.
+/// Returns true if a task's hole is a function body; `None` if too little of the file is known.
 fn is_known_body(task: &Task) -> Option<bool> {
     let hole = HoleContext::new(task);
     match task.kind() {
@@ -433,7 +434,7 @@ fn is_known_body(task: &Task) -> Option<bool> {
     }
 }
 
-/// Whether the holes of a set are function bodies, by what its records hold; see [`FunctionBodies`].
+/// Returns true if the holes of a set are function bodies, judged by the records alone; see [`FunctionBodies`].
 pub fn are_function_bodies(tasks: &[Task]) -> bool {
     FunctionBodies::new(tasks, None).are_all()
 }

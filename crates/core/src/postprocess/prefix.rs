@@ -1,4 +1,4 @@
-//! Which prefixes of a prediction parse behind its left context.
+//! Prefixes of a prediction that parse after its left context.
 
 use std::sync::mpsc;
 
@@ -7,25 +7,25 @@ use repoformer_text::language::{Language, Parser};
 use repoformer_text::lines::{strip, unfinished_line};
 use tree_sitter::{InputEdit, Point, Tree};
 
-/// Most work of all parses of a prediction together, which takes about two seconds; and for each byte of the text more, since the first
-/// parse reads all of it. What would be parsed behind that has no tree.
+/// Maximum work of all parses of a prediction together, which takes about two seconds. For each byte of the text, some more
+/// work is allowed, since the first parse reads the whole text. After the maximum is reached, parses return no tree.
 ///
-/// For 895 predictions with the functions of the sample tasks, whole, cut off and with syntax errors, the longest prefix took at most
-/// 4.8 million (99 %: 1.4 million, median: 0.1 million).
+/// For 895 predictions with the functions of the sample tasks, whole, cut off and with syntax errors, finding the longest
+/// prefix took at most 4.8 million units of work (99th percentile: 1.4 million, median: 0.1 million).
 const MOST_WORK: u64 = 5_000_000;
 const MOST_WORK_OF_BYTE: u64 = 64;
 
-/// Prefixes of a Python text that are parsed one after the other. They share what comes before the last line of the left
-/// context that is not indented; where that is whole statements, its tree is taken over by each.
+/// Prefixes of a Python text that are parsed one after another. They share the text before the last line of the left context
+/// that is not indented. If this text consists of whole statements, each parse reuses its tree.
 pub(super) struct Prefixes {
     text: String,
-    /// Where the prediction begins.
+    /// Start of the prediction in the text.
     start: usize,
     parser: Option<Parser>,
-    /// Work that is left for parses.
+    /// Work left for parses.
     work_left: u64,
-    /// Trees of what many share, without any error, and their lengths in ascending order. A tree with errors is never
-    /// built on: what grows from it can keep an error that a parse from the start would not have.
+    /// Trees of text that many prefixes share, without any error, and the lengths of this text in ascending order. A tree with
+    /// errors is never reused: a tree built on it can keep an error that a parse from the start would not have.
     shared: Vec<(Tree, usize)>,
 }
 
@@ -40,7 +40,7 @@ impl Prefixes {
         prefixes
     }
 
-    /// Prefixes that are parsed line by line: those that end in one line also share the lines above it.
+    /// Creates prefixes that are parsed line by line: those that end in the same line also share the lines above it.
     pub(super) fn by_line(left_context: &str, prediction: &str) -> Self {
         let mut prefixes = Self::new(left_context, prediction);
         let first = left_context.len() - unfinished_line(left_context).len();
@@ -50,10 +50,11 @@ impl Prefixes {
         prefixes
     }
 
-    /// Number of bytes of the prediction behind which no longer prefix parses, if all of it does not.
+    /// Returns the number of bytes of the prediction after which no longer prefix parses, if the whole prediction does not
+    /// parse.
     ///
-    /// The parser reads every prefix alike up to near its end, and its log says how many ways to read it are left.
-    /// Where a single one was left, behind an error node, that error is in every longer prefix too.
+    /// The parser reads all prefixes alike up to near their ends, and its log shows how many ways to read the text remain. If
+    /// only one way remains after an error node, every longer prefix has this error too.
     pub(super) fn limit(&mut self) -> usize {
         let all = self.text.len() - self.start;
         let (sender, alone) = mpsc::channel();
@@ -72,7 +73,7 @@ impl Prefixes {
         let Some(error) = tree.as_ref().and_then(first_error) else {
             return all;
         };
-        // White space and comments behind an error may be moved out of it later, and the parser looks ahead over them.
+        // White space and comments after an error may later be moved out of it, and the parser looks ahead over them.
         let limit = self.behind_code(error).and_then(|behind| {
             let behind = point(&self.text[..behind]);
             let place = alone.try_iter().find(|place| *place >= behind)?;
@@ -81,7 +82,7 @@ impl Prefixes {
         limit.map_or(all, |limit| limit.saturating_sub(self.start).min(all))
     }
 
-    /// End of the first line with code that begins at this byte or behind it.
+    /// Returns the end of the first line with code that begins at this byte or later.
     fn behind_code(&self, at: usize) -> Option<usize> {
         let mut end = at + memchr::memchr(b'\n', &self.text.as_bytes()[at..])? + 1;
         loop {
@@ -93,13 +94,13 @@ impl Prefixes {
         }
     }
 
-    /// Start of a row, counted from 0.
+    /// Returns the start of a row, counted from 0.
     fn line_start(&self, row: usize) -> Option<usize> {
         let newlines = memchr::memchr_iter(b'\n', self.text.as_bytes());
         std::iter::once(0).chain(newlines.map(|newline| newline + 1)).nth(row)
     }
 
-    /// Keeps the tree of the first bytes of the text, if it has no error.
+    /// Keeps the tree of the text's first bytes, if it has no error.
     fn share(&mut self, end: usize) {
         if let Some(tree) = self.parse(end).filter(|tree| end > 0 && !tree.root_node().has_error())
         {
@@ -107,18 +108,18 @@ impl Prefixes {
         }
     }
 
-    /// Whether the bound of all parses is reached: what was not found may be there.
+    /// Returns true if the bound of all parses is reached, so that a longer prefix may exist.
     pub(super) fn are_exceeded(&self) -> bool {
         self.work_left == 0
     }
 
-    /// Whether the left context and this many bytes of the prediction have no syntax error. Tokens that the parser
-    /// had to add are none, as in the reference programs.
+    /// Returns true if the left context and this many bytes of the prediction have no syntax error. Tokens that the parser had
+    /// to add are not errors, as in the reference programs.
     pub(super) fn parses(&mut self, length: usize) -> bool {
         self.parse(self.start + length).is_some_and(|tree| is_valid(&tree))
     }
 
-    /// Parses the first bytes of the text.
+    /// Parses the text's first bytes.
     fn parse(&mut self, end: usize) -> Option<Tree> {
         let shared = self.shared.iter().rev().find(|(_, length)| *length <= end);
         let old = shared.map(|(tree, length)| {
@@ -140,14 +141,14 @@ impl Prefixes {
     }
 }
 
-/// The place in a message of the parser's log, where only one way to read the text is left.
+/// Returns the position in a message of the parser's log, if only one way to read the text remains.
 fn place_alone(message: &str) -> Option<Point> {
     let (_, rest) = message.strip_prefix("process ")?.split_once(" version_count:1, ")?;
     let (row, column) = rest.split_once("row:")?.1.split_once(", col:")?;
     Some(Point { row: row.parse().ok()?, column: column.parse().ok()? })
 }
 
-/// The end of the error node that ends first.
+/// Returns the end of the error node that ends first.
 fn first_error(tree: &Tree) -> Option<usize> {
     let mut first: Option<usize> = None;
     preorder(tree, |node, _| {
@@ -159,7 +160,8 @@ fn first_error(tree: &Tree) -> Option<usize> {
     first
 }
 
-/// Where the last line begins that is neither blank, indented, a comment, nor the end of something; 0 where that is the first.
+/// Returns the start of the last line that begins with a letter, `_` or `@`, so that it probably begins a statement; 0 if there
+/// is none after the first line.
 fn last_statement(text: &str) -> usize {
     let mut starts = memchr::memrchr_iter(b'\n', text.as_bytes()).map(|newline| newline + 1);
     let begins = |start: &usize| {
@@ -175,7 +177,7 @@ fn point(text: &str) -> Point {
     Point { row: memchr::memchr_iter(b'\n', bytes).count(), column: bytes.len() - line_start }
 }
 
-/// Whether no node is an error.
+/// Returns true if no node is an error.
 pub(super) fn is_valid(tree: &Tree) -> bool {
     let mut cursor = tree.walk();
     loop {
@@ -223,14 +225,14 @@ mod tests {
                 }
             }
         }
-        // An open bracket, a closed one, one too many.
+        // An open bracket, a closed bracket, and one bracket too many.
         let mut prefixes = Prefixes::new(lefts[0], text);
         let ends = ["+", ")", "\n)"].map(|end| text.find(end).unwrap() + end.len());
         let found = ends.map(|length| prefixes.parses(length));
         assert_eq!(found, [false, true, false]);
     }
 
-    /// By hand: the error is in the first line, and lines with code follow at once.
+    /// Computed by hand: the error is in the first line, and lines with code follow directly.
     #[test]
     fn an_early_error_limits_the_prefixes() {
         let text = format!("return x = ) else (\n{}", "    y = 1\n".repeat(50));

@@ -33,7 +33,7 @@ fn first_lines() {
     let of = |text, language| apply("first-line", hole("", "", language), text);
     assert_eq!(of("\n\n# no\n  x = 1\ny", Language::Python), "  x = 1");
     assert_eq!(of("'''\nno\n'''\nx", Language::Python), "x");
-    // As in the program: the docstring that ends in its own line goes on.
+    // As in the program, a docstring that ends on its own line continues.
     assert_eq!(of("\"\"\"no\"\"\"\nx\n\"\"\"\ny", Language::Python), "y");
     assert_eq!(of("# a\n# b", Language::Python), "# a");
     assert_eq!(of("/* a\n */\n// b\nint x;", Language::Java), "int x;");
@@ -41,7 +41,7 @@ fn first_lines() {
 
 #[test]
 fn first_brackets() {
-    // As in the program: place 0 counts as none.
+    // As in the program, position 0 is treated as not found.
     for (text, wanted) in [("if (x) { y", "if (x) {"), ("x", "x"), ("; x; y", "; x; y")] {
         for step in ["bracket", "statement"] {
             assert_eq!(apply(step, hole("", "", Language::CSharp), text), wanted);
@@ -54,19 +54,20 @@ fn first_statements() {
     let of = |left, text| python("statement", left, text);
     assert_eq!(of("x = f(", "a,\n  b)\ny = 1\n"), "a,\n  b)");
     assert_eq!(of("x = ", "1  \ny = 2\n"), "1");
-    // The last line's end counts, its absence does not matter: nothing behind it is cut.
+    // The end of the last line counts, but may be missing: no text after it is cut.
     assert_eq!(of("x = ", "1"), "1");
     assert_eq!(of("x = (", "1\n2\n"), "1\n2\n");
-    // A line end at the very beginning is none that ends a statement.
+    // A line end at the very beginning does not end a statement.
     assert_eq!(of("x = 1", "\ny = 2\nz"), "\ny = 2");
 }
 
-/// Whether a text parsed from the start has no syntax error.
+/// Returns true if a text, parsed from the start, has no syntax error.
 pub(super) fn slow_parses(text: &str) -> bool {
     Syntax::parse(text, Language::Python).is_some_and(|syntax| prefix::is_valid(syntax.tree()))
 }
 
-/// The first statement and the longest prefix by every character's end in turn, as the reference programs do it.
+/// Returns the first statement and the longest prefix, found by trying the end of every character, as the reference programs
+/// do.
 fn slow_cuts<'a>(left: &str, prediction: &'a str) -> (&'a str, Option<&'a str>) {
     let ends = prediction.char_indices().map(|(at, _)| at).chain([prediction.len()]);
     let parses = |end: &usize| slow_parses(&format!("{left}{}", &prediction[..*end]));
@@ -99,7 +100,7 @@ fn cuts_of_real_code_equal_the_reference_programs_way() {
     assert!(cut > 20, "{cut} cut");
 }
 
-/// Text behind an early error is not looked at, and is no part of the longest prefix anyway.
+/// Text after an early error is not read, and is not part of the longest prefix anyway.
 #[test]
 fn cuts_before_an_early_error_equal_the_reference_programs_way() {
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -133,7 +134,7 @@ fn function_bodies() {
     let cut = recipe.apply(in_file, "    z = x\n    return z\n\n\ndef g():\n    retu");
     assert_eq!(cut.prediction, "\"\"\"Doc.\"\"\"\n    z = x\n    return z");
     assert_eq!(cut.target, "\"\"\"Doc.\"\"\"\n    y = x\n    return y");
-    // Repoformer's data holds the indentation in the prompt.
+    // Repoformer's data has the indentation in the prompt.
     let indented = format!("{left}    ");
     let moved = hole(&indented, target.trim_start(), Language::Python);
     assert!(is_function_body(&moved));
@@ -141,13 +142,13 @@ fn function_bodies() {
         recipe.apply(moved, "z = x\n    return z\nk = 1\n").prediction,
         "\"\"\"Doc.\"\"\"\n    z = x\n    return z"
     );
-    // A left context that never parses leaves the prediction whole.
+    // If the left context never parses, the prediction stays whole.
     let broken = hole("def f(:\n    )\n", target, Language::Python);
     let whole = recipe.apply(broken, "return 1\n");
     assert_eq!((&*whole.prediction, whole.uncut), ("return 1\n", Some(UncutReason::File)));
 }
 
-/// Type parameters have defaults since Python 3.13 (PEP 696), which the grammar does not know.
+/// Type parameters have defaults since Python 3.13 (PEP 696), which the grammar does not support.
 #[test]
 fn what_is_not_cut_has_a_reason() {
     let [known, unknown] = ["T", "T = int"].map(|parameter| {
@@ -160,7 +161,7 @@ fn what_is_not_cut_has_a_reason() {
         (&known, "statement", answer, None),
         (&unknown, "statement", answer, Some(UncutReason::File)),
         (&known, "statement", "    y = (\n    1]\n", Some(UncutReason::Prediction)),
-        // A line alone is a statement.
+        // A single line is a statement.
         (&unknown, "statement", "    y = x\n", None),
         (&unknown, "lines", answer, None),
     ] {
@@ -236,7 +237,7 @@ fn fences() {
     let of = |text| python("fences", "", text);
     assert_eq!(of("Here:\n```python\nx = 1\n```\nIt works.\n```\nout\n```\n"), "x = 1");
     assert_eq!(of("x = '```'"), "x = '```'");
-    // Of equally good blocks the longest, of equally long ones the last.
+    // Of equally good blocks, the longest; of equally long ones, the last.
     assert_eq!(of("```\na\nb\n```\n```\nc\nd\n```\n```\ne\n```"), "c\nd");
 }
 
@@ -262,12 +263,12 @@ fn echoes() {
     // White space before the hole is part of the repeated line.
     assert_eq!(of("x = ", "x = 1"), "1");
     assert_eq!(of("for", "for x in y"), " x in y");
-    // A single line with other indentation may be another block's.
+    // A single line with other indentation may belong to another block.
     assert_eq!(of("if a:\n        x()\n", "    x()\n"), "    x()\n");
     assert_eq!(of("", "x"), "x");
 }
 
-/// Each of its prefixes is a parse of all that comes before.
+/// Each prefix of this text takes a parse of all the text before it.
 #[test]
 fn a_prediction_that_takes_too_many_parses_is_compared_whole() {
     let text = "a?b:".repeat(1_000);

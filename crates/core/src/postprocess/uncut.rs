@@ -4,12 +4,12 @@ use repoformer_text::named;
 
 use super::prefix::Prefixes;
 
-/// Reason why a step that parses leaves a prediction whole, as the programs do.
+/// Reason why a step that parses leaves a prediction whole, as the reference programs do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum UncutReason {
-    /// The grammar cannot parse the file up to the end of the hole, not even with the target in it.
+    /// The grammar cannot parse the file up to the end of the hole, even with the target in the hole.
     File,
-    /// No beginning of the prediction parses.
+    /// No prefix of the prediction parses.
     Prediction,
     /// The parse takes more time or memory than the length of the text allows.
     Bound,
@@ -23,7 +23,7 @@ named! {
 }
 
 impl UncutReason {
-    /// Returns the reason why no beginning of a prediction parses behind a left context.
+    /// Returns the reason why no prefix of a prediction parses after a left context.
     pub(super) fn from_texts(left_context: &str, target: &str) -> Self {
         let mut prefixes = Prefixes::new(left_context, target);
         if prefixes.parses(target.len()) { Self::Prediction } else { Self::File }
@@ -48,7 +48,7 @@ impl Cut {
         Self { target: None, prediction, uncut: None, is_marked: false }
     }
 
-    /// A prediction after a step, or the prediction itself if its parse takes too much.
+    /// Returns a prediction after a step, or the prediction itself if its parse takes too much work.
     pub(super) fn of_parsed(prediction: &str, cut: Option<impl Into<String>>) -> Self {
         let uncut = cut.is_none().then_some(UncutReason::Bound);
         let prediction = cut.map_or_else(|| prediction.to_owned(), Into::into);

@@ -1,4 +1,4 @@
-//! Lines of the left context at the beginning of an answer.
+//! Lines of the left context that an answer repeats at its beginning.
 
 use std::borrow::Cow;
 
@@ -6,11 +6,12 @@ use repoformer_text::lines::{strip, unfinished_line};
 
 use super::literal::line_ranges;
 
-/// Number of lines of a left context that an answer may repeat.
+/// Maximum number of lines of a left context that an answer may repeat.
 const MOST: usize = 2_000;
 
-/// Removes leading lines that repeat the end of the left context, apart from blank lines, and the repeated part of its last,
-/// unfinished line. If the answer has these lines with less indentation than the left context, the rest gets the difference.
+/// Removes leading lines that repeat the end of the left context, ignoring blank lines, and the repeated part of the context's
+/// last, unfinished line. If these lines have less indentation in the answer than in the left context, the rest of the answer
+/// is indented by the difference.
 pub(in super::super) fn without_echo<'a>(left_context: &str, text: &'a str) -> Cow<'a, str> {
     let unfinished = unfinished_line(left_context);
     let whole = &left_context[..left_context.len() - unfinished.len()];
@@ -51,9 +52,9 @@ pub(in super::super) fn without_echo<'a>(left_context: &str, text: &'a str) -> C
     }
 }
 
-/// Indentation that the repeated lines lack; `None` if the answer repeats other lines.
+/// Returns the indentation that the repeated lines lack; `None` if the answer repeats other lines.
 fn shift<'a>(lines: &[&'a str], begins: &[(&str, usize)]) -> Option<&'a str> {
-    // Brackets occur anywhere.
+    // Lines of brackets alone occur anywhere, so they show nothing.
     let is_name = |line: &&str| line.chars().any(char::is_alphanumeric);
     let pairs = || lines.iter().zip(begins);
     if pairs().all(|(line, (begin, _))| line == begin) {
@@ -83,7 +84,7 @@ fn shift_lines(text: &str, shift: &str) -> String {
     })
 }
 
-/// Number of lines with code in an answer behind what it repeats.
+/// Returns the number of lines with code in an answer after the repeated lines.
 pub(super) fn own_lines(left_context: &str, text: &str) -> usize {
     let own = without_echo(left_context, text);
     own.lines().filter(|line| !strip(line).is_empty()).count()

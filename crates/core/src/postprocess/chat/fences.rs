@@ -11,7 +11,7 @@ use super::literal::{Strings, is_text_hole, line_ranges, string_at_end};
 use super::prose::{is_sentence, without_sentences};
 use crate::postprocess::hole::HoleContext;
 
-/// Names of a language behind a fence, apart from its name, its title and the endings of its files.
+/// Further names of a language after a fence, in addition to its name, its title and the extensions of its files.
 const ALIASES: [(Language, &[&str]); 6] = [
     (Language::Python, &["python3", "python2", "py3", "ipython", "python-code"]),
     (Language::Java, &[]),
@@ -28,7 +28,7 @@ const NO_SOURCES: [&str; 31] = [
     "json", "yaml", "yml", "toml", "ini", "xml", "csv", "markdown", "md", "mermaid", "dockerfile",
 ];
 
-/// Names of documents that may hold fences themselves.
+/// Names of documents that may contain fences themselves.
 const DOCUMENTS: [&str; 3] = ["markdown", "md", "mdx"];
 
 /// Names of other languages.
@@ -38,20 +38,20 @@ const OTHERS: [&str; 27] = [
     "svelte", "cython", "pseudocode",
 ];
 
-/// Programs that commands begin with.
+/// Programs with which commands begin.
 const PROGRAMS: [&str; 15] = [
     "$", "pip", "pip3", "conda", "uv", "npm", "npx", "yarn", "pnpm", "apt", "apt-get", "brew",
     "cargo", "dotnet", "mvn",
 ];
 
-/// Words in the line above a fence that announce something else than the answer.
+/// Words in the line above a fence that announce something other than the answer.
 const ASIDES: [&str; 21] = [
     "usage", "example", "examples", "output", "outputs", "prints", "install", "test", "tests",
     "run", "instead", "original", "existing", "current", "incorrect", "wrong", "import", "imports",
     "draft", "attempt", "attempts",
 ];
 
-/// Phrases that announce something else than the answer.
+/// Phrases that announce something other than the answer.
 const ASIDE_PHRASES: [&str; 4] = ["use it", "call it", "used like", "used as"];
 
 /// Words in the line above a fence that announce the answer.
@@ -65,36 +65,36 @@ const CORRECTIONS: [&str; 4] = ["correct", "corrected", "fixed", "final"];
 const NO_CORRECTIONS: [&str; 8] =
     ["not", "usage", "output", "outputs", "prints", "result", "test", "tests"];
 
-/// Greatest number of nested blocks around an answer.
+/// Maximum number of nested blocks around an answer.
 const DEEPEST: usize = 3;
 
-/// Greatest length of a fence of tildes without a name.
+/// Maximum length of a fence of tildes without a name.
 const LONGEST_FENCE: usize = 6;
 
-/// Greatest length of an answer in which code spans are looked for.
+/// Maximum length of an answer, in bytes, in which code spans are searched for.
 const LONGEST_PROSE: usize = 20_000;
 
 /// Block between two fences.
 #[derive(Debug)]
 struct Block {
-    /// Name behind the opening fence, in lower case.
+    /// Name after the opening fence, in lower case.
     name: String,
     content: String,
     caption: Caption,
-    /// True if a fence closes it, so that its whole content is code.
+    /// True if a fence closes the block, so that its whole content is code.
     is_closed: bool,
 }
 
 /// Caption: the line above a block.
 #[derive(Debug, Clone, Copy, Default)]
 struct Caption {
-    /// True if it announces something else than the answer.
+    /// True if the caption announces something other than the answer.
     is_aside: bool,
-    /// True if it announces a correction, so that other blocks are drafts.
+    /// True if the caption announces a correction, so that other blocks are drafts.
     is_correction: bool,
 }
 
-/// Kind of a block's content, by the name behind its fence and its lines.
+/// Kind of a block's content, judged by the name after its fence and by its lines.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Kind {
     OfTask,
@@ -124,7 +124,7 @@ impl Block {
     }
 }
 
-/// True if the name is one of the language's.
+/// Returns true if the name is one of the language's names.
 fn names(language: Language, name: &str) -> bool {
     let aliases = ALIASES.iter().filter(|(of, _)| *of == language);
     name == language.name()
@@ -133,7 +133,7 @@ fn names(language: Language, name: &str) -> bool {
         || aliases.flat_map(|(_, names)| *names).any(|alias| *alias == name)
 }
 
-/// True if a word behind a fence names a language or a format.
+/// Returns true if a word after a fence names a language or a format.
 fn is_known(name: &str) -> bool {
     Language::ALL.into_iter().any(|language| names(language, name))
         || NO_SOURCES.contains(&name)
@@ -141,12 +141,13 @@ fn is_known(name: &str) -> bool {
         || OTHERS.contains(&name)
 }
 
-/// Keeps the marked code: the block between fences that is most likely the answer; without blocks, the longest code span among
-/// sentences. A text without marks stays whole.
+/// Keeps the marked code: the block between fences that is most likely the answer or, if there are no blocks, the longest code
+/// span among sentences. A text without marks stays whole.
 ///
-/// Blocks whose caption announces something else than the answer come last. Of the others, blocks in the task's language come
-/// first, then blocks without a name, other languages, and commands, output and data. Of equal blocks, those announced as correct
-/// or final are first; then the block with the most lines that do not repeat the left context, and of equal ones the last.
+/// Blocks whose caption announces something other than the answer are ranked last. Of the others, blocks in the task's language
+/// come first, then blocks without a name, then other languages, then commands, output and data. Among blocks of equal rank, a
+/// block announced as correct or final wins; then the block with the most lines that do not repeat the left context; then the
+/// last one.
 ///
 /// Also returns true if the code ends at its closing mark, so that no sentences follow in it.
 pub(in super::super) fn marked_code<'a>(
@@ -158,7 +159,7 @@ pub(in super::super) fn marked_code<'a>(
     for _ in 0..DEEPEST {
         let text = marked.as_ref().map_or(text, |block| &block.content);
         let Some(inner) = best_block(hole, text) else { break };
-        // Code begins with no fence: a block that does, or that is a document, holds the answer's.
+        // Code never begins with a fence: a block that does, or that is a document, contains the fences of the answer.
         let first = inner.content.lines().find(|line| !strip(line).is_empty());
         let is_outer = DOCUMENTS.contains(&&*inner.name)
             || first.and_then(Fence::from_line).is_some_and(|fence| fence.opens());
@@ -176,7 +177,7 @@ pub(in super::super) fn marked_code<'a>(
     }
 }
 
-/// The text behind a first line that is only the language's name: the prompt ended within an opening fence.
+/// Returns the text after a first line that is only the language's name: the prompt ended within an opening fence.
 fn behind_name<'a>(hole: &HoleContext<'_>, text: &'a str) -> &'a str {
     let language = hole.language;
     match text.split_once('\n') {
@@ -191,7 +192,7 @@ fn behind_name<'a>(hole: &HoleContext<'_>, text: &'a str) -> &'a str {
     }
 }
 
-/// The block of a text that is most likely the answer.
+/// Returns the block that is most likely the answer.
 fn best_block(hole: &HoleContext<'_>, text: &str) -> Option<Block> {
     let (before, blocks) = blocks(hole, text);
     let best = blocks.into_iter().enumerate().min_by_key(|(number, block)| {
@@ -204,7 +205,7 @@ fn best_block(hole: &HoleContext<'_>, text: &str) -> Option<Block> {
     let (_, block) = best?;
     let is_other = block.caption.is_aside || block.kind(hole.language) == Kind::NoSource;
     if is_other && !is_text_hole(hole) {
-        // The marked block shows something else than the code before it.
+        // The marked block shows something other than the code before it.
         let code = without_sentences(hole, before).trim_end();
         if !strip(code).is_empty() {
             let (name, content) = (String::new(), code.to_owned());
@@ -215,24 +216,24 @@ fn best_block(hole: &HoleContext<'_>, text: &str) -> Option<Block> {
     Some(block)
 }
 
-/// A line that is, or holds, a fence.
+/// A line that is, or contains, a fence.
 struct Fence<'a> {
     sign: char,
     length: usize,
     indentation: usize,
-    /// Rest of its line, without white space around it.
+    /// Rest of the fence's line, without surrounding white space.
     rest: &'a str,
     info: &'a str,
 }
 
 impl<'a> Fence<'a> {
-    /// The fence that begins a line, behind its indentation.
+    /// Returns the fence at the beginning of a line, after its indentation.
     fn from_line(line: &'a str) -> Option<Self> {
         let text = line.trim_start();
         Self::at(text, line.len() - text.len())
     }
 
-    /// The fence that begins an item of a list.
+    /// Returns the fence at the beginning of a list item.
     fn of_item(line: &'a str) -> Option<Self> {
         let text = line.trim_start_matches(|c: char| c.is_ascii_digit());
         let marks = if text.len() < line.len() { &[". ", ") "][..] } else { &["- ", "* ", "+ "] };
@@ -247,7 +248,7 @@ impl<'a> Fence<'a> {
         (length >= 3).then_some(Self { sign, length, indentation, rest, info: rest.trim() })
     }
 
-    /// The code of a fence that opens and closes in its line.
+    /// Returns the code of a fence that opens and closes in the same line.
     fn span(&self) -> Option<&'a str> {
         let rest = self.rest.trim_end();
         let inner = rest.trim_end_matches(self.sign);
@@ -255,7 +256,8 @@ impl<'a> Fence<'a> {
         (is_closed && !strip(inner).is_empty()).then_some(inner)
     }
 
-    /// True if it can open a block: behind backticks, no backtick follows, and tildes do not underline a title.
+    /// Returns true if the fence can open a block: no backtick follows backticks in the line, and tildes do not underline a
+    /// title.
     fn opens(&self) -> bool {
         match self.sign {
             '~' => !self.info.is_empty() || self.length <= LONGEST_FENCE,
@@ -263,12 +265,12 @@ impl<'a> Fence<'a> {
         }
     }
 
-    /// True if it closes the block that another one opened.
+    /// Returns true if the fence closes the block that another one opened.
     fn closes(&self, open: &Fence<'_>) -> bool {
         self.sign == open.sign && self.length >= open.length && self.info.is_empty()
     }
 
-    /// Name of the language, in lower case, and the code that follows the fence instead of a name.
+    /// Returns the name of the language, in lower case, and the code that follows the fence instead of a name.
     fn name(&self) -> (String, Option<&'a str>) {
         let first = self.info.split([' ', '\t', '{', ',', ':']).next().unwrap_or_default();
         let name = first.trim_start_matches('.').to_lowercase();
@@ -288,7 +290,7 @@ impl<'a> Fence<'a> {
     }
 }
 
-/// A fence that opens behind a sentence in its line.
+/// Returns a fence that opens after a sentence in the same line.
 fn behind_sentence<'a>(line: &'a str, language: Language) -> Option<Fence<'a>> {
     let at = line.find("```").filter(|at| *at > 0)?;
     let before = line[..at].trim_end();
@@ -303,7 +305,7 @@ struct OpenFence<'a> {
     name: String,
     content: String,
     caption: Caption,
-    /// Number of fences that are open in it.
+    /// Number of fences that are open inside the block.
     inner: usize,
 }
 
@@ -314,31 +316,32 @@ impl<'a> OpenFence<'a> {
         Self { fence, name, content, caption, inner: 0 }
     }
 
-    /// Adds a line, without the indentation of the fence.
+    /// Adds a line, without the fence's indentation.
     fn add(&mut self, line: &str) {
         let blank = line.len() - line.trim_start_matches([' ', '\t']).len();
         self.content += &line[blank.min(self.fence.indentation)..];
     }
 
-    /// The block; `is_closed` if a fence closes it.
+    /// Returns the block; `is_closed` is true if a fence closes it.
     fn close(self, is_closed: bool) -> Block {
         let Self { mut name, mut content, caption, fence, .. } = self;
         if strip(&content).is_empty() {
-            // A word that names no language is code if nothing else is.
+            // A word that is not the name of a language is code if the block has no other content.
             content = String::new();
             if !is_known(&name) {
                 content += fence.info;
                 name.clear();
             }
         }
-        // The newline before a fence is the fence's.
+        // The newline before the closing fence belongs to the fence.
         let end = content.strip_suffix('\n').map_or(content.len(), str::len);
         content.truncate(content[..end].trim_end_matches('\r').len());
         Block { name, content, caption, is_closed }
     }
 }
 
-/// The text before the first block between fences, and the blocks. A fence in a string of the surrounding code does not count.
+/// Returns the text before the first block between fences, and the blocks. A fence inside a string of the surrounding code does
+/// not count.
 fn blocks<'a>(hole: &HoleContext<'_>, text: &'a str) -> (&'a str, Vec<Block>) {
     let language = hole.language;
     if !text.contains("```") && !text.contains("~~~") {
@@ -346,7 +349,7 @@ fn blocks<'a>(hole: &HoleContext<'_>, text: &'a str) -> (&'a str, Vec<Block>) {
     }
     let held = string_at_end(hole.known_left(), language);
     let mut strings = Strings::new(text, language);
-    // Sentences of an answer are not indented; a string's may be.
+    // Sentences of an answer are not indented; sentences in a string may be.
     let first = text.lines().find(|line| !strip(line).is_empty()).unwrap_or_default();
     if first.starts_with([' ', '\t']) && Fence::from_line(first).is_none() {
         strings.restart(0, held);
@@ -405,7 +408,7 @@ fn blocks<'a>(hole: &HoleContext<'_>, text: &'a str) -> (&'a str, Vec<Block>) {
             Some(fence) if is_document && fence.opens() && !fence.info.is_empty() => {
                 current.inner += 1
             }
-            // A fence that names a language cannot close, so that the one before was left open.
+            // A fence that names a language cannot close a block, so the block before was never closed.
             Some(fence)
                 if !is_document
                     && fence.sign == current.fence.sign
@@ -435,8 +438,8 @@ fn blocks<'a>(hole: &HoleContext<'_>, text: &'a str) -> (&'a str, Vec<Block>) {
     (before, blocks)
 }
 
-/// True if the code of a block defines something before its first string of several lines, so that it is not in the one that
-/// the left context ends in.
+/// Returns true if the code of a block defines something before its first multi-line string, so that it is not inside the
+/// string in which the left context ends.
 fn defines(code: &str, language: Language) -> bool {
     let end = ["\"\"\"", "'''"].iter().filter_map(|mark| code.find(mark)).min();
     let before = &code[..end.unwrap_or(code.len())];
@@ -447,7 +450,7 @@ fn defines(code: &str, language: Language) -> bool {
     before.lines().map(str::trim).any(is_definition)
 }
 
-/// The code before a fence that closes a block behind it in its line.
+/// Returns the code before a fence at the end of the same line that closes a block.
 fn before_closing<'a>(line: &'a str, open: &Fence<'_>, language: Language) -> Option<&'a str> {
     let bare = line.trim_end();
     let code = bare.trim_end_matches(open.sign);
@@ -458,8 +461,8 @@ fn before_closing<'a>(line: &'a str, open: &Fence<'_>, language: Language) -> Op
     (is_only && !is_comment).then_some(code)
 }
 
-/// True if the first fence of an answer closes a block that the prompt opened: code precedes it, and the fences behind it come
-/// in pairs, or the next one opens a block.
+/// Returns true if the first fence of an answer closes a block that the prompt opened: code precedes it, and the fences after
+/// it come in pairs, or the next one opens a block.
 fn closes_prompt(
     text: &str,
     line: &std::ops::Range<usize>,
@@ -490,7 +493,7 @@ impl Caption {
     }
 }
 
-/// Content of a code span, without the name of a language that it begins with.
+/// Returns the content of a code span, without the name of a language at its beginning.
 fn span_content(span: &str, language: Language) -> String {
     let named = span.split_once(' ').filter(|(name, _)| {
         let name = name.to_lowercase();
@@ -501,7 +504,7 @@ fn span_content(span: &str, language: Language) -> String {
     padded.filter(|code| !strip(code).is_empty()).unwrap_or(code).to_owned()
 }
 
-/// The code span that is all of a text, or the longest one of sentences, of equal ones the last.
+/// Returns the code span that is the whole text or, among sentences, the longest one; of equally long spans, the last.
 fn code_span(hole: &HoleContext<'_>, text: &str) -> Option<String> {
     let language = hole.language;
     let bare = strip(text);
@@ -530,7 +533,7 @@ fn code_span(hole: &HoleContext<'_>, text: &str) -> Option<String> {
     longest.map(|span| span_content(span, language))
 }
 
-/// A line without its code spans.
+/// Returns a line without its code spans.
 fn outside(line: &str) -> String {
     let (mut text, mut start) = (String::new(), 0);
     for (_, range) in spans(line) {
@@ -540,20 +543,21 @@ fn outside(line: &str) -> String {
     text + &line[start..]
 }
 
-/// True for languages in which backticks begin and end strings.
+/// Returns true for languages in which backticks delimit strings.
 fn has_backticks(language: Language) -> bool {
     matches!(language, Language::TypeScript | Language::JavaScript | Language::Go)
 }
 
-/// True if a code span that is all of an answer is a string of the language: it has a hole, or goes on with a line of the left
-/// context that it does not repeat.
+/// Returns true if a code span that is the whole answer is a string of the language: it has a placeholder, or it continues a
+/// line of the left context that it does not repeat.
 fn is_string(hole: &HoleContext<'_>, span: &str) -> bool {
     let unfinished = strip(unfinished_line(hole.known_left()));
     let goes_on = !unfinished.is_empty() && !strip(span).starts_with(unfinished);
     has_backticks(hole.language) && (goes_on || span.contains("${"))
 }
 
-/// True if a line has a code span and no other words, and is no comment and no expression of strings between backticks.
+/// Returns true if a line has a code span and no other words, and is neither a comment nor an expression of strings between
+/// backticks.
 fn is_span(line: &str, language: Language) -> bool {
     let outside = outside(line);
     let is_code = has_backticks(language)
@@ -566,7 +570,7 @@ fn is_span(line: &str, language: Language) -> bool {
         && !is_code
 }
 
-/// Code spans of a text: between equally many backticks in one line.
+/// Returns the code spans of a text: the parts between equally many backticks in one line.
 fn spans(text: &str) -> Vec<(&str, std::ops::Range<usize>)> {
     let (mut spans, mut start) = (Vec::new(), 0);
     while let Some(at) = text[start..].find('`') {

@@ -1,4 +1,4 @@
-//! Strings and comments, as far as a line or a pair of triple quotes shows them.
+//! Strings and comments, as far as a single line or a pair of triple quotes reveals them.
 
 use std::ops::Range;
 
@@ -7,7 +7,7 @@ use repoformer_text::lines::unfinished_line;
 
 use crate::postprocess::hole::HoleContext;
 
-/// Ranges of the lines of a text, with their newlines.
+/// Returns the ranges of the lines of a text, including their newlines.
 pub(super) fn line_ranges(text: &str) -> impl Iterator<Item = Range<usize>> {
     let mut start = 0;
     text.split_inclusive('\n').map(move |line| {
@@ -17,7 +17,7 @@ pub(super) fn line_ranges(text: &str) -> impl Iterator<Item = Range<usize>> {
     })
 }
 
-/// Marks that begin and end strings of several lines.
+/// Returns the marks that begin and end multi-line strings.
 fn triple_quotes(language: Language) -> &'static [&'static str] {
     match language {
         Language::Python => &["\"\"\"", "'''"],
@@ -26,17 +26,17 @@ fn triple_quotes(language: Language) -> &'static [&'static str] {
     }
 }
 
-/// Strings, Markdown code spans and the comment of one line. An unclosed quotation mark begins no string.
+/// Strings, Markdown code spans and the comment of one line. An unclosed quotation mark does not begin a string.
 pub(super) struct Literals {
     ranges: Vec<Range<usize>>,
-    /// True if the line ends in a comment, or behind a quotation mark that it does not close.
+    /// True if the line ends in a comment, or after a quotation mark that it does not close.
     pub(super) is_open: bool,
 }
 
 impl Literals {
     pub(super) fn new(line: &str, language: Language) -> Self {
         let is_braces = language.spec().layout == BlockMarks::Braces;
-        // A line of a comment of several lines.
+        // This is a line of a multi-line comment.
         if is_braces && line.trim_start().starts_with(['*', '/']) && line.contains('*') {
             let ranges = std::iter::once(0..line.len()).collect();
             return Self { ranges, is_open: !line.contains("*/") };
@@ -44,7 +44,7 @@ impl Literals {
         Self::read(line, Some(language.comment()))
     }
 
-    /// Literals of a line without comments, such as a line of thoughts.
+    /// Returns the literals of a line without comments, such as a line of thoughts.
     pub(super) fn of_thoughts(line: &str) -> Self {
         Self::read(line, None)
     }
@@ -85,28 +85,28 @@ impl Literals {
         literals
     }
 
-    /// True if a place of the line is in one.
+    /// Returns true if a position in the line is inside a literal.
     pub(super) fn hold(&self, place: usize) -> bool {
         let behind = self.ranges.partition_point(|range| range.end <= place);
         self.ranges.get(behind).is_some_and(|range| range.contains(&place))
     }
 }
 
-/// True if a single quote behind this text is an apostrophe: it follows a word that is no prefix of a string.
+/// Returns true if a single quote after this text is an apostrophe: it follows a word that is not a string prefix.
 fn is_apostrophe(before: &str) -> bool {
     let word: String = before.chars().rev().take_while(|c| c.is_alphanumeric()).take(3).collect();
     !word.is_empty()
         && !matches!(&*word.to_lowercase(), "f" | "r" | "b" | "u" | "rb" | "br" | "fr" | "rf")
 }
 
-/// Strings of several lines, read forwards through a text.
+/// Multi-line strings, read forwards through a text.
 pub(super) struct Strings<'a> {
     text: &'a str,
-    /// Each mark, and its last place in the text.
+    /// Each mark, and its last position in the text.
     marks: Vec<(&'static str, usize)>,
     language: Language,
     read: usize,
-    /// Start of the line that was read last.
+    /// Start of the last line that was read.
     line: usize,
     open: Option<&'static str>,
 }
@@ -122,12 +122,12 @@ impl<'a> Strings<'a> {
         Self { text, marks, language, read: 0, line: 0, open: None }
     }
 
-    /// Continues from a place in the string that a mark began.
+    /// Continues at a position inside the string that a mark began.
     pub(super) fn restart(&mut self, place: usize, open: Option<&'static str>) {
         (self.read, self.line, self.open) = (place, place, open);
     }
 
-    /// True if a place is in a string that is closed behind it. Places must be asked for in ascending order.
+    /// Returns true if a position is inside a string that is closed later. Positions must be asked for in ascending order.
     pub(super) fn hold(&mut self, place: usize) -> bool {
         self.read_to(place);
         let last = |mark| self.marks.iter().find(|(one, _)| *one == mark).map(|(_, last)| *last);
@@ -160,7 +160,7 @@ impl<'a> Strings<'a> {
     }
 }
 
-/// Strings between backticks of several lines, as JavaScript and Go have them.
+/// Multi-line strings between backticks, as in JavaScript and Go.
 pub(super) struct Templates(Vec<Range<usize>>);
 
 impl Templates {
@@ -169,7 +169,7 @@ impl Templates {
         let has_templates = triple_quotes(language).is_empty();
         for line in line_ranges(text).filter(|_| has_templates) {
             let content = &text[line.clone()];
-            // The marks of a line come in pairs, unless the line begins or ends a string.
+            // The marks of a line come in pairs, unless a multi-line string begins or ends there.
             if content.contains("```") || content.matches('`').count().is_multiple_of(2) {
                 continue;
             }
@@ -181,14 +181,14 @@ impl Templates {
         Self(ranges)
     }
 
-    /// True if a place is in one.
+    /// Returns true if a position is inside such a string.
     pub(super) fn hold(&self, place: usize) -> bool {
         let behind = self.0.partition_point(|range| range.end <= place);
         self.0.get(behind).is_some_and(|range| range.contains(&place))
     }
 }
 
-/// True if a mark behind a part of its line is text of another string, or of a comment.
+/// Returns true if a mark after part of its line is text of another string, or of a comment.
 fn is_quoted(text: &str, before: Range<usize>, mark: &str, language: Language) -> bool {
     let line = &text[before.clone()];
     let is_comment = line.trim_start().starts_with(language.comment());
@@ -196,9 +196,9 @@ fn is_quoted(text: &str, before: Range<usize>, mark: &str, language: Language) -
     is_comment || line.ends_with(other) && text[before.end + mark.len()..].starts_with(other)
 }
 
-/// The mark of the string of several lines that a left context ends in.
+/// Returns the mark of the multi-line string in which a left context ends.
 pub(super) fn string_at_end(left: &str, language: Language) -> Option<&'static str> {
-    // In an answer a backtick may be Markdown, so it is no mark.
+    // In an answer, a backtick may be Markdown, so there it is not a mark.
     let marks = match triple_quotes(language) {
         [] => &["`"],
         marks => marks,
@@ -206,7 +206,7 @@ pub(super) fn string_at_end(left: &str, language: Language) -> Option<&'static s
     let mut strings = Strings::with_marks(left, language, marks);
     strings.read_to(left.len());
     let open = strings.open?;
-    // If a left context begins within a string, strings and code are swapped. Code behind the mark shows that.
+    // If a left context begins within a string, strings and code are swapped. Code after the mark reveals that.
     let inside = left.rfind(open).map_or("", |at| &left[at..]);
     let is_code = |line: &str| {
         let first = line.split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
@@ -218,7 +218,7 @@ pub(super) fn string_at_end(left: &str, language: Language) -> Option<&'static s
     is_text.then_some(open)
 }
 
-/// The mark of the string of several lines that a left context ends in, if it is no docstring.
+/// Returns the mark of the multi-line string in which a left context ends, unless that string is a docstring.
 pub(super) fn template_at_end(left: &str, language: Language) -> Option<&'static str> {
     let mark = string_at_end(left, language)?;
     let before = &left[..left.rfind(mark)?];
@@ -228,13 +228,13 @@ pub(super) fn template_at_end(left: &str, language: Language) -> Option<&'static
     (!is_docstring).then_some(mark)
 }
 
-/// True if the hole is within a string or a comment, so that its text may be sentences.
+/// Returns true if the hole is inside a string or a comment, so that its text may be sentences.
 pub(super) fn is_text_hole(hole: &HoleContext<'_>) -> bool {
     let left = hole.known_left();
     is_text(left, hole.language) || Literals::new(unfinished_line(left), hole.language).is_open
 }
 
-/// True if code ends in a string or a comment of several lines.
+/// Returns true if code ends in a multi-line string or comment.
 pub(super) fn is_text(code: &str, language: Language) -> bool {
     let is_comment = language.spec().layout == BlockMarks::Braces
         && code.rfind("/*").is_some_and(|start| !code[start..].contains("*/"));

@@ -1,4 +1,4 @@
-//! Sentences before and behind code.
+//! Sentences before and after code.
 
 use repoformer_text::language::{BlockMarks, Language};
 use repoformer_text::lines::{strip, unfinished_line};
@@ -6,7 +6,7 @@ use repoformer_text::lines::{strip, unfinished_line};
 use super::literal::{is_text, is_text_hole, line_ranges};
 use crate::postprocess::hole::HoleContext;
 
-/// Words of sentences that are no keywords, and hardly names.
+/// Words of sentences that are not keywords and are rarely used as names.
 const WORDS: [&str; 40] = [
     "the", "this", "that", "these", "those", "here", "here's", "there", "to", "of", "an", "be",
     "are", "was", "were", "will", "would", "should", "can", "could", "you", "your", "we", "our",
@@ -14,16 +14,16 @@ const WORDS: [&str; 40] = [
     "please", "sure", "have", "has", "by",
 ];
 
-/// Words that stand alone before code or its explanation.
+/// Words that appear alone before code or before its explanation.
 const LABELS: [&str; 17] = [
     "sure", "certainly", "absolutely", "okay", "ok", "yes", "great", "explanation", "note",
     "notes", "answer", "solution", "code", "completion", "output", "example", "usage",
 ];
 
-/// Words that join expressions in Python: an expression that begins with a capital then reads like a sentence.
+/// Words that join expressions in Python: an expression with a capital at its beginning then reads like a sentence.
 const JOINS: [&str; 8] = ["and", "or", "not", "in", "is", "if", "else", "for"];
 
-/// Types of Python's fields.
+/// Types of fields in Python.
 const TYPES: [&str; 15] = [
     "str", "int", "float", "bool", "bytes", "list", "dict", "set", "tuple", "Any", "Optional",
     "List", "Dict", "Set", "Union",
@@ -32,11 +32,11 @@ const TYPES: [&str; 15] = [
 /// Ends of sentences.
 const ENDS: [char; 6] = ['.', '!', '?', '。', '！', '？'];
 
-/// Characters of code that sentences lack.
+/// Characters of code that do not occur in sentences.
 const SIGNS: [char; 9] = ['=', ';', '{', '}', '[', ']', '<', '>', '|'];
 
-/// True if a line is a sentence, a heading, a rule, a row of a table, or an item of a list of sentences: not indented, in words, without signs of code but in
-/// code spans.
+/// Returns true if a line is a sentence, a heading, a rule, a row of a table, or an item of a list of sentences: it is not
+/// indented, consists of words, and has signs of code only inside code spans.
 pub(super) fn is_sentence(line: &str, language: Language) -> bool {
     let line = line.trim_end();
     let is_rule = |sign: char| line.len() > 2 && line.chars().all(|c| c == sign);
@@ -84,7 +84,7 @@ pub(super) fn is_sentence(line: &str, language: Language) -> bool {
     if !first.is_alphanumeric() || is_call && is_lower {
         return false;
     }
-    // Numbers, names with signs and calls are words of code.
+    // Numbers, names with special characters and calls are words of code.
     let plain = text.split_whitespace().filter(|word| {
         word.trim_matches(['(', ')', ',', '.', ':', '!', '?', '"', '*', '—', '–', '：'])
             .chars()
@@ -123,7 +123,7 @@ enum Mark {
     Bold,
 }
 
-/// A line without the mark of a heading, an item, a quotation or bold words.
+/// Returns a line without its mark of a heading, item, quotation or bold text, and the mark.
 fn without_mark(line: &str, language: Language) -> (&str, Mark) {
     let hashes = line.len() - line.trim_start_matches('#').len();
     // One `#` may be a comment.
@@ -139,7 +139,7 @@ fn without_mark(line: &str, language: Language) -> (&str, Mark) {
         let rest = rest.strip_prefix(". ").or_else(|| rest.strip_prefix(") "))?;
         text.starts_with(|c: char| c.is_ascii_digit()).then_some(rest)
     });
-    // ` * ` goes on with a comment of several lines.
+    // ` * ` continues a multi-line comment.
     let is_comment =
         text.starts_with("* ") && indentation > 0 && language.spec().layout == BlockMarks::Braces;
     if let Some(item) = item.filter(|_| indentation < 4 && !is_comment) {
@@ -151,7 +151,7 @@ fn without_mark(line: &str, language: Language) -> (&str, Mark) {
     }
 }
 
-/// A line with a word in place of each code span.
+/// Returns a line in which a word replaces each code span.
 fn without_spans(line: &str) -> String {
     let mut parts = line.split('`');
     let mut text = parts.next().unwrap_or_default().to_owned();
@@ -166,12 +166,12 @@ fn without_spans(line: &str) -> String {
     text
 }
 
-/// True for Chinese, Japanese and Korean characters, between which sentences have no spaces.
+/// Returns true for Chinese, Japanese and Korean characters, whose sentences have no spaces.
 fn is_ideograph(c: char) -> bool {
     matches!(c, '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{9fff}' | '\u{ac00}'..='\u{d7af}')
 }
 
-/// True for emoji and arrows.
+/// Returns true for emoji and arrows.
 fn is_symbol(c: char) -> bool {
     matches!(
         c,
@@ -181,7 +181,7 @@ fn is_symbol(c: char) -> bool {
     )
 }
 
-/// Removes sentences before the code, and sentences behind its last line. A text of sentences alone has no code.
+/// Removes sentences before the code, and sentences after its last line. A text of sentences alone has no code.
 pub(in super::super) fn without_sentences<'a>(hole: &HoleContext<'_>, text: &'a str) -> &'a str {
     if is_text_hole(hole) {
         return text;
@@ -197,7 +197,7 @@ fn behind_introduction<'a>(hole: &HoleContext<'_>, text: &'a str) -> &'a str {
     let (mut start, mut speaks) = (0, false);
     for line in line_ranges(text) {
         let content = text[line.clone()].trim_end();
-        // Blank lines are removed behind a sentence alone: code may begin with one.
+        // Blank lines are removed only after a sentence, because code may begin with one.
         let is_introduction = match content.is_empty() {
             true => speaks,
             false => {
@@ -216,7 +216,7 @@ fn behind_introduction<'a>(hole: &HoleContext<'_>, text: &'a str) -> &'a str {
     &text[start..]
 }
 
-/// True if a heading may be a comment: it is no label, and no sentence follows.
+/// Returns true if a heading may be a comment: it is not a label, and no sentence follows.
 fn is_comment(line: &str, behind: &str, language: Language) -> bool {
     let (title, mark) = without_mark(line, language);
     let word = title.trim_matches(|c: char| !c.is_alphanumeric()).to_lowercase();
@@ -227,7 +227,7 @@ fn is_comment(line: &str, behind: &str, language: Language) -> bool {
         && !next.is_some_and(|next| !next.starts_with('#') && is_sentence(next, language))
 }
 
-/// The code behind a sentence and a colon in one line: `The line is: return a`.
+/// Returns the code after a sentence and a colon in one line: `The line is: return a`.
 fn behind_label<'a>(hole: &HoleContext<'_>, text: &'a str) -> &'a str {
     let line = text.split('\n').next().unwrap_or_default();
     let Some((label, code)) = line.split_once(": ") else { return text };
@@ -245,8 +245,8 @@ fn behind_label<'a>(hole: &HoleContext<'_>, text: &'a str) -> &'a str {
     if !is_label || strip(code).is_empty() { text } else { &text[label.len() + 2..] }
 }
 
-/// True if a word and a colon before code may be a key or a field: a line or a bracket is open, a field stands above, or the code
-/// is a type or ends with a comma.
+/// Returns true if a word and a colon before code may be a key or a field: a line or a bracket is open, a field is in the line
+/// above, or the code is a type or ends with a comma.
 fn may_be_key(left: &str, code: &str) -> bool {
     let unfinished = unfinished_line(left);
     let above = left.lines().map(str::trim).rfind(|line| !line.is_empty()).unwrap_or_default();
@@ -261,7 +261,7 @@ fn may_be_key(left: &str, code: &str) -> bool {
         || code.trim_end().ends_with(',')
 }
 
-/// Place from which on only sentences follow.
+/// Returns the position after which only sentences follow.
 fn explanation_start(text: &str, language: Language) -> usize {
     let lines: Vec<_> = line_ranges(text).collect();
     let content = |number: usize| text[lines[number].clone()].trim_end();
@@ -284,7 +284,7 @@ fn explanation_start(text: &str, language: Language) -> usize {
             start = number;
             continue;
         }
-        // Sentences right below the code.
+        // Sentences directly below the code.
         let is_whole = |line: &usize| {
             is_sentence(content(*line), language)
                 && content(*line)

@@ -7,7 +7,7 @@ use super::literal::{Literals, Strings, Templates, line_ranges, template_at_end}
 use super::prose::is_sentence;
 use crate::postprocess::hole::HoleContext;
 
-/// Names of thoughts, in tags of any form: `<think>`, `[THINK]`, `<|begin_of_thought|>`, `◁think▷`, `<seed:think>`.
+/// Names of tags around thoughts, in tags of any form: `<think>`, `[THINK]`, `<|begin_of_thought|>`, `◁think▷`, `<seed:think>`.
 const THOUGHTS: [&str; 14] = [
     "think", "thinking", "thought", "thoughts", "reason", "reasoning", "reflection", "analysis",
     "rationale", "scratchpad", "reasoning_content", "antthinking", "inner_monologue",
@@ -20,10 +20,10 @@ const ENVELOPES: [&str; 9] = [
     "python",
 ];
 
-/// Names of tags around answers that are elements of HTML, and so code in JavaScript's files.
+/// Names of tags around answers that are also HTML elements, and therefore code in JavaScript files.
 const ELEMENTS: [&str; 2] = ["code", "output"];
 
-/// Marks of thoughts that are no tags.
+/// Marks of thoughts that are not tags.
 const PAIRS: [(&str, &str); 4] = [
     ("<|inner_prefix|>", "<|inner_suffix|>"),
     ("<|channel>thought", "<channel|>"),
@@ -31,25 +31,25 @@ const PAIRS: [(&str, &str); 4] = [
     ("Here is my thought process:", "Here is my response:"),
 ];
 
-/// Tokens that end a turn and have no bars.
+/// Tokens without bars that end a turn.
 const ENDS: [&str; 14] = [
     "</s>", "<eos>", "<EOS>", "<end_of_turn>", "<eot>", "<EOT>", "<EOD>", "<eom>", "<pad>",
     "[/INST]", "[EOS]", "<fim_pad>", "<file_sep>", "<seed:eos>",
 ];
 
-/// Tokens that begin a turn and have no bars.
+/// Tokens without bars that begin a turn.
 const BEGINS: [&str; 6] = ["<s>", "<bos>", "<start_of_turn>", "[INST]", "[/INST]", "<fim_middle>"];
 
-/// Roles that templates name behind a token that begins a turn.
+/// Roles that templates name after a token that begins a turn.
 const ROLES: [&str; 3] = ["assistant", "model", "ai"];
 
-/// Greatest number of nested tags around an answer.
+/// Maximum number of nested tags around an answer.
 const DEEPEST: usize = 3;
 
-/// Greatest number of thoughts and tokens before an answer; each costs a look at all of it.
+/// Maximum number of thoughts and tokens before an answer; each takes a pass over the whole answer.
 const MOST: usize = 32;
 
-/// Greatest length of a tag or a token.
+/// Maximum length of a tag or a token.
 const LONGEST: usize = 64;
 
 /// A tag.
@@ -59,14 +59,14 @@ struct Tag {
     length: usize,
     /// True if bars enclose the name.
     has_bars: bool,
-    /// True if it has only the name: no attributes, no `/` at its end.
+    /// True if the tag has only a name: no attributes, no `/` at its end.
     is_plain: bool,
-    /// True if the name is like a class's: `<Result>`.
+    /// True if the name looks like the name of a class: `<Result>`.
     is_class: bool,
 }
 
 impl Tag {
-    /// The tag that a text begins with.
+    /// Returns the tag at the beginning of a text.
     fn at(text: &str) -> Option<Self> {
         let (opening, closing) = match text.chars().next()? {
             '<' => ('<', '>'),
@@ -112,7 +112,8 @@ impl Tag {
         Some(Self { name, closes, length, has_bars, is_plain, is_class })
     }
 
-    /// The tag around thoughts that a text begins with. A capital begins the name of a component in JavaScript's files.
+    /// Returns the tag around thoughts at the beginning of a text. In JavaScript files, a name with a capital at its beginning
+    /// is a component.
     fn of_thoughts(text: &str, language: Language) -> Option<Self> {
         let tag = Self::at(text)?;
         let is_component = has_elements(language)
@@ -123,16 +124,16 @@ impl Tag {
     }
 }
 
-/// True if code may hold elements of HTML.
+/// Returns true if code in this language may contain HTML elements.
 fn has_elements(language: Language) -> bool {
     matches!(language, Language::TypeScript | Language::JavaScript)
 }
 
-/// Removes what a model thought, tags around its answer, and the tokens of its chat template. Thoughts that do not end leave
-/// nothing.
+/// Removes a model's thoughts, the tags around its answer, and the tokens of its chat template. If the thoughts do not end,
+/// nothing is left.
 pub(in super::super) fn without_thoughts<'a>(hole: &HoleContext<'_>, text: &'a str) -> &'a str {
     let language = hole.language;
-    // Behind an open quotation mark, a token may be part of the string.
+    // After an open quotation mark, a token may be part of the string.
     let left = hole.known_left();
     let template = template_at_end(left, language);
     let is_in_string = template.is_some() || Literals::new(unfinished_line(left), language).is_open;
@@ -160,7 +161,7 @@ pub(in super::super) fn without_thoughts<'a>(hole: &HoleContext<'_>, text: &'a s
     text
 }
 
-/// The text behind blank lines, with the white space of its first line.
+/// Returns the text after its leading blank lines, with the white space of its first line.
 fn behind_blank_lines(text: &str) -> &str {
     let mut start = 0;
     for line in line_ranges(text) {
@@ -172,7 +173,7 @@ fn behind_blank_lines(text: &str) -> &str {
     &text[start..]
 }
 
-/// Places of a text at which `is_sought` finds something outside of strings and comments.
+/// Returns the positions at which `is_sought` is true outside strings and comments.
 fn places<'t>(
     text: &'t str,
     language: Language,
@@ -181,7 +182,7 @@ fn places<'t>(
     places_beside(text, move |line| Literals::new(line, language), is_sought)
 }
 
-/// Places of a text at which `is_sought` finds something outside of the literals of its line.
+/// Returns the positions at which `is_sought` is true outside the literals of the line.
 fn places_beside<'t>(
     text: &'t str,
     literals: impl Fn(&str) -> Literals + 't,
@@ -202,7 +203,7 @@ fn places_beside<'t>(
     })
 }
 
-/// The final channel of an answer in gpt-oss's format, with its tokens or without.
+/// Returns the final channel of an answer in gpt-oss's format, with or without the format's tokens.
 fn behind_channels(text: &str, language: Language) -> &str {
     const CHANNEL: &str = "<|channel|>";
     const MESSAGE: &str = "<|message|>";
@@ -220,7 +221,7 @@ fn behind_channels(text: &str, language: Language) -> &str {
     }
     let is_final =
         |rest: &str| rest.strip_prefix(CHANNEL).is_some_and(|name| name.starts_with("final"));
-    // Quotation marks and backticks of the analysis hide no turn.
+    // Quotation marks and backticks in the analysis do not hide a turn.
     let mut turns = text.match_indices(TURN).map(|(at, turn)| at + turn.len());
     let turn = turns.find(|at| is_final(&text[*at..]));
     match turn.or_else(|| places(text, language, is_final).last()) {
@@ -229,9 +230,9 @@ fn behind_channels(text: &str, language: Language) -> &str {
     }
 }
 
-/// The text behind the tokens that begin it.
+/// Returns the text after the tokens at its beginning.
 fn behind_tokens(text: &str) -> &str {
-    // Servers that remove special tokens leave the role.
+    // Servers that remove special tokens keep the role.
     let role = text.trim_start().strip_prefix("assistant\n");
     let mut rest = role.unwrap_or(text);
     loop {
@@ -252,7 +253,7 @@ fn behind_tokens(text: &str) -> &str {
     }
 }
 
-/// Length of the token with bars that a text begins with: `<|im_end|>`, `<｜end▁of▁sentence｜>`.
+/// Returns the length of the token with bars at the beginning of a text: `<|im_end|>`, `<｜end▁of▁sentence｜>`.
 fn barred_token(text: &str) -> Option<usize> {
     let inner = text.strip_prefix('<')?;
     let bar = inner.chars().next().filter(|c| matches!(c, '|' | '｜'))?;
@@ -263,13 +264,13 @@ fn barred_token(text: &str) -> Option<usize> {
     is_token.then(|| 1 + 2 * bar.len_utf8() + end + 1)
 }
 
-/// Length of the token that a text begins with and that ends a turn.
+/// Returns the length of the token at the beginning of a text, if that token ends a turn.
 fn end_token(text: &str) -> Option<usize> {
     let bare = ENDS.iter().find(|token| text.starts_with(**token)).map(|token| token.len());
     bare.or_else(|| barred_token(text))
 }
 
-/// The text behind thoughts at its beginning or after sentences; empty if the thoughts do not end.
+/// Returns the text after thoughts, which are at the beginning or after sentences; empty if the thoughts do not end.
 fn behind_thoughts(text: &str, language: Language) -> &str {
     let begin = text.trim_start();
     if let Some((_, end)) = PAIRS.iter().find(|(mark, _)| begin.starts_with(mark)) {
@@ -277,7 +278,7 @@ fn behind_thoughts(text: &str, language: Language) -> &str {
     }
     let is_tag = move |rest: &str| Tag::of_thoughts(rest, language).is_some();
     let at = |place: usize| Some((place, Tag::of_thoughts(&text[place..], language)?));
-    // Thoughts quote code, and may end behind its comment.
+    // Thoughts quote code, and may end after a comment sign.
     let tags = || places_beside(text, Literals::of_thoughts, is_tag).filter_map(at);
     let in_comment = tags().next().filter(|(place, tag)| ends_in_comment(text, *place, tag));
     let in_code = places(text, language, is_tag).filter_map(at).next();
@@ -285,7 +286,7 @@ fn behind_thoughts(text: &str, language: Language) -> &str {
     let Some((first, tag)) = firsts.min_by_key(|(place, _)| *place) else { return text };
     let behind = |place: usize, tag: &Tag| behind_blank_lines(&text[place + tag.length..]);
     if tag.closes {
-        // The prompt opened them, unless the end is in a string of several lines.
+        // The prompt opened the thoughts, unless their end is in a multi-line string.
         let is_code = Strings::new(text, language).hold(first);
         return if is_code { text } else { behind(first, &tag) };
     }
@@ -308,8 +309,8 @@ fn behind_thoughts(text: &str, language: Language) -> &str {
     }
 }
 
-/// True if a tag in a comment ends thoughts that the prompt opened: it ends its line, text follows, and the comment hardly
-/// mentions it, as it is joined to a word or a blank line follows.
+/// Returns true if a tag in a comment ends thoughts that the prompt opened. The tag must end its line, and text must follow.
+/// The comment must not merely mention the tag: the tag is joined to a word, or a blank line follows.
 fn ends_in_comment(text: &str, place: usize, tag: &Tag) -> bool {
     let line = unfinished_line(&text[..place]);
     let behind = &text[place + tag.length..];
@@ -324,7 +325,8 @@ fn ends_in_comment(text: &str, place: usize, tag: &Tag) -> bool {
         && (is_joined || begins_paragraph)
 }
 
-/// The text behind thoughts that a blank line follows, as models write them. Other thoughts belong to a template for prompts.
+/// Returns the text after thoughts that a blank line follows, as models write them. Other thoughts belong to a template for
+/// prompts.
 fn behind_own_thoughts(text: &str, language: Language) -> &str {
     let rest = behind_thoughts(text, language);
     let thoughts = &text[..text.len() - rest.len()];
@@ -332,8 +334,9 @@ fn behind_own_thoughts(text: &str, language: Language) -> &str {
     if blank > 1 && !rest.is_empty() { rest } else { text }
 }
 
-/// The text before the tokens that end it, and before the first one from a place on that has bars, ends a line or begins it: from
-/// there on a model speaks in turns that nobody asked for. The text begins in the string that the mark `open` began, if any.
+/// Returns the text before the tokens at its end. Also cuts the text before the first token, from position `first` on, that has
+/// bars or that ends or begins a line: after such a token, a model writes turns that nobody asked for. If `open` is given, the
+/// text begins inside the string that this mark began.
 fn before_end<'a>(
     text: &'a str,
     first: usize,
@@ -342,12 +345,12 @@ fn before_end<'a>(
 ) -> &'a str {
     let mut end = text.len();
     let element = text.find("<s>").filter(|_| has_elements(language));
-    // `</s>` is the end of an element of HTML as well.
+    // `</s>` also ends an HTML element.
     let is_element =
         |at: usize| text[at..].starts_with("</s>") && element.is_some_and(|start| start < at);
     loop {
         let bare = text[..end].trim_end();
-        // A token is no longer than this, and begins with the last `<` or `[`.
+        // The last `<` or `[` begins the last token, if there is one.
         let Some(start) = bare.rfind(['<', '[']) else { break };
         let is_last = end_token(&bare[start..]) == Some(bare.len() - start);
         let is_index = bare[start..].starts_with('[')
@@ -382,9 +385,9 @@ fn before_end<'a>(
     end.map_or(kept, |end| kept[..end].trim_end())
 }
 
-/// The content of tags around the answer, if nothing but sentences precedes them.
+/// Returns the content of tags around the answer, if only sentences precede the tags.
 fn in_envelope(text: &str, language: Language) -> Option<&str> {
-    // Names of classes are generics or components of JavaScript.
+    // Names of classes are generics, or JavaScript components.
     let has_classes = language.spec().layout == BlockMarks::Braces;
     let is_around = |tag: &Tag| {
         ENVELOPES.contains(&&*tag.name)
@@ -406,7 +409,7 @@ fn in_envelope(text: &str, language: Language) -> Option<&str> {
         }
     }
     let Some((start, tag)) = open else {
-        // The prompt may have opened them.
+        // The prompt may have opened the tags.
         let bare = text.trim_end();
         let end = bare.rfind(['<', '['])?;
         let tag = Tag::at(&bare[end..]).filter(is_around)?;
@@ -416,7 +419,7 @@ fn in_envelope(text: &str, language: Language) -> Option<&str> {
     let inner = &text[start..];
     let is_end = |rest: &str| Tag::at(rest).is_some_and(|end| end.closes && end.name == tag.name);
     let end = places(inner, language, is_end).last();
-    // Tags that are not closed are alone in their line.
+    // Tags that are not closed are on a line of their own.
     let behind = inner.split('\n').next().unwrap_or_default();
     if end.is_none() && !tag.has_bars && !strip(behind).is_empty() {
         return None;
