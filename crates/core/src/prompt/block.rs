@@ -7,53 +7,54 @@ const HEAD: &str = "Here are some relevant code fragments from other files of th
 const FOUND_IN: &str = "the below code fragment can be found in:";
 const SEPARATOR: &str = "--------------------------------------------------";
 
-/// The lines that stand in every block, as comments of a language.
+/// Lines that every block has, as comments of a language.
 #[derive(Debug, Clone)]
 pub(super) struct Frame {
     /// Beginning of a comment.
     pub(super) comment: &'static str,
-    /// Before the first block.
+    /// Line before the first block.
     pub(super) head: String,
-    /// Before the names of files.
+    /// Line before the names of files.
     pub(super) found_in: String,
-    /// Around a block's code.
+    /// Line before and after a block's code.
     pub(super) separator: String,
 }
 
 impl Frame {
-    /// Frame of a repository's blocks.
+    /// Returns the frame of a repository's blocks.
     pub(super) fn for_fragments(fragments: &RepoFragments) -> Self {
         let comment = fragments.language.comment();
         let line = |text| format!("{comment} {text}");
         Self { comment, head: line(HEAD), found_in: line(FOUND_IN), separator: line(SEPARATOR) }
     }
 
-    /// Text before the first block.
+    /// Returns the text before the first block.
     pub(super) fn opening(&self) -> String {
         format!("{}\n{}\n", self.head, self.separator)
     }
 }
 
-/// A run of lines of one file, and the files it is said to be found in.
+/// Run of lines of one file, and the files that the prompt names for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Block {
-    /// Named in this order, one line each.
+    /// Places named in the block, one line each, in this order.
     pub places: Vec<FragmentPlace>,
-    /// Index of the file that the lines are taken from.
+    /// Index of the file from which the lines are taken.
     pub file: u32,
     /// First line.
     pub start: u32,
-    /// Line after the last.
+    /// Line after the last line.
     pub end: u32,
 }
 
 impl Block {
-    /// True if its lines are those of a place.
+    /// Returns true if the block's lines are the lines of a place.
     pub(super) fn has_lines_of(&self, place: FragmentPlace) -> bool {
         (self.start, self.end) == (place.start, place.end)
     }
 
-    /// Block of a fragment. A fragment that is shown as it is loses one blank line at its end, as in the reference.
+    /// Creates the block of a fragment. A fragment that is shown unchanged loses one blank line at its end, as in the reference
+    /// program.
     pub fn new(hit: &Hit, texts: &FragmentText<'_>, hole: &HoleView<'_>) -> Self {
         let piece = texts.piece(hit, hole);
         let lines = &texts.fragments().files[piece.file as usize].lines;
@@ -71,18 +72,18 @@ impl Block {
         }
     }
 
-    /// Whether it shows the lines of another.
+    /// Returns true if the block shows the same lines as another one.
     pub(super) fn shows(&self, other: &Self) -> bool {
         let lines = |block: &Self| (block.file, block.start, block.end);
         lines(self) == lines(other)
     }
 
-    /// The lines of code that it shows.
+    /// Returns the lines of code that the block shows.
     pub(super) fn text<'f>(&self, fragments: &'f RepoFragments) -> &'f str {
         fragments.files[self.file as usize].text(self.start, self.end)
     }
 
-    /// Appends the block's text: every line a comment, a newline at the end.
+    /// Appends the block's text: every line is a comment, with a newline at the end.
     pub(super) fn render(&self, frame: &Frame, fragments: &RepoFragments, out: &mut String) {
         let Frame { comment, found_in, separator, .. } = frame;
         let lines = &fragments.files[self.file as usize].lines;

@@ -1,4 +1,4 @@
-//! How many tokens blocks take, each line of a repository counted at most once and only when a block asks for it.
+//! Token counts of blocks. Each line of a repository is counted at most once, and only when a block needs it.
 
 use std::ops::Range;
 use std::sync::OnceLock;
@@ -9,42 +9,41 @@ use repoformer_text::tokenize::{P50k, PieceCache};
 use super::block::{Block, Frame, path_in_repository};
 use crate::repository::fragment::RepoFragments;
 
-/// Buffers for counting, kept by a thread from prompt to prompt; they never change a result.
+/// Buffers for counting, which a thread reuses from prompt to prompt. They never change a result.
 #[derive(Debug, Default)]
 pub struct CountScratch {
     pub(super) cache: PieceCache,
     text: String,
-    /// Where each line of `text` ends, its newline included.
+    /// End of each line of `text`, including its newline.
     ends: Vec<usize>,
-    /// Counts of a block's lines that were known when its counting began, 0 for unknown.
+    /// Counts of a block's lines that were known when counting the block began; 0 if unknown.
     known: Vec<u32>,
 }
 
-/// Token counts of one repository's blocks, from counts of their lines.
+/// Token counts of one repository's blocks, computed from the counts of their lines.
 ///
-/// Every line of a block starts with `#` or `//` and a blank, both a token, and a `\n` before either is always a token of
-/// its own, so a block's count is the sum of its lines' counts. Blocks overlap and are retrieved for many tasks and in every mode, while most
-/// lines of a large repository are in no block at all: so lines are counted on first use and kept, for all threads
-/// and modes alike.
+/// Every line of a block starts with `#` or `//` and a blank, each one token, and a `\n` before such a line is always a token
+/// of its own. So a block's count is the sum of its lines' counts. Blocks overlap and are retrieved for many tasks and in every mode, but most lines of a large repository are in no block at all. So lines are
+/// counted on first use, and the counts are kept for all threads and modes.
 #[derive(Debug)]
 pub struct BlockCounts {
-    /// For each file that a block was cut from, the tokens of its lines as block lines.
+    /// For each file from which a block was cut, token counts of its lines as block lines.
     lines: Vec<OnceLock<Box<[Count]>>>,
-    /// For each file the tokens of the line that names it.
+    /// For each file, token count of the line that names it.
     names: Vec<Count>,
-    /// The lines that all blocks share.
+    /// Token count of the lines that all blocks share.
     frame: u32,
-    /// Beginning of a line.
+    /// Beginning of a comment.
     comment: &'static str,
 }
 
-/// A count that is not known yet while it is 0. Threads that count the same line at once write the same number, so no
-/// order among them matters.
+/// Token count; 0 if it is not known yet. Threads that count the same line at the same time write the same number, so the order
+/// of their writes does not matter.
 type Count = AtomicU32;
 
-/// Tokens of any line of a block: its `#` and its newline.
+/// Minimum number of tokens of a line of a block: its `#` and its newline.
 const FEWEST: u32 = 2;
-/// Lines that are counted in one go.
+/// Number of lines that are counted together.
 const SECTION: usize = 4;
 
 fn unknown(count: usize) -> Box<[Count]> {
@@ -52,7 +51,7 @@ fn unknown(count: usize) -> Box<[Count]> {
 }
 
 impl BlockCounts {
-    /// Counts nothing yet.
+    /// Creates counts of which only the lines shared by all blocks are known.
     pub fn new(fragments: &RepoFragments, tokenizer: &P50k) -> Self {
         let mut scratch = CountScratch::default();
         let Frame { comment, found_in, separator, .. } = Frame::for_fragments(fragments);
@@ -65,9 +64,9 @@ impl BlockCounts {
         }
     }
 
-    /// Tokens of the text of a block where they are fewer than `limit`; the fragments are those that [`new`](Self::new) was
-    /// given. Most retrieved windows come when a prompt is nearly full: no more
-    /// of their lines are counted than it takes to know that they do not fit.
+    /// Returns the tokens of a block's text if they are fewer than `limit`. The fragments must be the ones given to
+    /// [`new`](Self::new). Most retrieved windows are checked when a prompt is nearly full, so their lines are counted only
+    /// until it is clear that the window does not fit.
     pub fn tokens_below(
         &self,
         limit: usize,
@@ -85,7 +84,7 @@ impl BlockCounts {
             let lines = &fragments.files[block.file as usize].lines;
             let counts = self.lines[block.file as usize].get_or_init(|| unknown(lines.count()));
             let counts = &counts[start..end];
-            // Other threads count as well: what is not known now is not known for all of what follows.
+            // Other threads count as well. Counts that are unknown here stay unknown for the rest of this function.
             let mut known = std::mem::take(&mut scratch.known);
             known.clear();
             known.extend(counts.iter().map(|count| count.load(Relaxed)));
@@ -119,8 +118,8 @@ impl BlockCounts {
         count.load(Relaxed)
     }
 
-    /// Counts lines as block lines, all in one text: a line's tokens are those of the pieces between its comment marker and the next.
-    /// Gives their sum.
+    /// Counts lines as block lines, all in one text, and returns the sum of their tokens. A line's tokens are the tokens of the
+    /// pieces between its comment marker and the next one.
     fn count_lines<'l>(
         &self,
         tokenizer: &P50k,
@@ -136,8 +135,8 @@ impl BlockCounts {
             ends.push(text.len());
         }
         let end = text.len();
-        // The next line's marker, with so many more that no piece before it is near the end of the text, where the
-        // tokenizer is slower.
+        // The next line's marker, repeated so often that no earlier piece is near the end of the text, where the tokenizer is
+        // slower.
         (0..16).for_each(|_| text.push_str(self.comment));
         let mut lines = ends.iter().zip(counts);
         let (mut line, mut tokens, mut sum) = (lines.next(), 0, 0);
@@ -152,7 +151,7 @@ impl BlockCounts {
     }
 }
 
-/// Neighbouring lines without a count, a section at a time.
+/// Returns ranges of consecutive lines without a count, a section at a time.
 fn sections_of_unknown(known: &[u32]) -> impl Iterator<Item = Range<usize>> {
     let mut from = 0;
     std::iter::from_fn(move || {
@@ -163,7 +162,7 @@ fn sections_of_unknown(known: &[u32]) -> impl Iterator<Item = Range<usize>> {
     })
 }
 
-/// Tokens of a comment line and its newline, when another comment line follows.
+/// Returns the tokens of a comment line and its newline, if another comment line follows.
 fn line_tokens(
     tokenizer: &P50k,
     comment: &str,
@@ -175,8 +174,8 @@ fn line_tokens(
     tokenizer.count_with(text, cache) as u32 - 1
 }
 
-/// Tokens of the head and of what follows the blocks before a task's prompt. The last separator is counted with the
-/// prompt, since its newline joins the prompt's first blank lines, and taken off again as the block's.
+/// Returns the tokens of the head and of the text from the last separator to the end of a task's prompt. The separator is
+/// counted together with the prompt, because its newline joins the prompt's first blank lines.
 pub(super) fn head_and_prompt(
     frame: &Frame,
     tokenizer: &P50k,

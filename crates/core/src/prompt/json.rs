@@ -1,22 +1,23 @@
-//! JSON text as `serde_json` writes it, for records that are nearly all long strings of code.
+//! JSON text as `serde_json` writes it, for records that consist almost entirely of long strings of code.
 //!
-//! Such a string holds an escape every thirty bytes. What stands between two of them is found eight bytes at a time.
+//! Such a string has an escape every thirty bytes on average. The text between two escapes is scanned eight bytes at a time.
 
 use repoformer_store::literal::VerbatimValue;
 use serde::Serialize;
 use serde_json::Value;
 
-/// Bytes looked at together.
+/// Number of bytes scanned together.
 const CHUNK: usize = 16;
 
-/// Appends a string with its quotes.
+/// Appends a string with quotes.
 pub(super) fn string(text: &str, out: &mut Vec<u8>) {
     out.reserve(text.len() + text.len() / 16 + 2);
     out.push(b'"');
     let mut rest = text.as_bytes();
     while let Some(chunk) = rest.first_chunk::<CHUNK>() {
         let plain = plain_bytes(chunk);
-        // All of the chunk is copied, since that many bytes take one instruction, and what is too much goes again.
+        // The whole chunk is copied, because copying a fixed number of bytes takes one instruction; excess bytes are removed
+        // again.
         out.extend_from_slice(chunk);
         if plain == CHUNK {
             rest = &rest[CHUNK..];
@@ -41,13 +42,13 @@ pub(super) fn verbatim(value: &Value, out: &mut Vec<u8>) {
     self::value(&VerbatimValue(value), out);
 }
 
-/// Appends any other value, as `serde_json` does.
+/// Appends any other value, in the same form as `serde_json`.
 pub(super) fn value(value: &(impl Serialize + ?Sized), out: &mut Vec<u8>) {
-    // Writing to memory fails for no value of ours: all keys are texts.
+    // Writing to memory never fails for our values: all keys are strings.
     let _ = serde_json::to_writer(out, value);
 }
 
-/// Bytes before the first that JSON escapes; all where there is none.
+/// Returns the number of bytes before the first one that JSON escapes; all if there is none.
 #[inline(always)]
 fn plain_bytes(chunk: &[u8; CHUNK]) -> usize {
     let (words, _) = chunk.as_chunks::<8>();
@@ -62,13 +63,13 @@ fn is_escaped(byte: u8) -> bool {
     byte < 0x20 || byte == b'"' || byte == b'\\'
 }
 
-/// The highest bit of the first byte that JSON escapes, and of some bytes behind it; 0 where there is none.
+/// Returns a word with the highest bit set in the first byte that JSON escapes, and in some bytes after it; 0 if there is none.
 #[inline(always)]
 fn escapes(word: u64) -> u64 {
     const fn each(byte: u8) -> u64 {
         u64::from_le_bytes([byte; 8])
     }
-    // A byte borrows from those above it only where it is found itself, so the lowest bit is always right.
+    // A byte borrows from the bytes above it only if it is escaped itself, so the lowest set bit is always right.
     let control = word.wrapping_sub(each(0x20));
     let quote = (word ^ each(b'"')).wrapping_sub(each(1));
     let backslash = (word ^ each(b'\\')).wrapping_sub(each(1));

@@ -1,7 +1,7 @@
-//! Prompts: the retrieved fragments as comment blocks, within a budget of tokens, before the task's own prompt.
+//! Prompts: the retrieved fragments as comment blocks, within a token budget, before the task's own prompt.
 //!
-//! The layout is RepoCoder's: a head, then blocks from the least to the most similar, so that the best stands
-//! next to the code. [`style`] has the layouts of other models.
+//! The layout is RepoCoder's: a head, then blocks from the least to the most similar, so that the best block is next to the
+//! code. [`style`] has the layouts of other models.
 
 mod block;
 mod counts;
@@ -26,15 +26,15 @@ use crate::retrieve::{
 };
 use crate::task::Task;
 
-/// Tokens that the head counts as: its length in `p50k_base`, a constant in the reference.
+/// Number of tokens that the head counts as: its length in `p50k_base`, a constant in the reference program.
 const HEAD_TOKENS: usize = 20;
 
-/// Bounds of the retrieved part of a prompt.
+/// Limits of the retrieved part of a prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RepoCoderBudget {
-    /// The head and the blocks stay below this many tokens (2000 for Codex, 1000 for CodeGen in the reference).
+    /// Exclusive maximum of the tokens in the head and the blocks (2000 for Codex, 1000 for CodeGen in the reference program).
     pub tokens: usize,
-    /// At most this many blocks.
+    /// Maximum number of blocks.
     pub blocks: usize,
 }
 
@@ -44,20 +44,20 @@ impl Default for RepoCoderBudget {
     }
 }
 
-/// A prompt and what it was made of.
+/// A prompt, and the fragments that it shows.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Prompt {
     /// Text that the model reads.
     pub text: String,
-    /// Its length in tokens.
+    /// Length of the text in tokens.
     pub tokens: usize,
-    /// The fragments in it, best first.
+    /// Fragments that the prompt shows, best first.
     pub chosen: Vec<Hit>,
-    /// The lines that it shows for each of them.
+    /// Lines that the prompt shows for each fragment.
     pub blocks: Vec<Block>,
 }
 
-/// Builds the prompts of one repository's tasks.
+/// Builder of the prompts of one repository's tasks.
 #[derive(Debug)]
 pub struct Builder<'a> {
     fragments: &'a RepoFragments,
@@ -70,22 +70,22 @@ pub struct Builder<'a> {
     budget: RepoCoderBudget,
 }
 
-/// How the prompts of one mode are built.
+/// Settings for building the prompts of one mode.
 #[derive(Debug, Clone, Copy)]
 pub struct BuilderSettings {
-    /// Where the queries came from.
+    /// Texts from which the queries were made.
     pub mode: Mode,
-    /// Which lines they are made of.
+    /// Form of the queries.
     pub form: QueryForm,
-    /// How fragments are shown; RepoCoder's settled alignment: in mode rg1 the lines that follow a retrieved window, in the
-    /// other modes the window itself.
+    /// How fragments are shown. In RepoCoder's final alignment, mode rg1 shows the lines that follow a retrieved window, and
+    /// the other modes show the window itself.
     pub shown: FragmentTextSettings,
-    /// Bounds of the retrieved part.
+    /// Limits of the retrieved part.
     pub budget: RepoCoderBudget,
 }
 
 impl<'a> Builder<'a> {
-    /// Builder of prompts that show these fragments.
+    /// Creates a builder of prompts that show these fragments.
     pub fn new(
         fragments: &'a RepoFragments,
         tokenizer: &'a P50k,
@@ -105,30 +105,30 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// With the counts of another builder of the same fragments, such as that of another mode: what both ask for is
-    /// counted once.
+    /// Uses the counts of another builder of the same fragments, such as the builder of another mode, so that lines needed by
+    /// both are counted once.
     #[must_use]
     pub fn with_counts(self, counts: Arc<BlockCounts>) -> Self {
         Self { counts, ..self }
     }
 
-    /// The counts, for another builder.
+    /// Returns the counts, for another builder.
     pub fn counts(&self) -> Arc<BlockCounts> {
         Arc::clone(&self.counts)
     }
 
-    /// The files whose functions and classes prompts would show whole, and that could not be parsed.
+    /// Returns the files that could not be parsed, so that prompts cannot show their functions and classes whole.
     pub fn gaps(&self) -> Vec<ParseGap> {
         self.texts.gaps()
     }
 
-    /// The prompt of a task with what was found for it; the task's own prompt where nothing was searched.
+    /// Builds the prompt of a task from the fragments retrieved for it; without a search, the prompt is the task's own.
     pub fn build(&self, task: &Task, found: Option<&RankedFragments>) -> Prompt {
         self.build_with(task, found, &OnceLock::new(), &mut CountScratch::default())
     }
 
-    /// Builds one of many prompts: with buffers that a thread keeps, and the tokens that a task's own part of its
-    /// prompts takes, which is the same in all modes that retrieve.
+    /// Builds one of many prompts. `scratch` has buffers that a thread reuses. The other argument caches the token count of a
+    /// task's own part of its prompts, which is the same in all modes that retrieve.
     pub fn build_with(
         &self,
         task: &Task,
@@ -156,7 +156,7 @@ impl<'a> Builder<'a> {
 
     fn text(&self, task: &Task, chosen: &RetrievedPart) -> String {
         let mut text = self.frame.opening();
-        // A token of code is some four bytes long.
+        // A token of code has about four bytes.
         text.reserve(4 * chosen.tokens + task.prompt.len());
         for block in chosen.blocks.iter().rev() {
             block.render(&self.frame, self.fragments, &mut text);
@@ -171,7 +171,7 @@ impl<'a> Builder<'a> {
         HoleView::for_task(task, self.fragments, guard)
     }
 
-    /// Blocks best first while they fit; one that does not is passed over and the next is tried.
+    /// Chooses blocks, best first, while they fit; a block that does not fit is skipped and the next is tried.
     fn choose(&self, task: &Task, hits: &[Hit], scratch: &mut CountScratch) -> RetrievedPart {
         let hole = self.hole(task);
         let mut chosen = RetrievedPart::default();
@@ -180,7 +180,7 @@ impl<'a> Builder<'a> {
                 break;
             }
             let block = Block::new(hit, &self.texts, &hole);
-            // Windows overlap, and several may hold the definition.
+            // Windows overlap, and several may contain the same definition.
             if self.texts.shows_definitions() && chosen.blocks.iter().any(|one| one.shows(&block)) {
                 continue;
             }
@@ -196,8 +196,8 @@ impl<'a> Builder<'a> {
         chosen
     }
 
-    /// The JSON line of a prompt: the task's record, what was searched with and what was chosen, in RepoCoder's
-    /// fields; ours are `sample`, `row`, `mode` and `prompt_tokens`.
+    /// Returns the JSON line of a prompt: the task's record, the query and the shown fragments, in RepoCoder's fields. The
+    /// fields `sample`, `row`, `mode` and `prompt_tokens` are ours.
     pub fn line(&self, task: &Task, query: Option<&Query>, prompt: &Prompt) -> Vec<u8> {
         let mut line = Vec::with_capacity(2 * prompt.text.len());
         let record =
@@ -213,7 +213,8 @@ impl<'a> Builder<'a> {
         line
     }
 
-    /// The fragments that a prompt shows, best first, as [`shown::read_shown_fragments`] reads them from its line.
+    /// Returns the fragments that a prompt shows, best first, as [`shown::read_shown_fragments`] reads them from the prompt's
+    /// line.
     pub fn shown_fragments(&self, task: &Task, prompt: &Prompt) -> Vec<shown::ShownFragment> {
         let (hole, fragments) = (self.hole(task), self.fragments);
         let shown = |(hit, block): (&Hit, &Block)| {
@@ -231,12 +232,12 @@ impl<'a> Builder<'a> {
     }
 }
 
-/// The retrieved part of a prompt, best first.
+/// Retrieved part of a prompt, best first.
 #[derive(Debug, Default)]
 struct RetrievedPart {
     blocks: Vec<Block>,
     hits: Vec<Hit>,
-    /// Tokens of all blocks.
+    /// Number of tokens of all blocks.
     tokens: usize,
 }
 

@@ -1,7 +1,7 @@
 //! The JSON line of a prompt, in RepoCoder's fields.
 //!
-//! Written by hand, since its few long strings are nearly all of it and `serde_json` goes through them byte by byte;
-//! the tests hold it against the same record by way of `serde` and [`crate::retrieve::records`].
+//! The line is written by hand, because it consists almost entirely of a few long strings, which `serde_json` processes byte by
+//! byte. The tests compare it with the same record written by `serde` and [`crate::retrieve::records`].
 
 use repoformer_store::jsonl::Object;
 
@@ -11,13 +11,13 @@ use crate::repository::fragment::{FragmentPlace, RepoFragments};
 use crate::retrieve::{Hit, HoleView, Mode, Query, QueryForm, Score};
 use crate::task::{Format, Task};
 
-/// Fields of a task's metadata that a prompt writes itself: the task may have been a prompt once.
+/// Fields of a task's metadata that are replaced, because the task may come from a prompt's record.
 pub(super) const WRITTEN_ANEW: [&str; 9] = [
     "query_window", "top_k_context", "shown_context", "window_size", "slice_size", "sample", "row",
     "mode", "prompt_tokens",
 ];
 
-/// Parts that the records of one repository's prompts share.
+/// Values that the records of one repository's prompts share.
 #[derive(Debug)]
 pub(super) struct RepositoryPromptParts<'a> {
     pub(super) fragments: &'a RepoFragments,
@@ -30,7 +30,7 @@ pub(super) struct RepositoryPromptParts<'a> {
 pub(super) struct QueryRecord<'a> {
     pub(super) query: &'a Query,
     pub(super) chosen: &'a [Hit],
-    /// The lines that it shows for each.
+    /// Lines that the prompt shows for each fragment.
     pub(super) blocks: &'a [Block],
     pub(super) hole: HoleView<'a>,
 }
@@ -61,7 +61,8 @@ impl RepositoryPromptParts<'_> {
         out.push(b'}');
     }
 
-    /// Fields that RepoEval's metadata has of a hole, where the task is of another format: completing and joining go by them.
+    /// Appends the fields of a hole that RepoEval's metadata has, if the task is in another format; completing and joining use
+    /// them.
     fn hole_of(&self, task: &Task, out: &mut Vec<u8>) {
         let missing = |name: &str| !task.metadata.contains_key(name);
         if task.format == Format::RepoEval || task.path.is_empty() {
@@ -137,8 +138,8 @@ impl RepositoryPromptParts<'_> {
         out.push(b'}');
     }
 
-    /// The lines that stand in the prompt, where any are others than were found: in the order of the fragments, `null`
-    /// for one that is shown as it is.
+    /// Appends the lines shown in the prompt, if any differ from the retrieved lines: in the order of the fragments, `null` for
+    /// a fragment that is shown unchanged.
     fn write_shown(
         &self,
         chosen: &[Hit],
@@ -183,20 +184,20 @@ impl RepositoryPromptParts<'_> {
     }
 }
 
-/// Sets a comma before what is next, unless it is the first in its object or list.
+/// Appends a comma, unless the next value is the first in its object or list.
 fn comma(out: &mut Vec<u8>) {
     if !matches!(out.last(), Some(b'{' | b'[')) {
         out.push(b',');
     }
 }
 
-/// Begins an object that is an element of a list.
+/// Begins an object as the next element of a list.
 fn open(out: &mut Vec<u8>) {
     comma(out);
     out.push(b'{');
 }
 
-/// The name of a field, one of ours that needs no escape.
+/// Appends the name of a field; our names need no escape.
 #[inline(always)]
 fn name(name: &str, out: &mut Vec<u8>) {
     comma(out);
@@ -225,7 +226,7 @@ fn number(field: &str, number: impl serde::Serialize, out: &mut Vec<u8>) {
     json::value(&number, out);
 }
 
-/// `[repository, folder, …, file]`.
+/// Appends the field `fpath_tuple`: `[repository, folder, …, file]`.
 fn path(path: &str, out: &mut Vec<u8>) {
     list("fpath_tuple", out);
     for name in path.split('/') {
@@ -235,7 +236,7 @@ fn path(path: &str, out: &mut Vec<u8>) {
     out.push(b']');
 }
 
-/// The fields of an object but those named in `without`.
+/// Appends the fields of an object, except those named in `without`.
 fn fields(object: &Object, without: &[&str], out: &mut Vec<u8>) {
     for (name, value) in object.iter().filter(|(name, _)| !without.contains(&name.as_str())) {
         comma(out);

@@ -12,21 +12,21 @@ use serde_json::Value;
 use crate::task::cross_file;
 use crate::task::fields::MADE;
 
-/// A retrieved piece of code. Its texts are shared by the outcomes that show it.
+/// A retrieved piece of code. The outcomes that show it share its texts.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ShownFragment {
-    /// The file that it comes from.
+    /// Path of the file that contains the code.
     pub path: Arc<str>,
-    /// 0-based line where it begins there.
+    /// 0-based line at which the code begins in the file.
     pub first_line: Option<usize>,
-    /// The ranker's score.
+    /// Score by the ranker.
     pub score: Option<f64>,
-    /// The code.
+    /// Text of the code.
     pub text: Arc<str>,
 }
 
 impl ShownFragment {
-    /// As tasks carry it.
+    /// Converts the fragment to the form that tasks use.
     pub fn to_cross_file(&self) -> cross_file::CrossFileFragment {
         cross_file::CrossFileFragment {
             path: self.path.to_string(),
@@ -36,12 +36,12 @@ impl ShownFragment {
     }
 }
 
-/// Contexts of a prompt.
+/// Contexts that a prompt shows.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ShownContexts {
-    /// The fragments, best first, as they stand in the prompt.
+    /// Fragments, best first, as the prompt shows them.
     pub fragments: Vec<ShownFragment>,
-    /// The right context that it was made with, whole, where the task carries another or none.
+    /// The right context with which the prompt was built, whole, if the task has another one or none.
     pub right: Option<String>,
 }
 
@@ -63,7 +63,8 @@ pub fn read_shown(path: &Path) -> Result<FxHashMap<usize, ShownContexts>> {
     problems.into_iter().next().map_or(Ok(shown), Err)
 }
 
-/// Reads the contexts that each row's prompt shows, and which records cannot be used; `check` sees each other record and its line.
+/// Reads the contexts that each row's prompt shows, and the errors of records that cannot be used. Calls `check` for every
+/// other record, with its line.
 pub fn read_checked(
     path: &Path,
     mut check: impl FnMut(usize, &Object),
@@ -74,7 +75,7 @@ pub fn read_checked(
         require(path, at.line, MADE, &object)?;
         check(at.line, &object);
         if let Some((row, shown)) = read_shown_fragments(&object, &mut texts) {
-            // Of several samples' prompts the first is shown.
+            // If several samples have prompts, the first prompt is used.
             found.entry(row).or_insert(shown);
         }
         Ok(())
@@ -82,7 +83,7 @@ pub fn read_checked(
     Ok((found, problems))
 }
 
-/// Row of a prompt's record, whose fields have their types, and the contexts that the prompt shows.
+/// Returns the row of a prompt's record and the contexts that the prompt shows. The record's fields must have the right types.
 pub fn read_shown_fragments(
     record: &Object,
     texts: &mut FxHashSet<Arc<str>>,
@@ -101,8 +102,8 @@ pub fn read_shown_fragments(
     Some((row as usize, ShownContexts { fragments, right }))
 }
 
-/// A hit as windows (`context`, `metadata[0]`) or chunks (`retrieved_chunk`, `filename`) write it, with the `lines` that are
-/// shown for it, where those are others.
+/// Reads a hit as windows (`context`, `metadata[0]`) or chunks (`retrieved_chunk`, `filename`) write it. `lines` are the lines
+/// shown for the hit, if they differ from its own.
 fn fragment(
     hit: &Object,
     lines: Option<&Object>,
@@ -123,7 +124,7 @@ fn fragment(
     let place = hit.get("metadata").and_then(|places| places.get(0));
     let names = place.and_then(|place| place["fpath_tuple"].as_array());
     let path = match names {
-        // Without the repository, as the prompt names it.
+        // Without the repository, as in the prompt.
         Some(names) => {
             let names = names.iter().skip(1).filter_map(Value::as_str);
             names.collect::<Vec<_>>().join("/")

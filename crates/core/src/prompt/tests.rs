@@ -48,7 +48,7 @@ fn shown(align: Align, guard: HoleGuard) -> FragmentTextSettings {
     }
 }
 
-/// RepoCoder's prompts of a mode.
+/// Returns the settings of RepoCoder's prompts in a mode.
 fn settings(mode: Mode, guard: HoleGuard, budget: RepoCoderBudget) -> BuilderSettings {
     BuilderSettings {
         mode,
@@ -129,7 +129,7 @@ fn window(mode: Mode) -> QuerySettings {
     QuerySettings { mode, form: QueryForm::Window, length: 0 }
 }
 
-/// Searches and builds prompts as the stages do.
+/// Searches and builds prompts in the same way as the stages.
 fn prompts(
     windows: &RepoFragments,
     tasks: &TaskSet,
@@ -159,7 +159,7 @@ fn prompts(
     retrieval.found.into_iter().map(of).collect()
 }
 
-/// The record of a prompt by way of `serde`, the plain twin of [`Builder::line`].
+/// Returns the record of a prompt, written by `serde`: the plain twin of [`Builder::line`].
 fn plain_line(
     windows: &RepoFragments,
     guard: HoleGuard,
@@ -217,8 +217,8 @@ fn odd_object() -> impl Strategy<Value = Object> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
 
-    /// The guarantee of the default guard. Every line of the hole's file is made unique, so that its text tells
-    /// where a prompt's line was taken from, whatever path led there.
+    /// Tests the guarantee of the default guard. Every line of the hole's file is made unique, so that its text shows from
+    /// which line of the file a line of a prompt was taken.
     #[test]
     fn no_prompt_holds_a_line_at_or_after_its_hole(
         count in 2_usize..60, others in prop::collection::vec(source(), 1..4), linked in any::<bool>(),
@@ -290,7 +290,7 @@ proptest! {
         }
     }
 
-    /// Caches shared by modes and threads change no prompt.
+    /// Caches shared between modes and threads do not change any prompt.
     #[test]
     fn lines_are_the_plain_records(
         texts in prop::collection::vec(source(), 1..4), window_size in 1_usize..9, prompt in source(),

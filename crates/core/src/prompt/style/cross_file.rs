@@ -1,4 +1,4 @@
-//! The cross-file context within a prompt: rendered, cut to its budget, and found again.
+//! Cross-file context within a prompt: rendered, cut to its budget, and found again.
 
 use std::borrow::Cow;
 
@@ -10,18 +10,18 @@ use repoformer_text::tokenize::model::{TextPart, Tokenizer};
 use super::template::{Piece, Presence, Slot, Template};
 use crate::task::cross_file::{self, CrossFile, CrossFileFragment, FOUND_IN, HEAD};
 
-/// The part of a cross-file context that a prompt shows.
+/// Part of a cross-file context that a prompt shows.
 #[derive(Debug, Default)]
 pub(super) struct ShownContext<'p> {
     pub(super) parts: Vec<TextPart<'p>>,
     pub(super) tokens: usize,
-    /// Fragments of which at least some code is shown.
+    /// Number of fragments with at least some code shown.
     pub(super) fragments: usize,
-    /// Code of the last of them that is shown, where it was cut.
+    /// Shown code of the last of these fragments, if it was cut.
     pub(super) cut: Option<String>,
 }
 
-/// The text as comments, after `lead`; `None` where there is nothing to show.
+/// Returns the text as comments, after `lead`; `None` if there is nothing to show.
 pub(super) fn comments<'p>(
     context: &'p CrossFile,
     language: Language,
@@ -39,7 +39,7 @@ pub(super) fn comments<'p>(
     }
 }
 
-/// Cuts a commented text to its budget: at a token, as the reference programs do.
+/// Cuts a commented text to its budget, at a token, as the reference programs do.
 pub(super) fn cut_comments<'p>(
     text: &'p str,
     context: &CrossFile,
@@ -68,7 +68,7 @@ pub(super) fn cut_comments<'p>(
             });
             count
         }
-        // Not the usual text: what is known is which paths are there.
+        // The text is not in the usual form, so only the paths in it can be found.
         None => {
             let fragments = context.fragments.iter();
             let is_named = |fragment: &&CrossFileFragment| shown.contains(fragment.path.as_str());
@@ -78,10 +78,10 @@ pub(super) fn cut_comments<'p>(
     ShownContext { parts: vec![TextPart::Plain(kept)], tokens, fragments, cut }
 }
 
-/// The fragments of a context, read from its text where it has that alone.
+/// Returns the fragments of a context; if the context is only a text, they are read from it.
 ///
 /// # Errors
-/// The text is not what Repoformer's and CrossCodeEval's programs write.
+/// The text does not have the form that Repoformer's and CrossCodeEval's programs write.
 pub(super) fn fragments(
     context: &CrossFile,
     language: Language,
@@ -100,7 +100,7 @@ pub(super) fn fragments(
     }
 }
 
-/// Shows fragments as files, in order, while they fit: the first that does not is cut at a token and is the last.
+/// Shows fragments as files, in order, while they fit; the first that does not fit is cut at a token and is the last.
 pub(super) fn files<'p>(
     fragments: &'p [CrossFileFragment],
     template: &'p Template,
@@ -125,7 +125,7 @@ pub(super) fn files<'p>(
     shown
 }
 
-/// As much of a fragment as fits, none where that is no code at all.
+/// Adds as much of a fragment as fits, unless none of its code does.
 fn push_cut<'p>(
     template: &'p Template,
     fragment: &'p CrossFileFragment,
@@ -175,17 +175,17 @@ fn push_file<'p>(
     }));
 }
 
-/// The text that shows fragments as comments, found at the start of another.
+/// The text that shows fragments as comments, found at the start of another text.
 #[derive(Debug)]
 pub(super) struct Block {
-    /// Byte after it.
+    /// Byte after the block.
     pub(super) end: usize,
-    /// The fragments of which some code is there.
+    /// Fragments of which the text has some code.
     pub(super) fragments: Vec<CrossFileFragment>,
 }
 
 impl Block {
-    /// Reads one that begins with this comment marker. It may have been cut short anywhere after its head.
+    /// Reads a block that begins with this comment marker. The block may have been cut short anywhere after its head.
     pub(super) fn at_start(text: &str, comment: &str) -> Option<Self> {
         let head = text.strip_prefix(comment)?.strip_prefix(HEAD)?;
         let mut rest = head;
@@ -208,7 +208,7 @@ impl Block {
             if lines.iter().any(|line| !line.trim().is_empty()) {
                 fragments.push(CrossFileFragment { path, text: lines.join("\n"), score: None });
             }
-            // A fragment without lines has two newlines of its own.
+            // A fragment without lines is followed by two newlines.
             let blank = if lines.is_empty() { "\n\n" } else { "\n" };
             match rest.strip_prefix(blank) {
                 Some(after) => rest = after,
@@ -218,7 +218,7 @@ impl Block {
         Some(Self { end: text.len() - rest.len(), fragments })
     }
 
-    /// Where one begins, with the comment marker of any language.
+    /// Returns the positions at which a block may begin, with the comment marker of any language.
     pub(super) fn heads(text: &str) -> impl Iterator<Item = usize> {
         let comments = ["#", "//"].into_iter();
         comments.flat_map(move |comment| {
@@ -228,7 +228,7 @@ impl Block {
         })
     }
 
-    /// One at the start of a text, with the comment marker of any language.
+    /// Reads a block at the start of a text, with the comment marker of any language.
     pub(super) fn of_any_language(text: &str) -> Option<Self> {
         Self::at_start(text, "#").or_else(|| Self::at_start(text, "//"))
     }

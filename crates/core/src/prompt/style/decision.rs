@@ -1,4 +1,4 @@
-//! Training sequences in which a model decides whether to retrieve: the frame that a style sets around them (Repoformer, section
+//! Training sequences in which a model decides whether to retrieve: the layout that a style gives them (Repoformer, section
 //! 3.2, figure 2).
 
 use repoformer_store::error::{Error, Result};
@@ -10,16 +10,16 @@ use super::cross_file::{comments, cut_comments};
 use super::template::{Piece, Presence, Slot};
 use crate::task::cross_file::CrossFile;
 
-/// The token that ends the current file, and the one that begins the cross-file context, where nobody names others.
+/// Default tokens that end the current file and begin the cross-file context.
 const USUAL: [&str; 2] = ["<eof>", "<cc>"];
 
-/// A fill-in-the-middle layout with a place to decide: `<fim_prefix>L<fim_suffix>R<eof>`, then `<fim_middle>` alone, or
-/// `<cc>CC<fim_middle>`.
+/// Fill-in-the-middle layout with a place at which the model decides: `<fim_prefix>L<fim_suffix>R<eof>`, then `<fim_middle>`
+/// alone, or `<cc>CC<fim_middle>`.
 ///
-/// Styles that have such a place (`repoformer`, `repoformer-released`) are taken as they are. So are those that decide after the
-/// token that begins the completion, and end the cross-file context with a token of its own:
-/// `…<fim_middle>{#cross_file}<cc>{cross_file}<cc_end>{/cross_file}` (the paper's ablation A4). Into others the two tokens are put
-/// before the one that begins the completion.
+/// Styles that have such a place (`repoformer`, `repoformer-released`) are used as they are. So are styles in which the model
+/// decides after the token that begins the completion, if a separate token ends the cross-file context:
+/// `…<fim_middle>{#cross_file}<cc>{cross_file}<cc_end>{/cross_file}` (the paper's ablation A4). In other styles, the two tokens
+/// are inserted before the token that begins the completion.
 ///
 /// ```
 /// use repoformer_core::prompt::style::{DecisionFrame, Style};
@@ -32,15 +32,15 @@ const USUAL: [&str; 2] = ["<eof>", "<cc>"];
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DecisionFrame {
-    /// Up to the token that ends the current file.
+    /// Pieces up to the token that ends the current file.
     current_file: Vec<FramePiece>,
     eof: String,
     cc: String,
-    /// Begins the completion, after a cross-file context or always.
+    /// Token that begins the completion, after a cross-file context or always.
     middle: String,
-    /// Whether it also stands where nothing is retrieved. Otherwise the completion follows the decision.
+    /// Whether this token also appears if nothing is retrieved. Otherwise the completion follows the decision.
     is_middle_always: bool,
-    /// Counts as cross-file context, and is cut with it.
+    /// Text that counts as cross-file context, and is cut with it.
     lead: String,
     stop: Vec<String>,
 }
@@ -54,11 +54,11 @@ enum FramePiece {
 }
 
 impl DecisionFrame {
-    /// Frame of a style, with other tokens than its own or the usual ones where they are named.
+    /// Creates the frame of a style; `eof` and `cc`, if given, replace the style's own tokens or the default ones.
     ///
     /// # Errors
-    /// The style has no left or right context, no token that begins the completion, or shows cross-file context as files at its
-    /// own place for it; or two of the tokens are the same.
+    /// The style has no left or right context, has no token that begins the completion, or shows cross-file context as files at
+    /// its own place for it; or two of the tokens are the same.
     pub fn new(style: &Style, eof: Option<&str>, cc: Option<&str>) -> Result<Self> {
         let with =
             |cross_file| Presence { right: true, cross_file, repository: false, path: false };
@@ -138,8 +138,8 @@ impl DecisionFrame {
         }
     }
 
-    /// Its special tokens; those that a model is to learn, `<cc>` and `<eof>`, come first, in the order in which the released
-    /// program adds them.
+    /// Returns the special tokens. The ones that a model is to learn, `<cc>` and `<eof>`, come first, in the order in which the
+    /// released program adds them.
     pub fn specials(&self) -> Vec<&str> {
         let mut specials = vec![self.cc.as_str(), &self.eof];
         specials.extend(self.current_file.iter().filter_map(|piece| match piece {
@@ -150,23 +150,23 @@ impl DecisionFrame {
         specials
     }
 
-    /// The token that ends the current file.
+    /// Returns the token that ends the current file.
     pub fn eof(&self) -> &str {
         &self.eof
     }
 
-    /// The token that begins the cross-file context.
+    /// Returns the token that begins the cross-file context.
     pub fn cc(&self) -> &str {
         &self.cc
     }
 
-    /// The token that begins the completion, with or without a cross-file context before it; `None` where the completion follows
-    /// the decision.
+    /// Returns the token that begins the completion, with or without a cross-file context before it; `None` if the completion
+    /// follows the decision.
     pub fn middle(&self, has_cross_file: bool) -> Option<&str> {
         (has_cross_file || self.is_middle_always).then_some(&self.middle)
     }
 
-    /// All up to the end of the current file, with these contexts.
+    /// Returns all parts up to the end of the current file, with these contexts.
     pub fn current_file<'p>(&'p self, left: &'p str, right: &'p str) -> Vec<TextPart<'p>> {
         let pieces = self.current_file.iter().map(|piece| match piece {
             FramePiece::Special(text) => TextPart::Special(text),
@@ -177,14 +177,14 @@ impl DecisionFrame {
         pieces.chain([TextPart::Special(&self.eof)]).collect()
     }
 
-    /// How many special tokens stand up to there, the one that ends the current file included.
+    /// Returns the number of special tokens up to the end of the current file, including the token that ends it.
     pub fn specials_of_current_file(&self) -> usize {
         let is_special = |piece: &&FramePiece| matches!(piece, FramePiece::Special(_));
         self.current_file.iter().filter(is_special).count() + 1
     }
 
-    /// The start of a cross-file context, as comments, that is at most so many tokens; empty where nothing is to be shown.
-    /// It is cut as [`Style::fill`] cuts it.
+    /// Returns the start of a cross-file context, as comments, with at most this many tokens; empty if nothing is to be shown.
+    /// The context is cut as in [`Style::fill`].
     pub fn cross_file(
         &self,
         context: &CrossFile,
@@ -201,7 +201,7 @@ impl DecisionFrame {
         (kept, is_cut)
     }
 
-    /// Its template, in the language of prompt styles.
+    /// Returns the template, in the template language of prompt styles.
     pub fn template(&self) -> String {
         let escaped = |text: &str| text.replace('{', "{{").replace('}', "}}");
         let pieces = self.current_file.iter().map(|piece| match piece {
@@ -218,7 +218,7 @@ impl DecisionFrame {
         }
     }
 
-    /// The file of a prompt style with which a model that learned such sequences is prompted.
+    /// Returns the file of a prompt style for models that learned such sequences.
     pub fn to_style_file(&self) -> String {
         let list = |texts: &[&str]| toml::Value::from(texts.to_vec()).to_string();
         let stop: Vec<&str> = self.stop.iter().map(String::as_str).collect();

@@ -1,4 +1,4 @@
-//! Reading a style from its file, with errors that name the line.
+//! Reads styles from their files, with errors that name the line.
 
 use std::ops::Range;
 use std::path::Path;
@@ -14,7 +14,7 @@ use toml::de::{DeTable, DeValue};
 use super::template::{FRAGMENT, Fault, PROMPT, Piece, Presence, Slot, Template};
 use super::{ContextSelection, Style};
 
-/// The styles in the program itself.
+/// Styles that are bundled with the program.
 const BUNDLED: [(&str, &str); 11] = [
     ("plain", include_str!("bundled/plain.toml")),
     ("codegen", include_str!("bundled/codegen.toml")),
@@ -30,12 +30,12 @@ const BUNDLED: [(&str, &str); 11] = [
 ];
 
 impl Style {
-    /// The names of the bundled styles.
+    /// Returns the names of the bundled styles.
     pub fn names() -> impl Iterator<Item = &'static str> {
         BUNDLED.into_iter().map(|(name, _)| name)
     }
 
-    /// The bundled style of this name.
+    /// Returns the bundled style of this name.
     pub fn find_bundled(name: &str) -> Option<&'static Self> {
         static STYLES: LazyLock<Vec<Style>> = LazyLock::new(|| {
             let parse = |(name, text)| read(text, Path::new(name), name).ok();
@@ -44,10 +44,10 @@ impl Style {
         STYLES.iter().find(|style| style.name == name)
     }
 
-    /// A style from a user's own file; it is called as the file is, without its ending.
+    /// Reads a style from a user's own file; the style's name is the file's name without its extension.
     ///
     /// # Errors
-    /// The file cannot be read, or is no style: the error names the line.
+    /// The file cannot be read, or is not a style; the error names the line.
     pub fn open(path: &Path) -> Result<Self> {
         let text = files::read_to_string(path)
             .map_err(|reason| Error::reading(path, "read this prompt style", reason))?;
@@ -75,7 +75,7 @@ impl FromStr for Style {
 /// Keys of a style's file.
 const KEYS: [&str; 6] = ["about", "template", "specials", "stop", "fragment", "cross-file-lead"];
 
-/// Reads the text of a style's file; `name` is what the style is called.
+/// Reads the text of a style's file; `name` is the name of the style.
 pub(super) fn read(text: &str, path: &Path, name: &str) -> Result<Style> {
     let source = StyleFile { text, path };
     let table = DeTable::parse(text).map_err(|e| {
@@ -127,7 +127,7 @@ pub(super) fn read(text: &str, path: &Path, name: &str) -> Result<Style> {
     })
 }
 
-/// The left context must be there whatever else is, and nothing twice.
+/// Checks that the left context is always in the template, and that no slot appears twice.
 fn check_slots(template: &Template) -> std::result::Result<(), (String, String)> {
     for presence in Presence::all() {
         let pieces = template.pieces(presence);
@@ -155,7 +155,7 @@ fn check_slots(template: &Template) -> std::result::Result<(), (String, String)>
     Ok(())
 }
 
-/// A file for whoever finds a fault in it.
+/// File of a style, for errors that name a line.
 struct StyleFile<'f> {
     text: &'f str,
     path: &'f Path,
@@ -222,8 +222,8 @@ impl StyleFile<'_> {
         })
     }
 
-    /// Where in the file a text between quotes has come to after `before`, as far as its line goes: a newline in the file
-    /// is one in the text, save the one right after three quotes.
+    /// Returns the position in the file of the text after `before`, which is at the start of a string; only the line is exact.
+    /// A newline in the file is a newline in the text, except directly after three quotes.
     fn place_in(&self, span: Range<usize>, before: &str) -> usize {
         let raw = &self.text[span.clone()];
         let opened = raw.starts_with("\"\"\"\n") || raw.starts_with("'''\n");

@@ -1,4 +1,4 @@
-//! Putting a task's contexts into a style, within a budget.
+//! Puts a task's contexts into a style, within a budget.
 
 use repoformer_store::error::{Error, Result};
 use repoformer_text::tokenize::model::{TextPart, Tokenizer};
@@ -8,14 +8,16 @@ use super::template::{Piece, Presence, Slot};
 use super::{Budget, Parts, Style, StyledPrompt};
 
 impl Style {
-    /// The prompt of a task. Right and cross-file context keep their start, each within its own budget; the left context
-    /// keeps its end, within its own budget and what is left of the whole. The prompt's tokens never exceed the whole:
-    /// since tokens may join where parts meet, the whole is counted, and the left context cut until it fits.
+    /// Returns the prompt of a task. The right and the cross-file context keep their start, each within its own budget; the
+    /// left context keeps its end, within its own budget and the remaining total. The prompt never has more tokens than the
+    /// total budget: because tokens may join at the borders of parts, the whole prompt is counted, and the left context is cut
+    /// until it fits.
     ///
     /// A cross-file context of which nothing is left counts as none.
     ///
     /// # Errors
-    /// [`Error::Room`]: the left context is not empty, and there is no room for any of it. The style shows files and the
+    /// [`Error::Room`]: the left context is not empty, and none of it fits. Also fails if the style shows files and the
+    /// cross-file context has none.
     /// cross-file context has none.
     pub fn fill(
         &self,
@@ -59,7 +61,7 @@ impl Style {
             right_tokens,
             cross_file: &shown,
         };
-        // What a server sets around the prompt is part of its length.
+        // Text that a server puts around the prompt is part of the prompt's length.
         let around = tokenizer.around();
         let total = budget.total.saturating_sub(around);
         let (text, tokens, left_tokens) =
@@ -79,7 +81,8 @@ impl Style {
 }
 
 impl Style {
-    /// Number of tokens that a prompt with every context has besides the contexts and the names of repository and file.
+    /// Returns the number of tokens of a prompt with every context, without the contexts themselves and the names of the
+    /// repository and the file.
     pub fn own_tokens(&self, tokenizer: &Tokenizer) -> usize {
         let presence = Presence {
             right: self.shows_right(),
@@ -96,7 +99,7 @@ impl Style {
     }
 }
 
-/// All of a prompt but its left context.
+/// Everything in a prompt except its left context.
 struct Frame<'p> {
     pieces: Vec<Piece<'p>>,
     parts: &'p Parts<'p>,
@@ -106,7 +109,7 @@ struct Frame<'p> {
 }
 
 impl Frame<'_> {
-    /// The text with as much left context as fits, its tokens, and those of its left context.
+    /// Returns the text with as much left context as fits, its tokens, and the tokens of its left context.
     fn with_most_left(
         &self,
         budget: &Budget,
@@ -126,7 +129,7 @@ impl Frame<'_> {
                 let text = parts.iter().map(|(part, _)| part.text()).collect();
                 return Ok((text, tokens, left_tokens));
             }
-            // A left context of blanks alone may be no token at all: then a smaller one is none either.
+            // A left context of blanks may have no tokens at all; then a shorter one has none either.
             if left_tokens == 0 {
                 return Err(self.no_room(budget, frame_tokens));
             }
@@ -134,7 +137,7 @@ impl Frame<'_> {
         }
     }
 
-    /// The parts in order, each with its tokens where it was counted.
+    /// Returns the parts in order, each with its token count if it was counted.
     fn with_left<'p>(&'p self, left: &'p str, left_tokens: usize) -> Vec<PartTokens<'p>> {
         let mut parts = Vec::with_capacity(self.pieces.len() + self.cross_file.parts.len());
         for piece in &self.pieces {
@@ -180,5 +183,5 @@ impl Frame<'_> {
     }
 }
 
-/// A part, and its tokens on its own where they are known.
+/// A part, and its own token count if it is known.
 type PartTokens<'p> = (TextPart<'p>, Option<usize>);

@@ -1,7 +1,7 @@
 //! Prompt styles: the order of a hole's contexts in a prompt, and the text between them.
 //!
-//! A style is data: a template, the special tokens in it, and the strings at which the model is done. The bundled
-//! styles are small files in the same format as a user's own:
+//! A style is data: a template, the special tokens in it, and the strings at which a completion ends. The bundled styles are
+//! small files in the same format as a user's own:
 //!
 //! ```toml
 //! specials = ["<fim_prefix>", "<fim_suffix>", "<fim_middle>", "<file_sep>"]
@@ -13,13 +13,13 @@
 //! ```
 //!
 //! The slots are `left`, `right`, `cross_file`, `repository` and `path`. `{#right}…{/right}` appears only with a right context,
-//! `{^right}…{/right}` only without one, and likewise for every slot but `left`. `{{` and `}}` are braces.
+//! `{^right}…{/right}` only without one, and likewise for every slot except `left`. `{{` and `}}` are literal braces.
 //!
-//! [`Style::fill`] puts a task's contexts in, within a budget of the model's own tokens, and [`Style::split`] takes a prompt
-//! apart again. Which contexts are shown is chosen with [`ContextSelection`]. If the right context is left out, the bundled
+//! [`Style::fill`] inserts a task's contexts, within a budget of the model's own tokens, and [`Style::split`] takes a prompt
+//! apart again. [`ContextSelection`] chooses the contexts to show. If the right context is left out, the bundled
 //! fill-in-the-middle styles keep their frame with an empty suffix, as the released baselines do (Repoformer's
-//! `repo_eval/eval_hf.py` with `--use_fim_prompt`); `starcoder2` and `qwen2.5-coder` have a left-to-right form of their own
-//! for whole repositories, and use that.
+//! `repo_eval/eval_hf.py` with `--use_fim_prompt`). `starcoder2` and `qwen2.5-coder` have a separate left-to-right form for
+//! whole repositories, and use it.
 
 mod cross_file;
 mod decision;
@@ -37,7 +37,7 @@ use crate::task::cross_file::CrossFile;
 pub use decision::DecisionFrame;
 use template::{Slot, Template};
 
-/// How a prompt is laid out for a model.
+/// Layout of a prompt for a model.
 ///
 /// ```
 /// use repoformer_core::task::cross_file::CrossFile;
@@ -70,145 +70,145 @@ pub struct Style {
     /// Special tokens, as the file lists them.
     specials: Vec<String>,
     template: Template,
-    /// Shows a fragment as a file; without one, cross-file context is shown as comments.
+    /// Template that shows a fragment as a file; without one, cross-file context is shown as comments.
     fragment: Option<Template>,
-    /// Text before a cross-file context shown as comments, cut with it.
+    /// Text before a cross-file context shown as comments; it is cut together with the context.
     lead: String,
     stop: Vec<String>,
     include: ContextSelection,
 }
 
-/// Contexts that a prompt shows next to the left one.
+/// Contexts that a prompt shows in addition to the left context.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ContextSelection {
-    /// The right context. A right context that is shown and empty is still shown.
+    /// Whether to show the right context. An empty right context is shown, too.
     pub right: bool,
-    /// The cross-file context, if any.
+    /// Whether to show the cross-file context, if there is one.
     pub cross_file: bool,
 }
 
-/// Both.
+/// Shows both contexts.
 impl Default for ContextSelection {
     fn default() -> Self {
         Self { right: true, cross_file: true }
     }
 }
 
-/// Parts of a prompt: one task's contexts, whole.
+/// Parts of a prompt: the contexts of one task, uncut.
 #[derive(Debug, Clone, Copy)]
 pub struct Parts<'a> {
     /// Name of the repository; may be empty.
     pub repository: &'a str,
-    /// The file with the hole, as other files are named in the cross-file context; may be empty.
+    /// Path of the file with the hole, in the form in which the cross-file context names other files; may be empty.
     pub path: &'a str,
-    /// The file up to the hole.
+    /// Text of the file before the hole.
     pub left: &'a str,
-    /// The file after the hole.
+    /// Text of the file after the hole.
     pub right: &'a str,
     /// Fragments of other files.
     pub cross_file: &'a CrossFile,
-    /// Decides how comments begin.
+    /// Language of the file, which determines the comment marker.
     pub language: Language,
 }
 
-/// Most tokens of a prompt and its parts, by the model's tokenizer.
+/// Maximum numbers of tokens in a prompt and its parts, by the model's tokenizer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Budget {
-    /// The whole prompt, special tokens included.
+    /// Maximum for the whole prompt, including special tokens.
     pub total: usize,
-    /// The left context, whose end is kept. `None`: it gets all that the other parts leave.
+    /// Maximum for the left context, whose end is kept. `None`: all that the other parts leave.
     pub left: Option<usize>,
-    /// The right context, whose start is kept. `None`: it is not cut.
+    /// Maximum for the right context, whose start is kept. `None`: it is not cut.
     pub right: Option<usize>,
-    /// The cross-file context, whose start is kept. `None`: it is not cut.
+    /// Maximum for the cross-file context, whose start is kept. `None`: it is not cut.
     pub cross_file: Option<usize>,
 }
 
-/// A prompt.
+/// A prompt in a style.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StyledPrompt {
     /// Text that the model reads.
     pub text: String,
-    /// Tokens of the whole text, counted at once.
+    /// Number of tokens of the whole text, counted together.
     pub tokens: usize,
-    /// Tokens of the shown left context alone.
+    /// Number of tokens of the shown left context alone.
     pub left_tokens: usize,
-    /// Tokens of the shown right context alone.
+    /// Number of tokens of the shown right context alone.
     pub right_tokens: usize,
-    /// Tokens of the shown cross-file context alone, with what the style puts before it or between files.
+    /// Number of tokens of the shown cross-file context alone, including the style's text before it or between files.
     pub cross_file_tokens: usize,
-    /// Fragments of which at least some code is shown.
+    /// Number of fragments with at least some code shown.
     pub fragments: usize,
     /// Shown code of the last fragment, if it was cut.
     pub cut: Option<String>,
-    /// Strings at which the completion ends, the most usual first.
+    /// Strings at which the completion ends, most common first.
     pub stop: Vec<String>,
 }
 
-/// The contexts in a prompt; contexts not shown are empty.
+/// Contexts of a prompt; contexts that are not shown are empty.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Slots<'t> {
     /// Name of the repository.
     pub repository: &'t str,
-    /// The file with the hole.
+    /// Path of the file with the hole.
     pub path: &'t str,
-    /// The end of the left context.
+    /// End of the left context.
     pub left: &'t str,
-    /// The start of the right context.
+    /// Start of the right context.
     pub right: &'t str,
-    /// The start of the cross-file context, as it is shown.
+    /// Start of the cross-file context, as it is shown.
     pub cross_file: &'t str,
 }
 
 impl Style {
-    /// This style, showing other contexts.
+    /// Returns this style with another selection of contexts.
     #[must_use]
     pub fn including(self, include: ContextSelection) -> Self {
         Self { include, ..self }
     }
 
-    /// Name among [`names`](Self::names), or its file's.
+    /// Returns the style's name: one of [`names`](Self::names), or the name of its file.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Description and source, in its file's words.
+    /// Returns the description and source, as the style's file states them.
     pub fn about(&self) -> &str {
         self.about.trim()
     }
 
-    /// Contexts that it is asked to show.
+    /// Returns the contexts that the style is set to show.
     pub fn include(&self) -> ContextSelection {
         self.include
     }
 
-    /// Whether its prompts show a right context: it has a place there, and is asked for.
+    /// Returns true if prompts show a right context: the template has a slot for it, and the selection includes it.
     pub fn shows_right(&self) -> bool {
         self.include.right && self.template.shows(Slot::Right)
     }
 
-    /// Whether a cross-file context has a place in it.
+    /// Returns true if the template has a slot for a cross-file context.
     pub fn shows_cross_file(&self) -> bool {
         self.template.shows(Slot::CrossFile)
     }
 
-    /// Strings at which the completion ends: the model's end of text and the tokens that begin another file.
+    /// Returns the strings at which the completion ends: the model's end of text, and the tokens that begin another file.
     pub fn stop(&self) -> &[String] {
         &self.stop
     }
 
-    /// Digest of its file: two styles of one digest are the same, whatever they are called.
+    /// Returns the digest of the style's file. Styles with the same digest are the same, whatever their names.
     pub fn file_digest(&self) -> &str {
         &self.digest
     }
 
-    /// Digest for an artifact's identity: of its style file and the contexts shown.
+    /// Returns the digest for an artifact's identity, which covers the style's file and the contexts shown.
     pub fn digest(&self) -> String {
         let ContextSelection { right, cross_file } = self.include;
         format!("{} right={right} cross-file={cross_file}", self.digest)
     }
 
-    /// Special tokens that a tokenizer splits: a model with that tokenizer was hardly trained with the style.
+    /// Returns the special tokens that a tokenizer splits: a model with that tokenizer was probably not trained with the style.
     ///
     /// ```
     /// use repoformer_core::prompt::style::Style;
@@ -223,8 +223,8 @@ impl Style {
     }
 }
 
-/// Stop texts of a prompt's record: the listed ones, else those of the bundled style that it names, as a handwritten record
-/// may.
+/// Returns the stop texts of a prompt's record: the listed ones, otherwise the stop texts of the bundled style that the record
+/// names, because a handwritten record may list none.
 pub fn stops_of(prompt: &Object) -> Vec<String> {
     let metadata = prompt.get("metadata").and_then(Value::as_object);
     let said = |name: &str| metadata.and_then(|metadata| metadata.get(name));

@@ -1,21 +1,21 @@
-//! Taking a prompt apart again.
+//! Splits a prompt into its contexts.
 
 use super::cross_file::Block;
 use super::template::{Piece, Presence, Slot, first_special};
 use super::{Slots, Style};
 
-/// Parts of a fragment.
+/// Presence of a fragment's slots.
 const WITH_PATH: Presence =
     Presence { right: false, cross_file: false, repository: false, path: true };
 
 impl Style {
-    /// The contexts of a prompt that [`fill`](Style::fill) made with this style, whatever it included; `None` for a text
-    /// that is none of its prompts.
+    /// Returns the contexts of a prompt that [`fill`](Style::fill) built with this style, for any selection of contexts; `None`
+    /// for a text that is not such a prompt.
     ///
-    /// Special tokens tell contexts apart, so the parts of a prompt whose code holds none come back as they went in. Where
-    /// a cross-file context meets code with no special token between, it is known by the text that Repoformer's and
-    /// CrossCodeEval's programs write; one that was cut in the middle of a line may take the comment lines after it along. A
-    /// right context that meets the left one (`codegen` without cross-file context) counts as left.
+    /// Special tokens separate the contexts, so contexts whose code contains no special tokens are recovered exactly. If no
+    /// special token separates a cross-file context from code, the context is recognized by the text that Repoformer's and
+    /// CrossCodeEval's programs write; a context that was cut within a line may absorb the comment lines after it. A right
+    /// context directly next to the left one (`codegen` without cross-file context) counts as left context.
     ///
     /// ```
     /// use repoformer_core::prompt::style::Style;
@@ -37,12 +37,12 @@ impl Style {
     }
 }
 
-/// First line of a cross-file context that is shown as comments.
+/// How the end of a cross-file context shown as comments is recognized.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Comments {
-    /// The text that the reference programs write.
+    /// By the text that the reference programs write.
     Usual,
-    /// The special token after it: its text is another, or was cut before it could be known.
+    /// By the special token after it: the text is in another form, or was cut before it could be recognized.
     Any,
 }
 
@@ -52,7 +52,7 @@ struct Matcher<'s> {
 }
 
 impl Matcher<'_> {
-    /// Matches pieces with all of a text.
+    /// Matches the pieces with a whole text.
     fn match_from<'t>(
         &self,
         pieces: &[Piece<'_>],
@@ -74,7 +74,7 @@ impl Matcher<'_> {
         }
     }
 
-    /// Where the text of a slot at the start of `text` may end, before `others`.
+    /// Returns the positions at which the text of a slot at the start of `text` may end, before `others`.
     fn ends(&self, slot: Slot, others: &[Piece<'_>], text: &str) -> Vec<usize> {
         let as_comments = self.style.fragment.is_none();
         if slot == Slot::CrossFile && as_comments && self.comments == Comments::Usual {
@@ -93,12 +93,12 @@ impl Matcher<'_> {
                 leads.collect()
             }
             Some(Piece::Slot(Slot::CrossFile)) => self.starts_of_files(text),
-            // Nothing tells them apart.
+            // Nothing separates the two slots.
             Some(Piece::Slot(_)) => vec![0],
         }
     }
 
-    /// Where the first file of a cross-file context may stand.
+    /// Returns the positions at which the first file of a cross-file context may begin.
     fn starts_of_files(&self, text: &str) -> Vec<usize> {
         let fragment = self.style.fragment.as_ref();
         let pieces = fragment.map_or_else(Vec::new, |template| template.pieces(WITH_PATH));
@@ -110,7 +110,7 @@ impl Matcher<'_> {
         }
     }
 
-    /// A block of comments ends after its blank line, or before the newline of the line at which it was cut.
+    /// Returns the ends of a block of comments: after its blank line, or before the newline of the line at which it was cut.
     fn ends_of_comments(&self, text: &str) -> Vec<usize> {
         let Some(rest) = text.strip_prefix(self.style.lead.as_str()) else {
             return Vec::new();
@@ -126,7 +126,7 @@ impl Matcher<'_> {
         ends
     }
 
-    /// Content of a slot, `None` where it cannot have that.
+    /// Returns the content of a slot; `None` if the slot cannot have this text.
     fn value<'t>(&self, slot: Slot, text: &'t str) -> Option<&'t str> {
         match slot {
             Slot::CrossFile if self.style.fragment.is_none() => {

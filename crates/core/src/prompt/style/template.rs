@@ -1,13 +1,13 @@
 //! The template language: text with slots and optional sections.
 //!
-//! `{left}` stands for a slot's text. `{#right}…{/right}` is there only with a right context, `{^right}…{/right}` only without.
-//! `{{` and `}}` are the braces themselves.
+//! `{left}` stands for a slot's text. `{#right}…{/right}` appears only with a right context, `{^right}…{/right}` only without
+//! one. `{{` and `}}` are literal braces.
 
 use std::ops::Range;
 
 use repoformer_text::names::did_you_mean;
 
-/// Parts that a template has a place for.
+/// Slots that a template may have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Slot {
     Left,
@@ -22,7 +22,7 @@ pub(super) enum Slot {
 /// Slots of a prompt.
 pub(super) const PROMPT: [Slot; 5] =
     [Slot::Left, Slot::Right, Slot::CrossFile, Slot::Repository, Slot::Path];
-/// Slots of what shows a fragment.
+/// Slots of the template of a fragment.
 pub(super) const FRAGMENT: [Slot; 2] = [Slot::Path, Slot::Text];
 
 impl Slot {
@@ -37,13 +37,13 @@ impl Slot {
         }
     }
 
-    /// Whether there may be none, so that a section can depend on it.
+    /// Returns true if the slot may be absent, so that a section can depend on it.
     fn is_optional(self) -> bool {
         !matches!(self, Self::Left | Self::Text)
     }
 }
 
-/// Which parts of a prompt there are.
+/// Slots of a prompt that are present.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Presence {
     pub(super) right: bool,
@@ -63,7 +63,7 @@ impl Presence {
         }
     }
 
-    /// Every one, those with most in them first; with cross-file context before those without.
+    /// Returns all combinations: those with the most slots first, and those with a cross-file context before those without.
     pub(super) fn all() -> impl Iterator<Item = Self> {
         (0..16).rev().map(|bits| Self {
             cross_file: bits & 8 != 0,
@@ -81,17 +81,17 @@ enum Node {
     Slot(Slot),
     Section {
         slot: Slot,
-        /// Whether it is shown where there is one, else where there is none.
+        /// Whether the section is shown if the slot is present; otherwise it is shown if the slot is absent.
         with: bool,
         nodes: Vec<Node>,
     },
 }
 
-/// A template that was read.
+/// A parsed template.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Template(Vec<Node>);
 
-/// A part of a template whose sections are resolved.
+/// Part of a template after its sections are resolved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Piece<'t> {
     Special(&'t str),
@@ -99,35 +99,35 @@ pub(super) enum Piece<'t> {
     Slot(Slot),
 }
 
-/// A fault in a template.
+/// An error in a template.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Fault {
-    /// Byte in the template.
+    /// Byte offset in the template.
     pub(super) at: usize,
     pub(super) reason: String,
     pub(super) hint: Option<String>,
 }
 
 impl Template {
-    /// Reads a template that may have these slots; `specials` are the texts in it that are special tokens.
+    /// Parses a template that may have these slots; `specials` are the texts in it that are special tokens.
     pub(super) fn parse(text: &str, slots: &[Slot], specials: &[String]) -> Result<Self, Fault> {
         let mut parser = Parser { text, at: 0, slots, specials };
         parser.nodes(None).map(Self)
     }
 
-    /// Its parts where so much is there. A slot that is not there has no part.
+    /// Returns the template's pieces if these slots are present. An absent slot has no piece.
     pub(super) fn pieces(&self, presence: Presence) -> Vec<Piece<'_>> {
         let mut pieces = Vec::new();
         resolve(&self.0, presence, &mut pieces);
         pieces
     }
 
-    /// Whether it has a place for this, whatever else there is.
+    /// Returns true if the slot appears in the template for any combination of other slots.
     pub(super) fn shows(&self, slot: Slot) -> bool {
         Presence::all().any(|presence| self.pieces(presence).contains(&Piece::Slot(slot)))
     }
 
-    /// Whether this special token occurs in it.
+    /// Returns true if this special token appears in the template.
     pub(super) fn has_special(&self, special: &str) -> bool {
         Presence::all().any(|presence| self.pieces(presence).contains(&Piece::Special(special)))
     }
@@ -154,21 +154,21 @@ struct Parser<'t> {
     specials: &'t [String],
 }
 
-/// State of reading a template.
+/// Token of a template.
 enum Token {
     Text(String),
     Slot(Slot),
-    /// `{#right}` or, without, `{^right}`.
+    /// `{#right}` or, if `with` is false, `{^right}`.
     Open {
         slot: Slot,
         with: bool,
     },
-    /// `{/right}`, and where.
+    /// `{/right}`, and its position.
     Close(Slot, usize),
 }
 
 impl Parser<'_> {
-    /// Reads on to the end of the section that was opened at a place, or of the template.
+    /// Reads up to the end of the section that was opened at a position, or of the template.
     fn nodes(&mut self, section: Option<(Slot, usize)>) -> Result<Vec<Node>, Fault> {
         let mut nodes = Vec::new();
         loop {
@@ -192,7 +192,7 @@ impl Parser<'_> {
         }
     }
 
-    /// The next token; `None` at the end.
+    /// Returns the next token; `None` at the end.
     fn token(&mut self) -> Result<Option<Token>, Fault> {
         let start = self.at;
         let text = self.text_to_tag();
@@ -228,7 +228,7 @@ impl Parser<'_> {
         }))
     }
 
-    /// The text before the next tag, or the end, its double braces single; empty where a tag is next.
+    /// Returns the text before the next tag or the end, with double braces as single ones; empty if a tag is next.
     fn text_to_tag(&mut self) -> String {
         let mut text = String::new();
         loop {
@@ -254,7 +254,7 @@ impl Parser<'_> {
         })
     }
 
-    /// Text between slots, its special tokens apart.
+    /// Adds the text between slots, with its special tokens as separate nodes.
     fn push_text(&self, mut text: &str, nodes: &mut Vec<Node>) {
         while !text.is_empty() {
             let place = first_special(text, self.specials);
@@ -270,7 +270,7 @@ impl Parser<'_> {
     }
 }
 
-/// Where the first special token of a text stands, the longest of those that start there.
+/// Returns the range of the first special token in a text; of several that start there, the longest.
 pub(super) fn first_special(text: &str, specials: &[String]) -> Option<Range<usize>> {
     let places =
         specials.iter().filter_map(|special| Some((text.find(special.as_str())?, special.len())));

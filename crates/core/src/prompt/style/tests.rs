@@ -27,7 +27,7 @@ fn fixture(name: &str) -> PathBuf {
     folder.join(format!("{name}.json"))
 }
 
-/// Tokenizers, and Hugging Face's library with the same file for those that have one.
+/// Returns the tokenizers, each with Hugging Face's library for the same file if it has one.
 fn tokenizers() -> &'static [(Tokenizer, Option<tokenizers::Tokenizer>)] {
     static ALL: OnceLock<Vec<(Tokenizer, Option<tokenizers::Tokenizer>)>> = OnceLock::new();
     ALL.get_or_init(|| {
@@ -73,9 +73,9 @@ const COMMENTS: &str = "# Here are some relevant code fragments from other files
     # the below code fragment can be found in:\n# b.py\n# b = 2\n# \n# bb = 3\n\n\
     # the below code fragment can be found in:\n# c/d.py\n# d = 4\n\n";
 
-/// Repoformer's programs, read and applied by hand: `repo_eval/eval_vllm.py` (starcoder), `eval_hf.py` (its baselines, codegen,
-/// starcoder-released), `eval_vllm_repoformer.py` (repoformer) and `finetuning/preprocess/preprocess_repoformer.py`
-/// (repoformer-released).
+/// Layouts of Repoformer's programs, read and applied by hand: `repo_eval/eval_vllm.py` (starcoder), `eval_hf.py` (its
+/// baselines, codegen, starcoder-released), `eval_vllm_repoformer.py` (repoformer) and
+/// `finetuning/preprocess/preprocess_repoformer.py` (repoformer-released).
 #[test]
 fn the_layouts_of_the_released_programs() {
     let (l, r, cc) = ("L1\nL2 = ", "\nR1\n", COMMENTS);
@@ -105,7 +105,7 @@ fn the_layouts_of_the_released_programs() {
     assert_eq!(text("plain", LEFT_RIGHT), l);
 }
 
-/// The model cards and papers that the styles' files name, applied by hand.
+/// Layouts of the model cards and papers that the styles' files name, applied by hand.
 #[test]
 fn the_layouts_of_the_models() {
     let (l, r, cc) = ("L1\nL2 = ", "\nR1\n", COMMENTS);
@@ -227,7 +227,7 @@ fn a_style_is_named_or_a_file() {
     assert!(Style::open(&path).unwrap_err().to_string().contains("mine.toml: cannot read"));
 }
 
-/// By hand, in words: `<fim_prefix>` and the like are 3 each, so the frame is 9.
+/// Computed by hand, in words: `<fim_prefix>` and the other special tokens are 3 words each, so the frame has 9.
 #[test]
 fn each_part_is_cut_to_its_own_budget() {
     let context = two_files();
@@ -241,7 +241,7 @@ fn each_part_is_cut_to_its_own_budget() {
     assert_eq!((filled.tokens, filled.fragments), (17, 0));
     assert_eq!(filled.stop, style("starcoder").stop());
 
-    // Nothing of the left context fits beside the rest: 9 + 1 + 5.
+    // None of the left context fits next to the rest: 9 + 1 + 5.
     let budget = Budget { total: 15, ..budget };
     let error = style("starcoder").fill(&whole, &budget, &Tokenizer::words()).unwrap_err();
     let reason = "the right context (1 tokens) and the cross-file context (5 tokens) leave no room for the left context: all but it \
@@ -251,17 +251,17 @@ fn each_part_is_cut_to_its_own_budget() {
     let uncut = Budget { right: None, cross_file: Some(0), total: 9, ..budget };
     let error = style("starcoder").fill(&whole, &uncut, &Tokenizer::words()).unwrap_err();
     assert!(error.to_string().starts_with("the right context (1 tokens) leaves no room"));
-    // Nor do blanks, which are no words, help.
+    // Blanks, which are not words, do not help either.
     let blank = Parts { left: " \n\t", ..whole };
     let tight = Budget { total: 14, ..budget };
     assert!(style("starcoder").fill(&blank, &tight, &Tokenizer::words()).is_err());
-    // A hole at the start of its file needs no room.
+    // A hole at the start of its file needs no room for a left context.
     let first = Parts { left: "", ..whole };
     let filled = style("starcoder").fill(&first, &budget, &Tokenizer::words()).unwrap();
     assert_eq!((filled.tokens, filled.left_tokens), (15, 0));
 }
 
-/// By hand, in words: a frame `<file_sep>b.py\n` is 6 tokens, the text of b.py 6, of c/d.py 3.
+/// Computed by hand, in words: a frame `<file_sep>b.py\n` has 6 tokens, the text of b.py 6, and the text of c/d.py 3.
 #[test]
 fn files_are_cut_in_order() {
     let context = two_files();
@@ -290,7 +290,7 @@ fn files_are_read_from_a_text_where_a_task_has_that_alone() {
     let error = style("qwen2.5-coder").fill(&parts(&context), &LARGE, &Tokenizer::words());
     let error = error.unwrap_err().to_string();
     assert!(error.starts_with("prompt-style: it shows the cross-file context as files"), "{error}");
-    // As comments any text will do.
+    // As comments, any text is shown.
     let filled = style("plain").fill(&parts(&context), &LARGE, &Tokenizer::words());
     assert_eq!(filled.unwrap().text, "# see b.py\n\nL1\nL2 = ");
 }
@@ -317,7 +317,7 @@ fn markers_in_code_are_code() {
     assert_eq!(filled.tokens, expected);
 }
 
-/// A left context far longer than any budget: the room for it is used to the last token.
+/// A left context far longer than any budget: it fills the remaining room to the last token.
 #[test]
 fn the_left_context_takes_all_that_remains() {
     let left = "def read(path):\n    return open(path).read()\n".repeat(5_000);
@@ -343,7 +343,7 @@ fn a_prompt_whose_context_was_cut_in_a_line_is_split() {
     assert_eq!(style("codegen").split("R1\nL1").unwrap().left, "R1\nL1");
 }
 
-/// Code without special tokens.
+/// Returns code without special tokens.
 fn code(parts: std::ops::Range<usize>) -> impl Strategy<Value = String> {
     let known = prop::sample::select(vec![
         "    return self.path\n", "\n\n", "\r\n", "\t", "  ", "# note\n", "漢字", "e\u{301}", "😀",
@@ -353,7 +353,7 @@ fn code(parts: std::ops::Range<usize>) -> impl Strategy<Value = String> {
     prop::collection::vec(part, parts).prop_map(|parts| parts.concat())
 }
 
-/// Code that sometimes holds the characters of special tokens.
+/// Returns code that sometimes contains the characters of special tokens.
 fn any_code() -> impl Strategy<Value = String> {
     let markers = ["<fim_prefix>", "<fim_middle>", "<|file_sep|>", "<PRE>", "<|endoftext|>"];
     let marker = prop::sample::select(markers.to_vec());
@@ -401,7 +401,7 @@ proptest! {
             prop_assert!(left_budget.is_none_or(|budget| filled.left_tokens <= budget));
             prop_assert!(right_budget.is_none_or(|budget| filled.right_tokens <= budget));
             prop_assert!(cross_budget.is_none_or(|budget| filled.cross_file_tokens <= budget));
-            // What a program counts that reads the text and takes markers in code for special tokens: never more.
+            // A program that reads the text and takes markers in code for special tokens never counts more tokens.
             if let Some(oracle) = oracle {
                 let counted = oracle.encode(&*filled.text, false).unwrap().len() + tokenizer.around();
                 prop_assert!(counted <= filled.tokens, "{}: {} > {}", tokenizer, counted, filled.tokens);
@@ -420,7 +420,7 @@ proptest! {
     ) {
         let parts = Parts { left: &left, right: &right, ..parts(&context) };
         let budget = Budget { total, left: None, right: Some(right_budget), cross_file: Some(cross_budget) };
-        // Where parts meet without a special token between, a cut one cannot be told from the next.
+        // If no special token separates two parts, a part that was cut cannot be distinguished from the next.
         prop_assume!(!["plain", "codegen"].contains(&style.name()));
         for (tokenizer, _) in tokenizers() {
             let Ok(filled) = style.fill(&parts, &budget, tokenizer) else { continue };
@@ -429,7 +429,7 @@ proptest! {
             };
             let shown_right = if style.include().right { slots.right } else { "" };
             if style.include().cross_file && style.fragment.is_none() && !context.is_empty() {
-                // Together with what it meets.
+                // The cross-file context is found together with the text next to it.
                 let comments = tokenizer.keep_start(&[style.lead.as_str(), &context.text].concat(), cross_budget).to_owned();
                 prop_assert!(comments.trim().is_empty() || filled.text.contains(&comments));
             } else {
