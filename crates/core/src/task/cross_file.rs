@@ -1,48 +1,49 @@
-//! The cross-file context of a prompt: fragments of other files, and the text that shows them.
+//! Cross-file context of a prompt: fragments of other files, and the text that shows them.
 
 use repoformer_text::language::Language;
 use repoformer_text::lines::Lines;
 
-/// The first line of the text that shows fragments as comments, after the comment marker.
+/// First line, after the comment marker, of the text that shows fragments as comments.
 pub(crate) const HEAD: &str =
     " Here are some relevant code fragments from other files of the repo:\n\n";
-/// Text before each fragment's path there.
+/// Text before each fragment's path in this form.
 pub(crate) const FOUND_IN: &str = " the below code fragment can be found in:\n";
 
 /// A piece of another file that was retrieved for a task.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CrossFileFragment {
-    /// The file it is said to be from, as the prompt names it.
+    /// Path of the fragment's file, as the prompt names it.
     pub path: String,
-    /// Its lines joined by `\n`, not commented.
+    /// Lines of the fragment, joined by `\n`, not commented.
     pub text: String,
-    /// Score that the ranker gave it, where that is known.
+    /// Score by the ranker, if known.
     pub score: Option<f64>,
 }
 
-/// The cross-file context of one task, as benchmarks carry it.
+/// Cross-file context of one task, as benchmarks store it.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct CrossFile {
-    /// The text as a prompt shows it: comment lines. Empty where nothing was retrieved.
+    /// Text as a prompt shows it: comment lines. Empty if nothing was retrieved.
     pub text: String,
-    /// The fragments it was made of, best first; empty where a benchmark carries the text alone.
+    /// Fragments in the text, best first; empty if a benchmark has only the text.
     pub fragments: Vec<CrossFileFragment>,
 }
 
 impl CrossFile {
-    /// Shows the fragments, best first, in the text that Repoformer's and CrossCodeEval's programs write.
+    /// Creates a context that shows the fragments, best first, in the text that Repoformer's and CrossCodeEval's programs
+    /// write.
     pub fn new(fragments: Vec<CrossFileFragment>, language: Language) -> Self {
         Self { text: text(&fragments, language), fragments }
     }
 
-    /// Whether nothing was retrieved.
+    /// Returns true if nothing was retrieved.
     pub fn is_empty(&self) -> bool {
         self.text.is_empty()
     }
 }
 
-/// The text of some fragments, as Repoformer's and CrossCodeEval's programs write it: a heading, then for each
-/// fragment its path and its lines as comments (lines as Python's `splitlines` counts them); empty where there is none.
+/// Returns the text of fragments as Repoformer's and CrossCodeEval's programs write it: a heading, then the path and the lines
+/// of each fragment as comments (lines as Python's `splitlines` counts them). Empty if there are no fragments.
 ///
 /// ```
 /// use repoformer_core::task::cross_file::{CrossFileFragment, text};

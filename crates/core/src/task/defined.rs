@@ -1,39 +1,39 @@
-//! Definitions of what a task's target calls, in its metadata.
+//! Definitions of the functions that a task's target calls, in the task's metadata.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::Task;
 
-/// Field of the metadata.
+/// Name of the metadata field.
 const FIELD: &str = "definitions";
 
-/// Place where something that a task's target calls is defined.
+/// Place at which something that a task's target calls is defined.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TargetDefinition {
     /// `repository/folder/…/file.py`.
     pub path: String,
-    /// 0-based line of the file with its name.
+    /// 0-based line of the file that has the defined name.
     pub line: usize,
-    /// Number of lines before that which are not blank, as chunks count lines.
+    /// Number of non-blank lines before this line, as chunks count lines.
     pub code_line: usize,
-    /// Text of that line.
+    /// Text of this line.
     pub text: String,
 }
 
 impl Task {
-    /// Notes where what the target calls is defined.
+    /// Stores where the functions that the target calls are defined.
     pub fn set_definitions(&mut self, definitions: impl IntoIterator<Item = TargetDefinition>) {
         let definitions = definitions.into_iter().map(serde_json::to_value);
         let definitions: Vec<Value> = definitions.filter_map(Result::ok).collect();
         self.metadata.insert(FIELD.to_owned(), definitions.into());
     }
 
-    /// Returns where what the target calls is defined, as `sample` notes it for API tasks; `None` where the metadata says
-    /// nothing about it.
+    /// Returns where the functions that the target calls are defined, as `sample` stores it for API tasks; `None` if the
+    /// metadata does not have the field.
     ///
     /// # Errors
-    /// Says in words why the metadata cannot be read.
+    /// The metadata cannot be read; the error describes why.
     pub fn definitions(&self) -> Result<Option<Vec<TargetDefinition>>, String> {
         let Some(field) = self.metadata.get(FIELD) else { return Ok(None) };
         let read = Vec::<TargetDefinition>::deserialize(field);

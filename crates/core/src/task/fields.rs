@@ -1,4 +1,5 @@
-//! Fields of each kind of record, with their types, as tables: a row has the names of fields alike, with blanks between.
+//! Fields of each kind of record, with their types, as tables. A row lists the names of fields with the same type, separated by
+//! blanks.
 
 use std::path::Path;
 
@@ -14,17 +15,17 @@ use Type::{
     Any, Between, Count, Either, Flag, Id, List, Map, MaybeEmpty, Number, Open, OrNull, Text,
 };
 
-/// A number from 0 to another, which may be infinite.
+/// Returns the type of a number from 0 to a maximum, which may be infinite.
 const fn within(most: f64) -> Type {
     Between(0.0, most)
 }
 
-/// The logarithm of a probability.
+/// Logarithm of a probability.
 const LOGARITHM: Type = Between(f64::NEG_INFINITY, ROUNDED);
-/// One with the other sign.
+/// Negative logarithm of a probability.
 const BITS: Type = Between(-ROUNDED, f64::INFINITY);
 
-/// An object with any fields.
+/// Object with any fields.
 const ANYTHING: Type = Open(&[]);
 
 const TEXTS: Type = List(&Text);
@@ -41,18 +42,18 @@ const REPO_EVAL_TASK: &[Field] = &[
     must("context_start_lineno", Count),
     unless("line_no", "lineno", Count),
     may("lineno", Count),
-    // Of function-level files.
+    // In function-level files.
     may("function_name", Text),
-    // Of tasks that `sample` drew.
+    // In tasks that `sample` drew.
     may("definitions", List(&Type::Object(DEFINITION))),
     may("commit", Type::Object(COMMIT)),
-    // Of DevEval and EvoCodeBench.
+    // In DevEval and EvoCodeBench.
     may("type domain", Text),
     may("signature_position body_position", List(&Count)),
     may("dependency requirement", ANYTHING),
     may("tests", TEXTS),
     may("indent", Count),
-    // Of RepoExec.
+    // In RepoExec.
     may("test_files", Map(&Text)),
     may("module project", Text),
 ];
@@ -80,7 +81,7 @@ const REPOFORMER_METADATA: &[Field] = &[
     must("task_id", Id),
     must("filepath", Text),
     may("repository url", Text),
-    // Kept by conversions.
+    // Kept by conversions from RepoEval.
     may("context_start_lineno", Count),
     may("ground_truth", Text),
     may("lineno", Count),
@@ -98,7 +99,7 @@ const CROSS_CODE_EVAL_METADATA: &[Field] = &[
     must("repository file", Text),
     must("context_start_lineno groundtruth_start_lineno", Count),
     may("right_context_start_lineno", Count),
-    // Of the program's instances.
+    // In instances that this program drew.
     may("kind", Text),
 ];
 
@@ -124,7 +125,7 @@ const REPO_BENCH: &[Field] = &[
 
 const RECC_EVAL: &[Field] = &[must("pkg fpath input gt", Text)];
 
-/// A window's place, or a chunk's, which has its number there.
+/// Place of a window, or of a chunk, which has its number instead of a line.
 const PLACE: &[Field] = &[
     must("fpath_tuple", TEXTS),
     unless("line_no", "chunk", Count),
@@ -144,16 +145,16 @@ const QUERY_PLACE: &[Field] = &[
     unless("line_no start_line_no end_line_no context_start_lineno window_size", "query", Count),
     may("slice_size", Count),
     must("repo", Text),
-    // Of queries that are no windows.
+    // In queries that are not windows.
     may("query", Text),
     may("hole", Count),
-    // The reference writes all metadata of the task, and the text that the window was made from.
+    // The reference program writes all metadata of the task, and the text from which the window was made.
     may("ground_truth prediction", Text),
 ];
 
 const QUERY_WINDOW: &[Field] = &[may("context", Text), must("metadata", Type::Object(QUERY_PLACE))];
 
-/// Fragments that were found, or as prompts of a style show them.
+/// Retrieved fragments, in the form of search results or of a style's prompts.
 const HITS: Type = List(&Type::Object(&[
     may("context", Text),
     unless("metadata", "retrieved_chunk", List(&Type::Object(PLACE))),
@@ -181,7 +182,7 @@ const PROMPT_METADATA: &[Field] = &[
     may("ground_truth", Text),
     may("fpath_tuple", TEXTS),
     may("context_start_lineno line_no lineno", Count),
-    // Of its task, in formats other than RepoEval's.
+    // From the task, in formats other than RepoEval's.
     may("repository file filepath filename url function_name kind", Text),
     may("groundtruth_start_lineno right_context_start_lineno start_i end_i", Count),
     may("query_has_target", Flag),
@@ -196,20 +197,20 @@ const PROMPT_METADATA: &[Field] = &[
     may("stop", TEXTS),
 ];
 
-/// Lines that a prompt shows in the place of a fragment.
+/// Lines that a prompt shows in place of a fragment.
 const SHOWN_LINES: &[Field] =
     &[may("context retrieved_chunk", Text), may("start_line_no end_line_no", Count)];
 
-/// Type of a field of a prompt's metadata.
+/// Returns the type of a field of a prompt's metadata.
 pub fn of_prompt_metadata(name: &str) -> Option<&'static Type> {
     type_of(PROMPT_METADATA, name)
 }
 
-/// What a prediction, a prompt or a probability may say of how it was made, whatever else it is.
+/// Fields that any prediction, prompt or probability may have about how it was made.
 pub const MADE: &[Field] =
     &[may("metadata", Open(PROMPT_METADATA)), may("asked", ASKED), may("next_token", TOKEN)];
 
-/// How something was asked for, where that is known.
+/// Settings of a request, if known.
 pub const ASKED: Type = Open(&[
     may("model api prompt_end instruction until", Text),
     may("max_tokens samples", Count),
@@ -250,7 +251,7 @@ const CROSS_CODE_EVAL_PREDICTION: &[Field] = &[
     may("pred_raw prompt_used", Text),
     may("retrieval_prob", Number),
     may("do_retrieval", Either(&[Flag, Number], "a boolean or a number")),
-    // CrossCodeEval's program repeats the whole task.
+    // CrossCodeEval's program repeats the whole task in its predictions.
     may("prompt groundtruth right_context full_left_context full_right_context", Text),
     may("crossfile_context", CROSS_FILE),
     may("ranking_latency", Number),
@@ -312,7 +313,7 @@ const LABEL_METADATA: &[Field] = &[
 
 const BATCH_REQUEST: &[Field] = &[
     must("custom_id method url", Text),
-    // Servers accept other fields of their own.
+    // Servers accept additional fields.
     must("body", ANYTHING),
 ];
 
@@ -323,7 +324,7 @@ const BATCH_RESPONSE: &[Field] = &[
     may("error", Any),
 ];
 
-/// What a server answers, which may be no completion.
+/// Answer of a server, which may not be a completion.
 const ANSWER: Type = Either(&[Open(&[may("choices", CHOICES)]), Any], "a value");
 const CHOICES: Type =
     Either(&[List(&Either(&[Open(&[may("index", Count)]), Any], "a value")), Any], "a value");
@@ -333,11 +334,11 @@ const BEIR_DOCUMENT: &[Field] = &[
     may("title", Text),
     must("text", Text),
     may("metadata", ANYTHING),
-    // Of texts that are to be embedded.
+    // In texts to be embedded.
     may("digest", Text),
 ];
 
-/// Beside these, objects of numbers by the names of metrics.
+/// Further fields are objects of numbers, named after metrics.
 const SCORE: &[Field] = &[
     must("task_id", Id),
     may("row", Count),
@@ -368,7 +369,7 @@ const SEQUENCE: &[Field] = &[
 
 const DEV_EVAL: &[Field] = &[
     must("namespace type completion_path", Text),
-    // EvoCodeBench has none, and a domain.
+    // EvoCodeBench has no project path, but a domain.
     may("project_path domain", Text),
     must("signature_position body_position", List(&Count)),
     may(
@@ -389,7 +390,7 @@ const REPO_EXEC: &[Field] = &[
 const DEV_EVAL_COMPLETION: &[Field] = &[must("namespace completion", Text), may("idx", Count)];
 
 impl RecordKind {
-    /// Its fields.
+    /// Returns the fields of this kind of record.
     pub fn fields(self) -> &'static [Field] {
         match self {
             RecordKind::Task(Format::RepoEval) => REPO_EVAL,
@@ -421,7 +422,7 @@ impl RecordKind {
         }
     }
 
-    /// Checks that a record at a line of a file has the fields of this kind, each of its type.
+    /// Checks that a record at a line of a file has the fields of this kind, each with the right type.
     ///
     /// # Errors
     /// A field is missing, of another type, or out of its range.

@@ -1,4 +1,4 @@
-//! The files that tasks have their holes in.
+//! Files that contain the holes of tasks.
 
 use std::path::Path;
 
@@ -19,7 +19,7 @@ pub struct TaskFiles<'a> {
 }
 
 impl<'a> TaskFiles<'a> {
-    /// Files of the repositories in a folder.
+    /// Lists the repositories in a folder.
     ///
     /// # Errors
     /// The folder cannot be listed.
@@ -27,8 +27,8 @@ impl<'a> TaskFiles<'a> {
         Ok(Self { repos_dir, folders: folder_names(repos_dir)?, texts: FxHashMap::default() })
     }
 
-    /// Reads a task's file in text mode; the error says why it cannot be read. The task's path is changed to the folder of its
-    /// repository.
+    /// Reads a task's file in text mode, and changes the task's path to the folder of its repository. The error describes why
+    /// the file cannot be read.
     pub fn text(&mut self, task: &mut Task) -> Result<&IndexedText<'static>, String> {
         task.name_folder(&self.folders);
         if task.path.is_empty() {
@@ -41,8 +41,8 @@ impl<'a> TaskFiles<'a> {
         text.as_ref().map_err(Clone::clone)
     }
 
-    /// Takes all of a task's file before its hole, where the task does not carry it and its prompt shows less. A file that
-    /// cannot be read, or has other text, gives nothing.
+    /// Reads the whole file before a task's hole into the task, if its record lacks this text and its prompt shows less. Leaves
+    /// the task unchanged if the file cannot be read or has another text.
     pub fn take_left(&mut self, task: &mut Task) {
         let mut of_folder = Task {
             path: task.path.clone(),

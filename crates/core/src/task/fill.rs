@@ -1,4 +1,4 @@
-//! Where a task's hole is in the text of its file, and what the file has around it.
+//! Finds a task's hole in the text of its file, and the text around it.
 
 use repoformer_text::counts::format_count;
 use repoformer_text::lines::{
@@ -7,21 +7,21 @@ use repoformer_text::lines::{
 
 use super::Task;
 
-/// A hole as a part of its file's text.
+/// A hole, as a byte range of its file's text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Hole {
-    /// Byte offset of its first character.
+    /// Byte offset of the hole's first character.
     pub start: usize,
-    /// Byte offset behind its last.
+    /// Byte offset after the hole's last character.
     pub end: usize,
 }
 
 const OTHER_VERSION: &str = "is this the version that the task was made from?";
 
 impl Task {
-    /// Finds the hole in the text of its file (newlines as text mode reads them). The task's line, the line before it
-    /// and its ground truth must be the file's; lines that RepoCoder joined by `\n` may end otherwise there, and a prompt
-    /// may be stripped at its end, as in RepoEval's function-level files.
+    /// Finds the hole in the text of its file (newlines as text mode reads them). The task's line, the line before it and its
+    /// ground truth must match the file. Lines that RepoCoder joined with `\n` may have other line ends there, and a prompt may
+    /// be stripped at its end, as in RepoEval's function-level files.
     ///
     /// ```
     /// use repoformer_core::task::{Hole, Task};
@@ -31,7 +31,7 @@ impl Task {
     /// ```
     ///
     /// # Errors
-    /// Says in words what does not agree.
+    /// The task and the text disagree; the error describes where.
     pub fn hole(&self, text: &str) -> Result<Hole, String> {
         self.hole_in(&IndexedText::new(text))
     }
@@ -48,7 +48,7 @@ impl Task {
         if line == text.len() && !self.ground_truth.is_empty() {
             return Err(self.beyond(text));
         }
-        // The prompt ends within the hole's line, or it was stripped and ends somewhere before that line.
+        // The prompt ends within the hole's line, or it was stripped and ends before that line.
         let begun = unfinished_line(&self.prompt);
         let is_begun = text[line..].starts_with(begun);
         let within = is_begun.then_some(line + begun.len());
@@ -66,8 +66,8 @@ impl Task {
         }
     }
 
-    /// Takes the whole contexts from the text of its file, where the task does not have them. A prompt that was stripped
-    /// gets the blank text before the hole back.
+    /// Sets the whole contexts from the text of the file, if the task does not have them. If the prompt was stripped, the blank
+    /// text before the hole is added again.
     ///
     /// # Errors
     /// As [`Task::hole`].
@@ -108,7 +108,7 @@ fn ends_alike(prompt: &str, file: &IndexedText<'_>, offset: usize) -> bool {
     last.is_none_or(|line| file.last_filled(offset) == Some(line))
 }
 
-/// Length of the start of `text` that is `target`, be it with other line ends.
+/// Returns the length of the start of `text` that is equal to `target`, apart from line ends; `None` if it differs.
 fn end_of(target: &str, text: &str) -> Option<usize> {
     if text.starts_with(target) {
         return Some(target.len());
@@ -116,7 +116,7 @@ fn end_of(target: &str, text: &str) -> Option<usize> {
     let lines = Lines::new(target);
     let mut end = line_starts(text).nth(lines.count()).unwrap_or(text.len());
     if !target.ends_with(is_separator) {
-        // The separator of the last line is no part of the target.
+        // The separator of the last line is not part of the target.
         let last = &text[..end];
         end = last
             .strip_suffix("\r\n")

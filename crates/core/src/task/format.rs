@@ -1,22 +1,22 @@
-//! The formats that benchmarks give their tasks in.
+//! Formats of benchmark tasks.
 
 use repoformer_text::named;
 
 /// The format of a task's record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub enum Format {
-    /// RepoCoder's benchmark: holes are whole lines, the ground truth stands in `metadata`.
+    /// RepoCoder's benchmark: holes are whole lines, and the ground truth is in `metadata`.
     #[default]
     RepoEval,
-    /// RepoEval as Repoformer's program reads it: with the right context, the hole behind the line's indent.
+    /// RepoEval as Repoformer's program reads it: with the right context, and with the hole after the line's indent.
     Repoformer,
-    /// CrossCodeEval: holes within a line, the cross-file context as a text and a list.
+    /// CrossCodeEval: holes begin within a line, and the cross-file context is a text and a list.
     CrossCodeEval,
-    /// CrossCodeLongEval: the same without a place in a repository.
+    /// CrossCodeLongEval: like CrossCodeEval, but without a place in a repository.
     CrossCodeLongEval,
-    /// RepoBench v1.1; only read.
+    /// RepoBench v1.1; read-only.
     RepoBench,
-    /// ReccEval; only read.
+    /// ReccEval; read-only.
     ReccEval,
 }
 
@@ -31,7 +31,7 @@ named! {
 }
 
 impl Format {
-    /// Whether tasks can be written in it too.
+    /// Returns true if tasks can also be written in this format.
     pub fn is_written(self) -> bool {
         !matches!(self, Self::RepoBench | Self::ReccEval)
     }

@@ -1,4 +1,4 @@
-//! Identity of a task's hole, independent of the names of files and folders.
+//! Identities of tasks' holes, independent of the names of files and folders.
 
 use std::fmt;
 
@@ -7,10 +7,10 @@ use repoformer_text::lines::{is_separator, is_space, strip};
 
 use super::sample::Kind;
 
-/// Digest of a hole: the last line before it that is not blank, and its target.
+/// Digest of a hole: of the last non-blank line before it, and of its target.
 ///
-/// White space does not count, because formats divide it differently between the left context and the target. Earlier lines do
-/// not count, because prompts may leave them out. So a task has the same digest in every format.
+/// White space is ignored, because formats divide it differently between the left context and the target. Earlier lines are
+/// ignored, because prompts may leave them out. So a task has the same digest in every format.
 ///
 /// ```
 /// use repoformer_core::task::Task;
@@ -30,7 +30,7 @@ impl HoleDigest {
         Self(ContentDigest::from_texts([line, target].map(without_space).iter().map(|t| &**t)))
     }
 
-    /// Returns the digest of its content.
+    /// Returns the digest as a content digest.
     pub fn content(self) -> ContentDigest {
         self.0
     }
@@ -40,17 +40,17 @@ impl HoleDigest {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HoleMark {
     target: ContentDigest,
-    /// End of the last line before the hole that is not blank; empty without such a line.
+    /// End of the last non-blank line before the hole; empty if there is no such line.
     before: Box<str>,
 }
 
-/// Greatest number of kept characters of the line before a hole.
+/// Maximum number of characters kept of the line before a hole.
 const KEPT: usize = 32;
 
-/// Least number of characters with which the line before a hole identifies it.
+/// Minimum number of characters with which the line before a hole identifies the hole.
 const TELLING: usize = 8;
 
-/// Text of another task in a record.
+/// Difference that shows that a record belongs to another task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OtherHole {
     /// The record's target is not the task's.
@@ -76,8 +76,8 @@ impl HoleMark {
         Self { target: digest_without_space(target), before: line[kept..].into() }
     }
 
-    /// Compares the hole with a record's target, otherwise with its prompt. Prompts of every style contain the end of the left context,
-    /// however much they leave out. Returns true if anything could be compared.
+    /// Compares the hole with a record's target or, if there is none, with its prompt. Prompts of every style contain the end
+    /// of the left context, regardless of how much they leave out. Returns true if anything could be compared.
     ///
     /// # Errors
     /// The record belongs to another hole.
@@ -94,7 +94,7 @@ impl HoleMark {
     }
 }
 
-/// The last line of a text that is not blank.
+/// Returns the last non-blank line of a text.
 pub(crate) fn last_line(text: &str) -> Option<&str> {
     text.rsplit(is_separator).find(|line| !line.chars().all(is_space))
 }
@@ -107,15 +107,15 @@ fn without_space(text: &str) -> String {
     text.chars().filter(|c| !is_space(*c)).collect()
 }
 
-/// Hexadecimal digits: `{:.16}` writes 16, `{}` all 64.
+/// Writes hexadecimal digits: `{:.16}` writes 16, `{}` all 64.
 impl fmt::Display for HoleDigest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
     }
 }
 
-/// True if tasks in other task files may have the same id: an id that numbers the tasks of a repository (`repository/0`), or is the
-/// same for all of them (RepoEval's `repository/idx`). An id with the file's path or a digest belongs to one task.
+/// Returns true if tasks in other task files may have the same id: the id numbers the tasks of a repository (`repository/0`),
+/// or is the same for all of them (RepoEval's `repository/idx`). An id with the file's path or a digest belongs to one task.
 ///
 /// ```
 /// use repoformer_core::task::is_numbered;
@@ -124,7 +124,7 @@ impl fmt::Display for HoleDigest {
 /// ```
 pub fn is_numbered(id: &str) -> bool {
     let last = id.rsplit('/').next().unwrap_or(id);
-    // An ending, as in `a.py`, or a name within a module.
+    // A file extension, as in `a.py`, or a name within a module.
     let names_code =
         id.split('.').skip(1).any(|part| part.starts_with(|c: char| c.is_alphabetic()));
     let ends_in_number = last.ends_with(|c: char| c.is_ascii_digit());
@@ -136,14 +136,14 @@ pub(super) fn drawn_kind(id: &str) -> Option<Kind> {
     name_before_digest(id)?.parse().ok()
 }
 
-/// Returns the name before the digest that an id ends in: `line` of `r/line-1f3a9c20b4d7`.
+/// Returns the name before the digest at the end of an id: `line` for `r/line-1f3a9c20b4d7`.
 fn name_before_digest(id: &str) -> Option<&str> {
     let (name, digest) = id.rsplit('/').next()?.rsplit_once('-')?;
     let is_digest = digest.len() >= 12 && digest.bytes().all(|b| b.is_ascii_hexdigit());
     is_digest.then_some(name)
 }
 
-/// Records that only numbers assign to their tasks.
+/// Records that are assigned to their tasks only by numbers.
 ///
 /// ```
 /// use repoformer_core::task::NumberedRecords;
@@ -159,7 +159,7 @@ fn name_before_digest(id: &str) -> Option<&str> {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct NumberedRecords {
     count: usize,
-    /// Name that the first record gives its task.
+    /// Name of the first record's task.
     first: String,
 }
 
@@ -183,7 +183,8 @@ impl NumberedRecords {
         self.count += 1;
     }
 
-    /// Returns a warning about the records of a file, with what would prove their tasks; `None` if there are no such records.
+    /// Returns a warning about such records in a file, with the field that would prove their tasks; `None` if there are no such
+    /// records.
     pub fn warning(&self, file: impl fmt::Display, proof: Option<&str>) -> Option<String> {
         let records = match self.count {
             0 => return None,

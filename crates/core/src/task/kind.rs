@@ -1,6 +1,6 @@
-//! Kinds of records: every kind that programs of this field exchange, recognised by its fields.
+//! Kinds of records: every kind that programs in this field exchange, recognised by its fields.
 //!
-//! File names are ignored: the kind of a file is that of its records.
+//! File names are ignored; the kind of a file is the kind of its records.
 
 use repoformer_store::jsonl::Object;
 use repoformer_text::message;
@@ -26,13 +26,13 @@ pub enum RecordKind {
     QueryWindow,
     /// A retrieval result.
     Retrieval,
-    /// A prompt, with what was retrieved for it.
+    /// A prompt, with the fragments retrieved for it.
     Prompt,
     /// RepoCoder's prediction, with `choices`.
     RepoCoderPrediction,
     /// CrossCodeEval's and Repoformer's prediction, with `pred`.
     CrossCodeEvalPrediction,
-    /// A document of lm-evaluation-harness with its answers, a prediction.
+    /// A document of lm-evaluation-harness with its answers, which is a prediction.
     LmEvalSample,
     /// A target with its prediction.
     Pair,
@@ -58,7 +58,7 @@ pub enum RecordKind {
     Sequence,
     /// A function of DevEval or EvoCodeBench.
     DevEval,
-    /// A completion for one of these.
+    /// A completion of such a function.
     DevEvalCompletion,
     /// A function of RepoExec.
     RepoExec,
@@ -96,7 +96,7 @@ impl RecordKind {
         Self::RepoExec,
     ];
 
-    /// Recognises a record by the presence of its fields, whatever their values; `None` if unknown.
+    /// Recognises a record by the presence of its fields, regardless of their values; `None` if unknown.
     ///
     /// ```
     /// use repoformer_core::task::kind::RecordKind;
@@ -117,7 +117,7 @@ impl RecordKind {
                 Self::BatchRequest
             });
         }
-        // Samples contain their document and, under names of their own, scores.
+        // Samples contain their document and, under other names, scores.
         if has("doc_id") && has("doc") && has("resps") {
             return Some(Self::LmEvalSample);
         }
@@ -182,7 +182,7 @@ impl RecordKind {
     fn by_metadata(record: &Object, metadata: &Object) -> Option<Self> {
         let has = |name: &str| record.contains_key(name);
         let within = |names: &[&str]| names.iter().any(|name| metadata.contains_key(*name));
-        // Without fragments, only what the prompt stage adds tells a prompt from its task.
+        // Without fragments, only the fields added by the prompt stage distinguish a prompt from its task.
         let is_made = has("prompt") && ["row", "mode"].iter().all(|name| within(&[name]));
         if is_made || within(&["top_k_context", "query_window"]) {
             return Some(Self::Prompt);
@@ -213,7 +213,7 @@ impl RecordKind {
         is_repo_eval.then_some(Self::Task(Format::RepoEval))
     }
 
-    /// Returns the name used to choose and to report kinds.
+    /// Returns the name used to select and to report the kind.
     pub fn name(self) -> &'static str {
         match self {
             Self::Task(format) => format.name(),
@@ -348,7 +348,7 @@ impl RecordKind {
 mod tests {
     use super::*;
 
-    /// Records with the fields of `formats.md` that tell them from others, by hand.
+    /// Records with the fields by which `formats.md` distinguishes them, written by hand.
     #[test]
     fn every_kind_is_known_by_its_fields() {
         for (wanted, record) in [

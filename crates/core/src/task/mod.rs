@@ -1,4 +1,4 @@
-//! Benchmark tasks: one hole in one file, in the format of any benchmark, told by the fields of each record.
+//! Benchmark tasks: one hole in one file, in the format of any benchmark, recognised by the fields of each record.
 //!
 //! | format | left context | target | place |
 //! |---|---|---|---|
@@ -9,7 +9,7 @@
 //! | [RepoBench](Format::RepoBench) (read) | `import_statement`, `cropped_code` | `next_line` | `repo_name`, `file_path` |
 //! | [ReccEval](Format::ReccEval) (read) | `input` | `gt` | `fpath` |
 //!
-//! Fields that a format does not know are kept, in their order, and written again by [`Task::to_record`].
+//! Fields that a format does not define are kept, in order, and [`Task::to_record`] writes them again.
 
 pub mod cross_file;
 mod defined;
@@ -48,52 +48,52 @@ use crate::repository::Shard;
 use crate::task::cross_file::{CrossFile, CrossFileFragment};
 use crate::task::sample::Kind;
 
-/// One hole: the prompt that leads to it, and what stood there.
+/// One hole: the prompt before it, and the text that was in it.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Task {
-    /// The format of its record.
+    /// Format of the task's record.
     pub format: Format,
-    /// 0-based place in the task file: the task's key, since benchmark ids repeat.
+    /// 0-based position in the task file: the task's key, since benchmark ids repeat.
     pub row: usize,
     /// 1-based line in the task file, for messages.
     pub line: usize,
-    /// The id as the file gives it; not unique in RepoEval's line and API files.
+    /// Id as the file gives it; not unique in RepoEval's line and API files.
     pub id: String,
-    /// Folder of its repository: the first name of the path that the record gives, `owner_name` for RepoBench's
-    /// `owner/name`; empty where the record gives none (CrossCodeLongEval).
+    /// Folder of the task's repository: the first name of the path in the record, or `owner_name` for RepoBench's `owner/name`;
+    /// empty if the record has no path (CrossCodeLongEval).
     pub repository: String,
-    /// `repository/folder/…/file.py`; empty where the record gives none.
+    /// `repository/folder/…/file.py`; empty if the record has no path.
     pub path: String,
     /// 0-based first line of the file that the prompt shows.
     pub context_start: usize,
-    /// 0-based line of the file that the hole begins in; lines as [`repoformer_text::lines::Lines`] counts them. 0 where the
+    /// 0-based line of the file on which the hole begins; lines as [`repoformer_text::lines::Lines`] counts them. 0 if the
     /// record names no file.
     pub line_no: usize,
-    /// Text that stood in the hole.
+    /// Text that was in the hole.
     pub ground_truth: String,
-    /// The file before the hole, as the model sees it without retrieval.
+    /// Text of the file before the hole, as the model sees it without retrieval.
     pub prompt: String,
-    /// The context behind the hole, where the file carries it.
+    /// Context after the hole, if the record has it.
     pub right_context: Option<String>,
-    /// All of the file before the hole, where `prompt` is only its end.
+    /// The whole file before the hole, if `prompt` is only its end.
     pub full_left_context: Option<String>,
-    /// All of the file behind the hole, where `right_context` is only its start.
+    /// The whole file after the hole, if `right_context` is only its start.
     pub full_right_context: Option<String>,
-    /// The cross-file context that the file carries.
+    /// Cross-file context, if the record has one.
     pub cross_file: Option<CrossFile>,
-    /// The record's `metadata` as it was read, unknown fields included.
+    /// The record's `metadata` as it was read, including unknown fields.
     pub metadata: Object,
-    /// The record's other fields, unknown ones, as they were read.
+    /// Unknown fields of the record outside its `metadata`, as they were read.
     pub extra: Object,
 }
 
-/// The tasks of one file.
+/// Tasks of one file.
 #[derive(Debug, Clone)]
 pub struct TaskSet {
-    /// Where they were read from.
+    /// Path of the task file.
     pub path: PathBuf,
     tasks: Vec<Task>,
-    /// Numbers of each repository's tasks, found when they are first asked for.
+    /// Indices of each repository's tasks, computed on first use.
     of_repositories: OnceLock<FxHashMap<String, Vec<u32>>>,
     /// Mark of each task's hole, computed on first use.
     marks: OnceLock<Vec<HoleMark>>,
@@ -102,76 +102,76 @@ pub struct TaskSet {
 /// Tasks of a file, and the records that cannot be used.
 #[derive(Debug)]
 pub struct TaskReading {
-    /// The tasks that can be used.
+    /// Tasks that can be used.
     pub set: TaskSet,
-    /// The records that cannot, each with its line and reason.
+    /// Errors of the records that cannot be used, each with line and reason.
     pub problems: Vec<Error>,
-    /// How many tasks carry an id that an earlier task has too.
+    /// Number of tasks with the id of an earlier task.
     pub repeated_ids: usize,
-    /// How many tasks there are of each format, in the order of the file; more than one where formats are mixed.
+    /// Number of tasks of each format, in the order of the file; more than one entry if formats are mixed.
     pub formats: Vec<(Format, usize)>,
 }
 
 impl TaskSet {
-    /// Tasks in the order of their file.
+    /// Creates a set of tasks in the order of their file.
     pub fn new(path: PathBuf, tasks: Vec<Task>) -> Self {
         Self { path, tasks, of_repositories: OnceLock::new(), marks: OnceLock::new() }
     }
 
-    /// Tasks whose texts were dropped, with the marks of their holes.
+    /// Creates a set of tasks whose texts were dropped, with the marks of their holes.
     pub fn with_marks(path: PathBuf, tasks: Vec<Task>, marks: Vec<HoleMark>) -> Self {
         Self { marks: marks.into(), ..Self::new(path, tasks) }
     }
 
-    /// Mark of each task's hole.
+    /// Returns the mark of each task's hole.
     pub fn marks(&self) -> &[HoleMark] {
         self.marks.get_or_init(|| self.tasks.iter().map(Task::hole_mark).collect())
     }
 
-    /// The tasks, in the order of the file.
+    /// Returns the tasks, in the order of the file.
     pub fn tasks(&self) -> &[Task] {
         &self.tasks
     }
 
-    /// The tasks, alone.
+    /// Returns the tasks without the rest of the set.
     pub fn into_tasks(self) -> Vec<Task> {
         self.tasks
     }
 
-    /// The tasks, to be changed.
+    /// Returns the tasks for changes, and drops the values computed from them.
     pub fn tasks_mut(&mut self) -> &mut Vec<Task> {
         self.of_repositories.take();
         self.marks.take();
         &mut self.tasks
     }
 
-    /// The repositories its tasks name, sorted, each once.
+    /// Returns the repositories that the tasks name, sorted, each once.
     pub fn repositories(&self) -> Vec<String> {
         let mut names: Vec<String> = self.of_repositories().keys().cloned().collect();
         names.sort_unstable();
         names
     }
 
-    /// Finds the folders of repositories that are named as on the hub: RepoEval's function files write `owner--name` for
-    /// the folder `owner_name`. `folders` are sorted.
+    /// Finds the folders of repositories that are named as on the Hugging Face Hub: RepoEval's function files write
+    /// `owner--name` for the folder `owner_name`. `folders` must be sorted.
     pub fn name_folders(&mut self, folders: &[String]) {
         for task in self.tasks_mut() {
             task.name_folder(folders);
         }
     }
 
-    /// The task with this row.
+    /// Returns the task with this row.
     pub fn of_row(&self, row: usize) -> Option<&Task> {
         let at = self.tasks.binary_search_by_key(&row, |task| task.row);
         Some(&self.tasks[at.ok()?])
     }
 
-    /// The tasks of one repository, in their order.
+    /// Returns the tasks of one repository, in order.
     pub fn of_repository(&self, name: &str) -> impl Iterator<Item = &Task> {
         self.numbers_of(name).map(|number| &self.tasks[number])
     }
 
-    /// Indices of one repository's tasks, in their order.
+    /// Returns the indices of one repository's tasks, in order.
     pub fn numbers_of(&self, repository: &str) -> impl Iterator<Item = usize> {
         let numbers = self.of_repositories().get(repository).map_or(&[][..], Vec::as_slice);
         numbers.iter().map(|&number| number as usize)
@@ -192,7 +192,7 @@ impl TaskSet {
         })
     }
 
-    /// A digest of where the holes of one repository's tasks are.
+    /// Returns a digest of the positions of the holes of one repository's tasks.
     pub fn hole_digest(&self, repository: &str) -> String {
         let mut hasher = blake3::Hasher::new();
         for task in self.of_repository(repository) {
@@ -207,22 +207,22 @@ impl TaskSet {
         hasher.finalize().to_hex().to_string()
     }
 
-    /// A digest of all tasks, everything in them included.
+    /// Returns a digest of all tasks, including everything in them.
     pub fn digest(&self) -> String {
         digest(self.tasks.iter())
     }
 
-    /// Digest that the tasks of a shard's repositories alone would have.
+    /// Returns the digest that the tasks of a shard's repositories would have alone.
     pub fn digest_of_shard(&self, shard: Shard) -> String {
         digest(self.tasks.iter().filter(|task| shard.holds(&task.repository)))
     }
 
-    /// Digest of one repository's tasks.
+    /// Returns the digest of one repository's tasks.
     pub fn digest_of(&self, repository: &str) -> String {
         digest(self.of_repository(repository))
     }
 
-    /// The error for one of its tasks.
+    /// Returns the error for one of the tasks.
     pub fn error(&self, task: &Task, reason: impl Into<Message>) -> Error {
         Error::Task {
             path: self.path.clone(),
@@ -247,7 +247,7 @@ fn digest<'t>(tasks: impl Iterator<Item = &'t Task>) -> String {
     hasher.finalize().to_hex().to_string()
 }
 
-/// The fields of a literal that is an object.
+/// Returns the fields of a literal that is an object.
 fn object_of(literal: Value) -> Object {
     match literal {
         Value::Object(fields) => fields,
@@ -256,17 +256,17 @@ fn object_of(literal: Value) -> Object {
 }
 
 impl Task {
-    /// Returns the mark of its hole.
+    /// Returns the mark of the task's hole.
     pub fn hole_mark(&self) -> HoleMark {
         HoleMark::new(&self.prompt, &self.ground_truth)
     }
 
-    /// Computes the digest of its hole.
+    /// Computes the digest of the task's hole.
     pub fn hole_digest(&self) -> HoleDigest {
         HoleDigest::new(&self.prompt, &self.ground_truth)
     }
 
-    /// Keeps what tells the task from others, and drops its texts and all else that its record holds.
+    /// Keeps the data that identify the task, and drops its texts and everything else in its record.
     pub fn forget_texts(&mut self) {
         (self.prompt, self.ground_truth) = (String::new(), String::new());
         (self.full_left_context, self.full_right_context) = (None, None);
@@ -274,7 +274,7 @@ impl Task {
         (self.metadata, self.extra) = (Object::new(), Object::new());
     }
 
-    /// A new task with the metadata that RepoEval gives a task.
+    /// Creates a task with the metadata of a RepoEval task.
     pub fn new(
         id: String,
         path: &str,
@@ -300,7 +300,8 @@ impl Task {
         }
     }
 
-    /// Finds its repository's folder among these, which are sorted, where it is named as on the hub.
+    /// Finds the folder of the task's repository among `folders`, which must be sorted, if the repository is named as on the
+    /// Hugging Face Hub.
     pub fn name_folder(&mut self, folders: &[String]) {
         let there = |name: &str| folders.binary_search_by(|folder| (**folder).cmp(name)).is_ok();
         let folder = self.repository.replace("--", "_");
@@ -310,51 +311,51 @@ impl Task {
         }
     }
 
-    /// The path of its file in its repository, `folder/…/file.py`; empty where it names no file.
+    /// Returns the path of the task's file in its repository, `folder/…/file.py`; empty if the task names no file.
     pub fn file_in_repository(&self) -> &str {
         self.path.split_once('/').map_or("", |(_, file)| file)
     }
 
-    /// The language of its file, by the file's ending; Python where that tells nothing.
+    /// Returns the language of the task's file, by the file's extension; Python if the extension is unknown.
     pub fn language(&self) -> Language {
         Language::of_path(&self.path).unwrap_or_default()
     }
 
-    /// Whether its record holds all of the file before the hole, as far as its line numbers tell. A prompt that was
-    /// stripped at its end counts as whole if it begins with the file.
+    /// Returns true if the record contains the whole file before the hole, as far as its line numbers show. A prompt that was
+    /// stripped at its end counts as whole if it begins at the start of the file.
     pub fn has_whole_left(&self) -> bool {
         let is_stripped = !self.prompt.ends_with(is_space);
         self.full_left_context.is_some()
             || self.context_start == 0 && (is_stripped || line_ends(&self.prompt) >= self.line_no)
     }
 
-    /// Whether its hole begins behind code on its line, as far as its record tells.
+    /// Returns true if the hole begins after code on its line, as far as the record shows.
     pub fn begins_within_line(&self) -> bool {
         let begun = unfinished_line(&self.prompt);
-        // The last line of a prompt that was stripped is whole.
+        // The last line of a stripped prompt is a whole line.
         !begun.trim().is_empty() && self.context_start + line_ends(&self.prompt) == self.line_no
     }
 
-    /// Returns the kind of its hole, if the record names it: in its metadata, as `label sample` does, or in its id, as `sample` does
-    /// (`repository/chunk-1f3a9c20b4d7`).
+    /// Returns the kind of the task's hole, if the record names it: in its metadata, where `label sample` stores it, or in its
+    /// id, where `sample` stores it (`repository/chunk-1f3a9c20b4d7`).
     pub fn kind(&self) -> Option<&str> {
         let named = self.metadata.get("kind").and_then(Value::as_str);
         named.or_else(|| identity::drawn_kind(&self.id).map(Kind::name))
     }
 
-    /// Appends what a digest is made of: all that a stage reads, each text behind its length.
+    /// Appends the data for a digest: everything that a stage reads, with each text after its length.
     fn digest_into(&self, out: &mut Vec<u8>) {
         for number in [self.row, self.context_start, self.line_no] {
             out.extend_from_slice(&(number as u64).to_le_bytes());
         }
-        // Folders of repositories may have named the last two.
+        // The last two may come from the folders of repositories.
         for text in [self.format.name(), &self.prompt, &self.path, &self.repository] {
             add_text(text, out);
         }
         for object in [&self.metadata, &self.extra] {
             let length_at = out.len();
             out.extend_from_slice(&[0; 8]);
-            // Writing to memory fails for no object that was read: all keys are texts.
+            // Writing to memory never fails for an object that was read: all keys are strings.
             let _ = serde_json::to_writer(&mut *out, object);
             let length = out.len() - length_at - 8;
             out[length_at..length_at + 8].copy_from_slice(&(length as u64).to_le_bytes());
@@ -364,7 +365,7 @@ impl Task {
         }
     }
 
-    /// Appends the texts that RepoEval's records do not have outside their metadata. One that is missing is not an empty one.
+    /// Appends the texts that RepoEval's records have only in their metadata. A missing text differs from an empty one.
     fn digest_texts(&self, out: &mut Vec<u8>) {
         add_text(&self.ground_truth, out);
         for text in [&self.right_context, &self.full_left_context, &self.full_right_context] {
@@ -385,7 +386,7 @@ impl Task {
     }
 }
 
-/// Appends a text behind its length.
+/// Appends a text after its length.
 fn add_text(text: &str, out: &mut Vec<u8>) {
     out.extend_from_slice(&(text.len() as u64).to_le_bytes());
     out.extend_from_slice(text.as_bytes());

@@ -21,7 +21,7 @@ use crate::task::kind::RecordKind;
 pub const NO_TARGET: &str = "its ground truth is empty: there is nothing to predict";
 
 impl TaskSet {
-    /// Reads a task file (`.jsonl`, gzip, zstd, or `-`); the format of each record is recognised by its fields.
+    /// Reads a task file (`.jsonl`, gzip, zstd, or `-`). The format of each record is recognised by its fields.
     ///
     /// # Errors
     /// The file cannot be read, or has no usable task; only a shard's file may be empty.
@@ -60,8 +60,8 @@ impl Task {
     /// Reads a record of any task format, recognised by its fields.
     ///
     /// # Errors
-    /// A field is missing, is of another type or leads out of the repository; the target is empty; or the record is no task,
-    /// and the error says what it is.
+    /// A field is missing, has another type or leads out of the repository; the target is empty; or the record is not a task,
+    /// and the error names its kind.
     pub fn from_record(path: &Path, at: RecordAddress, object: Object) -> Result<Self> {
         let kind = RecordKind::from_record(&object);
         if let Some(kind @ (RecordKind::Task(_) | RecordKind::Label)) = kind {
@@ -69,7 +69,7 @@ impl Task {
         }
         let record = TaskFields { path, at, object };
         match kind {
-            // Repoformer's own program makes tasks with an empty target.
+            // Repoformer's own program writes tasks with an empty target.
             Some(RecordKind::Task(format @ Format::Repoformer)) => record.task(format),
             Some(RecordKind::Task(format)) => with_target(path, at, record.task(format)?),
             Some(RecordKind::Label) => {
@@ -106,7 +106,7 @@ fn with_target(path: &Path, at: RecordAddress, task: Task) -> Result<Task> {
     Err(Error::Task { path, line: at.line, task_id: task.id, reason })
 }
 
-/// A record while it is turned into a task: its fields are taken out one by one, and the remaining ones are kept as they are.
+/// A record while it is converted to a task: its fields are taken out one by one, and the remaining ones are kept unchanged.
 struct TaskFields<'a> {
     path: &'a Path,
     at: RecordAddress,
@@ -161,7 +161,7 @@ impl TaskFields<'_> {
         }
     }
 
-    /// Takes the `crossfile_context`, which stays among the unknown fields if it could not be written back unchanged.
+    /// Takes the `crossfile_context`. It stays among the unknown fields if it could not be written again unchanged.
     fn take_cross_file(&mut self, language: Language, format: Format) -> Result<Option<CrossFile>> {
         let Some(value) = self.object.get("crossfile_context") else {
             return Ok(None);
@@ -175,7 +175,7 @@ impl TaskFields<'_> {
         Ok(cross_file)
     }
 
-    /// Returns the task with its place in the file and the fields that were not taken.
+    /// Returns the task with its position in the file and the fields that were not taken.
     fn finish(self, task: Task) -> Task {
         Task { row: self.at.row, line: self.at.line, extra: self.object, ..task }
     }
@@ -184,7 +184,7 @@ impl TaskFields<'_> {
         let metadata = self.take_metadata()?;
         let fields = self.fields("metadata.", &metadata);
         let names = fields.strings("fpath_tuple")?;
-        // Joined as by Python's `os.path.join`.
+        // Joined like Python's `os.path.join`.
         let rest = names.get(1..).unwrap_or_default();
         let named: Vec<&str> = rest.iter().copied().filter(|name| !name.is_empty()).collect();
         let absolute = named.iter().find(|name| name.starts_with('/'));
@@ -202,8 +202,8 @@ impl TaskFields<'_> {
         let id = fields.string("task_id")?.to_owned();
         let ground_truth = fields.string("ground_truth")?.to_owned();
         let prompt = self.take_text("prompt")?;
-        // This format does not define these fields, so any value is valid and is kept; it is used if it is what other formats
-        // store there.
+        // This format does not define these fields, so any value is valid and is kept. A value is used if it has the type that
+        // other formats use.
         let text = |name: &str| self.object.get(name)?.as_str().map(str::to_owned);
         let mut task = Task {
             format: Format::RepoEval,
@@ -232,7 +232,7 @@ impl TaskFields<'_> {
         Ok(Task {
             prompt,
             ground_truth,
-            // Every program writes this field; models that do not fill in the middle do not need it.
+            // Every program writes this field; models without fill-in-the-middle do not need it.
             right_context: self.take_optional("right_context")?,
             full_left_context: self.take_optional("full_left_context")?,
             full_right_context: self.take_optional("full_right_context")?,
@@ -241,8 +241,8 @@ impl TaskFields<'_> {
         })
     }
 
-    /// Reads a task of Repoformer. `path_field` holds the file's path: it differs for training instances, which are tasks as
-    /// well.
+    /// Reads a task of Repoformer. `path_field` is the field with the file's path; it differs for training instances, which can
+    /// also be read as tasks.
     fn repoformer(mut self, path_field: &str) -> Result<Task> {
         let metadata = self.take_metadata()?;
         let fields = self.fields("metadata.", &metadata);
@@ -250,7 +250,7 @@ impl TaskFields<'_> {
         let file = fields.string(path_field)?;
         let (repository, path) =
             source_file(&fields, path_field, path_names_with_repository(file))?;
-        // Written by a conversion; used only if nothing else says how much the prompt leaves out.
+        // Written by a conversion; used only if no other field shows how much the prompt leaves out.
         let kept = fields.optional_count("context_start_lineno")?.unwrap_or(0);
         let format = Format::Repoformer;
         let task = Task { format, id, repository, path, metadata, ..Task::default() };
@@ -298,7 +298,7 @@ impl TaskFields<'_> {
         Ok(self.finish(task))
     }
 
-    /// Reads a task of RepoBench: its left context is the import statement and the cropped code, joined as in RepoBench's own
+    /// Reads a task of RepoBench. Its left context is the import statement and the cropped code, joined as in RepoBench's own
     /// prompt.
     fn repo_bench(mut self) -> Result<Task> {
         let name = self.take_text("repo_name")?;
@@ -351,8 +351,8 @@ impl TaskFields<'_> {
 }
 
 impl Task {
-    /// Returns the metadata that CrossCodeEval gives a task, without the start of its right context. Formats that are only read
-    /// get the same metadata.
+    /// Returns the metadata of a task in CrossCodeEval's format, without the start of the right context. Read-only formats use
+    /// the same metadata.
     pub(super) fn adapted_metadata(&self) -> Object {
         object_of(json!({
             "task_id": self.id, "repository": self.repository, "file": self.file_in_repository(),
@@ -370,7 +370,7 @@ fn check_order(fields: &Fields<'_>, context_start: usize, line_no: usize) -> Res
     )))
 }
 
-/// Returns the repository, which is the first name, and the `/`-joined path of a task's file.
+/// Returns the repository (the first name) and the `/`-joined path of a task's file.
 fn source_file(
     fields: &Fields<'_>,
     name: &str,
@@ -392,7 +392,7 @@ fn source_file(
     }
 }
 
-/// Reads a `crossfile_context` of any form: a text, an object of text and list, or null. The error says in words what is wrong.
+/// Reads a `crossfile_context` in any form: a text, an object with text and list, or null. The error describes what is wrong.
 pub fn read_cross_file(value: &Value, language: Language) -> Result<Option<CrossFile>, String> {
     let object = match value {
         Value::Null => return Ok(None),
@@ -493,8 +493,8 @@ fn snippets(top: &Fields<'_>) -> Result<Vec<cross_file::CrossFileFragment>> {
     Ok(fragments)
 }
 
-/// Returns the text of a file up to the end of the cropped code: of its occurrences, the last one that the target follows, or
-/// else the last one. `None` if the file does not contain the code.
+/// Returns the text of a file up to the end of the cropped code. If the code occurs several times, the last occurrence that the
+/// target follows is used, otherwise the last one. `None` if the file does not contain the code.
 fn before_hole(all: &str, cropped: &str, target: &str) -> Option<String> {
     let line_end = |at: usize| match all[at..].strip_prefix('\n') {
         Some(_) => at + 1,

@@ -87,7 +87,7 @@ fn cross_code_eval() -> Value {
     })
 }
 
-/// Fields as `formats.md` names them; expectations by hand.
+/// Fields as named in `formats.md`; expectations written by hand.
 #[test]
 fn every_format_fills_the_same_fields_and_is_written_as_it_was_read() {
     let first = task(repoformer()).unwrap();
@@ -140,7 +140,7 @@ fn read_only_formats_are_adapted() {
     assert_eq!(record["level"], "2k");
     let again = task(record).unwrap();
     assert_eq!((again.format, &again.cross_file), (Format::CrossCodeEval, &read.cross_file));
-    // The code stands twice in the file; the hole is where the target follows.
+    // The code occurs twice in the file; the hole is after the occurrence that the target follows.
     let mut twice = bench.clone();
     twice["all_code"] = json!("class A {\n  B b;\n  int x;\nclass A {\n  B b;\n}\n");
     assert_eq!(task(twice).unwrap().line_no, 2);
@@ -164,7 +164,7 @@ fn empty_cross_file_contexts_stay_as_they_were_written() {
         assert_eq!(read.cross_file.is_none(), empty.is_null());
         assert!(read.cross_file.iter().all(CrossFile::is_empty));
         assert_eq!(read.to_record(), record);
-        // What is attached goes in its place.
+        // An attached context replaces the one that was read.
         read.cross_file = Some(CrossFile { text: "// new".into(), fragments: Vec::new() });
         assert_eq!(read.to_record()["crossfile_context"], json!({"text": "// new", "list": []}));
     }
@@ -173,7 +173,7 @@ fn empty_cross_file_contexts_stay_as_they_were_written() {
     assert_eq!(attached.to_record()["crossfile_context"], json!({"text": "", "list": []}));
 }
 
-/// As Python's `os.path.join` and the system read them.
+/// Paths are read in the same way as by Python's `os.path.join` and the operating system.
 #[test]
 fn paths_are_normalised_and_records_keep_theirs() {
     let mut with_path = repoformer();
@@ -270,7 +270,7 @@ fn a_digest_sees_every_text() {
 const FILE: &str =
     "import x\nclass A:\n    def f(self):\n        return 1\n\n    def g(self):\n        pass\n";
 
-/// By the rules of `convert.py`: the left context up to the indent, the hole without it, 50 lines behind it.
+/// Expectations by the rules of `convert.py`: the left context up to the indent, the hole without it, and 50 lines after it.
 #[test]
 fn repoeval_becomes_repoformer_as_its_converter_has_it() {
     let line = Task::new("r/0".into(), "r/a.py", 2, 3, "        return 1", "    def f(self):\n");
@@ -371,7 +371,7 @@ mod there_and_back {
 
     use super::*;
 
-    /// A file, a hole in it by first and last line, and the first line shown.
+    /// Returns a file, the first and last line of a hole in it, and the first line shown.
     fn holes() -> impl Strategy<Value = (Vec<String>, usize, usize, usize)> {
         let line = "( {0,4}|\t)[a-z=]{1,5}[ (]?[é#]?";
         prop::collection::vec(line, 2..12).prop_flat_map(|lines| {
@@ -448,14 +448,14 @@ mod there_and_back {
             });
             let original = super::task(record.clone()).unwrap();
             prop_assert_eq!(back_through(&original, &text, Format::Repoformer), record.clone());
-            // Without the repositories too, as CrossCodeEval comes.
+            // Also without the repositories, as in CrossCodeEval.
             let there = original.to_format(Format::Repoformer).unwrap().record;
             prop_assert_eq!(super::task(there).unwrap().to_format(Format::CrossCodeEval).unwrap().record, record);
         }
     }
 }
 
-/// The records of a file of ours that Repoformer's program read, and the same tasks as RepoEval has them.
+/// Compares records of our own file, as Repoformer's program read them, with the same tasks in RepoEval's format.
 #[test]
 fn the_odd_repository_in_both_formats() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join("tests/fixtures");
@@ -469,13 +469,13 @@ fn the_odd_repository_in_both_formats() {
         let mut tasks = theirs.set.tasks().iter();
         let same = tasks.find(|other| other.id == task.id).unwrap();
         assert_eq!(task.path, same.path);
-        // Repoformer's converter counts only `\n` and takes another line behind a form feed.
+        // Repoformer's converter counts only `\n`, and therefore takes another line after a form feed.
         if task.path.ends_with("formfeed.py") && task.line_no != same.line_no {
             continue;
         }
         assert_eq!(task.line_no, same.line_no, "{}", task.id);
         let mut written = task.to_format(Format::RepoEval).unwrap().record;
-        // What Repoformer's converter adds.
+        // Fields that Repoformer's converter adds.
         for added in ["repository", "url"] {
             written["metadata"].as_object_mut().unwrap().shift_remove(added);
         }

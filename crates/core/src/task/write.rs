@@ -1,4 +1,4 @@
-//! Tasks → records, in their own format or another.
+//! Writes tasks as records, in their own format or another.
 
 use repoformer_store::jsonl::Object;
 use repoformer_text::lines::{Lines, indent, line_ends, line_starts, unfinished_line};
@@ -9,27 +9,27 @@ use serde_json::{Value, json};
 use super::read::{read_cross_file, write_cross_file};
 use super::{Format, Task, object_of};
 
-/// A task's record in a format that it was asked for in.
+/// Record of a task in a requested format.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TaskRecord {
     /// The record.
     pub record: Value,
-    /// Names of fields that the format has no place for, so that they are left out.
+    /// Names of the fields that the format cannot store, and that are therefore left out.
     pub left_out: Vec<&'static str>,
-    /// Names of fields that the format has and the task has no value for.
+    /// Names of the fields that the format has and for which the task has no value.
     pub lacking: Vec<&'static str>,
 }
 
-/// Lines of the right context that Repoformer's converter keeps behind the hole's own (`convert.py`).
+/// Number of lines of the right context that Repoformer's converter keeps after the hole's line (`convert.py`).
 const RIGHT_LINES: usize = 50;
 
-/// Fields of the top level that tasks have for what a [`Task`] names.
+/// Top-level fields for which a [`Task`] has its own fields.
 const NAMED: [&str; 7] = [
     "prompt", "groundtruth", "right_context", "full_right_context", "full_left_context",
     "metadata", "crossfile_context",
 ];
 
-/// Fields that say where a hole is, which CrossCodeLongEval's tasks do not.
+/// Fields about the place of a hole, which CrossCodeLongEval's tasks lack.
 const OF_PLACE: [&str; 9] = [
     "metadata.fpath_tuple",
     "metadata.filepath",
@@ -43,8 +43,8 @@ const OF_PLACE: [&str; 9] = [
 ];
 
 impl Task {
-    /// The record in the task's own format; of those that are only read, in CrossCodeEval's. What was read and not
-    /// changed is as it was read, unknown fields included.
+    /// Returns the record in the task's own format, or in CrossCodeEval's if the task's format is read-only. Values that were
+    /// read and not changed are written as they were read, including unknown fields.
     pub fn to_record(&self) -> Value {
         let mut record = Object::new();
         record.insert("prompt".into(), self.prompt.as_str().into());
@@ -64,7 +64,7 @@ impl Task {
         Value::Object(record)
     }
 
-    /// The `crossfile_context`: as it was read, if it still says the same.
+    /// Returns the `crossfile_context`, as it was read if its content is unchanged.
     fn cross_file_value(&self, format: Format) -> Option<Value> {
         let cross_file = self.cross_file.as_ref()?;
         if format == self.format
@@ -84,20 +84,21 @@ impl Task {
         }
     }
 
-    /// The record in a format. In another than the task's own:
+    /// Returns the record in a format. If this is not the task's own format:
     ///
-    /// - RepoEval's holes are whole lines, the others' begin behind the indent: white space before the hole goes to the
-    ///   ground truth and back. Code before it on its line stays in the prompt, so that the target is the same.
-    /// - Repoformer's prompt is all of the file before the hole, RepoEval's begins at `context_start_lineno`, which is
-    ///   kept in Repoformer's metadata where it is not 0. A newline at the end of a RepoEval function body is no part of
+    /// - RepoEval's holes are whole lines, and holes of the other formats begin after the indent. White space before the hole
+    ///   therefore moves to the ground truth and back. Code before the hole on its line stays in the prompt, so that the target
+    ///   is the same.
+    /// - Repoformer's prompt is the whole file before the hole. RepoEval's prompt begins at `context_start_lineno`, which is
+    ///   kept in Repoformer's metadata if it is not 0. A newline at the end of a RepoEval function body is not part of
     ///   Repoformer's `groundtruth`; the original is then kept as `metadata.ground_truth`.
-    /// - `right_context` is, where only the whole is known, all of it; in Repoformer's format the rest of the hole's line
-    ///   and 50 lines (`convert.py`).
-    /// - `metadata.repository` and `url` of Repoformer are, where nothing else is known, the folder and empty.
-    /// - Unknown fields are kept; fields of other formats that this one has no place for are left out and named.
+    /// - If only the whole right context is known, `right_context` is all of it; in Repoformer's format, it is the rest of the
+    ///   hole's line and 50 lines (`convert.py`).
+    /// - If nothing else is known, Repoformer's `metadata.repository` is the folder, and its `url` is empty.
+    /// - Unknown fields are kept. Fields of other formats that this format cannot store are left out and listed.
     ///
     /// # Errors
-    /// The format is only read, or information is missing; in words, with the fields.
+    /// The format is read-only, or information is missing; the error describes it and names the fields.
     pub fn to_format(&self, format: Format) -> Result<TaskRecord, Message> {
         if !format.is_written() {
             return Err(format!("{format} is only read").into());
@@ -128,7 +129,7 @@ impl Task {
         let before = unfinished_indent(&self.prompt);
         let prompt = &self.prompt[..self.prompt.len() - before.len()];
         let mut ground_truth = format!("{before}{}", self.ground_truth);
-        // What a conversion from RepoEval could not express otherwise.
+        // A conversion from RepoEval kept the original here, because the other format cannot express it.
         if let Some(Value::String(kept)) = self.metadata.get("ground_truth")
             && kept.strip_suffix('\n') == Some(&ground_truth)
         {
@@ -161,7 +162,7 @@ impl Task {
         TaskRecord { record: Value::Object(record), left_out, lacking: Vec::new() }
     }
 
-    /// The prompt from the line on that a RepoEval record began at, where one was kept, and that line.
+    /// Returns the prompt from the line at which a RepoEval record began, if that line was kept, and the line.
     fn shown_from_kept_start<'a>(&self, prompt: &'a str) -> (&'a str, usize) {
         let kept = self.metadata.get("context_start_lineno").and_then(Value::as_u64);
         let kept = kept.and_then(|kept| usize::try_from(kept).ok());
@@ -175,7 +176,7 @@ impl Task {
         }
     }
 
-    /// The whole contexts that say more than the others do.
+    /// Returns the names of the whole contexts that contain more than the other contexts.
     fn whole_contexts(&self) -> Vec<&'static str> {
         let mut names = Vec::new();
         let left = self.full_left_context.as_ref();
@@ -186,7 +187,7 @@ impl Task {
         names
     }
 
-    /// To a format whose holes begin behind the line's indent.
+    /// Converts the task to a format whose holes begin after the line's indent.
     fn to_cut(&self, format: Format) -> Result<TaskRecord, Message> {
         let mut cut = self.cut();
         if format == Format::Repoformer {
@@ -244,7 +245,7 @@ impl Task {
         Ok(TaskRecord { record: Value::Object(record), left_out, lacking })
     }
 
-    /// Its texts alone, as they are around a hole that begins behind the line's indent and ends before the line does.
+    /// Returns a task with only the texts, cut for a hole that begins after the line's indent and ends before the line's end.
     fn cut(&self) -> Task {
         let mut cut = Task {
             prompt: self.prompt.clone(),
@@ -280,7 +281,7 @@ impl Task {
         cut
     }
 
-    /// Whether a RepoEval record's ground truth follows from what other formats say.
+    /// Returns true if a RepoEval record's ground truth must be kept: it does not follow from the other format's fields.
     fn keeps_ground_truth(&self, cut: &Task) -> bool {
         self.format == Format::RepoEval
             && format!("{}{}", unfinished_indent(&cut.prompt), cut.ground_truth)
@@ -296,7 +297,7 @@ impl Task {
             _ if url.is_empty() => &self.repository,
             _ => url,
         };
-        // Where the left context is whole, lines are counted; what is counted need not be said.
+        // If the left context is whole, lines can be counted, so line numbers need not be stored.
         let counted = cut.full_left_context.is_some();
         let begins = match self.format {
             Format::RepoEval => 0,
@@ -332,7 +333,7 @@ impl Task {
         metadata
     }
 
-    /// Whether its metadata name the repository neither by its folder nor by its URL.
+    /// Returns true if the metadata names the repository by neither its folder nor its URL.
     fn names_repository_otherwise(&self) -> bool {
         let said = self.metadata.get("repository").and_then(Value::as_str);
         said.is_some_and(|said| {
@@ -350,13 +351,13 @@ impl Task {
         metadata
     }
 
-    /// The line behind the hole.
+    /// Returns the line after the hole.
     fn right_start(&self, cut: &Task) -> usize {
         let whole = cut.ground_truth.ends_with('\n');
         self.line_no + line_ends(&cut.ground_truth) + usize::from(!whole)
     }
 
-    /// Adds the fields of its metadata that are not there yet and are to be kept.
+    /// Adds the metadata fields that are still missing and are to be kept.
     fn put_metadata(&self, metadata: &mut Object, keep: impl Fn(&str, &Value) -> bool) {
         for (name, value) in &self.metadata {
             if !metadata.contains_key(name) && keep(name, value) {
@@ -372,19 +373,19 @@ fn put(record: &mut Object, name: &str, text: Option<&str>) {
     }
 }
 
-/// The white space before a hole on its line, where that is all that stands there.
+/// Returns the white space before a hole on its line; empty if the line also has other text before the hole.
 fn unfinished_indent(prompt: &str) -> &str {
     let begun = unfinished_line(prompt);
     if indent(begun) == begun { begun } else { "" }
 }
 
-/// The rest of a line and the 50 lines behind it.
+/// Returns the rest of a line and the 50 lines after it.
 fn first_lines(text: &str) -> &str {
     let end = memchr::memchr_iter(b'\n', text.as_bytes()).nth(RIGHT_LINES);
     &text[..end.unwrap_or(text.len())]
 }
 
-/// A text as RepoCoder joins its lines: each behind the other by `\n`, whatever ended them.
+/// Returns a text as RepoCoder joins its lines: with `\n`, regardless of their original line ends.
 fn with_newlines(text: &str) -> String {
     let lines = Lines::new(text);
     let mut joined = lines.text().to_owned();

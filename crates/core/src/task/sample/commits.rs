@@ -1,9 +1,9 @@
-//! Tasks from commits: a hole is lines that a commit added, and its repository is the parent's tree.
+//! Tasks from commits: a hole consists of lines that a commit added, and the repository is the parent's tree.
 //!
-//! The repository is as it was just before these lines were typed. All files are the parent's but the hole's own: there, what the
-//! commit changed above the hole is done, and what it changed below is not. The prompt begins at the first of these changes or before
-//! it, and of their own file queries see nothing behind the start of their prompt. So nothing that is retrieved is younger than the
-//! parent.
+//! The repository is in the state just before these lines were typed. All files are the parent's, except the hole's own file.
+//! In this file, the commit's changes above the hole are applied, and its changes below the hole are not. The prompt begins at
+//! the first of these changes or earlier. Queries see nothing of their own file after the start of their prompt, so no
+//! retrieved text is younger than the parent.
 
 use std::ops::Range;
 
@@ -22,9 +22,9 @@ use crate::repository::definitions::KnownNames;
 use crate::repository::history::{Bound, Commit, Edit, FileChange, History, SkippedCommit};
 use crate::task::Task;
 
-/// Digits of a commit's id in the name of its repository.
+/// Number of digits of a commit's id in the name of its repository.
 const DIGITS: usize = 12;
-/// Files of a commit that are looked at.
+/// Maximum number of a commit's files that are tried.
 const MOST_FILES: usize = 8;
 
 /// Task from a commit.
@@ -32,20 +32,21 @@ const MOST_FILES: usize = 8;
 pub struct CommitTask {
     /// The task. Its repository is named after the history and the commit.
     pub task: Task,
-    /// The commit that added the lines of its hole.
+    /// Commit that added the lines of the hole.
     pub commit: Commit,
-    /// The repository as the task's stages read it: the hole's file is as far as it was typed, the hole filled.
+    /// The repository as the task's stages read it: the hole's file is in the state in which it was typed so far, with the hole
+    /// filled.
     pub repository: Repository,
     /// Text of the hole's file in the parent; `None` for a new file.
     pub before: Option<String>,
-    /// The hole's lines, whole. The task's target is shorter where its cursor stands within the first line.
+    /// Whole lines of the hole. The task's target is shorter if its cursor is within the first line.
     pub lines: String,
-    /// Where the names of the target come from.
+    /// Sources of the names in the target.
     pub names: SourcesOfNames,
 }
 
 impl CommitTask {
-    /// Adds a field to what the task's record says of its commit.
+    /// Adds a field to the note on the commit in the task's record.
     pub fn note(task: &mut Task, name: &str, value: impl Into<Value>) {
         if let Some(Value::Object(note)) = task.metadata.get_mut("commit") {
             note.insert(name.to_owned(), value.into());
@@ -53,27 +54,27 @@ impl CommitTask {
     }
 }
 
-/// Numbers of a drawing from commits.
+/// Counts of a drawing from commits.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CommitDraw {
-    /// Commits that could be drawn from.
+    /// Number of commits that could be drawn from.
     pub commits: usize,
-    /// Tasks drawn.
+    /// Number of tasks drawn.
     pub tasks: usize,
-    /// Files that could not be parsed, or not whole, of those that a commit added or changed.
+    /// Added or changed files that could not be parsed completely.
     pub unparsed: Vec<UnparsedFile>,
-    /// Commits that are too large to be drawn from, or damaged.
+    /// Commits that are damaged, or too large to be drawn from.
     pub skipped: Vec<SkippedCommit>,
 }
 
-/// Draws at most one task from each commit since a day (`2024-01-31`), until there are enough: `take` receives each, and says
-/// whether it counts.
+/// Draws at most one task from each commit since a date (`2024-01-31`), until there are enough. `take` receives each task, and
+/// returns whether it counts.
 ///
-/// A commit is drawn, then one of the files that it added or changed, then a place in it. Lines are drawn from where it only added
-/// lines: what stands in place of removed lines is an edit, and no completion.
+/// First a commit is drawn, then one of the files that it added or changed, then a place in the file. Lines are drawn only
+/// where the commit added lines without removing any: lines that replace others are an edit, not a completion.
 ///
 /// # Errors
-/// The day is none, the history cannot be read, or `take` fails.
+/// The date is invalid, the history cannot be read, or `take` fails.
 pub fn sample_commits(
     history: &History,
     since: &str,
@@ -114,14 +115,14 @@ struct Drawing<'a> {
     count_tokens: &'a CountTokens<'a>,
     stream: Stream,
     draw: Draw<'a>,
-    /// Most files of one parent are those of another.
+    /// Names of files that are already known: most files of one parent are also files of another.
     known: KnownNames,
     unparsed: Vec<UnparsedFile>,
     skipped: Vec<SkippedCommit>,
 }
 
 impl Drawing<'_> {
-    /// Draws a task from a commit; `number` is its place among the commits.
+    /// Draws a task from a commit; `number` is the commit's position among the commits.
     fn of_commit(&mut self, commit: &Commit, number: usize) -> Result<Option<CommitTask>> {
         let Sampling { language, exclusions, .. } = self.sampling;
         let digits = commit.id.get(..DIGITS).unwrap_or(&commit.id);
@@ -155,7 +156,7 @@ impl Drawing<'_> {
                     return Ok(None);
                 }
             }
-            // What a call calls may be in any file; all else is in its own.
+            // The function that is called may be defined in any file; everything else is in the hole's own file.
             let alone = || Repository { name: name.clone(), files: Vec::new() };
             let after = with_file(parent.clone().unwrap_or_else(alone), &path, edit.after.clone());
             let Some(place) = self.place(&after, &path, &edit, number) else { continue };
@@ -166,7 +167,7 @@ impl Drawing<'_> {
                     None => return Ok(None),
                 },
             };
-            // What was a folder is a file now, or the other way round.
+            // A folder has become a file, or a file has become a folder.
             if change.is_new() && lies_across(&parent, &path) {
                 return Ok(None);
             }
@@ -175,7 +176,7 @@ impl Drawing<'_> {
         Ok(None)
     }
 
-    /// Files of a commit's parent; `None` if they are too large, which is noted.
+    /// Returns the files of a commit's parent; `None`, with a note, if they are too large.
     fn parent(&mut self, commit: &Commit, name: &str) -> Result<Option<Repository>> {
         let files = self.history.files(&commit.parent, name, self.sampling.language)?;
         Ok(match files {
@@ -184,7 +185,7 @@ impl Drawing<'_> {
         })
     }
 
-    /// Notes that a commit is skipped, which gives nothing.
+    /// Notes that a commit is skipped, and returns `None`.
     fn skip<T>(&mut self, id: &str, bound: Bound) -> Option<T> {
         self.skipped.push(SkippedCommit { id: id.to_owned(), bound });
         None
@@ -227,10 +228,10 @@ impl Drawing<'_> {
                 self.sampling.context_tokens,
                 self.count_tokens,
             );
-            // Where lines were only removed, the lines behind them moved.
+            // Lines that were only removed also count as a change: the lines after them moved.
             let first = edit.hunks.iter().map(|hunk| hunk.added.start).min()?;
             let is_shown = first >= hole.start || context_start <= first;
-            // Holes of different commits overlap nowhere.
+            // Holes of different commits never overlap.
             if is_shown && self.draw.accepts(source, Hole { file: number, start: hole.start, end })
             {
                 let mut task = Task::new(
@@ -250,7 +251,7 @@ impl Drawing<'_> {
         None
     }
 
-    /// Puts a task together from its place and the files of the parent.
+    /// Builds a task from its place and the files of the parent.
     fn task(
         &self,
         commit: &Commit,
@@ -283,24 +284,25 @@ impl Drawing<'_> {
     }
 }
 
-/// A hole in a file of a commit.
+/// Hole in a file of a commit.
 struct CommitHole {
-    /// Its task; the target is all of its lines.
+    /// Task of the hole; its target has all lines of the hole.
     task: Task,
-    /// Its lines in the commit's file.
+    /// Lines of the hole in the commit's file.
     rows: Range<usize>,
-    /// First line of the parent's file behind it.
+    /// First line after the hole in the parent's file.
     behind: usize,
 }
 
-/// Lines of the commit's file that were added around a line without removing any, and the line of the parent's file behind them.
+/// Returns the run of lines around a line that the commit added without removing any, and the line after the run in the
+/// parent's file.
 fn added_run(edit: &Edit, line: usize) -> Option<(Range<usize>, usize)> {
     let mut hunks = edit.hunks.iter();
     let hunk = hunks.find(|hunk| hunk.added.contains(&line))?;
     hunk.removed.is_empty().then(|| (hunk.added.clone(), hunk.removed.start))
 }
 
-/// Whether a path leads below a file of a repository, or to a folder of it.
+/// Returns true if a path is below a file of a repository, or is a folder in it.
 fn lies_across(repository: &Repository, path: &str) -> bool {
     let is_below = |path: &str, folder: &str| {
         path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'))
@@ -309,7 +311,7 @@ fn lies_across(repository: &Repository, path: &str) -> bool {
     files.any(|file| is_below(&file.path, path) || is_below(path, &file.path))
 }
 
-/// A repository with a text in a file, which may be a new one.
+/// Returns a repository with a text in a file, which may be new.
 fn with_file(mut repository: Repository, path: &str, text: String) -> Repository {
     match repository.files.binary_search_by(|file| file.path.as_str().cmp(path)) {
         Ok(at) => repository.files[at].text = text,

@@ -1,19 +1,19 @@
-//! How far back a prompt reaches: as many whole lines as the tokens allow.
+//! Length of a prompt: as many whole lines as the tokens allow.
 
 use repoformer_text::lines::Lines;
 
-/// The file's lines `start..hole`, each with its newline.
+/// Returns the file's lines `start..hole`, each with its newline.
 pub(super) fn prompt(lines: &Lines, start: usize, hole: usize) -> &str {
     let range = lines.byte_range(start, hole);
-    // The hole is a line of the file, so the last line of the prompt has a newline behind it.
+    // The hole is a line of the file, so a newline follows the last line of the prompt.
     &lines.text()[range.start..range.end + 1]
 }
 
-/// The first line of the longest prompt for a hole at line `hole` (at least 1) that has at most
-/// `limit` tokens; the line before the hole where not even that one fits.
+/// Returns the first line of the longest prompt for a hole at line `hole` (at least 1) that has at most `limit` tokens; the
+/// line before the hole if not even that line fits.
 ///
-/// A prompt is counted as a whole, since tokens can reach over lines. Adding a line is taken to never
-/// lower the count; where a tokenizer does so, the prompt still fits and one more line would not.
+/// A prompt is counted as a whole, because tokens can span lines. The search assumes that adding a line never lowers the count.
+/// If a tokenizer violates this, the prompt still fits, and one more line would not.
 pub(super) fn start(
     lines: &Lines,
     hole: usize,
@@ -22,7 +22,7 @@ pub(super) fn start(
 ) -> usize {
     let fits = |start: usize| count_tokens(prompt(lines, start, hole)) <= limit;
     let guess = guess(lines, hole, limit, count_tokens);
-    // Widen around the guess until it lies between a start that fits and one that does not.
+    // Widen the interval around the guess until it is between a start that fits and a start that does not.
     let (mut fitting, mut too_early);
     let mut step = 1;
     if fits(guess) {
@@ -62,7 +62,7 @@ pub(super) fn start(
     fitting
 }
 
-/// The start that the sum of the single lines' counts gives: near, and each line is counted once.
+/// Returns the start according to the sum of the single lines' counts: it is nearly right, and each line is counted once.
 fn guess(
     lines: &Lines,
     hole: usize,
@@ -85,7 +85,7 @@ mod tests {
 
     use super::*;
 
-    /// Slow twin of [`start`], one line after the other.
+    /// Finds the start line by line: the slow twin of [`start`].
     fn naive(lines: &Lines, hole: usize, limit: usize, count: &dyn Fn(&str) -> usize) -> usize {
         (0..hole).find(|&start| count(prompt(lines, start, hole)) <= limit).unwrap_or(hole - 1)
     }
@@ -95,7 +95,7 @@ mod tests {
         fn equals_the_definition(text in "[a \n]{2,60}", limit in 0usize..40, runs in any::<bool>()) {
             let lines = Lines::new(&text);
             let bytes = |text: &str| text.len();
-            // Counts that are not the sum of the lines' counts: runs of equal characters, over newlines too.
+            // Counts that are not the sum of the lines' counts: runs of equal characters, also across newlines.
             let equal_runs = |text: &str| {
                 let bytes = text.as_bytes();
                 usize::from(!bytes.is_empty()) + bytes.windows(2).filter(|pair| pair[0] != pair[1]).count()
@@ -116,7 +116,7 @@ mod tests {
             text.split_whitespace().count()
         };
         assert_eq!(start(&lines, 90_000, 2000, &count), 90_000 - 666);
-        // 666 lines of 15 bytes, once line by line and a few times whole.
+        // 666 lines of 15 bytes, counted once line by line and a few times as a whole.
         assert!(counted.into_inner() < 5 * 666 * 15);
     }
 }

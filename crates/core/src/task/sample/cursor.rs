@@ -1,4 +1,4 @@
-//! Cursors within a line: what stands before them goes from the target to the prompt.
+//! Cursors within a line: the text before the cursor moves from the target to the prompt.
 
 use repoformer_text::tokenize::is_word;
 
@@ -7,7 +7,7 @@ use super::kind::{HoleStart, Sampling};
 use crate::task::Task;
 
 impl Sampling {
-    /// Moves the start of a task's hole, which is that of a line, to where its cursor stands.
+    /// Moves the start of a task's hole from the start of a line to the cursor.
     pub(super) fn move_cursor(&self, task: &mut Task) {
         if self.cursor == HoleStart::LineStart {
             return;
@@ -26,13 +26,13 @@ impl Sampling {
             task.prompt.push_str(&task.ground_truth);
             task.metadata.insert("ground_truth".to_owned(), target.clone().into());
             task.ground_truth = target;
-            // What the target called may stand before the cursor now.
+            // The calls of the target may now be before the cursor.
             task.metadata.shift_remove("definitions");
         }
     }
 }
 
-/// Offsets at which words, and other characters than white space, begin.
+/// Returns the offsets at which words, and other characters except white space, begin.
 fn token_starts(line: &str) -> Vec<usize> {
     let (mut starts, mut before) = (Vec::new(), ' ');
     for (at, c) in line.char_indices() {
@@ -79,7 +79,7 @@ mod tests {
             "    é1 = f(x_2).g()  # ",
         ];
         assert_eq!(begun.into_iter().collect::<Vec<_>>(), wanted);
-        // Nothing but brackets: the line's start.
+        // Only brackets: the cursor stays at the line's start.
         let mut task = Task::new("r/0".into(), "r/a.py", 0, 1, "  })", "x\n");
         sampling(3).move_cursor(&mut task);
         assert_eq!((task.prompt.as_str(), task.ground_truth.as_str()), ("x\n", "  })"));

@@ -1,4 +1,4 @@
-//! Which holes become tasks: a random order, and what two tasks may not have in common.
+//! Selection of the holes that become tasks: in random order, so that no two tasks overlap or share a target.
 
 use std::collections::BTreeMap;
 
@@ -13,14 +13,14 @@ use super::source::{LineClass, SampleSource};
 use crate::repository::corpus::{Repository, SourceFile};
 use crate::repository::history::Commit;
 
-/// The mean number of lines of a chunk (algorithm 1).
+/// Mean number of lines of a chunk (algorithm 1).
 pub(crate) const POISSON_MEAN: f64 = 3.0;
 
-/// The longest run, as long as the chunks that algorithm 1 cuts from.
+/// Maximum number of lines of a run, which is the number of lines of the chunks in algorithm 1.
 const LONGEST: usize = 10;
 
 /// Random numbers for one repository, seeded by its content and not by its name. The draws are implemented here, so that no
-/// change of a dependency can alter a benchmark.
+/// update of a dependency can change a benchmark.
 pub(crate) struct Stream(ChaCha8Rng);
 
 impl Stream {
@@ -40,7 +40,7 @@ impl Stream {
         Self::from_what(b"repoformer cursor 2\0", seed, kind.name(), hole)
     }
 
-    /// A stream for labelled data.
+    /// Creates a stream for labelled data.
     pub(crate) fn for_labels(seed: u64, kind: &str, repository: ContentDigest) -> Self {
         Self::from_what(b"repoformer label 2\0", seed, kind, repository)
     }
@@ -55,7 +55,7 @@ impl Stream {
         Self(ChaCha8Rng::from_seed(*hasher.finalize().as_bytes()))
     }
 
-    /// A number from 0 to `n` - 1, each as likely as the others; `n` at least 1.
+    /// Returns a uniform random number from 0 to `n` - 1; `n` must be at least 1.
     pub(crate) fn below(&mut self, n: usize) -> usize {
         let n = n as u64;
         // Numbers below 2⁶⁴ mod n would favour the small remainders.
@@ -68,7 +68,7 @@ impl Stream {
         }
     }
 
-    /// A Poisson number of this mean, which is [`LONGEST`] at most, by inversion, clipped to 1..=[`LONGEST`].
+    /// Returns a Poisson number with this mean, by inversion, clamped to 1..=[`LONGEST`]. The mean must be at most [`LONGEST`].
     pub(crate) fn length(&mut self, mean: f64) -> usize {
         let uniform = (self.0.next_u64() >> 11) as f64 / (1u64 << 53) as f64;
         let (mut number, mut probability) = (0, probability_of_zero(mean));
@@ -82,24 +82,25 @@ impl Stream {
     }
 }
 
-/// The probability e⁻ᵐ of 0 in a Poisson distribution of mean m, by the series of eᵐ: `exp` may differ from platform to platform.
+/// Returns e⁻ᵐ, the probability of 0 in a Poisson distribution with mean m, from the series of eᵐ: `exp` may differ between
+/// platforms.
 fn probability_of_zero(mean: f64) -> f64 {
     1.0 / (1..=60).rev().fold(1.0, |sum, n| 1.0 + mean / f64::from(n) * sum)
 }
 
-/// Decides whether a hole may be drawn.
+/// Drawing of holes, which decides whether a hole may be drawn.
 pub(super) struct Draw<'a> {
     sampling: &'a Sampling,
     count_tokens: &'a CountTokens<'a>,
-    /// (file, first line) → line after the last, of the holes drawn so far.
+    /// Holes drawn so far: (file, first line) → line after the last line.
     drawn: BTreeMap<(usize, usize), usize>,
     ground_truths: FxHashSet<String>,
 }
 
-/// Number of tokens of a text.
+/// Function that returns the number of tokens of a text.
 pub(super) type CountTokens<'c> = dyn Fn(&str) -> usize + Sync + 'c;
 
-/// Looks at the candidates in random order (Fisher and Yates) until enough of them will do.
+/// Tries the candidates in random order (Fisher–Yates) until enough are accepted.
 pub(super) fn draw(
     repository: &Repository,
     sources: &[Option<SampleSource>],
@@ -138,7 +139,7 @@ impl<'a> Draw<'a> {
         Self { sampling, count_tokens, drawn, ground_truths }
     }
 
-    /// Takes a hole, if it may be drawn.
+    /// Accepts a hole if it may be drawn.
     pub(super) fn accepts(&mut self, source: &SampleSource, hole: Hole) -> bool {
         let ground_truth = source.lines.range(hole.start, hole.end).trim();
         let is_table = || source.are_tables(hole.start..hole.end);
@@ -150,7 +151,7 @@ impl<'a> Draw<'a> {
         }
         let enough = match self.sampling.kind {
             Kind::Line => (self.count_tokens)(ground_truth) >= self.sampling.min_tokens,
-            // Brackets alone; Repoformer's chunks need a word too.
+            // A chunk must not be brackets alone; Repoformer's chunks need a word.
             Kind::Chunk => ground_truth.contains(|c: char| c == '_' || c.is_alphanumeric()),
             Kind::Api | Kind::Function => true,
         };
@@ -163,19 +164,20 @@ impl<'a> Draw<'a> {
         true
     }
 
-    /// Whether a hole drawn before has a line of this one. Those are disjoint, so the last to begin before its end tells.
+    /// Returns true if a drawn hole shares a line with this one. Drawn holes are disjoint, so only the last one that begins
+    /// before this one's end needs a check.
     fn overlaps(&self, hole: Hole) -> bool {
         let mut before = self.drawn.range((hole.file, 0)..(hole.file, hole.end));
         before.next_back().is_some_and(|(_, &end)| end > hole.start)
     }
 }
 
-/// End of the chunk (Repoformer, appendix D, algorithm 1) that begins at `start` and has `length` lines that are not blank;
-/// comments and docstrings count as in algorithm 1, but the chunk ends behind its last line of code.
+/// Returns the end of the chunk (Repoformer, appendix D, algorithm 1) that begins at `start` and has `length` non-blank lines.
+/// Comments and docstrings count as in algorithm 1, but the chunk ends after its last line of code.
 ///
-/// The algorithm draws clusters of 10-line chunks, one chunk of each, and a run of Poisson(3) lines within it, to have
-/// varied training data. A benchmark wants the lines as they are distributed, so the run begins at any line of code with the
-/// same probability.
+/// To get varied training data, the algorithm clusters 10-line chunks, draws one chunk of each cluster, and draws a run of
+/// Poisson(3) lines within it. A benchmark should reflect the distribution of the lines, so the run begins at any line of code
+/// with the same probability.
 pub(super) fn end_of_chunk(source: &SampleSource, start: usize, length: usize) -> usize {
     let mut end = start + 1;
     let mut left = length;
@@ -218,8 +220,8 @@ mod tests {
     #[test]
     fn lengths_have_the_mean_that_is_asked_for() {
         assert_eq!(probability_of_zero(3.0), 0.049_787_068_367_863_944);
-        // A length of 0 counts as 1, so e⁻ᵐ is added to the mean m; 10 at most takes less than 0.001 away. Of mean 10, half
-        // of the lengths are cut to 10: 10 + e⁻¹⁰ - 10¹¹e⁻¹⁰/10! = 8.749.
+        // A length of 0 counts as 1, so e⁻ᵐ is added to the mean m. The maximum of 10 lowers the mean by less than 0.001 for
+        // the first three. With mean 10, half of the lengths are cut to 10: 10 + e⁻¹⁰ - 10¹¹e⁻¹⁰/10! = 8.749.
         for (mean, wanted) in [(0.5, 1.1065), (1.0, 1.3679), (3.0, 3.0494), (10.0, 8.749)] {
             let mut stream = Stream::new(0, Kind::Chunk, content("r"));
             let total: usize = (0..100_000).map(|_| stream.length(mean)).sum();

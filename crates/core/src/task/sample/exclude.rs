@@ -1,4 +1,4 @@
-//! Files and lines that no hole is drawn from. They stay in their repository: retrieval finds them, and prompts show them.
+//! Files and lines from which no hole is drawn. They stay in their repository: retrieval finds them, and prompts show them.
 
 use glob::{MatchOptions, Pattern};
 use repoformer_store::error::{Error, Result};
@@ -6,50 +6,50 @@ use repoformer_store::error::{Error, Result};
 use crate::repository::corpus::{Repository, is_test_file};
 use crate::repository::fragment::path_in_repository;
 
-/// Where no hole is drawn.
+/// Code from which no hole is drawn.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Exclusions {
-    /// Files and folders.
+    /// Patterns of files and folders.
     pub paths: Vec<PathPattern>,
-    /// Test files, by the names that runners look for.
+    /// Whether to exclude test files, recognized by the names that test runners look for.
     pub tests: bool,
-    /// Rows of data tables: lines of nothing but literals in a list, map or array of more than ten lines.
+    /// Whether to exclude rows of data tables: lines of only literals in a list, map or array of more than ten lines.
     pub tables: bool,
 }
 
 impl Exclusions {
-    /// Whether a file of a repository is excluded; its path begins with the repository.
+    /// Returns true if a file is excluded; its path begins with the repository.
     pub fn hold(&self, path: &str) -> bool {
         let path = path_in_repository(path);
         (self.tests && is_test_file(path)) || self.paths.iter().any(|pattern| pattern.matches(path))
     }
 
-    /// Says of each pattern whether it matches a file of a repository.
+    /// Returns, for each pattern, whether it matches a file of a repository.
     pub fn match_files(&self, repository: &Repository) -> Vec<bool> {
         let paths = || repository.files.iter().map(|file| path_in_repository(&file.path));
         self.paths.iter().map(|pattern| paths().any(|path| pattern.matches(path))).collect()
     }
 
-    /// Adds what another repository's files match.
+    /// Adds the matches in another repository's files.
     pub fn also_matched(matched: &mut Vec<bool>, more: &[bool]) {
         matched.resize(more.len().max(matched.len()), false);
         matched.iter_mut().zip(more).for_each(|(all, one)| *all |= one);
     }
 }
 
-/// Files and folders by their names, as in `*_pb2.py` and `docs/**/conf.py`.
+/// Pattern of files and folders, such as `*_pb2.py` and `docs/**/conf.py`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PathPattern {
     text: String,
     pattern: Pattern,
-    /// Whether it is compared with the name alone of each file and folder.
+    /// Whether the pattern is compared only with the name of each file and folder.
     is_name: bool,
 }
 
 impl PathPattern {
-    /// Parses a pattern. Without `/` it is the name of files and folders anywhere in a repository; with `/` it is a path from the
-    /// repository's root. `*` stands for any text without `/`, `?` for one character, `[ab]` for one of these, and `**` for any
-    /// folders. A folder stands for all that it holds.
+    /// Parses a pattern. A pattern without `/` is the name of files and folders anywhere in a repository; one with `/` is a
+    /// path from the repository's root. `*` stands for any text without `/`, `?` for one character, `[ab]` for one of these
+    /// characters, and `**` for any folders. A folder stands for everything in it.
     ///
     /// ```
     /// use repoformer_core::task::sample::PathPattern;
@@ -60,7 +60,7 @@ impl PathPattern {
     /// ```
     ///
     /// # Errors
-    /// It is empty, or is not a pattern.
+    /// The pattern is empty or invalid.
     pub fn parse(text: &str) -> Result<Self> {
         let refused = |reason: String| Error::parameter("pattern", format!("'{text}': {reason}"));
         let path = text.trim_matches('/');
@@ -75,12 +75,12 @@ impl PathPattern {
         })
     }
 
-    /// Pattern as it was written.
+    /// Returns the pattern as it was written.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// Whether it matches a file, or a folder that holds it, by its path in the repository.
+    /// Returns true if the pattern matches a file, or a folder that contains it, by the file's path in the repository.
     pub fn matches(&self, path: &str) -> bool {
         const OPTIONS: MatchOptions = MatchOptions {
             case_sensitive: true,

@@ -1,5 +1,5 @@
-//! Function holes: bodies of 3 to 30 lines (RepoCoder, section 3.3 "Function Body Completion"), or bodies of functions of 3 to 30
-//! lines (Repoformer, appendix D, algorithm 2).
+//! Function holes: bodies of 3 to 30 lines (RepoCoder, section 3.3 "Function Body Completion"), or bodies of functions of 3 to
+//! 30 lines (Repoformer, appendix D, algorithm 2).
 
 use std::ops::{Range, RangeInclusive};
 
@@ -10,10 +10,10 @@ use repoformer_text::named;
 use super::source::{self, LineClass, SampleSource};
 use crate::repository::corpus::Repository;
 
-/// Least and greatest number of lines of a body or function, blank ones included.
+/// Minimum and maximum number of lines of a body or function, including blank ones.
 pub(crate) const FUNCTION_LINES: RangeInclusive<usize> = 3..=30;
 
-/// Lines that limits of a function's length count, blank ones between the first and the last included.
+/// Lines that count towards the length of a function, including blank ones between the first and the last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum CountedLines {
     /// Lines from the function's signature to its end, with the docstring and without decorators.
@@ -32,39 +32,40 @@ named! {
 /// Part of a function that is cut out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum BodyCut {
-    /// The statements behind the docstring, which stays in the prompt. Bodies with nothing to write, such as `pass`, and bodies in
-    /// generated files are left out.
+    /// Statements after the docstring, which stays in the prompt. Bodies without anything to write, such as `pass`, and bodies
+    /// in generated files are left out.
     Written,
-    /// The statements behind the docstring, whatever they are.
+    /// Statements after the docstring, whatever they are.
     Statements,
-    /// All rows behind the function's first one: the rest of a long signature and the docstring too, as Repoformer's released
-    /// program has it.
+    /// All rows after the function's first row, including the rest of a long signature and the docstring, as in Repoformer's
+    /// released program.
     BehindFirstRow,
 }
 
-/// Functions whose bodies are cut out, and how.
+/// Selection of functions whose bodies are cut out, and of the part to cut out.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct FunctionHoles {
-    /// Least and greatest number of lines.
+    /// Minimum and maximum number of lines.
     pub(crate) lines: RangeInclusive<usize>,
-    /// The lines that are counted.
+    /// Lines that are counted.
     pub(crate) counted: CountedLines,
-    /// The part that is cut out.
+    /// Part that is cut out.
     pub(crate) cut: BodyCut,
 }
 
 impl FunctionHoles {
-    /// Holes of RepoCoder's function tasks.
+    /// Returns the holes of RepoCoder's function tasks.
     pub(super) fn repocoder() -> Self {
         Self { lines: FUNCTION_LINES, counted: CountedLines::Body, cut: BodyCut::Written }
     }
 
-    /// True if holes may be in a file.
+    /// Returns true if a file may have holes.
     pub(super) fn may_be_in(&self, source: &SampleSource) -> bool {
         self.cut != BodyCut::Written || !source.is_generated
     }
 
-    /// Returns the rows of a function to cut out; `None` if there is nothing to cut out, or if the length is outside the limits.
+    /// Returns the rows of a function to cut out; `None` if there is nothing to cut out, or if the length is outside the
+    /// limits.
     fn cut_rows(
         &self,
         source: &SampleSource,
@@ -103,13 +104,13 @@ pub(super) fn read_all(
 
 /// Returns the rows of a body's statements.
 fn statements(source: &SampleSource, layout: BlockMarks, body: Body) -> Option<Range<usize>> {
-    // A statement on the line of the signature, of the docstring or of a brace cannot be cut out in whole lines.
+    // A statement on the same line as the signature, the docstring or a brace cannot be cut out in whole lines.
     if !body.is_whole_lines {
         return None;
     }
     let mut lines = body.span.lines;
-    // Between braces the last statement ends the body. With indentation a last line that begins with `#` goes, though it
-    // may be the end of a string: benchmarks drawn so far would change otherwise.
+    // Between braces, the last statement ends the body. With indentation, a last line that begins with `#` is removed, although
+    // it may be the end of a string: otherwise, existing benchmarks would change.
     let ends_in_comment = |end: usize| {
         layout == BlockMarks::Indentation
             && matches!(source.classes[end - 1], LineClass::Blank | LineClass::Comment)

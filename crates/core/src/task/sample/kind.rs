@@ -1,4 +1,4 @@
-//! Kinds of holes, and how they are drawn.
+//! Kinds of holes, and settings for drawing them.
 
 use repoformer_text::language::Language;
 use repoformer_text::named;
@@ -12,9 +12,9 @@ pub enum Kind {
     Line,
     /// The lines of a call whose callee the repository defines in another file.
     Api,
-    /// A function's body, its docstring and braces excepted.
+    /// A function's body, without its docstring and braces.
     Function,
-    /// A run of lines that begins anywhere.
+    /// A run of lines that begins at any line of code.
     Chunk,
 }
 
@@ -26,13 +26,13 @@ named! {
     Function = "function",
 }
 
-/// Where a hole begins.
+/// Place at which a hole begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum HoleStart {
-    /// At the start of its first line.
+    /// The start of the hole's first line.
     #[default]
     LineStart,
-    /// At any token of its first line that a word follows or that is one.
+    /// Any token of the first line that is a word or has a word after it.
     AnyToken,
 }
 
@@ -42,29 +42,29 @@ named! {
     AnyToken = "any-token",
 }
 
-/// How tasks are drawn.
+/// Settings for drawing tasks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sampling {
     /// Kind of the holes.
     pub kind: Kind,
-    /// The language of the repository's files.
+    /// Language of the repository's files.
     pub language: Language,
-    /// At most this many tasks; RepoEval has 200 of a repository.
+    /// Maximum number of tasks per repository; RepoEval has 200.
     pub per_repository: usize,
-    /// Another seed, another sample.
+    /// Seed of the random draws.
     pub seed: u64,
-    /// Most tokens of a prompt.
+    /// Maximum number of tokens in a prompt.
     pub context_tokens: usize,
-    /// Where no hole is drawn.
+    /// Code from which no hole is drawn.
     pub exclusions: Exclusions,
-    /// Fewest tokens of a [`Kind::Line`] hole, indentation not counted; RepoEval asks for five.
+    /// Minimum number of tokens in a [`Kind::Line`] hole, not counting indentation; RepoEval requires five.
     pub min_tokens: usize,
-    /// Where holes begin.
+    /// Place at which holes begin.
     pub cursor: HoleStart,
 }
 
 impl Sampling {
-    /// RepoEval's language and numbers: Python, 200 tasks of a repository, lines of at least 5 tokens, 2000 tokens of context. No
+    /// Returns RepoEval's settings: Python, 200 tasks per repository, lines of at least 5 tokens, 2000 tokens of context. No
     /// hole is drawn from data tables.
     pub fn new(kind: Kind) -> Self {
         Self {
@@ -87,6 +87,6 @@ pub(super) struct Hole {
     pub(super) file: usize,
     /// 0-based first line.
     pub(super) start: usize,
-    /// The line after the last.
+    /// Line after the last line.
     pub(super) end: usize,
 }

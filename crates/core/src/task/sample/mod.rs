@@ -1,23 +1,24 @@
-//! Sampling: any repositories of one language → a benchmark in RepoEval's format.
+//! Sampling: turns repositories of any one language into a benchmark in RepoEval's format.
 //!
-//! The holes follow RepoEval (RepoCoder, section 3 "Benchmark Construction"): random lines that are
-//! no comments, have at least five tokens and do not repeat; invocations of APIs that the same
-//! repository defines in another file; function bodies of 3 to 30 lines. [`Kind::Chunk`] is
-//! Repoformer's fourth kind (appendix D, algorithm 1): a run of about Poisson(3) lines.
+//! The holes follow RepoEval (RepoCoder, section 3 "Benchmark Construction"): random lines that are not comments, have at least
+//! five tokens and do not repeat; invocations of APIs that the same repository defines in another file; and function bodies of
+//! 3 to 30 lines. [`Kind::Chunk`] is Repoformer's fourth kind (appendix D, algorithm 1): a run of lines whose length follows a
+//! Poisson distribution with mean 3.
 //!
-//! Definitions of other files, which are what counts as an API, show in Python's imports and in the declared types of the
-//! other languages; the rules are those of `repository::definitions`. Documentation (docstrings, Javadoc, `///`)
-//! stays in the prompt: it tells what to write.
+//! An API is a function that another file of the repository defines. In Python, imports show such definitions; in the other
+//! languages, declared types do. `repository::definitions` has the rules. Documentation (docstrings, Javadoc, `///`) stays in
+//! the prompt, because it describes what to write.
 //!
-//! A task of a call says where what it calls is defined ([`TargetDefinition`]).
+//! The record of an API task has the places of the definitions that its target calls ([`TargetDefinition`]).
 //!
-//! [`sample_commits`] draws them from what commits added, each in its parent's tree.
+//! [`sample_commits`] draws tasks from lines that commits added, each in the tree of the commit's parent.
 //!
-//! Nothing is drawn where [`Exclusions`] say so. They are asked as holes are drawn, and the others keep their order.
+//! No hole is drawn from code that [`Exclusions`] exclude. The exclusions apply while holes are drawn, so the other holes keep
+//! their order.
 //!
-//! A repository's tasks depend on its files and the [`Sampling`] alone: neither on its folder's name, nor on the
-//! other repositories, nor on the number of threads. Tasks come in the order they were drawn, so the
-//! first n of them are a random sample too, and are what a smaller `per_repository` gives.
+//! A repository's tasks depend only on its files and the [`Sampling`], not on its folder's name, the other repositories or the
+//! number of threads. Tasks are in the order in which they were drawn. The first n tasks are therefore also a random sample,
+//! and equal the result of a smaller `per_repository`.
 
 mod calls;
 mod commits;
@@ -54,11 +55,11 @@ pub use names::{NameSource, SourcesOfNames};
 use source::SampleSource;
 pub use source::{UnparsedFile, UnparsedLines};
 
-/// Draws tasks from one repository; fewer than asked for where it has no more holes of that kind.
+/// Draws tasks from one repository; fewer than requested if it does not have enough holes of the kind.
 ///
-/// No two tasks share a line or have the same ground truth (white space around it not counted), and
-/// every prompt holds at least one line. Prompts start as early in their file as `context_tokens`
-/// allows. `count_tokens` gives the number of tokens of a text and must be a pure function.
+/// No two tasks share a line or have the same ground truth (apart from surrounding white space), and every prompt has at least
+/// one line. Prompts start as early in their file as `context_tokens` allows. `count_tokens` returns the number of tokens of a
+/// text and must be a pure function.
 ///
 /// ```
 /// use repoformer_core::repository::corpus::{Repository, SourceFile};
@@ -110,18 +111,18 @@ pub fn sample(
 /// Tasks drawn from a repository.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TaskSample {
-    /// The tasks, in the order in which they were drawn.
+    /// Tasks, in the order in which they were drawn.
     pub tasks: Vec<Task>,
     /// Files of the repository that could not be parsed completely.
     pub unparsed: Vec<UnparsedFile>,
 }
 
-/// Hexadecimal digits of a hole's digest in an id.
+/// Number of hexadecimal digits of a hole's digest in an id.
 const DIGITS: usize = 12;
 
 impl Task {
-    /// Names the task after its kind and its hole: `repository/line-1f3a9c20b4d7`. The same hole of the same file has the same id in
-    /// every task file, and every other hole has another id.
+    /// Names the task after its kind and its hole: `repository/line-1f3a9c20b4d7`. The same hole of the same file has the same
+    /// id in every task file, and every other hole has another id.
     pub(super) fn name_by_hole(&mut self, kind: Kind) {
         let hole = self.hole_digest().to_string();
         let line = self.line_no.to_string();
@@ -131,7 +132,7 @@ impl Task {
     }
 }
 
-/// Notes the definitions of what a task's target calls, each once.
+/// Stores the definitions that a task's target calls in the task, each once.
 fn set_definitions(
     task: &mut Task,
     called: &[FoundDefinitions],
@@ -142,7 +143,7 @@ fn set_definitions(
         called.iter().flat_map(|found| found.iter().copied()).collect();
     called.sort_unstable();
     called.dedup();
-    // Definitions of a file are ordered by line, so that its lines are counted once.
+    // Definitions in a file are ordered by line, so the file's lines are counted once.
     let (mut counted, mut code_line) = ((0, 0), 0);
     task.set_definitions(called.iter().filter_map(|definition| {
         let (file, line) = (definition.file as usize, definition.rows.start as usize);
@@ -162,8 +163,8 @@ fn set_definitions(
     }));
 }
 
-/// Returns the rows to cut out of each function, by file, and the files that could not be parsed completely. Files with other line
-/// ends than `\n` have no rows, because their rows are not lines.
+/// Returns the rows to cut out of each function, by file, and the files that could not be parsed completely. Files with line
+/// ends other than `\n` have no rows, because their rows are not lines.
 pub(crate) fn function_holes(
     repository: &Repository,
     language: Language,
@@ -181,8 +182,8 @@ pub(crate) fn function_holes(
     (holes, unparsed)
 }
 
-/// For each row of every file, whether it is one of a data table; `None` for rows without words. No rows of files with other
-/// line ends than `\n`.
+/// Returns, for each row of every file, whether it is a row of a data table; `None` for rows without words. Files with line
+/// ends other than `\n` have no rows.
 pub(crate) fn tables(repository: &Repository, language: Language) -> Vec<Vec<Option<bool>>> {
     let read = |file: &SourceFile, source: &SampleSource, _: &Syntax<'_>| match source
         .is_plain(file)
@@ -196,13 +197,13 @@ pub(crate) fn tables(repository: &Repository, language: Language) -> Vec<Vec<Opt
     source::read_all(repository, language, read).1
 }
 
-/// Holes that a repository has.
+/// Possible holes of a repository.
 struct Candidates {
-    /// The files; `None` for those that could not be read.
+    /// Files; `None` for files that could not be read.
     sources: Vec<Option<SampleSource>>,
-    /// Every place where a hole can begin, by file and line.
+    /// Every place at which a hole can begin, by file and line.
     holes: Vec<Hole>,
-    /// Definitions of what is called in them.
+    /// Definitions that the calls in the holes call.
     defined: CallDefinitions,
 }
 
@@ -223,7 +224,7 @@ fn candidates(repository: &Repository, kind: Kind, language: Language) -> Candid
     let written = |file: usize| {
         sources[file].as_ref().is_some_and(|source: &SampleSource| !source.is_generated)
     };
-    // The first line of a file has no left context that a model could complete.
+    // The first line of a file has no left context for a model to continue.
     let holes = holes.filter(|hole| hole.start > 0 && written(hole.file)).collect();
     Candidates { sources, holes, defined }
 }

@@ -1,4 +1,4 @@
-//! Where the names of a task's target come from.
+//! Sources of the names in a task's target.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -16,9 +16,9 @@ use crate::task::Task;
 /// Nearest place that has a name, from near to far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum NameSource {
-    /// The hole's own file, before or behind the hole.
+    /// The hole's own file, before or after the hole.
     File,
-    /// A file that defines something that the hole's file names: one that it imports, mostly.
+    /// A file that defines a name used in the hole's file, usually an imported file.
     Import,
     /// Another file of the repository.
     Repository,
@@ -34,12 +34,12 @@ named! {
     Nowhere = "nowhere",
 }
 
-/// Number of a target's names by where each comes from.
+/// Counts of a target's names by source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SourcesOfNames([usize; NameSource::ALL.len()]);
 
 impl SourcesOfNames {
-    /// Looks for the names of a task's target in the repository, whose file has the hole's lines in these rows.
+    /// Searches for the names of a task's target in the repository, whose file has the hole's lines in these rows.
     pub(super) fn new(
         repository: &Repository,
         task: &Task,
@@ -77,18 +77,18 @@ impl SourcesOfNames {
         Self(counts)
     }
 
-    /// Number of names from a source.
+    /// Returns the number of names from a source.
     pub fn count(&self, source: NameSource) -> usize {
         self.0[source as usize]
     }
 
-    /// The farthest source that a name comes from; the file for a target without names.
+    /// Returns the farthest source of any name; the hole's file if the target has no names.
     pub fn farthest(&self) -> NameSource {
         let mut sources = NameSource::ALL.into_iter().rev();
         sources.find(|source| self.count(*source) > 0).unwrap_or(NameSource::File)
     }
 
-    /// Numbers by the names of the sources.
+    /// Returns the counts, by the names of the sources.
     pub(super) fn counts(&self) -> Value {
         let counts =
             NameSource::ALL.map(|source| (source.name().to_owned(), json!(self.count(source))));
@@ -96,7 +96,7 @@ impl SourcesOfNames {
     }
 }
 
-/// Other files that define something that a file names, by number.
+/// Returns the numbers of the other files that define a name used in a file.
 fn imported_files(
     repository: &Repository,
     own: usize,

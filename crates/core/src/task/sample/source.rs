@@ -1,4 +1,4 @@
-//! One file, parsed: what each of its lines is.
+//! A parsed file, with the class of each line.
 
 use std::ops::Range;
 
@@ -13,19 +13,19 @@ use super::table::{LONGEST_CALL, table_rows};
 use crate::repository::corpus::{Repository, SourceFile};
 use crate::repository::parallel;
 
-/// Where generated files say that they are.
+/// Number of lines in which a generated file declares that it is generated.
 const HEAD_LINES: usize = 10;
 
-/// Class of a line, for someone who completes code.
+/// Class of a line, from the view of someone who completes code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LineClass {
-    /// White space alone.
+    /// Only white space.
     Blank,
-    /// A comment alone, and in C# what is for the preprocessor.
+    /// Only a comment or, in C#, a line for the preprocessor.
     Comment,
-    /// Nothing but the text of a docstring, of a string over several lines or of a JSX element.
+    /// Only text of a docstring, of a multi-line string or of a JSX element.
     Prose,
-    /// Touched by a syntax error, so that nothing is known about it.
+    /// Part of a syntax error, so that nothing is known about the line.
     Broken,
     /// Everything else.
     Code,
@@ -36,39 +36,39 @@ pub(super) enum LineClass {
 pub struct UnparsedFile {
     /// `repository/folder/…/file`.
     pub path: String,
-    /// The lines; `None` if the file is so large, or has so long a line, that it is not parsed.
+    /// Lines that could not be parsed; `None` if the file or one of its lines is too long to be parsed.
     pub lines: Option<UnparsedLines>,
 }
 
-/// Lines of a file with syntax errors, or with syntax that its grammar does not know.
+/// Lines of a file with syntax errors, or with syntax that the grammar does not support.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UnparsedLines {
     /// 0-based number of the first line.
     pub first: usize,
     /// Number of lines.
     pub count: usize,
-    /// Number of functions that the errors are in, or that are in an error.
+    /// Number of functions that contain an error or are inside one.
     pub functions: usize,
 }
 
-/// The lines of a file and what they are.
+/// Lines of a file, with their classes.
 #[derive(Debug)]
 pub(super) struct SampleSource {
     pub(super) lines: Lines,
-    /// One for each line.
+    /// Class of each line.
     pub(super) classes: Vec<LineClass>,
     /// Whether each line is a row of a data table.
     pub(super) is_table: Vec<bool>,
-    /// Whether a program wrote it, by its own word: nobody completes such code.
+    /// Whether the file declares that a program wrote it: nobody completes such code.
     pub(super) is_generated: bool,
     /// Lines and functions that could not be parsed, if any.
     unparsed: Option<UnparsedLines>,
 }
 
-/// Reads every file in parallel and takes from each what `extract` finds in its syntax, which does not outlive the call;
-/// nothing from files that cannot be read.
+/// Reads every file in parallel, and returns the value that `extract` computes from each file's syntax, which is dropped after
+/// the call. Files that cannot be read have no value.
 ///
-/// A file that stands in the repository under several names is read under the first alone.
+/// If a file has several names in the repository, only the first is read.
 pub(super) fn read_all<T: Send + Default>(
     repository: &Repository,
     language: Language,
@@ -93,7 +93,7 @@ pub(super) fn read_all<T: Send + Default>(
     read.into_iter().unzip()
 }
 
-/// The files of [`read_all`] that could not be parsed completely.
+/// Returns the files of [`read_all`] that could not be parsed completely.
 pub(super) fn unparsed_files(
     repository: &Repository,
     sources: &[Option<SampleSource>],
@@ -103,7 +103,7 @@ pub(super) fn unparsed_files(
     own.filter_map(|(_, (file, source))| unparsed_file(&file.path, source.as_ref())).collect()
 }
 
-/// A file, if it could not be parsed, or not whole.
+/// Returns the entry of a file that could not be parsed completely.
 pub(super) fn unparsed_file(path: &str, source: Option<&SampleSource>) -> Option<UnparsedFile> {
     let lines = match source {
         Some(source) => Some(source.unparsed?),
@@ -112,7 +112,7 @@ pub(super) fn unparsed_file(path: &str, source: Option<&SampleSource>) -> Option
     Some(UnparsedFile { path: path.to_owned(), lines })
 }
 
-/// Index of the first file that is the same file on disk.
+/// Returns the index of the first file that is the same file on disk.
 pub(super) fn canonical(index: usize, file: &SourceFile) -> usize {
     index.min(file.same_as as usize)
 }
@@ -129,34 +129,34 @@ fn read(file: &SourceFile, grammar: impl Into<Grammar>) -> Option<(SampleSource,
 }
 
 impl SampleSource {
-    /// Every line of code, each alone (RepoCoder, section 3.1 "Line Completion"). How many tokens it has, and whether it
-    /// repeats, is looked at when it is drawn.
+    /// Returns every line of code, separately (RepoCoder, section 3.1 "Line Completion"). Its number of tokens, and whether it
+    /// repeats, are checked when it is drawn.
     pub(super) fn lines_of_code(&self) -> Vec<Range<usize>> {
         let classes = (0..).zip(&self.classes);
         let code = classes.filter(|&(_, &class)| class == LineClass::Code);
         code.map(|(line, _)| line..line + 1).collect()
     }
 
-    /// Whether these lines are rows of data tables and nothing else; blank lines, comments and lines of brackets count as either.
+    /// Returns true if these lines are only rows of data tables. Blank lines, comments and lines of brackets are ignored.
     pub(super) fn are_tables(&self, lines: Range<usize>) -> bool {
         let mut code = lines.filter(|&line| self.has_words(line)).peekable();
         code.peek().is_some() && code.all(|line| self.is_table[line])
     }
 
-    /// Whether a line is code, and more than brackets and the like.
+    /// Returns true if a line is code and has more than brackets and other signs.
     pub(super) fn has_words(&self, line: usize) -> bool {
         let is_word = |c: char| c == '_' || c.is_alphanumeric();
         self.classes[line] == LineClass::Code && self.lines.line(line).contains(is_word)
     }
 
-    /// Whether its rows are the lines of its file, so that none ends otherwise than with `\n`.
+    /// Returns true if the rows of the syntax tree are the lines of the file, so that all lines end with `\n`.
     pub(super) fn is_plain(&self, file: &SourceFile) -> bool {
         let ends = memchr::memchr_iter(b'\n', file.text.as_bytes()).count();
         let lines = ends + usize::from(!file.text.is_empty() && !file.text.ends_with('\n'));
         self.lines.count() == lines
     }
 
-    /// Whether the lines of a call are so few and so whole that it can be cut out.
+    /// Returns true if the lines of a call are few enough to be cut out, and the first one is code.
     pub(super) fn can_cut_call(&self, lines: &Range<usize>) -> bool {
         lines.len() <= LONGEST_CALL && self.classes[lines.start] == LineClass::Code
     }
@@ -169,7 +169,7 @@ fn unparsed_lines(syntax: &Syntax<'_>, classes: &[LineClass]) -> Option<Unparsed
     let is_broken = |class: &LineClass| *class == LineClass::Broken;
     let count = classes.iter().filter(|class| is_broken(class)).count();
     let functions = syntax.functions().iter().filter(|function| function.is_broken).count();
-    // An error may be that the file ends too early.
+    // The error may be that the file ends too early.
     let last = classes.len().saturating_sub(1);
     let first = classes.iter().position(is_broken).unwrap_or(last);
     Some(UnparsedLines { first, count, functions })
@@ -195,7 +195,7 @@ fn classify(lines: &Lines, syntax: &Syntax<'_>) -> Vec<LineClass> {
     let mut classes: Vec<LineClass> = lines.iter().map(of_line).collect();
     preorder(syntax.tree(), |node, depth| {
         if node.is_error() || node.is_missing() {
-            // An error at the end can lie after the last line.
+            // An error at the end can be after the last line.
             let end = rows(node).end.min(classes.len());
             classes[rows(node).start.min(end)..end].fill(LineClass::Broken);
             return false;
@@ -206,13 +206,13 @@ fn classify(lines: &Lines, syntax: &Syntax<'_>) -> Vec<LineClass> {
         } else if is_prose(spec, node, over_several_lines) {
             mark(lines, node, LineClass::Prose, &mut classes);
         }
-        // Within one row there is nothing to find but the statement itself; most nodes are spared the visit.
+        // A node within one row contains only the statement itself, so most nodes need no visit.
         over_several_lines || node.has_error() || depth == 0 || node.kind() == "block"
     });
     classes
 }
 
-/// Whether the lines that this node covers are text for people, or data.
+/// Returns true if the lines of this node are text for people, or data.
 fn is_prose(spec: &LanguageSpec, node: Node<'_>, over_several_lines: bool) -> bool {
     let is_listed = spec.prose.iter().any(|prose| match prose {
         Prose::Always(kind) => node.kind() == *kind,
@@ -221,7 +221,7 @@ fn is_prose(spec: &LanguageSpec, node: Node<'_>, over_several_lines: bool) -> bo
     is_listed || (spec.layout == BlockMarks::Indentation && is_bare_string(node))
 }
 
-/// Marks the lines that hold nothing else than what a node covers.
+/// Marks the lines that contain only text of a node.
 fn mark(lines: &Lines, node: Node<'_>, class: LineClass, classes: &mut [LineClass]) {
     for row in rows(node) {
         let at = lines.byte_range(row, row + 1).start;
@@ -259,7 +259,7 @@ mod tests {
     fn each_line_is_what_it_looks_like() {
         assert_eq!(classes(""), "");
         assert_eq!(classes("x = 1\n\n  # note\ny = 2  # two\n"), "c_#c");
-        // A docstring, be it one line or several; the string that a statement uses keeps its first and last line.
+        // A docstring of one line or several; a string that a statement uses keeps its first and last line.
         assert_eq!(classes("def f():\n    \"doc\"\n    return 1\n"), "c\"c");
         assert_eq!(classes("'''a\n\n# b\n'''\nx = '''a\n# b\n''' + f(1)\n"), "\"_\"\"c\"c");
         assert_eq!(classes("f(\n    '''a\n    b''',\n    'c')\n"), "c\"cc");
@@ -267,7 +267,7 @@ mod tests {
         assert_eq!(classes("'a' \\\n'b'\nx\n"), "\"\"c");
     }
 
-    /// Syntax of the languages' specifications that the grammars do not know: PEP 696, JEP 440 and 441.
+    /// Syntax in the languages' specifications that the grammars do not support: PEP 696, JEP 440 and 441.
     #[test]
     fn what_cannot_be_parsed_is_counted_and_named() {
         let file = |path: &str, text: &str, same_as| SourceFile {
@@ -299,7 +299,7 @@ mod tests {
         assert_eq!((&*d.path, d.lines), ("r/d.py", None));
     }
 
-    /// Expectations by hand.
+    /// Expectations written by hand.
     #[test]
     fn lines_of_the_other_languages_are_what_they_look_like() {
         let java = "/** a\n * b\n */\nclass A { // c\n  /* d */ int x;\n  // e\n  String s = \"\"\"\n    // f\n    g\n    \"\"\";\n}\n";

@@ -1,20 +1,20 @@
-//! Tables of data in source code, whose rows nobody completes.
+//! Data tables in source code, whose rows nobody completes.
 
 use repoformer_text::language::syntax::{Syntax, is_comment, preorder, rows};
 use tree_sitter::Node;
 
-/// Lines of a call or a collection, at most; longer ones are tables of data.
+/// Maximum number of lines of a call or a collection; longer ones are data tables.
 pub(super) const LONGEST_CALL: usize = 10;
 
-/// Says of each of `count` lines whether it is a row of a table: it lies within a list, tuple, set, map or array of more than ten
-/// lines, between its first and its last, and holds nothing but literals. A name, a call or a keyword makes a line code; a constant
-/// such as `None` and, in TypeScript, the name of a property count as literals.
+/// Returns, for each of `count` lines, whether it is a row of a table. Such a line is inside a list, tuple, set, map or array
+/// of more than ten lines, between its first line and its last, and contains only literals. A name, a call or a keyword makes a
+/// line code. Constants such as `None` and, in TypeScript, names of properties count as literals.
 pub(super) fn table_rows(count: usize, syntax: &Syntax<'_>) -> Vec<bool> {
     let spec = syntax.spec();
     let mut is_row = vec![false; count];
     let mut end_of_table = 0;
     preorder(syntax.tree(), |node, _| {
-        // A node at the end can touch a row behind the last line.
+        // A node at the end can touch a row after the last line.
         let lines = rows(node).start.min(count)..rows(node).end.min(count);
         if node.start_byte() >= end_of_table {
             let is_long = lines.len() > LONGEST_CALL;
@@ -38,7 +38,7 @@ pub(super) fn table_rows(count: usize, syntax: &Syntax<'_>) -> Vec<bool> {
     is_row
 }
 
-/// Whether a node is a literal; one that holds an expression is not.
+/// Returns true if a node is a literal that does not contain an expression.
 fn is_literal(literals: &[&str], node: Node<'_>) -> bool {
     let mut cursor = node.walk();
     let mut parts = node.children(&mut cursor);
@@ -52,14 +52,14 @@ mod tests {
 
     use super::*;
 
-    /// The numbers of the rows of tables.
+    /// Returns the numbers of the rows of tables.
     fn found(grammar: impl Into<Grammar>, text: &str) -> Vec<usize> {
         let syntax = Syntax::parse(text, grammar).unwrap();
         let is_row = table_rows(text.lines().count(), &syntax);
         is_row.iter().enumerate().filter(|(_, is)| **is).map(|(at, _)| at).collect()
     }
 
-    /// A collection with these rows, and so many more that it is a table.
+    /// Returns a collection with these rows, and with enough further rows to make it a table.
     fn table(begin: &str, rows: &[&str], filler: &str, end: &str) -> String {
         let filled = vec![filler; 11 - rows.len()];
         let rows: Vec<&str> = rows.iter().copied().chain(filled).collect();
@@ -73,14 +73,14 @@ mod tests {
             "  f(1),", "  (x, 1),", "  f'{x}',", "  f'x',", "  'a' if 1 else 'b',", "  ...,",
         ];
         let python = table("x = [", &rows, "  1,", "]");
-        // Rows 1 to 11 lie between the first line and the last; 5 to 7 have names, 9 has keywords, 10 an ellipsis.
+        // Rows 1 to 11 are between the first line and the last; 5 to 7 have names, 9 has keywords, 10 an ellipsis.
         assert_eq!(found(Language::Python, &python), [1, 2, 3, 4, 8, 11]);
-        // Ten lines in all are no table, and arguments of a call are none either.
+        // Ten lines in total are not a table, and neither are the arguments of a call.
         let ten = format!("x = [\n{}]\n", "  1,\n".repeat(8));
         let call = format!("f(\n{})\n", "  1,\n".repeat(20));
         assert_eq!(found(Language::Python, &ten), [0; 0]);
         assert_eq!(found(Language::Python, &call), [0; 0]);
-        // What follows a table is code again, and a table may lie within another.
+        // Lines after a table are code again, and a table may be inside another.
         let nested =
             format!("x = {{\n  'a': [\n    1,\n  ],\n{}}}\ny = 1\n", "  'b': 2,\n".repeat(8));
         assert_eq!(found(Language::Python, &nested), (1..12).collect::<Vec<_>>());

@@ -15,7 +15,7 @@ pub(super) fn repository(files: &[(&str, &str)]) -> Repository {
     Repository { name: "r".into(), files }
 }
 
-/// Word runs and single signs.
+/// Counts runs of word characters, and single other characters.
 pub(super) fn count(text: &str) -> usize {
     let mut word = false;
     text.chars()
@@ -27,7 +27,7 @@ pub(super) fn count(text: &str) -> usize {
         .count()
 }
 
-/// The path and the lines of every candidate.
+/// Returns the path and the lines of every candidate.
 pub(super) fn places(
     kind: Kind,
     language: Language,
@@ -39,7 +39,7 @@ pub(super) fn places(
     holes.iter().map(|hole| (path(hole), hole.start..hole.end)).collect()
 }
 
-/// `file:first line-line after the last` of every candidate.
+/// Returns `file:first line-line after the last` of every candidate.
 fn holes(kind: Kind, files: &[(&str, &str)]) -> Vec<String> {
     let places = places(kind, Language::Python, files).into_iter();
     places.map(|(path, lines)| format!("{path}:{}-{}", lines.start, lines.end)).collect()
@@ -67,7 +67,7 @@ fn lines_are_code_of_five_tokens_and_do_not_repeat() {
                 def g():\n    '''Some words in a docstring.'''\n    second = f(1, 2)\n    y = '''a b c d e\n    f g h i j\n    '''\n";
     let wanted = ["    second = f(1, 2)", "    y = '''a b c d e", "def g():", "second = f(1, 2)"];
     let found = ground_truths(&repository(&[("a.py", text)]), &Sampling::new(Kind::Line));
-    // One of the two equal lines, whichever was drawn first.
+    // One of the two equal lines, depending on which was drawn first.
     assert_eq!(found.len(), 3);
     assert!(found.iter().all(|line| wanted.contains(&line.as_str())), "{found:?}");
 }
@@ -117,7 +117,7 @@ class C:
     assert_eq!(holes(Kind::Function, &[("a.py", text)]), ["a.py:7-11", "a.py:31-38", "a.py:33-37"]);
     let tasks =
         sample(&repository(&[("a.py", text)]), &Sampling::new(Kind::Function), &count).tasks;
-    // `inner` lies within `outer`: one of them.
+    // `inner` is inside `outer`, so only one of them is drawn.
     assert_eq!(tasks.len(), 2);
     let one = tasks.iter().find(|task| task.line_no == 7).unwrap();
     assert!(one.prompt.ends_with("    More.\n    '''\n\n"));
@@ -175,7 +175,7 @@ fn calls_of_the_own_file_and_of_foreign_modules_do_not_count() {
     let files = [
         ("pkg/__init__.py", ""),
         ("pkg/logging.py", "def getLogger(): pass\nclass A:\n    def only(self): pass\n"),
-        // Python's own module, not the package's; a method that two files define; one that this file defines.
+        // Python's own module, not the package's; a method that two files define; a method that this file defines.
         (
             "pkg/a.py",
             "import logging\nlogging.getLogger()\nclass B:\n    def twice(self): pass\nb.twice()\nb.only()\n",
@@ -184,7 +184,7 @@ fn calls_of_the_own_file_and_of_foreign_modules_do_not_count() {
             "pkg/b.py",
             "class C:\n    def twice(self): pass\n    def only(self):\n        self.only()\nc.twice()\n",
         ),
-        // Each imports from the other.
+        // Each file imports from the other.
         ("x.py", "from y import *\nfrom y import f\nf()\ng()\n"),
         ("y.py", "from x import *\nfrom x import f\nf()\ng()\n"),
     ];
@@ -197,7 +197,7 @@ fn a_package_that_imports_in_circles_still_gives_its_names() {
         ("p/__init__.py", "from .a import *\nfrom .b import *\n"),
         ("p/a.py", "from .b import *\nfrom p import *\n"),
         ("p/b.py", "from .a import *\ndef found(): pass\n"),
-        // No file of that name: compiled, or made by a build.
+        // No file has that name: it is compiled, or created by a build.
         ("q/__init__.py", "from q.fast import fast\n"),
         ("use.py", "from p import found\nfound(1)\nfrom q import fast\nfast(1)\n"),
     ];
@@ -251,14 +251,14 @@ fn a_file_with_two_names_is_read_once() {
 
 #[test]
 fn the_stream_is_pinned() {
-    // Recorded: a change here changes everyone's benchmarks, and asks for another stream name.
+    // Recorded values: a change here changes everyone's benchmarks, and needs another stream name.
     let text: String = (0..1000).map(|n| format!("value_{n} = f({n}, 2)\n")).collect();
     let tasks = sample(&repository(&[("a.py", &text)]), &Sampling::new(Kind::Line), &count).tasks;
     let lines: Vec<_> = tasks.iter().take(5).map(|task| task.line_no).collect();
     assert_eq!(lines, [723, 771, 545, 435, 546]);
 }
 
-/// Python that has something of everything, from pieces.
+/// Returns Python code with a mixture of constructs, joined from pieces.
 fn python() -> impl Strategy<Value = String> {
     let piece = prop::sample::select(vec![
         "import b\n",

@@ -1,5 +1,5 @@
-//! API holes: the lines of calls of what the same repository defines in another file
-//! (RepoCoder, section 3.2 "API Invocation Completion").
+//! API holes: the lines of calls to functions that the same repository defines in another file (RepoCoder, section 3.2 "API
+//! Invocation Completion").
 
 use std::ops::Range;
 
@@ -13,13 +13,15 @@ use crate::repository::definitions::{
 };
 use crate::repository::parallel;
 
-/// Definitions of what the calls in a hole call, by its file and first line; calls of one thing share theirs.
+/// Definitions of the functions that the calls in a hole call, by the hole's file and first line. Calls of the same function
+/// share its definition.
 pub(super) type CallDefinitions = FxHashMap<(usize, usize), Vec<FoundDefinitions>>;
 
 /// Lines of each file.
 type Lines = Vec<Vec<Range<usize>>>;
 
-/// The files, per file the calls' lines, ordered; of calls that begin on one line the longest. And what they call.
+/// Returns the files; for each file, the lines of its calls, ordered (of several calls that begin on the same line, the
+/// longest); and the definitions of what they call.
 pub(super) fn read_all(
     repository: &Repository,
     language: Language,
@@ -39,7 +41,7 @@ pub(super) fn read_all(
     (sources, holes, called.into_iter().flatten().collect())
 }
 
-/// Files of a repository, their paths, and the names in them.
+/// Returns the files of a repository, their paths, and the names in them.
 fn names(
     repository: &Repository,
     language: Language,
@@ -50,7 +52,7 @@ fn names(
     (sources, SourcePaths::new(&repository.name, files), RepositoryNames::new(language, names))
 }
 
-/// Definitions of all calls within a hole.
+/// Returns the definitions of all calls within a hole.
 fn find_called(
     hole: &Range<usize>,
     calls: &[(Range<usize>, FoundDefinitions)],
@@ -62,7 +64,7 @@ fn find_called(
     FoundDefinitions::distinct(lists, |(), ()| ()).map(|(found, ())| found).collect()
 }
 
-/// The lines of calls that are ordered by their first line.
+/// Returns the lines of calls, which must be ordered by their first line, without overlaps at the same first line.
 fn holes(calls: Vec<Range<usize>>) -> Vec<Range<usize>> {
     let mut holes: Vec<Range<usize>> = Vec::new();
     for lines in calls {

@@ -1,4 +1,4 @@
-//! Expectations by hand, in 1-based lines, the last one included.
+//! Expectations written by hand, in 1-based lines, including the last one.
 
 use proptest::prelude::*;
 use repoformer_text::language::Language;
@@ -23,7 +23,7 @@ const TYPESCRIPT: &[(&str, &str)] = fixtures!("typescript/src": "cart.ts", "mone
 const GO: &[(&str, &str)] =
     fixtures!("go": "basket.go", "cart.go", "money/money.go", "store/store.go");
 
-/// The lines of one file that end in `// api` are those where a call of another file's begins.
+/// Asserts that the lines of one file that end in `// api` are the lines on which calls to another file's functions begin.
 fn assert_calls(language: Language, files: &[(&str, &str)], path: &str, text: &str) {
     let found = places(Kind::Api, language, &[files, &[(path, text)]].concat());
     let found = found.into_iter().filter(|(file, _)| file == path);
@@ -102,9 +102,9 @@ class Use extends A<String> {
 ";
     let without_own = text.replace("  void only2() {}\n", "");
     assert_calls(Language::Java, &files, "b/Use.java", &without_own);
-    // Typed calls go by the type, whatever the file defines itself.
+    // Typed calls are resolved by the type, regardless of the definitions in the file.
     assert_calls(Language::Java, &files, "b/Use.java", text);
-    // Out of that package, what is not imported is not seen.
+    // Outside that package, names that are not imported are not visible.
     let text = "package q;\nimport p.b.*;\nclass D { void f(A a, B b) {\n a.base();\n b.only(); // api\n new C(); // api\n} }\n";
     assert_calls(Language::Java, &files, "q/D.java", text);
 }
@@ -161,7 +161,7 @@ fn typescript_follows_imports_through_what_is_passed_on() {
         ),
         ("lib/index.tsx", "export function f() {}\n"),
         ("src/root.d.ts", "export declare function rooted(): void;\n"),
-        // As the handbook of TypeScript 4.7 has it: `.mjs` is `.mts`, `.cjs` is `.cts`, and no other path means them.
+        // As the handbook of TypeScript 4.7 defines it: `.mjs` means `.mts`, `.cjs` means `.cts`, and no other path means them.
         ("lib/m.mts", "export function esm() {}\n"),
         ("lib/m.ts", "export function plain() {}\n"),
         ("lib/c.d.cts", "export declare function old(): void;\n"),
@@ -332,7 +332,7 @@ fn go_sees_its_folder_and_what_it_imports() {
             "sub/sub.go",
             "package sub\n\ntype Deep struct{ Inner Other }\n\ntype Other interface{ Only() }\n\nfunc (d Deep) Go() {}\n\nfunc F() {}\n\nfunc (d Deep) Close() {}\n",
         ),
-        // Imports say where the repository is.
+        // Imports show where the repository is.
         ("b.go", "package r\n\nimport \"example.org/x/r/sub\"\n"),
     ];
     let text = "package r
@@ -406,7 +406,7 @@ fn circles_and_odd_files_end() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(32))]
 
-    /// Files torn anywhere: no panic, and every task is cut from its file.
+    /// Files cut off anywhere: no panic, and every task is cut from its file.
     #[test]
     fn tasks_are_cut_from_their_files(which in 0usize..4, torn in any::<[(usize, u16, u16); 2]>(), seed in any::<u64>()) {
         let (language, files) = [(Language::Java, JAVA), (Language::CSharp, CSHARP), (Language::TypeScript, TYPESCRIPT), (Language::Go, GO)][which];
