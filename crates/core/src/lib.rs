@@ -1,16 +1,17 @@
 //! Repository-level code completion as the papers on RepoCoder and Repoformer define it.
 //!
-//! The modules stand in the order in which a task passes through them:
+//! The modules are listed in the order in which a task passes through them:
 //!
 //! 1. [`repository`]: a folder's source files, and the fragments that each file is cut into: overlapping windows or chunks.
 //! 2. [`task`]: a benchmark's holes in every benchmark's format; new ones drawn from any repository.
 //! 3. [`retrieve`]: queries, vectors, rankers, the exact index, and which fragments a query may see.
 //! 4. [`prompt`]: retrieved fragments and a task's contexts, laid out for a model within a budget of tokens.
-//! 5. [`completion`]: what is asked of a model's server, and the completion in its answer.
+//! 5. [`completion`]: requests to a model's server, and the completion in its answer.
 //! 6. [`postprocess`], [`metrics`]: the part of a prediction that counts; exact match and edit similarity.
 //! 7. [`label`], [`cluster`], [`policy`]: whether retrieval helped, and policies that decide when to retrieve.
 //!
-//! Nothing here uses the network, and nothing is written unless a path is given. [`text`], [`store`] and [`repository`] are the crates below.
+//! Nothing here uses the network, and nothing is written unless a path is given. The crates below this one are re-exported as
+//! [`text`], [`store`] and [`repository`].
 //!
 //! From source text to a score:
 //!
@@ -59,7 +60,7 @@
 //! assert_eq!(Metric::RepoCoder.score(&task.ground_truth, &[prediction], task.language()), [1.0, 1.0]);
 //! ```
 
-// One module may: `retrieve::index::simd` calls code made for instructions that not every machine has.
+// Only `retrieve::index::simd` contains unsafe code: it calls code compiled for instructions that not every machine has.
 #![deny(unsafe_code)]
 
 pub mod cluster;
