@@ -252,7 +252,7 @@ impl StopTexts {
         };
         let passed = self.held[self.passed..end].to_owned();
         self.passed = end;
-        // Not for each piece: what is held may be long.
+        // Not for each piece, because the held text may be long.
         if 2 * self.passed >= self.held.len() {
             self.held.drain(..std::mem::take(&mut self.passed));
         }

@@ -290,7 +290,7 @@ struct RepositoryOutcome {
 }
 
 struct CandidateRepository {
-    /// Number of the repository among those of all shards.
+    /// Number of the repository among the repositories of all shards.
     position: u64,
     repository: Repository,
     /// Facts stated in the repository's record, which therefore need not be computed.

@@ -83,7 +83,7 @@ impl Metric {
     }
 
     /// Scores the samples predicted for one target. Each value is between 0 and 1; without a sample it is 0. RepoCoder's values
-    /// are those of the best sample, as in its program. The other programs score one sample; for several, their values are
+    /// are the values of the best sample, as in its program. The other programs score one sample; for several, their values are
     /// averaged here.
     pub fn score<S: AsRef<str>>(self, target: &str, samples: &[S], language: Language) -> Vec<f64> {
         let one = |sample: &S| self.score_one(target, sample.as_ref(), language);

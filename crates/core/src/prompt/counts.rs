@@ -22,9 +22,10 @@ pub struct CountScratch {
 
 /// Token counts of one repository's blocks, computed from the counts of their lines.
 ///
-/// Every line of a block starts with `#` or `//` and a blank, each one token, and a `\n` before such a line is always a token
-/// of its own. So a block's count is the sum of its lines' counts. Blocks overlap and are retrieved for many tasks and in every mode, but most lines of a large repository are in no block at all. So lines are
-/// counted on first use, and the counts are kept for all threads and modes.
+/// Every line of a block starts with `#` or `//`, each of which is one token, and a blank; a `\n` before such a line is always
+/// a token of its own. So a block's count is the sum of its lines' counts. Blocks overlap and are retrieved for many tasks and
+/// in every mode, but most lines of a large repository are in no block at all. So lines are counted on first use, and the
+/// counts are kept for all threads and modes.
 #[derive(Debug)]
 pub struct BlockCounts {
     /// For each file from which a block was cut, token counts of its lines as block lines.

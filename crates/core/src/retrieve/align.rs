@@ -1,5 +1,5 @@
-//! Alignment: the lines that are shown for a fragment that was found. Where the query is what stands before the hole, what
-//! follows the chunk is what resembles the hole (Lu et al. 2022, ReACC).
+//! Alignment: the lines that are shown for a retrieved fragment. If the query is the text before the hole, the code that
+//! resembles the hole is the code after the retrieved chunk (Lu et al. 2022, ReACC).
 
 use repoformer_text::named;
 use serde::{Deserialize, Serialize};
@@ -9,27 +9,27 @@ use super::mode::Mode;
 use super::visibility::HoleView;
 use crate::repository::fragment::{Cut, FragmentPlace, RepoFragments};
 
-/// Lines that are shown for a fragment.
+/// Lines to show for a fragment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 pub enum Align {
-    /// As the query asks: the next fragment where it ends at the hole, the one before where it begins behind it, the
-    /// fragment itself where it reaches over the hole.
+    /// Depends on the query: the next fragment if the query ends at the hole, the previous one if it begins after the hole, and
+    /// the fragment itself if it spans the hole.
     #[default]
     Auto,
     /// The fragment itself.
     None,
-    /// The next fragment of its file, or itself where it is the last.
+    /// The next fragment of the file, or the fragment itself if it is the last.
     Next,
-    /// The fragment before it, or itself where it is the first.
+    /// The previous fragment of the file, or the fragment itself if it is the first.
     Previous,
-    /// The fragment moved down by a stride, as RepoCoder moves a window, and no further than its file reaches.
+    /// The fragment moved down by a stride, as RepoCoder moves a window, but not past the end of its file.
     Extend,
-    /// The smallest function or class that holds the whole fragment, else the function around its middle line; the
-    /// fragment itself where there is none or where it is larger than what a prompt can show. Of a definition that
-    /// [`Ranker::Definitions`](super::rank::Ranker::Definitions) found, all of it.
+    /// The smallest function or class that contains the whole fragment, otherwise the function around its middle line. The
+    /// fragment itself if there is none, or if a prompt cannot show one so large. For a definition that
+    /// [`Ranker::Definitions`](super::rank::Ranker::Definitions) retrieved, the whole definition.
     Enclosing,
-    /// The signature of a definition that [`Ranker::Definitions`](super::rank::Ranker::Definitions) found, and the head of its
-    /// documentation or, of a class, of its body; any other fragment itself.
+    /// For a definition that [`Ranker::Definitions`](super::rank::Ranker::Definitions) retrieved, its signature, and the head
+    /// of its documentation or, for a class, of its body; for other fragments, the fragment itself.
     Signature,
 }
 
@@ -45,7 +45,7 @@ named! {
 }
 
 impl Align {
-    /// Alignment that `auto` stands for with queries of this form in this mode, as in the reference programs.
+    /// Returns the alignment that `auto` stands for with queries of this form in this mode, as in the reference programs.
     #[must_use]
     pub fn resolve(self, form: QueryForm, mode: Mode) -> Self {
         match (self, form) {
@@ -58,20 +58,20 @@ impl Align {
     }
 }
 
-/// Some lines of a file, which are shown for a fragment.
+/// Lines of a file that are shown for a fragment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct FileLines {
     /// Index in [`RepoFragments::files`].
     pub file: u32,
     /// First line.
     pub start: u32,
-    /// Line after the last.
+    /// Line after the last line.
     pub end: u32,
 }
 
 impl FileLines {
-    /// Lines shown for a fragment at one of its places. They never leave the place's file, nor reach behind the start of the
-    /// prompt in the hole's own file.
+    /// Returns the lines shown for a fragment at one of its places. They are always in the place's file and, in the hole's own
+    /// file, end before the start of the prompt.
     pub fn from_place(
         place: FragmentPlace,
         align: Align,
@@ -97,7 +97,7 @@ impl FileLines {
 
     fn move_down(self, fragments: &RepoFragments, last_line: u32) -> Self {
         let stride = match fragments.cut {
-            // In the reference a slice of less than a line moves nothing.
+            // As in the reference program, a slice of less than a line moves nothing.
             Cut::Windows(shape) => shape.window_size / shape.slice_size,
             Cut::Chunks(shape) => shape.stride,
         };
@@ -105,13 +105,13 @@ impl FileLines {
         Self { start: end.saturating_sub(fragments.cut.size() as u32), end, ..self }
     }
 
-    /// Its lines joined by `\n`.
+    /// Returns the lines, joined by `\n`.
     pub fn text(self, fragments: &RepoFragments) -> &str {
         fragments.files[self.file as usize].text(self.start, self.end)
     }
 }
 
-/// The fragment cut from a file after this one, or before it.
+/// Returns the fragment cut from a file after this one (`step` 1) or before it (−1).
 fn neighbour(fragments: &RepoFragments, place: FragmentPlace, step: i64) -> Option<FileLines> {
     match fragments.cut {
         Cut::Chunks(_) => {

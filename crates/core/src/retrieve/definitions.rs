@@ -1,11 +1,11 @@
 //! Definitions as a ranker: fragments of other files that define the names used near a hole.
 //!
-//! A *mention* is a name of the query, a name in the head of a function or class around the hole, or a name that the hole's
-//! file imports. It is looked up by the rules of its language, in the file without the lines of its target. A fragment's score
-//! is the sum over all definitions of the largest weight of their mentions, times the share of the definition's first lines
-//! that the fragment shows. A class counts for less if only its methods are shown.
+//! A *mention* is a name in the query, a name in the head of a function or class around the hole, or a name that the hole's
+//! file imports. Mentions are looked up by the rules of the language, in the file without the lines of the target. The score of
+//! a fragment is a sum over definitions: the largest weight of the definition's mentions, times the fraction of the
+//! definition's first lines that the fragment shows. A class counts for less if only its methods are shown.
 //!
-//! Searching by what a file imports follows DraCo (Cheng et al. 2024); weights and constants are our own.
+//! Searching by a file's imports follows DraCo (Cheng et al. 2024); weights and constants are our own.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -28,33 +28,33 @@ use crate::repository::fragment::{Cut, FragmentFile, RepoFragments};
 use crate::repository::parallel;
 use crate::task::Task;
 
-/// Lines of a definition that count: its signature, and the head of its documentation or body.
+/// Maximum number of a definition's lines that count: its signature, and the head of its documentation or body.
 pub(super) const HEAD: u32 = 10;
-/// Lines looked at of a function or class around the hole.
+/// Number of lines that are read of a function or class around the hole.
 const HEAD_AROUND: usize = 3;
-/// Weight of a name in those lines; a query's name weighs 1/√(1 + distance).
+/// Weight of a name in these lines; a name in the query has weight 1/√(1 + distance).
 const AROUND: f64 = 0.3;
 /// Weight of a name that the file imports but does not use before the hole: it is likely to be used soon.
 const UNUSED: f64 = 0.25;
-/// Weight of another name that the file imports.
+/// Weight of any other name that the file imports.
 const IMPORTED: f64 = 0.05;
-/// Factor for methods if a class was mentioned.
+/// Factor for the methods of a class that was mentioned.
 const METHODS: f64 = 0.3;
-/// Number of lines before the hole that locate a chunk's hole in its file.
+/// Number of lines before the hole by which a chunk's hole is located in its file.
 const LINES_TO_FIND: usize = 20;
 
 /// A fragment that shows definitions of names used near a hole.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct DefiningFragment {
-    /// Its number.
+    /// Number of the fragment.
     pub fragment: u32,
-    /// Its score.
+    /// Score of the fragment.
     pub score: f64,
-    /// The definition that adds most to the score; of equal ones the first. Its lines are those from its name to its end.
+    /// The definition that adds most to the score, or the first of several. Its lines are the lines from its name to its end.
     pub definition: FileLines,
 }
 
-/// Names of a repository's files: what they define, import and call.
+/// Names that a repository's files define, import and call.
 pub struct FileNames<'a> {
     fragments: &'a RepoFragments,
     paths: SourcePaths<'a>,
@@ -66,29 +66,29 @@ pub struct FileNames<'a> {
 pub struct DefinitionIndex<'a> {
     fragments: &'a RepoFragments,
     definitions: Definitions<'a>,
-    /// Methods of the types.
+    /// Methods of each type.
     methods: FxHashMap<Definition, Vec<Rows>>,
-    /// Fragments of each file.
+    /// Fragments of each file, by the number of the file.
     places: Vec<Places>,
 }
 
 /// Fragments of one file.
 #[derive(Debug, Clone, Default)]
 struct Places {
-    /// Rows and number of each fragment, by their first row.
+    /// Rows and number of each fragment, ordered by first row.
     fragments: Vec<(Rows, u32)>,
-    /// Number of rows of the longest.
+    /// Number of rows of the longest fragment.
     longest: u32,
 }
 
 impl<'a> FileNames<'a> {
-    /// Parses all files except the known ones; their texts must be present.
+    /// Parses all files, except those whose names are already known. The files' texts must be present.
     pub fn read(fragments: &'a RepoFragments, known: &KnownNames) -> Self {
         let files = &fragments.files;
         let work = Work::new(format!("parse {}", fragments.repository), "files", files.len());
         let read = parallel::map(files.iter().enumerate(), |(number, file)| {
             work.advance(1);
-            // A link to a file that was read adds no names.
+            // A link to a file that was already read adds no names.
             if (file.same_as as usize) < number {
                 return (Names::Unread, None);
             }
@@ -106,12 +106,12 @@ impl<'a> FileNames<'a> {
         }
     }
 
-    /// The files that were not fully parsed.
+    /// Returns the files that were not fully parsed.
     pub fn gaps(&self) -> &[ParseGap] {
         &self.gaps
     }
 
-    /// Indexes their definitions.
+    /// Indexes the files' definitions.
     pub fn index(&'a self) -> DefinitionIndex<'a> {
         let fragments = self.fragments;
         let mut places = vec![Places::default(); fragments.files.len()];
@@ -156,20 +156,20 @@ impl DefinitionIndex<'_> {
         self.scores(weights.unwrap_or_default())
     }
 
-    /// The file of a task's hole: the first copy of it on disk.
+    /// Returns the file of a task's hole: the first copy of the file on disk.
     pub(super) fn file_of(&self, task: &Task) -> Option<usize> {
         let file = self.fragments.file_index(&task.path)?;
         Some(file.min(self.fragments.files[file].same_as as usize))
     }
 
-    /// Other files that a file calls, by number, with the number of calls.
+    /// Returns the other files that define functions called in a file, by number, with the number of calls.
     pub(super) fn called_files(&self, file: usize) -> Vec<(u32, u32)> {
         let calls = self.definitions.calls(file).into_iter();
         count_files(calls.map(|(_, definitions)| definitions))
     }
 
-    /// Other files that define names used in a task's file without its target, by number, with how often that is. Lines
-    /// after the hole count if the query has any of them.
+    /// Returns the other files that define names used in a task's file without its target, by number, with the number of uses.
+    /// Lines after the hole count only if the query has any of them.
     pub(super) fn named_files(&self, query: &Query, task: &Task) -> Vec<(u32, u32)> {
         let is_behind = query.lines().count() > query.hole as usize;
         let named = self.with_look_up(task, |own, look_up| {
@@ -190,7 +190,7 @@ impl DefinitionIndex<'_> {
         named.unwrap_or_default()
     }
 
-    /// Does something with a task's file and its name look-up; `None` if the file does not exist.
+    /// Calls a function with a task's file and its name look-up; `None` if the file does not exist.
     fn with_look_up<T>(
         &self,
         task: &Task,
@@ -206,7 +206,8 @@ impl DefinitionIndex<'_> {
         Some(with(&OwnFile { lines: &lines, row, syntax: &syntax, names: &names }, &look_up))
     }
 
-    /// Scores of fragments for weighted definitions, summed in a fixed order, so that they are always the same.
+    /// Returns the scores of fragments for weighted definitions. They are summed in a fixed order, so that results are
+    /// reproducible.
     fn scores(&self, weights: FxHashMap<Definition, f64>) -> Vec<DefiningFragment> {
         let mut weights: Vec<(Definition, f64)> = weights.into_iter().collect();
         weights.sort_unstable_by_key(|(definition, _)| *definition);
@@ -245,11 +246,11 @@ impl DefinitionIndex<'_> {
     }
 }
 
-/// Score of a fragment while it is summed.
+/// Score of a fragment during summation.
 #[derive(Default)]
 struct Sum {
     score: f64,
-    /// The largest part, and its definition.
+    /// Largest part of the score, and its definition.
     best: Option<(f64, FileLines)>,
 }
 
@@ -263,7 +264,7 @@ impl Sum {
 }
 
 impl Places {
-    /// The fragments in which a definition begins, with the share of its first lines in each.
+    /// Returns the fragments in which a definition begins, with the fraction of the definition's first lines in each.
     fn shares(&self, definition: Rows) -> impl Iterator<Item = (u32, f64)> {
         let start = definition.start;
         let end = definition.end.min(start + HEAD).max(start + 1);
@@ -280,7 +281,7 @@ fn parse<'l>(file: &FragmentFile, lines: &'l Lines, language: Language) -> Optio
     Syntax::of_lines(lines, Grammar::for_path(language, &file.path))
 }
 
-/// The files of definitions, by number, each with its number of definitions.
+/// Returns the files of definitions, by number, each with its number of definitions.
 fn count_files(found: impl Iterator<Item = FoundDefinitions>) -> Vec<(u32, u32)> {
     let mut counts: BTreeMap<u32, u32> = BTreeMap::new();
     for (found, times) in
@@ -293,16 +294,16 @@ fn count_files(found: impl Iterator<Item = FoundDefinitions>) -> Vec<(u32, u32)>
     counts.into_iter().collect()
 }
 
-/// The file of a hole, without the lines of its target.
+/// File of a hole, without the lines of its target.
 struct OwnFile<'a> {
     lines: &'a Lines,
-    /// The row after the hole.
+    /// Row after the hole.
     row: usize,
     syntax: &'a Syntax<'a>,
     names: &'a Names,
 }
 
-/// Chains of names to look up, each once, with the largest of their weights.
+/// Returns the chains of names to look up, each once, with the largest of their weights.
 fn mentions<'a>(query: &'a Query, own: &OwnFile<'a>) -> Vec<(Vec<&'a str>, f64)> {
     let OwnFile { lines, row, syntax, names } = *own;
     let language = syntax.language();
@@ -318,7 +319,7 @@ fn mentions<'a>(query: &'a Query, own: &OwnFile<'a>) -> Vec<(Vec<&'a str>, f64)>
     for (number, line) in query.lines().enumerate() {
         add(line, 1.0 / (1.0 + distance(number, query.hole as usize) as f64).sqrt());
     }
-    // A block of indented lines may go on after its last one.
+    // A block of indented lines may continue after its last line.
     let end = usize::from(syntax.spec().layout == BlockMarks::Indentation);
     let around = |lines: &Range<usize>| lines.start < row && row < lines.end + end;
     for scope in syntax.scopes().into_iter().map(|scope| scope.span.lines).filter(around) {
@@ -338,12 +339,12 @@ fn mentions<'a>(query: &'a Query, own: &OwnFile<'a>) -> Vec<(Vec<&'a str>, f64)>
     mentions.into_iter().collect()
 }
 
-/// The text of a task's file without the lines of its target, and the row at which these began. If the file does not hold the
-/// task's text, or holds it in several places, only the task's text before its hole is known.
+/// Returns the text of a task's file without the lines of its target, and the row at which the target began. If the file does
+/// not contain the task's text, or contains it in several places, only the task's text before its hole is known.
 fn without_target(file: &FragmentFile, task: &Task, cut: Cut) -> (String, usize) {
     let lines: Vec<&str> = file.lines.iter().collect();
     let Some(target) = target_rows(&lines, task, cut) else {
-        // Its lines may end with other characters than `\n`, at which the tree's rows end.
+        // The prompt's lines may end with characters other than `\n`, at which the tree's rows end.
         let lines = Lines::new(&task.prompt);
         let end = if task.prompt.ends_with('\n') { "\n" } else { "" };
         return (format!("{}{end}", lines.text()), lines.count());
@@ -352,8 +353,9 @@ fn without_target(file: &FragmentFile, task: &Task, cut: Cut) -> (String, usize)
     (kept.join("\n"), target.start)
 }
 
-/// Rows of a task's target in the lines of its file: the non-blank rows follow the prompt's last ones, and are the
-/// target's. Of several places only that of a window's task counts.
+/// Returns the rows of a task's target in the lines of its file: the non-blank rows that follow the prompt's last rows and are
+/// equal to the target's. If there are several such places, the task's line number decides for windows; for chunks there is no
+/// result.
 fn target_rows(lines: &[&str], task: &Task, cut: Cut) -> Option<Range<usize>> {
     let rows: Vec<usize> = (0..lines.len()).filter(|row| !strip(lines[*row]).is_empty()).collect();
     let code = |text: &str| -> Vec<String> {
@@ -361,7 +363,7 @@ fn target_rows(lines: &[&str], task: &Task, cut: Cut) -> Option<Range<usize>> {
         lines.map(str::to_owned).collect()
     };
     let (before, begun) = task.prompt.rsplit_once('\n').unwrap_or(("", &task.prompt));
-    // A prompt without its last newline ends before the target's line, any other may end within it.
+    // A prompt that lacks its last newline ends before the target's line; any other may end within it.
     let continued = (code(before), code(&format!("{begun}{}", task.ground_truth)));
     let behind = (code(&task.prompt), code(&task.ground_truth));
     [continued, behind].into_iter().find_map(|(before, target)| {

@@ -1,4 +1,4 @@
-//! Forms of queries: which lines of a task's contexts are searched with.
+//! Forms of queries: the lines of a task's contexts that are used to search.
 
 use repoformer_text::lines::strip;
 use repoformer_text::named;
@@ -6,34 +6,34 @@ use serde::{Deserialize, Serialize};
 
 use super::mode::Mode;
 
-/// Lines of a prediction that a query takes, at most, where it takes no right context.
+/// Maximum number of a prediction's lines in a query without right context.
 const PREDICTED_LINES: usize = 5;
-/// Lines of a prediction that a query takes, at most, where it takes a right context.
+/// Maximum number of a prediction's lines in a query with right context.
 const PREDICTED_BEFORE_RIGHT: usize = 1;
-/// Lines of either context for each line of the target, in the labelling query (the paper's algorithms 1 and 2).
+/// Number of lines of either context per line of the target, in the labelling query (the paper's algorithms 1 and 2).
 const CONTEXT_PER_LINE: usize = 5;
 
-/// Which lines make a query of n lines. Blank lines count in windows only.
+/// Lines that form a query of n lines. Blank lines count in windows only.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum QueryForm {
-    /// RepoCoder's: as many lines of the file as a window has, those before the hole (rg1), around it (gt), or around it with a
-    /// prediction in its place (rg-rg). Blank lines count.
+    /// RepoCoder's query: as many lines of the file as a window has. They are before the hole (rg1), around it (gt), or around
+    /// it with a prediction in its place (rg-rg). Blank lines count.
     Window,
-    /// The last n of the left context.
+    /// The last n lines of the left context.
     LastLines,
-    /// The first n of the right context.
+    /// The first n lines of the right context.
     FirstLines,
-    /// The last n/2 of the left context and the first of the right one, n in all.
+    /// The last n/2 lines of the left context and the first lines of the right one, n in total.
     LeftRight,
-    /// The last n of the left context with the target behind it: the oracle.
+    /// The last n lines of the left context followed by the target: the oracle.
     GroundTruth,
-    /// The end of the left context and at most 5 lines of a prediction, n in all.
+    /// The end of the left context and at most 5 lines of a prediction, n lines in total.
     Prediction,
-    /// The last n/2 of the left context, a line of a prediction, and the first of the right context, n in all.
+    /// The last n/2 lines of the left context, one line of a prediction, and the first lines of the right context, n in total.
     PredictionLeftRight,
-    /// For labelling: 5k lines of the left context, the target's k lines, 5k of the right context.
+    /// For labelling: 5k lines of the left context, the k lines of the target, and 5k lines of the right context.
     Surrounding,
-    /// For labelling: 5k lines of the left context and 5k of the right one, without the target.
+    /// For labelling: 5k lines of the left context and 5k lines of the right one, without the target.
     SurroundingOnly,
 }
 
@@ -51,7 +51,7 @@ named! {
 }
 
 impl QueryForm {
-    /// The mode that searches with it; the first of three for windows.
+    /// Returns the mode that searches with this form; for windows, the first of three modes.
     pub fn mode(self) -> Mode {
         match self {
             Self::GroundTruth | Self::Surrounding => Mode::GroundTruth,
@@ -60,8 +60,8 @@ impl QueryForm {
         }
     }
 
-    /// The form that a mode searches with, where this one was asked for: itself where it is one of that mode's, else the
-    /// mode's plain one.
+    /// Returns the form with which a mode searches if this form was requested: this form if it belongs to the mode, otherwise
+    /// the mode's plain form.
     #[must_use]
     pub fn of_mode(self, mode: Mode) -> Self {
         match mode {
@@ -73,12 +73,12 @@ impl QueryForm {
         }
     }
 
-    /// Whether its lines may come from the right context.
+    /// Returns true if lines of the query may come from the right context.
     pub fn uses_right_context(self) -> bool {
         !matches!(self, Self::Window | Self::LastLines | Self::GroundTruth | Self::Prediction)
     }
 
-    /// The text of a query of `length` lines, and how many of them stand before the hole.
+    /// Returns the text of a query of `length` lines, and the number of its lines before the hole.
     pub(super) fn text(self, contexts: &Contexts<'_>, length: usize) -> (String, usize) {
         let Contexts { left, right, target, filled } = contexts;
         let (left, right, filled) = (non_blank(left), non_blank(right), non_blank(filled));
@@ -111,7 +111,7 @@ impl QueryForm {
     }
 }
 
-/// Texts that a task's query can be made of.
+/// Texts from which a task's query can be made.
 pub(super) struct Contexts<'a> {
     pub(super) left: &'a str,
     pub(super) right: &'a str,

@@ -1,4 +1,4 @@
-//! Fragment texts: from the fragments that were found to those that a prompt shows.
+//! Fragment texts: turns retrieved fragments into the texts that a prompt shows.
 
 use std::ops::Range;
 use std::sync::OnceLock;
@@ -15,14 +15,14 @@ use super::visibility::{HoleView, Visibility};
 use crate::repository::fragment::{FragmentFile, RepoFragments, path_in_repository};
 use crate::task::cross_file::CrossFileFragment;
 
-/// Turns ranked fragments into the paths and texts that prompts show.
+/// Converter of ranked fragments to the paths and texts that prompts show.
 #[derive(Debug)]
 pub struct FragmentText<'a> {
     fragments: &'a RepoFragments,
     settings: FragmentTextSettings,
-    /// Whether a text is small enough to be shown whole; asked of functions and classes.
+    /// Test of whether a text is small enough to be shown whole; used for functions and classes.
     fits: FitTest<'a>,
-    /// The lines of each file's functions and classes, each before those within it, found when they are first asked for.
+    /// Functions and classes of each file, each before the ones inside it; parsed on first use.
     scopes: Vec<OnceLock<FileScopes>>,
 }
 
@@ -33,29 +33,29 @@ struct FileScopes {
     parsed: ParseExtent,
 }
 
-/// How fragments are shown.
+/// Settings for showing fragments.
 #[derive(Debug, Clone, Copy)]
 pub struct FragmentTextSettings {
-    /// Lines that are shown for a fragment; settled.
+    /// Lines that are shown for a fragment; must be resolved (not `auto`).
     pub align: Align,
-    /// Fragments of a prompt, at most.
+    /// Maximum number of fragments in a prompt.
     pub most: usize,
     /// Whether a fragment's path begins with its repository's folder.
     pub full_paths: bool,
-    /// Which fragments the query saw.
+    /// Fragments that the query may see.
     pub visibility: Visibility,
 }
 
-/// The lines of a function or class, and whether they fit, once that was asked.
+/// Lines of a function or class, and whether they fit, once that was tested.
 #[derive(Debug)]
 struct Scope {
     lines: Range<usize>,
-    /// Row behind its signature and the head of its documentation or, of a class, of its body.
+    /// Row after the signature and the head of the documentation or, for a class, of the body.
     head_end: usize,
     fits: OnceLock<bool>,
 }
 
-/// Tells whether a prompt can show a text.
+/// Test of whether a prompt can show a text.
 struct FitTest<'a>(Box<dyn Fn(&str) -> bool + Sync + 'a>);
 
 impl std::fmt::Debug for FitTest<'_> {
@@ -65,7 +65,8 @@ impl std::fmt::Debug for FitTest<'_> {
 }
 
 impl<'a> FragmentText<'a> {
-    /// `fits` tells whether a prompt can show a text; functions and classes that it cannot are not snapped to.
+    /// Creates a converter. `fits` returns whether a prompt can show a text; functions and classes that do not fit are not
+    /// used.
     pub fn new(
         fragments: &'a RepoFragments,
         settings: FragmentTextSettings,
@@ -79,12 +80,12 @@ impl<'a> FragmentText<'a> {
         }
     }
 
-    /// The fragments for one query, best first. The same text is shown once.
+    /// Returns the fragments for one query, best first. The same text is shown only once.
     pub fn collect(&self, query: &Query, found: &RankedFragments) -> Vec<CrossFileFragment> {
         self.collect_with_places(query, found).into_iter().map(|(_, fragment)| fragment).collect()
     }
 
-    /// The fragments for one query, best first, each with the lines that its text is of.
+    /// Returns the fragments for one query, best first, each with the lines of its text.
     pub fn collect_with_places(
         &self,
         query: &Query,
@@ -92,7 +93,7 @@ impl<'a> FragmentText<'a> {
     ) -> Vec<(FileLines, CrossFileFragment)> {
         let FragmentTextSettings { align, most, full_paths, visibility } = self.settings;
         let hole = HoleView::of_query(query, self.fragments, visibility.guard());
-        // Texts stand where the reference's order of ties puts them, beside whatever name, repeated ones included.
+        // In the reference program's order of ties, texts are sorted apart from names, and texts may repeat.
         let apart = visibility.sorts_texts_apart() && align == Align::None;
         let mut seen: FxHashSet<&str> = FxHashSet::default();
         let mut shown = Vec::new();
@@ -116,7 +117,7 @@ impl<'a> FragmentText<'a> {
         shown
     }
 
-    /// Lines that are shown for a fragment that was found.
+    /// Returns the lines that are shown for a retrieved fragment.
     pub fn piece(&self, hit: &Hit, hole: &HoleView<'_>) -> FileLines {
         let place = hole.first_named_place(hit.fragment);
         let align = self.settings.align;
@@ -130,22 +131,23 @@ impl<'a> FragmentText<'a> {
         })
     }
 
-    /// Whether functions and classes are shown for fragments that hold them or parts of them.
+    /// Returns true if functions and classes are shown for fragments that contain them or parts of them.
     pub fn shows_definitions(&self) -> bool {
         matches!(self.settings.align, Align::Enclosing | Align::Signature)
     }
 
-    /// How fragments are shown.
+    /// Returns the settings for showing fragments.
     pub fn settings(&self) -> FragmentTextSettings {
         self.settings
     }
 
-    /// The fragments that are shown.
+    /// Returns the fragments from which texts are taken.
     pub fn fragments(&self) -> &'a RepoFragments {
         self.fragments
     }
 
-    /// The function or class around some lines: the smallest that holds them all, else the function around the middle one.
+    /// Returns the function or class around some lines: the smallest that contains all of them, otherwise the function around
+    /// the middle line.
     fn enclosing(&self, piece: FileLines) -> Option<FileLines> {
         let scopes = self.scopes_of(piece.file);
         let around = |start: u32, end: u32| {
@@ -165,12 +167,12 @@ impl<'a> FragmentText<'a> {
         snapped.find(|scope| self.fits(scope, of_lines(scope))).map(of_lines)
     }
 
-    /// Whether a prompt can show the lines of a function or class.
+    /// Returns true if a prompt can show the lines of a function or class.
     fn fits(&self, scope: &Scope, lines: FileLines) -> bool {
         *scope.fits.get_or_init(|| (self.fits.0)(lines.text(self.fragments)))
     }
 
-    /// Functions and classes of a file.
+    /// Returns the functions and classes of a file.
     fn scopes_of(&self, file: u32) -> &[Scope] {
         let FragmentFile { path, lines, .. } = &self.fragments.files[file as usize];
         let grammar = Grammar::for_path(self.fragments.language, path);
@@ -182,7 +184,7 @@ impl<'a> FragmentText<'a> {
         &of_file.scopes
     }
 
-    /// The files whose functions and classes were asked for, and that could not be parsed whole.
+    /// Returns the files whose functions and classes were requested, and that could not be parsed completely.
     pub fn gaps(&self) -> Vec<ParseGap> {
         let read = self.fragments.files.iter().zip(&self.scopes);
         let gap = |(file, scopes): (&FragmentFile, &OnceLock<FileScopes>)| {
@@ -191,14 +193,14 @@ impl<'a> FragmentText<'a> {
         read.filter_map(gap).collect()
     }
 
-    /// The function or class that a definition is, which begins with the line of its name.
+    /// Returns the function or class of a definition; the definition begins with the line of its name.
     fn scope_of(&self, definition: FileLines) -> Option<&Scope> {
         let row = definition.start as usize;
         let is_it = |scope: &&Scope| scope.lines.start <= row && row < scope.head_end;
         self.scopes_of(definition.file).iter().rev().find(is_it)
     }
 
-    /// Signature of a definition; the first lines of what is neither function nor class.
+    /// Returns the signature of a definition; the first lines if it is neither a function nor a class.
     fn signature(&self, definition: FileLines) -> Option<FileLines> {
         let scope = self.scope_of(definition);
         let lines = scope.map(|scope| scope.lines.start as u32..scope.head_end as u32);
@@ -207,7 +209,7 @@ impl<'a> FragmentText<'a> {
         Some(FileLines { file: definition.file, start: lines.start, end: lines.end })
     }
 
-    /// All of a definition, where it fits.
+    /// Returns the whole definition, if it fits.
     fn body(&self, definition: FileLines) -> Option<FileLines> {
         let scope = self.scope_of(definition)?;
         let (start, end) = (scope.lines.start as u32, scope.lines.end as u32);
@@ -216,7 +218,7 @@ impl<'a> FragmentText<'a> {
     }
 }
 
-/// The lines of a text's functions and classes, each before those within it.
+/// Returns a text's functions and classes, each before the ones inside it.
 fn scopes(syntax: &Syntax<'_>) -> Vec<Scope> {
     let scopes = syntax.scopes();
     let snaps = scopes.into_iter().filter(|scope| scope.kind != ScopeKind::Namespace);
@@ -228,7 +230,7 @@ fn scopes(syntax: &Syntax<'_>) -> Vec<Scope> {
     snaps.map(scope).collect()
 }
 
-/// The row behind a signature and the head of the documentation; of a class, behind its first lines.
+/// Returns the row after a signature and the head of the documentation; for a class, the row after its first lines.
 fn head_end(scope: &syntax::Scope<'_>) -> usize {
     match scope.kind {
         ScopeKind::Function => scope.head_end,

@@ -1,39 +1,39 @@
-//! Files of a repository by how much a file builds on them: personalised PageRank over references.
+//! Ranks the files of a repository by how much a file builds on them: personalised PageRank over references.
 //!
-//! A file refers to another where it calls what the other defines, and the square root of the number of such calls weighs the
-//! reference, as in aider's map of a repository. A walk begins in the hole's own file, follows references with probability 0.85
-//! and else begins again (Page et al. 1999; Haveliwala 2002). The own file refers to what is named in it without the lines of
-//! the target; behind the hole only where the query reaches there.
+//! A file refers to another if it calls functions that the other file defines. The weight of a reference is the square root of
+//! the number of such calls, as in aider's map of a repository. A walk begins in the hole's own file, follows references with
+//! probability 0.85, and otherwise begins again (Page et al. 1999; Haveliwala 2002). The own file refers to the files that
+//! define the names in it, without the lines of the target; lines after the hole count only if the query includes any.
 
 use super::definitions::DefinitionIndex;
 use super::query::Query;
 use crate::repository::fragment::RepoFragments;
 use crate::task::Task;
 
-/// Probability that a reference is followed.
+/// Probability of following a reference.
 const FOLLOWED: f64 = 0.85;
-/// Steps of the walk; what is left after them is below 0.85⁵⁰ ≈ 0.03 %.
+/// Number of steps of the walk; the remainder after them is below 0.85⁵⁰ ≈ 0.03 %.
 const STEPS: usize = 50;
-/// The prior of the file where the walk is most often is so much above 1; another's by the square root of its part of that time.
-/// Chosen on packages that no result here is of.
+/// Amount by which the most visited file's prior exceeds 1. For other files, it is multiplied by the square root of their
+/// visits relative to the most visited file's. The value was chosen on packages that no result in this project uses.
 const WEIGHT: f64 = 0.2;
 
-/// Files, and how much each refers to others.
+/// Files, and how strongly each refers to others.
 #[derive(Debug)]
 pub struct FileGraph<'a> {
     fragments: &'a RepoFragments,
-    /// By the number of a file: the others that it refers to, and the share of its references; by number.
+    /// By the number of a file: the other files to which it refers, by number, each with its fraction of the references.
     references: Vec<Vec<(u32, f64)>>,
 }
 
 impl<'a> FileGraph<'a> {
-    /// Reads the references off a repository's definitions.
+    /// Computes the references from a repository's definitions.
     pub fn new(definitions: &DefinitionIndex<'_>, fragments: &'a RepoFragments) -> Self {
         let references = |file| shares(definitions.called_files(file));
         Self { fragments, references: (0..fragments.files.len()).map(references).collect() }
     }
 
-    /// Factors by which scores of fragments are multiplied for a task, at least 1.
+    /// Returns the factors, at least 1, by which the scores of fragments are multiplied for a task.
     pub fn prior(&self, definitions: &DefinitionIndex<'_>, query: &Query, task: &Task) -> Vec<f64> {
         let Some(own) = definitions.file_of(task) else { return vec![1.0; self.fragments.len()] };
         let of_file = self.walk(own, &shares(definitions.named_files(query, task)));
@@ -48,13 +48,13 @@ impl<'a> FileGraph<'a> {
         (0..self.fragments.len()).map(of_fragment).collect()
     }
 
-    /// Share of its time that a walk from a file is in each, where that file has these references.
+    /// Returns the fraction of time that a walk from a file spends in each file, if the starting file has these references.
     fn walk(&self, own: usize, own_references: &[(u32, f64)]) -> Vec<f64> {
         let mut time = vec![0.0; self.references.len()];
         time[own] = 1.0;
         for _ in 0..STEPS {
             let mut next = vec![0.0; time.len()];
-            // A file without references leads back.
+            // A file without references leads back to the start.
             let mut back = 1.0;
             for (file, here) in time.iter().enumerate().filter(|(_, here)| **here > 0.0) {
                 let references = if file == own { own_references } else { &self.references[file] };
@@ -70,7 +70,7 @@ impl<'a> FileGraph<'a> {
     }
 }
 
-/// Shares of references from their numbers.
+/// Converts numbers of references to fractions.
 fn shares(counts: Vec<(u32, u32)>) -> Vec<(u32, f64)> {
     let weighted = counts.into_iter().map(|(file, count)| (file, f64::from(count).sqrt()));
     let weighted: Vec<(u32, f64)> = weighted.collect();

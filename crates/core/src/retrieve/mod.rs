@@ -1,11 +1,11 @@
-//! Retrieval: queries, vectors, rankers and the exact index; which fragments a query may see, and what is shown of them.
+//! Retrieval: queries, vectors, rankers and the exact index; visibility and presentation of fragments.
 //!
-//! 1. [`mode`], [`form`] and [`query`]: what is searched for on behalf of a task.
+//! 1. [`mode`], [`form`] and [`query`]: the text with which a task searches.
 //! 2. [`vector`] and [`rank`]: sets and counts of terms; [`dense`]: vectors of an embedding model.
-//!    [`definitions`]: fragments that define what the names near a hole mean; [`graph`]: files that a file builds on.
-//! 3. [`visibility`]: which fragments a query may see, never the hole that it is to fill.
+//!    [`definitions`]: fragments that define the names near a hole; [`graph`]: files on which a file builds.
+//! 3. [`visibility`]: the fragments that a query may see, which never include the hole to be filled.
 //! 4. [`search`]: the k best fragments of every query, by the exact bit-sliced [`index`] or a lexical or dense ranker.
-//! 5. [`align`] and [`fragment_text`]: the lines that are shown for a fragment that was found.
+//! 5. [`align`] and [`fragment_text`]: the lines that are shown for a retrieved fragment.
 
 pub mod align;
 pub mod definitions;

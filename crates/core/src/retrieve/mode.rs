@@ -1,9 +1,9 @@
-//! Where queries come from: no retrieval, the left context, a prediction, the ground truth.
+//! Modes: the source of a query (no retrieval, the left context, a prediction, or the ground truth).
 
 use repoformer_text::named;
 use serde::{Deserialize, Serialize};
 
-/// A setting of the experiment: where the query comes from.
+/// Source of the query, as a setting of an experiment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Mode {
     /// No retrieval: the task's own prompt.
@@ -15,10 +15,10 @@ pub enum Mode {
     /// Retrieve again, with the lines before the hole and a first prediction (RepoCoder).
     #[serde(rename = "rg-rg", alias = "r-g-r-g")]
     Prediction,
-    /// Retrieve with the lines around the hole, the target among them: the oracle.
+    /// Retrieve with the lines around the hole, including the target: the oracle.
     #[serde(rename = "gt")]
     GroundTruth,
-    /// No retrieval either: the cross-file context that the task's own file carries (CrossCodeEval's are without
+    /// No retrieval either: use the cross-file context that the task's own file has (CrossCodeEval's tasks come without
     /// repositories).
     #[serde(rename = "given")]
     Given,
@@ -35,15 +35,15 @@ named! {
     "r-g-r-g" => Prediction,
 }
 
-/// The settings that RepoCoder compares, in the order of a results table.
+/// Modes that RepoCoder compares, in the order of a results table.
 pub const REPOCODER_MODES: [Mode; 4] =
     [Mode::Without, Mode::LeftContext, Mode::Prediction, Mode::GroundTruth];
 
 impl Mode {
-    /// Names of RepoCoder's released program, which are read like [`name`](Self::name).
+    /// Names in RepoCoder's released program, which are accepted like [`name`](Self::name).
     pub const ALIASES: [&'static str; 2] = ["r-g", "r-g-r-g"];
 
-    /// Returns the name of the mode with this name or alias; another text as it is.
+    /// Returns the name of the mode with this name or alias; returns any other text unchanged.
     pub fn canonical(name: &str) -> &str {
         match name.parse::<Self>() {
             Ok(mode) => mode.name(),
@@ -51,7 +51,7 @@ impl Mode {
         }
     }
 
-    /// Whether it searches at all.
+    /// Returns true if the mode searches at all.
     pub fn retrieves(self) -> bool {
         !matches!(self, Self::Without | Self::Given)
     }

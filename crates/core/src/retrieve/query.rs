@@ -1,4 +1,4 @@
-//! Queries: what is searched for on behalf of a task, some lines before its hole, behind it, or of what fills it.
+//! Queries: the text with which a task searches, made from lines before its hole, after it, or in what fills it.
 
 use std::ops::Range;
 
@@ -17,36 +17,36 @@ use crate::task::{Task, TaskSet};
 /// The query of one task, or of one sample of its prediction.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Query {
-    /// The task's row.
+    /// Row of the task.
     pub row: u32,
-    /// Which of the task's predictions is in it; 0 in the other modes.
+    /// Number of the prediction in the query, among the task's predictions; 0 in the other modes.
     pub sample: u32,
-    /// The task's id.
+    /// Id of the task.
     pub task_id: String,
     /// `repository/folder/…/file.py` of the hole.
     pub path: String,
-    /// The hole's line.
+    /// 0-based line of the hole.
     pub line_no: u32,
     /// First line that the task's prompt shows.
     pub context_start: u32,
-    /// First line of a window, 0-based, in the file (with the prediction put in, where there is one); 0 in other forms.
+    /// First line of a window, 0-based, in the file (with the prediction inserted, if there is one); 0 in other forms.
     pub start: u32,
-    /// Line after the last of a window; 0 in other forms.
+    /// Line after the last line of a window; 0 in other forms.
     pub end: u32,
-    /// How many of its lines stand before the hole, those that fill it included.
+    /// Number of the query's lines before the hole's end: before the hole, or in the text that fills it.
     pub hole: u32,
-    /// Its lines joined by `\n`.
+    /// Lines of the query, joined by `\n`.
     pub text: String,
 }
 
 impl Query {
-    /// Its lines, none where its text is empty.
+    /// Returns the lines of the query; none if its text is empty.
     pub fn lines(&self) -> impl Iterator<Item = &str> {
         let text = (!self.text.is_empty()).then_some(self.text.as_str());
         text.into_iter().flat_map(|text| text.split('\n'))
     }
 
-    /// The query of a task's first sample.
+    /// Creates the query of a task's first sample.
     fn new(task: &Task, range: Range<usize>, hole: usize, text: String) -> Self {
         Self {
             row: task.row as u32,
@@ -63,31 +63,31 @@ impl Query {
     }
 }
 
-/// The queries of one repository's tasks in one mode, by row, then sample.
+/// Queries of one repository's tasks in one mode, by row, then by sample.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Queries {
-    /// The repository's folder name.
+    /// Name of the repository's folder.
     pub repository: String,
-    /// Where they come from.
+    /// Source of the queries.
     pub mode: Mode,
-    /// Which lines they are made of.
+    /// Form of the queries: the lines that they have.
     pub form: QueryForm,
-    /// Number of lines, at most.
+    /// Maximum number of lines per query.
     pub length: u32,
-    /// Size and overlap of the windows that queries of form [`QueryForm::Window`] resemble.
+    /// Size and overlap of the windows that the queries resemble, if their form is [`QueryForm::Window`].
     pub shape: Option<WindowShape>,
-    /// One a task, or one a sample.
+    /// One query per task, or per sample.
     pub queries: Vec<Query>,
 }
 
-/// How the queries of one mode are made.
+/// Settings for making the queries of one mode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct QuerySettings {
-    /// Where they come from.
+    /// Source of the queries.
     pub mode: Mode,
-    /// Which lines they are made of.
+    /// Form of the queries: the lines that they have.
     pub form: QueryForm,
-    /// Number of lines, at most; a window has its own.
+    /// Maximum number of lines; the number of lines in a window is set separately.
     pub length: usize,
 }
 
@@ -101,7 +101,7 @@ pub struct QueryOutcome {
 }
 
 impl Queries {
-    /// Makes the queries of a repository's tasks that need nothing but the tasks and the repository.
+    /// Makes the queries of a repository's tasks in modes that need only the tasks and the repository.
     pub fn of_tasks(
         settings: QuerySettings,
         tasks: &TaskSet,
@@ -110,8 +110,8 @@ impl Queries {
         Self::make(settings, tasks, fragments, |task| task.right_context.as_deref(), None)
     }
 
-    /// Makes the queries of a repository's tasks in one mode, each with the task's right context (`right_of`);
-    /// `predictions[i]` are the samples for `tasks.tasks()[i]`, which mode rg-rg searches with.
+    /// Makes the queries of a repository's tasks in one mode. `right_of` returns a task's right context. `predictions[i]` has
+    /// the samples for `tasks.tasks()[i]`, which mode rg-rg uses to search.
     pub fn make<'t>(
         settings: QuerySettings,
         tasks: &'t TaskSet,
@@ -179,7 +179,7 @@ impl Queries {
     }
 }
 
-/// A query of RepoCoder's; `None` where a prediction leaves nothing to search with.
+/// Makes a query of RepoCoder's form; `None` if a prediction leaves no text for the search.
 fn window(
     task: &Task,
     lines: &Lines,
@@ -208,10 +208,10 @@ fn window(
     Some(Query::new(task, range, hole, text))
 }
 
-/// The usual reason why a task does not fit its repository.
+/// Hint at the usual reason why a task does not match its repository.
 const OTHER_VERSION: &str = "; is this the version that the tasks were made from?";
 
-/// The lines of a task's file.
+/// Returns the lines of a task's file.
 fn file_lines<'a>(task: &Task, fragments: &'a RepoFragments) -> Result<&'a Lines, String> {
     let file = fragments.file_index(&task.path).ok_or_else(|| {
         let title = Language::of_path(&task.path).map_or("source", Language::title);
@@ -220,10 +220,10 @@ fn file_lines<'a>(task: &Task, fragments: &'a RepoFragments) -> Result<&'a Lines
     Ok(&fragments.files[file].lines)
 }
 
-/// The lines of a task's file, once its hole is known to lie in them.
+/// Returns the lines of a task's file, after a check that its hole is in them.
 ///
 /// # Errors
-/// Says in words what is wrong with the task.
+/// The task does not match the repository; the error describes how.
 pub fn hole_lines<'a>(task: &Task, fragments: &'a RepoFragments) -> Result<&'a Lines, String> {
     let lines = file_lines(task, fragments)?;
     if task.line_no >= lines.count() {
@@ -242,8 +242,8 @@ fn around_hole(task: &Task, shape: WindowShape, count: usize) -> Range<usize> {
     start..count.min(task.line_no + shape.window_size - shape.half())
 }
 
-/// The reference's prediction window: the file's lines before the hole followed by the prediction's non-blank
-/// lines; a window around the hole in that, its blank lines dropped. `None` where nothing is left.
+/// Makes the reference program's prediction window: the file's lines before the hole, followed by the prediction's non-blank
+/// lines; a window around the hole in this text, without its blank lines. `None` if no lines are left.
 fn with_prediction(
     task: &Task,
     shape: WindowShape,
@@ -319,7 +319,7 @@ mod tests {
         let cut = Queries::make(settings, &tasks, &windows(), |_| None, Some(&predictions));
         let first = &cut.queries.queries[0];
         assert_eq!((first.sample, first.start, first.end), (0, 20, 32));
-        // Line 24 (24 % 7 == 3) is blank and dropped.
+        // Line 24 (24 % 7 == 3) is blank and is dropped.
         let before =
             "line 20\nline 21\nline 22\nline 23\nline 25\nline 26\nline 27\nline 28\nline 29";
         assert_eq!(first.text, format!("{before}\na\n  b"));

@@ -1,7 +1,7 @@
-//! Artifacts as the JSON records that users of this field exchange, in RepoCoder's field names.
+//! Artifacts as the JSON records that users in this field exchange, in RepoCoder's field names.
 //!
-//! Fragments that are chunks have the fields of windows, but for `chunk` (the number in its file) in the place of `line_no`, and
-//! their own sizes; their lines are counted from 0 among the file's non-blank ones.
+//! Chunks have the fields of windows, except that `chunk` (the number in the file) replaces `line_no`, and that they have their
+//! own sizes. Their lines are counted from 0 among the file's non-blank lines.
 
 use serde_json::{Map, Value, json};
 
@@ -10,7 +10,7 @@ use crate::retrieve::{
     Hit, HoleGuard, HoleView, Mode, Queries, Query, QueryForm, RankedFragments, Score,
 };
 
-/// `{"fpath_tuple", "line_no" | "chunk", "start_line_no", "end_line_no", "window_size", "repo", "slice_size"}`.
+/// Returns `{"fpath_tuple", "line_no" | "chunk", "start_line_no", "end_line_no", "window_size", "repo", "slice_size"}`.
 pub fn place(fragments: &RepoFragments, place: FragmentPlace) -> Value {
     let [size, overlap] = fragments.cut.fields();
     let mut record = Map::new();
@@ -24,14 +24,14 @@ pub fn place(fragments: &RepoFragments, place: FragmentPlace) -> Value {
     record.into()
 }
 
-/// `{"context"?, "metadata": [place, …]}`; its text only where `context` is set.
+/// Returns `{"context"?, "metadata": [place, …]}`; the text is included only if `context` is true.
 pub fn fragment(fragments: &RepoFragments, index: usize, context: bool) -> Value {
     let places = fragments.places(index).map(|p| place(fragments, p));
     let text = context.then(|| fragments.text(index));
     with_context(text, places.collect())
 }
 
-/// `{"context"?, "metadata": {"task_id", "row", …}}`; its text only where `context` is set.
+/// Returns `{"context"?, "metadata": {"task_id", "row", …}}`; the text is included only if `context` is true.
 pub fn query(queries: &Queries, query: &Query, context: bool) -> Value {
     let mut metadata = Map::new();
     metadata.insert("task_id".into(), query.task_id.as_str().into());
@@ -55,7 +55,8 @@ pub fn query(queries: &Queries, query: &Query, context: bool) -> Value {
     with_context(context.then_some(&query.text), metadata.into())
 }
 
-/// A fragment's record with `sim_score`, and `overlap` and `union` where those are known; places are those that prompts name.
+/// Returns a fragment's record with `sim_score` and, if known, `overlap` and `union`. The places are the ones that prompts
+/// name.
 pub fn hit(fragments: &RepoFragments, hit: &Hit, hole: &HoleView<'_>, context: bool) -> Value {
     let places = hole.named_places(hit.fragment).into_iter();
     let places = places.map(|p| place(fragments, p)).collect();
@@ -69,21 +70,21 @@ pub fn hit(fragments: &RepoFragments, hit: &Hit, hole: &HoleView<'_>, context: b
     record
 }
 
-/// How the results of one repository become records.
+/// Converter of one repository's results to records.
 #[derive(Debug, Clone, Copy)]
 pub struct RetrievalRecords<'a> {
-    /// The fragments that were searched.
+    /// Fragments that were searched.
     pub fragments: &'a RepoFragments,
-    /// The queries that searched them.
+    /// Queries that searched them.
     pub queries: &'a Queries,
-    /// How the hole was kept out.
+    /// Guard that kept the hole out.
     pub guard: HoleGuard,
-    /// Whether records hold texts.
+    /// Whether records include texts.
     pub context: bool,
 }
 
 impl RetrievalRecords<'_> {
-    /// `{"task_id", "row", "candidates"?, "query_window": {…}, "top_k_context": [hit, …]}`, best first.
+    /// Returns `{"task_id", "row", "candidates"?, "query_window": {…}, "top_k_context": [hit, …]}`, best first.
     pub fn of(&self, found: &RankedFragments, of_query: &Query) -> Value {
         let hole = HoleView::of_query(of_query, self.fragments, self.guard);
         let hits = found.hits.iter();
@@ -105,7 +106,7 @@ fn with_context(text: Option<impl AsRef<str>>, metadata: Value) -> Value {
     }
 }
 
-/// `[repository, folder, …, file]`
+/// Returns `[repository, folder, …, file]`.
 fn tuple(path: &str) -> Value {
     path.split('/').collect()
 }

@@ -1,4 +1,4 @@
-//! Search: for each query the k best of the fragments that it sees.
+//! Search: for each query, the k best of the fragments that it may see.
 
 use rayon::prelude::*;
 use repoformer_store::artifact::{Column, Columns, Payload};
@@ -17,22 +17,22 @@ use super::vector::TokenSets;
 use super::visibility::{HoleView, View, Visibility, VisibleFragments};
 use crate::repository::fragment::RepoFragments;
 
-/// A ranker's score.
+/// Score by a ranker.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub enum Score {
-    /// Jaccard similarity as a fraction: tokens in both over tokens in either.
+    /// Jaccard similarity as a fraction: tokens in both sets over tokens in either.
     Jaccard {
-        /// Tokens in both.
+        /// Number of tokens in both sets.
         overlap: u32,
-        /// Tokens in either.
+        /// Number of tokens in either set.
         union: u32,
     },
-    /// Any other ranker's number.
+    /// Score by any other ranker.
     Value(f64),
 }
 
 impl Score {
-    /// Its value; 0 for the similarity of two empty sets.
+    /// Returns the score as a number; 0 for the similarity of two empty sets.
     pub fn value(self) -> f64 {
         match self {
             Self::Jaccard { overlap, union } => f64::from(overlap) / f64::from(union.max(1)),
@@ -41,77 +41,80 @@ impl Score {
     }
 }
 
-/// A fragment that was found.
+/// A retrieved fragment.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Hit {
     /// Index in the repository's fragments.
     pub fragment: u32,
-    /// The fragment whose text stands beside its name: another one only in the reference's order of ties.
+    /// Fragment whose text is shown with this fragment's name; it differs from `fragment` only in the reference program's order
+    /// of ties.
     pub text_of: u32,
-    /// Score that the ranker gave it.
+    /// Score by the ranker.
     pub score: Score,
-    /// The definition in it that [`Ranker::Definitions`] found; of a fusion, where this ranks it before the others' mean.
+    /// Definition in the fragment that [`Ranker::Definitions`] retrieved; for a fusion, only if this ranker ranks the fragment
+    /// before the mean of the other rankers.
     #[serde(skip)]
     pub definition: Option<FileLines>,
 }
 
-/// The fragments found for one query.
+/// Fragments retrieved for one query.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RankedFragments {
-    /// The task's row.
+    /// Row of the task.
     pub row: u32,
-    /// Which of the task's predictions was searched with; 0 in the other modes.
+    /// Number of the prediction that was used to search, among the task's predictions; 0 in the other modes.
     pub sample: u32,
-    /// Number of fragments that were ranked; `None` where the search stopped counting once it was sure.
+    /// Number of fragments that were ranked; `None` if the search stopped counting once its results were certain.
     pub seen: Option<u32>,
-    /// Best first.
+    /// Hits, best first.
     pub hits: Vec<Hit>,
 }
 
-/// The retrieval results of one repository in one mode, in the order of its queries.
+/// Retrieval results of one repository in one mode, in the order of its queries.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Retrieval {
-    /// The repository's folder name.
+    /// Name of the repository's folder.
     pub repository: String,
-    /// Where the queries came from.
+    /// Source of the queries.
     pub mode: Mode,
     /// Name of the ranker.
     pub ranker: String,
-    /// Number of fragments kept a query, at most.
+    /// Maximum number of fragments kept per query.
     pub top_k: u32,
-    /// Number of fragments searched: every hit is below it.
+    /// Number of fragments searched; the numbers of all hits are below it.
     pub fragments: u32,
-    /// A result a query.
+    /// Results, one per query.
     pub found: Vec<RankedFragments>,
 }
 
-/// Ranker of a search, what it compares, and which fragments it returns.
+/// Ranker of a search, the terms that it compares, and the fragments that it may return.
 #[derive(Debug, Clone)]
 pub struct SearchSettings {
-    /// Ranks the fragments.
+    /// Ranker of the fragments.
     pub ranker: Ranker,
-    /// Terms that it compares.
+    /// Terms that the ranker compares.
     pub vocabulary: Vocabulary,
-    /// Which fragments a query may see.
+    /// Fragments that a query may see.
     pub visibility: Visibility,
-    /// Number of fragments kept a query, at most.
+    /// Maximum number of fragments kept per query.
     pub top_k: usize,
 }
 
 impl SearchSettings {
-    /// Whether the exact bit-sliced index does the search: Jaccard similarity, later fragments first among equals.
+    /// Returns true if the exact bit-sliced index does the search: Jaccard similarity, with the later of equally similar
+    /// fragments first.
     pub fn by_sets(&self) -> bool {
         self.ranker == Ranker::Jaccard && matches!(self.visibility, Visibility::Guarded(_))
     }
 
-    /// Whether it searches sets of `p50k_base` tokens, which have an artifact of their own.
+    /// Returns true if the search uses sets of `p50k_base` tokens, which have their own artifact.
     pub fn by_p50k_sets(&self) -> bool {
         let is_p50k = matches!(&self.vocabulary, Vocabulary::Tokens(t) if t.is_p50k());
         self.by_sets() && is_p50k
     }
 
-    /// Name of the vectors that it compares: `one-gram` (sets of `p50k_base` tokens, RepoCoder's), `words`, `words-nltk-3.8`, `p50k`, or
-    /// `tokens` with the beginning of the tokenizer's digest.
+    /// Returns the name of the vectors that the search compares: `one-gram` (sets of `p50k_base` tokens, RepoCoder's), `words`,
+    /// `words-nltk-3.8`, `p50k`, or `tokens` with the beginning of the tokenizer's digest.
     pub fn vectors_name(&self) -> String {
         match &self.vocabulary {
             _ if self.by_p50k_sets() => "one-gram".to_owned(),
@@ -134,20 +137,20 @@ pub enum FragmentVectors {
     Terms(Words),
 }
 
-/// Vectors of queries, where a search needs any beside their texts.
+/// Vectors of queries, if a search needs more than their texts.
 #[derive(Clone, Copy, Default)]
 pub struct QueryVectors<'a> {
-    /// Sets of `p50k_base` tokens, one a query.
+    /// Sets of `p50k_base` tokens, one per query.
     pub sets: Option<&'a TokenSets>,
-    /// Cosines of a query's dense vector with each fragment's, by the number of the query.
+    /// Function that returns the cosines of a query's dense vector with each fragment's, by the number of the query.
     pub cosines: Option<&'a (dyn Fn(usize) -> Vec<f64> + Sync)>,
-    /// Factors of the fragments' scores, by the number of the query.
+    /// Function that returns the factors of the fragments' scores, by the number of the query.
     pub priors: Option<&'a (dyn Fn(usize) -> Vec<f64> + Sync)>,
-    /// Fragments that define what a query's names mean, by the number of the query.
+    /// Function that returns the fragments that define a query's names, by the number of the query.
     pub definitions: Option<&'a (dyn Fn(usize) -> Vec<DefiningFragment> + Sync)>,
 }
 
-/// The fragments of a repository, indexed for one ranker.
+/// Fragments of a repository, indexed for one ranker.
 #[derive(Debug)]
 pub struct RepositoryIndex<'a> {
     fragments: &'a RepoFragments,
@@ -158,7 +161,7 @@ pub struct RepositoryIndex<'a> {
 
 #[derive(Debug)]
 enum Engine {
-    /// Sets of tokens; the words whose numbers they are, where queries have to be numbered alike.
+    /// Sets of tokens, and the words by which queries must be numbered alike, if any.
     Sets(Box<SetIndex>, Option<Box<Words>>),
     Terms(Box<rank::DocumentIndex>),
 }
@@ -167,7 +170,7 @@ impl<'a> RepositoryIndex<'a> {
     /// Indexes a repository's fragments by their vectors.
     ///
     /// # Panics
-    /// Where there are not as many vectors as fragments.
+    /// The numbers of vectors and fragments differ.
     pub fn new(
         fragments: &'a RepoFragments,
         vectors: FragmentVectors,
@@ -192,7 +195,7 @@ impl<'a> RepositoryIndex<'a> {
     /// Searches with every query. Results depend on neither the order of the work nor the number of threads.
     ///
     /// # Panics
-    /// Where the ranker needs vectors of queries that are missing.
+    /// The ranker needs vectors of queries that are missing.
     pub fn search(&self, queries: &Queries, vectors: QueryVectors<'_>) -> Retrieval {
         let found = match &self.engine {
             Engine::Sets(index, words) => {
@@ -295,7 +298,7 @@ impl<'a> RepositoryIndex<'a> {
         let SearchSettings { ranker, top_k, .. } = self.settings;
         let mut by = |priority: &[u32]| index.rank(ranker, wanted, priority, *top_k, scratch);
         let names = by(&seen.priority);
-        // Texts that are sorted on their own have the same scores, place by place.
+        // Texts that are sorted separately have the same scores, rank by rank.
         let texts = seen.text_priority.as_deref().map(&mut by);
         let texts = texts.as_ref().unwrap_or(&names);
         let hit = |(name, text): (&rank::DocumentHit, &rank::DocumentHit)| Hit {
@@ -312,7 +315,7 @@ impl<'a> RepositoryIndex<'a> {
         }
     }
 
-    /// Notes the definitions in hits that were found for them.
+    /// Stores the definitions in the hits that were retrieved for them.
     fn note_definitions(
         &self,
         hits: &mut [Hit],
@@ -320,7 +323,7 @@ impl<'a> RepositoryIndex<'a> {
         prior: &[f64],
         seen: &VisibleFragments,
     ) {
-        // They were ranked by these scores.
+        // The hits were ranked by these scores.
         for found in &mut defining {
             found.score *= prior.get(found.fragment as usize).unwrap_or(&1.0);
         }
@@ -342,7 +345,7 @@ impl<'a> RepositoryIndex<'a> {
     }
 }
 
-/// Column of the hits' definitions, where a ranker finds any.
+/// Column of the hits' definitions, if a ranker retrieves any.
 const DEFINITIONS: &str = "definitions";
 
 impl Payload for Retrieval {

@@ -34,7 +34,7 @@ fn windows(files: Vec<SourceFile>, window_size: usize, slice_size: usize) -> Rep
     RepoFragments::cut(repository(files), Language::Python, Cut::Windows(shape))
 }
 
-/// The fragments of other files, or of some of them.
+/// Returns the visibility of other files' fragments, within limits.
 fn other_files(files: usize, chunks: usize) -> Visibility {
     Visibility::OtherFiles { limits: RankLimits { files, chunks }, ties: Ties::Nearest }
 }
@@ -43,14 +43,14 @@ fn p50k() -> Vocabulary {
     Vocabulary::Tokens(Tokenizer::p50k_base())
 }
 
-/// Indexes the fragments' terms and searches.
+/// Indexes the fragments' terms, and searches.
 fn search(fragments: &RepoFragments, queries: &Queries, settings: &SearchSettings) -> Retrieval {
     let words = Words::of_terms(&fragments.texts(), &settings.vocabulary);
     RepositoryIndex::new(fragments, FragmentVectors::Terms(words), settings)
         .search(queries, QueryVectors::default())
 }
 
-/// Search with sets of `p50k_base` tokens.
+/// Searches with sets of `p50k_base` tokens.
 fn search_sets(
     fragments: &RepoFragments,
     queries: &Queries,
@@ -62,7 +62,7 @@ fn search_sets(
     RepositoryIndex::new(fragments, vectors, settings).search(queries, query_vectors)
 }
 
-/// The queries of a mode, each with this right context; the prediction is searched with in mode rg-rg.
+/// Makes the queries of a mode, each with this right context; mode rg-rg searches with the prediction.
 fn queries(
     form: QueryForm,
     mode: Mode,
@@ -85,19 +85,20 @@ fn tasks(tasks: Vec<Task>) -> TaskSet {
     TaskSet::new(PathBuf::from("t.jsonl"), tasks)
 }
 
-/// The query of a task of this file.
+/// Returns the query of a task in this file.
 fn query_of(fragments: &RepoFragments, path: &str) -> Query {
     let tasks = tasks(vec![Task::new("r/0".into(), path, 0, 0, "x", "")]);
     let (form, mode) = (QueryForm::LastLines, Mode::LeftContext);
     queries(form, mode, 1, &tasks, fragments, "", "").queries.remove(0)
 }
 
-/// Fragments that the query of a file sees.
+/// Returns the fragments that the query of a file sees.
 fn seen(fragments: &RepoFragments, visibility: Visibility, path: &str) -> VisibleFragments {
     View::new(fragments, visibility).of_query(&query_of(fragments, path))
 }
 
-/// The lines of generated files: each but the blank ones names its file and its number there, some begin functions.
+/// Returns the lines of generated files: each non-blank line names its file and its number in the file, and some begin
+/// functions.
 fn numbered_lines(lines: &[(usize, usize, String)]) -> Vec<String> {
     let mut texts = vec![Vec::new(); 4];
     for (file, kind, word) in lines {
@@ -112,7 +113,7 @@ fn numbered_lines(lines: &[(usize, usize, String)]) -> Vec<String> {
     texts.iter().map(|lines| lines.concat()).collect()
 }
 
-/// Files of these texts in the repository, and a link to one of them.
+/// Returns repository files with these texts, and a link to one of them.
 fn files_with_link(texts: &[String], linked: usize) -> Vec<SourceFile> {
     let numbered = texts.iter().enumerate();
     let mut files: Vec<SourceFile> =
@@ -121,7 +122,7 @@ fn files_with_link(texts: &[String], linked: usize) -> Vec<SourceFile> {
     files
 }
 
-/// Fragments shown for the first query, with any alignment.
+/// Returns the fragments shown for the first query, with any alignment.
 fn shown(
     fragments: &RepoFragments,
     queries: &Queries,
@@ -141,7 +142,7 @@ fn shown(
     Align::ALL.into_iter().flat_map(of).collect()
 }
 
-/// The reference's loop: lines by `\n`, blank ones dropped, a chunk without a word takes no number.
+/// The reference program's loop: lines end with `\n`, blank ones are dropped, and a chunk without a word gets no number.
 fn slow(text: &str, size: usize, stride: usize) -> Vec<String> {
     let lines: Vec<&str> = text.split('\n').collect();
     let lines: Vec<&str> = lines.into_iter().filter(|l| !strip(l).is_empty()).collect();
@@ -171,7 +172,7 @@ proptest! {
         prop_assert_eq!(fast, all);
     }
 
-    /// Whatever is found and however it is aligned: nothing of the task's own file is shown, under none of its names.
+    /// For any results and any alignment, no part of the task's own file is shown under any of its names.
     #[test]
     fn no_alignment_shows_the_own_file(
         lines in prop::collection::vec((0_usize..4, 0_usize..4, "[a-d]{1,3}"), 1..60),
@@ -188,8 +189,8 @@ proptest! {
         }
     }
 
-    /// Windows of the own file may be shown where they end before the prompt begins; nothing at or behind its start is,
-    /// whatever ranks and however it is aligned.
+    /// Windows of the own file may be shown if they end before the prompt begins. No line at or after the start of the prompt
+    /// is shown, for any ranker and any alignment.
     #[test]
     fn no_alignment_of_windows_shows_the_prompt_or_the_hole(
         lines in prop::collection::vec((0_usize..4, 0_usize..3, "[a-d]{1,3}"), 4..60), own in 0_usize..4,
@@ -219,14 +220,14 @@ proptest! {
         }
     }
 
-    /// The exact index of sets and the ranking of every window by itself: the same windows, scores and order.
+    /// The exact index of sets and the ranking of every window separately give the same windows, scores and order.
     #[test]
     fn sets_find_what_ranking_every_window_finds(
         lines in prop::collection::vec((0_usize..4, 0_usize..3, "[a-c]{1,2}"), 4..60), own in 0_usize..4,
         window_size in 1_usize..7, slice_size in 1_usize..4, (at, context) in (0_usize..60, 0_usize..60),
         top_k in 0_usize..30, guard in prop_oneof![Just(HoleGuard::Strict), Just(HoleGuard::Reference)],
     ) {
-        // Lines that repeat, so that windows merge and scores are equal.
+        // Lines repeat, so that windows merge and scores are equal.
         let mut texts = vec![String::new(); 4];
         for (file, kind, word) in &lines {
             texts[*file].push_str(&[format!("def {word}():\n"), format!("    {word}()\n"), "\n".to_owned()][*kind]);
@@ -268,7 +269,7 @@ proptest! {
 
 #[test]
 fn near_files_come_first_and_the_own_one_not_at_all() {
-    // By hand: from r/x/own.py the distance to r/x/… is 0, to r/… 1, to r/y/… 2.
+    // Computed by hand: from r/x/own.py, the distance to r/x/… is 0, to r/… 1, and to r/y/… 2.
     let names = ["r/a.py", "r/x/m.py", "r/x/own.py", "r/x/s.py", "r/y/a.py"];
     let numbered = (0..).zip(names);
     let files = numbered.map(|(n, name)| file(name, "one\ntwo\n", n)).collect();
@@ -290,7 +291,7 @@ fn the_reference_sorts_names_and_texts_apart() {
     let visibility =
         Visibility::OtherFiles { limits: RankLimits::default(), ties: Ties::Reference };
     let sight = seen(&chunks, visibility, "r/own.py");
-    // `r/a.py|9` is the greatest name, `r/a.py|10` comes before `r/a.py|1`.
+    // `r/a.py|9` is the greatest name; `r/a.py|10` comes after `r/a.py|2` and before `r/a.py|1`.
     let mut names: Vec<usize> = (0..11).collect();
     names.sort_by_key(|chunk| sight.priority[*chunk]);
     assert_eq!(names, [9, 8, 7, 6, 5, 4, 3, 2, 10, 1, 0]);
@@ -315,7 +316,7 @@ fn made(form: QueryForm, length: usize, filled: Option<&str>) -> (Vec<String>, u
 
 #[test]
 fn queries_are_the_lines_that_their_form_says() {
-    // By hand from the definitions, n = 4; blank lines never count.
+    // Computed by hand from the definitions, with n = 4; blank lines never count.
     let check = |form, filled, lines: &str, hole| {
         let lines: Vec<String> = lines.split(' ').map(str::to_owned).collect();
         assert_eq!(made(form, 4, filled), (lines, hole), "{form}");
@@ -329,7 +330,7 @@ fn queries_are_the_lines_that_their_form_says() {
     check(QueryForm::Prediction, six, "p1 p2 p3 p4", 4);
     check(QueryForm::PredictionLeftRight, Some("p1\np2"), "l3 l4 p1 r1", 3);
     check(QueryForm::PredictionLeftRight, Some(""), "l3 l4 r1 r2", 2);
-    // k = 2 target lines: 10 of either context.
+    // k = 2 target lines: 10 lines of either context.
     check(QueryForm::Surrounding, None, "l1 l2 l3 l4 t1 t2 r1 r2 r3 r4", 6);
     check(QueryForm::SurroundingOnly, None, "l1 l2 l3 l4 r1 r2 r3 r4", 4);
     let (odd, hole) = made(QueryForm::LeftRight, 5, None);
@@ -339,7 +340,7 @@ fn queries_are_the_lines_that_their_form_says() {
 #[test]
 fn alignment_stays_in_the_file() {
     let chunks = cut(vec![file("r/a.py", "a\nb\nc\nd\ne\n", 0), file("r/b.py", "x\n", 1)], 2, 2);
-    // Chunks of a.py: ab, cd, e; of b.py: x.
+    // Chunks of a.py: ab, cd, e. Chunk of b.py: x.
     let task = Task::new("r/0".into(), "r/none.py", 0, 0, "", "");
     let hole = HoleView::for_task(&task, &chunks, HoleGuard::Strict);
     let shown = |chunk, align| {
@@ -383,8 +384,8 @@ fn hits_name_the_definitions_that_they_were_found_for() {
     };
     let all = vec![defining(4, 9.0), defining(3, 2.0), defining(1, 1.0)];
     assert_eq!(found("definitions", all.clone()), [(3, Some(at(3))), (1, Some(at(1)))]);
-    // By similarity: 2, 1, 0, 3. The own file has no rank, so that 3 is first by definitions and last by similarity, and 1 second
-    // by both.
+    // By similarity: 2, 1, 0, 3. The own file is not ranked, so that 3 is first by definitions and last by similarity, and 1 is
+    // second by both.
     let fused = found("rrf:definitions,jaccard", all);
     let of = |wanted: u32| fused.iter().find(|(fragment, _)| *fragment == wanted).unwrap().1;
     assert_eq!([0, 1, 2, 3].map(of), [None, None, None, Some(at(3))]);
@@ -438,14 +439,14 @@ fn definitions_are_shown_by_their_signature_or_whole() {
             of("def read", row("class")),
             [("@cached", head), ("@cached", "    return open(path)"), itself]
         );
-        // Of a class the first ten lines.
+        // For a class, the first ten lines.
         let tenth = lines[row("class") as usize + 9];
         assert_eq!(
             of("class", end),
             [("class Store:", tenth), ("class Store:", "        return 1"), itself]
         );
         assert_eq!(of("    def last", end)[0], ("    def last(self):", "    def last(self):"));
-        // What is neither function nor class: its first lines, or else the fragment.
+        // A definition that is neither a function nor a class: its first lines, or else the fragment.
         assert_eq!(of("LIMITS", 3), [("LIMITS = {", "}"), itself, itself]);
         assert_eq!(shown("class", end, Align::Enclosing, false), itself, "it does not fit");
     }

@@ -10,13 +10,13 @@ use crate::repository::fragment::RepoFragments;
 use crate::repository::parallel;
 use crate::retrieve::query::{Queries, Query};
 
-/// Token sets in one buffer: each a sorted run of distinct ids.
+/// Token sets in one buffer; each is a sorted run of distinct ids.
 ///
-/// The ids of `p50k_base` fit sixteen bits, and half the bytes are half the memory, file and time to read it; a buffer
-/// that is given a larger id turns to thirty-two.
+/// The ids of `p50k_base` fit in sixteen bits, which halves the memory, the file size and the time to read it. If a larger id
+/// is added, the buffer switches to thirty-two bits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TokenSets {
-    /// `first[i]..first[i + 1]` is set i.
+    /// Set i is `first[i]..first[i + 1]`.
     first: Vec<u32>,
     tokens: Tokens,
 }
@@ -27,7 +27,7 @@ enum Tokens {
     Wide(Vec<u32>),
 }
 
-/// One token set, as it lies in its [`TokenSets`] or in a slice: distinct ids, ascending.
+/// One token set, stored in a [`TokenSets`] or in a slice: distinct ids, ascending.
 ///
 /// ```
 /// use repoformer_core::retrieve::vector::TokenSet;
@@ -36,14 +36,14 @@ enum Tokens {
 /// ```
 #[derive(Debug, Clone, Copy)]
 pub enum TokenSet<'a> {
-    /// All ids of the buffer are below 65,536.
+    /// Ids of a buffer in which all ids are below 65,536.
     Narrow(&'a [u16]),
     /// Any ids.
     Wide(&'a [u32]),
 }
 
 impl<'a> TokenSet<'a> {
-    /// Number of tokens.
+    /// Returns the number of tokens.
     pub fn len(self) -> usize {
         match self {
             Self::Narrow(ids) => ids.len(),
@@ -51,12 +51,12 @@ impl<'a> TokenSet<'a> {
         }
     }
 
-    /// Whether there is none.
+    /// Returns true if the set has no tokens.
     pub fn is_empty(self) -> bool {
         self.len() == 0
     }
 
-    /// The ids, ascending. A hot loop matches on the slices instead.
+    /// Iterates over the ids in ascending order. A hot loop matches on the slices instead.
     pub fn iter(self) -> impl Iterator<Item = u32> + use<'a> {
         let (narrow, wide): (&[u16], &[u32]) = match self {
             Self::Narrow(ids) => (ids, &[]),
@@ -66,7 +66,7 @@ impl<'a> TokenSet<'a> {
     }
 }
 
-/// Sets are equal if their ids are, in whichever width.
+/// Compares ids; sets with the same ids in different widths are equal.
 impl PartialEq for TokenSet<'_> {
     fn eq(&self, other: &Self) -> bool {
         self.len() == other.len() && self.iter().eq(other.iter())
@@ -80,10 +80,10 @@ impl Default for TokenSets {
 }
 
 impl TokenSets {
-    /// Sets of a repository's fragments, in their order. A file is tokenized once and sliced by fragment.
+    /// Computes the sets of a repository's fragments, in order. A file is tokenized once, and its tokens are split by fragment.
     pub fn of_fragments(fragments: &RepoFragments, tokenizer: &P50k) -> Self {
         let runs = fragments_by_file(fragments);
-        // A few parts a thread keep all busy to the end; one part is the result as it is.
+        // A few parts per thread keep all threads busy until the end. A single part needs no merge.
         let threads = rayon::current_num_threads();
         let jobs = if threads == 1 { 1 } else { 8 * threads };
         let longest = runs.len().div_ceil(jobs).max(1);
@@ -99,7 +99,7 @@ impl TokenSets {
         Self::concatenate(parts)
     }
 
-    /// Sets of queries, in their order.
+    /// Computes the sets of queries, in order.
     pub fn of_queries(queries: &Queries, tokenizer: &P50k) -> Self {
         let of_some = |queries: &[Query]| {
             let mut part = SetRun::default();
@@ -118,7 +118,7 @@ impl TokenSets {
     /// Appends a set: distinct ids in ascending order.
     ///
     /// # Panics
-    /// Where all sets together would have more than 4,294,967,295 tokens.
+    /// All sets together would have more than 4,294,967,295 tokens.
     pub fn push(&mut self, set: impl IntoIterator<Item = u32>) {
         for id in set {
             match (&mut self.tokens, u16::try_from(id)) {
@@ -152,20 +152,20 @@ impl TokenSets {
         Self { first, tokens: Tokens::Narrow(tokens) }
     }
 
-    /// Number of sets.
+    /// Returns the number of sets.
     pub fn len(&self) -> usize {
         self.first.len() - 1
     }
 
-    /// Whether there is no set.
+    /// Returns true if there are no sets.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// One set, ascending.
+    /// Returns one set, ascending.
     ///
     /// # Panics
-    /// Where there is no set of this number.
+    /// The set does not exist.
     pub fn get(&self, index: usize) -> TokenSet<'_> {
         let range = self.first[index] as usize..self.first[index + 1] as usize;
         match &self.tokens {
@@ -174,17 +174,17 @@ impl TokenSets {
         }
     }
 
-    /// All sets in order.
+    /// Iterates over all sets in order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = TokenSet<'_>> {
         (0..self.len()).map(|index| self.get(index))
     }
 
-    /// Number of ids in all sets.
+    /// Returns the number of ids in all sets.
     pub fn token_count(&self) -> usize {
         self.tokens().len()
     }
 
-    /// The ids of all sets, one set after the other.
+    /// Returns the ids of all sets, one set after another.
     pub fn tokens(&self) -> TokenSet<'_> {
         match &self.tokens {
             Tokens::Narrow(tokens) => TokenSet::Narrow(tokens),
@@ -192,19 +192,19 @@ impl TokenSets {
         }
     }
 
-    /// `offsets()[i]..offsets()[i + 1]` of [`tokens`](Self::tokens) is set i.
+    /// Returns the offsets of the sets: set i is `offsets()[i]..offsets()[i + 1]` of [`tokens`](Self::tokens).
     pub fn offsets(&self) -> &[u32] {
         &self.first
     }
 }
 
-/// An offset into the buffer, which may not wrap unseen.
+/// Returns an offset into the buffer; it must not overflow silently.
 fn offset(tokens: usize) -> u32 {
     u32::try_from(tokens)
         .expect("the fragments of one repository have more than 4,294,967,295 tokens")
 }
 
-/// Sets of some fragments in a row.
+/// Sets of consecutive fragments.
 #[derive(Default)]
 struct SetRun {
     ends: Vec<usize>,
@@ -235,7 +235,7 @@ impl SetRun {
     }
 }
 
-/// Runs of fragments whose first place is in the same file; fragments are in file order, so each file has one run.
+/// Returns the runs of fragments whose first place is in the same file. Fragments are in file order, so each file has one run.
 fn fragments_by_file(fragments: &RepoFragments) -> Vec<(usize, std::ops::Range<usize>)> {
     let mut runs: Vec<(usize, std::ops::Range<usize>)> = Vec::new();
     for window in 0..fragments.len() {
@@ -286,8 +286,8 @@ impl Payload for TokenSets {
     }
 }
 
-/// Whether every run of tokens between two offsets ascends: then the tokens descend only where a run ends. All of them
-/// are compared in one pass without branches, which the compiler turns into vectors.
+/// Returns true if every run of tokens between two offsets ascends: the tokens then descend only at the ends of runs. All
+/// tokens are compared in one pass without branches, which the compiler vectorizes.
 fn is_ascending<N: Copy + Ord>(first: &[u32], tokens: &[N]) -> bool {
     let descends = |(one, next): (&N, &N)| u32::from(one >= next);
     let in_all = |part: (&[N], &[N])| -> u32 { part.0.iter().zip(part.1).map(descends).sum() };

@@ -1,4 +1,4 @@
-//! Visibility: which fragments a query may see, and which of them comes first if scores are equal.
+//! Visibility: the fragments that a query may see, and their order if scores are equal.
 
 use std::collections::HashMap;
 
@@ -9,17 +9,17 @@ use super::query::Query;
 use crate::repository::fragment::{FragmentPlace, RepoFragments};
 use crate::task::Task;
 
-/// A fragment that a query does not see.
+/// Rank of a fragment that a query does not see.
 const UNSEEN: u32 = u32::MAX;
 
-/// Which fragments a query may see.
+/// Fragments that a query may see.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Visibility {
     /// All fragments except those in the hole's file after the prompt's start (RepoCoder). The later fragment wins ties.
     Guarded(HoleGuard),
     /// The fragments of other files, the nearest files first (Repoformer).
     OtherFiles {
-        /// Bounds on the visible fragments.
+        /// Limits on the visible fragments.
         limits: RankLimits,
         /// Order of equal scores.
         ties: Ties,
@@ -27,7 +27,7 @@ pub enum Visibility {
 }
 
 impl Visibility {
-    /// Returns the names and values of its parameters.
+    /// Returns the names and values of the parameters.
     pub fn parameters(self) -> Vec<(&'static str, String)> {
         match self {
             Self::Guarded(guard) => vec![("hole-guard", guard.to_string())],
@@ -53,16 +53,17 @@ impl Visibility {
     }
 }
 
-/// How far a hole is kept out of its own prompt.
+/// How strictly a hole is kept out of its own prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub enum HoleGuard {
-    /// No line at or after the hole, and no line that the prompt already shows, is ever used. Places are judged one by one:
+    /// No line at or after the hole, and no line that the prompt already shows, is ever used. Each place is judged separately:
     /// only allowed places are named and extended, and extension stops at the prompt's start. Another name (a link) of the
-    /// hole's file is the hole's file. A copy with the same content is another file: retrieval may find duplicated code.
+    /// hole's file counts as the hole's file. A copy with the same content counts as another file: retrieval may return
+    /// duplicated code.
     #[default]
     Strict,
-    /// As in the reference program: a window with one allowed place is used with all its places, and extended from the first,
-    /// allowed or not. This prints the hole itself in a few percent of the tasks.
+    /// As in the reference program, a window with at least one allowed place is used with all its places, and is extended from
+    /// the first place, allowed or not. In a few percent of the tasks, the prompt then shows the hole itself.
     Reference,
 }
 
@@ -162,7 +163,7 @@ impl<'a> HoleView<'a> {
     }
 }
 
-/// Returns how far apart two files are: the number of separators in both paths after their common folders.
+/// Returns the distance between two files: the number of separators in both paths after their common folders.
 ///
 /// ```
 /// use repoformer_core::retrieve::distance;
@@ -180,12 +181,12 @@ pub fn distance(one: &str, other: &str) -> usize {
     folders(one) + folders(other) - 2 * shared
 }
 
-/// Bounds on what is ranked. The released program has bounds; by default there are none.
+/// Limits on the fragments that are ranked. The released program has limits; by default there are none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RankLimits {
-    /// Number of files, the nearest first.
+    /// Maximum number of files, the nearest first.
     pub files: usize,
-    /// Number of chunks in these files, in their order.
+    /// Maximum number of chunks in these files, in order.
     pub chunks: usize,
 }
 
@@ -198,11 +199,11 @@ impl Default for RankLimits {
 /// Order of chunks with equal scores.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub enum Ties {
-    /// The nearer file first, then the file's path, then the earlier chunk.
+    /// The chunk of the nearer file comes first, then by the file's path, then the earlier chunk.
     #[default]
     Nearest,
     /// As in the released program, which sorts names and texts separately by score. Of equal scores, the greater name comes
-    /// first (`p|9` before `p|10`), together with whichever text has the same rank, the greater text first.
+    /// first (`p|9` before `p|10`), together with the text of the same rank, where the greater text comes first.
     Reference,
 }
 
@@ -212,14 +213,14 @@ named! {
     Reference = "reference",
 }
 
-/// Determines what the queries of a repository see.
+/// The fragments of a repository as its queries see them.
 #[derive(Debug)]
 pub struct View<'a> {
     fragments: &'a RepoFragments,
     visibility: Visibility,
     /// `first[f]..first[f + 1]` are the fragments whose first place is in file f.
     first: Vec<u32>,
-    /// Rank of each chunk by its name and by its text, the greater first, if ties follow the reference.
+    /// Ranks of each chunk by its name and by its text, the greater first, if ties follow the reference program.
     reference: Option<(Vec<u32>, Vec<u32>)>,
 }
 
@@ -247,7 +248,7 @@ impl<'a> View<'a> {
         for fragment in 0..fragments.len() {
             first[fragments.first_place(fragment).file as usize + 1] = fragment as u32 + 1;
         }
-        // A file without fragments ends where the one before it does.
+        // A file without fragments ends at the same fragment as the file before it.
         for file in 1..first.len() {
             first[file] = first[file].max(first[file - 1]);
         }
@@ -288,12 +289,12 @@ impl<'a> View<'a> {
         }
     }
 
-    /// Returns the fragments of every file except this one and, unless ties follow the reference, links to it.
+    /// Returns the fragments of every file except this one and, unless ties follow the reference program, the links to it.
     fn other_files(&self, path: &str, limits: RankLimits) -> VisibleFragments {
         let files = &self.fragments.files;
         let own = self.fragments.file_index(path).map(|file| file as u32);
         let same = own.map(|file| files[file as usize].same_as);
-        // The released program knows no links: another name is another file.
+        // The released program does not resolve links: another name is another file.
         let is_own = |file: u32| match self.reference {
             Some(_) => own == Some(file),
             None => Some(files[file as usize].same_as) == same,

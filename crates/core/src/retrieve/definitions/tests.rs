@@ -1,4 +1,4 @@
-//! Expectations by hand.
+//! Expectations written by hand.
 
 use super::*;
 use crate::repository::corpus::{Repository, SourceFile};
@@ -22,8 +22,8 @@ fn fragments(language: Language, cut: Cut, files: &[(&str, &str)]) -> RepoFragme
     RepoFragments::cut(Repository { name: "r".into(), files }, language, cut)
 }
 
-/// Fragments that the left context of a hole finds, best first. The hole is the line of `text` that
-/// ends in `@`.
+/// Returns the fragments that the left context of a hole retrieves, best first. The hole is the line of `text` that ends in
+/// `@`.
 fn found(
     language: Language,
     cut: Cut,
@@ -86,14 +86,15 @@ z = x@
         let found = found(Language::Python, cut, &[("lib.py", LIBRARY)], ("main.py", main));
         let first = |start: &str| found.iter().position(|text| text.contains(start));
         assert_eq!(first("def helper"), Some(0), "{found:?}");
-        // A class before its methods, and all that is imported.
+        // A class comes before its methods, and all imported definitions are found.
         let class = first("class Thing");
         assert!(class.is_some() && class < first("    def use"), "{found:?}");
         assert!(first("def other").is_some() && first("LIMIT").is_some(), "{found:?}");
     }
 }
 
-/// Lines of a prompt may end with other characters than those at which a tree's rows end, and it may not fit its file.
+/// Lines of a prompt may end with characters other than `\n`, at which a tree's rows end, and the prompt may not match its
+/// file.
 #[test]
 fn prompts_of_odd_lines_are_looked_up() {
     let files = [("a.py", "from b import f\ny = 1\nz = f(2)\n"), ("b.py", LIBRARY)];
@@ -122,7 +123,7 @@ fn lines_of_the_target_tell_nothing() {
         let found = found(Language::Python, cut, &[("lib.py", LIBRARY)], ("main.py", main));
         assert_eq!(found, [""; 0], "the target imports it");
     }
-    // Nor do imports behind the hole.
+    // Imports after the hole do not count either.
     let main = "import os\n\n\nhelper\ny = 1@\nfrom lib import helper\n";
     for cut in cuts() {
         let found = found(Language::Python, cut, &[("lib.py", LIBRARY)], ("main.py", main));
@@ -142,7 +143,7 @@ fn the_target_is_found_where_the_prompt_ends_within_or_before_its_line() {
             (head.to_owned(), format!("\n    {all}"), 2),
             (format!("{head}\n    y ="), " 1\n\n    from lib import he".to_owned(), 3),
         ] {
-            // The line number may be of the prompt alone.
+            // The line number may refer to the prompt alone.
             let task = Task::new("r/0".into(), "r/main.py", 0, 0, &target, &prompt);
             let fragments = fragments(Language::Python, cut, &[("main.py", file)]);
             let (text, row) = without_target(&fragments.files[0], &task, cut);

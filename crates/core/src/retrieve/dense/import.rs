@@ -15,13 +15,13 @@ use super::matrix::Matrix;
 use super::npy;
 use super::text::{Digest, Text, digest, quote_start};
 
-/// Largest distance between two vectors of one text, as a share of the first one's length: models compute a text slightly
-/// differently in another batch.
+/// Maximum distance between two vectors of one text, as a fraction of the first one's length. Models compute slightly different
+/// vectors for a text in another batch.
 const SAME: f64 = 0.01;
-/// Number of texts named in a message.
+/// Maximum number of texts named in a message.
 const NAMED: usize = 3;
 
-/// How to make vectors of every text.
+/// Returns a hint on how to compute vectors for every text.
 fn write_them() -> Message {
     message![
         "compute a vector for every line of the ",
@@ -30,7 +30,7 @@ fn write_them() -> Message {
     ]
 }
 
-/// Vectors by the digest of their text, all of one size.
+/// Vectors by the digest of their text, all of the same size.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TextVectors {
     path: PathBuf,
@@ -44,7 +44,7 @@ impl TextVectors {
         self.rows.get(digest).map(|row| self.matrix.row(*row))
     }
 
-    /// Returns the vectors of these texts, a row each in their order. An empty text without a vector has a row of zeros.
+    /// Returns the vectors of these texts, one row each, in order. An empty text without a vector has a row of zeros.
     ///
     /// # Errors
     /// A text has no vector.
@@ -65,18 +65,18 @@ impl TextVectors {
     }
 }
 
-/// Reads the vectors of these texts from a file, its format recognised by content, compressed or not:
+/// Reads the vectors of these texts from a file. The format is recognised by content; the file may be compressed.
 ///
-/// - JSON lines, in any order: the vector in `embedding` or `vector`, a list of numbers; its text by `digest` (BLAKE3 in
-///   hex), `text`, or `_id` or `id`, which names one of `texts`. Records of other digests or texts are skipped.
-/// - NPY, as `numpy.save` writes it: two dimensions, a row for each of `texts` in their order, of 16, 32 or 64 bits.
+/// - JSON lines, in any order: the vector is in `embedding` or `vector`, as a list of numbers. Its text is given by `digest`
+///   (BLAKE3 in hex), by `text`, or by `_id` or `id`, which name one of `texts`. Records of other digests or texts are skipped.
+/// - NPY, as `numpy.save` writes it: two dimensions, one row for each of `texts`, in order, with 16, 32 or 64 bits.
 ///
-/// Numbers are rounded to `f32`. A text that has several vectors keeps the first. An empty text needs none.
+/// Numbers are rounded to `f32`. If a text has several vectors, the first is kept. An empty text needs no vector.
 ///
 /// # Errors
-/// The file cannot be read; or, with the line or row: a vector is missing, of another size than the first, or contains a
-/// number that is not finite, an id is unknown, two vectors of one text differ by more than a hundredth; or texts have no
-/// vector, with their number and the first few.
+/// The file cannot be read. Errors with a line or row: a vector is missing, has another size than the first, or contains a
+/// number that is not finite; an id is unknown; or two vectors of one text differ by more than a hundredth. Also fails if texts
+/// have no vector, and names their number and the first few.
 pub fn import(path: &Path, texts: &[Text]) -> Result<TextVectors> {
     let mut reader = jsonl::open(path)?;
     let start = reader.fill_buf().map_err(|e| Error::reading(path, "read this file", e))?;
@@ -99,9 +99,9 @@ struct Import<'a> {
     path: &'a Path,
     texts: &'a [Text],
     digests: Vec<Digest>,
-    /// Number of the text with a digest; the first of equal ones.
+    /// Number of the text with a digest; the first of several equal texts.
     by_digest: FxHashMap<Digest, usize>,
-    /// Number of the text with an id; `None` if several have it.
+    /// Number of the text with an id; `None` if several texts have the id.
     by_id: FxHashMap<&'a str, Option<usize>>,
     matrix: Option<Matrix>,
     /// Row of each text that has a vector.
@@ -193,7 +193,7 @@ impl<'a> Import<'a> {
         self.put(digest, &vector, line, "line")
     }
 
-    /// Digest of the text that a record belongs to.
+    /// Returns the digest of the text to which a record belongs.
     fn digest_of(&self, object: &Object) -> Result<Digest, Wrong> {
         let string = |name: &str| match object.get(name) {
             Some(Value::String(text)) => Ok(Some(text.as_str())),
@@ -307,7 +307,7 @@ impl<'a> Import<'a> {
     }
 }
 
-/// Reads a vector from JSON, its numbers rounded to `f32`; the error says what is wrong.
+/// Reads a vector from JSON, with its numbers rounded to `f32`; the error describes what is wrong.
 pub fn numbers(value: &Value) -> Result<Vec<f32>, String> {
     let Value::Array(list) = value else {
         let kind = kind(value);

@@ -3,27 +3,27 @@
 use repoformer_store::artifact::{Column, Columns, Payload};
 use repoformer_store::error::{Error, Result};
 
-/// Number of sums computed side by side, because the processor adds several numbers at once.
+/// Number of sums computed in parallel, because the processor adds several numbers at once.
 const LANES: usize = 16;
 
-/// Vectors of one size, row by row.
+/// Vectors of the same size, row by row.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Matrix {
     dim: usize,
     rows: usize,
     /// `rows × dim` numbers.
     numbers: Vec<f32>,
-    /// The sum of each row's squares.
+    /// Sum of the squares of each row.
     squares: Vec<f64>,
 }
 
 impl Matrix {
-    /// A matrix without rows, each of which will have `dim` numbers.
+    /// Creates a matrix without rows, for rows of `dim` numbers.
     pub fn new(dim: usize) -> Self {
         Self { dim, ..Self::default() }
     }
 
-    /// A matrix without rows, with capacity for `rows`.
+    /// Creates a matrix without rows, with capacity for `rows`.
     pub fn with_capacity(dim: usize, rows: usize) -> Self {
         Self {
             numbers: Vec::with_capacity(rows.saturating_mul(dim)),
@@ -35,7 +35,7 @@ impl Matrix {
     /// Appends a row.
     ///
     /// # Errors
-    /// It has another size than the rows before it, or a number in it is not finite.
+    /// The row has another size than the rows before it, or a number in it is not finite.
     pub fn push(&mut self, row: &[f32]) -> Result<()> {
         self.check_vector(row)?;
         self.numbers.extend_from_slice(row);
@@ -51,17 +51,17 @@ impl Matrix {
         self.rows += 1;
     }
 
-    /// Number of rows.
+    /// Returns the number of rows.
     pub fn len(&self) -> usize {
         self.rows
     }
 
-    /// Whether there is no row.
+    /// Returns true if there are no rows.
     pub fn is_empty(&self) -> bool {
         self.rows == 0
     }
 
-    /// Numbers per row.
+    /// Returns the number of numbers per row.
     pub fn dim(&self) -> usize {
         self.dim
     }
@@ -69,7 +69,7 @@ impl Matrix {
     /// Returns a row.
     ///
     /// # Panics
-    /// There is no row with this index.
+    /// The row does not exist.
     pub fn row(&self, index: usize) -> &[f32] {
         assert!(index < self.rows, "there is no row {index} of {}", self.rows);
         &self.numbers[index * self.dim..][..self.dim]
@@ -80,10 +80,10 @@ impl Matrix {
         (0..self.rows).map(|index| self.row(index))
     }
 
-    /// Length of a row's vector: the root of the sum of its squares.
+    /// Returns the length of a row's vector: the square root of the sum of its squares.
     ///
     /// # Panics
-    /// There is no row with this index.
+    /// The row does not exist.
     pub fn norm(&self, index: usize) -> f64 {
         self.squares[index].sqrt()
     }
@@ -91,10 +91,10 @@ impl Matrix {
     /// Computes the cosine of each row with `query`, in the order of the rows, from −1 to 1; 0 if either vector is all zeros.
     /// `out` is overwritten.
     ///
-    /// The cosine is q·r / √(q·q × r·r). Products of two `f32` are exact in `f64`; they are summed in `f64` in one fixed
-    /// order, so that the result depends on neither threads nor processor: sixteen sums, of which sum i takes the
-    /// products i, i + 16, i + 32 … in turn, are added in pairs (i and i + 8, then i and i + 4, i + 2, i + 1). A vector's
-    /// cosine with itself is 1 exactly; results are clamped to 1.
+    /// The cosine is q·r / √(q·q × r·r). Products of two `f32` are exact in `f64`. They are summed in `f64` in one fixed order,
+    /// so that the result depends on neither threads nor processor: sum i of sixteen adds the products i, i + 16, i + 32 … one
+    /// after another, and then the sums are added in pairs (i and i + 8, then i and i + 4, i + 2, i + 1). The cosine of a
+    /// vector with itself is exactly 1; results are clamped to 1.
     ///
     /// # Errors
     /// The query has another size than the rows, or a number in it is not finite.
@@ -117,10 +117,10 @@ impl Matrix {
             return Ok(());
         }
         let own = dot(query, query);
-        // Widened once for all rows.
+        // The query is widened once for all rows.
         let query: Vec<f64> = query.iter().map(|number| f64::from(*number)).collect();
         for (row, square) in self.numbers.chunks_exact(self.dim).zip(&self.squares) {
-            // The product of two sums of squares of f32 neither overflows an f64 nor vanishes in it.
+            // The product of two sums of squares of `f32` neither overflows nor underflows in `f64`.
             let length = (own * square).sqrt();
             let cosine = if length > 0.0 { dot(&query, row) / length } else { 0.0 };
             out.push(cosine.clamp(-1.0, 1.0));
@@ -140,7 +140,7 @@ impl Matrix {
     }
 }
 
-/// Scalar product of two vectors of one size: the sums of the lanes, added in pairs.
+/// Returns the dot product of two vectors of the same size: the sums of the lanes, added in pairs.
 fn dot<N: Copy + Into<f64>>(one: &[N], other: &[f32]) -> f64 {
     let mut sums = lane_sums(one, other);
     let mut half = LANES / 2;
@@ -153,7 +153,8 @@ fn dot<N: Copy + Into<f64>>(one: &[N], other: &[f32]) -> f64 {
     sums[0]
 }
 
-/// The products' sums, lane by lane. Together with what follows, the loop would be vectorized badly or not at all.
+/// Returns the products' sums, lane by lane. This is a separate function because, together with the additions, the compiler
+/// would vectorize the loop badly or not at all.
 #[inline(never)]
 fn lane_sums<N: Copy + Into<f64>>(one: &[N], other: &[f32]) -> [f64; LANES] {
     let (ones, rest) = one.as_chunks::<LANES>();
@@ -226,7 +227,7 @@ mod tests {
         matrix
     }
 
-    /// The definition, number by number, in the order that `cosines` documents.
+    /// Computes the definition, number by number, in the order that `cosines` documents.
     fn plain(query: &[f32], row: &[f32]) -> f64 {
         let product = |a: &[f32], b: &[f32]| {
             let lane = |lane: usize| {

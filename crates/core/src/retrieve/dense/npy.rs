@@ -1,4 +1,4 @@
-//! Reader of numpy's array files (`numpy.save`): their rows as `f32`.
+//! Reader of numpy's array files (`numpy.save`), which returns their rows as `f32`.
 
 use std::io::Read;
 use std::path::Path;
@@ -7,7 +7,7 @@ use repoformer_store::error::{Error, Result};
 
 /// First bytes of an NPY file.
 pub(super) const MAGIC: &[u8] = b"\x93NUMPY";
-/// Limit of the header's length; a usual one has about a hundred bytes.
+/// Maximum length of the header; headers usually have about a hundred bytes.
 const LONGEST_HEADER: usize = 1 << 16;
 
 /// An array of two dimensions, row by row.
@@ -19,11 +19,11 @@ pub(super) struct Array {
     pub(super) numbers: Vec<f32>,
 }
 
-/// A header as numpy's format description defines it: a Python dictionary of three fields.
+/// Header as numpy's format description defines it: a Python dictionary with three fields.
 struct Header {
     /// Type of the elements, as a Python literal.
     descr: String,
-    /// Whether columns are stored one after another, not rows.
+    /// Whether columns are stored one after another, instead of rows.
     fortran_order: bool,
     shape: Vec<usize>,
 }
@@ -35,10 +35,10 @@ struct Float {
     big_endian: bool,
 }
 
-/// Reads an array of floating-point numbers of 16, 32 or 64 bits in either byte order and either order of dimensions.
+/// Reads an array of floating-point numbers with 16, 32 or 64 bits, in either byte order and either order of dimensions.
 ///
 /// # Errors
-/// It is not such an array, is shorter or longer than its header says, or a number in it is not finite.
+/// The file is not such an array, is shorter or longer than its header states, or contains a number that is not finite.
 pub(super) fn read(path: &Path, reader: &mut dyn Read) -> Result<Array> {
     let wrong = |reason: String, hint: &str| Error::vectors(path, "", reason, hint);
     let reading = |e| Error::reading(path, "read this file", e);
@@ -59,7 +59,7 @@ pub(super) fn read(path: &Path, reader: &mut dyn Read) -> Result<Array> {
         let hint = "save a row for each text, in the order of the file of texts";
         return Err(wrong(reason, hint));
     };
-    // Any number of such rows fits the file.
+    // Any number of such rows would fit the file.
     if dim == 0 && rows > 0 {
         let reason = format!("its {rows} rows have no numbers");
         return Err(wrong(reason, "save a row of numbers for each text"));
@@ -100,13 +100,13 @@ pub(super) fn read(path: &Path, reader: &mut dyn Read) -> Result<Array> {
     Ok(Array { rows, dim, numbers })
 }
 
-/// A row's place for messages, counted like numpy.
+/// Returns a row's position for messages, counted as in numpy.
 pub(super) fn place(row: usize) -> String {
     format!(" row {row} (counted from 0)")
 }
 
 impl Header {
-    /// Reads magic, version, length and dictionary; `None` if they are not as numpy writes them.
+    /// Reads magic, version, length and dictionary; `None` if they are not in the form that numpy writes.
     fn read(reader: &mut dyn Read) -> std::io::Result<Option<Self>> {
         let mut take = |length: usize| {
             let mut bytes = Vec::new();
@@ -114,7 +114,7 @@ impl Header {
             Ok::<_, std::io::Error>(bytes)
         };
         let start = take(MAGIC.len() + 2)?;
-        // Version 1 has two bytes for the header's length, later ones four.
+        // Version 1 has two bytes for the header's length; later versions have four.
         let width = if start.get(MAGIC.len()) == Some(&1) { 2 } else { 4 };
         let length = take(width)?.iter().rev().fold(0, |sum, byte| sum << 8 | usize::from(*byte));
         if !start.starts_with(MAGIC) || length > LONGEST_HEADER {
@@ -167,7 +167,7 @@ impl Float {
     }
 }
 
-/// Widens a number of 16 bits: a sign, five bits of exponent, ten of fraction (IEEE 754 binary16).
+/// Widens a 16-bit number: a sign, five bits of exponent, ten of fraction (IEEE 754 binary16).
 fn half(bits: u16) -> f64 {
     let sign = u64::from(bits >> 15) << 63;
     let (exponent, fraction) = (u64::from(bits >> 10 & 31), u64::from(bits & 1023));
@@ -186,7 +186,7 @@ mod tests {
         read(Path::new("v.npy"), &mut &bytes[..])
     }
 
-    /// An NPY file of version 1.0 by hand, as numpy's format description has it.
+    /// Returns an NPY file of version 1.0, written by hand as in numpy's format description.
     fn file(descr: &str, shape: &str, data: &[u8]) -> Vec<u8> {
         let header = format!("{{'descr': {descr}, 'fortran_order': False, 'shape': {shape}}}\n");
         let length = (header.len() as u16).to_le_bytes();
@@ -195,7 +195,7 @@ mod tests {
 
     #[test]
     fn every_number_of_sixteen_bits_is_read() {
-        // The definition of IEEE 754: (−1)^s × 2^(e − 15) × 1.f, and without the 1 where e is 0.
+        // The definition of IEEE 754: (−1)^s × 2^(e − 15) × 1.f, and without the 1 if e is 0.
         for bits in 0..=u16::MAX {
             let (exponent, fraction) =
                 (i32::from(bits >> 10 & 31), f64::from(bits & 1023) / 1024.0);
@@ -213,7 +213,7 @@ mod tests {
 
     #[test]
     fn numpys_files_of_every_type_hold_the_same_rows() {
-        // Written by tests/fixtures/dense/arrays.py: rows i of numbers (i + 1) × [1, −0.5, 0.25].
+        // Written by tests/fixtures/dense/arrays.py: row i has the numbers (i + 1) × [1, −0.5, 0.25].
         let expected: Vec<f32> =
             (1..=4).flat_map(|n| [1.0, -0.5, 0.25].map(|x: f32| x * n as f32)).collect();
         let files: [(&str, &[u8]); 6] = [
@@ -261,7 +261,7 @@ mod tests {
             ),
             (&file("'<f8'", "(1, 1)", &1e300_f64.to_le_bytes()), "too large for 32 bits"),
             (&file("'<f8'", "(4000000000, 4000000000)", &[]), "more than memory can hold"),
-            // As many steps as rows would take years.
+            // A loop over so many rows would take years.
             (&file("'<f4'", "(4000000000000000000, 0)", &[]), "rows have no numbers"),
         ] {
             let error = read_bytes(bytes).unwrap_err();

@@ -1,6 +1,6 @@
-//! Store of computed vectors: a file that only grows.
+//! Store of computed vectors: a file that is only appended to.
 //!
-//! The file begins with a line `repoformer vectors` and a line of JSON (format, model, numbers a vector). Records of one
+//! The file begins with a line `repoformer vectors` and a line of JSON (format, model, numbers per vector). Records of the same
 //! size follow: the BLAKE3 digest of a text, its vector as little-endian `f32`, and the first eight bytes of the BLAKE3 of
 //! both. Each batch is appended and synced before the next, so that an interrupted run loses only the batches in progress.
 
@@ -19,13 +19,13 @@ use super::matrix::Matrix;
 use super::text::{Digest, digest, quote_start};
 
 const MAGIC: &[u8] = b"repoformer vectors\n";
-/// Limit of the header's length; a usual one has about a hundred bytes.
+/// Maximum length of the header; headers usually have about a hundred bytes.
 const LONGEST_HEADER: u64 = 1 << 16;
 /// Version of the file's format.
 const FORMAT: u32 = 1;
 const DIGEST: usize = 32;
 const CHECKSUM: usize = 8;
-/// Largest plausible size of a vector; a header with a larger one is damaged.
+/// Maximum plausible size of a vector; a header with a larger size is damaged.
 const LARGEST_DIM: usize = 1 << 20;
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -36,19 +36,19 @@ struct Header {
     dim: usize,
 }
 
-/// The vectors of one model by the digest of their text. While it is open, no other process can open it.
+/// Vectors of one model by the digest of their text. While the store is open, no other process can open it.
 #[derive(Debug)]
 pub struct VectorStore {
-    /// Its file.
+    /// Path of the store's file.
     pub path: PathBuf,
     file: File,
     /// Name of the model.
     pub model: String,
-    /// Offset of the first record and numbers per vector, once there is a vector.
+    /// Offset of the first record, and numbers per vector; `None` until there is a vector.
     shape: Option<Shape>,
     /// Record number of each text.
     records: FxHashMap<Digest, u64>,
-    /// Number of records, unusable ones included.
+    /// Number of records, including unusable ones.
     count: u64,
     notes: Vec<Error>,
 }
@@ -60,25 +60,25 @@ struct Shape {
 }
 
 impl Shape {
-    /// Bytes per record.
+    /// Returns the bytes per record.
     fn record(self) -> usize {
         DIGEST + 4 * self.dim + CHECKSUM
     }
 
-    /// Vector of a record.
+    /// Returns the vector of a record.
     fn numbers(self, record: &[u8]) -> Vec<f32> {
         let (numbers, _) = record[DIGEST..][..4 * self.dim].as_chunks::<4>();
         numbers.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect()
     }
 
-    /// Offset of a record.
+    /// Returns the offset of a record.
     fn at(self, record: u64) -> u64 {
         self.begin + record * self.record() as u64
     }
 }
 
-/// Name of the file for a model's vectors: the letters, digits, `.`, `-` and `_` of the model's name, and a digest that
-/// distinguishes similar names.
+/// Returns the name of the file for a model's vectors: the letters, digits, `.`, `-` and `_` of the model's name, and a digest
+/// that distinguishes similar names.
 ///
 /// ```
 /// use repoformer_core::retrieve::dense::store_file_name;
@@ -93,10 +93,10 @@ pub fn store_file_name(model: &str) -> String {
     format!("{}-{}.vectors", name.trim_start_matches(['.', '-']), &digest(model).to_hex()[..8])
 }
 
-/// Contents of a store, to be shown.
+/// Contents of a store, for display.
 #[derive(Debug)]
 pub struct StoredVectors {
-    /// The model.
+    /// Name of the model.
     pub model: String,
     /// Numbers per vector.
     pub dim: usize,
@@ -104,7 +104,7 @@ pub struct StoredVectors {
     pub vectors: Vec<(Digest, Vec<f32>)>,
 }
 
-/// Reads a store without opening it for work; `None` where the file is none.
+/// Reads a store without opening it for writing; `None` if the file is not a store.
 ///
 /// # Errors
 /// The file cannot be read.
@@ -126,11 +126,11 @@ pub fn read_stored(path: &Path) -> Result<Option<StoredVectors>> {
 }
 
 impl VectorStore {
-    /// Opens the vectors of a model, or creates a file for them and its folder. The incomplete end that an interrupted run left
-    /// is dropped and reported in [`notes`](Self::notes).
+    /// Opens the vectors of a model, or creates a file for them and its folder. An incomplete end left by an interrupted run is
+    /// dropped and reported in [`notes`](Self::notes).
     ///
     /// # Errors
-    /// The file cannot be read and written, another process has it open, or it is not such a file, another model's, or of
+    /// The file cannot be read and written, another process has it open, or it is not a store, belongs to another model, or has
     /// another format.
     pub fn open(path: &Path, model: &str) -> Result<Self> {
         create_folder(folder_of(path))?;
@@ -154,7 +154,7 @@ impl VectorStore {
         Ok(store)
     }
 
-    /// Locks the file; the system releases the lock when the process ends, however it ends.
+    /// Locks the file; the system releases the lock when the process ends in any way.
     fn lock(&self) -> Result<()> {
         match self.file.try_lock() {
             Ok(()) => Ok(()),
@@ -162,7 +162,7 @@ impl VectorStore {
                 "another process is writing these vectors",
                 message!["wait until it is done, or use another ", UserChoice::CacheFolder],
             )),
-            // Some network file systems have no locks.
+            // Some network file systems do not support locks.
             Err(TryLockError::Error(error)) if error.kind() == ErrorKind::Unsupported => Ok(()),
             Err(TryLockError::Error(error)) => {
                 Err(Error::writing(&self.path, "lock these vectors", error))
@@ -217,7 +217,7 @@ impl VectorStore {
         Ok(())
     }
 
-    /// Reads the digest of each record. An unusable record at the end of the file is cut off; elsewhere the last record
+    /// Reads the digest of each record. An unusable record at the end of the file is cut off; elsewhere, the last record
     /// replaces it.
     fn read_records(&mut self) -> Result<()> {
         let Some(shape) = self.shape else {
@@ -261,7 +261,7 @@ impl VectorStore {
         Ok(())
     }
 
-    /// Replaces unusable records by the last ones. If this is interrupted, a record exists twice, which does no harm.
+    /// Replaces unusable records with the last ones. If this is interrupted, a record exists twice, which does no harm.
     fn fill(&mut self, shape: Shape, mut bad: Vec<u64>) -> Result<()> {
         while let Some(last) = bad.last().copied() {
             self.count -= 1;
@@ -296,26 +296,27 @@ impl VectorStore {
         self.notes.push(error);
     }
 
-    /// Damage found and dropped when the file was opened.
+    /// Returns the damage that was found and dropped when the file was opened.
     pub fn notes(&self) -> &[Error] {
         &self.notes
     }
 
-    /// Numbers per vector, once there is one.
+    /// Returns the numbers per vector; `None` until there is a vector.
     pub fn dim(&self) -> Option<usize> {
         self.shape.map(|shape| shape.dim)
     }
 
-    /// Whether this text has a vector.
+    /// Returns true if this text has a vector.
     pub fn contains(&self, digest: &Digest) -> bool {
         self.records.contains_key(digest)
     }
 
-    /// Appends vectors of the size of those stored and syncs the file. A text that already has a vector is skipped: a text has
-    /// one vector.
+    /// Appends vectors of the same size as the stored ones, and syncs the file. A text that already has a vector is skipped,
+    /// because a text has only one vector.
     ///
     /// # Errors
-    /// A vector has another size or a number that is not finite, or the file cannot be written; it is then unchanged.
+    /// A vector has another size or contains a number that is not finite, or the file cannot be written. The file is then
+    /// unchanged.
     pub fn append(&mut self, vectors: &[(Digest, &[f32])]) -> Result<()> {
         let Some((_, first)) = vectors.first() else {
             return Ok(());
@@ -355,7 +356,7 @@ impl VectorStore {
         let mut file = &self.file;
         let written = file.seek(SeekFrom::Start(from)).and_then(|_| file.write_all(&bytes));
         if let Err(error) = written.and_then(|()| file.sync_data()) {
-            // Half a batch is useless; the next opening would drop it too.
+            // Half a batch is useless; opening the file again would drop it, too.
             let _ = file.set_len(from);
             return Err(Error::writing(&self.path, "write these vectors", error));
         }
@@ -368,7 +369,7 @@ impl VectorStore {
     /// Returns a text's vector; `None` if it is not stored.
     ///
     /// # Errors
-    /// The file cannot be read, or was changed since it was opened.
+    /// The file cannot be read, or has changed since it was opened.
     pub fn get(&self, digest: &Digest) -> Result<Option<Vec<f32>>> {
         let (Some(shape), Some(number)) = (self.shape, self.records.get(digest)) else {
             return Ok(None);
@@ -381,10 +382,10 @@ impl VectorStore {
         Ok(Some(shape.numbers(&record)))
     }
 
-    /// Returns the vectors of these texts, a row each in their order. An empty text without a vector has a row of zeros.
+    /// Returns the vectors of these texts, one row each, in order. An empty text without a vector has a row of zeros.
     ///
     /// # Errors
-    /// A text has no vector, or as for [`get`](Self::get).
+    /// A text has no vector; otherwise as for [`get`](Self::get).
     pub fn matrix<'a>(&self, texts: impl IntoIterator<Item = &'a str>) -> Result<Matrix> {
         let texts = texts.into_iter();
         let mut matrix = Matrix::with_capacity(self.dim().unwrap_or(0), texts.size_hint().0);

@@ -1,4 +1,4 @@
-//! Texts to be embedded, and the file that passes them to a user who computes the vectors.
+//! Texts to be embedded, and the file with which a user computes their vectors.
 
 use std::path::Path;
 
@@ -12,9 +12,9 @@ use crate::task::kind::RecordKind;
 /// A text and its id in the file of texts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Text {
-    /// Unique within a file of texts.
+    /// Id, unique within a file of texts.
     pub id: String,
-    /// Content, exactly as it is embedded.
+    /// Text, exactly as it is embedded.
     pub text: String,
 }
 
@@ -22,7 +22,7 @@ impl Text {
     /// Reads a record at a line of a file.
     ///
     /// # Errors
-    /// A field is missing or of another type, or the digest is another text's.
+    /// A field is missing or of another type, or the digest belongs to another text.
     pub fn read(path: &Path, line: usize, record: &Object) -> Result<Self> {
         RecordKind::BeirQuery.check(path, line, record)?;
         let fields = Fields::new(path, line, "", record);
@@ -39,7 +39,7 @@ impl Text {
 /// BLAKE3 of a text.
 pub type Digest = blake3::Hash;
 
-/// The beginning of a text, quoted, for messages.
+/// Returns the beginning of a text, quoted, for messages.
 pub fn quote_start(text: &str) -> String {
     const SHOWN: usize = 40;
     match text.char_indices().nth(SHOWN) {
@@ -58,10 +58,11 @@ pub fn digest(text: &str) -> Digest {
     blake3::hash(text.as_bytes())
 }
 
-/// Writes a file of texts: a line `{"_id", "digest", "text"}` each, in this order, which the rows of an NPY file must follow.
+/// Writes a file of texts with one line `{"_id", "digest", "text"}` each, in this order, which the rows of an NPY file must
+/// follow.
 ///
 /// # Errors
-/// The file cannot be written; nothing is left behind.
+/// The file cannot be written; no partial file is left.
 pub fn write_texts(path: &Path, texts: &[Text]) -> Result<()> {
     let mut bytes = Vec::new();
     for text in texts {
@@ -72,10 +73,10 @@ pub fn write_texts(path: &Path, texts: &[Text]) -> Result<()> {
     write_file(path, &bytes)
 }
 
-/// Reads a file of texts back.
+/// Reads a file of texts.
 ///
 /// # Errors
-/// It cannot be read, or a line is wrong: not JSON, a missing field, the digest of another text.
+/// The file cannot be read, or a line is wrong: it is not JSON, a field is missing, or the digest belongs to another text.
 pub fn read_texts(path: &Path) -> Result<Vec<Text>> {
     let mut texts = Vec::new();
     let problems = jsonl::for_each(path, |at, object| {
@@ -100,7 +101,7 @@ mod tests {
         write_texts(&path, &texts).unwrap();
         assert_eq!(read_texts(&path).unwrap(), texts);
         let lines = std::fs::read_to_string(&path).unwrap();
-        // The digest is that of BLAKE3's published test vector for no input.
+        // The digest is BLAKE3's published test vector for no input.
         let first = "{\"_id\":\"0\",\"digest\":\"af1349b9f5f9a1a6a0404dea36dcc9499bcb25c9adc112b7cc9a93cae41f3262\",\"text\":\"\"}";
         assert_eq!(lines.lines().next(), Some(first));
         assert_eq!(lines.lines().count(), 3);

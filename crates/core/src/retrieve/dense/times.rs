@@ -1,4 +1,4 @@
-//! How long a server took for the vectors of queries, each alone in its request: a log beside the vectors.
+//! Times that a server took for the vectors of queries, each in a request of its own: a log next to the vectors.
 
 use std::path::{Path, PathBuf};
 
@@ -25,10 +25,10 @@ struct Line {
     seconds: f64,
 }
 
-/// Seconds by the digest of the text.
+/// Seconds by digest of the text.
 type Seconds = FxHashMap<Digest, f64>;
 
-/// The times of one model's vectors, open for more.
+/// Times of one model's vectors, open for more times.
 #[derive(Debug)]
 pub struct EmbeddingTimes {
     log: AppendLog,
@@ -36,7 +36,7 @@ pub struct EmbeddingTimes {
 }
 
 impl EmbeddingTimes {
-    /// Opens the times of a store's vectors, or begins them.
+    /// Opens the times of a store's vectors, or creates an empty log.
     ///
     /// # Errors
     /// The file cannot be read and written, or another process writes to it.
@@ -47,17 +47,17 @@ impl EmbeddingTimes {
         Ok(Self { log, seconds })
     }
 
-    /// Reads the times of a store's vectors; none where there is no file of them.
+    /// Reads the times of a store's vectors; empty if the log does not exist.
     pub fn read(store: &Path) -> FxHashMap<Digest, f64> {
         let (path, mut seconds) = (path_of(store), Seconds::default());
         if path.exists() {
-            // Where nothing can be read, no time is known.
+            // If the log cannot be read, no times are known.
             let _ = AppendLog::read(&path, LOG, |line, _| take(line, &mut seconds).is_some());
         }
         seconds
     }
 
-    /// Whether the time of this text's vector is known.
+    /// Returns true if the time of this text's vector is known.
     pub fn contains(&self, digest: &Digest) -> bool {
         self.seconds.contains_key(digest)
     }
@@ -65,7 +65,7 @@ impl EmbeddingTimes {
     /// Adds a time.
     ///
     /// # Errors
-    /// It cannot be written.
+    /// The time cannot be written.
     pub fn keep(&mut self, digest: Digest, seconds: f64) -> Result<()> {
         let line = Line { digest: digest.to_hex().to_string(), seconds };
         self.log.append(serde_json::to_vec(&line).unwrap_or_default())?;
@@ -74,7 +74,7 @@ impl EmbeddingTimes {
     }
 }
 
-/// `<model>.times.jsonl`, beside `<model>.vectors`.
+/// Returns `<model>.times.jsonl`, which is next to `<model>.vectors`.
 fn path_of(store: &Path) -> PathBuf {
     store.with_extension("times.jsonl")
 }

@@ -1,4 +1,4 @@
-//! Expectations by hand.
+//! Expectations written by hand.
 
 use repoformer_text::language::Language;
 
@@ -9,7 +9,7 @@ use crate::retrieve::definitions::{FileNames, KnownNames};
 use crate::retrieve::{Mode, Queries, QueryForm, QuerySettings};
 use crate::task::TaskSet;
 
-/// Priors of one fragment a file, by the file's first letter. The hole is the line of `main.py` that ends in `@`.
+/// Returns the priors of one fragment per file, by the file's first letter. The hole is the line of `main.py` that ends in `@`.
 fn priors(cut: Cut, form: QueryForm, files: &[(&str, &str)], path: &str) -> Vec<(char, f64)> {
     let file = |(path, text): &(&str, &str)| SourceFile {
         path: format!("r/{path}"),
@@ -56,7 +56,7 @@ fn files_that_the_own_one_builds_on_have_a_prior() {
         let of = |wanted: char| {
             found.iter().find(|(name, _)| *name == wanted).map(|(_, prior)| *prior).unwrap()
         };
-        // The walk goes to a, from there to b and back: so b is visited 0.85 times as often.
+        // The walk goes to `a`, from there to `b`, and back, so `b` is visited 0.85 times as often.
         assert!((of('a') - 1.2).abs() < 1e-12, "{found:?}");
         assert!((of('b') - (1.0 + 0.2 * 0.85_f64.sqrt())).abs() < 0.003, "{found:?}");
         assert_eq!(

@@ -1,4 +1,4 @@
-//! Windows that were found: how they rank, the k best so far, and what a window needs to be one of them.
+//! Search results: the order of windows, the k best so far, and the overlap that a window needs to be one of them.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
@@ -10,26 +10,27 @@ use serde::{Deserialize, Serialize};
 pub struct WindowHit {
     /// Index of the window.
     pub window: u32,
-    /// Tokens that both have.
+    /// Number of tokens that both sets have.
     pub overlap: u32,
-    /// Tokens that either has.
+    /// Number of tokens that either set has.
     pub union: u32,
 }
 
 impl WindowHit {
-    /// Hit of a window of `size` tokens that shares `overlap` of them with a query of `total`.
+    /// Creates the hit of a window of `size` tokens that shares `overlap` of them with a query of `total` tokens.
     #[inline]
     pub(super) fn new(window: u32, overlap: u32, size: u32, total: u32) -> Self {
         let union = total + size - overlap;
         Self { window, overlap, union }
     }
 
-    /// Jaccard similarity; 0 where both sets are empty (the reference divides by zero).
+    /// Returns the Jaccard similarity; 0 if both sets are empty (the reference program divides by zero).
     pub fn score(&self) -> f64 {
         if self.union == 0 { 0.0 } else { f64::from(self.overlap) / f64::from(self.union) }
     }
 
-    /// Whether this similarity is above another's. Fractions of 32-bit numbers compare exactly by cross-multiplication.
+    /// Returns true if this similarity is greater than another one. Fractions of 32-bit numbers compare exactly by
+    /// cross-multiplication.
     #[inline]
     pub(super) fn beats(&self, other: &Self) -> bool {
         u64::from(self.overlap) * u64::from(other.union.max(1))
@@ -37,19 +38,19 @@ impl WindowHit {
     }
 }
 
-/// Windows of a search: which of them may be found, and which goes first where they are equally similar.
+/// Windows of a search: the ones that may be retrieved, and the order of equally similar ones.
 pub trait Windows {
-    /// Whether a window may be found.
+    /// Returns true if a window may be retrieved.
     fn allows(&self, window: u32) -> bool;
 
-    /// Place of a window among those that are equally similar: the greater goes first. No two windows have the same.
+    /// Returns the key of a window among equally similar ones: the greater key comes first. No two windows have the same key.
     fn key(&self, window: u32) -> u64;
 
-    /// A bound on the keys of the windows below this one, which no key reaches.
+    /// Returns a bound on the keys of all windows below this one: they are less than the bound.
     fn bound(&self, window: u32) -> u64;
 }
 
-/// Windows of a batch: the later goes first.
+/// Windows of a batch search: of equally similar windows, the later comes first.
 pub(super) struct LaterFirst<F>(pub(super) F);
 
 impl<F: Fn(u32) -> bool> Windows for LaterFirst<F> {
@@ -72,20 +73,20 @@ impl<F: Fn(u32) -> bool> Windows for LaterFirst<F> {
 /// The k best hits of one query so far.
 #[derive(Debug)]
 pub(super) struct Best {
-    /// How many hits are wanted.
+    /// Number of hits wanted.
     pub(super) k: usize,
-    /// The worst on top.
+    /// Hits kept so far, the worst on top.
     kept: BinaryHeap<HitOrder>,
-    /// Hit than which `k` allowed windows elsewhere are no worse.
+    /// A hit such that at least `k` allowed windows elsewhere are at least as good.
     floor: Option<WindowHit>,
 }
 
-/// A hit and the key of its window, in an order where the worse is the greater.
+/// A hit and the key of its window; in this order, a worse hit is greater.
 #[derive(Debug, PartialEq, Eq)]
 struct HitOrder(WindowHit, u64);
 
 impl HitOrder {
-    /// Best first: by similarity, then the greater key.
+    /// Returns true if this hit ranks first: by similarity, then by greater key.
     #[inline]
     fn ranks_before(&self, other: &Self) -> bool {
         self.0.beats(&other.0) || (!other.0.beats(&self.0) && self.1 > other.1)
@@ -111,34 +112,35 @@ impl PartialOrd for HitOrder {
 }
 
 impl Best {
-    /// None yet.
+    /// Creates an empty list of hits.
     pub(super) fn new(k: usize) -> Self {
         let kept = BinaryHeap::with_capacity(k.min(64));
         Self { k, kept, floor: None }
     }
 
-    /// The worst of all that are wanted; `None` while some are missing.
+    /// Returns the worst hit once there are `k`; `None` before.
     pub(super) fn worst(&self) -> Option<WindowHit> {
         let worst = self.kept.peek().filter(|_| self.missing() == 0);
         worst.map(|HitOrder(hit, _)| *hit)
     }
 
-    /// Keeps nothing below a hit from now on.
+    /// Sets the hit below which nothing is kept from now on.
     pub(super) fn raise(&mut self, floor: Option<WindowHit>) {
         self.floor = floor;
     }
 
-    /// How many hits are still to find before one has to beat another.
+    /// Returns how many hits can still be added before a new one has to beat another.
     #[inline]
     pub(super) fn missing(&self) -> usize {
         self.k - self.kept.len()
     }
 
-    /// The overlap with a query of `total` tokens that a window of `size` needs, 1 at least, where all windows that
-    /// are still to come have keys below `bound`.
+    /// Returns the overlap with a query of `total` tokens that a window of `size` tokens and with a key below `bound` needs, at
+    /// least 1.
     ///
-    /// With the worst kept hit at o of u, x/(total + size − x) ≥ o/u is x (u + o) ≥ o (total + size). In a batch
-    /// the blocks come the last first, so that an equal similarity is mostly not enough: the kept window is the later.
+    /// If the worst kept hit has overlap o and union u, x/(total + size − x) ≥ o/u is equivalent to x (u + o) ≥ o (total +
+    /// size). In a batch, the last blocks come first, so an equal similarity is usually not enough: the kept window is the
+    /// later one.
     #[inline]
     pub(super) fn need(&self, total: u32, size: u32, bound: u64) -> u32 {
         let own = self.kept.peek().filter(|_| self.missing() == 0);
@@ -174,12 +176,12 @@ impl Best {
         }
     }
 
-    /// The windows kept, in no order.
+    /// Returns the windows kept, in no particular order.
     pub(super) fn windows(&self) -> impl Iterator<Item = u32> {
         self.kept.iter().map(|HitOrder(hit, _)| hit.window)
     }
 
-    /// Best first.
+    /// Returns the hits, best first.
     pub(super) fn into_hits(self) -> Vec<WindowHit> {
         let hits = self.kept.into_sorted_vec();
         hits.into_iter().map(|HitOrder(hit, _)| hit).collect()

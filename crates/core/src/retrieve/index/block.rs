@@ -1,34 +1,34 @@
-//! Some thousand windows in a row and what a query needs to know of them.
+//! A few thousand consecutive windows, with the data that a query needs.
 
 use super::kernels::{LANES, Line, lane_of_bit};
 
-/// Terms from this on are not in a block's table but in a sorted list: below it, numbers of entries fit sixteen bits.
+/// First term that is in a sorted list instead of a block's table: below it, numbers of entries fit in sixteen bits.
 pub(super) const TABLE: usize = (1 << 16) - 1;
 
-/// An index of windows in a row.
+/// Index of consecutive windows.
 #[derive(Debug)]
 pub(super) struct Block {
-    /// The first window.
+    /// First window.
     pub(super) first: u32,
-    /// Position → window, counted from the first. The positions are in order of set size, then of window.
+    /// Position → window, counted from the first. The positions are ordered by set size, then by window.
     pub(super) order: Vec<u16>,
     /// Position → size of the set.
     pub(super) sizes: Vec<u32>,
-    /// The smallest and the largest set of each chunk.
+    /// Sizes of the smallest and the largest set in each chunk.
     pub(super) bounds: Vec<(u32, u32)>,
-    /// For each term below [`TABLE`] 0, or the number of its entry plus one: the rows come first, then the lists.
+    /// For each term below [`TABLE`], 0 or the number of its entry plus one: entries of rows come first, then entries of lists.
     pub(super) table: Vec<u16>,
-    /// The block's terms from [`TABLE`] on, ascending; they have the last lists.
+    /// The block's terms from [`TABLE`] on, ascending; the last lists belong to them.
     pub(super) beyond: Vec<u32>,
-    /// `starts[l]..starts[l + 1]` of `postings` is list l.
+    /// List l is `starts[l]..starts[l + 1]` of `postings`.
     pub(super) starts: Vec<u32>,
-    /// The positions of each rarer term.
+    /// Positions of each rarer term.
     pub(super) postings: Vec<u16>,
-    /// Row by row, so that a query reads a few kilobytes in a row: a line a chunk. The last row is empty.
+    /// Lines, row by row, with one line per chunk, so that a query reads a few kilobytes sequentially. The last row is empty.
     pub(super) lines: Vec<Line>,
 }
 
-/// Where a term's windows are.
+/// Where a term's windows are stored.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum TermEntry {
     /// In this row of every chunk.
@@ -38,7 +38,7 @@ pub(super) enum TermEntry {
 }
 
 impl Block {
-    /// A term's row or list, if a window of the block has it.
+    /// Returns a term's row or list, if a window of the block has the term.
     #[inline]
     pub(super) fn find(&self, term: u32) -> Option<TermEntry> {
         let rows = self.empty_row();
@@ -54,24 +54,24 @@ impl Block {
         }
     }
 
-    /// The positions of a list.
+    /// Returns the positions in a list.
     #[inline]
     pub(super) fn list(&self, list: u32) -> &[u16] {
         let list = list as usize;
         &self.postings[self.starts[list] as usize..self.starts[list + 1] as usize]
     }
 
-    /// The number of the row that no window has.
+    /// Returns the number of the row that no window has.
     pub(super) fn empty_row(&self) -> u32 {
         (self.lines.len() / self.chunks()) as u32 - 1
     }
 
-    /// Number of chunks; the last may have lanes without a window.
+    /// Returns the number of chunks; the last may have lanes without a window.
     pub(super) fn chunks(&self) -> usize {
         self.bounds.len()
     }
 
-    /// The lines of a row.
+    /// Returns the lines of a row.
     #[inline]
     pub(super) fn row(&self, row: u32) -> &[Line] {
         let chunks = self.chunks();
@@ -90,19 +90,19 @@ impl Block {
         }
     }
 
-    /// Size of a window's set; windows are looked through for it.
+    /// Returns the size of a window's set, by searching all windows.
     pub(super) fn size_of(&self, window: u32) -> u32 {
         let place = (window - self.first) as u16;
         let position = self.order.iter().position(|one| *one == place);
         self.sizes[position.unwrap_or_default()]
     }
 
-    /// The window after the last.
+    /// Returns the window after the last one.
     pub(super) fn end(&self) -> u32 {
         self.first + self.order.len() as u32
     }
 
-    /// Reads everything in order, which brings it into the cache faster than the queries' scattered reads would.
+    /// Reads everything in order, which brings it into the cache faster than the scattered reads of queries.
     #[inline]
     pub(super) fn warm(&self) {
         let lines = self.lines.iter().fold(0, |all, line| all ^ line.0[0]);
@@ -111,7 +111,7 @@ impl Block {
         std::hint::black_box((lines, postings, table));
     }
 
-    /// Bytes held on the heap.
+    /// Returns the bytes held on the heap.
     pub(super) fn bytes(&self) -> usize {
         size_of_val(&self.order[..])
             + size_of_val(&self.sizes[..])

@@ -1,4 +1,4 @@
-//! Token sets → blocks.
+//! Builds blocks from token sets.
 
 use std::ops::Range;
 
@@ -8,14 +8,14 @@ use super::block::{Block, TABLE};
 use super::kernels::{LANES, Line, bit_of_lane};
 use super::terms::Census;
 
-/// A term in at least one of this many of a block's lanes has a row, a rarer one a list: where a list's increments
-/// start to cost more than a row's lines.
+/// A term that occurs in at least one of this many lanes of a block has a row; a rarer term has a list. At this frequency, a
+/// list's increments start to cost more than a row's lines.
 const RARE: usize = 64;
 
-/// Tokens in a block, at most, unless one window has more: offsets into its lists have 32 bits.
+/// Maximum number of tokens in a block, unless one window has more: offsets into the lists have 32 bits.
 const TOKENS: usize = 1 << 30;
 
-/// Cuts windows into blocks of about equal size, `block` windows at most. `first` are the offsets of their sets.
+/// Cuts windows into blocks of about equal size, with at most `block` windows each. `first` has the offsets of their sets.
 pub(super) fn cut(first: &[u32], block: usize) -> Vec<Range<usize>> {
     let windows = first.len() - 1;
     let blocks = windows.div_ceil(block).max(1);
@@ -44,14 +44,14 @@ pub(super) fn all<N: Copy + Into<u32> + Sync>(
     windows.into_par_iter().map_init(builder, Builder::build).collect()
 }
 
-/// Builds blocks, one after the other, with the same buffers.
+/// Builder of blocks, one after another, with the same buffers.
 struct Builder<'a, N> {
     tokens: &'a [N],
     first: &'a [u32],
     number_of_term: &'a [u32],
-    /// For each number how many windows of the block have it; then where its next posting goes.
+    /// For each number, how many windows of the block have it; later the position of its next posting.
     next: Vec<u32>,
-    /// All postings of the block, first those that become lists.
+    /// All postings of the block; the ones that become lists come first.
     postings: Vec<u16>,
     /// Size and window, for sorting.
     keys: Vec<u64>,
@@ -75,7 +75,7 @@ impl<'a, N: Copy + Into<u32>> Builder<'a, N> {
         }
     }
 
-    /// The block of some windows, at least one.
+    /// Builds the block of some windows, at least one.
     fn build(&mut self, windows: Range<usize>) -> Block {
         self.sort(windows.clone());
         let (from, to) = (self.first[windows.start], self.first[windows.end]);
@@ -109,7 +109,7 @@ impl<'a, N: Copy + Into<u32>> Builder<'a, N> {
         block
     }
 
-    /// The windows in order of size; equal ones stay as they are.
+    /// Sorts the windows by size; equal ones keep their order.
     fn sort(&mut self, windows: Range<usize>) {
         self.keys.clear();
         let sizes = self.first[windows.start..=windows.end].windows(2);
@@ -118,7 +118,8 @@ impl<'a, N: Copy + Into<u32>> Builder<'a, N> {
         self.keys.sort_unstable();
     }
 
-    /// The table and the lists' places; the counts turn into where each term's postings go.
+    /// Fills in the table and the starts of the lists; the counts become the positions at which each term's postings are
+    /// written.
     fn describe(&mut self, block: &mut Block, frequent: u32) {
         let terms = self.number_of_term.len().min(TABLE);
         block.table = vec![0; terms];
@@ -150,7 +151,7 @@ impl<'a, N: Copy + Into<u32>> Builder<'a, N> {
         self.postings.resize(end as usize, 0);
     }
 
-    /// Writes each term's positions, ascending.
+    /// Writes each term's positions in ascending order.
     fn post(&mut self, block: &Block) {
         for position in 0..block.order.len() {
             let window = block.first as usize + usize::from(block.order[position]);

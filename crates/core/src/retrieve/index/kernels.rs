@@ -1,38 +1,38 @@
-//! Bit-sliced addition: how many of a query's rows have a bit in each of 512 lanes.
+//! Bit-sliced addition: counts how many of a query's rows have a bit in each of 512 lanes.
 //!
-//! A [`Line`] is one row of one chunk: a bit a lane. Eight rows at a time go through a tree of carry-save adders into
-//! *planes*, where plane p holds bit p of all 512 counts of a chunk, chunk after chunk. The rows come rarest first, so that
-//! a chunk in which no lane can reach what is needed any more is left out before its fullest rows are read.
+//! A [`Line`] is one row of one chunk, with one bit per lane. A tree of carry-save adders adds eight rows at a time to
+//! *planes*; plane p has bit p of all 512 counts of a chunk. Chunks are processed one after another. The rows come rarest
+//! first, so that a chunk in which no lane can reach the needed count is dropped before its fullest rows are read.
 //!
-//! The lines of a row lie in a row, for what limits the search for one query among many windows is how fast lines come
-//! from memory: read in order they come several times as fast as from all over the block.
+//! The lines of a row are stored consecutively, because the search for one query among many windows is limited by how fast
+//! lines come from memory: read in order, they come several times as fast as from all over the block.
 //!
-//! One text of the kernel is compiled once a level of instructions; the levels differ in the vector type alone. Its loops count,
-//! since iterators are calls where they come from another code unit.
+//! One source text of the kernel is compiled once per instruction level; the levels differ only in the vector type. Its loops
+//! use indices, because iterators from another code unit are function calls.
 
-/// One row of one chunk. Lane `64 j + i` of the chunk is bit j of byte i, so that counts which come as bytes turn into
-/// planes with shifts alone.
+/// One row of one chunk. Lane `64 j + i` of the chunk is bit j of byte i, so that counts given as bytes become planes with
+/// shifts alone.
 #[derive(Debug, Clone, Copy, Default)]
 #[repr(align(64))]
 pub(super) struct Line(pub(super) [u64; 8]);
 
-/// Lanes of a chunk.
+/// Number of lanes in a chunk.
 pub(super) const LANES: usize = 512;
 
-/// The bit of a line that stands for a lane: its word and its place in that.
+/// Returns the bit of a line that stands for a lane: its word, and its position in the word.
 #[inline]
 pub(super) fn bit_of_lane(lane: usize) -> (usize, usize) {
     let (byte, bit) = (lane % 64, lane / 64 % 8);
     (byte / 8, 8 * (byte % 8) + bit)
 }
 
-/// The inverse of [`bit_of_lane`].
+/// Returns the lane of a bit: the inverse of [`bit_of_lane`].
 #[inline]
 pub(super) fn lane_of_bit(word: usize, bit: usize) -> usize {
     64 * (bit % 8) + 8 * word + bit / 8
 }
 
-/// The planes of counts that are known already, lane by lane.
+/// Returns the planes of known counts, lane by lane.
 pub(super) fn planes_of_counts(counts: &[u32; LANES]) -> [Line; 32] {
     let mut planes = [Line::default(); 32];
     for (lane, count) in counts.iter().enumerate() {
@@ -48,37 +48,37 @@ pub(super) fn planes_of_counts(counts: &[u32; LANES]) -> [Line; 32] {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Candidate {
     pub(super) chunk: u32,
-    /// The count that a lane must reach to be of interest; at least 1.
+    /// Count that a lane must reach to be of interest; at least 1.
     pub(super) need: u32,
 }
 
-/// A query's rows in a block.
+/// Rows of a query in a block.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Sweep<'a> {
-    /// The block's lines, row by row.
+    /// Lines of the block, row by row.
     pub(super) lines: &'a [Line],
-    /// Number of lines of a row.
+    /// Number of lines per row.
     pub(super) chunks: usize,
-    /// The query's rows in groups of eight, rarest first; a group is filled up with the number of an empty row.
+    /// Rows of the query in groups of eight, rarest first; empty rows fill up a group.
     pub(super) rows: &'a [[u32; 8]],
-    /// Counts of each chunk to start from, one a lane; none: they start from 0.
+    /// Initial counts of each chunk, one per lane; if empty, counts start from 0.
     pub(super) counts: &'a [[u8; LANES]],
 }
 
 impl<'a> Sweep<'a> {
-    /// The lines of a row.
+    /// Returns the lines of a row.
     #[inline]
     fn row(&self, row: u32) -> &'a [Line] {
         &self.lines[row as usize * self.chunks..][..self.chunks]
     }
 }
 
-/// The kernel's text, for a vector type `V` of `WORDS` 64-bit words with the operations used below in scope.
+/// Source text of the kernel, for a vector type `V` of `WORDS` 64-bit words with the operations used below in scope.
 macro_rules! kernel {
     ($(#[$features:meta])?) => {
-        /// Counts the lanes of the candidates into `planes`, in their order, and keeps those candidates of which a lane
-        /// reaches the need; returns how many. The counts of lanes that do not reach it may be too small. `P` planes must hold
-        /// the largest count.
+        /// Counts the lanes of the candidates into `planes`, in order, and keeps the candidates in which a lane reaches the
+        /// need. Returns the number of these candidates. The counts of lanes that do not reach the need may be too small. `P`
+        /// planes must be able to hold the largest count.
         $(#[$features])?
         pub(in super::super) fn sweep<const P: usize>(sweep: &Sweep<'_>, candidates: &mut [Candidate], planes: &mut [[Line; P]]) -> usize {
             for at in 0..candidates.len() {
@@ -99,7 +99,7 @@ macro_rules! kernel {
             count
         }
 
-        /// Adds eight rows, with so many to come.
+        /// Adds eight rows; `left` is the number of rows that follow.
         #[inline]
         $(#[$features])?
         fn add_rows<const P: usize>(sweep: &Sweep<'_>, rows: &[u32; 8], left: u32, candidates: &mut [Candidate], planes: &mut [[Line; P]]) -> usize {
@@ -137,7 +137,7 @@ macro_rules! kernel {
             }
         }
 
-        /// The sum and the carries of three bits a lane.
+        /// Returns the sum and the carries of three bits per lane.
         #[inline]
         $(#[$features])?
         fn full_add(a: V, b: V, c: V) -> (V, V) {
@@ -163,7 +163,7 @@ macro_rules! kernel {
             }
         }
 
-        /// The lanes whose count is at least `need`: its bits against theirs, lowest first.
+        /// Returns the lanes whose count is at least `need`, by comparing bits from the lowest up.
         #[inline]
         $(#[$features])?
         fn at_least<const P: usize>(planes: &[V; P], need: u32) -> V {
@@ -178,7 +178,7 @@ macro_rules! kernel {
             reached
         }
 
-        /// Counts as bytes, lane by lane, turned into planes; only as many as the largest of them needs.
+        /// Converts counts given as bytes, lane by lane, to planes; only as many planes as the largest count needs are written.
         #[inline]
         $(#[$features])?
         fn planes_of_bytes<const P: usize>(counts: &[u8; LANES], part: usize, planes: &mut [V; P]) {
@@ -204,7 +204,7 @@ macro_rules! kernel {
     };
 }
 
-/// For every target: plain words, which compilers turn into whatever vectors the target has for certain.
+/// Kernel for every target: plain words, which compilers turn into whatever vectors the target always has.
 pub(super) mod portable {
     use super::{Candidate, LANES, Line, Sweep};
 
@@ -341,7 +341,7 @@ macro_rules! vectors {
     };
 }
 
-/// 256 bits: machines since 2013 or so.
+/// Kernel for 256 bits, on machines since about 2013.
 #[cfg(target_arch = "x86_64")]
 pub(super) mod avx2 {
     vectors!(
@@ -368,7 +368,7 @@ pub(super) mod avx2 {
     kernel!(#[target_feature(enable = "avx2")]);
 }
 
-/// 512 bits, and any function of three bits in one instruction.
+/// Kernel for 512 bits, with any function of three bits in one instruction.
 #[cfg(target_arch = "x86_64")]
 pub(super) mod avx512 {
     vectors!(

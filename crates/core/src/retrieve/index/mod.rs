@@ -1,17 +1,19 @@
-//! Exact top-k Jaccard over token sets, bit-sliced.
+//! Exact top-k Jaccard search over token sets, bit-sliced.
 //!
-//! 1. The windows are cut into blocks that stay in cache while all queries pass over them, one block after the other.
-//! 2. Within a block the windows are sorted by set size and dealt to chunks of 512 lanes.
-//! 3. A term that is frequent in the block has a row: a bit a lane. A rarer one has a list of positions.
-//! 4. A query's lists increment one byte a window. Its rows are added to these counts, rarest first, eight at a time by
-//!    carry-save adders, 512 windows an instruction, each through all chunks, since memory is fast in order (`kernels`).
-//! 5. The k-th best hit so far and a chunk's smallest set give the overlap that a window of the chunk needs, exactly,
-//!    by cross-multiplication; a chunk is given up once its fullest lane plus the rows left cannot reach it.
-//! 6. The few lanes that reach it become hits, compared as fractions; only those are asked whether they are allowed.
-//!    While there is no k-th best, a chunk's highest counts go first, so that one soon is.
-//! 7. Blocks go from the last to the first: the later window wins among equals, so ties end early too.
-//! 8. A query alone is searched by several threads, block by block (`together`); many queries pass over a block together.
-//! 9. Windows without a common token fill up what is missing in the end, the later first.
+//! 1. The windows are cut into blocks that stay in cache while all queries pass over them, one block after another.
+//! 2. Within a block, the windows are sorted by set size and assigned to chunks of 512 lanes.
+//! 3. A term that is frequent in the block has a row, with one bit per lane. A rarer term has a list of positions.
+//! 4. The lists of a query increment one byte per window. The query's rows are added to these counts, rarest first, eight at
+//!    a time by carry-save adders, with 512 windows per instruction. Each row is added in all chunks, because memory is fast
+//!    in order (`kernels`).
+//! 5. The k-th best hit so far and a chunk's smallest set determine the overlap that a window of the chunk needs, exactly, by
+//!    cross-multiplication. A chunk is dropped once its fullest lane plus the remaining rows cannot reach this overlap.
+//! 6. The few lanes that reach it become hits, which are compared as fractions; only these are checked for whether they are
+//!    allowed. Until there is a k-th best hit, a chunk's highest counts come first, so that there soon is one.
+//! 7. Blocks are processed from the last to the first. Because the later of equally similar windows wins, ties also end
+//!    early.
+//! 8. Several threads search for a single query, block by block (`together`); many queries pass over a block together.
+//! 9. If hits are still missing in the end, windows without a common token are added, the later first.
 
 mod best;
 mod block;
@@ -40,18 +42,18 @@ use terms::{Terms, TokenNumbers};
 use crate::repository::parallel;
 use crate::retrieve::vector::{TokenSet, TokenSets};
 
-/// Windows in a block, at most. Smaller blocks stay in a nearer cache, larger ones spread the search for a query's rows
-/// and lists over more windows, and more of a row lies together: of some 150 bytes a window, twice as many are a little
-/// faster for one query and slower for many, half as many slower for one and no faster for many.
+/// Maximum number of windows in a block. Smaller blocks stay in a nearer cache. Larger ones spread the search for a query's
+/// rows and lists over more windows, and store more of a row together. With about 150 bytes per window, doubling the size is a
+/// little faster for one query and slower for many; halving it is slower for one and no faster for many.
 const BLOCK: usize = 1 << 15;
 
-/// So many queries pass over a block that together they read most of it.
+/// Minimum number of queries for which a block is first read in order, because together they read most of it.
 const MANY: usize = 16;
 
-/// Queries in a part, at least, where there is more than one thread: each part reads the whole index.
+/// Minimum number of queries in a part if there is more than one thread, because each part reads the whole index.
 const PART: usize = 64;
 
-/// An index over token sets: for each token the windows that hold it, as bits or as a list.
+/// Index over token sets: for each token, the windows that contain it, as bits or as a list.
 #[derive(Debug)]
 pub struct TokenSetIndex {
     terms: Terms,
@@ -66,7 +68,7 @@ impl TokenSetIndex {
         Self::in_blocks(sets, BLOCK)
     }
 
-    /// With blocks of that many windows at most, 65,536 or fewer.
+    /// Builds an index with at most this many windows per block; the number must be at most 65,536.
     fn in_blocks(sets: &TokenSets, block: usize) -> Self {
         let (terms, numbered, census) = terms::census(sets);
         let first = sets.offsets();
@@ -78,29 +80,29 @@ impl TokenSetIndex {
         Self { terms, blocks, windows: sets.len(), level: Level::best() }
     }
 
-    /// With the instructions of a level instead of the fastest: to compare them.
+    /// Uses the instructions of a level instead of the fastest ones, for comparisons.
     #[must_use]
     pub fn with_level(mut self, level: Level) -> Self {
         self.level = level;
         self
     }
 
-    /// Number of tokens of a window.
+    /// Returns the number of tokens of a window.
     ///
     /// # Panics
-    /// Where there is no window of this number.
+    /// The window does not exist.
     pub(super) fn size_of(&self, window: u32) -> u32 {
         let block = self.blocks.partition_point(|block| block.end() <= window);
         self.blocks[block].size_of(window)
     }
 
-    /// Bytes that the index holds on the heap.
+    /// Returns the bytes that the index holds on the heap.
     pub fn bytes(&self) -> usize {
         let blocks = self.blocks.iter().map(Block::bytes).sum::<usize>();
         self.terms.bytes() + size_of_val(&self.blocks[..]) + blocks
     }
 
-    /// The `k` windows most similar to a set of tokens among those that `allowed` lets through, best first:
+    /// Returns the `k` windows most similar to a set of tokens, among the windows for which `allowed` returns true, best first:
     /// by Jaccard similarity, then the later window. Windows without a common token count, with similarity 0.
     ///
     /// ```
@@ -131,15 +133,15 @@ impl TokenSetIndex {
         request.finish(&self.blocks, allowed)
     }
 
-    /// [`search`](Self::search) for many queries, where `allowed` is also told which of them asks: each query's hits,
-    /// in order, the same for any number of threads.
+    /// Searches like [`search`](Self::search) for many queries; `allowed` also receives the number of the query. Returns each
+    /// query's hits, in order, which are the same for any number of threads.
     pub fn search_all(
         &self,
         queries: &TokenSets,
         k: usize,
         allowed: impl Fn(usize, u32) -> bool + Sync,
     ) -> Vec<Vec<WindowHit>> {
-        // A few parts a thread, because queries differ in cost, but as many queries as possible over each block.
+        // Use a few parts per thread, because queries differ in cost, but as many queries as possible per block.
         let threads = rayon::current_num_threads();
         let share = queries.len().div_ceil(threads).max(1);
         let length = if threads == 1 { share } else { share.div_ceil(4).max(PART.min(share)) };
@@ -149,7 +151,7 @@ impl TokenSetIndex {
         parallel::map((0..queries.len()).step_by(length), part).into_iter().flatten().collect()
     }
 
-    /// One thread's share: blocks outermost.
+    /// Searches for one thread's part of the queries, with blocks in the outer loop.
     fn search_part(
         &self,
         queries: &TokenSets,

@@ -1,4 +1,4 @@
-//! One query and its way through the blocks.
+//! Search for one query in the blocks.
 
 use std::ops::Range;
 
@@ -10,27 +10,27 @@ use super::simd::{Level, prefetch};
 use super::terms::Terms;
 use crate::retrieve::vector::TokenSet;
 
-/// Chunks that rows are added to together: more of a row is read at once, and what the first have raises what the next need. Their
-/// planes stay in the nearest cache.
+/// Number of chunks to which rows are added together. More of a row is then read at once, and hits in the first chunks raise
+/// the need of the next ones. The planes of these chunks stay in the nearest cache.
 const TILE: usize = 32;
 
-/// Buffers of one thread, reused from query to query and block to block.
+/// Buffers of one thread, reused for all queries and blocks.
 #[derive(Debug, Default)]
 pub struct SearchScratch {
-    /// Terms of the queries at hand.
+    /// Terms of the current queries.
     pub(super) terms: Vec<u32>,
     /// Rows of a query in a block, rarest first, after eight empty ones.
     rows: Vec<u32>,
-    /// Its lists.
+    /// Lists of the query in the block.
     lists: Vec<u32>,
-    /// Counts of the lists by position, for so many positions.
+    /// Counts of the lists by position; `counted` is the number of positions.
     counts: Vec<u8>,
     counted: usize,
-    /// Counts of everything, where bytes are too narrow.
+    /// Counts of lists and rows, if bytes are too narrow.
     wide_counts: Vec<u32>,
-    /// Chunks that may have a hit, a tile of them.
+    /// Chunks that may have a hit, up to one tile.
     candidates: Vec<Candidate>,
-    /// Their counts, some planes each.
+    /// Counts of these chunks, several planes each.
     planes: Vec<Line>,
 }
 
@@ -49,7 +49,7 @@ impl SearchScratch {
         }
     }
 
-    /// How many of the query's lists have each position, 512 positions at a time; empty without lists.
+    /// Counts how many of the query's lists have each position, 512 positions at a time; empty if there are no lists.
     fn count_lists(&mut self, block: &Block) {
         self.counted = 0;
         if !self.lists.is_empty() {
@@ -58,9 +58,9 @@ impl SearchScratch {
                 self.counts.resize(self.counted, 0);
             }
             let counts = &mut self.counts[..self.counted];
-            // One call to clear memory, which to empty and to fill again is not.
+            // `fill` compiles to one call that clears memory; clearing and resizing does not.
             counts.fill(0);
-            // They lie all over the block.
+            // The lists' data are scattered over the block, so they are prefetched.
             self.lists.iter().for_each(|list| prefetch(&block.starts[*list as usize]));
             let lists = self.lists.iter().flat_map(|list| block.list(*list).iter().step_by(32));
             lists.for_each(prefetch);
@@ -74,18 +74,18 @@ impl SearchScratch {
     }
 }
 
-/// A query while it is searched for.
+/// A query during its search.
 #[derive(Debug)]
 pub(super) struct Request {
-    /// Its terms in [`SearchScratch::terms`].
+    /// Terms of the query, as a range of [`SearchScratch::terms`].
     terms: Range<usize>,
-    /// Number of its tokens, with those that no window has.
+    /// Number of the query's tokens, including tokens that no window has.
     total: u32,
     pub(super) best: Best,
 }
 
 impl Request {
-    /// A query for `k` hits; its terms go into the scratch.
+    /// Creates a request for `k` hits; appends the query's terms to the scratch.
     pub(super) fn new(
         terms: &Terms,
         query: TokenSet<'_>,
@@ -97,7 +97,7 @@ impl Request {
         Self { terms: start..scratch.terms.len(), total: query.len() as u32, best: Best::new(k) }
     }
 
-    /// Takes in a block; all blocks before came from behind it.
+    /// Searches a block for better hits.
     pub(super) fn search(
         &mut self,
         block: &Block,
@@ -122,7 +122,7 @@ impl Request {
         }
     }
 
-    /// The chunks of a block, those of the query's own size first: they have the best hits.
+    /// Counts the chunks of a block, starting with chunks of the query's own size, because they have the best hits.
     fn sweep<const P: usize>(
         &mut self,
         block: &Block,
@@ -168,7 +168,7 @@ impl Request {
         }
     }
 
-    /// Searches with queries of which bytes or sixteen planes cannot hold the counts: one count after the other.
+    /// Searches for queries whose counts do not fit in bytes or sixteen planes, one count after another.
     fn search_wide(&mut self, block: &Block, scratch: &mut SearchScratch, windows: &impl Windows) {
         let counts = &mut scratch.wide_counts;
         counts.clear();
@@ -192,7 +192,7 @@ impl Request {
         }
     }
 
-    /// The hits, best first; windows without a common token where there are too few with one.
+    /// Returns the hits, best first; adds windows without a common token if there are too few others.
     pub(super) fn finish(
         mut self,
         blocks: &[Block],
@@ -204,12 +204,12 @@ impl Request {
         self.best.into_hits()
     }
 
-    /// The hits with a common token, best first.
+    /// Returns the hits with a common token, best first.
     pub(super) fn into_hits(self) -> Vec<WindowHit> {
         self.best.into_hits()
     }
 
-    /// All allowed windows with a common token are kept already; the last of the others follow.
+    /// Adds windows without a common token, the last first. All allowed windows with one are already kept.
     fn fill(&mut self, blocks: &[Block], allowed: impl Fn(u32) -> bool) {
         let mut kept: Vec<u32> = self.best.windows().collect();
         kept.sort_unstable();

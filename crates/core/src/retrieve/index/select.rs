@@ -1,22 +1,22 @@
-//! From a chunk's counts to hits.
+//! Selection of hits from a chunk's counts.
 
 use super::best::{Best, WindowHit, Windows};
 use super::block::Block;
 use super::kernels::{LANES, Line, lane_of_bit};
 
-/// Lanes that are looked at one by one in one go: more of them wait until those with higher counts raised the need.
+/// Maximum number of lanes checked in one go; the others wait until lanes with higher counts have raised the need.
 const AT_ONCE: u32 = 24;
 
-/// A chunk of a block, for a query.
+/// A chunk of a block, during the search for a query.
 pub(super) struct Chunk<'a> {
     block: &'a Block,
     /// Position of the first lane.
     start: usize,
-    /// Tokens of the query.
+    /// Number of tokens of the query.
     total: u32,
 }
 
-/// Some of a chunk's lanes, as the bits of a line.
+/// Some lanes of a chunk, as the bits of a line.
 type Lanes = [u64; 8];
 
 impl<'a> Chunk<'a> {
@@ -24,7 +24,7 @@ impl<'a> Chunk<'a> {
         Self { block, start: chunk * LANES, total }
     }
 
-    /// Offers all windows whose count may suffice, those with the highest counts first.
+    /// Offers all windows whose count may suffice, the ones with the highest counts first.
     pub(super) fn select<const P: usize>(
         &self,
         planes: &[Line; P],
@@ -50,7 +50,7 @@ impl<'a> Chunk<'a> {
         }
     }
 
-    /// Overlap that each 64 lanes in a row need, as their smallest set does.
+    /// Returns the overlap that each group of 64 consecutive lanes needs, determined by its smallest set.
     fn needs(&self, best: &Best, bound: u64) -> [u32; 8] {
         let mut needs = [u32::MAX; 8];
         for (group, need) in needs.iter_mut().enumerate() {
@@ -84,10 +84,10 @@ impl<'a> Chunk<'a> {
     }
 }
 
-/// Selects of the lanes not seen yet those above their need by so much that they are few enough; those of one
-/// such step if even they are too many.
+/// Selects, from the lanes not seen yet, the lanes that exceed their need by so much that they are few enough; if even one step
+/// leads to too many lanes, selects all of that step.
 fn highest<const P: usize>(planes: &[Line; P], needs: &[u32; 8], seen: &Lanes) -> Lanes {
-    // Above the need by `many` there are too many, by `none` none.
+    // With `many` more than the need, there are too many lanes; with `none` more, there are none.
     let (mut many, mut none) = (0, 1_u64 << P);
     let lanes = |more: u64| {
         let mut higher = *needs;
@@ -108,9 +108,9 @@ fn highest<const P: usize>(planes: &[Line; P], needs: &[u32; 8], seen: &Lanes) -
     lanes(many)
 }
 
-/// The lanes whose count is at least what their 64 need.
+/// Returns the lanes whose count is at least the need of their group of 64.
 fn at_least<const P: usize>(planes: &[Line; P], needs: &[u32; 8]) -> Lanes {
-    // A count of P bits reaches no need of more.
+    // A count of P bits cannot reach a need with more bits.
     let possible = byte_of(|group| u64::from(needs[group]) >> P == 0);
     let mut reached = [possible; 8];
     for (p, plane) in planes.iter().enumerate() {
@@ -126,7 +126,7 @@ fn at_least<const P: usize>(planes: &[Line; P], needs: &[u32; 8]) -> Lanes {
     reached
 }
 
-/// A word of equal bytes in which bit j stands for the j-th 64 lanes.
+/// Returns a word of equal bytes in which bit j stands for the j-th group of 64 lanes.
 #[inline]
 fn byte_of(bit: impl Fn(usize) -> bool) -> u64 {
     let byte = (0..8).fold(0, |byte, group| byte | u64::from(bit(group)) << group);

@@ -1,10 +1,10 @@
-//! Which instructions the machine has, and the calls that need them: one of the two modules of the crate with unsafe code.
+//! Detects the machine's instructions and makes the calls that need them. Only this module of the crate has unsafe code.
 //!
-//! Why it is sound: the kernels are safe functions, checked as any other, but for one promise that the compiler cannot
-//! check for itself: that the processor has the instructions they were compiled for. [`Level`]'s field is private and
-//! values of it come from [`Level::best`] and [`Level::available`] alone, which ask the processor; a call below goes
-//! to the kernels of its level's instructions, no others. [`prefetch`] changes nothing but the processor's caches. `.ci/sanitize` runs the tests of every level that the machine has
-//! under AddressSanitizer.
+//! Why it is sound: the kernels are safe functions, checked like any other, except for one condition that the compiler cannot
+//! check: the processor must have the instructions for which they were compiled. The field of [`Level`] is private, and values
+//! come only from [`Level::best`] and [`Level::available`], which ask the processor. A call below uses only the kernel of its
+//! level's instructions. [`prefetch`] changes only the processor's caches. `.ci/sanitize` runs the tests of every level that
+//! the machine has under AddressSanitizer.
 #![allow(unsafe_code)]
 
 use super::kernels::{Candidate, Line, Sweep, portable};
@@ -36,10 +36,10 @@ impl std::fmt::Display for Level {
     }
 }
 
-/// Asks for a value to be brought into the cache, while the program goes on.
+/// Requests that a value be brought into the cache while the program continues.
 #[inline]
 pub(super) fn prefetch<T>(value: &T) {
-    // SAFETY: the instruction reads nothing that the program sees, and every processor of this architecture has it.
+    // SAFETY: the instruction has no effect that the program can observe, and every processor of this architecture has it.
     #[cfg(target_arch = "x86_64")]
     unsafe {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
@@ -50,7 +50,7 @@ pub(super) fn prefetch<T>(value: &T) {
 }
 
 impl Level {
-    /// All that this machine has, the fastest last. The processor is asked once a process.
+    /// Returns all levels that this machine has, the fastest last. The processor is asked once per process.
     pub fn available() -> impl Iterator<Item = Self> {
         #[cfg(target_arch = "x86_64")]
         let more = {
@@ -65,12 +65,12 @@ impl Level {
         std::iter::once(Self(Instructions::Portable)).chain(more.into_iter().flatten())
     }
 
-    /// The fastest that this machine has.
+    /// Returns the fastest level that this machine has.
     pub fn best() -> Self {
         Self::available().last().unwrap_or(Self(Instructions::Portable))
     }
 
-    /// Counts a query's rows in some chunks; returns how many candidates are kept. See the kernel in [`super::kernels`].
+    /// Counts a query's rows in some chunks; returns the number of candidates kept. See the kernel in [`super::kernels`].
     #[inline]
     pub(super) fn sweep<const P: usize>(
         self,
@@ -80,10 +80,10 @@ impl Level {
     ) -> usize {
         match self.0 {
             Instructions::Portable => portable::sweep(sweep, candidates, planes),
-            // SAFETY: there is a level with these instructions only where the processor said that it has AVX2.
+            // SAFETY: this level exists only if the processor reported that it has AVX2.
             #[cfg(target_arch = "x86_64")]
             Instructions::Avx2 => unsafe { avx2::sweep(sweep, candidates, planes) },
-            // SAFETY: as above, of AVX-512 F, BW and VL.
+            // SAFETY: as above, for AVX-512 F, BW and VL.
             #[cfg(target_arch = "x86_64")]
             Instructions::Avx512 => unsafe { avx512::sweep(sweep, candidates, planes) },
         }

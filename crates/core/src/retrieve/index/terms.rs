@@ -1,23 +1,23 @@
-//! Token ids ⇄ terms: the tokens that occur, numbered from the most frequent on.
+//! Mapping between token ids and terms: the tokens that occur, numbered from the most frequent on.
 //!
-//! The numbering keeps what frequent tokens need close together in every block, makes "rarest first" a plain sort, and
-//! lets any vocabulary through the same narrow door.
+//! This numbering stores the data of frequent tokens close together in every block, makes "rarest first" a plain sort, and maps
+//! any vocabulary to small numbers.
 
 use rustc_hash::FxHashMap;
 
 use crate::retrieve::vector::{TokenSet, TokenSets};
 
-/// For each token its term.
+/// Term of each token.
 #[derive(Debug)]
 pub(super) enum Terms {
-    /// By token id below 65,535: the term plus one, 0 where the token does not occur.
+    /// By token id below 65,535: the term plus one, 0 if the token does not occur.
     Direct(Vec<u16>),
-    /// Any ids.
+    /// For any ids.
     Map(FxHashMap<u32, u32>),
 }
 
 impl Terms {
-    /// Appends the terms of a query, the rarest first; tokens that do not occur have none.
+    /// Appends the terms of a query, the rarest first; tokens that do not occur have no term.
     pub(super) fn of_query(&self, query: TokenSet<'_>, terms: &mut Vec<u32>) {
         let from = terms.len();
         match (self, query) {
@@ -38,7 +38,7 @@ impl Terms {
         terms[from..].sort_unstable_by(|a, b| b.cmp(a));
     }
 
-    /// Bytes held on the heap.
+    /// Returns the bytes held on the heap.
     pub(super) fn bytes(&self) -> usize {
         match self {
             Self::Direct(table) => size_of_val(&table[..]),
@@ -56,21 +56,21 @@ fn push_direct(table: &[u16], id: usize, terms: &mut Vec<u32>) {
     }
 }
 
-/// All sets, their tokens as numbers small enough to count in an array: the ids themselves where these are small.
+/// All sets, with their tokens as numbers small enough to be counted in an array: the ids themselves if they are small.
 pub(super) enum TokenNumbers<'a> {
     Narrow(&'a [u16]),
     Wide(Vec<u32>),
 }
 
-/// How often each number occurs, and the numbers by term.
+/// Range of the token numbers, and the number of each term.
 pub(super) struct Census {
-    /// Above every number.
+    /// Exclusive maximum of the numbers.
     pub(super) numbers: usize,
-    /// For each term its number.
+    /// Number of each term.
     pub(super) number_of_term: Vec<u32>,
 }
 
-/// Numbers the tokens, counts them and gives each its term.
+/// Numbers and counts the tokens, and gives each a term.
 pub(super) fn census(sets: &TokenSets) -> (Terms, TokenNumbers<'_>, Census) {
     let largest = sets.iter().filter_map(|set| match set {
         TokenSet::Narrow(ids) => ids.last().map(|id| u32::from(*id)),
@@ -117,7 +117,7 @@ fn frequencies<N: Copy + Into<u32>>(tokens: &[N], numbers: usize) -> Vec<u32> {
     counts
 }
 
-/// The numbers that occur, the most frequent first; equal ones in ascending order.
+/// Returns the numbers that occur, the most frequent first; equally frequent ones in ascending order.
 fn by_frequency(counts: &[u32]) -> Vec<u32> {
     let mut keys = Vec::new();
     for (number, count) in counts.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! The index against its plain twin, on every level of instructions that the machine has.
+//! Compares the index with its plain twin, on every instruction level that the machine has.
 
 use std::sync::Arc;
 
@@ -7,10 +7,10 @@ use proptest::prelude::*;
 use super::{Level, Search, SearchScratch, TokenSetIndex, Windows, search_together};
 use crate::retrieve::vector::{TokenSet, TokenSets};
 
-/// A window and its score as the reference computes it.
+/// A window, and its score as the reference program computes it.
 type Scored = (u32, f64);
 
-/// The reference's loop: every window, one float division, a stable ascending sort read from its end.
+/// Reference program's loop: every window, one float division, a stable ascending sort read from its end.
 fn slow(sets: &[Vec<u32>], query: &[u32], k: usize, allowed: impl Fn(u32) -> bool) -> Vec<Scored> {
     let mut scored: Vec<Scored> = Vec::new();
     for (window, set) in (0..).zip(sets).filter(|(window, _)| allowed(*window)) {
@@ -29,7 +29,7 @@ fn token_sets(sets: &[Vec<u32>]) -> TokenSets {
     all
 }
 
-/// A query for which the earlier window goes first.
+/// A query for which the earlier of equally similar windows comes first.
 struct EarlierFirstQuery {
     index: Arc<TokenSetIndex>,
     queries: Arc<TokenSets>,
@@ -74,7 +74,7 @@ impl Windows for EarlierFirstQuery {
     }
 }
 
-/// Some queries over some sets: one by one and all at once, with every level, equal what the twin finds.
+/// Checks that some queries over some sets, one by one and all at once, on every level, give the results of the twin.
 fn check(sets: &[Vec<u32>], queries: &[Vec<u32>], k: usize, hidden: u32, block: usize) {
     let query_sets = Arc::new(token_sets(queries));
     let allowed = |query: usize, window: u32| is_allowed(query, window, hidden);
@@ -96,7 +96,7 @@ fn check(sets: &[Vec<u32>], queries: &[Vec<u32>], k: usize, hidden: u32, block: 
             let hits =
                 index.search(query_sets.get(i), k, |window| allowed(i, window), &mut scratch);
             assert_eq!(scored(hits), *wanted, "{level}");
-            // In an order of the caller, which is the earlier first here.
+            // In an order given by the caller; here the earlier window comes first.
             let (index, queries_of) = (Arc::clone(&index), Arc::clone(&query_sets));
             let asked = EarlierFirstQuery { index, queries: queries_of, query: i, k, hidden };
             let mut hits = search_together(asked, &mut scratch);
@@ -135,7 +135,7 @@ proptest! {
         check(&sets, &queries, k, hidden, block);
     }
 
-    /// Tokens as frequent as in code: a few in almost every window, most in hardly any; queries that are like windows.
+    /// Tokens as frequent as in code: a few are in almost every window, most in hardly any; queries resemble windows.
     #[test]
     fn equals_the_reference_loop_on_skewed_tokens(
         seeds in prop::collection::vec((0_u64..u64::MAX, 1_usize..120), 600..1_500),
@@ -150,7 +150,7 @@ proptest! {
     }
 }
 
-/// A set of about that many tokens, small ids the likelier.
+/// Returns a set of about this many tokens; small ids are more probable.
 fn skewed(seed: u64, size: usize) -> Vec<u32> {
     let mut state = seed | 1;
     let mut next = || {
@@ -184,12 +184,12 @@ fn nothing_is_found_in_nothing() {
     check(&[vec![1]], &[], 3, u32::MAX, 64);
 }
 
-/// 255 and 256 lists, rows and planes: where bytes end.
+/// 255 and 256 lists, rows and planes: the limit of bytes.
 #[test]
 fn queries_around_255_tokens() {
     for length in [254, 255, 256, 257, 600] {
         let all: Vec<u32> = (0..length).collect();
-        // One set alone: all its terms have lists. Fifty equal ones: all have rows.
+        // With a single set, all its terms have lists. With fifty equal sets, all have rows.
         for copies in [1, 50] {
             let mut sets = vec![all.clone(); copies];
             sets.extend((0..40).map(|i| all[i as usize..].to_vec()));
@@ -210,7 +210,7 @@ fn sets_and_queries_beyond_sixteen_bits() {
 
 #[test]
 fn vocabularies_beyond_sixteen_bits() {
-    // 90,000 tokens, each in one of the sets, but for a few that are in every third.
+    // 90,000 tokens, each in only one of the sets, except a few that are in every third set.
     let set = |i: u32| (0..3 * (i % 3 / 2)).chain((0..60).map(|j| 10 + 1_500 * j + i)).collect();
     let sets: Vec<Vec<u32>> = (0..1_500).map(set).collect();
     let query = |i: usize| {
@@ -240,10 +240,10 @@ fn one_and_two_threads_find_the_same() {
     assert_eq!(found(1), found(2));
 }
 
-/// The sizes are those of the format that the documents state; a smaller index would be one that lost something.
+/// The sizes follow from the documented format; an index of fewer bytes would have lost something.
 #[test]
 fn bytes_counts_what_is_held() {
     let index = TokenSetIndex::new(&token_sets(&vec![vec![1, 2]; 512]));
-    // Two rows and the empty one of one chunk, a size and a place a window.
+    // Two rows and the empty row of one chunk, and a size and a place per window.
     assert!(index.bytes() >= 3 * 64 + 512 * (4 + 2), "{}", index.bytes());
 }

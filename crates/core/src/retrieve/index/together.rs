@@ -1,5 +1,5 @@
-//! One query that several threads work on: each block is searched by whoever comes first, so that nobody waits for a thread that
-//! has not begun.
+//! Search for one query by several threads. Each block is searched by the first free thread, so that nobody waits for a thread
+//! that has not begun.
 
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -11,31 +11,31 @@ use super::query::{Request, SearchScratch};
 use crate::retrieve::vector::TokenSet;
 
 thread_local! {
-    /// Buffers of a thread that helps.
+    /// Buffers of a helping thread.
     static SCRATCH: RefCell<SearchScratch> = RefCell::default();
 }
 
-/// Blocks from which on one query is worth the work of several threads.
+/// Minimum number of blocks for which one query is worth the work of several threads.
 const PARTED: usize = 8;
 
-/// A query, the windows that it may find, and the index that has them.
+/// A query, the windows that it may retrieve, and the index that contains them.
 pub trait Search: Windows + Send + Sync + 'static {
-    /// The index.
+    /// Returns the index.
     fn index(&self) -> &TokenSetIndex;
 
-    /// The query.
+    /// Returns the query.
     fn query(&self) -> TokenSet<'_>;
 
-    /// Number of hits that are wanted.
+    /// Returns the number of hits wanted.
     fn k(&self) -> usize;
 
-    /// Whether a window, as all before it, comes before those near which the search begins: the best are found soon if similar
-    /// windows are near one another.
+    /// Returns true if a window, and all windows before it, come before the windows near which the search begins. If similar
+    /// windows are near one another, the best hits are found soon.
     fn is_before(&self, window: u32) -> bool;
 }
 
-/// The windows most similar to a query among those that are allowed and have a token of it, in the order of their keys where they
-/// are equally similar: the `k` best at least, in no order, of which the caller takes these.
+/// Returns the windows most similar to a query, among those that are allowed and share a token with it; keys order equally
+/// similar windows. The result contains at least the `k` best, in no particular order; the caller selects them.
 pub fn search_together(wanted: impl Search, scratch: &mut SearchScratch) -> Vec<WindowHit> {
     let index = wanted.index();
     let near = index.blocks.partition_point(|block| wanted.is_before(block.end() - 1)) as u32;
@@ -66,10 +66,10 @@ pub fn search_together(wanted: impl Search, scratch: &mut SearchScratch) -> Vec<
     std::mem::take(&mut state.found)
 }
 
-/// A search, and how far it is.
+/// A search and its progress.
 struct SearchProgress<S> {
     wanted: S,
-    /// The blocks in the order in which they are searched.
+    /// Blocks, in the order in which they are searched.
     order: Vec<u32>,
     next: AtomicUsize,
     state: Mutex<SearchState>,
@@ -78,9 +78,9 @@ struct SearchProgress<S> {
 
 #[derive(Default)]
 struct SearchState {
-    /// Blocks of which the hits are known.
+    /// Number of blocks whose hits are known.
     done: usize,
-    /// The worst of `k` hits of one thread's.
+    /// The worst of `k` hits that one thread found.
     floor: Option<WindowHit>,
     found: Vec<WindowHit>,
 }
@@ -90,7 +90,7 @@ impl<S: Search> SearchProgress<S> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Searches blocks until all are taken.
+    /// Searches blocks until all have been taken.
     fn work(&self, scratch: &mut SearchScratch) {
         let (wanted, index) = (&self.wanted, self.wanted.index());
         let next = || self.order.get(self.next.fetch_add(1, Relaxed));

@@ -1,4 +1,4 @@
-//! Excerpts: the fragments that were found as a small repository of its own, from which prompts are made as from a whole one.
+//! Excerpts: the retrieved fragments as a small repository, from which prompts are built as from a whole one.
 
 use rustc_hash::FxHashMap;
 
@@ -8,11 +8,11 @@ use crate::repository::fragment::{Cut, FragmentFile, FragmentPlace, RepoFragment
 use crate::retrieve::query::Query;
 use crate::retrieve::search::{Hit, RankedFragments};
 
-/// Number of a file in the excerpt, by its layer and number there.
+/// Number of a file in the excerpt, by its layer and its number in the layer.
 type Numbers = FxHashMap<(u32, u32), u32>;
 
 impl Snapshot {
-    /// The fragments found, with all places and files that a prompt may show or name.
+    /// Returns the retrieved fragments, with all places and files that a prompt may show or name.
     pub(super) fn excerpt(&self, query: &Query, hits: &[LayerHit]) -> LiveHits {
         let places: Vec<Vec<LayerPlace>> = hits.iter().map(|hit| self.places(*hit)).collect();
         let all = places.iter().flatten().map(|place| (place.layer, place.place.file));
@@ -52,7 +52,7 @@ impl Snapshot {
         LiveHits { excerpt, found }
     }
 
-    /// Places of a fragment in their order; one at least.
+    /// Returns the places of a fragment, in order; at least one.
     fn places(&self, hit: LayerHit) -> Vec<LayerPlace> {
         let mut places = Vec::new();
         self.each_place(hit.layer, hit.fragment, |place| {
@@ -63,7 +63,7 @@ impl Snapshot {
         places
     }
 
-    /// Files in the order of their paths, and their numbers in it.
+    /// Returns the files in the order of their paths, and their numbers in this order.
     fn files_of(&self, files: impl Iterator<Item = (u32, u32)>) -> (Vec<FragmentFile>, Numbers) {
         let rank = |(at, file): &(u32, u32)| self.views[*at as usize].rank[*file as usize];
         let mut files: Vec<(u32, u32)> = files.collect();
@@ -82,7 +82,7 @@ impl Snapshot {
         (taken, files.into_iter().zip(0..).collect())
     }
 
-    /// All chunks of some files, in order.
+    /// Returns all chunks of some files, in order.
     fn chunks(&self, numbers: &Numbers) -> Vec<FragmentPlace> {
         let mut files: Vec<_> = numbers.iter().collect();
         files.sort_unstable_by_key(|(_, number)| **number);
@@ -96,7 +96,7 @@ impl Snapshot {
     }
 }
 
-/// The windows that were found in first-seen order, with their places in the excerpt; the number of each hit among them.
+/// Returns the retrieved windows in first-seen order, with their places in the excerpt, and the number of each hit among them.
 fn windows(places: &[Vec<LayerPlace>], numbers: &Numbers) -> (Vec<Vec<FragmentPlace>>, Vec<u32>) {
     let within = |place: &LayerPlace| FragmentPlace {
         file: numbers[&(place.layer, place.place.file)],

@@ -10,12 +10,12 @@ use crate::retrieve::rank::{Vocabulary, Words};
 use crate::retrieve::search::{FragmentVectors, SearchSettings};
 use crate::retrieve::vector::{TokenSet, TokenSets};
 
-/// A file as it is indexed.
+/// A file to be indexed.
 #[derive(Debug, Clone)]
 pub struct LiveFile {
-    /// Its path and lines.
+    /// Path and lines of the file.
     pub file: FragmentFile,
-    /// Identity of the file on disk, shared by all its names.
+    /// Identity of the file on disk, which all names of the file share.
     pub same: u64,
 }
 
@@ -26,18 +26,18 @@ pub struct Layer {
     /// Identity of each file on disk.
     pub(super) same: Vec<u64>,
     pub(super) index: TokenSetIndex,
-    /// Numbers of the terms, where these are not tokens of `p50k_base`.
+    /// Numbers of the terms, unless the terms are tokens of `p50k_base`.
     words: Option<Words>,
-    /// Sets of the tokens of `p50k_base`, where they are kept for a later version of the file.
+    /// Sets of `p50k_base` tokens, if they are kept for a later version of the file.
     sets: Option<TokenSets>,
     texts: OnceLock<WindowTexts>,
 }
 
 impl Layer {
-    /// Layer of fragments and their vectors; `same` has the identity on disk of each file.
+    /// Creates a layer of fragments and their vectors; `same` has the identity on disk of each file.
     ///
     /// # Panics
-    /// Where there are not as many identities as files.
+    /// The numbers of identities and files differ.
     pub fn new(fragments: RepoFragments, same: Vec<u64>, vectors: FragmentVectors) -> Self {
         assert_eq!(fragments.files.len(), same.len(), "an identity for each file");
         let (index, words) = match vectors {
@@ -47,17 +47,17 @@ impl Layer {
         Self { fragments, same, index, words, sets: None, texts: OnceLock::new() }
     }
 
-    /// With other identities of its files.
+    /// Replaces the identities of the files on disk.
     ///
     /// # Panics
-    /// Where there are not as many identities as files.
+    /// The numbers of identities and files differ.
     #[must_use]
     pub fn with_identities(self, same: Vec<u64>) -> Self {
         assert_eq!(self.fragments.files.len(), same.len(), "an identity for each file");
         Self { same, ..self }
     }
 
-    /// Layer of files, which are cut as those of another layer.
+    /// Creates a layer of files, which are cut in the same way as another layer's.
     pub(super) fn of_files(
         files: Vec<LiveFile>,
         like: &RepoFragments,
@@ -71,7 +71,8 @@ impl Layer {
         Self::new(fragments, same, vectors)
     }
 
-    /// Layer of one file that is being edited: what it has in common with its version before is taken from there.
+    /// Creates a layer of one file that is being edited; reuses the sets of windows that the file's previous version has in
+    /// common with it.
     pub(super) fn of_edited(
         file: LiveFile,
         before: Option<&Self>,
@@ -100,25 +101,25 @@ impl Layer {
         Self { fragments, same, index, words: None, sets: Some(sets), texts: OnceLock::new() }
     }
 
-    /// The fragment with a text.
+    /// Returns the fragment with a text.
     pub(super) fn find(&self, text: &str) -> Option<u32> {
         let texts = self.texts.get_or_init(|| WindowTexts::new(&self.fragments));
         texts.find(&self.fragments, text)
     }
 
-    /// Number of the files before a path.
+    /// Returns the number of files before a path.
     pub(super) fn place_of(&self, path: &str) -> u32 {
         self.fragments.files.partition_point(|file| &*file.path < path) as u32
     }
 
-    /// Makes the table of its texts that the layers above it need, where these share windows.
+    /// Builds the table of texts that later layers need if they share windows with this one.
     pub fn prepare(&self) {
         if self.fragments.cut.is_windows() {
             self.texts.get_or_init(|| WindowTexts::new(&self.fragments));
         }
     }
 
-    /// The set of a query's terms, numbered as those of the fragments.
+    /// Returns the set of a query's terms, numbered like the terms of the fragments.
     pub(super) fn set_of_query(
         &self,
         text: &str,
@@ -135,17 +136,17 @@ impl Layer {
         }
     }
 
-    /// Its files, with their identities on disk.
+    /// Returns the files, with their identities on disk.
     pub fn files(&self) -> impl Iterator<Item = (&FragmentFile, u64)> {
         self.fragments.files.iter().zip(self.same.iter().copied())
     }
 
-    /// Number of different terms of a fragment.
+    /// Returns the number of distinct terms of a fragment.
     pub(super) fn terms_of(&self, fragment: u32) -> u32 {
         self.index.size_of(fragment)
     }
 
-    /// Bytes of the index.
+    /// Returns the bytes of the index.
     pub(super) fn bytes(&self) -> usize {
         self.index.bytes()
     }
@@ -169,7 +170,7 @@ fn words_of(fragments: &RepoFragments, settings: &SearchSettings) -> Words {
     Words::of_terms(&fragments.texts(), &settings.vocabulary)
 }
 
-/// Ids of a text's tokens, ascending.
+/// Returns the ids of a text's tokens, ascending.
 fn set_of(text: &str, cache: &mut PieceCache) -> Vec<u32> {
     let mut ids = Vec::new();
     P50k.encode_into(text, cache, &mut ids);
@@ -178,7 +179,7 @@ fn set_of(text: &str, cache: &mut PieceCache) -> Vec<u32> {
     ids.into_iter().map(u32::from).collect()
 }
 
-/// The one set of a query.
+/// Returns the only set of a query.
 pub(super) fn only(sets: &TokenSets) -> TokenSet<'_> {
     sets.get(0)
 }

@@ -1,14 +1,16 @@
-//! A repository that is edited: the same results as a search of all its files as they are now, without indexing them anew.
+//! A repository during editing. Searches give the same results as a search of all its current files, without indexing all files
+//! again.
 //!
-//! Its fragments lie in [layers](Layer). The first holds all files as they were when the index was made; a later one holds files
-//! that changed since, and replaces these in the layers before it. A change makes a new layer of the changed file and of the
-//! smaller layers after the first, so that it costs what its file costs. Each query searches all layers and merges what it
-//! finds, in the order in which a search of one index of all files would find it:
+//! Its fragments are stored in [layers](Layer). The first layer has all files in the state in which the index was built. A
+//! later layer has files that changed since, and replaces these files in the layers before it. A change creates a new layer of
+//! the changed file and of the smaller layers after the first, so that the cost of a change depends on the size of its file.
+//! Each query searches all layers and merges the results in the order in which a search of one index of all files would return
+//! them:
 //!
-//! - A window whose text an earlier layer has is found there, with the places of both.
+//! - A window whose text is also in an earlier layer is found in that layer, with the places of both.
 //! - Equal scores are ordered by the files' paths and lines, or by their distance from the query's file.
 //!
-//! [`Snapshot`]s do not change, so that a search never waits for a change.
+//! [`Snapshot`]s are immutable, so that a search never waits for a change.
 
 mod excerpt;
 mod layer;
@@ -28,37 +30,37 @@ use super::search::SearchSettings;
 use super::visibility::{RankLimits, Ties, Visibility};
 use crate::repository::fragment::{Cut, FragmentFile, FragmentPlace};
 
-/// A layer after the first is merged with a new one, unless it has more than so many times the lines of that; any is where most
-/// of its lines are gone.
+/// A layer after the first is merged with a new one unless it has more than this many times the new layer's lines. Any layer is
+/// merged if most of its lines have been replaced.
 const SHARE: usize = 2;
-/// Lines of a layer that is always merged.
+/// Maximum number of lines of a layer that is always merged.
 const SMALL: usize = 4096;
 
-/// The fragments of a repository at one moment.
+/// Fragments of a repository at one moment.
 #[derive(Debug, Clone)]
 pub struct Snapshot {
     settings: Arc<SearchSettings>,
-    /// Oldest first.
+    /// Layers, oldest first.
     views: Vec<View>,
 }
 
-/// A layer, and what became of it since.
+/// A layer, and the changes to its files since.
 #[derive(Debug, Clone)]
 struct View {
     layer: Arc<Layer>,
-    /// Whether each file was replaced by a later layer or removed.
+    /// Whether each file was replaced by a later layer, or removed.
     replaced: Vec<bool>,
-    /// Rank of each file among all that are there, by their paths.
+    /// Rank of each file among all current files, by path.
     rank: Vec<u32>,
     shared: Arc<SharedWindows>,
 }
 
-/// Windows of a layer that an earlier layer has, too.
+/// Windows of a layer that an earlier layer also has.
 #[derive(Debug, Default)]
 struct SharedWindows {
-    /// Whether each window is found in an earlier layer; empty where none is.
+    /// Whether each window is in an earlier layer; empty if none is.
     is_elsewhere: Vec<bool>,
-    /// By layer and window there, the window here.
+    /// By earlier layer and window in it, the window in this layer.
     here: FxHashMap<(u32, u32), u32>,
 }
 
@@ -70,7 +72,7 @@ struct LayerPlace {
 }
 
 impl Snapshot {
-    /// Says why a search with these settings cannot be kept up to date; `None` where it can.
+    /// Returns the reason why a search with these settings cannot be kept up to date; `None` if it can.
     pub fn refusal(settings: &SearchSettings) -> Option<String> {
         let is_plain =
             |limits: RankLimits, ties| limits == RankLimits::default() && ties == Ties::Nearest;
@@ -85,7 +87,7 @@ impl Snapshot {
         }
     }
 
-    /// The fragments of one layer.
+    /// Creates a snapshot of one layer.
     pub fn new(base: Layer, settings: SearchSettings) -> Self {
         base.prepare();
         let view = View {
@@ -99,7 +101,7 @@ impl Snapshot {
         snapshot
     }
 
-    /// With files that changed or are new, and without those that were removed.
+    /// Returns a snapshot with the files that changed or are new, and without the removed files.
     #[must_use]
     pub fn with(&self, changed: Vec<LiveFile>, removed: &[String]) -> Self {
         let mut next = self.clone();
@@ -108,7 +110,7 @@ impl Snapshot {
             next.replace(path);
         }
         let mut files = changed;
-        // A layer is left out with all above it, since these name its windows.
+        // A layer is dropped together with all layers above it, because these refer to its windows.
         while let Some(last) = next.views.last() {
             let [left, gone] = last.lines();
             let is_first = next.views.len() == 1;
@@ -132,7 +134,8 @@ impl Snapshot {
         next
     }
 
-    /// With the unsaved text of a file in place of the saved one; `before` is what this gave for an earlier text of the file.
+    /// Returns a snapshot with the unsaved text of a file in place of the saved one; `before` is the result for an earlier text
+    /// of the file.
     #[must_use]
     pub fn with_open(&self, file: LiveFile, before: Option<&Self>) -> Self {
         let mut next = self.clone();
@@ -157,7 +160,7 @@ impl Snapshot {
         }
     }
 
-    /// Puts a layer on top.
+    /// Adds a layer on top.
     fn push(&mut self, layer: Arc<Layer>) {
         let shared = match layer.fragments.cut {
             Cut::Windows(_) => self.find_shared(&layer),
@@ -172,7 +175,7 @@ impl Snapshot {
         });
     }
 
-    /// Windows of a new layer that an earlier one has.
+    /// Returns the windows of a new layer that an earlier layer also has.
     fn find_shared(&self, layer: &Layer) -> SharedWindows {
         let mut shared = SharedWindows::default();
         for window in 0..layer.fragments.len() {
@@ -188,7 +191,7 @@ impl Snapshot {
         shared
     }
 
-    /// Ranks the files that are there by their paths, with room for one between any two.
+    /// Ranks the current files by path, with room for one more file between any two.
     fn rank(&mut self) {
         let mut files: Vec<(&str, usize, usize)> = Vec::new();
         for (at, view) in self.views.iter().enumerate() {
@@ -208,7 +211,7 @@ impl Snapshot {
         }
     }
 
-    /// Rank of a path, between those of its neighbours where no file has it.
+    /// Returns the rank of a path; between the ranks of its neighbours if no file has the path.
     fn rank_of(&self, path: &str) -> u32 {
         let mut before = 0;
         for view in &self.views {
@@ -224,14 +227,14 @@ impl Snapshot {
         before + 1
     }
 
-    /// A file that is there, and its identity on disk.
+    /// Returns a current file and its identity on disk.
     pub fn file(&self, path: &str) -> Option<(&FragmentFile, u64)> {
         let (at, file) = self.find(path)?;
         let layer = &self.views[at as usize].layer;
         Some((&layer.fragments.files[file as usize], layer.same[file as usize]))
     }
 
-    /// Layer and number of a file that is there.
+    /// Returns the layer and the number of a current file.
     fn find(&self, path: &str) -> Option<(u32, u32)> {
         self.views.iter().enumerate().rev().find_map(|(at, view)| {
             let file = view.layer.fragments.file_index(path)?;
@@ -239,35 +242,35 @@ impl Snapshot {
         })
     }
 
-    /// The files that are there, in no order.
+    /// Returns the current files, in no particular order.
     pub fn files(&self) -> impl Iterator<Item = (&FragmentFile, u64)> {
         self.views.iter().flat_map(View::alive)
     }
 
-    /// Whether a file is there under several names.
+    /// Returns true if a file has several names.
     pub fn has_links(&self) -> bool {
         let mut seen = rustc_hash::FxHashSet::default();
         self.files().any(|(_, same)| !seen.insert(same))
     }
 
-    /// Number of fragments in all layers, those that were replaced included.
+    /// Returns the number of fragments in all layers, including replaced ones.
     pub fn fragments(&self) -> usize {
         self.views.iter().map(|view| view.layer.fragments.len()).sum()
     }
 
-    /// Number of layers, and bytes of their indexes.
+    /// Returns the number of layers, and the bytes of their indexes.
     pub fn size(&self) -> (usize, usize) {
         (self.views.len(), self.views.iter().map(|view| view.layer.bytes()).sum())
     }
 
-    /// How fragments are searched.
+    /// Returns the settings of searches.
     pub fn settings(&self) -> &SearchSettings {
         &self.settings
     }
 }
 
 impl View {
-    /// Lines of the files that are there, and of those that were replaced.
+    /// Returns the number of lines in current files, and in replaced files.
     fn lines(&self) -> [usize; 2] {
         let mut lines = [0; 2];
         for ((file, _), replaced) in self.layer.files().zip(&self.replaced) {
@@ -276,7 +279,7 @@ impl View {
         lines
     }
 
-    /// The files that were not replaced.
+    /// Returns the files that were not replaced.
     fn alive(&self) -> impl Iterator<Item = (&FragmentFile, u64)> {
         let replaced = self.replaced.iter();
         self.layer.files().zip(replaced).filter(|(_, replaced)| !**replaced).map(|(file, _)| file)

@@ -13,23 +13,23 @@ use crate::retrieve::search::{RankedFragments, Score};
 use crate::retrieve::vector::{TokenSet, TokenSets};
 use crate::retrieve::visibility::{HoleGuard, Visibility, distance};
 
-/// Buffers of one thread, used again from query to query.
+/// Buffers of one thread, reused for all queries.
 #[derive(Debug, Default)]
 pub struct LiveScratch {
     index: SearchScratch,
     pieces: PieceCache,
 }
 
-/// The fragments found for one query.
+/// Fragments retrieved for one query.
 #[derive(Debug)]
 pub struct LiveHits {
-    /// The fragments found and the files that they and the query lie in, as a repository of these files alone.
+    /// The retrieved fragments and their files, together with the query's file, as a repository of only these files.
     pub excerpt: RepoFragments,
-    /// The hits, in numbers of the excerpt's fragments.
+    /// The hits, with the numbers of the excerpt's fragments.
     pub found: RankedFragments,
 }
 
-/// A fragment that was found.
+/// A retrieved fragment.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct LayerHit {
     pub(super) layer: u32,
@@ -37,7 +37,7 @@ pub(super) struct LayerHit {
     pub(super) score: Score,
 }
 
-/// A hit of a layer, in the order of all.
+/// A hit in a layer, with the data that order it among all hits.
 struct RankedHit {
     overlap: Overlap,
     key: u64,
@@ -45,7 +45,7 @@ struct RankedHit {
 }
 
 impl Snapshot {
-    /// Searches with a query of a file that is there.
+    /// Searches with a query of a current file.
     pub fn search(self: &Arc<Self>, query: &Query, scratch: &mut LiveScratch) -> LiveHits {
         let seen = Arc::new(QueryView { hole: self.hole(query), snapshot: Arc::clone(self) });
         let k = self.settings.top_k;
@@ -103,7 +103,7 @@ impl Snapshot {
         }
     }
 
-    /// Calls `visit` with the places of a fragment that are there, until it says `false`: those of a layer in their order.
+    /// Calls `visit` with the current places of a fragment until `visit` returns false; the places in a layer are in order.
     pub(super) fn each_place(
         &self,
         layer: u32,
@@ -122,13 +122,13 @@ impl Snapshot {
         }
     }
 
-    /// Rank of a place's file, and its line: the order of the reference.
+    /// Returns the rank of a place's file, and its line: the reference program's order.
     pub(super) fn order(&self, place: LayerPlace) -> (u32, u32) {
         let rank = &self.views[place.layer as usize].rank;
         (rank[place.place.file as usize], place.place.number)
     }
 
-    /// The first place of a fragment.
+    /// Returns the first place of a fragment.
     fn first_place(&self, layer: u32, fragment: u32) -> Option<LayerPlace> {
         let mut first: Option<((u32, u32), LayerPlace)> = None;
         self.each_place(layer, fragment, |place| {
@@ -148,7 +148,7 @@ impl Snapshot {
 }
 
 impl View {
-    /// Calls `visit` with the places of a fragment in this layer; whether it always said `true`.
+    /// Calls `visit` with the places of a fragment in this layer; returns true if `visit` always returned true.
     fn each_place(
         &self,
         at: u32,
@@ -162,17 +162,17 @@ impl View {
     }
 }
 
-/// A query's hole among the layers.
+/// Hole of a query, among the layers.
 struct LiveHole {
     path: String,
-    /// Layer and number of its file.
+    /// Layer and number of the hole's file.
     own: Option<(u32, u32)>,
     same: Option<u64>,
     context_start: u32,
     visibility: Visibility,
 }
 
-/// Fragments, as a query sees them.
+/// Fragments as a query sees them.
 struct QueryView {
     snapshot: Arc<Snapshot>,
     hole: LiveHole,
@@ -190,7 +190,7 @@ impl QueryView {
         }
     }
 
-    /// Whether a fragment of a layer may be found.
+    /// Returns true if a fragment of a layer may be retrieved.
     fn allows(&self, at: u32, fragment: u32) -> bool {
         let shared = &self.snapshot.views[at as usize].shared;
         if shared.is_elsewhere.get(fragment as usize) == Some(&true) {
@@ -206,7 +206,7 @@ impl QueryView {
                 });
                 is_allowed
             }
-            // A fragment lies where it occurs first.
+            // A fragment belongs to the file in which it occurs first.
             Visibility::OtherFiles { .. } => {
                 let first = self.snapshot.first_place(at, fragment);
                 first.is_some_and(|place| !self.is_own(place, HoleGuard::Strict))
@@ -214,7 +214,7 @@ impl QueryView {
         }
     }
 
-    /// Place of a fragment among those that are equally similar: the greater goes first.
+    /// Returns the key of a fragment among equally similar ones: the greater comes first.
     fn key(&self, at: u32, fragment: u32) -> u64 {
         let Some(first) = self.snapshot.first_place(at, fragment) else { return 0 };
         let (rank, number) = self.snapshot.order(first);
@@ -228,7 +228,7 @@ impl QueryView {
         }
     }
 
-    /// Adds fragments without a common term: the first in order.
+    /// Adds fragments without a common term, the first in order.
     fn fill(&self, missing: usize, size: u32, ranked: &mut Vec<RankedHit>) {
         let mut kept: Vec<(u32, u32)> =
             ranked.iter().map(|one| (one.layer, one.overlap.window)).collect();
@@ -251,14 +251,14 @@ impl QueryView {
     }
 }
 
-/// Fragments of a layer, as a query sees them.
+/// Fragments of a layer as a query sees them.
 struct LayerView {
     seen: Arc<QueryView>,
     at: u32,
-    /// The query's terms, numbered as the layer's.
+    /// Terms of the query, with the layer's numbers.
     sets: TokenSets,
     k: usize,
-    /// The file near which the search begins.
+    /// File near which the search begins.
     file: u32,
 }
 

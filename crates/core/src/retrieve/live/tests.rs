@@ -1,4 +1,4 @@
-//! Edits, one after the other, against an index of all files made anew after each.
+//! Compares the results after each of several edits with an index of all files that is built again each time.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use crate::retrieve::{Mode, Queries, QueryForm};
 /// Contents of a repository by path, and the identity of each file on disk.
 type Files = BTreeMap<String, (String, u64)>;
 
-/// A hit by what a prompt shows of it: path, number and lines of its places, its text and its score.
+/// The parts of a hit that a prompt shows: path, number and lines of its places, its text and its score.
 type Shown = (Vec<(String, u32, u32, u32)>, String, Score);
 
 fn fragments(files: &Files, cut: Cut) -> (RepoFragments, Vec<u64>) {
@@ -67,7 +67,7 @@ fn shown(
     found.hits.iter().map(of_hit).collect()
 }
 
-/// Hits of an index of all files.
+/// Returns the hits of a new index of all files.
 fn anew(files: &Files, query: &Query, settings: &SearchSettings, cut: Cut) -> Vec<Shown> {
     let (fragments, _) = fragments(files, cut);
     let queries = Queries {
@@ -144,7 +144,7 @@ proptest! {
         top_k in prop_oneof![Just(1_usize), Just(3), Just(50)],
     ) {
         let (settings, cut) = settings(kind, top_k);
-        // Two names of one file, and the last path is not there yet.
+        // One file has two names, and the last path does not exist yet.
         let same = |at: usize| if linked && at == 1 { 0 } else { at as u64 };
         let mut files: Files = PATHS.iter().zip(&first).enumerate().take(PATHS.len() - 1)
             .map(|(at, (path, text))| ((*path).to_owned(), (text.clone(), same(at))))

@@ -1,18 +1,18 @@
-//! Rows turned around: for each word the documents that have it.
+//! Inverted index: for each word, the documents that have it.
 
 use std::ops::Range;
 
 use super::words::Words;
 
-/// Words of documents with the lists of each word.
+/// Words of documents, with a list of documents for each word.
 #[derive(Debug)]
 pub(super) struct InvertedIndex {
     pub(super) words: Words,
     /// `first[w]..first[w + 1]` are the postings of word w.
     first: Vec<u32>,
-    /// Ascending in each list.
+    /// Documents, ascending in each list.
     documents: Vec<u32>,
-    /// How often the document has the word.
+    /// Number of times that the document has the word.
     counts: Vec<u32>,
 }
 
@@ -32,13 +32,13 @@ impl InvertedIndex {
         self.first[word as usize] as usize..self.first[word as usize + 1] as usize
     }
 
-    /// The documents that have a word, ascending.
+    /// Returns the documents that have a word, ascending.
     #[inline]
     pub(super) fn documents_of(&self, word: u32) -> &[u32] {
         &self.documents[self.range(word)]
     }
 
-    /// Documents that have a word, and how often each has it.
+    /// Returns the documents that have a word, with the word's count in each.
     #[inline]
     pub(super) fn postings(&self, word: u32) -> impl ExactSizeIterator<Item = (u32, u32)> {
         let range = self.range(word);
@@ -46,7 +46,7 @@ impl InvertedIndex {
         (0..documents.len()).map(move |at| (documents[at], counts[at]))
     }
 
-    /// How many documents have each word.
+    /// Returns the number of documents that have each word.
     pub(super) fn frequencies(&self) -> Vec<u32> {
         let mut frequencies = self.first[1..].to_vec();
         for word in 0..frequencies.len() {
@@ -56,7 +56,7 @@ impl InvertedIndex {
     }
 }
 
-/// Makes each word's place in `ends` the number of postings of it and of all words before it.
+/// Sets each word's entry in `ends` to the number of postings of this word and of all words before it.
 fn count(numbers: &[u32], ends: &mut [u32]) {
     for number in numbers {
         ends[*number as usize] += 1;
@@ -68,7 +68,7 @@ fn count(numbers: &[u32], ends: &mut [u32]) {
     }
 }
 
-/// Writes the documents and counts of each word from where `next` says, which moves on to the word's end.
+/// Writes the documents and counts of each word from the position in `next` on, and moves this position to the word's end.
 fn fill(words: &Words, next: &mut [u32], documents: &mut [u32], counts: &mut [u32]) {
     for document in 0..words.documents() {
         for (number, count) in words.row(document) {

@@ -1,10 +1,10 @@
-//! Ranks documents for a query with the rankers of Repoformer and CrossCodeEval, each with its reference's formula and
-//! constants.
+//! Ranks documents for a query with the rankers of Repoformer and CrossCodeEval, each with the formula and constants of its
+//! reference program.
 //!
-//! A *document* is a chunk's text, a *candidate* a document that this query may find (usually each one outside the query's own
-//! file). The references recompute their statistics from the candidates of every query; a [`DocumentIndex`] is built once per
-//! repository, and [`DocumentIndex::rank`] subtracts the documents that are no candidates. Words are those of
-//! [`each_word`](repoformer_text::tokenize::each_word), or the tokens of a tokenizer ([`Vocabulary`]).
+//! A *document* is the text of a chunk. A *candidate* is a document that a query may retrieve (usually every document outside
+//! the query's own file). The reference programs recompute their statistics from the candidates of every query. A
+//! [`DocumentIndex`] is built once per repository, and [`DocumentIndex::rank`] subtracts the documents that are not candidates.
+//! Terms are words as in [`each_word`](repoformer_text::tokenize::each_word), or the tokens of a tokenizer ([`Vocabulary`]).
 //!
 //! ```
 //! use repoformer_text::language::Language;
@@ -47,7 +47,7 @@ use repoformer_text::tokenize::Dictionary;
 use statistics::{Statistics, logarithms};
 use tf_idf::TfIdf;
 
-/// Lines to search for.
+/// Lines with which to search.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct RankQuery<'a> {
     /// Lines of the query, in order.
@@ -73,7 +73,7 @@ pub(super) fn distance(line: usize, hole: usize) -> usize {
     line.checked_sub(hole).unwrap_or_else(|| hole - 1 - line)
 }
 
-/// Document that a search returned.
+/// Document returned by a search.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct DocumentHit {
     /// Number of the document.
@@ -82,7 +82,7 @@ pub struct DocumentHit {
     pub score: f64,
 }
 
-/// Index of the documents of one repository, for some rankers.
+/// Index of the documents of one repository, for some of the rankers.
 #[derive(Debug)]
 pub struct DocumentIndex {
     /// Distinguishes indexes, so that a [`RankScratch`] knows whose statistics it holds.
@@ -113,17 +113,17 @@ pub struct RankScratch {
     keys: Vec<Key>,
 }
 
-/// The constant of reciprocal rank fusion.
+/// Constant of reciprocal rank fusion.
 const FUSION: f64 = 60.0;
 
-/// Returns what a rank, from 1, adds to a fused score.
+/// Returns the part of a fused score that a rank, counted from 1, contributes.
 pub(super) fn reciprocal(rank: u32) -> f64 {
     1.0 / (FUSION + f64::from(rank))
 }
 
 impl DocumentIndex {
-    /// Builds an index of documents from their terms in this vocabulary and their texts, in the same order. What only other
-    /// rankers need is left out. The language determines which keywords [`Ranker::WeightedNgram`] counts fully, and how
+    /// Builds an index of documents from their terms in this vocabulary and their texts, in the same order. Data that only
+    /// other rankers need are left out. The language determines which keywords [`Ranker::WeightedNgram`] counts fully, and how
     /// [`Ranker::CodeBleu`] parses.
     ///
     /// # Panics
@@ -163,9 +163,9 @@ impl DocumentIndex {
         &self.words.words
     }
 
-    /// Returns the best `top_k` candidates, by falling score, then by rising priority. Candidates with score 0 are included,
-    /// except for [`Ranker::Definitions`]. `priority` has a number for each document: distinct ones for candidates, `u32::MAX`
-    /// for the others.
+    /// Returns the best `top_k` candidates, by decreasing score, then by increasing priority. Candidates with score 0 are
+    /// included, except for [`Ranker::Definitions`]. `priority` has a number for each document: distinct ones for candidates,
+    /// and `u32::MAX` for the others.
     ///
     /// # Panics
     /// `priority` does not have one number per document, the index was not built for this ranker, or the query lacks one cosine
@@ -213,7 +213,7 @@ impl DocumentIndex {
         scratch.keys.iter().map(hit).collect()
     }
 
-    /// Leaves the score of every document in the scratch; scores of documents that are no candidates are meaningless.
+    /// Stores the score of every document in the scratch. Scores of documents that are not candidates are meaningless.
     fn score(&self, ranker: &Ranker, query: &RankQuery<'_>, scratch: &mut RankScratch) {
         zeros(&mut scratch.scores, self.words().documents());
         match ranker {
@@ -269,7 +269,7 @@ impl DocumentIndex {
         }
     }
 
-    /// Returns the candidates' statistics for BM25, those of the query before if its candidates were the same.
+    /// Returns the candidates' statistics for BM25; reuses those of the previous query if its candidates were the same.
     fn okapi(&self, scratch: &mut RankScratch) -> Okapi {
         scratch.okapi.take().unwrap_or_else(|| {
             let statistics = Statistics::new(&self.words, &scratch.is_candidate);
@@ -314,8 +314,8 @@ impl DocumentIndex {
         scratch.tf_idf = Some(tf_idf);
     }
 
-    /// Collects the numbers of the text's words that some document has, in order and with repeats; returns how many other words
-    /// it has.
+    /// Collects the numbers of the text's words that occur in documents, in order and with repeats. Returns the number of other
+    /// words in the text.
     fn known_words(&self, inverted: &InvertedIndex, text: &str, known: &mut Vec<u32>) -> u32 {
         let mut unknown = Dictionary::default();
         known.clear();
@@ -329,7 +329,7 @@ impl DocumentIndex {
     }
 }
 
-/// Makes a buffer this many zeros; the loop compiles to one call that clears memory.
+/// Resizes a buffer to this many zeros; the loop compiles to one call that clears memory.
 fn zeros<N: Copy + Default>(buffer: &mut Vec<N>, length: usize) {
     buffer.resize(length, N::default());
     for number in buffer.iter_mut() {
@@ -338,7 +338,7 @@ fn zeros<N: Copy + Default>(buffer: &mut Vec<N>, length: usize) {
 }
 
 impl RankScratch {
-    /// Forgets the statistics if they are those of other candidates.
+    /// Drops the statistics if they belong to other candidates.
     fn prepare(&mut self, index: &DocumentIndex, priority: &[u32]) {
         let mut known = self.is_candidate.iter().zip(priority);
         let is_known = self.index == index.number
@@ -352,21 +352,21 @@ impl RankScratch {
         }
     }
 
-    /// Multiplies scores by a prior of at least 1, which raises a score below 0, too.
+    /// Multiplies scores by a prior of at least 1; a score below 0 is divided, so that it also rises.
     fn multiply(&mut self, prior: Option<&Vec<f64>>) {
         for (score, factor) in self.scores.iter_mut().zip(prior.into_iter().flatten()) {
             *score = if *score < 0.0 { *score / factor } else { *score * factor };
         }
     }
 
-    /// Drops the documents without a score, if the ranker finds only some documents.
+    /// Drops the documents without a score, if the ranker retrieves only some documents.
     fn drop_unfound(&mut self, ranker: &Ranker) {
         if *ranker == Ranker::Definitions {
             self.keys.retain(|key| self.scores[key.document() as usize] > 0.0);
         }
     }
 
-    /// Leaves the keys of the best candidates in `keys`, in order.
+    /// Stores the keys of the best candidates in `keys`, in order.
     fn order(&mut self, priority: &[u32], top_k: usize) {
         self.keys.clear();
         // Once this many keys are held, only the best `top_k` are kept, and documents that score lower are skipped.

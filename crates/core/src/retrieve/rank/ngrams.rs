@@ -1,11 +1,12 @@
-//! CodeBLEU's weighted n-gram match, as `calc_codebleu([query], [document])` gives it (version 0.7.0; Ren et al. 2020).
+//! CodeBLEU's weighted n-gram match, as computed by `calc_codebleu([query], [document])` (version 0.7.0; Ren et al. 2020).
 //!
-//! Tokens are what white space separates. For n from 1 to 4, the share of the query's n-grams that the document has, each
-//! as often at most as in the query; single tokens weigh 1 where they are keywords of the language and 0.2 elsewhere, and a
-//! count of none becomes 0.1 for n above 1. The score is the geometric mean of the four shares; 0 without a common token.
+//! Tokens are separated by white space. For n from 1 to 4, the match is the fraction of the query's n-grams that the document
+//! has, each counted at most as often as in the query. Single tokens have weight 1 if they are keywords of the language,
+//! otherwise 0.2; for n above 1, a count of zero becomes 0.1. The score is the geometric mean of the four fractions; 0 without
+//! a common token.
 //!
-//! BLEU's penalty for short documents is meant to compare the two lengths, but codebleu hands a pair of tokens and weights to
-//! it, whose length is 2: so a document of one token is multiplied by e^(1 − 2/1), and no other is.
+//! BLEU's penalty for short documents is meant to compare the two lengths. However, codebleu passes a pair of tokens and
+//! weights, whose length is 2. So a document of one token is multiplied by e^(1 − 2/1), and no other document is.
 
 use repoformer_text::language::Language;
 use repoformer_text::lines::is_space;
@@ -14,27 +15,27 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::inverted::InvertedIndex;
 use super::words::{Row, Words};
 
-/// Follows the last token of each document.
+/// Mark after the last token of each document.
 const END: u32 = u32::MAX;
-/// A token of the query that no document has.
+/// Token of the query that no document has.
 const UNKNOWN: u32 = u32::MAX - 1;
-/// Weight of a token other than a keyword.
+/// Weight of a token that is not a keyword.
 const OTHER: f64 = 0.2;
 /// CodeBLEU's first smoothing method.
 const NONE: f64 = 0.1;
-/// The weight of each of the four logarithms.
+/// Weight of each of the four logarithms.
 const UNIFORM: f64 = 0.25;
 
-/// The tokens of documents, and where each pair of them stands.
+/// Tokens of documents, with the positions of each pair of tokens.
 #[derive(Debug)]
 pub(super) struct Ngrams {
     /// Tokens instead of words.
     inverted: InvertedIndex,
-    /// All documents' tokens, each followed by [`END`].
+    /// Tokens of all documents, each document followed by [`END`].
     tokens: Vec<u32>,
-    /// Where in `tokens` a pair begins, and in which document: ordered by the pair's tokens, then by place.
+    /// Position in `tokens` at which a pair begins, and its document; ordered by the pair's tokens, then by position.
     pairs: Vec<(u32, u32)>,
-    /// `first[t]..first[t + 1]` are the pairs that begin with token t.
+    /// Pairs that begin with token t are `first[t]..first[t + 1]`.
     first: Vec<u32>,
     keywords: FxHashSet<&'static str>,
 }
@@ -56,7 +57,7 @@ impl Ngrams {
             words.push(&mut row);
         }
         let size = words.dictionary().len();
-        // Stable, so that the second sorting leaves equal first tokens in the order of their second.
+        // The sort is stable, so the second one keeps pairs with equal first tokens in the order of their second tokens.
         let (by_second, _) = sort_by(&pairs, size, |place| tokens[place + 1]);
         let (pairs, first) = sort_by(&by_second, size, |place| tokens[place]);
         Self {
@@ -68,7 +69,7 @@ impl Ngrams {
         }
     }
 
-    /// The pairs of these two tokens.
+    /// Returns the pairs of these two tokens.
     fn pairs_of(&self, one: u32, two: u32) -> &[(u32, u32)] {
         let Some([start, end]) = self.first.get(one as usize..).and_then(|rest| rest.first_chunk())
         else {
@@ -81,8 +82,8 @@ impl Ngrams {
         &pairs[start..start + count]
     }
 
-    /// The score of every document, and how many n-grams it has in common with the query. Returns the number of the query's
-    /// tokens.
+    /// Computes the score of every document, and the number of n-grams that it has in common with the query. Returns the number
+    /// of the query's tokens.
     pub(super) fn score(
         &self,
         query: &str,
@@ -109,7 +110,7 @@ impl Ngrams {
         length
     }
 
-    /// BLEU of a document as the translation of a query of so many tokens, with the n-grams that they have in common.
+    /// Returns the BLEU of a document as the translation of a query with this many tokens, given the number of common n-grams.
     pub(super) fn bleu(&self, document: usize, query: usize, common: [u32; 4]) -> f64 {
         if common[0] == 0 {
             return 0.0;
@@ -125,7 +126,7 @@ impl Ngrams {
     }
 }
 
-/// Sorts pairs by one of their tokens, of which there are `size`; and where each token's begin.
+/// Sorts pairs by one of their tokens, of which there are `size`; also returns the position at which each token's pairs begin.
 fn sort_by(
     pairs: &[(u32, u32)],
     size: usize,
@@ -148,14 +149,15 @@ fn sort_by(
     (sorted, first)
 }
 
-/// The weighted logarithms of the shares that so many n-grams of the query are, smoothed.
+/// Returns the weighted, smoothed logarithms of the fractions of the query's n-grams, for each number of common n-grams.
 fn shares(length: usize, n: usize) -> Vec<f64> {
     let all = (length + 1).saturating_sub(n);
     let share = |count: usize| if count == 0 { NONE } else { count as f64 } / all.max(1) as f64;
     (0..=all).map(|count| UNIFORM * libm::log(share(count))).collect()
 }
 
-/// The sum of four numbers as if rounded once (Python's `math.fsum`), but for what two-term compensation cannot tell.
+/// Returns the sum of four numbers as if rounded once (Python's `math.fsum`), except for cases that two-term compensation
+/// cannot distinguish.
 fn exact_sum(numbers: [f64; 4]) -> f64 {
     let (mut sum, mut lost) = (0.0_f64, 0.0);
     for number in numbers {
@@ -167,14 +169,14 @@ fn exact_sum(numbers: [f64; 4]) -> f64 {
     sum + lost
 }
 
-/// A pair of the query's tokens, or one token more behind a node.
+/// A pair of the query's tokens, or a further token after another node.
 struct Node {
     token: u32,
-    /// How often the query has the n-gram.
+    /// Number of times that the query has the n-gram.
     count: u32,
     child: Option<u32>,
     sibling: Option<u32>,
-    /// The document seen last, and how many of its n-grams were counted.
+    /// Last document seen, and the number of its n-grams that were counted.
     seen: (u32, u32),
 }
 
@@ -182,7 +184,7 @@ struct Query<'a> {
     texts: Vec<&'a str>,
     tokens: Vec<u32>,
     nodes: Vec<Node>,
-    /// The nodes of pairs, with the first token of each.
+    /// Nodes of pairs, with the first token of each.
     pairs: Vec<(u32, u32)>,
 }
 
@@ -200,7 +202,7 @@ impl<'a> Query<'a> {
         query
     }
 
-    /// The nodes of all n-grams of known tokens.
+    /// Builds the nodes of all n-grams of known tokens.
     fn plant(&mut self) {
         let mut node_of: FxHashMap<(bool, u32, u32), u32> = FxHashMap::default();
         for place in 0..self.tokens.len() {
@@ -233,7 +235,8 @@ impl<'a> Query<'a> {
         }
     }
 
-    /// Counts the common tokens of each document and adds their weights to its score; what all of the query weigh, 1 at least.
+    /// Counts the common tokens of each document, and adds their weights to its score. Returns the total weight of the query's
+    /// tokens, at least 1.
     fn unigrams(&self, ngrams: &Ngrams, counts: &mut [[u32; 4]], scores: &mut [f64]) -> f64 {
         let mut place_of: FxHashMap<&str, usize> = FxHashMap::default();
         let mut distinct: Vec<(&str, u32, u32)> = Vec::new();
@@ -279,7 +282,7 @@ impl<'a> Query<'a> {
         }
     }
 
-    /// Counts one n-gram of a document, unless it has been counted as often as the query has it. The documents come in
+    /// Counts one n-gram of a document, unless it was already counted as often as the query has it. The documents must come in
     /// ascending order.
     fn count(&mut self, node: u32, document: u32, count: &mut u32) {
         let node = &mut self.nodes[node as usize];

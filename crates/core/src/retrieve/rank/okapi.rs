@@ -2,11 +2,11 @@
 //!
 //! With N candidates, f of them with the word w, c the count of w in a document of length l, and L the mean length:
 //!
-//! - idf(w) = ln(N − f + 0.5) − ln(f + 0.5), and where that is negative epsilon times the mean of all words' idf;
+//! - idf(w) = ln(N − f + 0.5) − ln(f + 0.5); if this is negative, epsilon times the mean idf of all words;
 //! - score = Σ idf(w) · c · (k1 + 1) / (c + k1 · (1 − b + b · l / L)), over the query's words in order, repeats included.
 //!
-//! The operations and their order are those of rank_bm25, but for the mean's: its sum runs over the words in the order
-//! in which the documents have them, ours in the order of their numbers.
+//! The operations and their order are the same as in rank_bm25, except for the mean: rank_bm25 sums over the words in the order
+//! in which the documents have them, this module in the order of their numbers.
 
 use std::ops::Range;
 
@@ -23,14 +23,14 @@ const EPSILON: f64 = 0.25;
 #[derive(Debug)]
 pub(super) struct Okapi {
     statistics: Statistics,
-    /// Value in the place of a negative idf.
+    /// Value that replaces a negative idf.
     floor: f64,
-    /// For each document what is added to the count in the denominator.
+    /// For each document, the term that is added to the count in the denominator.
     norms: Vec<f64>,
 }
 
 impl Okapi {
-    /// `logs` are those of n + 0.5 for all n up to the number of documents.
+    /// Creates the statistics. `logs` has ln(n + 0.5) for all n up to the number of documents.
     pub(super) fn new(inverted: &InvertedIndex, statistics: Statistics, logs: &[f64]) -> Self {
         let mean = statistics.length as f64 / statistics.candidates as f64;
         let words = &inverted.words;
@@ -50,7 +50,7 @@ impl Okapi {
         Self { statistics, floor, norms }
     }
 
-    /// 0 for a word that no candidate has.
+    /// Returns the idf of a word; 0 if no candidate has the word.
     fn idf(&self, word: u32, logs: &[f64]) -> f64 {
         let frequency = self.statistics.frequencies[word as usize] as usize;
         if frequency == 0 {
@@ -61,7 +61,7 @@ impl Okapi {
     }
 }
 
-/// Parts of the score that each word of one query gives to each document that has it, computed where first needed.
+/// Parts of the score that each word of one query gives to each document with the word, computed on first use.
 #[derive(Debug, Default)]
 pub(super) struct Parts {
     parts: Vec<f64>,
@@ -69,13 +69,13 @@ pub(super) struct Parts {
 }
 
 impl Parts {
-    /// Forgets the query before.
+    /// Forgets the previous query.
     pub(super) fn clear(&mut self) {
         self.parts.clear();
         self.range_of.clear();
     }
 
-    /// Adds what these words give, in order, to the score of each document.
+    /// Adds the parts of these words, in order, to the score of each document.
     pub(super) fn add(
         &mut self,
         okapi: &Okapi,

@@ -1,15 +1,15 @@
-//! The order of a ranking: by falling score, then by rising priority.
+//! Order of a ranking: by decreasing score, then by increasing priority.
 
-/// A document in the order of a ranking: keys rise where documents fall behind.
+/// Key of a document in a ranking: documents with smaller keys rank first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Key(u128);
 
 impl Key {
-    /// A score that is no number counts as the lowest; both zeros are one.
+    /// Creates a key. A score that is NaN counts as the lowest; both zeros are equal.
     pub(super) fn new(score: f64, priority: u32, document: u32) -> Self {
         let score = if score.is_nan() { f64::NEG_INFINITY } else { score + 0.0 };
         let bits = score.to_bits();
-        // IEEE 754: as integers, positive numbers rise with their bits, negative ones fall.
+        // IEEE 754: as integers, positive numbers rise with their bits, and negative ones fall.
         let rising = if bits >> 63 == 0 { bits | 1 << 63 } else { !bits };
         Self(u128::from(!rising) << 64 | u128::from(priority) << 32 | u128::from(document))
     }
@@ -19,7 +19,7 @@ impl Key {
     }
 }
 
-/// Brings the first `top_k` to the front, in order, and drops the rest.
+/// Moves the first `top_k` keys to the front, in order, and drops the rest.
 pub(super) fn select(keys: &mut Vec<Key>, top_k: usize) {
     if top_k == 0 {
         keys.clear();

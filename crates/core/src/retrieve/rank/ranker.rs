@@ -1,4 +1,4 @@
-//! The names of the rankers.
+//! Names of the rankers.
 
 use std::fmt;
 use std::slice;
@@ -9,7 +9,7 @@ use repoformer_text::language::Language;
 
 use super::codebleu;
 
-/// How documents are ranked by a query. Reads and prints as [`Ranker::NAMES`], `rrf:NAME,NAME,…` and `graph:RANKER`.
+/// Way to rank documents by a query. Parses and prints as [`Ranker::NAMES`], `rrf:NAME,NAME,…` and `graph:RANKER`.
 ///
 /// ```
 /// use repoformer_core::retrieve::rank::{LineWeights, Ranker};
@@ -24,31 +24,31 @@ use super::codebleu;
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Ranker {
-    /// |A∩B| / |A∪B| of the sets of words; two empty sets are 0 alike.
+    /// |A∩B| / |A∪B| of the sets of words; 0 for two empty sets.
     Jaccard,
-    /// Okapi's BM25 as `rank_bm25.BM25Okapi` computes it, k1 1.5, b 0.75, epsilon 0.25.
+    /// Okapi's BM25 as `rank_bm25.BM25Okapi` computes it, with k1 1.5, b 0.75, epsilon 0.25.
     Bm25,
-    /// BM25 of each line of the query alone; the scores, weighted by the line's distance from the hole, are summed.
+    /// BM25 of each line of the query separately; the scores are weighted by the line's distance from the hole and summed.
     Bm25ByLine(LineWeights),
-    /// The cosine of TF-IDF vectors as scikit-learn's `TfidfVectorizer` makes them of lower-cased texts (CrossCodeEval).
+    /// Cosine of TF-IDF vectors of lower-cased texts, as scikit-learn's `TfidfVectorizer` computes them (CrossCodeEval).
     TfIdf,
     /// CodeBLEU's weighted n-gram match, with the query as the reference.
     WeightedNgram,
-    /// The whole of CodeBLEU, with the query as the reference; for some languages ([`Ranker::refusal`]).
+    /// Complete CodeBLEU, with the query as the reference; for some languages only ([`Ranker::refusal`]).
     CodeBleu,
-    /// The cosine of dense vectors, which the caller brings along.
+    /// Cosine of dense vectors, which the caller provides.
     Dense,
-    /// Fragments that define what the names near the hole mean, which the caller brings along
-    /// ([`DefinitionIndex`](crate::retrieve::definitions::DefinitionIndex)); others are not found.
+    /// Fragments that define the names near the hole, which the caller provides
+    /// ([`DefinitionIndex`](crate::retrieve::definitions::DefinitionIndex)); other fragments are not retrieved.
     Definitions,
-    /// Reciprocal rank fusion: the sum of 1/(60 + rank) over the rankers (Cormack, Clarke and Büttcher 2009).
+    /// Reciprocal rank fusion: the sum of 1/(60 + rank) over several rankers (Cormack, Clarke and Büttcher 2009).
     Fusion(Vec<Ranker>),
-    /// Another ranker whose scores are multiplied by a prior of the fragment's file, which the caller brings along
-    /// ([`FileGraph`](crate::retrieve::graph::FileGraph)); of a fusion, each ranker's.
+    /// Another ranker, whose scores are multiplied by a prior of the fragment's file, which the caller provides
+    /// ([`FileGraph`](crate::retrieve::graph::FileGraph)). For a fusion, each ranker's scores are multiplied.
     Graph(Box<Ranker>),
 }
 
-/// Weight of a line of the query at distance i from the hole (Repoformer's `bm25_line_by_line` and its weighted two).
+/// Weight of a line of the query at distance i from the hole (Repoformer's `bm25_line_by_line` and its two weighted variants).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum LineWeights {
     /// 1.
@@ -60,7 +60,7 @@ pub enum LineWeights {
 }
 
 impl LineWeights {
-    /// The weight of a line at this distance from the hole.
+    /// Returns the weight of a line at this distance from the hole.
     ///
     /// ```
     /// use repoformer_core::retrieve::rank::LineWeights;
@@ -77,7 +77,7 @@ impl LineWeights {
     }
 }
 
-/// Every ranker with a name of its own.
+/// Every ranker that has its own name.
 const NAMED: [(&str, Ranker); 10] = [
     ("jaccard", Ranker::Jaccard),
     ("bm25", Ranker::Bm25),
@@ -91,13 +91,13 @@ const NAMED: [(&str, Ranker); 10] = [
     ("definitions", Ranker::Definitions),
 ];
 
-/// Beginning of the name of a fusion.
+/// Prefix of the name of a fusion.
 const FUSION: &str = "rrf:";
-/// Beginning of the name of a ranker with a prior.
+/// Prefix of the name of a ranker with a prior.
 const GRAPH: &str = "graph:";
 
 impl Ranker {
-    /// The names of all rankers but fusions and those with a prior.
+    /// Names of all rankers, except fusions and rankers with a prior.
     pub const NAMES: [&str; 10] = {
         let mut names = [""; 10];
         let mut ranker = 0;
@@ -108,7 +108,7 @@ impl Ranker {
         names
     };
 
-    /// The rankers whose rankings make this one's: a fusion's, or itself, without a prior.
+    /// Returns the rankers whose rankings are combined: a fusion's rankers, or the ranker itself, without a prior.
     ///
     /// ```
     /// use repoformer_core::retrieve::rank::Ranker;
@@ -124,17 +124,17 @@ impl Ranker {
         }
     }
 
-    /// Whether it finds definitions, alone or beside others.
+    /// Returns true if the ranker retrieves definitions, alone or with other fragments.
     pub fn finds_definitions(&self) -> bool {
         self.parts().contains(&Self::Definitions)
     }
 
-    /// Whether it needs a prior of the fragments' files.
+    /// Returns true if the ranker needs a prior of the fragments' files.
     pub fn has_prior(&self) -> bool {
         matches!(self, Self::Graph(_))
     }
 
-    /// Says why a language cannot be ranked so, if it cannot.
+    /// Returns the reason why the ranker does not support a language; `None` if it does.
     ///
     /// ```
     /// use repoformer_core::retrieve::rank::Ranker;

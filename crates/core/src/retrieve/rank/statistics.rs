@@ -1,21 +1,21 @@
-//! Statistics of a query's candidates for BM25 and TF-IDF: their number, and how many of them have each word.
+//! Statistics of a query's candidates for BM25 and TF-IDF: their number, and the number of candidates that have each word.
 
 use super::inverted::InvertedIndex;
 
-/// Counts over the candidates alone, which are the reference's whole corpus.
+/// Counts over the candidates only, which are the whole corpus in the reference program.
 #[derive(Debug, PartialEq)]
 pub(super) struct Statistics {
     /// Number of candidates.
     pub(super) candidates: usize,
-    /// How many of them have each word.
+    /// Number of candidates that have each word.
     pub(super) frequencies: Vec<u32>,
-    /// Their words, repeats included.
+    /// Number of the candidates' words, including repeats.
     pub(super) length: u64,
 }
 
 impl Statistics {
-    /// Statistics of the documents that `is_candidate` marks. Mostly that is all but one file's, so that those left out are
-    /// subtracted; where they are more than half, the candidates are counted.
+    /// Computes the statistics of the documents that `is_candidate` marks. Usually the candidates are all documents except one
+    /// file's, so the other documents are subtracted; if these are more than half, the candidates are counted instead.
     pub(super) fn new(inverted: &InvertedIndex, is_candidate: &[bool]) -> Self {
         let mut candidates = 0;
         for is in is_candidate {
@@ -41,7 +41,7 @@ impl Statistics {
     }
 }
 
-/// The natural logarithms of n + `offset` for n from 0 to `end`.
+/// Returns the natural logarithms of n + `offset` for n from 0 to `end`.
 pub(super) fn logarithms(offset: f64, end: usize) -> Vec<f64> {
     (0..=end).map(|n| libm::log(n as f64 + offset)).collect()
 }

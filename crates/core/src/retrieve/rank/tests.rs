@@ -1,4 +1,4 @@
-//! Every ranker beside its plain twin, and beside the values that other programs gave.
+//! Compares every ranker with its plain twin, and with the values of other programs.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -18,7 +18,7 @@ fn count<T: PartialEq>(of: &T, all: &[T]) -> usize {
     all.iter().filter(|one| *one == of).count()
 }
 
-/// The formulas as they are written, for texts alone, with nothing kept from query to query.
+/// The formulas as written, for texts alone; nothing is kept from query to query.
 mod twin {
     use super::*;
 
@@ -111,7 +111,7 @@ mod twin {
         documents.iter().map(cosine).collect()
     }
 
-    /// The tokens of white space.
+    /// Returns the tokens between white space.
     fn tokens(text: &str) -> Vec<String> {
         let tokens = text.split(repoformer_text::lines::is_space).filter(|token| !token.is_empty());
         tokens.map(str::to_owned).collect()
@@ -121,7 +121,7 @@ mod twin {
         tokens.windows(n).map(<[String]>::to_vec).collect()
     }
 
-    /// The geometric mean of the shares of n-grams of `of` that are in `also`; 0 without a common token.
+    /// Returns the geometric mean of the fractions of the n-grams of `of` that are in `also`; 0 without a common token.
     fn shares(of: &[String], also: &[String], weight: impl Fn(&[String]) -> f64) -> f64 {
         let mut logarithms = 0.0;
         for n in 1..=4 {
@@ -159,7 +159,7 @@ mod twin {
         let ratio = query.len() as f64 / document.len() as f64;
         let penalty = if document.len() > query.len() { 1.0 } else { libm::exp(1.0 - ratio) };
         let bleu = shares(&document, &query, |_| 1.0);
-        // No length divides by zero where there is something in common.
+        // If the texts have something in common, no length is zero, so nothing is divided by zero.
         let bleu = if bleu == 0.0 { 0.0 } else { penalty * bleu };
         0.25 * bleu + 0.25 * weighted + 0.25 * syntax + 0.25 * flow
     }
@@ -179,7 +179,7 @@ fn index<T: AsRef<str> + Sync>(
     DocumentIndex::new(Words::new(texts), texts, rankers, language, Vocabulary::Words)
 }
 
-/// Each candidate's score, by document.
+/// Returns each candidate's score, by document.
 fn ranked(
     index: &DocumentIndex,
     ranker: &Ranker,
@@ -215,7 +215,7 @@ proptest! {
         let index = index(&texts, &lexical(language), language);
         let mut scratch = RankScratch::default();
         for (number, (text, hole, few)) in queries.iter().enumerate() {
-            // Candidates are most or few of the documents, in an order of their own.
+            // Candidates are most or few of the documents, with priorities in a different order.
             let is_candidate = |class: &u32| if *few { *class == 0 } else { *class as usize != number };
             let place = |(d, class): (usize, &u32)| if is_candidate(class) { (d as u32 * 7 + 3) % 11 } else { u32::MAX };
             let priority: Vec<u32> = classes.iter().enumerate().map(place).collect();
@@ -272,7 +272,7 @@ struct Case {
     scores: HashMap<String, Vec<f64>>,
 }
 
-/// Scores that rank_bm25, scikit-learn and codebleu gave; see tests/fixtures/rank/record.py.
+/// Scores by rank_bm25, scikit-learn and codebleu; see tests/fixtures/rank/record.py.
 #[test]
 fn scores_are_those_of_other_programs() {
     let recorded = include_str!("../../../../../tests/fixtures/rank/scores.json");
@@ -313,7 +313,7 @@ fn scores_are_those_of_other_programs() {
 fn all_candidates_are_ranked_and_nothing_else() {
     let texts = ["a", "b", "a b", ""];
     let mut rankers = lexical(Language::Python);
-    // Its scores differ: any two texts have something in common.
+    // CodeBLEU's scores differ, because any two texts have something in common.
     rankers.retain(|ranker| *ranker != Ranker::CodeBleu);
     let index = index(&texts, &rankers, Language::Python);
     let query = RankQuery {
@@ -332,7 +332,7 @@ fn all_candidates_are_ranked_and_nothing_else() {
         assert_eq!(documents(ranker, &[u32::MAX, 3, u32::MAX, 5]), [1, 3]);
         assert!(documents(ranker, &[u32::MAX; 4]).is_empty());
     }
-    // Zeros are equal, and no number is last.
+    // Zeros are equal, and NaN ranks last.
     assert_eq!(documents(&Ranker::Dense, &[7, 3, 0, 5]), [1, 0, 3, 2]);
 }
 
@@ -353,7 +353,7 @@ fn statistics_of_another_index_or_other_candidates_are_not_used() {
     }
 }
 
-/// Enough candidates that the worst are dropped on the way.
+/// So many candidates that the worst are dropped during the search.
 #[test]
 fn the_best_of_many_are_the_first_of_all() {
     let texts = vec![""; 3_000];
@@ -388,11 +388,11 @@ fn the_best_of_many_are_the_first_of_all() {
 struct CodeBleuCase {
     language: Language,
     texts: Vec<String>,
-    /// Of each text as the query, with each as the document.
+    /// Scores with each text as the query and each text as the document.
     scores: Vec<Vec<f64>>,
 }
 
-/// Scores that codebleu gave; see tests/fixtures/rank/record.py.
+/// Scores by codebleu; see tests/fixtures/rank/record.py.
 #[test]
 fn the_whole_of_codebleu_is_what_its_package_gives() {
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/fixtures/rank/codebleu.json");
@@ -420,7 +420,7 @@ fn the_whole_of_codebleu_is_what_its_package_gives() {
     assert!(compared > 1_500);
 }
 
-/// Where Python's stack is full, codebleu goes on without data flow. The scores are codebleu's.
+/// If Python's stack overflows, codebleu continues without data flow. The scores are codebleu's.
 #[test]
 fn a_deep_tree_has_no_data_flow() {
     let query = RankQuery { lines: vec!["y = x", "z = y, x"], hole: 0, ..RankQuery::default() };
@@ -444,7 +444,7 @@ fn a_prior_multiplies_the_scores_of_each_ranker() {
         hits.iter().map(|hit| (hit.document, hit.score)).collect::<Vec<_>>()
     };
     assert_eq!(hits(&rankers[0]), [(1, 0.5 * 2.5), (0, 1.0), (2, 0.0)]);
-    // Jaccard as above; cosines 0, −0.4 / 2.5 and −0.2 / 2.
+    // Jaccard as above; the cosines are 0, −0.4 / 2.5 and −0.2 / 2.
     let at = |rank: f64| 1.0 / (60.0 + rank);
     let mut wanted = [(1, at(1.0) + at(3.0)), (0, at(2.0) + at(1.0)), (2, at(3.0) + at(2.0))];
     wanted.sort_by(|a, b| b.1.total_cmp(&a.1));

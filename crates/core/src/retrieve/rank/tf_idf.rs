@@ -1,8 +1,8 @@
-//! The cosine of TF-IDF vectors, as CrossCodeEval has scikit-learn compute it (`TfidfVectorizer(tokenizer=tokenize_nltk)`,
-//! fitted on the candidates; its defaults: lower case, smooth idf, l2 norm).
+//! Cosine of TF-IDF vectors, as CrossCodeEval computes it with scikit-learn (`TfidfVectorizer(tokenizer=tokenize_nltk)`, fitted
+//! on the candidates, with its defaults: lower case, smooth idf, l2 norm).
 //!
-//! With n candidates, f of them with the word: idf = ln((1 + n) / (1 + f)) + 1; a vector's entry is count · idf. Words that
-//! no candidate has are unknown, and are left out of the query's length too.
+//! With n candidates, f of them with the word, idf = ln((1 + n) / (1 + f)) + 1, and a vector's entry is count · idf. Words that
+//! no candidate has are unknown, and do not count towards the query's length either.
 
 use super::inverted::InvertedIndex;
 use super::statistics::Statistics;
@@ -12,12 +12,12 @@ use super::statistics::Statistics;
 pub(super) struct TfIdf {
     statistics: Statistics,
     idf: Vec<f64>,
-    /// The length of each document's vector.
+    /// Length of each document's vector.
     lengths: Vec<f64>,
 }
 
 impl TfIdf {
-    /// `logs` are those of n + 1 for all n up to the number of documents.
+    /// Computes the idf of all words. `logs` has ln(n + 1) for all n up to the number of documents.
     pub(super) fn new(inverted: &InvertedIndex, statistics: Statistics, logs: &[f64]) -> Self {
         let all = logs[statistics.candidates];
         let mut idf = vec![0.0; statistics.frequencies.len()];
@@ -37,7 +37,7 @@ impl TfIdf {
         Self { statistics, idf, lengths }
     }
 
-    /// The cosine of every document with a query of these words, repeats included.
+    /// Computes the cosine of every document with a query of these words, including repeats.
     pub(super) fn score(&self, inverted: &InvertedIndex, words: &mut Vec<u32>, scores: &mut [f64]) {
         words.retain(|word| self.statistics.frequencies[*word as usize] > 0);
         words.sort_unstable();

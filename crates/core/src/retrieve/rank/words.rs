@@ -1,4 +1,4 @@
-//! Word vectors: how often each document has which word.
+//! Word vectors: the words of each document, with their counts.
 
 use std::ops::Range;
 
@@ -15,17 +15,17 @@ use crate::retrieve::vector::TokenSets;
 /// Terms that the lexical rankers compare.
 #[derive(Debug, Clone, Default)]
 pub enum Vocabulary {
-    /// Words ([`each_word`](repoformer_text::tokenize::each_word)), as Repoformer's program has them with a recent NLTK.
+    /// Words ([`each_word`](repoformer_text::tokenize::each_word)), as Repoformer's program cuts them with a recent NLTK.
     #[default]
     Words,
-    /// Words as it had them when it was released ([`Nltk::Until38`]).
+    /// Words as the program cut them when it was released ([`Nltk::Until38`]).
     WordsNltk38,
     /// Tokens of a tokenizer.
     Tokens(Tokenizer),
 }
 
 impl Vocabulary {
-    /// Name among the values of setting `vectorizer`.
+    /// Returns the name among the values of the setting `vectorizer`.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Words => "words",
@@ -34,7 +34,8 @@ impl Vocabulary {
         }
     }
 
-    /// Visits the terms of a text, in order. Returns whether the terms of the text in lower case are its terms in lower case.
+    /// Visits the terms of a text, in order. Returns true if the terms of the lower-cased text are the lower-cased terms of the
+    /// text.
     pub(super) fn each(&self, text: &str, mut visit: impl FnMut(&str)) -> bool {
         match self {
             Self::Words => cut(text, Nltk::From39, visit),
@@ -47,8 +48,8 @@ impl Vocabulary {
     }
 }
 
-/// The words of documents, case-sensitive, in flat buffers: a dictionary, and for each document its distinct words in
-/// ascending order of their numbers with their counts. The numbers are in the order in which the words are first seen.
+/// Words of documents, case-sensitive, in flat buffers: a dictionary and, for each document, the numbers of its distinct words
+/// in ascending order, with their counts. Words are numbered in the order in which they are first seen.
 ///
 /// ```
 /// use repoformer_core::retrieve::rank::Words;
@@ -61,13 +62,13 @@ impl Vocabulary {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Words {
     dictionary: Dictionary,
-    /// `first[d]..first[d + 1]` is the row of document d.
+    /// The row of document d is `first[d]..first[d + 1]`.
     first: Vec<u32>,
     numbers: Vec<u32>,
     counts: Vec<u32>,
-    /// Words of each document, repeats included.
+    /// Number of words of each document, including repeats.
     lengths: Vec<u32>,
-    /// The documents, ascending, whose words in lower case are not those of their text in lower case.
+    /// Documents, ascending, in which the lower-cased words differ from the words of the lower-cased text.
     uneven: Vec<u32>,
 }
 
@@ -84,22 +85,22 @@ impl Default for Words {
     }
 }
 
-/// Documents that one thread takes at a time.
+/// Number of documents that one thread processes at a time.
 const BATCH: usize = 512;
 
 impl Words {
-    /// The words of documents, in their order. What comes out does not depend on the number of threads.
+    /// Counts the words of documents, in order. The result does not depend on the number of threads.
     ///
     /// # Panics
-    /// Where all documents together have more than 4,294,967,295 distinct words of a document.
+    /// The documents' numbers of distinct words add up to more than 4,294,967,295.
     pub fn new<T: AsRef<str> + Sync>(texts: &[T]) -> Self {
         Self::of_terms(texts, &Vocabulary::Words)
     }
 
-    /// The terms of documents, in their order.
+    /// Counts the terms of documents, in order.
     ///
     /// # Panics
-    /// As [`of`](Self::new).
+    /// As for [`new`](Self::new).
     pub fn of_terms<T: AsRef<str> + Sync>(texts: &[T], vocabulary: &Vocabulary) -> Self {
         if texts.len() <= BATCH || rayon::current_num_threads() == 1 {
             return Self::of_batch(texts, vocabulary);
@@ -130,13 +131,13 @@ impl Words {
         words
     }
 
-    /// The number of a word, a new one where it is not known yet.
+    /// Returns the number of a word; an unknown word gets a new number.
     #[inline]
     pub(super) fn intern(&mut self, word: &str) -> u32 {
         self.dictionary.intern(word)
     }
 
-    /// Appends the document of a row, and empties it.
+    /// Appends the document of a row, and empties the row.
     pub(super) fn push(&mut self, row: &mut Row) {
         row.seen.sort_unstable();
         let mut length = 0;
@@ -151,7 +152,7 @@ impl Words {
         self.first.push(end.expect("documents of more than 4,294,967,295 distinct words"));
     }
 
-    /// Appends the documents of another, whose dictionary may be another.
+    /// Appends the documents of another list, whose dictionary may be different.
     fn append(&mut self, other: &Self) {
         let numbers: Vec<u32> =
             other.dictionary.iter().map(|word| self.dictionary.intern(word)).collect();
@@ -166,8 +167,8 @@ impl Words {
         }
     }
 
-    /// The words of the documents' texts in lower case. Lower-casing a text can make other words than lower-casing its
-    /// words: only where that may be is a text cut again.
+    /// Counts the words of the documents' lower-cased texts. Lower-casing a text can give other words than lower-casing its
+    /// words; only texts in which this may happen are cut again.
     pub(super) fn to_lowercase<T: AsRef<str>>(&self, texts: &[T], vocabulary: &Vocabulary) -> Self {
         let (mut lowered, mut row) = (Self::default(), Row::default());
         let mut number_of = vec![u32::MAX; self.dictionary.len()];
@@ -191,14 +192,14 @@ impl Words {
         lowered
     }
 
-    /// The set of each document's terms, by their numbers.
+    /// Returns the set of each document's terms, by their numbers.
     pub fn sets(&self) -> TokenSets {
         let mut sets = TokenSets::default();
         (0..self.documents()).for_each(|document| sets.push(self.row(document).map(|row| row.0)));
         sets
     }
 
-    /// The set of each text's terms, by the documents' numbers; terms that no document has are numbered behind them.
+    /// Returns the set of each text's terms, by the documents' numbers. Terms that no document has get higher numbers.
     pub fn sets_of<'t>(
         &self,
         texts: impl Iterator<Item = &'t str>,
@@ -220,20 +221,20 @@ impl Words {
         sets
     }
 
-    /// The words and their numbers.
+    /// Returns the words and their numbers.
     pub fn dictionary(&self) -> &Dictionary {
         &self.dictionary
     }
 
-    /// Number of documents.
+    /// Returns the number of documents.
     pub fn documents(&self) -> usize {
         self.lengths.len()
     }
 
-    /// A document's distinct words, ascending by number, with their counts.
+    /// Returns a document's distinct words, ascending by number, with their counts.
     ///
     /// # Panics
-    /// Where there is no document of this number.
+    /// The document does not exist.
     #[inline]
     pub fn row(&self, document: usize) -> impl ExactSizeIterator<Item = (u32, u32)> {
         let range = self.range(document);
@@ -241,21 +242,21 @@ impl Words {
         (0..numbers.len()).map(move |at| (numbers[at], counts[at]))
     }
 
-    /// How many distinct words a document has.
+    /// Returns the number of distinct words of a document.
     pub(super) fn distinct(&self, document: usize) -> u32 {
         self.first[document + 1] - self.first[document]
     }
 
-    /// How many words a document has, repeats included.
+    /// Returns the number of words of a document, including repeats.
     ///
     /// # Panics
-    /// Where there is no document of this number.
+    /// The document does not exist.
     #[inline]
     pub fn length(&self, document: usize) -> u32 {
         self.lengths[document]
     }
 
-    /// How many words all documents have.
+    /// Returns the number of words of all documents.
     pub(super) fn total_length(&self) -> u64 {
         self.lengths.iter().map(|length| u64::from(*length)).sum()
     }
@@ -265,7 +266,7 @@ impl Words {
         self.first[document] as usize..self.first[document + 1] as usize
     }
 
-    /// The numbers of all rows, one behind the other.
+    /// Returns the numbers of all rows, one row after another.
     pub(super) fn numbers(&self) -> &[u32] {
         &self.numbers
     }
@@ -283,10 +284,10 @@ impl Words {
     }
 }
 
-/// The counts of one document's words, used again for the next.
+/// Counts of one document's words, reused for the next document.
 #[derive(Default)]
 pub(super) struct Row {
-    /// By number; 0 for all that are not seen.
+    /// Count by number of the word; 0 for words that were not seen.
     counts: Vec<u32>,
     seen: Vec<u32>,
 }
@@ -361,7 +362,7 @@ mod tests {
 
     use super::*;
 
-    /// Words and counts without numbers.
+    /// Returns words and counts without numbers.
     fn counted(words: &Words, document: usize) -> BTreeMap<&str, u32> {
         words
             .row(document)

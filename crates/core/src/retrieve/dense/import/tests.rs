@@ -5,7 +5,7 @@ fn texts(texts: &[(&str, &str)]) -> Vec<Text> {
     texts.iter().map(|(id, text)| Text { id: (*id).into(), text: (*text).into() }).collect()
 }
 
-/// Result of importing a file of these bytes.
+/// Returns the result of importing a file of these bytes.
 fn of(bytes: &[u8], texts: &[Text]) -> Result<TextVectors> {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("v");
@@ -17,7 +17,7 @@ fn lines(records: &[Value]) -> Vec<u8> {
     records.iter().map(|record| format!("{record}\n\n")).collect::<String>().into()
 }
 
-/// The error without the folder.
+/// Returns the error without the folder.
 fn refused(bytes: &[u8], texts: &[Text]) -> String {
     let error = of(bytes, texts).unwrap_err();
     assert!(error.hint().is_some(), "{error}");
@@ -101,7 +101,7 @@ fn the_same_text_may_have_a_vector_twice_if_it_is_the_same() {
             json!({"_id": "1", "vector": [1.0, second]}),
         ])
     };
-    // A hundredth of the first one's length apart, and a little more.
+    // The vectors differ by a hundredth of the first one's length, and by a little more.
     let vectors = of(&two(0.01), &texts).unwrap();
     assert_eq!(vectors.get(&digest("a")), Some(&[1.0, 0.0][..]), "the first one stays");
     assert!(refused(&two(0.0101), &texts).contains("another vector for the text of line 1"));
@@ -126,7 +126,7 @@ fn texts_without_a_vector_are_counted_and_the_first_named() {
 
 #[test]
 fn rows_follow_the_texts() {
-    // Written by tests/fixtures/dense/arrays.py: rows i of numbers (i + 1) × [1, −0.5, 0.25].
+    // Written by tests/fixtures/dense/arrays.py: row i has the numbers (i + 1) × [1, −0.5, 0.25].
     let bytes = include_bytes!("../../../../../../tests/fixtures/dense/f4_fortran.npy");
     let four = texts(&[("0", "a"), ("1", "b"), ("2", "c"), ("3", "")]);
     let vectors = of(bytes, &four).unwrap();

@@ -9,14 +9,14 @@ fn path(dir: &tempfile::TempDir) -> PathBuf {
     dir.path().join("a/b.vectors")
 }
 
-/// A store of one vector for each of these texts.
+/// Creates a store with one vector for each of these texts.
 fn filled(path: &Path, texts: &[&str]) -> VectorStore {
     let mut store = VectorStore::open(path, "m").unwrap();
     fill(&mut store, texts);
     store
 }
 
-/// Appends them in one batch.
+/// Appends vectors for these texts in one batch.
 fn fill(store: &mut VectorStore, texts: &[&str]) {
     let vectors: Vec<Vec<f32>> = (0..texts.len() as u8).map(|seed| vector(seed, 3)).collect();
     let records: Vec<(Digest, &[f32])> = texts
@@ -41,7 +41,7 @@ fn vectors_are_found_again_after_closing() {
     assert_eq!(store.get(&digest("a")).unwrap(), None);
     store.append(&[]).unwrap();
     let (a, b, other) = (vector(1, 3), vector(2, 3), vector(9, 3));
-    // "a" comes twice in one batch and again in the next: its first vector stays.
+    // "a" occurs twice in one batch and again in the next: its first vector stays.
     store.append(&[(digest("a"), &a), (digest("b"), &b), (digest("a"), &other)]).unwrap();
     store.append(&[(digest("a"), &other), (digest("c"), &[0.0, 0.0, 1.0])]).unwrap();
     drop(store);
@@ -75,7 +75,7 @@ fn a_torn_end_is_dropped_wherever_it_is_torn() {
         assert_eq!(store.records.len(), whole, "{length}");
         let torn = length != 0 && (length < header || !(length - header).is_multiple_of(record));
         assert_eq!(store.notes().len(), usize::from(torn), "{length}");
-        // What was lost is computed again, and the file is as it was.
+        // Lost vectors are computed again, and the file is the same as before.
         fill(&mut store, &["a", "b"]);
         drop(store);
         assert_eq!(std::fs::read(&path).unwrap(), bytes, "{length}");
@@ -132,7 +132,7 @@ fn a_file_that_is_something_else_is_left_alone() {
         (replaced("\"dim\":3", "\"dim\":4"), "m", "none of its", "remove it"),
         (replaced("\"format\":1", "\"farmat\":1"), "m", "its header: missing field", "remove it"),
     ] {
-        // Two more vectors, so that more than one record is whole in the other size too.
+        // Two more vectors, so that more than one record is complete in the other size, too.
         let bytes = [&bytes[..], &[0; 200]].concat();
         std::fs::write(&path, &bytes).unwrap();
         let (text, way_out) = refused(&path, model);

@@ -1,24 +1,25 @@
-//! Data flow: for each value of a text those that it comes from or is computed from, with names for variables by order.
+//! Data flow: for each value of a text, the values that it comes from or is computed from. Variables are named by their order.
 //!
-//! The rules are codebleu's (`parser/DFG.py`, after GraphCodeBERT's), their oddities included. A branch of an `if` begins with
-//! what was known before it, and what is known after it is known from any branch. The body of a loop is read twice, unless the
-//! code around it is being read for the second time: another reading would find nothing new and double the work of each loop.
-//! Columns that tree-sitter counts in bytes are read as characters, so a value behind `é` has another text.
+//! The rules are codebleu's (`parser/DFG.py`, after GraphCodeBERT's), including their oddities. A branch of an `if` begins with
+//! the state before the `if`; the state after the `if` combines the states of all branches. The body of a loop is read twice,
+//! unless the code around it is being read for the second time: another reading would find nothing new and would double the
+//! work of each loop. Columns that tree-sitter counts in bytes are read as characters, so a value after `é` has another text.
 //!
-//! If codebleu lists names by `list(set(…))`, their order changes with Python's hash seed. Here names are in the order of the text.
+//! If codebleu lists names by `list(set(…))`, their order changes with Python's hash seed. Here, names are in the order of the
+//! text.
 
 use repoformer_text::language::Language;
 use repoformer_text::language::syntax::preorder;
 use rustc_hash::{FxHashMap, FxHashSet};
 use tree_sitter::{Node, Tree};
 
-/// A text whose nodes stand below more others has no data flow: Python's stack would be full.
+/// Maximum depth of a text's nodes; a deeper text has no data flow, because Python's stack would overflow.
 const DEEPEST: usize = 950;
-/// Most entries for each byte of a text: nodes, values, and the names and places of their sources. A text with more has no data flow.
-/// Code takes one to three, and ten nested loops take twelve.
+/// Maximum number of entries per byte of a text: nodes, values, and the names and places of their sources. A text with more has
+/// no data flow. Code takes one to three, and ten nested loops take twelve.
 const MOST_PER_BYTE: usize = 40;
 
-/// One value, by the number of its variable, and those that it stems from.
+/// One value, by the number of its variable, and the values from which it stems.
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub(super) struct Flow {
     variable: u32,
@@ -32,18 +33,18 @@ enum Relation {
     ComputedFrom,
 }
 
-/// The kinds of nodes that make data flow in a language.
+/// Kinds of nodes that create data flow in a language.
 #[derive(Clone, Copy)]
 pub(super) struct Rules {
     language: Language,
     definition: &'static str,
     assignments: &'static [&'static str],
     increment: &'static str,
-    /// Parts of an `if` that are read as other branches.
+    /// Parts of an `if` that are read as further branches.
     branches: &'static [&'static str],
-    /// A loop over values, and the fields of its variable and of them.
+    /// A loop over values: its kind, and the fields of its variable and of the values.
     for_each: (&'static str, &'static str, &'static str),
-    /// The part of a `for` statement behind which all is read again.
+    /// Part of a `for` statement after which everything is read again.
     for_head: &'static str,
 }
 
@@ -87,7 +88,7 @@ impl Rules {
     }
 }
 
-/// The data flow of a text, by place.
+/// Returns the data flow of a text, ordered by place.
 pub(super) fn data_flow(tree: &Tree, text: &str, rules: Rules) -> Vec<Flow> {
     let Some(mut reader) = Reader::new(tree, text, rules) else {
         return Vec::new();
@@ -98,20 +99,20 @@ pub(super) fn data_flow(tree: &Tree, text: &str, rules: Rules) -> Vec<Flow> {
     }
 }
 
-/// A token: its number, and that of its text.
+/// A token: its number, and the number of its text.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct Token {
     place: u32,
     name: u32,
 }
 
-/// A value and its sources, not yet by variables.
+/// A value and its sources, before variables are assigned.
 struct Edge {
     token: Token,
     relation: Relation,
     names: Vec<u32>,
     places: Vec<Places>,
-    /// Whether names and places of several edges are in it, each to be kept once.
+    /// Whether names and places of several edges were joined, so that duplicates must be removed.
     is_joined: bool,
 }
 
@@ -137,21 +138,21 @@ impl Edge {
     }
 }
 
-/// Which time a part of a text is read.
+/// Whether part of a text is read for the first time or again.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Pass {
     First,
     Again,
 }
 
-/// Places at which a value was made: the place with that number, or beyond the number of places, a union of [`Reader::unions`].
+/// Places at which a value was made: the place with this number or, beyond the number of places, a union in [`Reader::unions`].
 type Places = u32;
 
-/// The places at which the value of each name was made.
+/// Places at which the value of each name was made.
 #[derive(Default)]
 struct States {
     places: FxHashMap<u32, Places>,
-    /// The names that were changed, and what each had before.
+    /// Names that were changed, each with its value before the change.
     changed: Vec<(u32, Option<Places>)>,
 }
 
@@ -161,7 +162,7 @@ impl States {
         self.changed.push((name, before));
     }
 
-    /// Takes back all changes but the first `kept`, and returns what they came to.
+    /// Undoes all changes except the first `kept`, and returns the values that they had set.
     fn take_back(&mut self, kept: usize) -> FxHashMap<u32, Places> {
         let mut after = FxHashMap::default();
         for (name, before) in self.changed.drain(kept..).rev() {
@@ -177,7 +178,7 @@ impl States {
 
 struct Reader {
     rules: Rules,
-    /// By bytes.
+    /// Tokens by their range of bytes.
     tokens: FxHashMap<(usize, usize), Token>,
     names: Vec<String>,
     /// Number of places.
@@ -185,13 +186,13 @@ struct Reader {
     unions: Vec<Vec<Places>>,
     edges: Vec<Edge>,
     reading: Pass,
-    /// What the second reading of a loop is: an [again](Reading::Again), but in the tests.
+    /// Pass in which a loop is read for the second time: [again](Pass::Again), except in the tests.
     second: Pass,
-    /// How much more may be written down.
+    /// Number of entries that may still be added.
     room: usize,
 }
 
-/// Whether a node is read as one token.
+/// Returns true if a node is read as one token.
 fn is_token(node: Node<'_>) -> bool {
     let is_text = || matches!(node.kind(), "string_literal" | "string" | "character_literal");
     (node.child_count() == 0 || is_text()) && node.kind() != "comment"
@@ -234,7 +235,7 @@ impl Reader {
         })
     }
 
-    /// Takes room for some entries; `None` if there is no more.
+    /// Takes some entries from the remaining number; `None` if not enough remain.
     fn take(&mut self, room: usize) -> Option<()> {
         self.room = self.room.checked_sub(room)?;
         Some(())
@@ -250,12 +251,12 @@ impl Reader {
         self.tokens.get(&(node.start_byte(), node.end_byte())).copied()
     }
 
-    /// Whether a token is more than a sign or keyword.
+    /// Returns true if a token is more than a sign or a keyword.
     fn is_value(&self, token: Token, node: Node<'_>) -> bool {
         self.names[token.name as usize] != node.kind()
     }
 
-    /// The values of a node.
+    /// Returns the values of a node.
     fn values(&self, node: Node<'_>) -> Option<Vec<Token>> {
         if is_token(node) {
             let token = self.token(node)?;
@@ -307,7 +308,8 @@ impl Reader {
         nodes.iter().try_for_each(|node| self.read(*node, states))
     }
 
-    /// Reads what a loop repeats. The second time finds all that further times would, in loops within it as well.
+    /// Reads the repeated part of a loop. The second reading finds everything that further readings would find, also in loops
+    /// inside this one.
     fn read_twice(
         &mut self,
         states: &mut States,
@@ -386,14 +388,14 @@ impl Reader {
         }
     }
 
-    /// Reads the right side, and makes an edge from each of its values to each of the left.
+    /// Reads the right side, and makes an edge from each of its values to each value of the left side.
     fn read_sides(&mut self, left: Node<'_>, right: Node<'_>, states: &mut States) -> Option<()> {
         self.read(right, states)?;
         let (names, values) = (self.values(left)?, self.values(right)?);
         self.assign_each(Relation::ComputedFrom, &names, &values, states)
     }
 
-    /// Reads right sides, and computes each value of a left side from all of its right.
+    /// Reads the right sides, and computes each value of a left side from all values of its right side.
     fn assign_parts(&mut self, sides: &[(Node<'_>, Node<'_>)], states: &mut States) -> Option<()> {
         for (_, right) in sides {
             self.read(*right, states)?;
@@ -412,13 +414,13 @@ impl Reader {
 
     fn read_if(&mut self, node: Node<'_>, states: &mut States) -> Option<()> {
         let before = states.changed.len();
-        // What changes in the first branch and in each other.
+        // Changes in the first branch, and in each of the others.
         let (mut first, mut others) = (FxHashMap::default(), Vec::new());
         let (mut has_else, mut is_behind) = (false, false);
         for child in children(node) {
             has_else |= child.kind().contains("else");
             let is_branch = self.rules.branches.contains(&child.kind());
-            // Outside Python all is another branch behind the first one.
+            // Except in Python, everything after the first branch is another branch.
             if is_branch || (is_behind && self.rules.language != Language::Python) {
                 self.read(child, states)?;
                 others.push(self.take_back(states, before)?);
@@ -445,7 +447,7 @@ impl Reader {
         Some(())
     }
 
-    /// Takes back what a branch changed.
+    /// Undoes the changes of a branch.
     fn take_back(&mut self, states: &mut States, kept: usize) -> Option<FxHashMap<u32, Places>> {
         self.take(states.changed.len() - kept)?;
         Some(states.take_back(kept))
@@ -466,7 +468,7 @@ impl Reader {
         })
     }
 
-    /// Reads a `for` of C's kind: all of it, and again what is behind its head.
+    /// Reads a `for` statement like C's: all of it, and then again the part after its head.
     fn read_for(&mut self, node: Node<'_>, states: &mut States) -> Option<()> {
         let all = children(node);
         let head = all.iter().position(|child| child.kind() == self.rules.for_head);
@@ -482,10 +484,10 @@ impl Reader {
         })
     }
 
-    /// Joins the edges from `start` on that tell of one value in the same way.
+    /// Joins the edges from `start` on that describe the same value in the same way.
     fn merge(&mut self, start: usize) -> Option<()> {
         if self.reading == Pass::Again {
-            return Some(()); // The loop around does so.
+            return Some(()); // The loop around this one does so.
         }
         let mut place_of = FxHashMap::default();
         for edge in self.edges.split_off(start) {
@@ -502,7 +504,7 @@ impl Reader {
         Some(())
     }
 
-    /// The edges of values that stem from others or that others stem from, one a value, with numbers for variables.
+    /// Returns the edges of values that stem from others or from which others stem, one per value, with numbers for variables.
     fn flows(mut self) -> Vec<Flow> {
         self.edges.sort_by_key(|edge| edge.token.place);
         let mut is_used = vec![false; self.places as usize + self.unions.len()];
@@ -542,7 +544,7 @@ impl Reader {
     }
 }
 
-/// Parts of two sides that belong together: one by one if both have equally many between their commas.
+/// Returns the parts of two sides that belong together: pairwise if both have the same number of parts between commas.
 fn parts<'t>(left: Node<'t>, right: Node<'t>) -> Vec<(Node<'t>, Node<'t>)> {
     let of = |side| {
         let mut parts = children(side);
@@ -557,7 +559,7 @@ fn parts<'t>(left: Node<'t>, right: Node<'t>) -> Vec<(Node<'t>, Node<'t>)> {
     }
 }
 
-/// The text of a node without ends of lines, between columns of bytes that are taken for characters.
+/// Returns the text of a node without line ends, where columns in bytes are used as columns in characters.
 fn text_of(node: Node<'_>, lines: &[Line<'_>]) -> String {
     let (start, end) = (node.start_position(), node.end_position());
     let mut text = String::new();
@@ -571,7 +573,7 @@ fn text_of(node: Node<'_>, lines: &[Line<'_>]) -> String {
 
 struct Line<'t> {
     text: &'t str,
-    /// The bytes where characters begin; empty where each has one byte.
+    /// Byte offsets at which characters begin; empty if each character has one byte.
     starts: Vec<usize>,
 }
 
@@ -581,7 +583,7 @@ impl<'t> Line<'t> {
         Self { text, starts: if text.is_ascii() { Vec::new() } else { starts.collect() } }
     }
 
-    /// The byte of a character.
+    /// Returns the byte offset of a character.
     fn byte(&self, character: usize) -> usize {
         match self.starts.is_empty() {
             true => character.min(self.text.len()),

@@ -1,14 +1,15 @@
-//! CodeBLEU, as `calc_codebleu([query], [document], lang)` gives it (version 0.7.0; Ren et al. 2020).
+//! CodeBLEU, as computed by `calc_codebleu([query], [document], lang)` (version 0.7.0; Ren et al. 2020).
 //!
-//! The query is the reference and the document the prediction. The score is the mean of four parts:
+//! The query is the reference, and the document is the prediction. The score is the mean of four parts:
 //!
 //! - BLEU of the document's n-grams,
 //! - the weighted n-gram match ([`ngrams`](super::ngrams)),
-//! - the share of the query's subtrees that the document has as well ([`syntax`]),
-//! - the share of the query's data flow that the document has, each item as often at most ([`data_flow`]).
+//! - the fraction of the query's subtrees that the document also has ([`syntax`]),
+//! - the fraction of the query's data flow that the document also has, each item at most as often as the document has it
+//!   ([`data_flow`]).
 //!
-//! Trees and data flow are those of the text without its comments and docstrings ([`source`]). A query without any data flow
-//! in common with the document has the share 1, not 0: version 0.7.0 adds `dataflow_match_score or 1`.
+//! Trees and data flow are computed from the text without its comments and docstrings ([`source`]). If a query has no data flow
+//! in common with the document, this part is 1, not 0: version 0.7.0 adds `dataflow_match_score or 1`.
 
 mod data_flow;
 mod source;
@@ -25,12 +26,12 @@ use self::data_flow::{Flow, Rules};
 use super::ngrams::Ngrams;
 use crate::repository::parallel;
 
-/// Whether data flow is defined for a language. That of JavaScript knows no types, so TypeScript has none.
+/// Returns true if data flow is defined for a language. JavaScript's data flow does not support types, so TypeScript has none.
 pub(super) fn is_defined_for(language: Language) -> bool {
     Rules::from_language(language).is_some()
 }
 
-/// Subtrees and data flow of documents, turned around.
+/// Inverted index of documents' subtrees and data flow.
 #[derive(Debug)]
 pub(super) struct Code {
     language: Language,
@@ -50,7 +51,7 @@ impl Code {
         code
     }
 
-    /// The score of every document.
+    /// Computes the score of every document.
     pub(super) fn score(
         &self,
         ngrams: &Ngrams,
@@ -76,7 +77,7 @@ impl Code {
     }
 }
 
-/// Counts of what the query and each document have in common.
+/// Counts of the items that the query and each document have in common.
 #[derive(Debug, Default)]
 pub(super) struct Common {
     pub(super) ngrams: Vec<[u32; 4]>,
@@ -84,7 +85,7 @@ pub(super) struct Common {
     flows: Vec<u32>,
 }
 
-/// A text's subtrees, and its data flow.
+/// Returns a text's subtrees and its data flow.
 fn parse(text: &str, language: Language) -> (Vec<u64>, Vec<Flow>) {
     let text = source::bare(text, language);
     let tree = Parser::new(language).and_then(|mut parser| parser.parse(&text, "", None));
@@ -94,7 +95,7 @@ fn parse(text: &str, language: Language) -> (Vec<u64>, Vec<Flow>) {
     (syntax::subtrees(&tree), data_flow::data_flow(&tree, &text, rules))
 }
 
-/// For each key the documents that have it, ascending, and how often each has it.
+/// For each key, the documents that have it, ascending, with the number of occurrences in each.
 #[derive(Debug)]
 struct Postings<K>(FxHashMap<K, Vec<(u32, u32)>>);
 
@@ -115,7 +116,7 @@ impl<K: Hash + Eq> Postings<K> {
         }
     }
 
-    /// Adds up for each document what its count of a key and the query's have in common.
+    /// Adds up, for each document, the common part of the document's and the query's counts of each key.
     fn count(
         &self,
         query: Vec<K>,

@@ -1,13 +1,13 @@
-//! A text without what CodeBLEU leaves out before it parses: comments, docstrings, blank lines.
+//! Text without the parts that CodeBLEU removes before it parses: comments, docstrings, blank lines.
 
 use repoformer_text::language::Language;
 use repoformer_text::lines::is_space;
 use repoformer_text::tokenize::is_word;
 
-/// A text as CodeBLEU parses it.
+/// Returns a text as CodeBLEU parses it.
 ///
-/// Python is cut by the tokenizer of Python 3.11. Where that gives up, as at a bracket that the text leaves open, nothing is
-/// left out.
+/// Python is cut by the tokenizer of Python 3.11. If that tokenizer fails, for example at an unclosed bracket, nothing is
+/// removed.
 pub(super) fn bare(text: &str, language: Language) -> String {
     let text = text.trim_matches(is_space);
     let bare = match language {
@@ -21,7 +21,7 @@ pub(super) fn bare(text: &str, language: Language) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// A text with a space for each comment of C's kinds; strings of one or two quotes stay, over ends of lines too.
+/// Returns a text with a space for each C-style comment. Strings of one or two quotes stay, even across line ends.
 fn without_comments(text: &str) -> String {
     let mut bare = String::new();
     let mut rest = text;
@@ -48,13 +48,13 @@ fn without_comments(text: &str) -> String {
     bare + rest
 }
 
-/// Signs that begin no string or comment from some place on. What follows a later one was looked through for the earlier, and in
-/// the same way: a quote behind a backslash is passed over with it.
+/// Signs that begin no string or comment after some position. Text after a later sign was already searched for the earlier one,
+/// in the same way: a quote after a backslash is skipped together with it.
 #[derive(Default)]
 struct UnclosedSigns<'t>(Vec<&'t str>);
 
 impl<'t> UnclosedSigns<'t> {
-    /// Finds the end of what a sign begins; if there is none, no later one is looked for.
+    /// Finds the end of the string or comment that a sign begins. If it has no end, the same sign is not searched for again.
     fn end<T>(&mut self, sign: &'t str, find: impl FnOnce(&'t str) -> Option<T>) -> Option<T> {
         if self.0.contains(&sign) {
             return None;
@@ -65,7 +65,8 @@ impl<'t> UnclosedSigns<'t> {
     }
 }
 
-/// Where a string ends that began before: behind the first of these quotes that no backslash is before.
+/// Returns the position at which a string ends that began earlier: after the first of these quotes without a backslash before
+/// it.
 fn end_of_string(text: &str, quotes: &str, may_escape_newline: bool) -> Option<usize> {
     let mut characters = text.char_indices();
     while let Some((at, character)) = characters.next() {
@@ -91,23 +92,23 @@ enum Token {
     Other,
 }
 
-/// A line, from 1, and a byte of it.
+/// Number of a line, from 1, and a byte offset in it.
 type Place = (usize, usize);
 
 /// State of Python's tokenizer between two lines.
 struct Python<'t> {
     text: &'t str,
     bare: String,
-    /// The token written last, and its end.
+    /// Last token written, and its end.
     last: (Token, Place),
-    /// Number of open brackets; negative if more were closed.
+    /// Number of open brackets; negative if more were closed than opened.
     brackets: i32,
     indents: Vec<usize>,
-    /// Whether the line before ended in a backslash.
+    /// Whether the previous line ended in a backslash.
     continued: bool,
-    /// The place and byte of the text where a string began that goes on, and its quotes.
+    /// Start of a string that continues, as a place and as a byte of the text, and its quotes.
     open: Option<(Place, usize, &'t str)>,
-    /// Whether a string that goes on has to say so by a backslash. Not forgotten where one does not.
+    /// Whether a string that continues needs a backslash at the end of each line. Not reset if a string does not need one.
     needs_backslash: bool,
 }
 
@@ -125,7 +126,7 @@ impl<'t> Python<'t> {
         }
     }
 
-    /// The text without comments and docstrings; `None` if the tokenizer fails.
+    /// Returns the text without comments and docstrings; `None` if the tokenizer fails.
     fn read(mut self) -> Option<String> {
         let mut before = 0;
         for (number, line) in (1..).zip(self.text.split_inclusive('\n')) {
@@ -136,7 +137,8 @@ impl<'t> Python<'t> {
         (self.open.is_none() && self.brackets == 0 && !self.continued).then_some(self.bare)
     }
 
-    /// Reads what a line has before its tokens, and returns where they begin: at its end if it has none.
+    /// Reads the part of a line before its tokens. Returns the position at which the tokens begin: the end of the line if it
+    /// has none.
     fn begin(&mut self, before: usize, number: usize, line: &str) -> Option<usize> {
         if let Some((start, from, quotes)) = self.open.take() {
             let end = end_of_string(line, quotes, false);
@@ -186,7 +188,7 @@ impl<'t> Python<'t> {
         Some(at)
     }
 
-    /// Reads the tokens of a line from a byte on.
+    /// Reads the tokens of a line, from a byte on.
     fn tokens(&mut self, before: usize, (number, mut at): Place, line: &'t str) {
         let mut endless = UnclosedSigns::default();
         loop {
@@ -230,7 +232,7 @@ impl<'t> Python<'t> {
                 };
                 (Token::Other, 1)
             } else {
-                // No token begins here, so the blanks before it are none either.
+                // No token begins here, so the blanks before this character are not a token either.
                 let end = start + first.len_utf8();
                 self.put(Token::Other, &line[at..end], (number, at), (number, end));
                 at = end;
@@ -241,7 +243,7 @@ impl<'t> Python<'t> {
         }
     }
 
-    /// Writes a token behind spaces for what is before it in its line, unless it is a comment or a docstring.
+    /// Writes a token, after spaces for the text before it in its line, unless it is a comment or a docstring.
     fn put(&mut self, token: Token, text: &str, start: Place, end: Place) {
         let (last, (line, column)) = self.last;
         let from = if start.0 > line { 0 } else { column };
@@ -259,10 +261,10 @@ impl<'t> Python<'t> {
 }
 
 const BLANKS: [char; 3] = [' ', '\t', '\x0c'];
-/// Characters that are operators, or that the longer ones consist of.
+/// Characters that are operators, or of which longer operators consist.
 const OPERATORS: &str = "%&()*+,-./:;<=>@[]^{|}~";
 
-/// Where the quotes of a string stand that begins here, behind its prefix.
+/// Returns the position of the quotes of a string that begins here, after its prefix.
 fn quote(text: &str) -> Option<usize> {
     let at = text.bytes().take(3).position(|byte| matches!(byte, b'\'' | b'"'))?;
     let prefix = text[..at].to_ascii_lowercase();
@@ -273,14 +275,14 @@ fn is_triple(quotes: &str) -> bool {
     quotes.starts_with("'''") || quotes.starts_with("\"\"\"")
 }
 
-/// Whether a string of one quote ends in its line, or a backslash at the line's end lets it go on.
+/// Returns true if a string with single quotes ends in its line, or if a backslash at the end of the line continues it.
 fn is_closed(quotes: &str) -> bool {
     let line = quotes.strip_suffix('\n').unwrap_or(quotes);
     end_of_string(&line[1..], &quotes[..1], false).is_some()
         || (line.len() < quotes.len() && ends_escaped(line.strip_suffix('\r').unwrap_or(line)))
 }
 
-/// Whether a text ends in a backslash that no other is before.
+/// Returns true if a text ends in a backslash that is not itself escaped.
 fn ends_escaped(text: &str) -> bool {
     let backslashes = text.len() - text.trim_end_matches('\\').len();
     backslashes % 2 == 1

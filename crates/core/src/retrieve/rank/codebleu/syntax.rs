@@ -1,15 +1,15 @@
-//! Subtrees of a text, compared by what tree-sitter writes of them: kinds and fields of named nodes, no words.
+//! Subtrees of a text, compared by tree-sitter's notation: kinds and fields of named nodes, without words.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::num::NonZeroU16;
 
 use tree_sitter::{Node, Tree};
 
-/// The root and every node with children, each as a number that stands for what tree-sitter writes of it.
+/// Returns the root and every node with children, each as a hash of its notation in tree-sitter.
 pub(super) fn subtrees(tree: &Tree) -> Vec<u64> {
     let mut found = Vec::new();
     let mut cursor = tree.walk();
-    // What is written within the node at the cursor and within each around it: a field and a number.
+    // Notation of the children read so far, in the node at the cursor and in each node around it: a field and a hash.
     let mut open: Vec<Vec<(Option<NonZeroU16>, u64)>> = vec![Vec::new()];
     loop {
         if cursor.goto_first_child() {
@@ -41,7 +41,7 @@ pub(super) fn subtrees(tree: &Tree) -> Vec<u64> {
 
 fn number(node: Node<'_>, within: &[(Option<NonZeroU16>, u64)]) -> u64 {
     let mut hasher = DefaultHasher::new();
-    // An error is written as its first character where it has no children, not even hidden ones.
+    // An error without children, including hidden ones, is written as its first character.
     if node.is_error() && node.child_count() == 0 {
         node.to_sexp().trim_matches(['(', ')']).hash(&mut hasher);
     } else {

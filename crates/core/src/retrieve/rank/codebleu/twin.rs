@@ -1,8 +1,8 @@
-//! Shares of subtrees and of data flow of two texts alone, subtrees as tree-sitter writes them.
+//! Fractions of common subtrees and data flow, for two texts alone, with subtrees in tree-sitter's notation.
 
 use super::*;
 
-/// The shares of the query's subtrees and of its data flow that the document has.
+/// Returns the fractions of the query's subtrees and of its data flow that the document has.
 pub(in crate::retrieve::rank) fn shares(
     query: &str,
     document: &str,

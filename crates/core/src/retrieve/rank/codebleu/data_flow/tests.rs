@@ -1,11 +1,11 @@
-//! Data flow against plain readings of it.
+//! Compares data flow with plain readings of the text.
 
 use proptest::prelude::*;
 use repoformer_text::language::Parser;
 
 use super::*;
 
-/// The data flow of a text, and the data flow if each nested loop is read twice as often, as codebleu does.
+/// Returns the data flow of a text, and its data flow if each nested loop is read twice as often, as in codebleu.
 fn flows(text: &str, language: Language) -> [Vec<Flow>; 2] {
     let tree = Parser::new(language).unwrap().parse(text, "", None).unwrap();
     let rules = Rules::from_language(language).unwrap();
@@ -22,7 +22,7 @@ fn flow(text: &str, language: Language) -> Vec<Flow> {
     data_flow(&tree, text, Rules::from_language(language).unwrap())
 }
 
-/// A statement of a language, and those within it, by the letters of its names.
+/// A statement of a language, with the statements inside it, by the letters of its names.
 #[derive(Clone, Debug)]
 struct Statement {
     kind: usize,
@@ -161,7 +161,7 @@ proptest! {
     }
 }
 
-/// Reading each loop twice as often as that around it would take 2^30 readings.
+/// If each loop were read twice as often as the loop around it, this would take 2^30 readings.
 #[test]
 fn loops_in_loops_are_read_as_often_as_they_are_deep() {
     for (language, text) in [
@@ -176,16 +176,16 @@ fn loops_in_loops_are_read_as_often_as_they_are_deep() {
     }
 }
 
-/// Each value of a left side has those of the right.
+/// Each value of a left side has all values of the right side as sources.
 #[test]
 fn what_grows_with_the_square_of_a_text_has_no_data_flow() {
     let wide = |n: usize| format!("{} = {}", vec!["a"; n].join(", "), vec!["b"; n + 1].join(", "));
-    // The left has 20 values and the right 21.
+    // The left side has 20 values and the right side 21.
     assert_eq!(flow(&wide(20), Language::Python).len(), 41);
     assert!(flow(&wide(5_000), Language::Python).is_empty());
 }
 
-/// Behind each branch, `a` is from that or any before. Each has five values.
+/// After each branch, `a` comes from this branch or any earlier one. Each branch has five values.
 #[test]
 fn branches_are_known_by_what_they_change() {
     let branches: String =
