@@ -51,7 +51,7 @@
 //! let found = &index.search(&queries, QueryVectors::default()).found[0];
 //! assert_eq!(found.hits.len(), 1, "the hole's own file stays out");
 //!
-//! // Prompt, and the score of what a model answered.
+//! // Prompt, and the score of a model's prediction.
 //! let shown = FragmentTextSettings { align: Align::Extend, most: 10, full_paths: false, visibility };
 //! let settings = BuilderSettings { mode, form: QueryForm::Window, shown, budget: RepoCoderBudget::default() };
 //! let prompt = Builder::new(&windows, &P50k, settings).build(&task, Some(found));

@@ -1,4 +1,4 @@
-//! The core in any choice of features: what needs one that is off says so.
+//! The core with any choice of features: an operation that needs a disabled feature reports that.
 
 use std::path::Path;
 
@@ -26,7 +26,7 @@ fn the_core_needs_no_feature() {
     assert_eq!(scores, [1.0, 1.0]);
 }
 
-/// An outcome that is as good as the feature that it needs.
+/// Asserts that an outcome is good if the feature that it needs is on, and otherwise an error that names the feature.
 #[track_caller]
 fn needs<T, E: std::fmt::Display>(feature: &str, is_on: bool, outcome: Result<T, E>) {
     match (is_on, outcome) {
@@ -52,7 +52,7 @@ fn what_needs_a_feature_says_so() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("records.zst");
     needs("zstd", cfg!(feature = "zstd"), OutputFile::create(&file));
-    // The frame of an empty file.
+    // A zstd frame of an empty file.
     std::fs::write(&file, [0x28, 0xb5, 0x2f, 0xfd, 0x24, 0, 1, 0, 0, 0x99, 0xe9, 0xd8, 0x51])
         .unwrap();
     needs("zstd", cfg!(feature = "zstd"), jsonl::read(&file));

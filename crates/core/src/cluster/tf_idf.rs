@@ -60,17 +60,17 @@ impl TfIdfVectors {
         vectors
     }
 
-    /// Number of documents.
+    /// Returns the number of documents.
     pub fn len(&self) -> usize {
         self.first.len() - 1
     }
 
-    /// Whether there are no documents.
+    /// Returns true if there are no documents.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Number of terms.
+    /// Returns the number of terms.
     pub fn terms(&self) -> usize {
         self.terms
     }

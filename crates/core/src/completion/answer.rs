@@ -398,7 +398,7 @@ fn samples_at(answer: &Value, place: TextPlace) -> Result<Vec<Sample>, AnswerErr
     choices.into_iter().map(sample).collect()
 }
 
-/// Checks that an answer did not fail, whatever its text and form.
+/// Checks that an answer does not report an error, regardless of its text and form.
 ///
 /// # Errors
 /// The answer failed.
@@ -409,7 +409,7 @@ pub fn check_answer(answer: &Value) -> Result<(), AnswerError> {
     }
 }
 
-/// Checks that a choice, the one with this number, did not fail.
+/// Checks that the choice with this number does not report an error.
 ///
 /// # Errors
 /// The choice failed.

@@ -239,7 +239,7 @@ fn raw_files(path: &Path, shard: Shard) -> Result<Vec<RawFile>> {
         let reason = format!("has no {RAW_FOLDER}, so its shards may not be whole");
         return Err(Error::artifact(path, reason, "run `group` to its end"));
     };
-    // A name's hash is the same number modulo the two counts.
+    // A file and a shard can share a name only if their numbers are equal modulo the gcd of the two counts.
     let alike = gcd(record.shards.len() as u64, shard.count);
     let files = (0..).zip(record.shards).map(|(number, RawShard { name, digest })| RawFile {
         number,

@@ -101,7 +101,7 @@ impl Drawing {
         }
     }
 
-    /// True if functions are drawn as the released program draws them: it keeps their blank lines.
+    /// Returns true if functions are drawn as the released program draws them: it keeps their blank lines.
     fn is_released_function(&self) -> bool {
         self.is_release && self.kind == InstanceKind::Function
     }
@@ -318,7 +318,7 @@ fn hole(code: &Code, place: &LineRun, drawing: &Drawing, stream: &mut Stream) ->
     (!is_dropped(code, &hole, drawing)).then_some(hole)
 }
 
-/// True if the released program drops a chunk's hole: the hole extends past the end of the file, or has all ten lines.
+/// Returns true if the released program drops a chunk's hole: the hole extends past the end of the file, or has all ten lines.
 fn is_dropped(code: &Code, hole: &Hole, drawing: &Drawing) -> bool {
     drawing.is_release
         && drawing.kind == InstanceKind::Chunk

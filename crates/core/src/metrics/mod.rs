@@ -1,8 +1,8 @@
 //! Metrics: scores of a prediction compared with the text that was in the hole.
 //!
-//! The field has at least six exact matches and four edit similarities, and the same predictions score 41 or 18 depending on
-//! the script. Each metric has its own file here. Its values are between 0 and 1; higher is better. [`Metric`] names the
-//! metrics, and every output names the metric of a value. The metrics use the distances
+//! The field uses at least six definitions of exact match and four of edit similarity, and the same predictions score 41 or 18
+//! depending on the script. Each metric has its own file here. Its values are between 0 and 1; higher is better. [`Metric`]
+//! names the metrics, and every output names the metric of a value. The metrics use the distances
 //! [`levenshtein`](repoformer_text::distance::levenshtein), [`indel`](repoformer_text::distance::indel) and [`difflib`].
 //!
 //! | metric | exact match | edit similarity |
@@ -106,8 +106,8 @@ impl Metric {
         (0..self.values().len()).map(of).collect()
     }
 
-    /// Describes how the samples of a task are combined into one value, if some tasks have several: `best of 3`, `mean of 1 or
-    /// 3`. The numbers are the sample counts that occur.
+    /// Describes how the samples of a task are combined into one value, if some tasks have several, such as `best of 3` or
+    /// `mean of 1 or 3`. The numbers are the sample counts that occur.
     ///
     /// ```
     /// use repoformer_core::metrics::Metric;

@@ -220,12 +220,12 @@ impl Recipe {
         })
     }
 
-    /// Whether the recipe has a step.
+    /// Returns true if the recipe has a step.
     pub fn has(&self, step: Step) -> bool {
         self.0.contains(&step)
     }
 
-    /// Whether the recipe has no steps.
+    /// Returns true if the recipe has no steps.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

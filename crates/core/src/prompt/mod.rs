@@ -73,7 +73,7 @@ pub struct Builder<'a> {
 /// Settings for building the prompts of one mode.
 #[derive(Debug, Clone, Copy)]
 pub struct BuilderSettings {
-    /// Texts from which the queries were made.
+    /// Mode in which the queries were made.
     pub mode: Mode,
     /// Form of the queries.
     pub form: QueryForm,

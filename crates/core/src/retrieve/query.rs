@@ -1,4 +1,4 @@
-//! Queries: the text with which a task searches, made from lines before its hole, after it, or in what fills it.
+//! Queries: the text with which a task searches, made from lines before its hole, after its hole, or in the text that fills it.
 
 use std::ops::Range;
 

@@ -142,7 +142,7 @@ fn shown(
     Align::ALL.into_iter().flat_map(of).collect()
 }
 
-/// The reference program's loop: lines end with `\n`, blank ones are dropped, and a chunk without a word gets no number.
+/// Runs the reference program's loop: lines end with `\n`, blank ones are dropped, and a chunk without a word gets no number.
 fn slow(text: &str, size: usize, stride: usize) -> Vec<String> {
     let lines: Vec<&str> = text.split('\n').collect();
     let lines: Vec<&str> = lines.into_iter().filter(|l| !strip(l).is_empty()).collect();

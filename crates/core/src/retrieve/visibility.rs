@@ -47,7 +47,7 @@ impl Visibility {
         }
     }
 
-    /// True if texts are sorted separately from names.
+    /// Returns true if texts are sorted separately from names.
     pub fn sorts_texts_apart(self) -> bool {
         matches!(self, Self::OtherFiles { ties: Ties::Reference, .. })
     }
@@ -107,7 +107,7 @@ impl<'a> HoleView<'a> {
         Self { fragments, guard, file, context_start }
     }
 
-    /// True if a place is in the hole's own file.
+    /// Returns true if a place is in the hole's own file.
     #[inline]
     pub fn is_own_file(&self, place: FragmentPlace) -> bool {
         let Some(file) = self.file else { return false };
@@ -120,13 +120,13 @@ impl<'a> HoleView<'a> {
         }
     }
 
-    /// True if a place is in another file, or ends at or before the prompt's start.
+    /// Returns true if a place is in another file, or ends at or before the prompt's start.
     #[inline]
     pub fn allows_place(&self, place: FragmentPlace) -> bool {
         place.end <= self.context_start || !self.is_own_file(place)
     }
 
-    /// True if a fragment may be retrieved: one of its places is allowed.
+    /// Returns true if a fragment may be retrieved: one of its places is allowed.
     #[inline]
     pub fn allows(&self, fragment: u32) -> bool {
         self.fragments.places(fragment as usize).any(|place| self.allows_place(place))

@@ -152,8 +152,8 @@ impl TaskSet {
         names
     }
 
-    /// Finds the folders of repositories that are named as on the Hugging Face Hub: RepoEval's function files write
-    /// `owner--name` for the folder `owner_name`. `folders` must be sorted.
+    /// Finds the folders of repositories that are named `owner--name`, as in RepoEval's function files, if the folder is
+    /// `owner_name`. `folders` must be sorted.
     pub fn name_folders(&mut self, folders: &[String]) {
         for task in self.tasks_mut() {
             task.name_folder(folders);
@@ -300,8 +300,8 @@ impl Task {
         }
     }
 
-    /// Finds the folder of the task's repository among `folders`, which must be sorted, if the repository is named as on the
-    /// Hugging Face Hub.
+    /// Finds the folder of the task's repository among `folders`, which must be sorted, if the repository is named
+    /// `owner--name`.
     pub fn name_folder(&mut self, folders: &[String]) {
         let there = |name: &str| folders.binary_search_by(|folder| (**folder).cmp(name)).is_ok();
         let folder = self.repository.replace("--", "_");

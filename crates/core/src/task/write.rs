@@ -92,7 +92,7 @@ impl Task {
     /// - Repoformer's prompt is the whole file before the hole. RepoEval's prompt begins at `context_start_lineno`, which is
     ///   kept in Repoformer's metadata if it is not 0. A newline at the end of a RepoEval function body is not part of
     ///   Repoformer's `groundtruth`; the original is then kept as `metadata.ground_truth`.
-    /// - If only the whole right context is known, `right_context` is all of it; in Repoformer's format, it is the rest of the
+    /// - If only the whole right context is known, `right_context` is the whole; in Repoformer's format, it is the rest of the
     ///   hole's line and 50 lines (`convert.py`).
     /// - If nothing else is known, Repoformer's `metadata.repository` is the folder, and its `url` is empty.
     /// - Unknown fields are kept. Fields of other formats that this format cannot store are left out and listed.

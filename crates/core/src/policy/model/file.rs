@@ -47,8 +47,8 @@ pub struct Training {
 }
 
 impl Training {
-    /// Returns the data and the quality for the end of a sentence: `90 instances of 3 repositories, 33.33 % positive, by model
-    /// m, …`.
+    /// Returns the data and the quality for the end of a sentence, such as: `90 instances of 3 repositories, 33.33 % positive,
+    /// by model m, …`.
     pub fn summary(&self) -> String {
         format!(
             "{} of {}, {:.2} % positive, by model {}{}; held out: AUC {:.3}, calibration error {:.3}",

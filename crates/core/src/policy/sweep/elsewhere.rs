@@ -66,8 +66,8 @@ const fn units(gain: f64) -> i128 {
 
 /// Prefix sums of the steps' gains, in a tree: changing a gain takes logarithmic time.
 struct PrefixSums {
-    /// Sum of each node, and the greatest sum of its first steps (at least one). The children of node `n` are `2n` and `2n +
-    /// 1`; the second half of the nodes are the steps.
+    /// Sum of each node, and the greatest sum of its first steps (at least one). Node `n` has the children `2n` and `2n + 1`;
+    /// the second half of the nodes are the steps.
     nodes: Vec<(i128, i128)>,
 }
 

@@ -57,7 +57,7 @@ impl RequestTimes {
         Self { retrieval, base: generation, generation, decision: None }
     }
 
-    /// Returns the latency of a request; `None` if a part of it was not measured.
+    /// Returns the latency of a request; `None` if a required part was not measured.
     ///
     /// ```
     /// use repoformer_core::policy::Policy;
@@ -252,7 +252,7 @@ impl LatencyModel {
         self
     }
 
-    /// Returns the latency of a task's request; `None` if a part of it was not measured.
+    /// Returns the latency of a task's request; `None` if a required part was not measured.
     pub fn cost(&self, example: &Example, policy: Policy, retrieves: bool) -> Option<f64> {
         self.of(example).cost(policy, retrieves, self.clock)
     }

@@ -10,7 +10,7 @@ use crate::retrieve::vector::{TokenSet, TokenSets};
 /// A window, and its score as the reference program computes it.
 type Scored = (u32, f64);
 
-/// Reference program's loop: every window, one float division, a stable ascending sort read from its end.
+/// Runs the reference program's loop: every window, one float division, a stable ascending sort read from its end.
 fn slow(sets: &[Vec<u32>], query: &[u32], k: usize, allowed: impl Fn(u32) -> bool) -> Vec<Scored> {
     let mut scored: Vec<Scored> = Vec::new();
     for (window, set) in (0..).zip(sets).filter(|(window, _)| allowed(*window)) {

@@ -1,4 +1,4 @@
-//! Selection of the holes that become tasks: in random order, so that no two tasks overlap or share a target.
+//! Selection of the holes that become tasks: in random order, and without overlaps or repeated targets.
 
 use std::collections::BTreeMap;
 
