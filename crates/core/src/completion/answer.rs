@@ -206,7 +206,7 @@ impl AnswerError {
     }
 }
 
-/// Why a completion ended.
+/// Reason why a completion ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Finish {
     /// The model ended the completion, or a stop text did and the server does not distinguish the two.
@@ -251,7 +251,7 @@ impl Finish {
     }
 }
 
-/// Returns true if a text with this finish reason is a completion. An empty reason counts as no reason.
+/// Returns true if a text with this finish reason is a completion. An empty reason also counts as complete.
 pub fn is_complete(finish_reason: &str) -> bool {
     finish_reason.is_empty() || Finish::of_reason(finish_reason).is_some()
 }
@@ -262,7 +262,7 @@ const SHOWN_FINISH: usize = 48;
 /// Name of the field that has a completion's text.
 const TEXT: &str = "text";
 
-/// Where a choice's text is stored.
+/// Location of a choice's text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TextPlace {
     /// In an answer of this API.

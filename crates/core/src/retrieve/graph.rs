@@ -22,7 +22,8 @@ const WEIGHT: f64 = 0.2;
 #[derive(Debug)]
 pub struct FileGraph<'a> {
     fragments: &'a RepoFragments,
-    /// By the number of a file: the other files to which it refers, by number, each with its fraction of the references.
+    /// References of each file, by its number: the other files to which it refers, by number, each with its fraction of the
+    /// references.
     references: Vec<Vec<(u32, f64)>>,
 }
 

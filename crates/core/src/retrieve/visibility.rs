@@ -53,7 +53,7 @@ impl Visibility {
     }
 }
 
-/// How strictly a hole is kept out of its own prompt.
+/// Guard that keeps a hole out of its own prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub enum HoleGuard {
     /// No line at or after the hole, and no line that the prompt already shows, is ever used. Each place is judged separately:
@@ -199,7 +199,7 @@ impl Default for RankLimits {
 /// Order of chunks with equal scores.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub enum Ties {
-    /// The chunk of the nearer file comes first, then by the file's path, then the earlier chunk.
+    /// Nearer files come first, then files in the order of their paths, then earlier chunks.
     #[default]
     Nearest,
     /// As in the released program, which sorts names and texts separately by score. Of equal scores, the greater name comes

@@ -31,7 +31,7 @@ impl Task {
     /// ```
     ///
     /// # Errors
-    /// The task and the text disagree; the error describes where.
+    /// The task and the text disagree; the error describes the difference.
     pub fn hole(&self, text: &str) -> Result<Hole, String> {
         self.hole_in(&IndexedText::new(text))
     }

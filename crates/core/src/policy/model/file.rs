@@ -145,7 +145,6 @@ impl PolicyModel {
     /// Writes a file.
     /// # Errors
     /// The file cannot be written.
-    /// It cannot be written.
     pub fn write(&self, path: &Path) -> Result<()> {
         write_file(path, self.to_text().as_bytes())
     }

@@ -29,7 +29,7 @@ pub struct RequestTimes {
     pub decision: Option<f64>,
 }
 
-/// Which parts of a request run at the same time.
+/// Timing of a request's parts: at the same time, or one after another.
 ///
 /// ```
 /// use repoformer_core::policy::sweep::Clock;

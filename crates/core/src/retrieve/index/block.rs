@@ -28,7 +28,7 @@ pub(super) struct Block {
     pub(super) lines: Vec<Line>,
 }
 
-/// Where a term's windows are stored.
+/// Storage of a term's windows.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum TermEntry {
     /// In this row of every chunk.

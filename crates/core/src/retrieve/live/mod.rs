@@ -60,7 +60,7 @@ struct View {
 struct SharedWindows {
     /// Whether each window is in an earlier layer; empty if none is.
     is_elsewhere: Vec<bool>,
-    /// By earlier layer and window in it, the window in this layer.
+    /// Window in this layer, by earlier layer and window in it.
     here: FxHashMap<(u32, u32), u32>,
 }
 

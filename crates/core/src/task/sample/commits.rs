@@ -30,7 +30,7 @@ const MOST_FILES: usize = 8;
 /// Task from a commit.
 #[derive(Debug)]
 pub struct CommitTask {
-    /// The task. Its repository is named after the history and the commit.
+    /// The task; its repository is named after the history and the commit.
     pub task: Task,
     /// Commit that added the lines of the hole.
     pub commit: Commit,
