@@ -431,8 +431,8 @@ mod tests {
 
     const RELEASED: &str = include_str!("../../../../tests/fixtures/label/released.txt");
 
-    /// Compares holes, contexts and fragments with those of the released programs (`1_create_chunk.py` and
-    /// `1_create_function.py` at commit 5b05713), as `tests/fixtures/label/record.py` recorded them.
+    /// Compares holes, contexts and fragments with the output of the released programs (`1_create_chunk.py` and
+    /// `1_create_function.py` at commit 5b05713), as `tests/fixtures/label/record.py` recorded it.
     #[test]
     fn the_release_profile_shows_what_the_released_programs_show() {
         let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join("data/repos");

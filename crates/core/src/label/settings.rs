@@ -63,7 +63,7 @@ impl Drawing {
         Ok(())
     }
 
-    /// Returns the settings that differ from the defaults, among those that profiles can set.
+    /// Returns the settings that differ from the defaults. Only settings that profiles can set are compared.
     pub fn differences(&self, usual: &Self) -> Vec<DrawingDifference> {
         differences(self.parameters(), usual.parameters())
     }

@@ -387,7 +387,7 @@ impl Examples {
         }
     }
 
-    /// Numbers the files after those of `other`, so that repositories of the same name stay distinct.
+    /// Numbers the files after the files of `other`, so that repositories of the same name stay distinct.
     pub fn behind(mut self, other: &Self) -> Self {
         let first = other.all.iter().map(|example| example.file + 1).max();
         for example in &mut self.all {

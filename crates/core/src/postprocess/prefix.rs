@@ -40,7 +40,7 @@ impl Prefixes {
         prefixes
     }
 
-    /// Creates prefixes that are parsed line by line: those that end in the same line also share the lines above it.
+    /// Creates prefixes that are parsed line by line: prefixes that end in the same line also share the lines above it.
     pub(super) fn by_line(left_context: &str, prediction: &str) -> Self {
         let mut prefixes = Self::new(left_context, prediction);
         let first = left_context.len() - unfinished_line(left_context).len();

@@ -203,7 +203,7 @@ pub enum Ties {
     #[default]
     Nearest,
     /// As in the released program, which sorts names and texts separately by score. Of equal scores, the greater name comes
-    /// first (`p|9` before `p|10`), together with the text of the same rank, where the greater text comes first.
+    /// first (`p|9` before `p|10`), and so does the greater text. Name and text of the same rank are shown together.
     Reference,
 }
 

@@ -143,6 +143,7 @@ impl PolicyModel {
     }
 
     /// Writes a file.
+    ///
     /// # Errors
     /// The file cannot be written.
     pub fn write(&self, path: &Path) -> Result<()> {

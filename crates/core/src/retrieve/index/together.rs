@@ -34,8 +34,8 @@ pub trait Search: Windows + Send + Sync + 'static {
     fn is_before(&self, window: u32) -> bool;
 }
 
-/// Returns the windows most similar to a query, among those that are allowed and share a token with it; keys order equally
-/// similar windows. The result contains at least the `k` best, in no particular order; the caller selects them.
+/// Returns the windows most similar to a query. They are allowed and share a token with the query; keys order equally similar
+/// windows. The result contains at least the `k` best, in no particular order; the caller selects them.
 pub fn search_together(wanted: impl Search, scratch: &mut SearchScratch) -> Vec<WindowHit> {
     let index = wanted.index();
     let near = index.blocks.partition_point(|block| wanted.is_before(block.end() - 1)) as u32;
