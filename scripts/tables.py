@@ -445,12 +445,11 @@ TABLES = {
 
 # Rows of README.md that have the numbers of a table's rows, by these names.
 README_ROWS = {
-    "demonstration": {"demonstration: lines, embedded model": "demonstration: lines, embedded model"},
-    "corpora": {"line": "seven repositories: lines, embedded model", "API": "seven repositories: API calls, embedded model"},
-    "cuts": {"windows (default)": "five repositories: lines, embedded model", "chunks (`repoformer-paper`)": "the same, chunks for windows"},
-    "policies": {"learned-scored": "seven repositories: lines, embedded model"},
+    "demonstration": {"demonstration: lines, embedded model": "demonstration: lines"},
+    "corpora": {"line": "seven repositories: lines", "API": "seven repositories: API calls"},
+    "policies": {"learned-scored": "seven repositories: lines"},
 }
-README_HEAD = ["tasks, completed by", "n", *(f"{mode} EM / ES" for mode in MODES), "a policy decides: ES, retrieves for"]
+README_HEAD = ["tasks", "n", *(f"{mode} EM / ES" for mode in MODES), "policy: ES, retrieval rate"]
 DIGESTS = ["task file", "sha256"]
 
 
@@ -500,8 +499,6 @@ def readme_rows(readme, name, rows):
             _, n, *scores, policy = (cell.strip() for cell in line[1:-1].split("|"))
             if name == "policies":
                 policy = f"{row[5].strip('*')}, {row[6]}"
-            elif name == "cuts":
-                scores = row[1:5]
             else:
                 n, *scores = row[1:]
             yield [label, n, *scores, policy]
