@@ -25,7 +25,7 @@ fn what_a_command_reads_is_not_overwritten() {
     let place = Place::new();
     place.all_stages(&[]);
     let predictions = place.read(&place.named("cache/predictions/tasks", "rg1"));
-    for path in ["R/prediction_truncated.jsonl", "R/detailed_results.json", "out.manifest.json"] {
+    for path in ["R/prediction_truncated.jsonl", "S/detailed_results.json", "out.manifest.json"] {
         place.write(path, &predictions);
     }
     let tasks = place.read("tasks.jsonl");
@@ -51,15 +51,15 @@ fn what_a_command_reads_is_not_overwritten() {
             ][..],
         ),
         (
-            "R/detailed_results.json",
+            "S/detailed_results.json",
             &[
                 "eval",
                 "--tasks",
                 "t.jsonl",
                 "--predictions",
-                "R/detailed_results.json",
+                "S/detailed_results.json",
                 "--results",
-                "R",
+                "S",
             ],
         ),
         (
@@ -69,7 +69,7 @@ fn what_a_command_reads_is_not_overwritten() {
                 "--tasks",
                 "e.json.manifest.json",
                 "--predictions",
-                "R/detailed_results.json",
+                "S/detailed_results.json",
                 "-o",
                 "e.json",
             ],

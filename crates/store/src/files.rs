@@ -248,6 +248,13 @@ pub(crate) fn remember(metadata: &Metadata, role: FileRole) {
     }
 }
 
+/// Allows to overwrite a file that an earlier run of this program wrote, although this run has read the file.
+pub fn release(path: impl AsRef<Path>) {
+    if let Ok(metadata) = fs::metadata(path) {
+        remember(&metadata, FileRole::Output);
+    }
+}
+
 /// Returns true if this program read the file at a path as an input, under whatever name.
 pub(crate) fn is_input(path: &Path) -> bool {
     let identity = fs::metadata(path).ok().as_ref().and_then(identity);
