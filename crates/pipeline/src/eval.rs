@@ -148,7 +148,8 @@ pub fn scores(
     })?;
     if let Outcome::Current(_) = outcome {
         let path = of_mode.path(experiment);
-        let text = files::read(&path).map_err(|e| Error::reading(&path, "read these scores", e))?;
+        let text = files::read_companion(&path)
+            .map_err(|e| Error::reading(&path, "read these scores", e))?;
         made = Some(ModeScores::parse(&path, &text, &scoring.metrics)?);
     }
     Ok((made, engine.report))

@@ -149,7 +149,8 @@ struct Lines {
 
 impl Lines {
     fn open(path: PathBuf, header: Header) -> Result<Self> {
-        let file = File::open(&path).map_err(|e| Error::reading(&path, "open this file", e))?;
+        let file =
+            File::open_regular(&path).map_err(|e| Error::reading(&path, "open this file", e))?;
         let input = BufReader::with_capacity(1 << 16, file);
         let (hasher, line) = (blake3::Hasher::new(), Vec::new());
         let mut lines = Self { path, header, input, hasher, line, row: None };

@@ -429,9 +429,23 @@ impl File {
         Self::open_with(fs::File::options().write(true).create_new(true), path)
     }
 
-    /// Opens a file without changing it, or creates an empty one.
+    /// Opens a regular file without changing it, or creates an empty one; never waits. For locks.
+    ///
+    /// # Errors
+    /// Also fails if the path is a link or leads to something other than a regular file (Unix).
     pub fn open_or_create(path: impl AsRef<Path>) -> io::Result<Self> {
-        Self::open_with(fs::File::options().write(true).create(true).truncate(false), path)
+        let mut options = fs::File::options();
+        #[cfg(unix)]
+        {
+            use rustix::fs::OFlags;
+            let flags = (OFlags::NONBLOCK | OFlags::NOFOLLOW).bits().cast_signed();
+            std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, flags);
+        }
+        let file = Self::open_with(options.write(true).create(true).truncate(false), path)?;
+        match file.file.metadata()?.is_file() {
+            true => Ok(file),
+            false => Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file")),
+        }
     }
 
     /// Opens a file with options.

@@ -131,7 +131,7 @@ impl CacheFile {
         }
         let lock = if self.path.is_dir() { self.path.join(LOCK) } else { self.path.clone() };
         let is_open = |file: File| matches!(file.try_lock(), Err(files::TryLockError::WouldBlock));
-        if File::open(lock).is_ok_and(is_open) {
+        if File::open_regular(lock).is_ok_and(is_open) {
             return refused("another program is writing to it");
         }
         let removed = match self.path.is_dir() {
