@@ -34,6 +34,7 @@ mod results;
 mod run;
 mod samples;
 mod site;
+mod space;
 mod subject;
 mod summary;
 mod telling;

@@ -19,6 +19,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::copies::{Copies, CopyFailure, tail};
 use super::guard::{Limits, Report, RunOrder, RunOutcome};
 use super::log::{HoleText, Log, RunRecord};
+use super::space::retry_when_full;
 use super::subject::Subject;
 use super::telling::telling_line;
 use super::verdict::{ReachedLimit, Status, Verdict, judge};
@@ -445,7 +446,7 @@ impl Board<'_> {
         };
         let record = RunRecord { status, reason: reason.clone(), ..result };
         let record = record.with_task(&self.tasks.tasks()[task], kind, sample);
-        if let Err(error) = self.log.append(&record) {
+        if let Err(error) = retry_when_full(self.running > 0, || self.log.append(&record)) {
             self.failed.get_or_insert(error);
             return;
         }

@@ -51,51 +51,61 @@ pub(super) fn remove_special_modes(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
+/// The refusal of a folder with too many bytes.
+fn too_large(root: &Path) -> io::Error {
+    io::Error::other(format!("{}: its files have more than 16 GiB", root.display()))
+}
+
 /// Copies a folder's content into another, except the folders `without`. Times, modes and links are kept, except the bits that let
 /// a program run as its owner; an absolute link into the folder becomes a relative one to the same place in the copy.
 pub(super) fn copy_folder(from: &Path, to: &Path, without: &[PathBuf]) -> io::Result<()> {
-    let from = &files::canonicalize(from)?;
+    let (from, mut left) = (&files::canonicalize(from)?, MOST_BYTES);
     let walk = WalkDir::new(from).min_depth(1).sort_by_file_name().into_iter();
     for entry in walk.filter_entry(|entry| without.iter().all(|path| entry.path() != path)) {
         let entry = entry?;
         let path = entry.path().strip_prefix(from).unwrap_or(entry.path());
-        copy_entry(from, to, path)?;
+        left -= copy_entry(from, to, path, left)?;
     }
     Ok(())
 }
 
-/// Copies the file, link or folder (without its content) at a path from one folder into another.
-pub(super) fn copy_entry(root: &Path, copy: &Path, path: &Path) -> io::Result<()> {
+/// Copies the file, link or folder (without its content) at a path from one folder into another. Returns the number of bytes of a file.
+///
+/// # Errors
+/// Also that a file has more than `most` bytes.
+pub(super) fn copy_entry(root: &Path, copy: &Path, path: &Path, most: u64) -> io::Result<u64> {
     let (from, to) = (&root.join(path), &copy.join(path));
     let metadata = files::symlink_metadata(from)?;
     if metadata.is_dir() {
         files::create_dir_all(to)?;
-        return files::set_permissions(
-            to,
-            files::Permissions::from_mode(metadata.mode() & MODE | 0o700),
-        );
+        let mode = metadata.mode() & MODE | 0o700;
+        return files::set_permissions(to, files::Permissions::from_mode(mode)).map(|()| 0);
     }
     if metadata.is_symlink() {
         let target = files::read_link(from)?;
         let real = target.is_absolute().then(|| files::canonicalize(&target).ok()).flatten();
-        return match real.as_ref().and_then(|real| real.strip_prefix(root).ok()) {
+        match real.as_ref().and_then(|real| real.strip_prefix(root).ok()) {
             Some(inside) => {
                 let up = path.ancestors().skip(2).map(|_| Path::new(".."));
                 let target: PathBuf = up.chain([inside]).collect();
-                symlink(if target == Path::new("") { Path::new(".") } else { &target }, to)
+                symlink(if target == Path::new("") { Path::new(".") } else { &target }, to)?;
             }
             // A link to elsewhere, such as a virtual environment's interpreter, or to nothing, is kept.
-            None => symlink(&target, to),
-        };
+            None => symlink(&target, to)?,
+        }
     }
     if metadata.is_file() {
         let (source, metadata) = open_regular(from)?;
+        if metadata.len() > most {
+            return Err(too_large(root));
+        }
         let mut file = files::File::create(to)?;
         io::copy(&mut source.take(metadata.len()), &mut file)?;
         file.set_modified(metadata.modified()?)?;
         files::set_permissions(to, files::Permissions::from_mode(metadata.mode() & MODE))?;
+        return Ok(metadata.len());
     }
-    Ok(()) // sockets, pipes and devices are not source code
+    Ok(0) // sockets, pipes and devices are not source code
 }
 
 /// Returns a digest of the names, kinds and contents of a folder, except the folders `without`.
@@ -133,8 +143,7 @@ fn digest_with(
             let (file, metadata) = open_regular(entry.path())?;
             bytes += metadata.len();
             if bytes > MOST_BYTES {
-                let reason = format!("{}: its files have more than 16 GiB", root.display());
-                return Err(io::Error::other(reason));
+                return Err(too_large(root));
             }
             hasher.update(&metadata.len().to_le_bytes());
             let before = hasher.count();
@@ -223,7 +232,19 @@ mod tests {
     fn a_folder_of_files_without_end_is_refused() {
         let dir = tempfile::tempdir().unwrap();
         fs::File::create(dir.path().join("holes")).unwrap().set_len(MOST_BYTES + 1).unwrap();
-        let error = digest(dir.path(), &[]).unwrap_err().to_string();
-        assert!(error.contains("more than 16 GiB"), "{error}");
+        let copy = tempfile::tempdir().unwrap();
+        let copied = || copy_folder(dir.path(), copy.path(), &[]);
+        for refused in [digest(dir.path(), &[]).map(drop), copied()] {
+            let error = refused.unwrap_err().to_string();
+            assert!(error.contains("more than 16 GiB"), "{error}");
+        }
+        assert!(!copy.path().join("holes").exists());
+        // Together they have too many.
+        fs::write(dir.path().join("a"), "1").unwrap();
+        fs::File::options().write(true).open(dir.path().join("holes")).unwrap().set_len(0).unwrap();
+        let copy_of = |most| copy_entry(dir.path(), copy.path(), Path::new("a"), most);
+        assert!(copy_of(0).is_err());
+        assert_eq!(copy_of(1).unwrap(), 1);
+        copied().unwrap();
     }
 }

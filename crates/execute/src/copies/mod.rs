@@ -28,6 +28,7 @@ use self::folder::{copy_folder, digest, digest_with_modes, empty, remove, remove
 use self::snapshot::{Snapshot, restore};
 use super::command::{NamedPaths, paths_in};
 use super::guard::{Files, Guard, HiddenPlace, Limits, RunOrder, RunOutcome};
+use super::space::retry_when_full;
 
 /// Copies of repositories, made on demand.
 #[derive(Debug)]
@@ -211,9 +212,11 @@ impl<'a> Copies<'a> {
         let outcome = self.guard.run(order)?;
         if let Some((pristine, snapshot)) = &copy.pristine {
             let mut snapshot = snapshot.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-            let restored =
-                restore(&copy.folder, pristine, &mut snapshot).and_then(|()| empty(&copy.scratch));
-            restored.map_err(|e| Error::writing(&copy.folder, "restore this copy", e))?;
+            retry_when_full(self.workers > 1, || {
+                let restored = restore(&copy.folder, pristine, &mut snapshot)
+                    .and_then(|()| empty(&copy.scratch));
+                restored.map_err(|e| Error::writing(&copy.folder, "restore this copy", e))
+            })?;
         }
         Ok(outcome)
     }
@@ -235,7 +238,7 @@ impl<'a> Copies<'a> {
             pristine: None,
             snapshot: Snapshot::default(),
         };
-        let known = files::read(&stamp_path)
+        let known = files::read_companion(&stamp_path)
             .ok()
             .and_then(|bytes| serde_json::from_slice::<Stamp>(&bytes).ok())
             .filter(|known| known.same_as(&stamp) && folder.is_dir());
@@ -259,7 +262,14 @@ impl<'a> Copies<'a> {
                 make_room(&place).map_err(|e| at(&place, e))?;
                 files::create_dir_all(&folder).map_err(|e| at(&folder, e))?;
                 let from = self.repos_dir.join(name);
-                copy_folder(&from, &folder, &self.apart).map_err(|e| at(&folder, e))?;
+                let copy = |from: &Path, to: &Path, without: &[PathBuf]| {
+                    copy_folder(from, to, without).map_err(|e| {
+                        // It may have filled the disk.
+                        let _ = remove(&place);
+                        at(to, e)
+                    })
+                };
+                copy(&from, &folder, &self.apart)?;
                 // The copy must have the files that identify results.
                 let now = digest(&from, &self.apart).map_err(|e| at(&from, e))?;
                 if now != stamp.repository {
@@ -273,7 +283,7 @@ impl<'a> Copies<'a> {
                 let mut snapshot = Snapshot::default();
                 if !self.is_shared() {
                     files::create_dir_all(&pristine).map_err(|e| at(&pristine, e))?;
-                    copy_folder(&folder, &pristine, &[]).map_err(|e| at(&pristine, e))?;
+                    copy(&folder, &pristine, &[])?;
                     snapshot = Snapshot::from_folder(&folder).map_err(|e| at(&folder, e))?;
                 }
                 let of = |folder: &Path| digest_with_modes(folder).map_err(|e| at(folder, e));
@@ -389,8 +399,8 @@ fn whereabouts(path: &Path) -> Option<PathBuf> {
 /// Keeps other evaluations away from the copies of a folder.
 fn lock(work_dir: &Path) -> Result<files::File> {
     let path = work_dir.join(".lock");
-    let file =
-        files::File::create(&path).map_err(|e| Error::writing(&path, "create this file", e))?;
+    let file = files::File::open_or_create(&path)
+        .map_err(|e| Error::writing(&path, "create this file", e))?;
     // Whoever can open it could lock it.
     let owner = files::Permissions::from_mode(0o600);
     files::set_permissions(&path, owner)
@@ -494,6 +504,27 @@ impl Stamp {
 mod tests {
     use super::super::command::{Template, Values};
     use super::*;
+
+    /// Opening a pipe would wait for its other end.
+    #[test]
+    fn a_lock_is_a_regular_file_of_its_folder() {
+        let dir = tempfile::tempdir().unwrap();
+        let (path, other) = (dir.path().join(".lock"), dir.path().join("other"));
+        let _held = lock(dir.path()).unwrap();
+        assert!(lock(dir.path()).is_err());
+        std::fs::write(&other, "kept").unwrap();
+        let put: [&dyn Fn(); 3] = [
+            &|| nix::unistd::mkfifo(&path, nix::sys::stat::Mode::S_IRWXU).unwrap(),
+            &|| std::os::unix::fs::symlink(&other, &path).unwrap(),
+            &|| std::fs::create_dir(&path).unwrap(),
+        ];
+        for put in put {
+            std::fs::remove_file(&path).unwrap();
+            put();
+            assert!(lock(dir.path()).is_err());
+        }
+        assert_eq!(std::fs::read_to_string(&other).unwrap(), "kept");
+    }
 
     #[test]
     fn answers_are_hidden_but_for_what_a_command_names() {

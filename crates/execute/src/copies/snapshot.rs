@@ -106,7 +106,7 @@ pub(super) fn restore(folder: &Path, pristine: &Path, snapshot: &mut Snapshot) -
         snapshot.entries.keys().filter(|path| !seen.contains(*path)).cloned().collect();
     for path in lost {
         let to = folder.join(&path);
-        copy_entry(pristine, folder, &path)?;
+        copy_entry(pristine, folder, &path, u64::MAX)?;
         snapshot.entries.insert(path, PathMetadata::from_metadata(&files::symlink_metadata(&to)?));
     }
     Ok(())
