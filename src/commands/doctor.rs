@@ -266,7 +266,7 @@ fn sandbox(is_asked: bool) -> Finding {
     let layer = if enclosure.layered {
         "writes vanish with the run"
     } else {
-        "copies are restored after each run"
+        "copies are restored after each run, and the disk is watched, not bounded"
     };
     let mut text = format!("{}; {layer}\n{limits}", enclosure.describe());
     enclosure.open.iter().for_each(|open| text += &format!("\nnot isolated: {open}"));

@@ -23,11 +23,13 @@ pub(super) struct FilterScope {
     threads: Vec<i32>,
     /// Whether the kernel counts memory of every kind; otherwise the kinds that no process shows are refused.
     counted: bool,
+    /// Whether the disk has a bound; otherwise no file gets more of the disk than was written to it.
+    layered: bool,
 }
 
 impl FilterScope {
     /// Guards this process, with all threads that it has now. `alone` says that the command sees no other process.
-    pub(super) fn this(alone: bool, counted: bool) -> Self {
+    pub(super) fn this(alone: bool, counted: bool, layered: bool) -> Self {
         let mut processes = vec![Pid::this().as_raw()];
         if !alone {
             processes.push(getppid().as_raw()); // the program
@@ -40,7 +42,7 @@ impl FilterScope {
             let of_program = getpgid(Some(getppid())).unwrap_or(getpgrp());
             processes.extend([-getpgrp().as_raw(), -of_program.as_raw(), -1]);
         }
-        Self { processes, threads, counted }
+        Self { processes, threads, counted, layered }
     }
 }
 
@@ -150,6 +152,14 @@ const UNSEEN: &[i64] = &[
 /// Calls that put pages of a file or of memory into pipes and sockets, where each part of a page, however small, keeps the whole
 /// page: nothing counts pages of other files, and without a control group no page. Programs then read and write.
 const MOVES: [i64; 4] = [libc::SYS_splice, libc::SYS_tee, libc::SYS_vmsplice, libc::SYS_sendfile];
+
+/// Flags of calls, by the number of the argument, that ask for large pages, which no group counts. A system may have none, so programs
+/// go on without.
+const LARGE_PAGES: [(i64, u8, i32); 3] = [
+    (libc::SYS_mmap, 3, libc::MAP_HUGETLB),
+    (libc::SYS_memfd_create, 1, libc::MFD_HUGETLB.cast_signed()),
+    (libc::SYS_shmget, 2, libc::SHM_HUGETLB),
+];
 
 /// Settings of a socket that let it hold more.
 const BUFFERS: [i32; 4] =
@@ -375,7 +385,24 @@ impl Filters {
         newer.insert(libc::SYS_pidfd_send_signal, Vec::new());
         // The whole system has a fixed number of its requests.
         newer.insert(libc::SYS_io_setup, Vec::new());
-        let mut buffers = BTreeMap::new();
+        // Tables of segments stay while a file of `/proc` that describes the ended process is open.
+        #[cfg(target_arch = "x86_64")]
+        newer.insert(libc::SYS_modify_ldt, Vec::new());
+        let mut large_pages = BTreeMap::new();
+        for (call, argument, flag) in LARGE_PAGES {
+            let flag = u64::from(flag.cast_unsigned());
+            large_pages.insert(call, vec![one((argument, SeccompCmpOp::MaskedEq(flag), flag))?]);
+        }
+        // The only limit of core dumps that also holds for a program which takes them from a pipe is that of a run; a lower one would
+        // not. The system takes others and changes nothing.
+        let core = u64::from(libc::RLIMIT_CORE);
+        let limit = SeccompCondition::new(1, SeccompCmpArgLen::Dword, SeccompCmpOp::Eq, core);
+        let new = SeccompCondition::new(2, SeccompCmpArgLen::Qword, SeccompCmpOp::Ne, 0);
+        let both = limit.and_then(|limit| SeccompRule::new(vec![limit, new?]));
+        let mut ignored = BTreeMap::from([
+            (libc::SYS_setrlimit, vec![one((0, SeccompCmpOp::Eq, core))?]),
+            (libc::SYS_prlimit64, vec![both.map_err(|e| failed(&e))?]),
+        ]);
         if !guarded.counted {
             newer.extend(UNSEEN.iter().map(|&call| (call, Vec::new())));
             let larger = BUFFERS.map(|option| {
@@ -385,29 +412,32 @@ impl Filters {
                 ])
             });
             let larger = larger.into_iter().collect::<Result<_, _>>()?;
-            buffers.insert(libc::SYS_setsockopt, larger);
+            // The system also accepts more than it gives.
+            ignored.insert(libc::SYS_setsockopt, larger);
         }
         let sockets = |rules: Vec<SeccompRule>| {
             BTreeMap::from([(libc::SYS_socket, rules.clone()), (libc::SYS_socketpair, rules)])
         };
         let settings =
             BTreeMap::from([(libc::SYS_setsockopt, settings().map_err(|e| failed(&e))?)]);
-        let [attributes, moves] =
-            [ATTRIBUTES, MOVES].map(|calls| calls.map(|call| (call, Vec::new())));
+        let [mut unsupported, moves] =
+            [ATTRIBUTES, MOVES].map(|calls| BTreeMap::from(calls.map(|call| (call, Vec::new()))));
+        if !guarded.layered {
+            // Takes any part of the disk at once; programs then write.
+            unsupported.insert(libc::SYS_fallocate, Vec::new());
+        }
         let mut filters = vec![
             build(refused, libc::EPERM)?,
             build(settings, libc::ENOPROTOOPT)?,
-            build(attributes.into(), libc::EOPNOTSUPP)?,
-            build(moves.into(), libc::EINVAL)?,
+            build(unsupported, libc::EOPNOTSUPP)?,
+            build(moves, libc::EINVAL)?,
+            build(large_pages, libc::ENOMEM)?,
             build(newer, libc::ENOSYS)?,
             build(sockets(families), libc::EAFNOSUPPORT)?,
             // Libraries that try MPTCP first (Go) then use TCP.
             build(sockets(protocols), libc::EPROTONOSUPPORT)?,
+            build(ignored, 0)?,
         ];
-        if !buffers.is_empty() {
-            // The system also accepts more than it gives.
-            filters.push(build(buffers, 0)?);
-        }
         // The last one, as it refuses all that follow.
         let mut filtering = BTreeMap::new();
         for (call, request) in FILTERING {
@@ -472,6 +502,9 @@ fn of_x32() -> impl Iterator<Item = i64> {
         libc::SYS_fcntl,
         libc::SYS_close_range,
         libc::SYS_io_setup,
+        libc::SYS_setrlimit,
+        libc::SYS_mmap,
+        libc::SYS_fallocate,
     ];
     let by_number = [OF_OTHERS, OF_PROCESS, UNSEEN, &ATTRIBUTES, &MOVES].concat();
     let numbers = REFUSED.iter().copied().chain(own).chain(by_argument).chain(by_number);

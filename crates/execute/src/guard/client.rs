@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::io::{self, Read, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Stdio;
 use std::sync::mpsc;
 use std::thread;
@@ -127,6 +127,10 @@ impl Guard {
                     guard.enclosure.open = guard.what_is_open(&refusals, enclosed, network);
                     guard.enclosure.open.extend(outcome.open.into_iter().map(Message::from));
                     guard.enclosure.notes = outcome.notes;
+                    if !guard.enclosure.layered {
+                        let note = "the disk that tests write to is watched, not bounded";
+                        guard.enclosure.notes.push(note.into());
+                    }
                     return Ok(guard);
                 }
                 None => refusals.push(format!("a trial ended with: {}", outcome.output.trim())),
@@ -280,7 +284,7 @@ fn trial(work: &Path) -> RunOrder {
             disk_mb: 16,
             processes: 64,
         },
-        scratch: PathBuf::from("/tmp"),
+        scratch: work.join("scratch"),
         ..RunOrder::default()
     }
 }

@@ -9,7 +9,7 @@
 use std::fs::{self, File, Permissions};
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
 use nix::errno::Errno;
@@ -19,11 +19,11 @@ use nix::sched::{CloneFlags, unshare};
 use nix::sys::socket::{
     AddressFamily, MsgFlags, NetlinkAddr, SockFlag, SockProtocol, SockType, sendto, socket,
 };
-use nix::sys::stat::Mode;
+use nix::sys::stat::{Mode, SFlag, stat};
 use nix::unistd::{getegid, geteuid};
 
 use super::group::{Handles, RunGroup};
-use super::mounts::{Mount, mounts, nearest, other_paths};
+use super::mounts::{Mount, mounts, nearest, other_paths, topmost_below};
 use super::order::{Files, HiddenPlace, RunOrder};
 use super::secrets::secret_places;
 
@@ -90,6 +90,8 @@ pub(super) struct View {
     pub(super) in_memory: Vec<PathBuf>,
     /// The run's control group.
     pub(super) group: Option<Handles>,
+    /// Hidden files and folders with answers.
+    pub(super) hidden: Vec<HiddenFile>,
     /// A `/proc` that can be written, if the command's cannot.
     processes: Option<HeldFolder>,
 }
@@ -255,9 +257,7 @@ fn open_group(order: &RunOrder) -> Result<Option<Handles>, Refusal> {
 
 /// Makes everything read-only except the copy, and mounts a layer over home and temporary folders each.
 fn layers(order: &RunOrder, mounts: &[Mount], view: &mut View) -> Result<(), Refusal> {
-    // An empty file takes some memory, too.
-    let names = order.limits.disk_mb.saturating_mul(256).max(1 << 16);
-    let size = format!("size={}m,nr_inodes={names}", order.limits.disk_mb);
+    let size = format!("size={}m,nr_inodes={}", order.limits.disk_mb, order.limits.files());
     let copy = HeldFolder::new(&order.folder)?;
     let folders: Vec<HeldFolder> = private_folders(order)
         .iter()
@@ -310,12 +310,18 @@ fn layers(order: &RunOrder, mounts: &[Mount], view: &mut View) -> Result<(), Ref
             }
         }
     }
-    if !order.network
-        && !order.folder.starts_with("/run")
-        && !Path::new("/run/current-system").exists()
-    {
+    if !order.network {
         // Sockets of the system's services: files, which no network namespace isolates.
-        empty(Path::new("/run"), "/dev/run").map_err(at("/run"))?;
+        hide(&services(), &stage.join("null"), "/dev/run").map_err(at("/run"))?;
+        let is_own = |path: &Path| ["/proc", "/dev"].iter().any(|own| path.starts_with(own));
+        let automatic = mounts.iter().filter(|mount| mount.is_automatic && !is_own(&mount.path));
+        for (number, mount) in automatic.enumerate() {
+            // A program outside would ask the network for each name that a run looks up.
+            let kept = topmost_below(mounts, &mount.path).map(Path::to_owned).collect();
+            let hidden = HiddenPlace { path: mount.path.clone(), kept };
+            hide(&hidden, &stage.join("null"), &format!("/dev/automatic-{number}"))
+                .map_err(at(&mount.path.display().to_string()))?;
+        }
     }
     fs::create_dir("/dev/hidden").map_err(at("hide"))?;
     let whole = |path: PathBuf| HiddenPlace { path, kept: Vec::new() };
@@ -351,16 +357,61 @@ fn layers(order: &RunOrder, mounts: &[Mount], view: &mut View) -> Result<(), Ref
         }
     }
     bind(stage, Path::new("/dev"), MsFlags::MS_REC).map_err(at("/dev"))?;
+    view.hidden = order.hidden.iter().filter_map(|hidden| HiddenFile::read(&hidden.path)).collect();
     Ok(())
+}
+
+/// Returns the folder of the system's services, of which disks and programs stay: on NixOS, all programs are there.
+fn services() -> HiddenPlace {
+    let folders = [
+        "media", "current-system", "booted-system", "opengl-driver", "opengl-driver-32", "wrappers",
+    ];
+    let path = PathBuf::from("/run");
+    let own = folders.map(|folder| path.join(folder));
+    let variable = std::env::var_os("PATH").unwrap_or_default();
+    let named = std::env::split_paths(&variable).filter(|folder| {
+        folder.starts_with(&path)
+            && *folder != path
+            && !own.iter().any(|own| folder.starts_with(own))
+    });
+    let kept = own.iter().cloned().chain(named).filter(|folder| folder.is_dir()).collect();
+    HiddenPlace { path, kept }
+}
+
+/// What a run finds in the place of a hidden file or folder.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct HiddenFile {
+    path: PathBuf,
+    device: u64,
+    inode: u64,
+}
+
+impl HiddenFile {
+    /// Reads what is there now.
+    fn read(path: &Path) -> Option<Self> {
+        let metadata = stat(path).ok()?;
+        Some(Self { path: path.to_owned(), device: metadata.st_dev, inode: metadata.st_ino })
+    }
+
+    /// Whether another file or folder is there now: a mount goes with the name that it covers, if somebody outside renames a file over
+    /// it.
+    pub(super) fn is_replaced(&self) -> bool {
+        // Programs make their sockets again when they start.
+        let is_content = |metadata: &fs::Metadata| metadata.is_file() || metadata.is_dir();
+        fs::metadata(&self.path).is_ok_and(|metadata| {
+            is_content(&metadata) && (metadata.dev(), metadata.ino()) != (self.device, self.inode)
+        })
+    }
 }
 
 /// Makes a folder empty, but for what is kept of it, or a file. What is written to the folder is stored at `place`.
 fn hide(hidden: &HiddenPlace, null: &Path, place: &str) -> Result<(), Refusal> {
-    let Ok(metadata) = fs::metadata(&hidden.path) else {
+    // This call makes no automatic mount.
+    let Ok(metadata) = stat(&hidden.path) else {
         return Ok(()); // not there, or in one that was hidden before
     };
     let failed = at("hide");
-    if !metadata.is_dir() {
+    if SFlag::from_bits_truncate(metadata.st_mode) & SFlag::S_IFMT != SFlag::S_IFDIR {
         return bind(null, &hidden.path, MsFlags::empty()).map_err(failed);
     }
     let kept = hidden.kept.iter().filter(|path| path.exists());
@@ -468,4 +519,27 @@ fn loopback_up() -> nix::Result<()> {
     )?;
     let kernel = NetlinkAddr::new(0, 0);
     sendto(socket.as_raw_fd(), &message, &kernel, MsgFlags::empty()).map(|_| ())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_takes_the_place_of_a_hidden_one_is_noticed() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name: &str| dir.path().join(name);
+        for name in ["tasks", "other", "socket"] {
+            fs::write(at(name), "").unwrap();
+        }
+        let [tasks, socket] = ["tasks", "socket"].map(|name| HiddenFile::read(&at(name)).unwrap());
+        assert_eq!(HiddenFile::read(&at("none")), None);
+        assert!(!tasks.is_replaced() && !socket.is_replaced());
+        fs::rename(at("other"), at("tasks")).unwrap();
+        assert!(tasks.is_replaced());
+        fs::remove_file(at("socket")).unwrap();
+        assert!(!socket.is_replaced(), "nothing shows");
+        let _open = std::os::unix::net::UnixListener::bind(at("socket")).unwrap();
+        assert!(!socket.is_replaced());
+    }
 }

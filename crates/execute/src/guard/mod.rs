@@ -18,6 +18,7 @@
 
 mod calls;
 mod client;
+mod disk;
 mod enclose;
 mod group;
 mod launch;

@@ -16,12 +16,17 @@ pub(super) struct Mount {
     pub(super) root: PathBuf,
     /// Flags that a user namespace must not change.
     pub(super) kept: MsFlags,
-    /// Whether it shows the system itself: its processes, devices, or kernel internals.
+    /// Whether it shows the system itself: its processes, devices, kernel internals, or large pages.
     pub(super) shows_system: bool,
+    /// Whether looking up a name in it asks a program outside to mount something, as a rule from a server of that name.
+    pub(super) is_automatic: bool,
+    /// Folders whose content it shows, if it is an overlay.
+    pub(super) layers: Vec<PathBuf>,
 }
 
 /// Kinds of file systems that show the system itself.
-const OF_SYSTEM: [&[u8]; 5] = [b"proc", b"sysfs", b"debugfs", b"tracefs", b"securityfs"];
+const OF_SYSTEM: [&[u8]; 6] =
+    [b"proc", b"sysfs", b"debugfs", b"tracefs", b"securityfs", b"hugetlbfs"];
 
 /// Returns the mounts of the system; of several at one path, the top one.
 pub(super) fn mounts() -> io::Result<Vec<Mount>> {
@@ -35,7 +40,8 @@ pub(super) fn mounts() -> io::Result<Vec<Mount>> {
 }
 
 /// Parses a line of `/proc/self/mountinfo` (proc_pid_mountinfo(5)): the third to sixth fields are the file system's number, its
-/// part that is shown, the path, and the options; the kind of file system comes after others and a hyphen.
+/// part that is shown, the path, and the options; the kind of file system, its source and its own options come after others and a
+/// hyphen.
 fn parse_mount(line: &[u8]) -> Option<Mount> {
     let mut fields = line.split(|byte| *byte == b' ').skip(2);
     let (device, root, path) = (fields.next()?, fields.next()?, fields.next()?);
@@ -54,14 +60,29 @@ fn parse_mount(line: &[u8]) -> Option<Mount> {
         keeps_times |= matches!(option, "noatime" | "relatime");
     }
     kept.set(MsFlags::MS_STRICTATIME, !keeps_times);
-    let kind = fields.skip_while(|field| *field != b"-").nth(1)?;
+    let mut of_system = fields.skip_while(|field| *field != b"-").skip(1);
+    let (kind, own_options) = (of_system.next()?, of_system.nth(1).unwrap_or_default());
     Some(Mount {
         path: unescape(path).into(),
         device: device.to_owned(),
         root: unescape(root).into(),
         kept,
         shows_system: OF_SYSTEM.contains(&kind),
+        is_automatic: kind == b"autofs",
+        layers: if kind == b"overlay" { layers(own_options) } else { Vec::new() },
     })
+}
+
+/// Returns the folders that the options of an overlay name.
+fn layers(options: &[u8]) -> Vec<PathBuf> {
+    let of_option = |option: &[u8]| -> Vec<PathBuf> {
+        let names: [&[u8]; 4] = [b"lowerdir=", b"lowerdir+=", b"datadir+=", b"upperdir="];
+        let folders = names.iter().find_map(|name| option.strip_prefix(*name));
+        let folders = folders.unwrap_or_default().split(|byte| *byte == b':');
+        let folders = folders.map(|folder| PathBuf::from(unescape(folder)));
+        folders.filter(|folder| folder.is_absolute()).collect()
+    };
+    options.split(|byte| *byte == b',').flat_map(of_option).collect()
 }
 
 /// Replaces `\` and three octal digits, which stand for blanks, tabs, newlines and backslashes.
@@ -90,20 +111,57 @@ pub(super) fn nearest<'m>(mounts: &'m [Mount], path: &Path) -> Option<&'m Mount>
     around.max_by_key(|mount| mount.path.as_os_str().len())
 }
 
-/// Iterates over the paths by which other mounts of its file system show a file or folder.
-pub(super) fn other_paths<'m>(
-    mounts: &'m [Mount],
-    path: &Path,
-) -> impl Iterator<Item = PathBuf> + use<'m> {
-    let own = nearest(mounts, path);
-    let within = own.and_then(|own| Some(own.root.join(path.strip_prefix(&own.path).ok()?)));
-    let others = mounts.iter().filter(move |mount| {
-        own.is_some_and(|own| own.path != mount.path && own.device == mount.device)
+/// Returns the other paths of a file or folder: through other mounts of its file system, through the layers of an overlay, and through an
+/// overlay of which a folder around it is a layer. Not each of them exists.
+pub(super) fn other_paths(mounts: &[Mount], path: &Path) -> Vec<PathBuf> {
+    let mut paths = vec![path.to_owned()];
+    let mut next = 0;
+    while let Some(path) = paths.get(next) {
+        for other in next_paths(mounts, path) {
+            if !paths.contains(&other) {
+                paths.push(other);
+            }
+        }
+        next += 1;
+    }
+    paths.split_off(1)
+}
+
+/// Returns the paths that lead to a file or folder by one mount.
+fn next_paths(mounts: &[Mount], path: &Path) -> Vec<PathBuf> {
+    let Some(own) = nearest(mounts, path) else { return Vec::new() };
+    let Ok(below) = path.strip_prefix(&own.path) else { return Vec::new() };
+    let within = own.root.join(below);
+    let join = |folder: &Path, rest: &Path| folder.components().chain(rest.components()).collect();
+    let by_device =
+        mounts.iter().filter(|mount| own.path != mount.path && own.device == mount.device);
+    let by_device = by_device
+        .filter_map(|mount| Some(join(&mount.path, within.strip_prefix(&mount.root).ok()?)));
+    let in_layers =
+        own.layers.iter().filter_map(|layer| Some(join(layer, within.strip_prefix("/").ok()?)));
+    let of_layer = mounts.iter().flat_map(|mount| {
+        let rests = mount.layers.iter().filter_map(|layer| path.strip_prefix(layer).ok());
+        let shown = rests.filter_map(|rest| {
+            Path::new("/").join(rest).strip_prefix(&mount.root).ok().map(Path::to_owned)
+        });
+        shown.map(|rest| join(&mount.path, &rest)).collect::<Vec<PathBuf>>()
     });
-    others.filter_map(move |mount| {
-        let rest = within.as_ref()?.strip_prefix(&mount.root).ok()?;
-        Some(mount.path.components().chain(rest.components()).collect())
-    })
+    by_device.chain(in_layers).chain(of_layer).collect()
+}
+
+/// Returns the mounts below a path that are not below another one of these.
+pub(super) fn topmost_below<'m>(
+    mounts: &'m [Mount],
+    path: &'m Path,
+) -> impl Iterator<Item = &'m Path> {
+    let is_below = |folder: &Path, path: &Path| folder != path && folder.starts_with(path);
+    let below = mounts.iter().filter(move |mount| is_below(&mount.path, path));
+    let is_within = move |other: &Mount, mount: &Mount| {
+        is_below(&mount.path, &other.path) && is_below(&other.path, path)
+    };
+    below
+        .filter(move |mount| !mounts.iter().any(|other| is_within(other, mount)))
+        .map(|mount| &*mount.path)
 }
 
 #[cfg(test)]
@@ -126,8 +184,7 @@ mod tests {
         let part = parse_mount(b"1 1 0:1 /srv/a /mnt/part rw - tmpfs none rw").unwrap();
         let apart = parse_mount(b"1 1 0:2 / /mnt/apart rw - tmpfs none rw").unwrap();
         let mounts = [strict, part, apart];
-        let others =
-            |path: &str| -> Vec<PathBuf> { other_paths(&mounts, Path::new(path)).collect() };
+        let others = |path: &str| other_paths(&mounts, Path::new(path));
         assert_eq!(others("/srv/a/b/x"), [Path::new("/mnt/part/b/x")]);
         assert_eq!(others("/mnt/part/x"), [Path::new("/srv/a/x")]);
         assert_eq!(others("/srv/a"), [Path::new("/mnt/part")]);
@@ -138,5 +195,42 @@ mod tests {
         assert_eq!(of("/mnt/par ent/x"), Path::new("/mnt/par ent"));
         assert_eq!(of("/mnt/other"), Path::new("/"));
         assert_eq!(unescape(br"a\134b\9"), *r"a\b\9");
+    }
+
+    #[test]
+    fn an_overlay_and_its_layers_show_the_same() {
+        let mounts = [
+            b"1 1 0:1 / / rw - ext4 none rw".as_slice(),
+            b"1 1 0:2 / /srv/m rw - overlay o rw,lowerdir=/srv/l\\040a:/srv/l2,upperdir=/srv/u,workdir=/srv/w",
+            b"1 1 0:1 /srv/u /mnt/u rw - ext4 none rw",
+            b"1 1 0:2 /part /mnt/part rw - overlay o rw,lowerdir=/srv/l\\040a:/srv/l2,upperdir=/srv/u,workdir=/srv/w",
+        ];
+        let mounts: Vec<Mount> = mounts.iter().filter_map(|line| parse_mount(line)).collect();
+        let others = |path: &str| {
+            let mut found = other_paths(&mounts, Path::new(path));
+            found.sort();
+            found
+        };
+        let layers = ["/mnt/u/x", "/srv/l a/x", "/srv/l2/x", "/srv/u/x"].map(PathBuf::from);
+        assert_eq!(others("/srv/m/x"), layers);
+        assert!(others("/srv/u/x").contains(&"/srv/m/x".into()));
+        assert!(others("/mnt/u/part/x").contains(&"/mnt/part/x".into()));
+        assert!(others("/srv/w/x").is_empty());
+    }
+
+    #[test]
+    fn mounts_within_automatic_ones_are_found() {
+        let mounts = [
+            b"1 1 0:1 / / rw - ext4 none rw".as_slice(),
+            b"1 1 0:2 / /home rw - autofs none rw,fd=5",
+            b"1 1 0:3 / /home/a rw - nfs4 server:/a rw",
+            b"1 1 0:4 / /home/a/in rw - nfs4 server:/in rw",
+            b"1 1 0:5 / /home/b/c rw - nfs4 server:/b rw",
+        ];
+        let mounts: Vec<Mount> = mounts.iter().filter_map(|line| parse_mount(line)).collect();
+        let automatic: Vec<&Mount> = mounts.iter().filter(|mount| mount.is_automatic).collect();
+        let [home] = automatic[..] else { panic!("{} automatic mounts", automatic.len()) };
+        let kept: Vec<&Path> = topmost_below(&mounts, &home.path).collect();
+        assert_eq!(kept, [Path::new("/home/a"), Path::new("/home/b/c")]);
     }
 }

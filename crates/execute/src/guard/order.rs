@@ -31,6 +31,11 @@ impl Limits {
         2 * self.processes.max(64)
     }
 
+    /// Number of files written: an empty one takes room, too.
+    pub(super) fn files(&self) -> u64 {
+        self.disk_mb.saturating_mul(256).max(1 << 16)
+    }
+
     /// Bytes that the kernel lets a run hold. What it writes to file systems in memory (`layers`) counts there, so there is room for
     /// both limits; its guard holds it to each.
     pub(super) fn most_memory(&self, layers: bool) -> u64 {
@@ -173,6 +178,10 @@ pub enum RunEnd {
     Processes,
     /// When it held too many of the files that the system can have open.
     Files,
+    /// When the disk that it writes to was nearly full, whoever filled it.
+    FullDisk,
+    /// When a file or folder that it must not see was replaced outside.
+    Replaced,
     /// When the guard could no longer read what it uses.
     Unseen,
     /// Before it began: one of its files cannot be written. The output says why.

@@ -17,7 +17,8 @@ use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
 
 use super::calls::FilterScope;
-use super::enclose::View;
+use super::disk::DiskWatch;
+use super::enclose::{HiddenFile, View};
 use super::launch::{self, Launch};
 use super::order::{Files, RunEnd, RunOrder, RunOutcome};
 use super::output::HeadAndTail;
@@ -30,8 +31,6 @@ use super::{enclose, processes};
 
 /// Longest interval between checks of memory, processor time and processes.
 const WATCH: Duration = Duration::from_millis(20);
-/// Interval between sums of file sizes, if no file system of limited size enforces the limit.
-const ADD_UP: Duration = Duration::from_millis(500);
 /// Time to wait for processes to end.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// Bytes that the kernel's own memory may grow by during a run, beyond the run's limit: for the run itself, and for each that
@@ -63,8 +62,8 @@ struct StartedRun {
     sockets: Option<u64>,
     anonymous: MemoryWatch,
     files: FileWatch,
-    /// Size of the folders before the start, in bytes.
-    disk_before: u64,
+    /// Watch on the disk, if no file system of limited size enforces the limit.
+    disk: Option<DiskWatch>,
     /// Exit status of the command itself.
     status: Option<WaitStatus>,
     peak: u64,
@@ -75,10 +74,8 @@ struct StartedRun {
 
 fn start(order: &RunOrder, view: View, alone: bool) -> Result<StartedRun, String> {
     let failed = |what: &'static str| move |error: io::Error| format!("cannot {what}: {error}");
-    let disk_before = match order.files {
-        Files::InPlace => bytes_written(order),
-        Files::Layered | Files::Open { .. } => 0,
-    };
+    let disk = (order.files == Files::InPlace).then(|| DiskWatch::new(order));
+    let disk = disk.transpose().map_err(failed("read the copy"))?;
     if !alone {
         prctl::set_child_subreaper(true).map_err(|e| format!("cannot adopt orphans: {e}"))?;
     }
@@ -127,7 +124,9 @@ fn start(order: &RunOrder, view: View, alone: bool) -> Result<StartedRun, String
     let (listener, commands) = channel.map(Channel::apart).unzip();
     let listen = |listener: Listener| thread().spawn(move || listener.listen());
     let report = listener.map(listen).transpose().map_err(failed("start a thread"))?;
-    let guarded = order.filtered.then(|| FilterScope::this(alone, view.group.is_some()));
+    let guarded = order
+        .filtered
+        .then(|| FilterScope::this(alone, view.group.is_some(), order.files != Files::InPlace));
     let child = Launch::new(order, alone, guarded).start(command, &view)?;
     drop(commands);
     let begin = Instant::now();
@@ -143,7 +142,7 @@ fn start(order: &RunOrder, view: View, alone: bool) -> Result<StartedRun, String
         sockets,
         anonymous: MemoryWatch::new(system.anonymous),
         files: FileWatch::new(),
-        disk_before,
+        disk,
         status: None,
         peak: 0,
         disk_full: false,
@@ -159,7 +158,7 @@ fn mega(megabytes: u64) -> u64 {
 
 impl StartedRun {
     fn watch(mut self, order: &RunOrder, abandoned: &AtomicBool) -> RunOutcome {
-        let (mut watched, mut added_up) = (self.begin, self.begin);
+        let mut watched = self.begin;
         let mut ended = loop {
             self.collect_ended();
             if self.status.is_some() {
@@ -178,13 +177,6 @@ impl StartedRun {
                 watched = Instant::now();
                 if let Some(limit) = self.beyond(order) {
                     break limit;
-                }
-            }
-            if matches!(order.files, Files::InPlace) && added_up.elapsed() >= ADD_UP {
-                let bytes = bytes_written(order);
-                added_up = Instant::now();
-                if bytes.saturating_sub(self.disk_before) > mega(order.limits.disk_mb) {
-                    break RunEnd::Disk;
                 }
             }
             thread::sleep(pause);
@@ -235,10 +227,9 @@ impl StartedRun {
                 _ => ended,
             };
         }
-        if ended == RunEnd::Exited && matches!(order.files, Files::InPlace) {
+        if ended == RunEnd::Exited {
             // The command may have ignored that a file reached its limit.
-            let bytes = bytes_written(order);
-            self.disk_full |= bytes.saturating_sub(self.disk_before) >= mega(order.limits.disk_mb);
+            self.disk_full |= self.disk.as_ref().is_some_and(DiskWatch::is_full);
         }
         let end = Instant::now() + PATIENCE;
         let kept = last_of(self.output, end);
@@ -290,7 +281,15 @@ impl StartedRun {
             return Some(RunEnd::Memory);
         }
         self.look_at_disk(order);
+        if self.view.hidden.iter().any(HiddenFile::is_replaced) {
+            return Some(RunEnd::Replaced);
+        }
         let Ok(processes) = self.processes() else { return Some(RunEnd::Unseen) };
+        match self.disk.as_mut().map_or(Ok(None), |disk| disk.look(&processes)) {
+            Ok(None) => {}
+            Ok(limit) => return limit,
+            Err(_) => return Some(RunEnd::Unseen),
+        }
         if processes.iter().filter(|process| process.is_alive()).count() > limits.processes {
             return Some(RunEnd::Processes);
         }
@@ -454,14 +453,4 @@ fn kernel_kills() -> u64 {
     let text = fs::read_to_string("/proc/vmstat").unwrap_or_default();
     let line = text.lines().find_map(|line| line.strip_prefix("oom_kill "));
     line.and_then(|number| number.trim().parse().ok()).unwrap_or(0)
-}
-
-/// Total size on disk of all files in the folders that a command writes to, in bytes.
-fn bytes_written(order: &RunOrder) -> u64 {
-    use std::os::unix::fs::MetadataExt;
-    // In place of the folder itself, the command may have left a link.
-    let walk =
-        |folder| walkdir::WalkDir::new(folder).follow_root_links(false).into_iter().flatten();
-    let entries = walk(&order.folder).chain(walk(&order.scratch));
-    entries.filter_map(|entry| entry.metadata().ok()).map(|metadata| metadata.blocks() * 512).sum()
 }

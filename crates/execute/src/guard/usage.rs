@@ -31,7 +31,7 @@ pub(super) struct Memory {
     own: u64,
     /// Visible memory that may be shared and that no file on a disk backs.
     shared: u64,
-    /// Kernel memory if every slot of the file lists held a pipe.
+    /// Kernel memory if every slot of the file lists held a file of the costliest kind.
     pub(super) files: u64,
 }
 
@@ -75,7 +75,7 @@ pub(super) fn usage(processes: &[Process], own_network: bool) -> io::Result<Usag
     for process in processes.iter().filter(|process| process.is_alive()) {
         let status = process.status()?;
         memory.shared += kilobytes(&status, SHARED);
-        memory.files += room_for_files(&status) * (FILE + PIPE / 2);
+        memory.files += room_for_files(&status) * (FILE + DESCRIPTION);
         let anonymous = kilobytes(&status, RESIDENT);
         memory.anonymous += anonymous;
         memory.own += anonymous + OTHER.map(|name| kilobytes(&status, name)).iter().sum::<u64>();
@@ -99,6 +99,9 @@ pub(super) fn longest_wait(processes: &[Process]) -> Duration {
 /// Bytes that the kernel uses for an open file, and for a pipe, which has two pages however many pipes there are.
 const FILE: u64 = 512;
 const PIPE: u64 = 10 << 10;
+/// Bytes that stay of the memory of a process that has ended, as long as a file of `/proc` that describes it is open: the description
+/// itself and the topmost table of pages.
+const DESCRIPTION: u64 = 16 << 10;
 
 /// Number of open files for which a process's list has room, from its status.
 fn room_for_files(status: &str) -> u64 {
@@ -106,7 +109,7 @@ fn room_for_files(status: &str) -> u64 {
     line.and_then(|number| number.trim().parse().ok()).unwrap_or(0)
 }
 
-/// Returns the bytes that the kernel takes for open files of processes. A list that cannot be read counts as full of pipes.
+/// Returns the bytes that the kernel takes for open files of processes. A list that cannot be read counts as full of the costliest.
 ///
 /// # Errors
 /// A process that exists cannot be read.
@@ -123,18 +126,18 @@ pub(super) fn of_files(processes: &[Process]) -> io::Result<u64> {
             }
         }
         held += match found {
-            Some(found) => found * FILE,
-            None => room_for_files(&process.status()?) * (FILE + PIPE / 2),
+            Some(found) => found,
+            None => room_for_files(&process.status()?) * (FILE + DESCRIPTION),
         };
     }
     Ok(held + pipes.len() as u64 * PIPE)
 }
 
-/// Returns the number of open files in a list, and notes the pipes among them, by device and inode.
+/// Returns the bytes of open files in a list, and notes the pipes among them, by device and inode.
 fn files_in(list: &str, pipes: &mut FxHashSet<(u64, u64)>) -> Option<u64> {
     let mut found = 0;
     for entry in fs::read_dir(list).ok()?.flatten() {
-        found += 1;
+        found += if is_of_memory(&entry, &OF_MEMORY) { FILE + DESCRIPTION } else { FILE };
         if let Ok(metadata) = fs::metadata(entry.path())
             && metadata.file_type().is_fifo()
         {
@@ -254,18 +257,25 @@ pub(super) fn held_files(processes: &[Process], most: u64) -> u64 {
     held
 }
 
+/// Files of a process in `/proc` that keep the description of its memory: six that read the memory itself or its tables, and others.
+const OF_MEMORY: [&str; 9] = [
+    "clear_refs", "mem", "numa_maps", "pagemap", "smaps", "smaps_rollup", "auxv", "environ", "maps",
+];
+
+/// Whether an entry of a list of open files has one of these names of [`OF_MEMORY`].
+fn is_of_memory(file: &fs::DirEntry, names: &[&str]) -> bool {
+    let target = fs::read_link(file.path()).unwrap_or_default();
+    let name = target.file_name().unwrap_or_default().to_string_lossy();
+    names.contains(&name.trim_end_matches(" (deleted)"))
+}
+
 /// Whether one of the processes has a file open through which it may be reading the memory of another: as long as such a read
 /// lasts, the memory stays, though the other process has ended and no process shows it.
 pub(super) fn look_into_memory(processes: &[Process]) -> bool {
-    const FILES: [&str; 6] = ["clear_refs", "mem", "numa_maps", "pagemap", "smaps", "smaps_rollup"];
-    let is_of_memory = |file: fs::DirEntry| {
-        let target = fs::read_link(file.path()).unwrap_or_default();
-        let name = target.file_name().unwrap_or_default().to_string_lossy();
-        FILES.contains(&name.trim_end_matches(" (deleted)"))
-    };
+    let (looking, _) = OF_MEMORY.split_at(6);
     let of_thread = |thread: fs::DirEntry| {
         let files = fs::read_dir(thread.path().join("fd")).into_iter().flatten().flatten();
-        files.into_iter().any(is_of_memory)
+        files.into_iter().any(|file| is_of_memory(&file, looking))
     };
     processes.iter().filter(|process| process.is_alive()).any(|process| {
         let threads = fs::read_dir(format!("/proc/{}/task", process.pid)).into_iter().flatten();
@@ -418,6 +428,14 @@ fn shared_region(line: &[u8]) -> Option<(Vec<u8>, u64)> {
     if !REGIONS.iter().any(|beginning| name.starts_with(beginning)) {
         return None;
     }
+    mapped_region(line).map(|(region, extent)| (region.into_bytes(), extent))
+}
+
+/// Returns the device and inode that a line of the mappings names, and where this part of the file ends.
+pub(super) fn mapped_region(line: &[u8]) -> Option<(String, u64)> {
+    // A name may be anything.
+    let end = memchr::memchr(b'/', line).unwrap_or(line.len());
+    let (line, _) = line.split_at(end);
     let text = std::str::from_utf8(line).ok()?;
     let mut fields = text.split_ascii_whitespace();
     let (start, end) = fields.next()?.split_once('-')?;
@@ -425,7 +443,7 @@ fn shared_region(line: &[u8]) -> Option<(Vec<u8>, u64)> {
     let hex = |digits| u64::from_str_radix(digits, 16).ok();
     let (device, inode) = (fields.next()?, fields.next()?);
     let extent = hex(offset)?.saturating_add(hex(end)? - hex(start)?);
-    Some((format!("{device} {inode}").into_bytes(), extent))
+    Some((format!("{device} {inode}"), extent))
 }
 
 /// Bytes that the sockets of this network may hold. Sockets that no process holds, because they are being passed to another, are
@@ -559,6 +577,17 @@ mod tests {
         let _texts: Vec<fs::File> =
             (0..10).map(|_| fs::File::open("/proc/self/status").unwrap()).collect();
         assert!(count(true) >= 90 << 20);
+    }
+
+    #[test]
+    fn what_an_open_file_of_proc_keeps_is_counted() {
+        let own = [processes::read(Pid::this().as_raw()).unwrap().unwrap()];
+        let _kept: Vec<fs::File> =
+            (0..50).map(|_| fs::File::open("/proc/self/maps").unwrap()).collect();
+        // Other tests open files too.
+        assert!(of_files(&own).unwrap() >= 50 * (16 << 10));
+        let status = own[0].status().unwrap();
+        assert!(room_for_files(&status) * (FILE + DESCRIPTION) >= of_files(&own).unwrap());
     }
 
     #[test]

@@ -132,6 +132,10 @@ pub fn judge(runner: Runner, outcome: &RunOutcome) -> Verdict {
         RunEnd::Unseen => {
             provisional(Status::Error, "its use of memory and time could not be read")
         }
+        RunEnd::FullDisk => provisional(Status::Error, "the disk was nearly full"),
+        RunEnd::Replaced => {
+            provisional(Status::Error, "a hidden file or folder was replaced while it ran")
+        }
         RunEnd::Unwritten => provisional(Status::Error, &outcome.output),
         RunEnd::Abandoned | RunEnd::Lost => provisional(Status::Error, "its guard was killed"),
     }
