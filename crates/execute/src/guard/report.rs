@@ -3,7 +3,7 @@
 //! A summary in the output can be printed by anyone, and an exit code chosen by anyone. So the interpreters of a command load
 //! a reporter (`reporter.py`, as `sitecustomize`) before anything else. In pytest and unittest it begins a session on a socket
 //! of the guard, which answers with a secret; the code under test is imported after that. Only messages with the secret count.
-//! A session ends with the counts of the library's own results, and with the parts of the library that were replaced
+//! A session ends with the counts of the library's own results, and with the tests and parts of the library that were replaced
 //! meanwhile. [`Report::missing`] compares it with the report of the reference text.
 
 use std::fs;
@@ -44,7 +44,7 @@ pub struct Report {
     pub failed: u64,
     /// Number of tests that were skipped, or failed as they should.
     pub skipped: u64,
-    /// Parts of the test libraries that were replaced, sorted.
+    /// Tests and parts of the test libraries that were replaced, sorted.
     pub changed: Vec<String>,
     /// Number of messages without a secret, or after its session's end.
     pub forged: usize,
@@ -80,7 +80,7 @@ impl Report {
         }
         let new = self.changed.iter().find(|name| reference.changed.binary_search(name).is_err());
         if let Some(name) = new {
-            return Some(format!("the test library was changed: {name}"));
+            return Some(format!("the tests or their library were changed: {name}"));
         }
         (*passed < reference.passed).then(|| {
             format!(

@@ -1,7 +1,7 @@
 """Reports a run of pytest or unittest to the guard that started it, on a socket: `sitecustomize` of the command's interpreters.
 
 A session begins before any code of the repository is imported: the guard answers with a secret, and only a message with it
-counts. It ends with the counts of the test library's own results, and with the parts of the library that were replaced.
+counts. It ends with the counts of the test library's own results, and with the tests and parts of the library that were replaced.
 """
 import os
 import sys
@@ -51,9 +51,22 @@ class _Session(object):
         case = getattr(sys.modules.get("unittest.case"), "TestCase", None)
         kept = set(vars(case or object)) - set(OWN)
         kept = set(name for name in kept if not name.startswith("__") or name == "__call__")
+        tests, noted = [], set()
 
-        def check():
-            for name, space, key, value, function in parts:
+        def add_test(owner, key):
+            # A function of a module or class, and the functions that decorators wrapped.
+            for place in getattr(owner, "__mro__", (owner,)):
+                if key in vars(place) and (place, key) not in noted:
+                    noted.add((place, key))
+                    name, value = "%s.%s" % (place.__name__, key), vars(place)[key]
+                    tests.append((name, vars(place), key, value, _function(value)))
+                    value = getattr(value, "__wrapped__", None)
+                    while value is not None:
+                        tests.append((name, {key: value}, key, value, _function(value)))
+                        value = getattr(value, "__wrapped__", None)
+
+        def check(of=parts):
+            for name, space, key, value, function in of:
                 if space.get(key) is not value or (function and _function(value) != function):
                     changed.add(name)
             for tracer, before in zip(tracers, traced):
@@ -91,6 +104,7 @@ class _Session(object):
             if getpid() != process:
                 return
             check()
+            check(tests)
             names = b",".join(name.encode("utf-8", "replace").replace(b",", b";") for name in sorted(changed))
             for start in range(0, len(names), 16384):
                 write(handle, secret + b" changed " + names[start:start + 16384])
@@ -98,6 +112,7 @@ class _Session(object):
             write(handle, secret + text.encode("ascii"))
 
         self.check, self.check_case, self.check_object = check, check_case, check_object
+        self.add_test = add_test
         self.count, self.end, self.changed = count, end, changed
 
 
@@ -118,6 +133,15 @@ def _watch_unittest(handle):
     main, state, session = [], ["loading"], []
     run, run_tests = runner.TextTestRunner.run, program.runTests
 
+    def add_tests(suite):
+        suites = [suite]
+        while suites:
+            found = suites.pop()
+            if hasattr(found, "__iter__"):
+                suites.extend(found)
+            else:
+                session[0].add_test(type(found), getattr(found, "_testMethodName", None))
+
     def watched_run_tests(self):
         # What is run while the tests are still loaded is not the tests.
         if state[0] == "loading":
@@ -128,6 +152,7 @@ def _watch_unittest(handle):
         if state[0] != "begun":
             return run(self, test)
         state[0] = "running"
+        _quietly(add_tests)(test)
         make = self._makeResult
 
         def make_result():
@@ -166,6 +191,7 @@ def _watch_unittest(handle):
         if main and self is main[0]:
             _quietly(session[0].check)()
             _quietly(session[0].check_case)(test)
+            _quietly(session[0].check_object)(test)
             _quietly(session[0].check_object)(self)
         return stop(self, test)
 
@@ -239,6 +265,9 @@ def _pytest_plugin(handle, restore):
 
     def pytest_collection_finish(session):
         if held:
+            for item in session.items:
+                owner = getattr(item, "cls", None) or getattr(item, "module", None)
+                _quietly(held[0].add_test)(owner, getattr(item, "originalname", None) or item.name)
             held.append(set(plugins(session.config)))
 
     def pytest_sessionfinish(session):
