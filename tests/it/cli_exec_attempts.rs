@@ -117,6 +117,10 @@ const ATTEMPTS: &[(&str, bool, bool)] = &[
     ("filters", false, false),
     ("groups", false, true), // as root
     ("own-limits", false, false),
+    ("core-limit", false, false),
+    ("core", false, false),
+    ("large-pages", false, false),
+    ("segment-table", false, false),
     ("leave", false, false),
     ("left", false, true), // what lies outside the copy and the scratch folder
 ];
@@ -125,7 +129,7 @@ const ATTEMPTS: &[(&str, bool, bool)] = &[
 const PASSES: &str = "passes";
 
 /// Code that fakes its verdict, and the reason why it fails. A few pass: docs/reliability.md.
-const FAKES: [(&str, &str, &str); 21] = [
+const FAKES: [(&str, &str, &str); 24] = [
     ("exit", "import os; os._exit(0)", "without unittest's summary"),
     ("exit-kindly", "import sys; sys.exit(0)", ""),
     ("summary", "attempt.fake_summary()", "ended without their report"),
@@ -175,6 +179,22 @@ const FAKES: [(&str, &str, &str); 21] = [
         "stop",
         "import unittest.case as c\n    if (a, b) == (1, 2): return 3\n    raise c._ShouldStop",
         "unittest.case._ShouldStop",
+    ),
+    (
+        "test-code",
+        "import sys; type(sys._getframe(1).f_locals['self']).test_again.__code__ = (lambda self: None).__code__",
+        "Case.test_again",
+    ),
+    (
+        "test-of-class",
+        "import sys; type(sys._getframe(1).f_locals['self']).test_again = lambda self: None",
+        "Case.test_again",
+    ),
+    (
+        "test-of-object",
+        "import gc, sys; s = sys._getframe(1).f_locals['self']\n    for o in gc.get_objects():\n        if type(o) is type(s) and o is not s: \
+         o.test_again = lambda: None",
+        "Case().test_again",
     ),
     (
         "equality-of-type",
@@ -476,6 +496,23 @@ fn a_socket_that_another_mount_shows_is_not_reached() {
     assert_eq!(status, "pass", "{reason}\n{output}\n{}", ran.stderr);
 }
 
+/// On NixOS, all programs are in the folder of the services.
+#[test]
+#[ignore = "needs python3"]
+fn of_the_folder_of_services_programs_stay() {
+    let place = Place::empty();
+    let make = "mkdir -p /run/current-system/sw /run/user/bin && touch /run/bus /run/user/bus /run/user/bin/x /run/current-system/sw/x";
+    let prefix = format!("unshare -Urm sh -c 'mount -t tmpfs none /run && {make} && \"$@\"' sh");
+    let code = "import os\n    found = [os.path.join(*part) for part in os.walk('/run') for part in [(part[0], n) for n in part[1] + part[2]]]\n    \
+                assert sorted(found) == ['/run/current-system', '/run/current-system/sw', '/run/current-system/sw/x', '/run/user', \
+                '/run/user/bin', '/run/user/bin/x'], found\n    return a + b";
+    let variables = "PATH=\"$PATH:/run/user/bin\"";
+    let way = Way { prefix: &prefix, variables, ..Way::default() };
+    let (ran, found) = outcomes(&place, &[code.to_owned()], &way);
+    let Outcome { status, reason, output } = &found[0];
+    assert_eq!(status, "pass", "{reason}\n{output}\n{}", ran.stderr);
+}
+
 /// Where namespaces are missing, nothing runs unless the user says so.
 #[test]
 #[ignore = "needs python3"]
@@ -742,6 +779,45 @@ fn no_limit_is_passed_that_the_guard_watches() {
     } else {
         hog("", false);
     }
+}
+
+/// A copy that is an overlay of an overlay gets no layer.
+#[test]
+#[ignore = "needs python3"]
+fn a_run_without_a_layer_cannot_fill_the_disk() {
+    let place = Place::empty();
+    place.write("disk/empty", "");
+    place.write("cache/empty", "");
+    let layer = |lower: &str, number: u8, to: &str| {
+        format!(
+            "mkdir disk/u{number} disk/w{number} && mount -t overlay none -o lowerdir={lower},upperdir=disk/u{number},workdir=disk/w{number} {to}"
+        )
+    };
+    let mounts = format!(
+        "mount -t tmpfs -o size=700m none disk && mkdir disk/l disk/o && {} && {}",
+        layer("disk/l", 1, "disk/o"),
+        layer("disk/o", 2, "cache")
+    );
+    let prefix = format!("unshare -Urm sh -c '{mounts} && \"$@\"' sh");
+    let codes = [
+        "unnamed_files_of_the_copy",
+        "files_behind_long_paths",
+        "empty_files_of_the_copy",
+        "takes_the_disk_at_once",
+    ];
+    let codes = codes.map(|name| format!("attempt.{name}(); return a + b"));
+    let way = Way {
+        prefix: &prefix,
+        flags: "--disk-limit 50 --memory-limit 2000 --exec-results found/results.jsonl",
+        ..Way::default()
+    };
+    let (ran, found) = outcomes(&place, &codes, &way);
+    let note = "the disk that tests write to is watched, not bounded";
+    assert!(ran.stderr.contains(note), "{}", ran.stderr);
+    let found: Vec<(&str, &str)> =
+        found.iter().map(|outcome| (&*outcome.status, &*outcome.reason)).collect();
+    assert_eq!(found[..3], [("error", "limit of disk space"); 3], "{}", ran.stderr);
+    assert_eq!(found[3], ("pass", ""), "{}", ran.stderr);
 }
 
 /// Memory that no process maps, memory that processes share, files that sockets hold after the end.
