@@ -1,7 +1,8 @@
 use super::*;
 use crate::endpoint::ConnectionSettings;
-use crate::endpoint::test_server::{Request, Server, answer, gate, ok, quick, refusal};
+use crate::endpoint::test_client::{client, quick};
 use proptest::prelude::*;
+use repoformer_testing::{ReceivedRequest, TestServer, answer, gate, ok, refusal};
 use std::sync::Barrier;
 use std::time::Duration;
 
@@ -14,7 +15,7 @@ fn model(text: &str, dim: usize) -> Vec<f32> {
 }
 
 /// The model's answer, its vectors in reverse order, as `index` allows.
-fn answered(request: &Request, dim: usize) -> Value {
+fn answered(request: &ReceivedRequest, dim: usize) -> Value {
     let entry =
         |(index, text): (usize, &&str)| json!({"index": index, "embedding": model(text, dim)});
     let data: Vec<Value> = request.input().iter().enumerate().map(entry).rev().collect();
@@ -23,12 +24,12 @@ fn answered(request: &Request, dim: usize) -> Value {
 
 struct Setting {
     dir: tempfile::TempDir,
-    server: Server,
+    server: TestServer,
 }
 
 impl Setting {
-    fn new(answer: impl Fn(usize, &Request) -> Vec<u8> + Send + Sync + 'static) -> Self {
-        Self { dir: tempfile::tempdir().unwrap(), server: Server::start(answer) }
+    fn new(answer: impl Fn(usize, &ReceivedRequest) -> Vec<u8> + Send + Sync + 'static) -> Self {
+        Self { dir: tempfile::tempdir().unwrap(), server: TestServer::start(answer) }
     }
 
     fn store(&self) -> VectorStore {
@@ -37,7 +38,7 @@ impl Setting {
 
     /// Two texts a request, one request at a time.
     fn embedder(&self) -> Embedder {
-        Embedder::new(self.server.endpoint(), "m").batch_size(2).concurrency(1)
+        Embedder::new(client(&self.server), "m").batch_size(2).concurrency(1)
     }
 
     fn embed(&self, texts: &[&str]) -> Result<EmbeddingCounts> {
@@ -89,7 +90,7 @@ fn a_request_is_openais() {
     let report = setting.embed(&["a", "b", "a", "c"]).unwrap();
     assert_eq!(report, EmbeddingCounts { texts: 3, known: 0, computed: 3 });
     let requests = setting.server.requests();
-    assert_eq!(requests[0].line, "POST /v1/embeddings");
+    assert_eq!((&*requests[0].method, &*requests[0].path), ("POST", "/v1/embeddings"));
     let body = json!({"model": "m", "input": ["a", "b"], "encoding_format": "float"});
     assert_eq!((&requests[0].body, requests.len()), (&body, 2));
 }
@@ -104,7 +105,7 @@ fn what_was_computed_before_a_failure_is_kept_and_the_rest_alone_asked_for() {
         // The third request fails, and all its retries; the next run's come after them.
         let last = if status.starts_with('5') { 5 } else { 2 };
         let setting = Setting::new(move |number, request| match number {
-            n if (2..=last).contains(&n) => refusal(status, "", "no"),
+            n if (2..=last).contains(&n) => refusal(status, "no"),
             _ => ok(&answered(request, 3)),
         });
         let texts = ["a", "b", "c", "d", "e", "f", "g"];
@@ -134,7 +135,7 @@ fn with_several_requests_at_a_time_those_under_way_are_kept() {
     let setting = Setting::new(move |_, request| {
         all.wait();
         if request.input()[0] == "bad" {
-            return refusal("400 Bad Request", "", "too long");
+            return refusal("400 Bad Request", "too long");
         }
         std::thread::sleep(Duration::from_millis(100));
         ok(&answered(request, 3))
@@ -282,8 +283,9 @@ fn a_vector_that_spells_the_key_is_refused() {
     let narrow: Vec<f64> = words.map(f64::from).collect();
     let negative_words = narrow.iter().map(|number| -number).collect();
     for vector in [numbers, near, negative, narrow, negative_words] {
-        let server =
-            Server::start(move |_, _| ok(&json!({"data": [{"index": 0, "embedding": vector}]})));
+        let server = TestServer::start(move |_, _| {
+            ok(&json!({"data": [{"index": 0, "embedding": vector}]}))
+        });
         let url = format!("{}?api-key=0123456789abcdef", server.url());
         let endpoint = Endpoint::new(&url, ConnectionSettings::default()).unwrap();
         let dir = tempfile::tempdir().unwrap();

@@ -18,7 +18,7 @@ mod key;
 mod readings;
 mod retry;
 #[cfg(test)]
-pub(crate) mod test_server;
+pub(crate) mod test_client;
 
 pub(crate) use address::MASK;
 pub(crate) use answer::shorter;

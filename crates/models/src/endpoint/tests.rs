@@ -3,13 +3,14 @@
 use std::sync::Mutex;
 use std::time::Instant;
 
+use repoformer_testing::{TestServer, answer, gate, ok, refusal, refusal_with};
 use serde_json::json;
 
-use super::super::test_server::{Server, answer, gate, ok, quick, refusal};
+use super::super::test_client::{client, quick};
 use super::*;
 
-fn failure(server: &Server) -> Error {
-    server.endpoint().post_json("/v1/embeddings", &json!({"a": 1})).unwrap_err()
+fn failure(server: &TestServer) -> Error {
+    client(&server).post_json("/v1/embeddings", &json!({"a": 1})).unwrap_err()
 }
 
 fn assert_ends(error: &Error, end: &str) {
@@ -18,13 +19,13 @@ fn assert_ends(error: &Error, end: &str) {
 
 #[test]
 fn a_request_carries_json_and_no_key_that_was_not_given() {
-    let server = Server::start(|_, request| ok(&json!({"got": request.body})));
-    let got = server.endpoint().post_json("/v1/embeddings", &json!({"a": "é\n"})).unwrap();
+    let server = TestServer::start(|_, request| ok(&json!({"got": request.body})));
+    let got = client(&server).post_json("/v1/embeddings", &json!({"a": "é\n"})).unwrap();
     assert_eq!(got, json!({"got": {"a": "é\n"}}));
-    assert_eq!(server.endpoint().get_json("/v1/models").unwrap(), json!({"got": null}));
+    assert_eq!(client(&server).get_json("/v1/models").unwrap(), json!({"got": null}));
     let requests = server.requests();
-    assert_eq!(requests[0].line, "POST /v1/embeddings");
-    assert_eq!(requests[1].line, "GET /v1/models");
+    assert_eq!((&*requests[0].method, &*requests[0].path), ("POST", "/v1/embeddings"));
+    assert_eq!((&*requests[1].method, &*requests[1].path), ("GET", "/v1/models"));
     let headers = &requests[0].headers;
     assert!(headers.contains(&"content-type: application/json".into()), "{headers:?}");
     assert!(headers.iter().any(|header| header.starts_with("user-agent: repoformer/")));
@@ -40,26 +41,25 @@ fn what_passes_is_asked_again() {
         ("503 Service Unavailable", "Retry-After: Sun, 06 Nov 1994 08:49:37 GMT\r\n"),
         ("504 Gateway Timeout", ""),
     ] {
-        let server = Server::start(move |number, _| match number {
-            0 | 1 => refusal(status, headers, "not now"),
+        let server = TestServer::start(move |number, _| match number {
+            0 | 1 => refusal_with(status, headers, "not now"),
             _ => ok(&json!({})),
         });
-        assert_eq!(server.endpoint().post_json("/v1/x", &json!({})).unwrap(), json!({}));
+        assert_eq!(client(&server).post_json("/v1/x", &json!({})).unwrap(), json!({}));
         assert_eq!(server.requests().len(), 3, "{status}");
     }
 }
 
 #[test]
 fn a_server_that_asks_for_a_wait_gets_it_unless_it_is_too_long() {
-    let server = Server::start(|number, _| match number {
-        0 => refusal("429 Too Many Requests", "Retry-After: 0.06\r\n", "slow down"),
-        1 => refusal("429 Too Many Requests", "Retry-After: 301\r\n", "come tomorrow"),
+    let server = TestServer::start(|number, _| match number {
+        0 => refusal_with("429 Too Many Requests", "Retry-After: 0.06\r\n", "slow down"),
+        1 => refusal_with("429 Too Many Requests", "Retry-After: 301\r\n", "come tomorrow"),
         _ => ok(&json!({})),
     });
     let told = Arc::new(Mutex::new(Vec::new()));
     let keep = told.clone();
-    let endpoint =
-        server.endpoint().on_retry(move |text| keep.lock().unwrap().push(text.to_owned()));
+    let endpoint = client(&server).on_retry(move |text| keep.lock().unwrap().push(text.to_owned()));
     let start = Instant::now();
     let error = endpoint.post_json("/v1/x", &json!({})).unwrap_err();
     assert!(start.elapsed() >= Duration::from_millis(60));
@@ -85,7 +85,7 @@ fn a_refusal_is_not_asked_again() {
         ),
         ("501 Not Implemented", "no embeddings", "'embeddings'"),
     ] {
-        let server = Server::start(move |_, _| refusal(status, "", message));
+        let server = TestServer::start(move |_, _| refusal(status, message));
         let error = failure(&server);
         assert_ends(&error, &format!("the server answers {status}: {message}"));
         assert!(error.hint().unwrap().to_string().contains(hint), "{error}");
@@ -95,7 +95,7 @@ fn a_refusal_is_not_asked_again() {
 
 #[test]
 fn a_redirect_is_named_and_not_followed() {
-    let server = Server::start(|_, _| {
+    let server = TestServer::start(|_, _| {
         answer("301 Moved Permanently", "Location: https://h/v1?key=K\r\n", "")
     });
     let error = failure(&server);
@@ -117,7 +117,7 @@ fn closed_connections_end_the_work_for_their_request_alone() {
 #[test]
 fn a_slow_server_is_left_and_asked_again() {
     let (_closed, pass) = gate();
-    let server = Server::start(move |number, _| {
+    let server = TestServer::start(move |number, _| {
         if number == 0 {
             pass();
         }
@@ -127,7 +127,7 @@ fn a_slow_server_is_left_and_asked_again() {
     let endpoint = Endpoint::new(&server.url(), settings.clone()).unwrap();
     assert_eq!(endpoint.post_json("/v1/x", &json!({})).unwrap(), json!({}));
     let (_closed, pass) = gate();
-    let server = Server::start(move |_, _| {
+    let server = TestServer::start(move |_, _| {
         pass();
         ok(&json!({}))
     });
@@ -141,12 +141,12 @@ fn a_slow_server_is_left_and_asked_again() {
 #[test]
 fn an_answer_without_its_end_is_asked_for_again_and_shown_in_the_end() {
     let half = b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{\"data\": [0.5, ";
-    let server = Server::start(move |number, _| match number {
+    let server = TestServer::start(move |number, _| match number {
         0 => half.to_vec(),
         1 => Vec::new(),
         _ => ok(&json!({})),
     });
-    assert_eq!(server.endpoint().post_json("/v1/x", &json!({})).unwrap(), json!({}));
+    assert_eq!(client(&server).post_json("/v1/x", &json!({})).unwrap(), json!({}));
     for (bytes, reason) in [
         (half.to_vec(), "the answer ends after 15 bytes (io: Peer disconnected): {\"data\": [0.5,"),
         (answer("200 OK", "", "{\"data\": "), "the answer ends after 9 bytes: {\"data\":"),
@@ -154,7 +154,7 @@ fn an_answer_without_its_end_is_asked_for_again_and_shown_in_the_end() {
         (Vec::new(), "the connection failed: Peer disconnected"),
         (b"SSH-2.0-x\r\n\r\n".to_vec(), "the answer is not HTTP"),
     ] {
-        let server = Server::start(move |_, _| bytes.clone());
+        let server = TestServer::start(move |_, _| bytes.clone());
         let error = failure(&server);
         assert!(error.to_string().contains(reason), "{error}");
         assert_eq!(server.requests().len(), 4, "{error}");
@@ -166,9 +166,9 @@ fn a_key_comes_from_the_environment_and_is_shown_nowhere() {
     let secret = "sk-123/ab+c=";
     let settings =
         |name: Option<&str>| ConnectionSettings { key_variable: name.map(Into::into), ..quick() };
-    let server = Server::start(|_, request| {
+    let server = TestServer::start(|_, request| {
         let sent = request.headers.iter().find(|header| header.starts_with("authorization"));
-        refusal("401 Unauthorized", "", &format!("wrong key: {sent:?}"))
+        refusal("401 Unauthorized", &format!("wrong key: {sent:?}"))
     });
     for (named, variable) in [(None, DEFAULT_KEY_VARIABLE), (Some("MY_KEY"), "MY_KEY")] {
         let lookup = |name: &str| match name == variable {
@@ -203,7 +203,7 @@ fn a_key_comes_from_the_environment_and_is_shown_nowhere() {
 
 #[test]
 fn a_server_without_tls_is_no_https_server() {
-    let server = Server::start(|_, _| Vec::new());
+    let server = TestServer::start(|_, _| Vec::new());
     let url = server.url().replace("http:", "https:");
     let endpoint = Endpoint::new(
         &url,
@@ -222,7 +222,7 @@ fn a_minute_of_refusals_is_waited_out_and_a_servers_fault_is_not() {
     assert!(waits > Duration::from_secs(70), "{waits:?}");
     let patient = ConnectionSettings { retries: 10, ..quick() };
     for (status, asked) in [("429 Too Many Requests", 11), ("500 Internal Server Error", 6)] {
-        let server = Server::start(move |_, _| refusal(status, "", "not now"));
+        let server = TestServer::start(move |_, _| refusal(status, "not now"));
         let endpoint = Endpoint::new(&server.url(), patient.clone()).unwrap();
         endpoint.post_json("/v1/completions", &json!({})).unwrap_err();
         assert_eq!(server.requests().len(), asked, "{status}");
@@ -232,11 +232,11 @@ fn a_minute_of_refusals_is_waited_out_and_a_servers_fault_is_not() {
 #[test]
 fn a_server_that_asks_for_a_second_at_a_time_is_waited_for_as_long_as_another() {
     // Twenty refusals, each with a wait of nothing, are more than there are retries.
-    let server = Server::start(|number, _| match number {
-        0..20 => refusal("429 Too Many Requests", "Retry-After: 0\r\n", "slow down"),
+    let server = TestServer::start(|number, _| match number {
+        0..20 => refusal_with("429 Too Many Requests", "Retry-After: 0\r\n", "slow down"),
         _ => ok(&json!({"a": 1})),
     });
-    assert_eq!(server.endpoint().post_json("/v1/x", &json!({})).unwrap()["a"], 1);
+    assert_eq!(client(&server).post_json("/v1/x", &json!({})).unwrap()["a"], 1);
 }
 
 #[test]
@@ -244,8 +244,8 @@ fn an_excerpt_that_ends_within_the_key_shows_nothing_of_it() {
     let key = "sk-SECRET-0123456789";
     for padding in 150..220 {
         let said = format!("{}{key} is wrong", "x".repeat(padding));
-        let server = Server::start(move |number, _| match number {
-            0 => refusal("401 Unauthorized", "", &said),
+        let server = TestServer::start(move |number, _| match number {
+            0 => refusal("401 Unauthorized", &said),
             _ => answer("200 OK", "", &said),
         });
         let endpoint =
@@ -271,11 +271,11 @@ fn no_message_repeats_a_long_text_of_a_server() {
 #[test]
 fn whoever_answers_a_greeting_is_there() {
     for status in ["401 Unauthorized", "404 Not Found", "503 Service Unavailable"] {
-        let server = Server::start(move |_, _| refusal(status, "", "no"));
-        server.endpoint().greet().unwrap();
+        let server = TestServer::start(move |_, _| refusal(status, "no"));
+        client(&server).greet().unwrap();
         assert_eq!(server.requests().len(), 1);
     }
-    let gone = Server::start(|_, _| Vec::new()).url();
+    let gone = TestServer::start(|_, _| Vec::new()).url();
     let error = Endpoint::new(&gone, quick()).unwrap().greet().unwrap_err();
     assert!(error.hint().unwrap().to_string().contains("is the server running"), "{error}");
 }
@@ -284,11 +284,11 @@ fn whoever_answers_a_greeting_is_there() {
 #[test]
 fn a_part_of_an_answer_is_a_failure() {
     for kind in ["application/json", "text/event-stream"] {
-        let server = Server::start(move |_, _| {
+        let server = TestServer::start(move |_, _| {
             let headers = format!("Content-Type: {kind}\r\n");
             answer("206 Partial Content", &headers, "{\"choices\": [{\"text\": \"x\"}]}")
         });
-        let (endpoint, body) = (server.endpoint(), json!({}));
+        let (endpoint, body) = (client(&server), json!({}));
         for error in [
             endpoint.post_json("/v1/x", &body).unwrap_err(),
             endpoint.post_events("/v1/x", &body, &mut |_| false).unwrap_err(),

@@ -7,12 +7,13 @@ use std::time::Instant;
 use repoformer_core::completion::{Api, CompletionRequest, Ending, Sample, samples};
 use repoformer_store::error::Result;
 use repoformer_store::progress::Work;
+use repoformer_testing::{TestServer, answer, events, ok, refusal, refusal_with};
 use serde_json::{Value, json};
 
 use super::partial::PartialAnswer;
 use super::*;
 use crate::endpoint::KeyMask;
-use crate::endpoint::test_server::{Server, answer, ok, refusal};
+use crate::endpoint::test_client::{client, quick};
 
 /// An answer with these texts.
 fn texts(texts: &[&str]) -> Vec<u8> {
@@ -34,7 +35,7 @@ struct Outcome {
 }
 
 fn ask(
-    server: &Server,
+    server: &TestServer,
     asking: &CompletionRequest,
     prompts: &[&str],
     path: &std::path::Path,
@@ -43,14 +44,14 @@ fn ask(
 }
 
 fn ask_again(
-    server: &Server,
+    server: &TestServer,
     asking: &CompletionRequest,
     prompts: &[&str],
     path: &std::path::Path,
     retry_failed: bool,
 ) -> Result<Outcome> {
     let mut journal = Journal::open(path)?;
-    let endpoint = server.endpoint();
+    let endpoint = client(&server);
     let completer = Completer::new(&endpoint);
     let keys: Vec<String> = prompts.iter().map(|prompt| asking.key(prompt)).collect();
     let ask = |place: usize| completer.ask(asking, prompts[place], None);
@@ -73,7 +74,7 @@ fn found(outcome: &Outcome) -> Vec<&str> {
 #[test]
 fn answers_stand_in_the_order_of_prompts_and_are_asked_for_once() {
     let (answered, more) = (Mutex::new(BTreeSet::from([4])), Condvar::new());
-    let server = Server::start(move |_, request| {
+    let server = TestServer::start(move |_, request| {
         let prompt = request.body["prompt"].as_str().unwrap();
         // The first come last: each waits for the next longer one.
         let is_early = |answered: &mut BTreeSet<usize>| !answered.contains(&(prompt.len() + 1));
@@ -100,15 +101,16 @@ fn answers_stand_in_the_order_of_prompts_and_are_asked_for_once() {
 
 #[test]
 fn what_fails_is_kept_as_such_and_loses_nothing_else() {
-    let server = Server::start(|number, request| match request.body["prompt"].as_str().unwrap() {
-        "long" if number < 50 => {
-            refusal("400 Bad Request", "", "exceeds the available context size (4096 tokens)")
-        }
-        "odd" => ok(&json!({"choices": [{"index": 0}]})),
-        "none" => ok(&json!({"id": 1})),
-        "empty" => ok(&json!({"choices": []})),
-        _ => texts(&["fine"]),
-    });
+    let server =
+        TestServer::start(|number, request| match request.body["prompt"].as_str().unwrap() {
+            "long" if number < 50 => {
+                refusal("400 Bad Request", "exceeds the available context size (4096 tokens)")
+            }
+            "odd" => ok(&json!({"choices": [{"index": 0}]})),
+            "none" => ok(&json!({"id": 1})),
+            "empty" => ok(&json!({"choices": []})),
+            _ => texts(&["fine"]),
+        });
     let (_dir, path) = place();
     let asking = CompletionRequest::new("m", 7);
     let mut prompts = vec!["a", "long", "b", "odd", "c", "none", "d", "empty"];
@@ -133,9 +135,9 @@ fn a_server_that_answers_nothing_ends_the_run_and_what_came_is_kept() {
     for (status, said) in
         [("401 Unauthorized", "401 Unauthorized"), ("404 Not Found", "no such model")]
     {
-        let server = Server::start(move |_, request| match request.body["prompt"] == "good" {
+        let server = TestServer::start(move |_, request| match request.body["prompt"] == "good" {
             true => texts(&["fine"]),
-            false => refusal(status, "", "no such model"),
+            false => refusal(status, "no such model"),
         });
         let (_dir, path) = place();
         let asking = CompletionRequest::new("m", 7);
@@ -149,7 +151,7 @@ fn a_server_that_answers_nothing_ends_the_run_and_what_came_is_kept() {
         let known = journal.get(&asking.key("good")).unwrap().unwrap();
         assert_eq!(known.samples[0].text, "fine");
     }
-    let server = Server::start(|_, _| answer("200 OK", "", "<html>a page</html>"));
+    let server = TestServer::start(|_, _| answer("200 OK", "", "<html>a page</html>"));
     let (_dir, path) = place();
     let error =
         ask(&server, &CompletionRequest::new("m", 7), &["a", "b", "c", "d", "e", "f"], &path);
@@ -158,7 +160,7 @@ fn a_server_that_answers_nothing_ends_the_run_and_what_came_is_kept() {
 
 #[test]
 fn servers_give_as_many_samples_as_they_like() {
-    let asked = |server: &Server| -> BTreeSet<(Option<u64>, Option<u64>)> {
+    let asked = |server: &TestServer| -> BTreeSet<(Option<u64>, Option<u64>)> {
         let of = |body: &Value| (body["seed"].as_u64(), body["n"].as_u64());
         server.requests().iter().map(|request| of(&request.body)).collect()
     };
@@ -169,15 +171,13 @@ fn servers_give_as_many_samples_as_they_like() {
         ..CompletionRequest::new("m", 7)
     };
     // All at once; one, whatever is asked for; and a refusal of more than one.
-    let all = Server::start(|_, _| texts(&["x", "y", "z", "too many"]));
-    let one = Server::start(|_, request| texts(&[&request.body["seed"].to_string()]));
-    let none = Server::start(|_, request| match request.body.get("n") {
-        Some(_) => {
-            refusal("400 Bad Request", "", "Field 'n': Value must be between 1 <= value <= 1")
-        }
+    let all = TestServer::start(|_, _| texts(&["x", "y", "z", "too many"]));
+    let one = TestServer::start(|_, request| texts(&[&request.body["seed"].to_string()]));
+    let none = TestServer::start(|_, request| match request.body.get("n") {
+        Some(_) => refusal("400 Bad Request", "Field 'n': Value must be between 1 <= value <= 1"),
         None => texts(&[&request.body["seed"].to_string()]),
     });
-    let of = |server: &Server| {
+    let of = |server: &TestServer| {
         let (_dir, path) = place();
         let outcome = ask(server, &asking, &["p"], &path).unwrap();
         let samples = &outcome.entries[0].samples;
@@ -196,7 +196,7 @@ fn servers_give_as_many_samples_as_they_like() {
 #[test]
 fn an_interrupted_run_goes_on() {
     let count = Mutex::new(0);
-    let server = Server::start(move |_, request| {
+    let server = TestServer::start(move |_, request| {
         *count.lock().unwrap() += 1;
         texts(&[request.body["prompt"].as_str().unwrap()])
     });
@@ -292,14 +292,14 @@ fn what_the_server_fails_by_is_asked_again_without_being_told() {
     let prompts: Vec<&str> = prompts.iter().map(String::as_str).collect();
     for status in ["401 Unauthorized", "404 Not Found", "429 Too Many Requests", "502 Bad Gateway"]
     {
-        let down = Server::start(move |_, _| refusal(status, "", "too many tokens"));
+        let down = TestServer::start(move |_, _| refusal(status, "too many tokens"));
         ask(&down, &asking, &prompts, &path).unwrap_err();
     }
-    let page = Server::start(|_, _| answer("200 OK", "", "<html>a page</html>"));
+    let page = TestServer::start(|_, _| answer("200 OK", "", "<html>a page</html>"));
     ask(&page, &asking, &prompts, &path).unwrap_err();
-    let up = Server::start(|_, request| match request.body["prompt"].as_str().unwrap() {
-        "p3" => refusal("503 Service Unavailable", "", "too many tokens"),
-        "p7" => refusal("400 Bad Request", "", "what a prompt"),
+    let up = TestServer::start(|_, request| match request.body["prompt"].as_str().unwrap() {
+        "p3" => refusal("503 Service Unavailable", "too many tokens"),
+        "p7" => refusal("400 Bad Request", "what a prompt"),
         _ => texts(&["fine"]),
     });
     let outcome = ask(&up, &asking, &prompts, &path).unwrap();
@@ -314,9 +314,9 @@ fn what_the_server_fails_by_is_asked_again_without_being_told() {
 
 #[test]
 fn prompts_that_failed_do_not_stand_in_the_way_of_others() {
-    let server = Server::start(|_, request| match request.body["prompt"].as_str().unwrap() {
-        "busy" => refusal("503 Service Unavailable", "", "later"),
-        prompt if prompt.starts_with("bad") => refusal("400 Bad Request", "", "what a prompt"),
+    let server = TestServer::start(|_, request| match request.body["prompt"].as_str().unwrap() {
+        "busy" => refusal("503 Service Unavailable", "later"),
+        prompt if prompt.starts_with("bad") => refusal("400 Bad Request", "what a prompt"),
         _ => texts(&["fine"]),
     });
     let (_dir, path) = place();
@@ -336,8 +336,8 @@ fn prompts_that_failed_do_not_stand_in_the_way_of_others() {
 
 #[test]
 fn one_refusal_does_not_make_every_prompt_a_request_a_sample() {
-    let server = Server::start(|_, request| match request.body["prompt"] == "bad" {
-        true => refusal("400 Bad Request", "", "what a prompt"),
+    let server = TestServer::start(|_, request| match request.body["prompt"] == "bad" {
+        true => refusal("400 Bad Request", "what a prompt"),
         false => texts(&["x", "y", "z", "a"]),
     });
     let asking =
@@ -350,8 +350,8 @@ fn one_refusal_does_not_make_every_prompt_a_request_a_sample() {
 /// OpenAI's newer chat models refuse what older ones ask for.
 #[test]
 fn what_a_server_does_not_know_is_left_out() {
-    let server = Server::start(|_, request| {
-        let refused = |what: &str| refusal("400 Bad Request", "", what);
+    let server = TestServer::start(|_, request| {
+        let refused = |what: &str| refusal("400 Bad Request", what);
         match &request.body {
             body if body.get("logprobs").is_some() => {
                 refused("Unsupported parameter: 'logprobs' is not supported with this model.")
@@ -372,8 +372,8 @@ fn what_a_server_does_not_know_is_left_out() {
 /// Time spent waiting while a server refuses is not part of a completion's latency.
 #[test]
 fn waiting_for_a_server_is_not_its_latency() {
-    let server = Server::start(|number, _| match number {
-        0 => refusal("429 Too Many Requests", "Retry-After: 0.1\r\n", "slow down"),
+    let server = TestServer::start(|number, _| match number {
+        0 => refusal_with("429 Too Many Requests", "Retry-After: 0.1\r\n", "slow down"),
         _ => texts(&["fine"]),
     });
     let (_dir, path) = place();
@@ -382,12 +382,6 @@ fn waiting_for_a_server_is_not_its_latency() {
     let (seconds, all) = (outcome.entries[0].seconds.unwrap(), begin.elapsed().as_secs_f64());
     // Latencies are rounded to milliseconds.
     assert!(seconds + 0.099 <= all, "{seconds} of {all}");
-}
-
-/// An answer in these events.
-fn events(events: &[Value]) -> Vec<u8> {
-    let text: String = events.iter().map(|event| format!("data: {event}\n\n")).collect();
-    answer("200 OK", "Content-Type: text/event-stream\r\n", &(text + "data: [DONE]\n\n"))
 }
 
 fn part(index: usize, text: &str, logprob: f64) -> Value {
@@ -421,8 +415,7 @@ fn a_server_is_told_to_stop_once_it_has_written_enough() {
         }
         MOST
     });
-    let endpoint =
-        crate::endpoint::Endpoint::new(&url, crate::endpoint::test_server::quick()).unwrap();
+    let endpoint = crate::endpoint::Endpoint::new(&url, quick()).unwrap();
     let completer = Completer::new(&endpoint);
     let found = completer.ask(&CompletionRequest::new("m", 9), "p", Some(&line)).unwrap();
     // The events that came before enough was there, whatever came with them.
@@ -437,8 +430,8 @@ fn a_server_is_told_to_stop_once_it_has_written_enough() {
 
 #[test]
 fn samples_come_in_parts_and_broken_streams_are_asked_again() {
-    let server = Server::start(|number, request| {
-        let is_chat = request.line.contains("chat");
+    let server = TestServer::start(|number, request| {
+        let is_chat = request.path.contains("chat");
         assert_eq!(request.body["stream"], true);
         let delta = |text: &str| json!({"choices": [{"index": 0, "delta": {"content": text}}]});
         match (number, is_chat) {
@@ -463,7 +456,7 @@ fn samples_come_in_parts_and_broken_streams_are_asked_again() {
             ]),
         }
     });
-    let endpoint = server.endpoint();
+    let endpoint = client(&server);
     let completer = Completer::new(&endpoint);
     let two = CompletionRequest { samples: 2, temperature: 1.0, ..CompletionRequest::new("m", 9) };
     let found = completer.ask(&two, "p", Some(&line)).unwrap().samples;
@@ -477,11 +470,11 @@ fn samples_come_in_parts_and_broken_streams_are_asked_again() {
 
 #[test]
 fn a_stream_of_more_choices_than_were_asked_for_is_a_failure() {
-    let server = Server::start(|_, _| {
+    let server = TestServer::start(|_, _| {
         let choices = (0..9).map(|index| part(index, "x", -1.0)["choices"][0].clone());
         events(&[json!({"choices": choices.collect::<Vec<_>>()})])
     });
-    let endpoint = server.endpoint();
+    let endpoint = client(&server);
     let ask = |samples| {
         let asking = CompletionRequest { samples, ..CompletionRequest::new("m", 9) };
         Completer::new(&endpoint).ask(&asking, "p", Some(&|_, _| false))
@@ -518,14 +511,14 @@ fn a_text_that_was_enough_is_not_looked_at_again() {
 #[test]
 fn a_server_that_cannot_stream_writes_all_and_is_told_of_once() {
     for refuses in [false, true] {
-        let server = Server::start(move |_, request| match request.body.get("stream") {
-            Some(_) if refuses => refusal("400 Bad Request", "", "stream is not supported"),
+        let server = TestServer::start(move |_, request| match request.body.get("stream") {
+            Some(_) if refuses => refusal("400 Bad Request", "stream is not supported"),
             _ => texts(&["x\ny"]),
         });
         let said = std::sync::Arc::new(Mutex::new(Vec::new()));
         let heard = said.clone();
         let endpoint =
-            server.endpoint().on_retry(move |text| heard.lock().unwrap().push(text.to_owned()));
+            client(&server).on_retry(move |text| heard.lock().unwrap().push(text.to_owned()));
         let completer = Completer::new(&endpoint);
         for _ in 0..2 {
             let found =
@@ -541,10 +534,10 @@ fn a_server_that_cannot_stream_writes_all_and_is_told_of_once() {
 
 #[test]
 fn an_error_within_a_stream_is_the_servers() {
-    let server = Server::start(|_, _| {
+    let server = TestServer::start(|_, _| {
         events(&[part(0, "x", -1.0), json!({"error": {"message": "out of memory"}})])
     });
-    let endpoint = server.endpoint();
+    let endpoint = client(&server);
     let asking = CompletionRequest::new("m", 9);
     let error = Completer::new(&endpoint).ask(&asking, "p", Some(&line)).unwrap_err().to_string();
     assert!(error.contains("out of memory"), "{error}");
@@ -559,17 +552,17 @@ fn an_overload_within_a_stream_is_waited_for() {
         json!({"object": "error", "message": "busy", "code": 500}),
     ] {
         let failed = error.clone();
-        let server = Server::start(move |number, _| match number {
+        let server = TestServer::start(move |number, _| match number {
             0 => events(&[part(0, "lost", -1.0), failed.clone()]),
             _ => events(&[part(0, "x\n", -1.0)]),
         });
-        let endpoint = server.endpoint();
+        let endpoint = client(&server);
         let asking = CompletionRequest::new("m", 9);
         let found = Completer::new(&endpoint).ask(&asking, "p", Some(&line)).unwrap().samples;
         assert_eq!((&*found[0].text, server.requests().len()), ("x\n", 2), "{error}");
     }
     // One that stays is the server's failure, and not kept as the prompt's.
-    let server = Server::start(|_, request| match request.body["prompt"] == "busy" {
+    let server = TestServer::start(|_, request| match request.body["prompt"] == "busy" {
         true => ok(&json!({"error": {"message": "busy", "code": 503}})),
         false => texts(&["fine"]),
     });
@@ -580,10 +573,10 @@ fn an_overload_within_a_stream_is_waited_for() {
     assert!(error.contains("503 Service Unavailable: busy"), "{error}");
     assert_eq!(ask(&server, &asking, &["a", "busy"], &path).unwrap().asked, 1);
     // Others do not pass.
-    let server = Server::start(|_, _| {
+    let server = TestServer::start(|_, _| {
         events(&[json!({"error": {"message": "exceeds the context size", "code": 400}})])
     });
-    let endpoint = server.endpoint();
+    let endpoint = client(&server);
     Completer::new(&endpoint).ask(&asking, "p", Some(&line)).unwrap_err();
     assert_eq!(server.requests().len(), 1);
 }

@@ -1,9 +1,10 @@
 //! Against servers that answer as vLLM and others do.
 
+use repoformer_testing::{ReceivedRequest, TestServer, ok, refusal};
 use serde_json::json;
 
 use super::*;
-use crate::endpoint::test_server::{Request, Server, ok, refusal};
+use crate::endpoint::test_client::client;
 
 /// A text cut into words, each with the blank space before it, and their numbers.
 fn words(text: &str) -> Vec<(u64, String)> {
@@ -20,8 +21,8 @@ fn words(text: &str) -> Vec<(u64, String)> {
 }
 
 /// vLLM: each token's log-probability is its number's negative, in hundredths.
-fn vllm(request: &Request) -> Vec<u8> {
-    if request.line.contains("/tokenize") {
+fn vllm(request: &ReceivedRequest) -> Vec<u8> {
+    if request.path.contains("/tokenize") {
         let numbers: Vec<u64> =
             words(request.body["prompt"].as_str().unwrap()).iter().map(|word| word.0).collect();
         return ok(&json!({"count": numbers.len(), "max_model_len": 99, "tokens": numbers}));
@@ -39,9 +40,9 @@ fn vllm(request: &Request) -> Vec<u8> {
 }
 
 /// Servers that echo a prompt, with a token more.
-fn echoing(request: &Request, first: &[&str]) -> Vec<u8> {
-    if request.line.contains("/tokenize") {
-        return refusal("404 Not Found", "", "no such path");
+fn echoing(request: &ReceivedRequest, first: &[&str]) -> Vec<u8> {
+    if request.path.contains("/tokenize") {
+        return refusal("404 Not Found", "no such path");
     }
     assert_eq!(request.body["echo"], true);
     let words = words(request.body["prompt"].as_str().unwrap());
@@ -53,8 +54,8 @@ fn echoing(request: &Request, first: &[&str]) -> Vec<u8> {
     ok(&json!({"choices": [{"text": "…", "index": 0, "logprobs": logprobs}]}))
 }
 
-fn logprobs(server: &Server, prompt: &str, text: &str) -> Result<Vec<f64>, String> {
-    let endpoint = server.endpoint();
+fn logprobs(server: &TestServer, prompt: &str, text: &str) -> Result<Vec<f64>, String> {
+    let endpoint = client(&server);
     let answer = TextProber::new(&endpoint, "m").ask(prompt, text);
     let answer = answer.map_err(|error| error.to_string())?;
     Ok(answer.samples[0].tokens.iter().map(|token| token.logprob).collect())
@@ -62,7 +63,7 @@ fn logprobs(server: &Server, prompt: &str, text: &str) -> Result<Vec<f64>, Strin
 
 #[test]
 fn prompt_logprobs_are_those_of_the_texts_tokens() {
-    let server = Server::start(|_, request| vllm(request));
+    let server = TestServer::start(|_, request| vllm(request));
     assert_eq!(logprobs(&server, "a b", " c d"), Ok(vec![-1.31, -1.32]));
     assert_eq!(server.requests().len(), 3);
     // The prompt's last blank belongs to the next word: that is counted whole.
@@ -74,7 +75,7 @@ fn prompt_logprobs_are_those_of_the_texts_tokens() {
 #[test]
 fn an_echo_is_read_where_nothing_else_is_known() {
     for first in [&[][..], &["<s>"]] {
-        let server = Server::start(move |_, request| echoing(request, first));
+        let server = TestServer::start(move |_, request| echoing(request, first));
         assert_eq!(logprobs(&server, "a b", " c d"), Ok(vec![-0.5, -0.5]));
         assert_eq!(logprobs(&server, "a b ", "c d"), Ok(vec![-0.5, -0.5]));
     }
@@ -83,7 +84,7 @@ fn an_echo_is_read_where_nothing_else_is_known() {
 #[test]
 fn a_server_that_ignores_both_is_refused() {
     // llama.cpp's server: it counts tokens, and completes as ever.
-    let server = Server::start(|_, request| match request.line.contains("/tokenize") {
+    let server = TestServer::start(|_, request| match request.path.contains("/tokenize") {
         true => ok(&json!({"tokens": [1, 2, 3]})),
         false => ok(
             &json!({"choices": [{"text": "y", "index": 0, "logprobs": {"tokens": ["y"], "token_logprobs": [-0.1]}}]}),
@@ -101,13 +102,13 @@ fn a_server_that_ignores_both_is_refused() {
 
 #[test]
 fn a_long_prompt_says_nothing_of_the_server() {
-    let server = Server::start(|_, request| match request.body["prompt"].as_array() {
+    let server = TestServer::start(|_, request| match request.body["prompt"].as_array() {
         Some(numbers) if numbers.len() > 3 => {
-            refusal("400 Bad Request", "", "This model's maximum context length is 3 tokens")
+            refusal("400 Bad Request", "This model's maximum context length is 3 tokens")
         }
         _ => vllm(request),
     });
-    let endpoint = server.endpoint();
+    let endpoint = client(&server);
     let prober = TextProber::new(&endpoint, "m");
     assert!(prober.ask("a b c", " d").is_err());
     assert_eq!(prober.ask("a", " b").unwrap().samples[0].tokens.len(), 1);

@@ -1,9 +1,10 @@
 //! Against servers that answer as those do which people run.
 
+use repoformer_testing::{ReceivedRequest, TestServer, ok, refusal};
 use serde_json::json;
 
 use super::*;
-use crate::endpoint::test_server::{Request, Server, ok, refusal};
+use crate::endpoint::test_client::client;
 
 /// An answer in the style of chats, as llama.cpp gives it.
 fn numbered(id: u64, text: &str, logprob: f64) -> Vec<u8> {
@@ -20,7 +21,7 @@ fn named(text: &str, logprob: f64) -> Vec<u8> {
     ok(&json!({"choices": [choice]}))
 }
 
-fn has(request: &Request, field: &str) -> bool {
+fn has(request: &ReceivedRequest, field: &str) -> bool {
     request.body.get(field).is_some()
 }
 
@@ -31,8 +32,8 @@ fn token() -> NextToken {
 }
 
 /// Probabilities of `<cc>` after these prompts, read from the server's answers.
-fn probabilities(server: &Server, prompts: &[&str]) -> Vec<Result<f64, String>> {
-    let (endpoint, token) = (server.endpoint(), token());
+fn probabilities(server: &TestServer, prompts: &[&str]) -> Vec<Result<f64, String>> {
+    let (endpoint, token) = (client(&server), token());
     let prober = Prober::new(&endpoint, "m", &token);
     let logprob = |prompt: &&str| {
         let samples = prober.ask(prompt).map_err(|error| error.to_string())?.samples;
@@ -44,7 +45,7 @@ fn probabilities(server: &Server, prompts: &[&str]) -> Vec<Result<f64, String>> 
 
 #[test]
 fn a_bias_forces_the_token_and_its_own_probability_is_read() {
-    let server = Server::start(|_, request| {
+    let server = TestServer::start(|_, request| {
         assert_eq!(request.body["max_tokens"], 1);
         if !has(request, "logit_bias") {
             return numbered(9, "x", -0.1);
@@ -54,25 +55,25 @@ fn a_bias_forces_the_token_and_its_own_probability_is_read() {
     });
     assert_eq!(probabilities(&server, &["a", "b"]), [Ok(-23.5), Ok(-23.5)]);
     assert_eq!(server.requests().len(), 4, "one for the probability, one for the likeliest token");
-    let (endpoint, token) = (server.endpoint(), token());
+    let (endpoint, token) = (client(&server), token());
     let answer = Prober::new(&endpoint, "m", &token).ask("c").unwrap();
     assert!(!token.is(&answer.samples[0].tokens[1]));
 }
 
 #[test]
 fn vllm_names_tokens_by_number_and_openai_refuses_the_field() {
-    let vllm = Server::start(|_, request| {
+    let vllm = TestServer::start(|_, request| {
         assert!(has(request, "return_tokens_as_token_ids"));
         named("token_id:49153", -2.0)
     });
     assert_eq!(probabilities(&vllm, &["a"]), [Ok(-2.0)]);
-    let openai = Server::start(|_, request| match has(request, "return_tokens_as_token_ids") {
-        true => refusal("400 Bad Request", "", "Unrecognized request argument supplied"),
+    let openai = TestServer::start(|_, request| match has(request, "return_tokens_as_token_ids") {
+        true => refusal("400 Bad Request", "Unrecognized request argument supplied"),
         false => named("<cc>", -2.0),
     });
     assert_eq!(probabilities(&openai, &["a", "b"]), [Ok(-2.0), Ok(-2.0)]);
     assert_eq!(openai.requests().len(), 5, "the way is found once");
-    let other = Server::start(|_, _| named("token_id:7", -2.0));
+    let other = TestServer::start(|_, _| named("token_id:7", -2.0));
     let error = probabilities(&other, &["a"]).remove(0).unwrap_err();
     assert!(error.contains("wrote the token \"token_id:7\" instead"), "{error}");
 }
@@ -81,8 +82,8 @@ fn vllm_names_tokens_by_number_and_openai_refuses_the_field() {
 fn what_is_read_after_forcing_is_no_probability() {
     // Log-probabilities of the biased distribution, as some servers are set up to give.
     let forced =
-        |request: &Request| has(request, "logit_bias") || has(request, "allowed_token_ids");
-    let server = Server::start(move |_, request| {
+        |request: &ReceivedRequest| has(request, "logit_bias") || has(request, "allowed_token_ids");
+    let server = TestServer::start(move |_, request| {
         if forced(request) {
             return named("token_id:49153", -0.0001);
         }
@@ -98,7 +99,7 @@ fn what_is_read_after_forcing_is_no_probability() {
 
 #[test]
 fn a_token_that_is_likeliest_is_read_where_nothing_is_forced() {
-    let server = Server::start(|number, request| match (number, has(request, "logit_bias")) {
+    let server = TestServer::start(|number, request| match (number, has(request, "logit_bias")) {
         // Forced or not, it says the same …
         (0 | 1, _) => numbered(CC, "", -0.25),
         // … and below one half it is known for good.
@@ -114,10 +115,10 @@ fn a_token_that_is_likeliest_is_read_where_nothing_is_forced() {
 #[test]
 fn a_server_that_tells_nothing_is_refused_with_what_it_said() {
     // Ollama takes the bias and ignores it; llama-cpp-python gives no probabilities of special tokens.
-    let ignoring = Server::start(|_, _| numbered(9, "def", -0.1));
+    let ignoring = TestServer::start(|_, _| numbered(9, "def", -0.1));
     let empty = json!({"text": "", "index": 0, "finish_reason": "stop",
         "logprobs": {"tokens": [], "token_logprobs": [], "top_logprobs": [], "text_offset": []}});
-    let silent = Server::start(move |_, _| ok(&json!({"choices": [empty.clone()]})));
+    let silent = TestServer::start(move |_, _| ok(&json!({"choices": [empty.clone()]})));
     for (server, said) in [
         (&ignoring, "logit_bias: the server wrote the token 9 \"def\" instead"),
         (&silent, "logit_bias: the answer has no log-probability"),
@@ -132,8 +133,8 @@ fn a_server_that_tells_nothing_is_refused_with_what_it_said() {
 
 #[test]
 fn a_prompt_that_is_too_long_says_nothing_of_the_server() {
-    let server = Server::start(|_, request| match request.body["prompt"] == "long" {
-        true => refusal("400 Bad Request", "", "exceeds the available context size"),
+    let server = TestServer::start(|_, request| match request.body["prompt"] == "long" {
+        true => refusal("400 Bad Request", "exceeds the available context size"),
         false => numbered(CC, "", -1.0),
     });
     let found = probabilities(&server, &["long", "a", "long"]);
@@ -147,10 +148,10 @@ fn a_prompt_that_is_too_long_says_nothing_of_the_server() {
 #[test]
 fn a_token_is_found_by_its_text() {
     let of = |answer: Vec<u8>| {
-        let server = Server::start(move |_, _| answer.clone());
-        let found = NextToken::find(&server.endpoint(), "m", "<cc>");
+        let server = TestServer::start(move |_, _| answer.clone());
+        let found = NextToken::find(&client(&server), "m", "<cc>");
         let request = server.requests().remove(0);
-        assert_eq!(request.line, "POST /tokenize");
+        assert_eq!((&*request.method, &*request.path), ("POST", "/tokenize"));
         assert_eq!(request.body["content"], "<cc>");
         assert_eq!(request.body["parse_special"], true);
         found
@@ -168,7 +169,7 @@ fn a_token_is_found_by_its_text() {
     }
     for (answer, reason) in [
         (ok(&json!({"tokens": [44, 536, 46]})), "3 tokens of this model ([44, 536, 46])"),
-        (refusal("404 Not Found", "", "Not Found"), "does not say which token \"<cc>\" is"),
+        (refusal("404 Not Found", "Not Found"), "does not say which token \"<cc>\" is"),
         (ok(&json!({"a": 1})), "contains no tokens"),
     ] {
         let (error, hint) = of(answer).unwrap_err();
