@@ -265,7 +265,7 @@ impl Page {
 
 /// A model that completes with a line of its own for each request, embeds texts by their letters, and gives the token that
 /// it is forced to write a probability by the prompt.
-fn model(Request { path, body }: &Request) -> Answer {
+fn model(Request { path, body, .. }: &Request) -> Answer {
     let mood =
         |text: &str| text.bytes().fold(7_u32, |mood, byte| mood.wrapping_mul(31) ^ u32::from(byte));
     if path.ends_with("/tokenize") {

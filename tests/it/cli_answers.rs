@@ -12,10 +12,10 @@ use serde_json::{Value, json};
 use crate::cli_lsp::Session;
 use crate::cli_serve::Serving;
 use crate::support::completion;
-use crate::support::server::{Answer, Request, ok, server};
+use crate::support::server::{Answer, Request, answer, events as stream, ok, server};
 use crate::support::{Place, Ran, TARGETS, parse_jsonl};
 
-const EVENTS: &str = "200 OK\r\nContent-Type: text/event-stream";
+const EVENTS: &str = "Content-Type: text/event-stream\r\n";
 
 /// A place with the prompts of three tasks.
 fn prompted() -> Place {
@@ -24,12 +24,6 @@ fn prompted() -> Place {
         place.stage(&[stage]).done();
     }
     place
-}
-
-/// A stream of these events, and `[DONE]`.
-fn stream(events: &[Value]) -> Answer {
-    let text: String = events.iter().map(|event| format!("data: {event}\n\n")).collect();
-    (EVENTS.into(), text + "data: [DONE]\n\n")
 }
 
 /// Text of a request's prompt, or of its last message.
@@ -159,7 +153,7 @@ fn a_stream_that_fails_is_no_prediction() {
         (stream(&[json!({"choices": [{"text": null, "finish_reason": "stop"}]})]), "has no 'text'"),
         (stream(&[json!({"choices": []})]), "'choices' are empty"),
         (
-            (EVENTS.into(), format!("data: {}\n\nevent: error\ndata: {error}\n\n", part("x"))),
+            answer("200 OK", EVENTS, format!("data: {}\n\nevent: error\ndata: {error}\n\n", part("x"))),
             "out of memory",
         ),
         (
@@ -523,8 +517,8 @@ fn event_streams_are_read_by_the_standard() {
                 begin.into()
             };
             let text = format!("{begin}{}{done}{end}{end}", lines.collect::<String>());
-            let status = format!("200 OK\r\nContent-Type: {kind}");
-            let (url, seen) = server(move |_| (status.clone(), text.clone()));
+            let headers = format!("Content-Type: {kind}\r\n");
+            let (url, seen) = server(move |_| answer("200 OK", &headers, &text));
             complete(&place, &url, &[]).done();
             assert_eq!(seen.lock().unwrap().len(), 3, "{end:?} {kind}");
             let predictions = place.named("cache/predictions/tasks", "none");
@@ -547,11 +541,13 @@ fn event_streams_are_read_by_the_standard() {
 #[test]
 fn half_a_surrogate_pair_is_a_replacement_character() {
     let place = prompted();
-    let (url, seen) = server(|request| {
-        match request.body["stream"] == true {
-        true => (EVENTS.into(), "data: {\"choices\": [{\"text\": \"\\nx \\ud83d\", \"finish_reason\": \"stop\"}]}\n\ndata: [DONE]\n\n".into()),
-        false => ("200 OK".into(), "{\"choices\": [{\"text\": \"\\nx \\udc00\"}]}".into()),
-    }
+    let (url, seen) = server(|request| match request.body["stream"] == true {
+        true => answer(
+            "200 OK",
+            EVENTS,
+            "data: {\"choices\": [{\"text\": \"\\nx \\ud83d\", \"finish_reason\": \"stop\"}]}\n\ndata: [DONE]\n\n",
+        ),
+        false => answer("200 OK", "", "{\"choices\": [{\"text\": \"\\nx \\udc00\"}]}"),
     });
     for until in ["lines", "tokens"] {
         let flags = ["--until", until, "--journal", until];
@@ -593,27 +589,7 @@ fn raw_event(text: &str, finish: &str) -> String {
 
 /// A server that streams these bytes.
 fn raw_server(bytes: Vec<u8>) -> String {
-    use std::io::{BufRead, BufReader, Read, Write};
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let url = format!("http://{}", listener.local_addr().unwrap());
-    std::thread::spawn(move || {
-        for stream in listener.incoming() {
-            let mut reader = BufReader::new(stream.unwrap());
-            let (mut line, mut length) = (String::new(), 0);
-            while line != "\r\n" && reader.read_line(&mut line).unwrap_or(0) > 0 {
-                if let Some(text) = line.to_lowercase().strip_prefix("content-length:") {
-                    length = text.trim().parse().unwrap();
-                }
-                if line != "\r\n" {
-                    line.clear();
-                }
-            }
-            let _ = reader.by_ref().take(length).read_to_end(&mut Vec::new());
-            let head = format!("HTTP/1.1 {EVENTS}\r\nConnection: close\r\n\r\n");
-            let _ = reader.get_mut().write_all(&[head.as_bytes(), &bytes].concat());
-        }
-    });
-    url
+    server(move |_| answer("200 OK", EVENTS, &bytes)).0
 }
 
 /// A server that streams token by token divides characters: by their bytes in UTF-8, or by the halves of a surrogate pair.

@@ -2,15 +2,13 @@
 //! sample repositories, dense vectors from a file and a server, and what is said about bad input.
 
 use std::collections::BTreeMap;
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::TcpListener;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use crate::support::completion;
-use crate::support::server::{Request, ok, server as answering};
+use crate::support::server::{Request, ok, refusal, server as answering};
 use crate::support::{Place, Ran, jsonl, parse_jsonl};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -613,55 +611,20 @@ fn tasks_of_calls_name_definitions_that_their_ranker_shows() {
 
 /// A server that embeds texts as [`letters`], after answering `failures` requests with 503; counts the texts.
 fn server(failures: usize) -> (String, Arc<AtomicUsize>) {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let url = format!("http://{}", listener.local_addr().unwrap());
     let embedded = Arc::new(AtomicUsize::new(0));
-    let count = Arc::clone(&embedded);
-    let failures = Arc::new(AtomicUsize::new(failures));
-    std::thread::spawn(move || {
-        for stream in listener.incoming() {
-            let (count, failures) = (Arc::clone(&count), Arc::clone(&failures));
-            std::thread::spawn(move || {
-                let stream = stream.unwrap();
-                let mut reader = BufReader::new(stream.try_clone().unwrap());
-                let mut length = 0;
-                loop {
-                    let mut line = String::new();
-                    if reader.read_line(&mut line).unwrap_or(0) == 0 {
-                        return;
-                    }
-                    if let Some(text) = line.to_lowercase().strip_prefix("content-length:") {
-                        length = text.trim().parse().unwrap();
-                    }
-                    if line == "\r\n" {
-                        break;
-                    }
-                }
-                let mut body = vec![0; length];
-                reader.read_exact(&mut body).unwrap();
-                let failed =
-                    failures.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |n| n.checked_sub(1));
-                let (status, answer) = match failed {
-                    Ok(_) => ("503 Service Unavailable", json!({"error": {"message": "loading"}})),
-                    Err(_) => {
-                        let request: Value = serde_json::from_slice(&body).unwrap();
-                        let texts = request["input"].as_array().unwrap();
-                        count.fetch_add(texts.len(), Ordering::SeqCst);
-                        let one = |(index, text): (usize, &Value)| json!({"index": index, "embedding": letters(text.as_str().unwrap())});
-                        let data: Vec<Value> = texts.iter().enumerate().map(one).collect();
-                        ("200 OK", json!({ "data": data, "model": request["model"] }))
-                    }
-                };
-                let answer = answer.to_string();
-                let head = format!(
-                    "HTTP/1.1 {status}\r\ncontent-length: {}\r\nconnection: close\r\n\r\n",
-                    answer.len()
-                );
-                let _ = (&stream)
-                    .write_all(head.as_bytes())
-                    .and_then(|()| (&stream).write_all(answer.as_bytes()));
-            });
+    let (count, failures) = (Arc::clone(&embedded), AtomicUsize::new(failures));
+    let (url, _) = answering(move |request| {
+        let failed =
+            failures.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |n| n.checked_sub(1));
+        if failed.is_ok() {
+            return refusal("503 Service Unavailable", "loading");
         }
+        let texts = request.input();
+        count.fetch_add(texts.len(), Ordering::SeqCst);
+        let one =
+            |(index, text): (usize, &&str)| json!({"index": index, "embedding": letters(text)});
+        let data: Vec<Value> = texts.iter().enumerate().map(one).collect();
+        ok(&json!({ "data": data, "model": request.body["model"] }))
     });
     (url, embedded)
 }

@@ -6,7 +6,9 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use crate::support::completion;
-use crate::support::server::{Answer, Request, ok, refusal, server, server_listing};
+use crate::support::server::{
+    Request, next_token, ok, refusal, server, server_listing, written_tokens,
+};
 use crate::support::{Place, TARGETS, parse_jsonl};
 use serde_json::{Value, json};
 
@@ -77,108 +79,11 @@ fn what_fails_is_listed_and_asked_for_again() {
         .says(&["max-tokens"]);
 }
 
-/// A server that writes a completion token by token where it is asked to, and else as a whole.
-fn streamer(tokens: &'static [&'static str]) -> (String, Arc<Mutex<Vec<Request>>>) {
-    server(move |request| {
-        let is_chat = request.path.contains("chat");
-        let logprob = |token: &str| json!({"token": token, "logprob": -0.25 * token.len() as f64});
-        let choice = |token: &str, finish: Option<&str>| {
-            let mut choice = json!({"index": 0, "finish_reason": finish, "logprobs": {"content": [logprob(token)]}});
-            match is_chat {
-                true => choice["delta"] = json!({"content": token}),
-                false => choice["text"] = json!(token),
-            }
-            json!({"choices": [choice]})
-        };
-        if request.body["stream"] == true {
-            let events =
-                tokens.iter().map(|token| choice(token, None)).chain([choice("", Some("length"))]);
-            let text: String = events.map(|event| format!("data: {event}\n\n")).collect();
-            return ("200 OK\r\nContent-Type: text/event-stream".into(), text + "data: [DONE]\n\n");
-        }
-        let all: Vec<Value> = tokens.iter().map(|token| logprob(token)).collect();
-        let mut choice =
-            json!({"index": 0, "finish_reason": "length", "logprobs": {"content": all}});
-        match is_chat {
-            true => choice["message"] = json!({"content": tokens.concat()}),
-            false => choice["text"] = json!(tokens.concat()),
-        }
-        ok(&json!({"choices": [choice]}))
-    })
-}
-
-/// Completions that end after the target's lines are those of all tokens, cut there: of the same score, and the same bytes whether
-/// a server streamed or an earlier run kept the whole.
+/// A model without timings of its completions has no mean.
 #[test]
-fn completions_end_after_the_lines_of_their_targets() {
-    const CODE: &[&str] =
-        &["\n", "\n", "store_1", "2 = ", "store(12)", "\n", "\n", "more", " = 1\nand", " more"];
-    const CHAT: &[&str] = &[
-        "Sure, here is the code:\n",
-        "``",
-        "`python",
-        "\nstore_12",
-        " = 1",
-        "\n",
-        "x = 2\n",
-        "```\n",
-        "It adds.",
-    ];
-    for (tokens, api, cut) in [(CODE, "completions", "own"), (CHAT, "chat", "chat,stripped-lines")]
-    {
-        let place = prompted();
-        let (url, seen) = streamer(tokens);
-        let score = |settings: &[&str]| {
-            place.stage(&complete(&url, &[&["--api", api][..], settings].concat())).done();
-            let eval = [
-                "eval", "--mode", "none", "--model", "org/tiny:1", "--postprocess", cut,
-                "--max-tokens", "8", "--format", "json", "--per-task",
-            ];
-            let mut scores: Value =
-                serde_json::from_str(&place.stage(&eval).done().stdout).unwrap();
-            for task in scores["tasks"].as_array_mut().unwrap() {
-                task.as_object_mut().unwrap().remove("pred_raw");
-            }
-            // The rest says how the predictions were made.
-            (place.read(PREDICTIONS), json!([scores["all"], scores["tasks"]]))
-        };
-        let (whole, scores) = score(&["--until", "tokens"]);
-        assert!(seen.lock().unwrap().iter().all(|request| request.body.get("stream").is_none()));
-        let asked = seen.lock().unwrap().len();
-        // What was kept of the whole is used.
-        let (kept, of_kept) = score(&["--until", "lines"]);
-        assert_eq!((seen.lock().unwrap().len(), &of_kept), (asked, &scores));
-        std::fs::remove_dir_all(place.path("cache/journal")).unwrap();
-        std::fs::remove_dir_all(place.path("cache/predictions")).unwrap();
-        let (streamed, of_streamed) = score(&["--until", "lines"]);
-        assert!(seen.lock().unwrap()[asked..].iter().all(|request| request.body["stream"] == true));
-        assert_eq!((&streamed, &of_streamed), (&kept, &scores));
-        let read = |text: &str| parse_jsonl(text)[0]["choices"][0].clone();
-        let (whole, streamed) = (read(&whole), read(&streamed));
-        let [long, short] = [&whole, &streamed].map(|choice| choice["text"].as_str().unwrap());
-        assert!(long.starts_with(short) && short.len() < long.len(), "{short:?} {long:?}");
-        assert_eq!(
-            (&whole["finish_reason"], &streamed["finish_reason"]),
-            (&json!("length"), &json!("stop"))
-        );
-        let count = |choice: &Value| choice["logprobs"]["tokens"].as_array().unwrap().len();
-        assert!(count(&streamed) < count(&whole) && streamed["mean_logprob"].is_number());
-        // The journal keeps what came.
-        let journal = place.read("cache/journal/org-tiny-1.jsonl");
-        assert!(
-            journal.contains("store_1")
-                && !journal.contains("more")
-                && !journal.contains("It adds"),
-            "{journal}"
-        );
-    }
-}
-
-/// The time of an answer that was written to its last token is not that of a completion that ends after its lines.
-#[test]
-fn the_time_of_a_longer_answer_is_not_that_of_a_shorter_one() {
+fn a_time_that_is_not_known_leaves_the_mean_out() {
     let place = Place::new();
-    let (url, seen) = streamer(&["\n", "x = f(1)", "\n", "more"]);
+    let (url, _) = server(|request| written_tokens(request, &["\n", "x = f(1)", "\n", "more"]));
     let run = |more: &[&str]| {
         let run = ["run", "--mode", "none", "--endpoint", &url, "--model", "tiny"];
         let ran = place.stage(&[&run[..], &["--max-tokens", "8"], more].concat()).done();
@@ -189,54 +94,17 @@ fn the_time_of_a_longer_answer_is_not_that_of_a_shorter_one() {
     ran.silent_on("have no time");
     let (is_timed, ran) = run(&[]);
     assert!(!is_timed, "{}", ran.stdout);
-    ran.says(&["tasks none: 3 of 3 completions have no time, so the mean is left out"]);
-    assert_eq!(seen.lock().unwrap().len(), 3);
-    // A mean of some would be taken for that of all.
-    let journal = place.read("cache/journal/tiny.jsonl");
-    place.write("cache/journal/tiny.jsonl", journal.lines().next().unwrap().to_owned() + "\n");
-    std::fs::remove_dir_all(place.path("cache/predictions")).unwrap();
-    let (is_timed, ran) = run(&[]);
-    assert!(!is_timed, "{}", ran.stdout);
-    ran.says(&["tasks none: 1 of 3 completions has no time", "a new --journal"]);
-    let times = place.records("cache/latency/tasks/none-one-gram-ws-20-ss-2-tiny.jsonl");
-    assert_eq!(times.iter().filter(|time| time["generation_ms"].is_null()).count(), 1);
-}
-
-/// Tokens that do not spell the completion, such as those of a model's thoughts before it.
-#[test]
-fn probabilities_of_other_tokens_are_not_those_of_the_completion() {
-    let place = prompted();
-    let (url, _) = server(|request| {
-        let logprob = |token: &str| json!({"token": token, "logprob": -0.5});
-        let tokens = ["a thought", "\n", "x = 1", "\n", "y"].map(logprob);
-        let mut choice = json!({"index": 0, "text": "\nx = 1\ny", "finish_reason": "length", "logprobs": {"content": tokens}});
-        if request.body["n"] == 2 {
-            let mut other = choice.clone();
-            other["index"] = 1.into();
-            return ok(&json!({"choices": [choice, other]}));
-        }
-        choice["index"] = 0.into();
-        ok(&json!({"choices": [choice]}))
-    });
-    for (until, text, listed) in [("lines", "x = 1", 0), ("tokens", "x = 1\ny", 5)] {
-        place.stage(&complete(&url, &["--until", until])).done();
-        let choice = &place.records(PREDICTIONS)[0]["choices"][0];
-        assert_eq!(choice["text"], text);
-        let of = choice["logprobs"]["tokens"].as_array().map_or(0, Vec::len);
-        assert_eq!(
-            (of, choice.get("mean_logprob"), choice.get("min_logprob")),
-            (listed, None, None)
-        );
-    }
-    let samples = ["--samples", "2", "--temperature", "1", "--until", "tokens"];
-    place.stage(&complete(&url, &samples)).done();
-    assert_eq!(place.records(PREDICTIONS)[0].get("entropy"), None);
+    ran.says(&[
+        "tasks none: 3 of 3 completions have no time, so the mean is left out",
+        "a new --journal",
+    ]);
 }
 
 #[test]
 fn other_cuts_need_all_tokens() {
     let place = prompted();
-    let (url, seen) = streamer(&["\n", "x = f(", "\n", "1)", "\n", "y"]);
+    let tokens = ["\n", "x = f(", "\n", "1)", "\n", "y"];
+    let (url, seen) = server(move |request| written_tokens(request, &tokens));
     place.stage(&complete(&url, &[])).done();
     let eval = [
         "eval", "--mode", "none", "--model", "org/tiny:1", "--max-tokens", "8", "--metrics",
@@ -461,349 +329,85 @@ fn batch_answer(request: &Value, text: &str) -> Value {
         "response": {"status_code": 200, "request_id": "r", "body": body}})
 }
 
-#[test]
-fn a_batch_goes_out_and_comes_back_in_any_order() {
-    let place = prompted();
-    let of = |more: &[&'static str]| {
-        let flags = ["complete", "--mode", "none,rg1", "--model", "tiny", "--max-tokens", "8"];
-        [&flags[..], more].concat()
-    };
-    place.stage(&of(&["--write-batch", "batch.jsonl"])).done().says(&["6 requests"]);
-    let requests = place.records("batch.jsonl");
-    let ids: Vec<&str> =
-        requests.iter().map(|request| request["custom_id"].as_str().unwrap()).collect();
-    assert!(ids[0].starts_with("row-0-of-none-"), "{ids:?}");
-    assert!(ids[5].starts_with("row-2-of-rg1-"), "{ids:?}");
-    assert_eq!(
-        (&requests[0]["method"], &requests[0]["url"]),
-        (&json!("POST"), &json!("/v1/completions"))
-    );
-    assert_eq!(requests[0]["body"]["max_tokens"], 8);
-
-    let text = |number: usize| format!("\nanswer_{number}()");
-    let mut answers: Vec<Value> = requests
-        .iter()
-        .enumerate()
-        .map(|(number, request)| batch_answer(request, &text(number)))
-        .collect();
-    answers.reverse();
-    // One fails, one is of somebody else, one is missing, and one line is broken.
-    answers[0] = json!({"id": "b", "custom_id": ids[5], "response": null, "error": {"code": "batch_expired", "message": "too late"}});
-    answers[1]["custom_id"] = "row-4-of-rg1-0123456789abcdef".into();
-    answers.remove(2);
-    place.write("answers.jsonl", crate::support::jsonl(&answers) + "{\"custom_id\": \"row-0\n");
-    let read = place.stage(&of(&["--read-batch", "answers.jsonl"])).partly();
-    read.says(&[
-        "answers.jsonl:2: the answer to \"row-4-of-rg1-0123456789abcdef\" belongs to none of these prompts",
-        "answers.jsonl:6: ",
-        "3 answers, 1 failures, 2 without a prompt",
-        "task beta/0: too late",
-        "task alpha/1: it has no answer yet",
-    ]);
-    let none = "cache/predictions/tasks/none-one-gram-ws-20-ss-2-tiny.jsonl";
-    let rg1 = "cache/predictions/tasks/rg1-one-gram-ws-20-ss-2-tiny.jsonl";
-    let texts = |path: &str| -> Vec<String> {
-        let records = place.records(path);
-        let text = |record: &Value| record["choices"][0]["text"].as_str().unwrap().to_owned();
-        records.iter().map(text).collect()
-    };
-    assert_eq!(texts(none), ["answer_0()", "answer_1()", "answer_2()"]);
-    assert_eq!(texts(rg1).len(), 0);
-
-    // A server completes what a batch left open, unless the batch said that it failed.
-    let (url, seen) = server(|_| completion("x"));
-    let asked = [&of(&[])[..], &["--endpoint", &url, "--journal", "other.jsonl"]].concat();
-    std::fs::copy(place.path("cache/journal/tiny.jsonl"), place.path("other.jsonl")).unwrap();
-    let kept = ["cache/predictions", "kept"].map(|path| place.path(path));
-    std::process::Command::new("cp").arg("-r").args(&kept).status().unwrap();
-    place.stage(&asked).partly().says(&["too late"]).silent_on("no answer yet");
-    assert_eq!(seen.lock().unwrap().len(), 2);
-    std::fs::remove_dir_all(&kept[0]).unwrap();
-    std::fs::rename(&kept[1], &kept[0]).unwrap();
-
-    // What is open is written again, and nothing else.
-    place
-        .stage(&of(&["--write-batch", "rest.jsonl"]))
-        .done()
-        .says(&["3 requests (3 prompts are answered"]);
-    let rest = place.records("rest.jsonl");
-    assert_eq!(rest, requests[3..]);
-    let answers: Vec<Value> = rest.iter().map(|request| batch_answer(request, "x = 1")).collect();
-    place.write("more.jsonl", crate::support::jsonl(&answers));
-    place
-        .stage(&of(&["--read-batch", "answers.jsonl", "--read-batch", "more.jsonl"]))
-        .partly()
-        .silent_on("too late");
-    assert_eq!((texts(none).len(), texts(rg1).len()), (3, 3));
-    // With other settings they are other requests.
-    place
-        .stage(&[&of(&["--read-batch", "more.jsonl"])[..], &["--stop", ";"]].concat())
-        .partly()
-        .says(&["other settings", "it has no answer yet"]);
-}
-
-#[test]
-fn a_batch_leaves_out_what_a_server_streamed() {
-    let place = prompted();
-    let (url, seen) = streamer(&["\n", "x = f(1)", "\n", "more"]);
-    place.stage(&complete(&url, &[])).done();
-    assert!(seen.lock().unwrap().iter().all(|request| request.body["stream"] == true));
-    let streamed = place.read(PREDICTIONS);
-    let flags = ["complete", "--mode", "none", "--model", "org/tiny:1", "--max-tokens", "8"];
-    let of = |more: &[&'static str]| [&flags[..], more].concat();
-    place
-        .stage(&of(&["--write-batch", "none.jsonl"]))
-        .done()
-        .says(&["0 requests (3 prompts are answered"]);
-    // One of them is lost.
-    let journal = place.read("cache/journal/org-tiny-1.jsonl");
-    let two: Vec<&str> = journal.lines().take(2).collect();
-    place.write("cache/journal/org-tiny-1.jsonl", two.join("\n") + "\n");
-    std::fs::remove_dir_all(place.path("cache/predictions")).unwrap();
-    place.stage(&of(&["--write-batch", "one.jsonl"])).done().says(&["1 request (2 prompts"]);
-    let request = place.records("one.jsonl").remove(0);
-    assert!(request["body"].get("stream").is_none(), "{request}");
-    place.write("answer.jsonl", batch_answer(&request, "\nx = f(1)\nmore").to_string() + "\n");
-    place.stage(&of(&["--read-batch", "answer.jsonl"])).done().says(&["1 answers"]);
-    let texts = |text: &str| -> Vec<Value> {
-        parse_jsonl(text).iter().map(|record| record["choices"][0]["text"].clone()).collect()
-    };
-    assert_eq!(texts(&place.read(PREDICTIONS)), texts(&streamed));
-}
-
-/// Answers that another command got are part of the cache's predictions from the next run on.
-#[test]
-fn answers_that_came_meanwhile_are_added() {
-    let place = prompted();
-    let is_sound = Arc::new(Mutex::new(false));
-    let (url, seen) = refusing_views(&is_sound);
-    place.stage(&complete(&url, &[])).partly();
-    assert_eq!(place.records(PREDICTIONS).len(), 2);
-    *is_sound.lock().unwrap() = true;
-    let prompts = place.named("cache/prompts/tasks", "none");
-    let more = [
-        "--prompts", &prompts, "-o", "other.jsonl", "--until", "lines", "--retry-failed",
-        "--cache-dir", "cache",
-    ];
-    let flags = ["complete", "--endpoint", &url, "--model", "org/tiny:1", "--max-tokens", "8"];
-    place.run(&[&flags[..], &more].concat()).done();
-    let asked = seen.lock().unwrap().len();
-    let dry = place.stage(&complete(&url, &["--dry-run"])).done();
-    assert!(dry.stdout.contains("1 of 3 prompts has no prediction"), "{}", dry.stdout);
-    place.stage(&complete(&url, &[])).done().says(&["3 records in 1 artifact (written)"]);
-    assert_eq!((place.records(PREDICTIONS).len(), seen.lock().unwrap().len()), (3, asked));
-    place.stage(&complete(&url, &[])).done().says(&["3 records in 1 artifact (current)"]);
-}
-
-#[test]
-fn a_batch_of_a_file_of_prompts() {
+/// Prompts that a batch and a token's probability are asked for; the last is none.
+fn file_of_prompts() -> Place {
     let place = Place::empty();
     place.write(
         "prompts.jsonl",
-        "{\"prompt\": \"a = \"}\n{\"prompt\": \"b = \", \"metadata\": {\"stop\": [\"<end>\"]}}\n{\"prompt\": 3}\n",
+        "{\"prompt\": \"a = \"}\n{\"prompt\": \"b = \"}\n{\"prompt\": 3}\n",
     );
-    let flags = [
-        "complete", "--prompts", "prompts.jsonl", "--model", "tiny", "--max-tokens", "8", "--api",
-        "chat",
-    ];
-    let of = |more: &[&'static str]| [&flags[..], more].concat();
-    place.run(&of(&["--write-batch", "-"])).partly().says(&["prompts.jsonl:3", "2 requests"]);
-    place.run(&of(&["--write-batch", "batch.jsonl"])).partly();
-    let requests = place.records("batch.jsonl");
-    assert_eq!(requests[1]["body"]["messages"][1]["content"], "b =");
-    assert_eq!(requests[1]["url"], "/v1/chat/completions");
-    assert_eq!(
-        (requests[0]["body"].get("stop"), &requests[1]["body"]["stop"]),
-        (None, &json!(["<end>"]))
-    );
-    let message = json!({"role": "assistant", "content": " 1"});
-    let body = json!({"choices": [{"index": 0, "message": message, "finish_reason": "stop"}]});
-    let answer = json!({"custom_id": requests[1]["custom_id"], "response": {"status_code": 200, "body": body}, "error": null});
-    place.write("answers.jsonl", crate::support::jsonl(&[answer]));
-    let ran = place.run(&of(&["--read-batch", "answers.jsonl", "-o", "out.jsonl"])).partly();
-    ran.says(&["prompts.jsonl:1: task without id: it has no answer yet"]);
-    let records = place.records("out.jsonl");
-    assert_eq!(records.len(), 1);
-    assert_eq!(
-        (&records[0]["prompt"], &records[0]["choices"][0]["text"]),
-        (&json!("b = "), &json!("1"))
-    );
+    place
 }
 
-/// Prompts are read in the order in which they are sent.
 #[test]
-fn what_failed_is_asked_for_after_what_is_new() {
-    let place = Place::empty();
-    let prompts = |names: &[&str]| {
-        let prompt =
-            |name: &&str| json!({"prompt": format!("{name} = "), "metadata": {"task_id": name}});
-        crate::support::jsonl(&names.iter().map(prompt).collect::<Vec<_>>())
+fn a_batch_is_written_and_read() {
+    let place = file_of_prompts();
+    let of = |more: &[&'static str]| {
+        let flags = ["complete", "--prompts", "prompts.jsonl", "--model", "tiny"];
+        place.run(&[&flags[..], more].concat()).partly()
     };
-    let is_sound = Arc::new(Mutex::new(false));
-    let (url, seen) = refusing_views(&is_sound);
-    let flags = ["complete", "--prompts", "prompts.jsonl", "--endpoint", &url, "--model", "tiny"];
-    let flags =
-        [&flags[..], &["--until", "tokens", "--concurrency", "1", "-o", "out.jsonl"]].concat();
-    place.write("prompts.jsonl", prompts(&["b", "view"]));
-    place.run(&flags).partly();
-    *is_sound.lock().unwrap() = true;
-    place.write("prompts.jsonl", prompts(&["view", "b", "c", "d"]));
-    place.run(&[&flags[..], &["--retry-failed"]].concat()).done();
-    let asked: Vec<String> =
-        seen.lock().unwrap().iter().map(|request| request.prompt()[..1].to_owned()).collect();
-    assert_eq!(asked, ["b", "v", "c", "d", "v"]);
-    let ids = place
-        .records("out.jsonl")
-        .iter()
-        .map(|r| r["metadata"]["task_id"].clone())
-        .collect::<Vec<_>>();
-    assert_eq!(ids, ["view", "b", "c", "d"]);
+    let written = of(&["--write-batch", "-"]);
+    let requests = parse_jsonl(&written.stdout);
+    assert_eq!(requests.len(), 2);
+    written.says(&["prompts.jsonl:3", "complete: 2 requests\n"]);
+    let mut stranger = batch_answer(&requests[1], "2");
+    stranger["custom_id"] = "row-4-0123456789abcdef".into();
+    let answers = [batch_answer(&requests[0], "1"), stranger];
+    place.write("answers.jsonl", crate::support::jsonl(&answers));
+    of(&["--read-batch", "answers.jsonl", "-o", "out.jsonl"]).says(&[
+        "answers.jsonl:2: the answer to \"row-4-0123456789abcdef\" belongs to none",
+        "1 answers, 0 failures, 1 without a prompt",
+        "prompts.jsonl:2: task without id: it has no answer yet",
+        "complete: 1 predictions",
+    ]);
+    of(&["--write-batch", "rest.jsonl"]).says(&["1 request (1 prompt is answered"]);
+    assert_eq!(place.records("rest.jsonl"), requests[1..]);
+    place.write("more.jsonl", crate::support::jsonl(&[batch_answer(&requests[1], "2")]));
+    of(&["--read-batch", "answers.jsonl", "--read-batch", "more.jsonl", "-o", "out.jsonl"])
+        .silent_on("no answer yet");
+    let texts = place.records("out.jsonl");
+    let texts: Vec<&Value> = texts.iter().map(|record| &record["choices"][0]["text"]).collect();
+    assert_eq!(texts, ["1", "2"]);
 }
 
-/// Prompts are read again where they are asked for and where answers are written beside them.
+/// A file is read several times, and a pipe once.
 #[test]
-fn prompts_that_change_meanwhile_get_no_others_answers() {
-    let place = Place::empty();
-    let prompt =
-        |name: &str| json!({"prompt": format!("{name} = "), "metadata": {"task_id": name}});
-    let both = crate::support::jsonl(&[prompt("a"), prompt("b")]);
-    place.write("prompts.jsonl", &both);
-    let file = place.path("prompts.jsonl");
-    let other = crate::support::jsonl(&[prompt("b"), prompt("a")]);
-    let (url, seen) = server(move |request| {
-        std::fs::write(&file, &other).unwrap();
-        completion(if request.prompt().contains('a') { "1" } else { "2" })
-    });
-    let flags = ["complete", "--prompts", "prompts.jsonl", "--endpoint", &url, "--model", "tiny"];
-    let flags =
-        [&flags[..], &["--until", "tokens", "--concurrency", "1", "-o", "out.jsonl"]].concat();
-    place.run(&flags).failed().says(&["prompts.jsonl", "was changed while", "the same command"]);
-    assert!(!place.path("out.jsonl").exists());
-    // What was answered stays, each for its own prompt.
-    place.run(&flags).done();
-    let texts: Vec<Value> = place
-        .records("out.jsonl")
-        .iter()
-        .map(|record| json!([record["metadata"]["task_id"], record["choices"][0]["text"]]))
-        .collect();
-    assert_eq!(texts, [json!(["b", "2"]), json!(["a", "1"])]);
-    assert_eq!(seen.lock().unwrap().len(), 2);
-    // A pipe is read once.
-    let line =
-        format!("cat prompts.jsonl | repoformer {} --prompts - -o piped.jsonl", flags.join(" "));
-    let line = line.replace(" --prompts prompts.jsonl", "").replace(" -o out.jsonl", "");
+fn prompts_come_from_a_pipe() {
+    let place = file_of_prompts();
+    let (url, _) = server(|_| completion("1"));
+    let line = format!(
+        "head -n 2 prompts.jsonl | repoformer complete --prompts - --endpoint {url} --model tiny -o out.jsonl"
+    );
     place.shell(&line).done();
-    assert_eq!(place.records("piped.jsonl"), place.records("out.jsonl"));
-}
-
-/// An answer of one token, special to the model, with its probability.
-fn next_token(id: u64, logprob: f64) -> Answer {
-    let token = json!({"id": id, "token": "", "logprob": logprob});
-    let choice =
-        json!({"index": 0, "text": "", "finish_reason": "stop", "logprobs": {"content": [token]}});
-    ok(&json!({"choices": [choice]}))
+    assert_eq!(place.records("out.jsonl").len(), 2);
 }
 
 #[test]
-fn the_probability_of_a_token_behind_each_prompt() {
-    let place = prompted();
+fn the_probability_of_a_token_is_asked_for_by_flags() {
+    let place = file_of_prompts();
+    let flags =
+        ["complete", "--prompts", "prompts.jsonl", "--model", "m", "--probability-of", "<cc>"];
+    let of = |more: &[&str]| place.run(&[&flags[..], more].concat());
     let (url, seen) = server(|request| match request.path.as_str() {
         "/tokenize" => ok(&json!({"tokens": [49_153]})),
         _ if request.body.get("logit_bias").is_none() => next_token(8, -1.2),
-        _ => {
-            assert_eq!(request.body["logit_bias"], json!({"49153": 100}));
-            next_token(49_153, -1.5)
-        }
+        _ => next_token(49_153, -1.5),
     });
-    let flags = [
-        "complete", "--mode", "none", "--endpoint", &url, "--model", "m", "--probability-of",
-        "<cc>",
-    ];
-    let ran = place.stage(&[&flags[..], &["--after", "<eof>"]].concat()).done();
+    let ran = of(&["--endpoint", &url, "--after", "<eof>"]).partly();
     let records = parse_jsonl(&ran.stdout);
-    let wanted = json!({
-        "text": "<cc>", "id": 49_153, "logprob": -1.5, "probability": libm::exp(-1.5), "is_likeliest": false,
-    });
-    assert_eq!(records.len(), 3);
-    assert_eq!(
-        (&records[2]["next_token"], &records[2]["metadata"]["task_id"]),
-        (&wanted, &json!(TARGETS[2].0))
-    );
-    let asked: Vec<Request> = seen.lock().unwrap().drain(..).collect();
-    assert_eq!(asked.len(), 7);
-    assert!(asked[1..].iter().all(|request| request.prompt().ends_with("\n<eof>")), "{asked:?}");
-    // Each is asked for once.
-    place.stage(&[&flags[..], &["--after", "<eof>", "-o", "cc.jsonl"]].concat()).done();
-    assert_eq!((seen.lock().unwrap().len(), place.records("cc.jsonl")), (1, records));
-    place.stage(&[&flags[..], &["--samples", "3"]].concat()).failed();
-    let (deaf, _) = server(|request| match request.path.as_str() {
-        "/tokenize" => refusal("404 Not Found", "no such page"),
-        _ => completion("x"),
-    });
-    let ask = [
-        "complete", "--mode", "none", "--endpoint", &deaf, "--model", "m", "--probability-of",
-        "<cc>",
-    ];
-    place.stage(&ask).failed().says(&["does not say which token", "--token-id"]);
-    place
-        .stage(&[&ask[..], &["--token-id", "7"]].concat())
-        .partly()
-        .says(&["does not return the probability of token 7", "wrote the token 3 \"x\" instead"]);
-}
-
-#[test]
-fn a_batch_asks_for_the_probability_of_a_token() {
-    let place = prompted();
-    let of = |more: &[&'static str]| {
-        let flags = [
-            "complete", "--mode", "none", "--model", "m", "--probability-of", "<cc>", "--after",
-            "<eof>",
-        ];
-        [&flags[..], more].concat()
-    };
-    place.stage(&of(&["--write-batch", "b.jsonl"])).failed().says(&["token-id", "must be given"]);
-    let numbered = |more: &[&'static str]| of(&[&["--token-id", "49153"][..], more].concat());
-    place.stage(&numbered(&["--write-batch", "b.jsonl"])).done().says(&["3 requests"]);
-    let requests = place.records("b.jsonl");
-    let body = &requests[2]["body"];
-    assert!(body["prompt"].as_str().unwrap().ends_with("\n<eof><cc>"), "{body}");
-    assert_eq!((&body["prompt_logprobs"], &body["max_tokens"]), (&json!(1), &json!(1)));
-    // The likeliest token is another one, this one, or one with the same probability; and a prompt ends with another token.
-    let told = |request: &Value, last: Value| {
-        let choice = json!({"index": 0, "text": "x", "prompt_logprobs": [null, last]});
-        json!({"custom_id": request["custom_id"], "error": null,
-            "response": {"status_code": 200, "body": {"choices": [choice]}}})
-    };
-    let one = |logprob: f64, text: &str| json!({"logprob": logprob, "decoded_token": text});
-    let lasts = [
-        json!({"49153": one(-2.5, "<cc>"), "8": one(-1.0, "x")}),
-        json!({"49153": one(-0.5, "<cc>")}),
-        json!({"7": one(-0.5, "c"), "8": one(-0.1, "x")}),
-    ];
-    let mut answers: Vec<Value> =
-        requests.iter().zip(lasts).map(|(request, last)| told(request, last)).collect();
-    place.write("a.jsonl", crate::support::jsonl(&answers));
-    place.stage(&numbered(&["--read-batch", "a.jsonl", "-o", "cc.jsonl"])).partly().says(&[
-        "2 answers, 1 failures",
-        "the text is not one token there",
-        "2 probabilities of \"<cc>\"",
-    ]);
-    let next = |logprob: f64, is_likeliest: bool| json!({"text": "<cc>", "id": 49_153, "logprob": logprob, "probability": libm::exp(logprob), "is_likeliest": is_likeliest});
-    let found = |file: &str| -> Vec<Value> {
-        place.records(file).iter().map(|record| record["next_token"].clone()).collect()
-    };
-    assert_eq!(found("cc.jsonl"), [next(-2.5, false), next(-0.5, true)]);
-    // Another token is another question, and a completion is no answer to it.
-    let other = of(&["--token-id", "7", "--read-batch", "a.jsonl", "-o", "other.jsonl"]);
-    place.stage(&other).partly().says(&["belongs to none of these prompts"]);
-    let completing = ["complete", "--mode", "none", "--model", "m", "--read-batch", "a.jsonl"];
-    place.stage(&completing).partly().says(&["belongs to none of these prompts"]);
-    // What failed is answered by another batch.
-    answers[2] = told(&requests[2], json!({"49153": one(-0.7, "<cc>"), "8": one(-0.7, "x")}));
-    place.write("a.jsonl", crate::support::jsonl(&answers));
-    place.stage(&numbered(&["--read-batch", "a.jsonl", "-o", "cc.jsonl"])).done();
-    assert_eq!(found("cc.jsonl")[2], next(-0.7, true));
-    place.stage(&numbered(&["--write-batch", "b.jsonl"])).done().says(&["0 requests (3 prompts"]);
+    assert_eq!(records.len(), 2);
+    assert_eq!(records[1]["next_token"]["id"], 49_153);
+    let ends = |request: &Request| request.prompt().ends_with("<eof>");
+    assert!(seen.lock().unwrap()[1..].iter().all(ends));
+    ran.says(&["complete: 2 probabilities of \"<cc>\""]);
+    of(&["--endpoint", &url, "--samples", "3"]).failed();
+    let (deaf, _) = server(|_| refusal("404 Not Found", "no such page"));
+    of(&["--endpoint", &deaf]).failed().says(&["does not say which token", "--token-id"]);
+    of(&["--write-batch", "b.jsonl"]).failed().says(&["token-id", "must be given"]);
+    let batch = ["--token-id", "49153", "--after", "<eof>", "--write-batch", "b.jsonl"];
+    of(&batch).partly().says(&["2 requests"]);
+    let body = &place.records("b.jsonl")[1]["body"];
+    assert!(body["prompt"].as_str().unwrap().ends_with("<eof><cc>"), "{body}");
 }
 
 /// A server whose completion of a prompt is its last line with another number.

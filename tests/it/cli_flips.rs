@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use crate::support::completion;
-use crate::support::server::{Request, server};
+use crate::support::server::{Request, ok, server};
 use crate::support::{Place, Ran, jsonl, judge, task};
 
 /// Bytes that one flip stands for.
@@ -232,7 +232,7 @@ fn a_run_of_chunks_notices_flips_in_all_that_it_left() {
         };
         let texts = request.body["input"].as_array().unwrap();
         let data: Vec<Value> = texts.iter().enumerate().map(vector).collect();
-        ("200 OK".into(), json!({ "data": data }).to_string())
+        ok(&json!({ "data": data }))
     });
     let args = [
         "--mode", "none,rg1", "--unit", "chunks", "--vectorizer", "dense", "--endpoint", &url,

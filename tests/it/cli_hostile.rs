@@ -4,7 +4,7 @@ use std::os::unix::fs::symlink;
 
 use serde_json::{Value, json};
 
-use crate::support::server::{refusal, server_listing};
+use crate::support::server::{answer, events, ok, refusal, server_listing};
 use crate::support::{Place, Ran, jsonl, source, task};
 
 /// A text that stands in files outside of the repositories alone.
@@ -201,7 +201,7 @@ const KEY: &str = "sk-live-0a1b2c3d4e5f6a7b8c9d0e1f2a3b4c5d";
 fn a_server_that_repeats_the_key_has_it_kept_and_printed_nowhere() {
     let place = Place::new();
     let models = json!({"data": [{"id": format!("model-{KEY}")}]}).to_string();
-    let (url, seen) = server_listing(("200 OK".into(), models), |request| {
+    let (url, seen) = server_listing(answer("200 OK", "", models), |request| {
         let said = format!("Bearer {KEY}\n and {KEY}");
         if request.prompt().contains("main_") {
             return refusal("400 Bad Request", &format!("the key {}… is too short", &KEY[..30]));
@@ -209,7 +209,7 @@ fn a_server_that_repeats_the_key_has_it_kept_and_printed_nowhere() {
         if request.prompt().contains("view_") {
             let choice =
                 json!({"index": 0, "text": "", "finish_reason": KEY, "error": {"message": said}});
-            return ("200 OK".into(), json!({"choices": [choice]}).to_string());
+            return ok(&json!({"choices": [choice]}));
         }
         let parts: Vec<&str> =
             said.as_bytes().chunks(5).map(|part| str::from_utf8(part).unwrap()).collect();
@@ -218,14 +218,13 @@ fn a_server_that_repeats_the_key_has_it_kept_and_printed_nowhere() {
         };
         if request.body["stream"] != true {
             let choice = json!({"index": 0, "text": said, "finish_reason": "stop", "stop_reason": KEY, "logprobs": {"content": logprobs(&parts)}});
-            return ("200 OK".into(), json!({"choices": [choice]}).to_string());
+            return ok(&json!({"choices": [choice]}));
         }
-        let events = parts.iter().map(|part| {
+        let parts = parts.iter().map(|part| {
             let choice = json!({"index": 0, "text": part, "finish_reason": null, "logprobs": {"content": logprobs(&[part])}});
-            format!("data: {}\n\n", json!({"choices": [choice]}))
+            json!({"choices": [choice]})
         });
-        let text = events.collect::<String>() + "data: [DONE]\n\n";
-        ("200 OK\r\nContent-Type: text/event-stream".into(), text)
+        events(&parts.collect::<Vec<_>>())
     });
     let asked = ["--endpoint", &url, "--model", "m", "--max-tokens", "64", "--cache-dir"];
     for (cache, more) in [("streamed", &[][..]), ("whole", &["--until", "tokens"]), ("doctor", &[])]
@@ -406,7 +405,7 @@ fn names_of_a_stranger_command_no_terminal() {
     let tasks = format!("{HOSTILE}.tasks.jsonl");
     place.write(&tasks, jsonl(&[task(&id, &file, &text, 0, 12)]));
     let models = json!({"data": [{"id": HOSTILE}]}).to_string();
-    let (url, _) = server_listing(("200 OK".into(), models), |_| {
+    let (url, _) = server_listing(answer("200 OK", "", models), |_| {
         refusal("400 Bad Request", &format!("no: {HOSTILE}"))
     });
     let (given, settings) = (format!("{HOSTILE}.jsonl"), format!("{HOSTILE}.toml"));

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::support::server::{ok, refusal, server};
+use crate::support::server::{answer as sent, ok, refusal, server};
 use crate::support::{Place, parse_jsonl};
 
 /// A server of completions that runs until it is dropped.
@@ -1022,14 +1022,14 @@ fn a_server_that_fails_is_an_error_that_the_editor_shows() {
     let (url, _) = server(|_| refusal("400 Bad Request", "the prompt is too long"));
     let (status, message) = ask(&url, &[]);
     assert!(status == 400 && message.contains("the prompt is too long"), "{status} {message}");
-    let (url, _) = server(|_| ("200 OK".into(), "<html>".into()));
+    let (url, _) = server(|_| sent("200 OK", "", "<html>"));
     let (status, message) = ask(&url, &[]);
     assert!(status == 502 && message.contains("instead of JSON"), "{status} {message}");
     for (answer, says) in [
         ("{}", "the answer has no 'choices'"),
         ("{\"choices\": [{\"message\": {\"content\": \"x\"}}]}", "choices[0] has no 'text'"),
     ] {
-        let (url, _) = server(|_| ("200 OK".into(), answer.into()));
+        let (url, _) = server(|_| sent("200 OK", "", answer));
         let (status, message) = ask(&url, &[]);
         assert!(status == 502 && message.contains(says), "{status} {message}");
     }

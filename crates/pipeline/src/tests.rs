@@ -23,17 +23,17 @@ use serde_json::json;
 use super::*;
 
 /// Two repositories with a task each, and a cache.
-struct TestCache {
-    dir: tempfile::TempDir,
-    experiment: Experiment,
+pub(crate) struct TestCache {
+    pub(crate) dir: tempfile::TempDir,
+    pub(crate) experiment: Experiment,
 }
 
 /// A stage, by the name of its command.
-type Stage = (&'static str, fn(&Experiment) -> Result<StageReport>);
+pub(crate) type Stage = (&'static str, fn(&Experiment) -> Result<StageReport>);
 
-const MODES: [Mode; 2] = [Mode::Without, Mode::LeftContext];
+pub(crate) const MODES: [Mode; 2] = [Mode::Without, Mode::LeftContext];
 
-const STAGES: [Stage; 6] = [
+pub(crate) const STAGES: [Stage; 6] = [
     ("window", |experiment| {
         let mut report = window_repositories(experiment)?;
         report.merge(window_queries(experiment, &MODES, None)?);
@@ -62,26 +62,33 @@ fn embedded() -> Completion {
     Completion { model: IN_CONTEXT.into(), max_tokens: 20, max_lines: None, server: None }
 }
 
+/// Lines of a repository's file.
+fn lines(name: &str, repository: &str) -> Vec<String> {
+    (0..30).map(|n| format!("{name}_{n} = load_{repository}({n})\n")).collect()
+}
+
+/// Line of the task file with the task of a line of `main.py`.
+fn task_line(repository: &str, line: usize) -> String {
+    let main = lines("main", repository);
+    let metadata = json!({
+        "task_id": format!("{repository}/{}", line - 20), "ground_truth": main[line].trim_end(),
+        "fpath_tuple": [repository, "main.py"], "context_start_lineno": 0, "line_no": line,
+    });
+    json!({"prompt": main[..line].concat(), "metadata": metadata}).to_string() + "\n"
+}
+
 impl TestCache {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
         let mut tasks = String::new();
         for repository in ["east", "west"] {
-            let lines = |name: &str| -> Vec<String> {
-                (0..30).map(|n| format!("{name}_{n} = load_{repository}({n})\n")).collect()
-            };
             let folder = dir.path().join("repos").join(repository);
             fs::create_dir_all(&folder).unwrap();
             for name in ["main", "more"] {
-                fs::write(folder.join(format!("{name}.py")), lines(name).concat()).unwrap();
+                let text = lines(name, repository).concat();
+                fs::write(folder.join(format!("{name}.py")), text).unwrap();
             }
-            let main = lines("main");
-            let metadata = json!({
-                "task_id": format!("{repository}/0"), "ground_truth": main[20].trim_end(),
-                "fpath_tuple": [repository, "main.py"], "context_start_lineno": 0, "line_no": 20,
-            });
-            tasks += &json!({"prompt": main[..20].concat(), "metadata": metadata}).to_string();
-            tasks.push('\n');
+            tasks += &task_line(repository, 20);
         }
         let file = dir.path().join("tasks.jsonl");
         fs::write(&file, tasks).unwrap();
@@ -126,6 +133,23 @@ impl TestCache {
             messages: Arc::new(NoMessages),
         };
         Self { dir, experiment }
+    }
+
+    /// A cache with the prompts of both modes.
+    pub(crate) fn with_prompts() -> Self {
+        let place = Self::new();
+        for (name, stage) in &STAGES[..4] {
+            stage(&place.experiment).unwrap_or_else(|error| panic!("{name}: {error}"));
+        }
+        place
+    }
+
+    /// Adds tasks of a repository, one of each line.
+    pub(crate) fn add_tasks(&mut self, repository: &str, lines: std::ops::Range<usize>) {
+        let file = self.dir.path().join("tasks.jsonl");
+        let more: String = lines.map(|line| task_line(repository, line)).collect();
+        fs::write(&file, fs::read_to_string(&file).unwrap() + &more).unwrap();
+        self.experiment.tasks = Some(Arc::new(TaskSet::read(&file).unwrap().set));
     }
 
     fn change(&self, repository: &str) {
@@ -255,6 +279,34 @@ fn a_plan_is_what_the_stages_then_do() {
     assert!(matches!(of("window/repos/west_ws20_slice2.bin"), PlanVerdict::Stale(_)));
     assert!(matches!(of("vector/repos/west_ws20_slice2.one-gram.bin"), PlanVerdict::Upstream(_)));
     assert_eq!(*of("window/repos/east_ws20_slice2.bin"), PlanVerdict::Current);
+}
+
+#[test]
+fn a_plan_without_inputs_fails_as_the_stage_would() {
+    let place = TestCache::new();
+    for (name, stage) in &STAGES[1..] {
+        let dry = Experiment { plan: Some(Plan::default()), ..place.experiment.clone() };
+        let [real, planned] = [&place.experiment, &dry].map(|one| stage(one).unwrap_err());
+        let words = |error: &Error| (error.to_string(), error.hint());
+        assert_eq!(words(&planned), words(&real), "{name}");
+    }
+    assert!(!place.experiment.layout.cache.exists());
+}
+
+#[test]
+fn an_artifact_of_another_version_is_planned() {
+    let place = TestCache::new();
+    run(&place.experiment);
+    let prompts = place.experiment.paths().prompts(Mode::LeftContext);
+    let header = repoformer_store::artifact::header_path(&prompts);
+    let text = fs::read_to_string(&header).unwrap();
+    let text = text.replace(env!("CARGO_PKG_VERSION"), "0.0.9");
+    fs::write(&header, text.replace("record_checksum", "former_checksum")).unwrap();
+    let dry = Experiment { plan: Some(Plan::default()), ..place.experiment.clone() };
+    let planned = prompt(&dry, &MODES).unwrap().planned;
+    let planned = planned.into_iter().filter(|one| one.verdict != PlanVerdict::Current);
+    let reasons: Vec<_> = planned.map(|one| (one.path, one.verdict.reason().unwrap())).collect();
+    assert_eq!(reasons, [(prompts, "it was written by repoformer 0.0.9".to_owned())]);
 }
 
 #[test]

@@ -2,6 +2,8 @@
 
 use serde_json::{Value, json};
 
+use super::ReceivedRequest;
+
 /// Returns an answer with a status line (`200 OK`), further header lines (`Retry-After: 1\r\n`) and a body.
 pub fn answer(status: &str, headers: &str, body: impl AsRef<[u8]>) -> Vec<u8> {
     let body = body.as_ref();
@@ -45,4 +47,26 @@ pub fn next_token(id: u64, logprob: f64) -> Vec<u8> {
     let logprobs = json!({"content": [{"id": id, "token": "", "logprob": logprob}]});
     let choice = json!({"index": 0, "text": "", "finish_reason": "stop", "logprobs": logprobs});
     ok(&json!({"choices": [choice]}))
+}
+
+/// Returns a completion of these tokens: token by token if the request asks for a stream, and whole otherwise.
+pub fn written_tokens(request: &ReceivedRequest, tokens: &[&str]) -> Vec<u8> {
+    let is_chat = request.path.contains("chat");
+    let logprob = |token: &str| json!({"token": token, "logprob": -0.25 * token.len() as f64});
+    let choice = |text: &str, tokens: &[&str], finish: Option<&str>, chat: &str| {
+        let listed: Vec<Value> = tokens.iter().map(|token| logprob(token)).collect();
+        let mut choice =
+            json!({"index": 0, "finish_reason": finish, "logprobs": {"content": listed}});
+        match is_chat {
+            true => choice[chat] = json!({"content": text}),
+            false => choice["text"] = json!(text),
+        }
+        json!({"choices": [choice]})
+    };
+    if request.body["stream"] != true {
+        return ok(&choice(&tokens.concat(), tokens, Some("length"), "message"));
+    }
+    let parts = tokens.iter().map(|token| choice(token, &[*token], None, "delta"));
+    let last = choice("", &[""], Some("length"), "delta");
+    events(&parts.chain([last]).collect::<Vec<_>>())
 }

@@ -1,8 +1,8 @@
 //! A server for tests of what asks models, with configurable faults.
 //!
 //! - [`TestServer`]: the server. It listens on a free port of this machine and records each [`ReceivedRequest`].
-//! - [`answer()`], [`ok`], [`refusal`], [`refusal_with`], [`events`]: the bytes of an answer; [`completion`], [`next_token`]: those
-//!   of a model. [`gate`]: makes an answer wait.
+//! - [`answer()`], [`ok`], [`refusal`], [`refusal_with`], [`events`]: the bytes of an answer; [`completion`], [`next_token`],
+//!   [`written_tokens`]: those of a model. [`gate`]: makes an answer wait.
 //!
 //! ```
 //! use std::io::{Read, Write};
@@ -33,7 +33,9 @@ use std::thread::JoinHandle;
 
 use serde_json::Value;
 
-pub use answer::{answer, completion, events, next_token, ok, refusal, refusal_with};
+pub use answer::{
+    answer, completion, events, next_token, ok, refusal, refusal_with, written_tokens,
+};
 
 /// Request that a server received.
 #[derive(Debug, Clone)]
@@ -112,6 +114,16 @@ impl TestServer {
             models: Some(models),
             answer: move |_: usize, request: &ReceivedRequest| answer(request),
         })
+    }
+
+    /// Starts such a server that lists no models.
+    ///
+    /// # Panics
+    /// No port is free.
+    pub fn start_without_models(
+        answer: impl Fn(&ReceivedRequest) -> Vec<u8> + Send + Sync + 'static,
+    ) -> Self {
+        Self::start_with_models(refusal("404 Not Found", "no such page"), answer)
     }
 
     fn listen<A>(answers: Answers<A>) -> Self

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant, SystemTime};
 
+pub(crate) use repoformer_testing::completion;
 use serde_json::{Value, json};
 
 /// Every stage in the order of the work.
@@ -64,13 +65,6 @@ pub(crate) fn task(
         "task_id": id, "ground_truth": lines[line_no], "fpath_tuple": fpath_tuple,
         "context_start_lineno": context_start, "line_no": line_no,
     }})
-}
-
-/// An answer with one completion of one token.
-pub(crate) fn completion(text: &str) -> server::Answer {
-    let logprobs = json!({"content": [{"id": 3, "token": text, "logprob": -0.5}]});
-    let choice = json!({"index": 0, "text": text, "finish_reason": "stop", "logprobs": logprobs});
-    server::ok(&json!({"choices": [choice]}))
 }
 
 /// Records as JSON lines.

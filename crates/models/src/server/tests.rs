@@ -1,5 +1,7 @@
 //! Against a server that behaves badly on purpose.
 
+mod streams;
+
 use std::collections::BTreeSet;
 use std::sync::{Condvar, Mutex};
 use std::time::Instant;
@@ -7,13 +9,11 @@ use std::time::Instant;
 use repoformer_core::completion::{Api, CompletionRequest, Ending, Sample, samples};
 use repoformer_store::error::Result;
 use repoformer_store::progress::Work;
-use repoformer_testing::{TestServer, answer, events, ok, refusal, refusal_with};
+use repoformer_testing::{TestServer, answer, ok, refusal, refusal_with};
 use serde_json::{Value, json};
 
-use super::partial::PartialAnswer;
 use super::*;
-use crate::endpoint::KeyMask;
-use crate::endpoint::test_client::{client, quick};
+use crate::endpoint::test_client::client;
 
 /// An answer with these texts.
 fn texts(texts: &[&str]) -> Vec<u8> {
@@ -382,203 +382,6 @@ fn waiting_for_a_server_is_not_its_latency() {
     let (seconds, all) = (outcome.entries[0].seconds.unwrap(), begin.elapsed().as_secs_f64());
     // Latencies are rounded to milliseconds.
     assert!(seconds + 0.099 <= all, "{seconds} of {all}");
-}
-
-fn part(index: usize, text: &str, logprob: f64) -> Value {
-    let logprobs = json!({"content": [{"id": 1, "token": text, "logprob": logprob}]});
-    json!({"choices": [{"index": index, "text": text, "finish_reason": null, "logprobs": logprobs}]})
-}
-
-fn line(text: &str, _: usize) -> bool {
-    text.contains('\n')
-}
-
-#[test]
-fn a_server_is_told_to_stop_once_it_has_written_enough() {
-    use std::io::{BufRead, BufReader, Write};
-    const MOST: usize = 20_000;
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let url = format!("http://{}", listener.local_addr().unwrap());
-    let writes = std::thread::spawn(move || {
-        let (mut stream, _) = listener.accept().unwrap();
-        let mut lines = BufReader::new(stream.try_clone().unwrap()).lines();
-        while lines.next().is_some_and(|line| !line.unwrap().is_empty()) {}
-        let head =
-            "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n";
-        stream.write_all(head.as_bytes()).unwrap();
-        for number in 0..MOST {
-            let event = part(0, ["x", " = 1", "\n", "y"][number.min(3)], -0.5);
-            if stream.write_all(format!("data: {event}\n\n").as_bytes()).is_err() {
-                return number;
-            }
-            std::thread::sleep(std::time::Duration::from_micros(100));
-        }
-        MOST
-    });
-    let endpoint = crate::endpoint::Endpoint::new(&url, quick()).unwrap();
-    let completer = Completer::new(&endpoint);
-    let found = completer.ask(&CompletionRequest::new("m", 9), "p", Some(&line)).unwrap();
-    // The events that came before enough was there, whatever came with them.
-    assert_eq!(found.samples[0].text, "x = 1\n");
-    assert_eq!(found.samples[0].finish_reason, None);
-    let tokens: Vec<&str> = found.samples[0].tokens.iter().map(|token| &*token.text).collect();
-    assert_eq!(tokens, ["x", " = 1", "\n"]);
-    drop(endpoint);
-    let written = writes.join().unwrap();
-    assert!(written < MOST, "the server wrote all");
-}
-
-#[test]
-fn samples_come_in_parts_and_broken_streams_are_asked_again() {
-    let server = TestServer::start(|number, request| {
-        let is_chat = request.path.contains("chat");
-        assert_eq!(request.body["stream"], true);
-        let delta = |text: &str| json!({"choices": [{"index": 0, "delta": {"content": text}}]});
-        match (number, is_chat) {
-            // Without its end.
-            (0, _) => answer(
-                "200 OK",
-                "Content-Type: text/event-stream\r\n",
-                &format!("data: {}\n\n", part(0, "lost", -9.0)),
-            ),
-            (_, true) => events(&[
-                json!({"choices": [{"index": 0, "delta": {"role": "assistant"}}]}),
-                delta("a"),
-                delta("b"),
-                json!({"choices": [{"index": 0, "delta": {}, "finish_reason": "length"}]}),
-            ]),
-            (_, false) => events(&[
-                part(1, "c", -1.0),
-                part(0, "a", -2.0),
-                part(0, "\n", -3.0),
-                part(1, "d\n", -4.0),
-                part(0, "never read", -5.0),
-            ]),
-        }
-    });
-    let endpoint = client(&server);
-    let completer = Completer::new(&endpoint);
-    let two = CompletionRequest { samples: 2, temperature: 1.0, ..CompletionRequest::new("m", 9) };
-    let found = completer.ask(&two, "p", Some(&line)).unwrap().samples;
-    let read = |sample: &Sample| (sample.text.clone(), sample.tokens.len());
-    assert_eq!(found.iter().map(read).collect::<Vec<_>>(), [("a\n".into(), 2), ("cd\n".into(), 2)]);
-    assert_eq!(server.requests().len(), 2);
-    let chat = CompletionRequest { api: Api::Chat, ..CompletionRequest::new("m", 9) };
-    let found = completer.ask(&chat, "p", Some(&line)).unwrap().samples;
-    assert_eq!((&*found[0].text, found[0].finish_reason.as_deref()), ("ab", Some("length")));
-}
-
-#[test]
-fn a_stream_of_more_choices_than_were_asked_for_is_a_failure() {
-    let server = TestServer::start(|_, _| {
-        let choices = (0..9).map(|index| part(index, "x", -1.0)["choices"][0].clone());
-        events(&[json!({"choices": choices.collect::<Vec<_>>()})])
-    });
-    let endpoint = client(&server);
-    let ask = |samples| {
-        let asking = CompletionRequest { samples, ..CompletionRequest::new("m", 9) };
-        Completer::new(&endpoint).ask(&asking, "p", Some(&|_, _| false))
-    };
-    let error = ask(8).unwrap_err().to_string();
-    assert!(error.contains("more choices than were asked for (8)"), "{error}");
-    assert_eq!(ask(9).unwrap().samples.len(), 9);
-}
-
-/// Each text is looked at again when it has grown, and none once it was enough.
-#[test]
-fn a_text_that_was_enough_is_not_looked_at_again() {
-    let mut answer = PartialAnswer::new(Api::Completions, &json!({"n": 3}));
-    let looks = Mutex::new(Vec::new());
-    let is_enough = |text: &str, before: usize| {
-        looks.lock().unwrap().push((text.to_owned(), before));
-        text.contains('\n')
-    };
-    let mut looked = |index: usize, text: &str| {
-        answer.add(&part(index, text, -1.0), None, KeyMask::default).unwrap();
-        let is_done = answer.are_enough(2, &is_enough);
-        let looks = std::mem::take(&mut *looks.lock().unwrap());
-        (is_done, answer.length(), looks)
-    };
-    let look = |text: &str, before: usize| (text.to_owned(), before);
-    assert_eq!(looked(1, "a\n"), (false, 2, vec![]));
-    assert_eq!(looked(2, "b"), (false, 3, vec![look("a\n", 0), look("b", 0)]));
-    assert_eq!(looked(1, "more"), (false, 7, vec![look("b", 1)]));
-    assert_eq!(looked(2, "\n"), (true, 8, vec![look("b\n", 1)]));
-    assert_eq!(looked(0, "c"), (false, 9, vec![look("c", 0)]));
-    assert!(!answer.is_finished());
-}
-
-#[test]
-fn a_server_that_cannot_stream_writes_all_and_is_told_of_once() {
-    for refuses in [false, true] {
-        let server = TestServer::start(move |_, request| match request.body.get("stream") {
-            Some(_) if refuses => refusal("400 Bad Request", "stream is not supported"),
-            _ => texts(&["x\ny"]),
-        });
-        let said = std::sync::Arc::new(Mutex::new(Vec::new()));
-        let heard = said.clone();
-        let endpoint =
-            client(&server).on_retry(move |text| heard.lock().unwrap().push(text.to_owned()));
-        let completer = Completer::new(&endpoint);
-        for _ in 0..2 {
-            let found =
-                completer.ask(&CompletionRequest::new("m", 9), "p", Some(&line)).unwrap().samples;
-            assert_eq!(found[0].text, "x\ny");
-        }
-        let said = said.lock().unwrap().clone();
-        assert!(said.len() == 1 && said[0].contains("does not stream"), "{said:?}");
-        let streams = server.requests().iter().filter(|r| r.body.get("stream").is_some()).count();
-        assert_eq!((streams, server.requests().len()), (1, if refuses { 3 } else { 2 }));
-    }
-}
-
-#[test]
-fn an_error_within_a_stream_is_the_servers() {
-    let server = TestServer::start(|_, _| {
-        events(&[part(0, "x", -1.0), json!({"error": {"message": "out of memory"}})])
-    });
-    let endpoint = client(&server);
-    let asking = CompletionRequest::new("m", 9);
-    let error = Completer::new(&endpoint).ask(&asking, "p", Some(&line)).unwrap_err().to_string();
-    assert!(error.contains("out of memory"), "{error}");
-}
-
-/// Once a stream has begun, its status can no longer say that the server is busy.
-#[test]
-fn an_overload_within_a_stream_is_waited_for() {
-    for error in [
-        json!({"error": {"message": "too many requests", "code": 429}}),
-        json!({"error": {"message": "busy", "code": "503"}}),
-        json!({"object": "error", "message": "busy", "code": 500}),
-    ] {
-        let failed = error.clone();
-        let server = TestServer::start(move |number, _| match number {
-            0 => events(&[part(0, "lost", -1.0), failed.clone()]),
-            _ => events(&[part(0, "x\n", -1.0)]),
-        });
-        let endpoint = client(&server);
-        let asking = CompletionRequest::new("m", 9);
-        let found = Completer::new(&endpoint).ask(&asking, "p", Some(&line)).unwrap().samples;
-        assert_eq!((&*found[0].text, server.requests().len()), ("x\n", 2), "{error}");
-    }
-    // One that stays is the server's failure, and not kept as the prompt's.
-    let server = TestServer::start(|_, request| match request.body["prompt"] == "busy" {
-        true => ok(&json!({"error": {"message": "busy", "code": 503}})),
-        false => texts(&["fine"]),
-    });
-    let (_dir, path) = place();
-    let asking = CompletionRequest::new("m", 7);
-    let outcome = ask(&server, &asking, &["a", "busy"], &path).unwrap();
-    let error = outcome.entries[1].error.clone().unwrap_or_default().to_string();
-    assert!(error.contains("503 Service Unavailable: busy"), "{error}");
-    assert_eq!(ask(&server, &asking, &["a", "busy"], &path).unwrap().asked, 1);
-    // Others do not pass.
-    let server = TestServer::start(|_, _| {
-        events(&[json!({"error": {"message": "exceeds the context size", "code": 400}})])
-    });
-    let endpoint = client(&server);
-    Completer::new(&endpoint).ask(&asking, "p", Some(&line)).unwrap_err();
-    assert_eq!(server.requests().len(), 1);
 }
 
 /// llama.cpp's server lists the bytes of tokens that are parts of a character; their text is empty.

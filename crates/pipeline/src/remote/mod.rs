@@ -5,6 +5,8 @@ mod latency;
 mod likelihood;
 mod probability;
 mod record;
+#[cfg(test)]
+mod tests;
 
 pub use batch::{BatchOf, BatchRead, BatchSummary, read_batch, write_batch};
 pub use latency::decision_latencies;
