@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Value, json};
 
 use crate::support::completion;
-use crate::support::server::{refusal, server};
-use crate::support::{Place, Ran, parse_jsonl, task};
+use crate::support::server::server;
+use crate::support::{Place, Ran, parse_jsonl};
 
 /// Artifacts that a dry run lists. What is in two benchmarks' plans is listed with the first of them.
 struct Plan(BTreeMap<String, Value>);
@@ -150,18 +150,9 @@ fn a_run_does_what_was_planned() {
 }
 
 #[test]
-fn other_versions_benchmarks_and_profiles_are_planned_too() {
+fn benchmarks_and_profiles_are_planned_too() {
     let place = Place::new();
     place.stage(&["run"]).done();
-    let header = "cache/prompts/tasks/.gt-one-gram-ws-20-ss-2.header.json";
-    let text = place.read(header).replace(env!("CARGO_PKG_VERSION"), "0.0.9");
-    let text = text.replace("record_checksum", "former_checksum");
-    place.write(header, text);
-    let plan = planned(&place, &["run"]);
-    let prompts = "cache/prompts/tasks/gt-one-gram-ws-20-ss-2.jsonl";
-    assert_eq!(plan.of_state("stale"), [prompts]);
-    assert_eq!(plan.0[prompts]["reason"], "it was written by repoformer 0.0.9");
-
     place.write("more.jsonl", place.read("tasks.jsonl"));
     let both = ["run", "--tasks", "tasks.jsonl", "--tasks", "more.jsonl"];
     let plan = planned(&place, &both);
@@ -190,69 +181,16 @@ fn other_versions_benchmarks_and_profiles_are_planned_too() {
     }
 }
 
-/// Twelve tasks more, each with another line.
-pub(crate) fn add_tasks(place: &Place) {
-    let main = place.read("repos/beta/main.py");
-    let tasks: Vec<Value> =
-        (5..17).map(|line| task(&format!("more/{line}"), "beta/main.py", &main, 0, line)).collect();
-    place.add_tasks(&tasks);
-}
-
 #[test]
-fn requests_are_counted_and_no_server_is_asked() {
+fn a_plan_says_how_many_requests_a_server_would_get() {
     let place = Place::new();
-    let (url, seen) = server(|request| match request.prompt().contains("view") {
-        true => refusal("400 Bad Request", "too long"),
-        false => completion("\nstore_11 = store(1)"),
-    });
-    let run = |more: &[&'static str]| -> Vec<String> {
-        let flags = ["run", "--mode", "none", "--model", "m", "--endpoint", &url];
-        [&flags[..], more].concat().into_iter().map(str::to_owned).collect()
-    };
-    let plan = |place: &Place, more: &[&'static str]| {
-        let args = run(more);
-        Plan::new(place, &args.iter().map(String::as_str).collect::<Vec<_>>())
-    };
-    let predictions = "cache/predictions/tasks/none-one-gram-ws-20-ss-2-m.jsonl";
-    // Without the prompts, nobody knows.
-    assert_eq!(plan(&place, &[]).0[predictions].get("requests"), None);
-    let times = "cache/latency/tasks/none-one-gram-ws-20-ss-2-m.jsonl";
-    assert_eq!(plan(&place, &[]).0[times]["state"], "perhaps");
-    for stage in ["window", "vectorize", "search", "prompt"] {
-        place.stage(&[stage]).done();
-    }
-    assert_eq!(plan(&place, &[]).0[predictions]["requests"], 3);
-    assert_eq!(plan(&place, &[]).0[times]["state"], "missing");
-    let args = [&run(&[])[..], &["--dry-run".to_owned()]].concat();
-    let text = place.stage(&args.iter().map(String::as_str).collect::<Vec<_>>()).done().stdout;
-    assert!(text.contains("\n  3 requests to the server\n"), "{text}");
-    assert!(!place.path("cache/journal").exists());
-    assert!(seen.lock().unwrap().is_empty());
-
-    let args = run(&[]);
-    place.stage(&args.iter().map(String::as_str).collect::<Vec<_>>()).partly();
-    let asked = seen.lock().unwrap().len();
-    // What failed is asked for again only if that is wished.
-    assert_eq!(plan(&place, &[]).0[predictions]["state"], "current");
-    let again = plan(&place, &["--retry-failed"]);
-    assert_eq!(again.0[predictions]["state"], "incomplete");
-    assert_eq!(again.0[predictions]["requests"], 1);
-    assert_eq!(again.0[predictions]["reason"], "1 of 3 prompts has no prediction");
-    add_tasks(&place);
+    let (url, seen) = server(|_| completion("x"));
     place.stage(&["window"]).done();
     place.stage(&["prompt", "--mode", "none"]).done();
-    assert_eq!(plan(&place, &[]).0[predictions]["requests"], 12);
-    assert_eq!(seen.lock().unwrap().len(), asked);
-}
-
-#[test]
-fn a_stage_without_its_inputs_fails_as_it_would() {
-    let place = Place::new();
-    let real = place.stage(&["search"]).failed();
-    let dry = place.stage(&["search", "--dry-run"]).failed();
-    assert_eq!(dry.stderr, real.stderr);
-    place.stage(&["window", "--dry-run"]).done();
-    assert!(!place.path("cache").exists());
+    let run = ["run", "--mode", "none", "--model", "m", "--endpoint", &url, "--dry-run"];
+    let text = place.stage(&run).done().stdout;
+    assert!(text.contains("\n  3 requests to the server\n"), "{text}");
+    assert!(seen.lock().unwrap().is_empty());
 }
 
 #[test]

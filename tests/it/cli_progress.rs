@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
-use crate::cli_dry_run::add_tasks;
-use crate::support::Place;
+use serde_json::Value;
+
 use crate::support::completion;
 use crate::support::server::server;
+use crate::support::{Place, task};
 
 const BAR: char = '░';
 
@@ -14,6 +15,14 @@ fn on_a_terminal(place: &Place, command: &str) -> String {
     let terminal = format!("script --quiet --return --command '{command}' /dev/null");
     let ran = place.shell_with(&terminal, &[("TERM", "xterm"), ("COLUMNS", "120")]).done();
     ran.stdout
+}
+
+/// Twelve tasks more, each with another line.
+fn add_tasks(place: &Place) {
+    let main = place.read("repos/beta/main.py");
+    let tasks: Vec<Value> =
+        (5..17).map(|line| task(&format!("more/{line}"), "beta/main.py", &main, 0, line)).collect();
+    place.add_tasks(&tasks);
 }
 
 #[test]

@@ -1,6 +1,5 @@
 //! `--shard I/N` and `merge`: the shards together are what one process makes, to the byte, in any order and for any N.
 
-use std::collections::BTreeMap;
 use std::fs;
 
 use serde_json::json;
@@ -33,98 +32,7 @@ fn with<'a>(command: &[&'a str], more: &[&'a str]) -> Vec<&'a str> {
     [command, &DATA, more].concat()
 }
 
-/// Files of a cache but for times and for what shards made.
-fn left(place: &Place, cache: &str) -> BTreeMap<String, Vec<u8>> {
-    let mut files = place.files(cache);
-    files.retain(|path, _| !path.contains(".shard-"));
-    files
-}
-
 const STAGES: [&[&str]; 5] = [&["window"], &["vectorize"], &["search"], &["prompt"], &["complete"]];
-
-#[test]
-fn the_cache_of_all_shards_is_that_of_one_process() {
-    let place = place();
-    let run = |args: &[&str]| place.run(args);
-    for stage in STAGES {
-        run(&with(stage, &["--cache-dir", "whole"])).done();
-    }
-    let again: [&[&str]; 2] = [&["rg-rg"], &["complete", "--mode", "rg-rg"]];
-    for stage in again {
-        run(&with(stage, &["--cache-dir", "whole"])).done();
-    }
-    // One shard, several, more than there are repositories; one after another, in any order.
-    for shards in [1, 3, 20] {
-        let cache = format!("cache-{shards}");
-        for shard in (1..=shards).rev() {
-            let part = format!("{shard}/{shards}");
-            for stage in STAGES {
-                run(&with(stage, &["--cache-dir", &cache, "--shard", &part])).done();
-            }
-        }
-        let count = shards.to_string();
-        let merge = with(&["merge"], &["--cache-dir", &cache, "--shards", &count]);
-        let early = run(&with(again[0], &["--cache-dir", &cache, "--shard", "1/20"])).failed();
-        assert!(early.stderr.contains("of all shards are missing"), "{}", early.stderr);
-        let merged = run(&merge).done();
-        assert!(merged.stderr.contains("6 artifacts (written)"), "{}", merged.stderr);
-        for shard in (1..=shards).rev() {
-            let part = format!("{shard}/{shards}");
-            for stage in again {
-                run(&with(stage, &["--cache-dir", &cache, "--shard", &part])).done();
-            }
-        }
-        let merged = run(&merge).done();
-        assert!(merged.stderr.contains("2 written"), "{}", merged.stderr);
-        assert_same(&left(&place, "whole"), &left(&place, &cache));
-        let times = |cache: &str| {
-            place
-                .records(&format!("{cache}/latency/tasks/rg1-one-gram-ws-20-ss-2-in-context.jsonl"))
-        };
-        let rows =
-            |cache| times(cache).into_iter().map(|time| time["row"].clone()).collect::<Vec<_>>();
-        assert_eq!(rows("whole"), rows(&cache));
-        assert!(run(&merge).done().stderr.contains("8 artifacts (current)"));
-        for stage in STAGES.into_iter().chain(again) {
-            let again = run(&with(stage, &["--cache-dir", &cache])).done();
-            assert!(again.stderr.contains("current"), "{}", again.stderr);
-        }
-    }
-}
-
-#[test]
-fn a_shard_that_is_lost_stale_or_damaged_is_named_and_costs_its_mode_alone() {
-    let place = place();
-    let cache = ["--cache-dir", "cache"];
-    let merge = with(&["merge"], &["--cache-dir", "cache", "--shards", "2"]);
-    let none = place.run(&merge).failed();
-    assert!(none.stderr.contains("holds no prompts of 2 shards"), "{}", none.stderr);
-    for shard in ["1/2", "2/2"] {
-        for stage in STAGES {
-            place.run(&with(stage, &[&cache[..], &["--shard", shard]].concat())).done();
-        }
-    }
-    let path = |mode: &str, shard: u32| {
-        format!("cache/prompts/tasks/{mode}-one-gram-ws-20-ss-2.shard-{shard}-of-2.jsonl")
-    };
-    fs::remove_file(place.path(&path("rg1", 2))).unwrap();
-    place.write(&path("none", 1), place.read(&path("none", 1)).replace("ant", "ANT"));
-    let ran = place.run(&merge).partly();
-    for said in [
-        "the prompts of shard 2/2 are missing",
-        "`repoformer prompt --mode rg1`",
-        "the prompts of shard 1/2 are damaged",
-    ] {
-        assert!(ran.stderr.contains(said), "{said}: {}", ran.stderr);
-    }
-    let merged: Vec<String> =
-        left(&place, "cache").into_keys().filter(|path| path.starts_with("p")).collect();
-    assert_eq!(merged.len(), 4, "gt alone: {merged:?}");
-    // Other settings than the shards had.
-    let other =
-        place.run(&[&merge[..], &["--mode", "gt", "--max-prompt-tokens", "300"]].concat()).partly();
-    assert!(other.stderr.contains("stale: max-prompt-tokens was 2000, is 300"), "{}", other.stderr);
-}
 
 #[test]
 fn each_shard_has_a_journal_and_no_request_is_sent_again() {
@@ -132,18 +40,26 @@ fn each_shard_has_a_journal_and_no_request_is_sent_again() {
     let (url, asked) = server(|_| completion("x = 1"));
     let model = ["--model", "tiny", "--max-tokens", "8", "--mode", "none", "--cache-dir", "cache"];
     let asking = [&model[..], &["--endpoint", &url]].concat();
+    let merge = || place.run(&with(&["merge"], &[&model[..], &["--shards", "2"]].concat()));
+    merge().failed().says(&["holds no prompts of 2 shards"]);
     for shard in ["1/2", "2/2"] {
         place.run(&with(&["window"], &["--cache-dir", "cache", "--shard", shard])).done();
         for (stage, more) in [("prompt", &model[4..]), ("complete", &asking)] {
             place.run(&with(&[stage], &[more, &["--shard", shard]].concat())).done();
         }
     }
+    let early = place.run(&with(&["rg-rg"], &["--cache-dir", "cache", "--shard", "1/2"]));
+    early.failed().says(&["of all shards are missing"]);
     let requests = asked.lock().unwrap().len();
-    place.run(&with(&["merge"], &[&model[..], &["--shards", "2"]].concat())).done();
+    merge().done().says(&["2 artifacts (written)"]);
     let again = place.run(&with(&["complete"], &asking)).done();
-    assert!(again.stderr.contains("16 records in 1 artifact (current)"), "{}", again.stderr);
+    again.says(&["16 records in 1 artifact (current)"]);
     assert_eq!(asked.lock().unwrap().len(), requests);
     assert_eq!(place.count("cache/journal"), 2);
+    let lost = "cache/prompts/tasks/none-one-gram-ws-20-ss-2.shard-2-of-2.jsonl";
+    fs::remove_file(place.path(lost)).unwrap();
+    let lost = ["the prompts of shard 2/2 are missing", "`repoformer prompt --mode none`"];
+    merge().partly().says(&lost);
 }
 
 #[test]
@@ -253,51 +169,6 @@ fn two_workers_on_one_shard_do_nothing_twice() {
     assert!(second.stderr.contains("part.jsonl.drawn: another"), "{}", second.stderr);
     drop(lock);
     place.run(&draw).done();
-}
-
-/// Machines whose clocks differ by decades: no result depends on the time of a file.
-#[test]
-fn the_times_of_files_say_nothing() {
-    let place = place();
-    let seconds = std::time::Duration::from_secs;
-    let skew = |files: &[&str], by: i64| {
-        let now = std::time::SystemTime::now();
-        let then = match by {
-            ..0 => now - seconds(by.unsigned_abs()),
-            _ => now + seconds(by.unsigned_abs()),
-        };
-        for path in files.iter().flat_map(|folder| {
-            place.files(folder).into_keys().map(move |name| format!("{folder}/{name}"))
-        }) {
-            let file = fs::File::options().append(true).open(place.path(&path)).unwrap();
-            file.set_modified(then).unwrap();
-        }
-    };
-    const DECADES: i64 = 1_000_000_000;
-    for (shard, by) in [("1/2", DECADES), ("2/2", -DECADES)] {
-        for stage in STAGES {
-            place.run(&with(stage, &["--cache-dir", "cache", "--shard", shard])).done();
-            skew(&["cache", "repos"], by);
-        }
-    }
-    skew(&["repos"], DECADES);
-    let merge = with(&["merge"], &["--cache-dir", "cache", "--shards", "2"]);
-    place.run(&merge).done();
-    skew(&["cache"], -DECADES);
-    for stage in STAGES {
-        let again = place.run(&with(stage, &["--cache-dir", "cache"])).done();
-        assert!(
-            again.stderr.contains("current") && !again.stderr.contains("written"),
-            "{}",
-            again.stderr
-        );
-    }
-    // A file that is newer by its time, and another by its content.
-    let text = place.read("repos/ant/a.py").replace("make", "MAKE");
-    place.write("repos/ant/a.py", text);
-    skew(&["repos"], -DECADES);
-    let again = place.run(&with(&["window"], &["--cache-dir", "cache"])).partly();
-    assert!(again.stderr.contains("repository changed"), "{}", again.stderr);
 }
 
 /// The language is that of the shards.

@@ -7,7 +7,6 @@ use std::sync::Arc;
 
 use repoformer_core::metrics::Metric;
 use repoformer_core::prompt::style::Budget;
-use repoformer_core::repository::Shard;
 use repoformer_core::repository::corpus::Walk;
 use repoformer_core::repository::fragment::{Cut, WindowShape};
 use repoformer_core::retrieve::rank::{Ranker, Vocabulary};
@@ -21,6 +20,8 @@ use repoformer_text::tokenize::model::Tokenizer;
 use serde_json::json;
 
 use super::*;
+
+mod shards;
 
 /// Two repositories with a task each, and a cache.
 pub(crate) struct TestCache {
@@ -79,9 +80,14 @@ fn task_line(repository: &str, line: usize) -> String {
 
 impl TestCache {
     pub(crate) fn new() -> Self {
+        Self::with_repositories(&["east", "west"])
+    }
+
+    /// A cache of repositories with a task each, in the order of their names.
+    fn with_repositories(names: &[&str]) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let mut tasks = String::new();
-        for repository in ["east", "west"] {
+        for &repository in names {
             let folder = dir.path().join("repos").join(repository);
             fs::create_dir_all(&folder).unwrap();
             for name in ["main", "more"] {
@@ -102,7 +108,7 @@ impl TestCache {
         let experiment = Experiment {
             name: "tasks".into(),
             repos_dir: dir.path().join("repos"),
-            repositories: vec!["east".into(), "west".into()],
+            repositories: names.iter().map(|&name| name.into()).collect(),
             tasks: Some(Arc::new(TaskSet::read(&file).unwrap().set)),
             of_all_shards: None,
             layout: Layout {
@@ -160,16 +166,21 @@ impl TestCache {
 
     /// The files of the cache but measured times.
     fn cached(&self) -> BTreeMap<PathBuf, Vec<u8>> {
-        let root = &self.experiment.layout.cache;
-        let files = walkdir::WalkDir::new(root).into_iter().filter_map(|entry| {
-            let entry = entry.ok().filter(|entry| entry.file_type().is_file())?;
-            let path = entry.path().strip_prefix(root).unwrap().to_owned();
-            let name = path.to_str().unwrap();
-            let is_time = name.starts_with("latency") || name.ends_with(".time.json");
-            (!is_time).then(|| (path, fs::read(entry.path()).unwrap()))
-        });
-        files.collect()
+        cached(&self.experiment)
     }
+}
+
+/// The files of an experiment's cache but measured times.
+fn cached(experiment: &Experiment) -> BTreeMap<PathBuf, Vec<u8>> {
+    let root = &experiment.layout.cache;
+    let files = walkdir::WalkDir::new(root).into_iter().filter_map(|entry| {
+        let entry = entry.ok().filter(|entry| entry.file_type().is_file())?;
+        let path = entry.path().strip_prefix(root).unwrap().to_owned();
+        let name = path.to_str().unwrap();
+        let is_time = name.starts_with("latency") || name.ends_with(".time.json");
+        (!is_time).then(|| (path, fs::read(entry.path()).unwrap()))
+    });
+    files.collect()
 }
 
 /// Runs the stages; returns how many artifacts each has made, and how many were current.
@@ -307,27 +318,4 @@ fn an_artifact_of_another_version_is_planned() {
     let planned = planned.into_iter().filter(|one| one.verdict != PlanVerdict::Current);
     let reasons: Vec<_> = planned.map(|one| (one.path, one.verdict.reason().unwrap())).collect();
     assert_eq!(reasons, [(prompts, "it was written by repoformer 0.0.9".to_owned())]);
-}
-
-#[test]
-fn shards_together_are_the_whole() {
-    let (whole, parts) = (TestCache::new(), TestCache::new());
-    run(&whole.experiment);
-    for shard in Shard::all(2) {
-        let mut part = parts.experiment.clone();
-        part.restrict(shard);
-        // Scores are of all tasks.
-        for (name, stage) in &STAGES[..5] {
-            stage(&part).unwrap_or_else(|error| panic!("{shard} {name}: {error}"));
-        }
-    }
-    let report = merge(&parts.experiment, 2, &MODES, &embedded()).unwrap();
-    assert!(report.problems.is_empty(), "{:?}", report.problems);
-    STAGES[5].1(&parts.experiment).unwrap();
-    let (whole, parts) = (whole.cached(), parts.cached());
-    for (path, bytes) in
-        whole.iter().filter(|(path, _)| !path.to_str().unwrap().contains(".header."))
-    {
-        assert!(parts.get(path) == Some(bytes), "{}", path.display());
-    }
 }

@@ -85,7 +85,7 @@ fn prompts_that_change_meanwhile_get_no_others_answers() {
         })
     };
     let error = run().unwrap_err();
-    assert!(error.to_string().contains("prompts.jsonl was changed while"), "{error}");
+    assert!(error.to_string().contains("prompts.jsonl: was changed while"), "{error}");
     assert!(error.hint().unwrap().to_string().contains("the same command"), "{error:?}");
     // What was answered stays, each for its own prompt; nothing was written before.
     assert_eq!(run().unwrap().records, 2);
