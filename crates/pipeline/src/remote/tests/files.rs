@@ -33,9 +33,12 @@ impl PromptFile {
     }
 }
 
+/// Prompts of equal size, longer than what is read ahead.
 fn prompts(names: &[&str]) -> Vec<Value> {
-    let prompt =
-        |name: &&str| json!({"prompt": format!("{name} = "), "metadata": {"task_id": name}});
+    let prompt = |name: &&str| {
+        let metadata = json!({"task_id": name, "more": "x".repeat(1 << 20)});
+        json!({"prompt": format!("{name} = "), "metadata": metadata})
+    };
     names.iter().map(prompt).collect()
 }
 
