@@ -73,11 +73,11 @@ fn what_failed_is_asked_for_after_what_is_new() {
 /// Prompts are read again when they are sent, and when the answers are written next to them.
 #[test]
 fn prompts_that_change_meanwhile_get_no_others_answers() {
-    let file = PromptFile::new(&["a", "b"]);
+    let file = PromptFile::new(&["a", "b", "c", "d"]);
     let path = file.path();
     let server = TestServer::start_without_models(move |request| {
-        write(&path, &prompts(&["b", "a"]));
-        completion(if request.prompt().contains('a') { "1" } else { "2" })
+        write(&path, &prompts(&["d", "c", "b", "a"]));
+        completion(&format!("{}()", &request.prompt()[..1]))
     });
     let completion = file.completion(&server);
     let mut lines = Vec::new();
@@ -91,8 +91,9 @@ fn prompts_that_change_meanwhile_get_no_others_answers() {
     assert!(error.to_string().contains("prompts.jsonl: was changed while"), "{error}");
     assert!(error.hint().unwrap().to_string().contains("the same command"), "{error:?}");
     // What was answered stays, each for its own prompt; nothing was written before.
-    assert_eq!(run().unwrap().records, 2);
+    assert_eq!(run().unwrap().records, 4);
     let records = parse(&lines);
-    assert_eq!((ids(&records), texts(&records)), (vec!["b", "a"], vec!["2", "1"]));
-    assert_eq!(server.requests().len(), 2);
+    assert_eq!(ids(&records), ["d", "c", "b", "a"]);
+    assert_eq!(texts(&records), ["d()", "c()", "b()", "a()"]);
+    assert_eq!(server.requests().len(), 4);
 }
