@@ -2,6 +2,7 @@
 //! sample repositories, dense vectors from a file and a server, and what is said about bad input.
 
 use std::collections::BTreeMap;
+use std::io::Read;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};

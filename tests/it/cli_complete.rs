@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use crate::support::completion;
 use crate::support::server::{
-    Request, next_token, ok, refusal, server, server_listing, written_tokens,
+    Request, next_token, ok, refusal, server, server_listing, token_completion,
 };
 use crate::support::{Place, TARGETS, parse_jsonl};
 use serde_json::{Value, json};
@@ -83,7 +83,7 @@ fn what_fails_is_listed_and_asked_for_again() {
 #[test]
 fn a_time_that_is_not_known_leaves_the_mean_out() {
     let place = Place::new();
-    let (url, _) = server(|request| written_tokens(request, &["\n", "x = f(1)", "\n", "more"]));
+    let (url, _) = server(|request| token_completion(request, &["\n", "x = f(1)", "\n", "more"]));
     let run = |more: &[&str]| {
         let run = ["run", "--mode", "none", "--endpoint", &url, "--model", "tiny"];
         let ran = place.stage(&[&run[..], &["--max-tokens", "8"], more].concat()).done();
@@ -104,7 +104,7 @@ fn a_time_that_is_not_known_leaves_the_mean_out() {
 fn other_cuts_need_all_tokens() {
     let place = prompted();
     let tokens = ["\n", "x = f(", "\n", "1)", "\n", "y"];
-    let (url, seen) = server(move |request| written_tokens(request, &tokens));
+    let (url, seen) = server(move |request| token_completion(request, &tokens));
     place.stage(&complete(&url, &[])).done();
     let eval = [
         "eval", "--mode", "none", "--model", "org/tiny:1", "--max-tokens", "8", "--metrics",

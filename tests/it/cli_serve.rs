@@ -1029,7 +1029,7 @@ fn a_server_that_fails_is_an_error_that_the_editor_shows() {
         ("{}", "the answer has no 'choices'"),
         ("{\"choices\": [{\"message\": {\"content\": \"x\"}}]}", "choices[0] has no 'text'"),
     ] {
-        let (url, _) = server(|_| sent("200 OK", "", answer));
+        let (url, _) = server(move |_| sent("200 OK", "", answer));
         let (status, message) = ask(&url, &[]);
         assert!(status == 502 && message.contains(says), "{status} {message}");
     }

@@ -34,7 +34,7 @@ use snapbox::filter::NormalizeToExpected;
 use snapbox::{Assert, Data, Redactions};
 
 use crate::support::Place;
-use crate::support::server::server;
+use crate::support::server::{answer, server};
 
 const SETTINGS: &str = "repos-dir = \"repos\"\ntasks = \"tasks.jsonl\"\ncache-dir = \"cache\"\n";
 
@@ -112,7 +112,7 @@ fn answering(place: &Place) -> String {
     let (url, _) = server(move |_| {
         let text = std::fs::read_to_string(&path).unwrap();
         let (status, text) = text.split_once('\n').unwrap();
-        (status.to_owned(), text.to_owned())
+        answer(status, "", text)
     });
     url
 }

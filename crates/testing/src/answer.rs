@@ -50,7 +50,7 @@ pub fn next_token(id: u64, logprob: f64) -> Vec<u8> {
 }
 
 /// Returns a completion of these tokens: token by token if the request asks for a stream, and whole otherwise.
-pub fn written_tokens(request: &ReceivedRequest, tokens: &[&str]) -> Vec<u8> {
+pub fn token_completion(request: &ReceivedRequest, tokens: &[&str]) -> Vec<u8> {
     let is_chat = request.path.contains("chat");
     let logprob = |token: &str| json!({"token": token, "logprob": -0.25 * token.len() as f64});
     let choice = |text: &str, tokens: &[&str], finish: Option<&str>, chat: &str| {

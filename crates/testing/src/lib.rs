@@ -2,7 +2,7 @@
 //!
 //! - [`TestServer`]: the server. It listens on a free port of this machine and records each [`ReceivedRequest`].
 //! - [`answer()`], [`ok`], [`refusal`], [`refusal_with`], [`events`]: the bytes of an answer; [`completion`], [`next_token`],
-//!   [`written_tokens`]: those of a model. [`gate`]: makes an answer wait.
+//!   [`token_completion`]: those of a model. [`gate`]: makes an answer wait.
 //!
 //! ```
 //! use std::io::{Read, Write};
@@ -34,7 +34,7 @@ use std::thread::JoinHandle;
 use serde_json::Value;
 
 pub use answer::{
-    answer, completion, events, next_token, ok, refusal, refusal_with, written_tokens,
+    answer, completion, events, next_token, ok, refusal, refusal_with, token_completion,
 };
 
 /// Request that a server received.

@@ -3,7 +3,7 @@
 use repoformer_testing::{ReceivedRequests, TestServer};
 
 pub(crate) use repoformer_testing::{
-    ReceivedRequest as Request, answer, events, next_token, ok, refusal, written_tokens,
+    ReceivedRequest as Request, answer, events, next_token, ok, refusal, token_completion,
 };
 
 /// Bytes of an answer.

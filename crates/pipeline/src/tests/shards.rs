@@ -66,7 +66,7 @@ fn complete_again(experiment: &Experiment) -> StageReport {
 }
 
 /// Merges shards; returns how many artifacts were made, and how many were current.
-fn merged(experiment: &Experiment, count: u64, modes: &[Mode]) -> (usize, usize) {
+fn merge_parts(experiment: &Experiment, count: u64, modes: &[Mode]) -> (usize, usize) {
     let report = merge(experiment, count, modes, &embedded()).unwrap();
     assert!(report.problems.is_empty(), "{:?}", report.problems);
     (report.built, report.current)
@@ -89,9 +89,9 @@ fn the_cache_of_all_shards_is_that_of_one_process() {
         let experiment = with_cache(&place, &format!("cache-{count}"));
         let parts = parts(&experiment, count);
         parts.iter().for_each(|part| drop(complete_first(part)));
-        assert_eq!(merged(&experiment, count, &MODES), (4, 0));
+        assert_eq!(merge_parts(&experiment, count, &MODES), (4, 0));
         parts.iter().for_each(|part| drop(complete_again(part)));
-        assert_eq!(merged(&experiment, count, &ALL_MODES), (2, 4));
+        assert_eq!(merge_parts(&experiment, count, &ALL_MODES), (2, 4));
         let mut files = cached(&experiment);
         files.retain(|path, _| !path.to_str().unwrap().contains(".shard-"));
         let of_one = cached(&whole);
@@ -100,7 +100,7 @@ fn the_cache_of_all_shards_is_that_of_one_process() {
         assert_eq!(differing.map(|(path, _)| path), None);
         assert_eq!(timed_rows(&experiment).len(), 2 * NAMES.len());
         assert_eq!(timed_rows(&experiment), timed_rows(&whole));
-        assert_eq!(merged(&experiment, count, &ALL_MODES), (0, 6));
+        assert_eq!(merge_parts(&experiment, count, &ALL_MODES), (0, 6));
         assert_eq!(complete_first(&experiment).built, 0);
         assert_eq!(complete_again(&experiment).built, 0);
         assert_eq!(STAGES[5].1(&experiment).unwrap().built, MODES.len());
@@ -167,7 +167,7 @@ fn the_times_of_files_say_nothing() {
         date(&["cache", "repos"], time);
     }
     date(&["repos"], future);
-    assert_eq!(merged(&place.experiment, 2, &MODES), (4, 0));
+    assert_eq!(merge_parts(&place.experiment, 2, &MODES), (4, 0));
     date(&["cache"], past);
     assert_eq!(complete_first(&place.experiment).built, 0);
     // A file that is newer by its time, and another by its content.

@@ -31,7 +31,7 @@ fn requests(prompts: &[PromptText], completion: &Completion) -> (Vec<Value>, Bat
 #[test]
 fn a_batch_goes_out_and_comes_back_in_any_order() {
     let place = TestCache::with_prompts();
-    let (prompts, completion) = (of_modes(&place, &MODES), unasked(place.dir.path()));
+    let (prompts, completion) = (of_modes(&place, &MODES), without_server(place.dir.path()));
     let (requests_of_all, summary) = requests(&prompts, &completion);
     assert_eq!((summary.requests, summary.others), (4, 0));
     let ids: Vec<&str> =
@@ -62,19 +62,19 @@ fn a_batch_goes_out_and_comes_back_in_any_order() {
             "answers.jsonl:5: ",
         ],
     );
-    let report = completed(&place, &MODES, &completion);
+    let report = complete_modes(&place, &MODES, &completion);
     assert_said(&report.problems, &["task west/0: too late", "task east/0: it has no answer yet"]);
     assert_eq!(texts(&predictions(&place, Mode::Without)), ["answer_0()", "answer_1()"]);
     assert_eq!(predictions(&place, Mode::LeftContext).len(), 0);
 
     // A server completes what a batch left open, unless the batch said that it failed.
     let server = TestServer::start_without_models(|_| repoformer_testing::completion("x"));
-    let other = changed(asking(place.dir.path(), &server), |own| {
+    let other = change_server(with_server(place.dir.path(), &server), |own| {
         let journal = place.dir.path().join("other.jsonl");
         fs::copy(&own.journal, &journal).unwrap();
         (own.journal, own.has_own_journal) = (journal, true);
     });
-    let report = completed(&place, &MODES, &other);
+    let report = complete_modes(&place, &MODES, &other);
     assert_said(&report.problems, &["too late"]);
     assert_unsaid(&report.problems, "no answer yet");
     assert_eq!(server.requests().len(), 1);
@@ -88,23 +88,24 @@ fn a_batch_goes_out_and_comes_back_in_any_order() {
     read(&[file.clone(), more.clone()], &completion);
     // A failure that is read later does not undo an answer.
     read(&[file], &completion);
-    let report = completed(&place, &MODES, &completion);
+    let report = complete_modes(&place, &MODES, &completion);
     assert!(report.problems.is_empty(), "{:?}", report.problems);
     assert_eq!(MODES.map(|mode| predictions(&place, mode).len()), [2, 2]);
     // With other settings they are other requests.
-    let stopped = changed(completion, |own| own.asking.stop.push(";".into()));
+    let stopped = change_server(completion, |own| own.asking.stop.push(";".into()));
     assert_said(&read(&[more], &stopped).problems, &["other settings"]);
-    assert_said(&completed(&place, &MODES, &stopped).problems, &["it has no answer yet"]);
+    assert_said(&complete_modes(&place, &MODES, &stopped).problems, &["it has no answer yet"]);
 }
 
 #[test]
 fn a_batch_leaves_out_what_a_server_streamed() {
     let place = TestCache::with_prompts();
-    let server = writing(&["\n", "x = f(1)", "\n", "more"]);
-    completed(&place, &[Mode::Without], &asking(place.dir.path(), &server));
+    let server = token_server(&["\n", "x = f(1)", "\n", "more"]);
+    complete_modes(&place, &[Mode::Without], &with_server(place.dir.path(), &server));
     assert!(server.requests().iter().all(|request| request.body["stream"] == true));
     let streamed = predictions(&place, Mode::Without);
-    let (prompts, completion) = (of_modes(&place, &[Mode::Without]), unasked(place.dir.path()));
+    let (prompts, completion) =
+        (of_modes(&place, &[Mode::Without]), without_server(place.dir.path()));
     let (_, summary) = requests(&prompts, &completion);
     assert_eq!((summary.requests, summary.others), (0, 2));
     // One of them is lost.
@@ -117,7 +118,7 @@ fn a_batch_leaves_out_what_a_server_streamed() {
     write(&file, &[batch_answer(&request[0], "\nx = f(1)\nmore")]);
     let read = read_batch(&[file], &prompts, &completion, BatchOf::Completions).unwrap();
     assert_eq!(read.answers, 1);
-    assert!(completed(&place, &[Mode::Without], &completion).problems.is_empty());
+    assert!(complete_modes(&place, &[Mode::Without], &completion).problems.is_empty());
     assert_eq!(texts(&predictions(&place, Mode::Without)), texts(&streamed));
 }
 
@@ -127,8 +128,8 @@ fn a_batch_of_a_file_of_prompts() {
     let [path, answers] = ["prompts.jsonl", "answers.jsonl"].map(|name| dir.path().join(name));
     let stopped = json!({"prompt": "b = ", "metadata": {"stop": ["<end>"]}});
     write(&path, &[json!({"prompt": "a = "}), stopped, json!({"prompt": 3})]);
-    let completion = until(unasked(dir.path()), CompletionBound::Tokens);
-    let completion = changed(completion, |own| own.asking.api = Api::Chat);
+    let completion = with_bound(without_server(dir.path()), CompletionBound::Tokens);
+    let completion = change_server(completion, |own| own.asking.api = Api::Chat);
     let prompts = [PromptText::of_file(&path).unwrap()];
     let (requests, summary) = requests(&prompts, &completion);
     assert_eq!(summary.requests, 2);

@@ -13,15 +13,15 @@ const WITHOUT: [Mode; 1] = [Mode::Without];
 /// Checks what a server that writes these tokens is asked for, and how its completions score.
 fn check_ends(tokens: &'static [&'static str], api: Api, cut: &str) {
     let place = TestCache::with_prompts();
-    let server = writing(tokens);
-    let completion = changed(asking(&place.experiment.layout.cache, &server), |own| {
+    let server = token_server(tokens);
+    let completion = change_server(with_server(&place.experiment.layout.cache, &server), |own| {
         own.asking.api = api;
     });
     let mut scoring = place.experiment.scoring.clone();
     scoring.postprocess = cut.parse().unwrap();
     let path = place.experiment.paths().predictions(Mode::Without, MODEL);
     let score = |bound| {
-        let report = completed(&place, &WITHOUT, &until(completion.clone(), bound));
+        let report = complete_modes(&place, &WITHOUT, &with_bound(completion.clone(), bound));
         assert!(report.problems.is_empty(), "{:?}", report.problems);
         let joined = evaluate(&place.experiment, &path, &scoring, MissingPredictions::Error);
         let mut scores = joined.unwrap().scores.unwrap();
@@ -78,10 +78,10 @@ fn completions_end_after_the_lines_of_their_targets() {
 #[test]
 fn the_time_of_a_longer_answer_is_not_that_of_a_shorter_one() {
     let place = TestCache::with_prompts();
-    let server = writing(&["\n", "x = f(1)", "\n", "more"]);
-    let completion = asking(&place.experiment.layout.cache, &server);
+    let server = token_server(&["\n", "x = f(1)", "\n", "more"]);
+    let completion = with_server(&place.experiment.layout.cache, &server);
     let are_timed = |bound| -> Vec<bool> {
-        completed(&place, &WITHOUT, &until(completion.clone(), bound));
+        complete_modes(&place, &WITHOUT, &with_bound(completion.clone(), bound));
         let times = latencies(&place.experiment, Mode::Without, MODEL).unwrap();
         times.iter().map(|time| time.generation_ms.is_some()).collect()
     };
@@ -107,21 +107,21 @@ fn probabilities_of_other_tokens_are_not_those_of_the_completion() {
         let samples = request.body["n"].as_u64().unwrap_or(1);
         ok(&json!({"choices": (0..samples).map(choice).collect::<Vec<_>>()}))
     });
-    let completion = asking(&place.experiment.layout.cache, &server);
+    let completion = with_server(&place.experiment.layout.cache, &server);
     for (bound, text, listed) in
         [(CompletionBound::Lines, "x = 1", 0), (CompletionBound::Tokens, "x = 1\ny", 5)]
     {
-        completed(&place, &WITHOUT, &until(completion.clone(), bound));
+        complete_modes(&place, &WITHOUT, &with_bound(completion.clone(), bound));
         let choice = &predictions(&place, Mode::Without)[0]["choices"][0];
         assert_eq!(choice["text"], text);
         let count = choice["logprobs"]["tokens"].as_array().map_or(0, Vec::len);
         let probabilities = (choice.get("mean_logprob"), choice.get("min_logprob"));
         assert_eq!((count, probabilities), (listed, (None, None)));
     }
-    let samples = changed(until(completion, CompletionBound::Tokens), |own| {
+    let samples = change_server(with_bound(completion, CompletionBound::Tokens), |own| {
         (own.asking.samples, own.asking.temperature) = (2, 1.0);
     });
-    completed(&place, &WITHOUT, &samples);
+    complete_modes(&place, &WITHOUT, &samples);
     let record = &predictions(&place, Mode::Without)[0];
     assert_eq!((record["choices"].as_array().unwrap().len(), record.get("entropy")), (2, None));
 }
@@ -130,14 +130,14 @@ fn probabilities_of_other_tokens_are_not_those_of_the_completion() {
 #[test]
 fn answers_that_came_meanwhile_are_added() {
     let place = TestCache::with_prompts();
-    let (server, is_sound) = refusing("load_west");
-    let completion = asking(&place.experiment.layout.cache, &server);
-    let report = completed(&place, &WITHOUT, &completion);
+    let (server, is_sound) = refusing_server("load_west");
+    let completion = with_server(&place.experiment.layout.cache, &server);
+    let report = complete_modes(&place, &WITHOUT, &completion);
     assert_said(&report.problems, &["task west/0: ", "exceeds the available context size"]);
     assert_eq!((report.problems.len(), predictions(&place, Mode::Without).len()), (1, 1));
     is_sound.store(true, Ordering::SeqCst);
     let prompts = place.experiment.paths().prompts(Mode::Without);
-    let again = sending(completion.clone(), |sending| sending.retry_failed = true);
+    let again = change_sending(completion.clone(), |sending| sending.retry_failed = true);
     assert_eq!(complete_file(&prompts, &again, None, &mut |_| Ok(())).unwrap().records, 2);
     let asked = server.requests().len();
     let dry = Experiment { plan: Some(Plan::default()), ..place.experiment.clone() };
@@ -147,7 +147,7 @@ fn answers_that_came_meanwhile_are_added() {
     assert_eq!(*verdict, PlanVerdict::Incomplete { there: 1, prompts: 2 });
     assert_eq!(verdict.reason().unwrap(), "1 of 2 prompts has no prediction");
     let counts = |report: StageReport| (report.built, report.current, report.records);
-    assert_eq!(counts(completed(&place, &WITHOUT, &completion)), (1, 0, 2));
+    assert_eq!(counts(complete_modes(&place, &WITHOUT, &completion)), (1, 0, 2));
     assert_eq!((predictions(&place, Mode::Without).len(), server.requests().len()), (2, asked));
-    assert_eq!(counts(completed(&place, &WITHOUT, &completion)), (0, 1, 2));
+    assert_eq!(counts(complete_modes(&place, &WITHOUT, &completion)), (0, 1, 2));
 }

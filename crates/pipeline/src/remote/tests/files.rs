@@ -28,8 +28,8 @@ impl PromptFile {
     /// Completions of all tokens, one after another.
     fn completion(&self, server: &TestServer) -> Completion {
         let completion =
-            sending(asking(self.dir.path(), server), |sending| sending.connections = 1);
-        until(completion, CompletionBound::Tokens)
+            change_sending(with_server(self.dir.path(), server), |sending| sending.connections = 1);
+        with_bound(completion, CompletionBound::Tokens)
     }
 }
 
@@ -50,13 +50,13 @@ fn ids(records: &[Value]) -> Vec<&str> {
 #[test]
 fn what_failed_is_asked_for_after_what_is_new() {
     let file = PromptFile::new(&["b", "view"]);
-    let (server, is_sound) = refusing("view");
+    let (server, is_sound) = refusing_server("view");
     let completion = file.completion(&server);
     let first = complete_file(&file.path(), &completion, None, &mut |_| Ok(())).unwrap();
     assert_eq!((first.records, first.problems.len()), (1, 1));
     is_sound.store(true, Ordering::SeqCst);
     file.write(&["view", "b", "c", "d"]);
-    let completion = sending(completion, |sending| sending.retry_failed = true);
+    let completion = change_sending(completion, |sending| sending.retry_failed = true);
     let mut lines = Vec::new();
     let emit = &mut |line: &[u8]| {
         lines.extend_from_slice(line);

@@ -16,7 +16,7 @@ use repoformer_core::retrieve::Mode;
 use repoformer_models::endpoint::{ConnectionSettings, Endpoint};
 use repoformer_models::server::SendSettings;
 use repoformer_store::error::Error;
-use repoformer_testing::{TestServer, completion, refusal, written_tokens};
+use repoformer_testing::{TestServer, completion, refusal, token_completion};
 use serde_json::Value;
 
 use crate::tests::TestCache;
@@ -26,7 +26,7 @@ use crate::{AskedServer, Completion, CompletionBound, Server, StageReport, compl
 const MODEL: &str = "tiny";
 
 /// Completions by a model whose server is not asked, with a journal in a folder.
-fn unasked(folder: &Path) -> Completion {
+fn without_server(folder: &Path) -> Completion {
     let asking =
         CompletionRequest { ending: Ending::BeforeWhitespace, ..CompletionRequest::new(MODEL, 8) };
     let server = Server {
@@ -40,32 +40,32 @@ fn unasked(folder: &Path) -> Completion {
 }
 
 /// Completions by a model on a server, with a journal in a folder.
-fn asking(folder: &Path, server: &TestServer) -> Completion {
+fn with_server(folder: &Path, server: &TestServer) -> Completion {
     let endpoint = Endpoint::new(&server.url(), ConnectionSettings::default()).unwrap();
     let sending = SendSettings { connections: 4, retry_failed: false };
-    changed(unasked(folder), |own| own.asked = Some(AskedServer { endpoint, sending }))
+    change_server(without_server(folder), |own| own.asked = Some(AskedServer { endpoint, sending }))
 }
 
-fn changed(mut completion: Completion, change: impl FnOnce(&mut Server)) -> Completion {
+fn change_server(mut completion: Completion, change: impl FnOnce(&mut Server)) -> Completion {
     change(completion.server.as_mut().unwrap());
     completion
 }
 
-fn until(completion: Completion, bound: CompletionBound) -> Completion {
-    changed(completion, |server| server.until = bound)
+fn with_bound(completion: Completion, bound: CompletionBound) -> Completion {
+    change_server(completion, |server| server.until = bound)
 }
 
-fn sending(completion: Completion, change: impl FnOnce(&mut SendSettings)) -> Completion {
-    changed(completion, |server| change(&mut server.asked.as_mut().unwrap().sending))
+fn change_sending(completion: Completion, change: impl FnOnce(&mut SendSettings)) -> Completion {
+    change_server(completion, |server| change(&mut server.asked.as_mut().unwrap().sending))
 }
 
 /// Server whose model writes these tokens.
-fn writing(tokens: &'static [&'static str]) -> TestServer {
-    TestServer::start_without_models(move |request| written_tokens(request, tokens))
+fn token_server(tokens: &'static [&'static str]) -> TestServer {
+    TestServer::start_without_models(move |request| token_completion(request, tokens))
 }
 
 /// Server that refuses prompts with a word until it is sound.
-fn refusing(word: &'static str) -> (TestServer, Arc<AtomicBool>) {
+fn refusing_server(word: &'static str) -> (TestServer, Arc<AtomicBool>) {
     let is_sound = Arc::new(AtomicBool::new(false));
     let sound = Arc::clone(&is_sound);
     let server = TestServer::start_without_models(move |request| {
@@ -78,7 +78,7 @@ fn refusing(word: &'static str) -> (TestServer, Arc<AtomicBool>) {
 }
 
 /// Completes the prompts of modes.
-fn completed(place: &TestCache, modes: &[Mode], completion: &Completion) -> StageReport {
+fn complete_modes(place: &TestCache, modes: &[Mode], completion: &Completion) -> StageReport {
     complete(&place.experiment, modes, completion).unwrap()
 }
 

@@ -5,7 +5,7 @@ use crate::tests::STAGES;
 use crate::{Experiment, Plan, PlanVerdict, PlannedArtifact, Requests};
 
 /// What completing without retrieval would make after the stages before it: predictions, and their times.
-fn planned(experiment: &Experiment, completion: &Completion) -> [PlannedArtifact; 2] {
+fn plan_completion(experiment: &Experiment, completion: &Completion) -> [PlannedArtifact; 2] {
     let dry = Experiment { plan: Some(Plan::default()), ..experiment.clone() };
     STAGES[..4].iter().for_each(|(_, stage)| drop(stage(&dry).unwrap()));
     let planned = complete(&dry, &[Mode::Without], completion).unwrap().planned;
@@ -17,10 +17,10 @@ fn planned(experiment: &Experiment, completion: &Completion) -> [PlannedArtifact
 #[test]
 fn requests_are_counted_and_no_server_is_asked() {
     let mut place = TestCache::new();
-    let (server, _) = refusing("load_west");
-    let completion = asking(&place.experiment.layout.cache, &server);
+    let (server, _) = refusing_server("load_west");
+    let completion = with_server(&place.experiment.layout.cache, &server);
     // Without the prompts, nobody knows.
-    let [predictions, times] = planned(&place.experiment, &completion);
+    let [predictions, times] = plan_completion(&place.experiment, &completion);
     assert_eq!(predictions.requests, Requests::Open);
     assert_eq!(predictions.to_record().get("requests"), None);
     assert_eq!(times.verdict.name(), "perhaps");
@@ -28,24 +28,24 @@ fn requests_are_counted_and_no_server_is_asked() {
         STAGES[..4].iter().for_each(|(_, stage)| drop(stage(&place.experiment).unwrap()));
     };
     prompt(&place);
-    let [predictions, times] = planned(&place.experiment, &completion);
+    let [predictions, times] = plan_completion(&place.experiment, &completion);
     assert_eq!(predictions.to_record()["requests"], 2);
     assert_eq!(times.verdict, PlanVerdict::Missing);
     assert!(!completion.server.as_ref().unwrap().journal.exists());
     assert!(server.requests().is_empty());
 
-    completed(&place, &[Mode::Without], &completion);
+    complete_modes(&place, &[Mode::Without], &completion);
     let asked = server.requests().len();
     // What failed is asked for again only on demand.
-    let [predictions, _] = planned(&place.experiment, &completion);
+    let [predictions, _] = plan_completion(&place.experiment, &completion);
     assert_eq!(predictions.verdict, PlanVerdict::Current);
-    let again = sending(completion.clone(), |sending| sending.retry_failed = true);
-    let [predictions, _] = planned(&place.experiment, &again);
+    let again = change_sending(completion.clone(), |sending| sending.retry_failed = true);
+    let [predictions, _] = plan_completion(&place.experiment, &again);
     assert_eq!(predictions.verdict, PlanVerdict::Incomplete { there: 1, prompts: 2 });
     assert_eq!(predictions.requests, Requests::Known(1));
     place.add_tasks("east", 21..25);
     prompt(&place);
-    let [predictions, _] = planned(&place.experiment, &completion);
+    let [predictions, _] = plan_completion(&place.experiment, &completion);
     assert_eq!(predictions.requests, Requests::Known(4));
     assert_eq!(server.requests().len(), asked);
 }

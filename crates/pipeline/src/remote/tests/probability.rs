@@ -21,7 +21,7 @@ fn next(logprob: f64, is_likeliest: bool) -> Value {
 }
 
 /// Probabilities behind prompts, with the records.
-fn probable(
+fn find_probabilities(
     prompts: &PromptText,
     completion: &Completion,
     question: &TokenQuestion,
@@ -43,8 +43,8 @@ fn the_probability_of_a_token_behind_each_prompt() {
         _ if request.body.get("logit_bias").is_none() => next_token(8, -1.2),
         _ => next_token(49_153, -1.5),
     });
-    let completion = asking(place.dir.path(), &server);
-    let (records, found) = probable(&prompts, &completion, &question(None));
+    let completion = with_server(place.dir.path(), &server);
+    let (records, found) = find_probabilities(&prompts, &completion, &question(None));
     assert!(found.problems.is_empty(), "{:?}", found.problems);
     assert_eq!((records.len(), found.records), (2, 2));
     assert_eq!(records[1]["next_token"], next(-1.5, false));
@@ -56,7 +56,7 @@ fn the_probability_of_a_token_behind_each_prompt() {
         asked.iter().filter_map(|request| request.body.get("logit_bias")).collect();
     assert_eq!(biases, [&json!({"49153": 100}); 2]);
     // Each is asked for once.
-    let (again, _) = probable(&prompts, &completion, &question(None));
+    let (again, _) = find_probabilities(&prompts, &completion, &question(None));
     assert_eq!((again, server.requests().len()), (records, asked.len() + 1));
 }
 
@@ -68,14 +68,14 @@ fn a_server_that_returns_no_probability_is_named() {
         "/tokenize" => refusal("404 Not Found", "no such page"),
         _ => completion("x"),
     });
-    let completion = asking(place.dir.path(), &server);
+    let completion = with_server(place.dir.path(), &server);
     let error = probabilities(&prompts, &completion, &question(None), &mut |_| Ok(()));
     let error = error.unwrap_err();
     assert!(error.to_string().contains("does not say which token"), "{error}");
     let is_number = |part: &MessagePart| *part == MessagePart::Choice(UserChoice::TokenNumber);
     assert!(error.hint().unwrap().parts().iter().any(is_number), "{error:?}");
     let numbered = TokenQuestion { text: "<cc>".into(), id: Some(7), after: None };
-    let (records, found) = probable(&prompts, &completion, &numbered);
+    let (records, found) = find_probabilities(&prompts, &completion, &numbered);
     assert!(records.is_empty(), "{records:?}");
     let said = ["does not return the probability of token 7", "wrote the token 3 \"x\" instead"];
     assert_said(&found.problems, &said);
@@ -87,7 +87,7 @@ fn a_batch_asks_for_the_probability_of_a_token() {
     let [path, file] = ["prompts.jsonl", "a.jsonl"].map(|name| dir.path().join(name));
     write(&path, &["a", "b", "c"].map(|name| json!({"prompt": format!("{name} = 1\n")})));
     let prompts = [PromptText::of_file(&path).unwrap()];
-    let completion = until(unasked(dir.path()), CompletionBound::Tokens);
+    let completion = with_bound(without_server(dir.path()), CompletionBound::Tokens);
     let requests = |question: &TokenQuestion| {
         let mut lines = Vec::new();
         let summary = write_batch(&prompts, &completion, BatchOf::Token(question), &mut |line| {
@@ -123,7 +123,7 @@ fn a_batch_asks_for_the_probability_of_a_token() {
     write(&file, &answers);
     let first = read(BatchOf::Token(&numbered));
     assert_eq!((first.answers, first.failed), (2, 1));
-    let (records, found) = probable(&prompts[0], &completion, &numbered);
+    let (records, found) = find_probabilities(&prompts[0], &completion, &numbered);
     assert_said(&found.problems, &["the text is not one token there"]);
     let tokens: Vec<&Value> = records.iter().map(|record| &record["next_token"]).collect();
     assert_eq!((found.records, tokens), (2, vec![&next(-2.5, false), &next(-0.5, true)]));
@@ -135,7 +135,7 @@ fn a_batch_asks_for_the_probability_of_a_token() {
     answers[2] = told(&written[2], json!({"49153": one(-0.7, "<cc>"), "8": one(-0.7, "x")}));
     write(&file, &answers);
     read(BatchOf::Token(&numbered));
-    let (records, found) = probable(&prompts[0], &completion, &numbered);
+    let (records, found) = find_probabilities(&prompts[0], &completion, &numbered);
     assert!(found.problems.is_empty(), "{:?}", found.problems);
     assert_eq!(records[2]["next_token"], next(-0.7, true));
     assert_eq!(counts(&requests(&numbered).unwrap().1), (0, 3));
