@@ -48,6 +48,7 @@ mod cli_progress;
 mod cli_repoexec;
 #[cfg(target_os = "linux")]
 mod cli_secrets;
+mod cli_self_policy;
 #[cfg(feature = "serve")]
 mod cli_serve;
 mod cli_shards;
