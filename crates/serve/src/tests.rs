@@ -1,10 +1,5 @@
 //! A repository, a model's server and messages for unit tests.
 
-/// Of the tests of the program, which read more of a request.
-#[expect(dead_code)]
-#[path = "../../../tests/it/support/server.rs"]
-mod server;
-
 use std::sync::{Arc, Mutex};
 
 use repoformer_core::completion::Ending;
@@ -20,11 +15,11 @@ use repoformer_pipeline::{
     StageReport,
 };
 use repoformer_store::remark::Remark;
+use repoformer_testing::{TestServer, ok};
 use repoformer_text::language::Language;
 use repoformer_text::tokenize::model::Tokenizer;
 use tempfile::TempDir;
 
-use self::server::{ok, server};
 use crate::live::{Cursor, LiveRepository};
 use crate::service::Model;
 
@@ -112,7 +107,8 @@ pub(crate) fn lines(name: &str, numbers: std::ops::Range<usize>) -> String {
 pub(crate) fn endpoint(
     answer: impl Fn(&serde_json::Value) -> serde_json::Value + Send + Sync + 'static,
 ) -> Endpoint {
-    let (url, _) = server(move |request| ok(&answer(&request.body)));
+    let server = TestServer::start_without_models(move |request| ok(&answer(&request.body)));
+    let (url, _) = server.leak();
     Endpoint::new(&url, ConnectionSettings { retries: 0, ..ConnectionSettings::default() }).unwrap()
 }
 

@@ -20,9 +20,9 @@ use repoformer_pipeline::{
     NoMessages, dense_texts, vectorize_queries, vectorize_repositories, window_queries,
     window_repositories,
 };
+use repoformer_testing::{ReceivedRequest, TestServer, ok};
 use serde_json::{Value, json};
 
-use super::server::{Request, ok, server};
 use super::{data, files_below};
 use crate::experiments::experiments;
 use crate::run::{RunRequest, run};
@@ -403,8 +403,8 @@ fn add_vectors(place: &TestFolder) {
 fn moody() -> String {
     let mood =
         |text: &str| text.bytes().fold(7_u32, |mood, byte| mood.wrapping_mul(31) ^ u32::from(byte));
-    let answer = move |request: &Request| {
-        let Request { path, body } = request;
+    let answer = move |request: &ReceivedRequest| {
+        let ReceivedRequest { path, body, .. } = request;
         if path.ends_with("/tokenize") {
             return ok(&json!({"tokens": [7]}));
         }
@@ -426,7 +426,7 @@ fn moody() -> String {
         let samples = body["n"].as_u64().unwrap_or(1);
         ok(&json!({"choices": (0..samples).map(choice).collect::<Vec<_>>()}))
     };
-    server(answer).0
+    TestServer::start_without_models(answer).leak().0
 }
 
 type Files = BTreeMap<String, Vec<u8>>;
@@ -539,7 +539,7 @@ fn every_setting_has_a_line() {
 /// Vectors that a server computes are identified by the name of its model.
 #[test]
 fn vectors_of_another_embedding_model_are_others() {
-    let (url, _) = server(|request| {
+    let server = TestServer::start_without_models(|request| {
         let scale = request.body["model"].as_str().unwrap().len();
         let texts = request.body["input"].as_array().unwrap();
         let vector = |(n, text): (usize, &Value)| {
@@ -548,6 +548,7 @@ fn vectors_of_another_embedding_model_are_others() {
         };
         ok(&json!({"data": texts.iter().enumerate().map(vector).collect::<Vec<_>>()}))
     });
+    let url = server.url();
     let place = place();
     let vectors = |cache: &str, more: &[&str]| {
         let mut flags: Vec<String> = [

@@ -2,9 +2,6 @@
 
 mod cache;
 mod identity;
-/// Shared with the tests of the program.
-#[path = "../../../../tests/it/support/server.rs"]
-mod server;
 
 use std::collections::BTreeMap;
 use std::fs;
