@@ -30,7 +30,10 @@ pub(super) struct Context<'a> {
     pub(super) timeout: Duration,
     /// Environment variable of the key.
     pub(super) key_variable: &'a str,
-    pub(super) key: Option<&'a Key>,
+    /// Whether the server gets a key.
+    pub(super) has_key: bool,
+    /// What is masked.
+    pub(super) key: &'a Key,
     /// Greatest size of an answer.
     pub(super) greatest: Size,
 }
@@ -80,14 +83,12 @@ pub(super) fn is_whole(status: StatusCode) -> bool {
 impl Context<'_> {
     /// Bytes of an answer for a message.
     pub(super) fn mask(&self, bytes: &[u8]) -> Vec<u8> {
-        self.key.map_or_else(|| bytes.to_vec(), |key| key.mask_message(bytes))
+        self.key.mask_message(bytes)
     }
 
     /// An answer without the key: servers repeat what they were sent.
     pub(super) fn without_key(&self, mut answer: Value) -> Value {
-        if let Some(key) = self.key {
-            key.mask(&mut answer);
-        }
+        self.key.mask(&mut answer);
         answer
     }
 }
@@ -252,7 +253,7 @@ _ if too_long => {
             "send shorter texts, or start the server with a larger batch; llama.cpp calls it 'ubatch-size' for vectors"
                 .into()
         }
-        401 | 403 if context.key.is_some_and(|key| key.header().is_some()) => {
+        401 | 403 if context.has_key => {
             format!("check the key in the environment variable {variable}").into()
         }
         401 | 403 => format!("set the environment variable {variable} to the server's key").into(),
@@ -300,10 +301,12 @@ mod tests {
     /// Each takes seventy times as much memory as its bytes.
     #[test]
     fn an_answer_of_too_many_values_is_refused() {
+        let key = Key::default();
         let context = |values| Context {
             timeout: Duration::ZERO,
             key_variable: "KEY",
-            key: None,
+            has_key: false,
+            key: &key,
             greatest: Size { bytes: 1 << 20, values },
         };
         let text = format!("{{\"x\": [{}0], \"choices\": []}}", "[[]],".repeat(1000));
@@ -346,7 +349,8 @@ mod tests {
         let context = Context {
             timeout: Duration::ZERO,
             key_variable: "KEY",
-            key: None,
+            has_key: false,
+            key: &Key::default(),
             greatest: Size { bytes: 999, values: 999 },
         };
         let failure = |text: &str| parse(text.as_bytes(), context).unwrap_err();

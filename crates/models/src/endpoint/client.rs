@@ -1,6 +1,5 @@
 //! The client: requests, retries, keys.
 
-use std::borrow::Cow;
 use std::env::VarError;
 use std::fmt;
 use std::sync::Arc;
@@ -10,6 +9,7 @@ use std::time::{Duration, Instant};
 use repoformer_store::error::{Error, Result};
 use repoformer_text::message::Message;
 use serde_json::Value;
+use ureq::http::HeaderValue;
 use ureq::tls::{RootCerts, TlsConfig};
 use ureq::unversioned::resolver::DefaultResolver;
 use ureq::unversioned::transport::{ConnectionDetails, Connector, DefaultConnector, Transport};
@@ -17,7 +17,7 @@ use ureq::unversioned::transport::{ConnectionDetails, Connector, DefaultConnecto
 use super::address::{Address, MASK, mask_url};
 use super::answer::{self, Context, Response};
 use super::bound::greatest;
-use super::key::{Key, KeyMask};
+use super::key::{Key, KeyMask, SharedKeys};
 use super::retry::{self, Failure, RetryOutlook};
 use super::{ConnectionSettings, DEFAULT_KEY_VARIABLE, Event, events};
 
@@ -64,7 +64,10 @@ type Notice = dyn Fn(&str) + Send + Sync;
 pub struct Endpoint {
     address: Address,
     settings: ConnectionSettings,
-    key: Option<Arc<Key>>,
+    /// The header that carries its key; none if the URL does, or nothing.
+    header: Option<HeaderValue>,
+    /// What is masked.
+    keys: SharedKeys,
     /// Configuration of the agent.
     config: ureq::config::Config,
     connector: SharedConnector,
@@ -83,7 +86,7 @@ impl fmt::Debug for Endpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Endpoint")
             .field("url", &self.url("/v1"))
-            .field("key", &self.key.as_ref().map(|_| MASK))
+            .field("key", &self.header.as_ref().map(|_| MASK))
             .field("settings", &self.settings)
             .finish_non_exhaustive()
     }
@@ -125,7 +128,9 @@ impl Endpoint {
     ) -> Result<Self> {
         let address = Address::parse(url)?;
         let key = Key::from_environment(url, settings.key_variable.as_deref(), &variable)?;
-        let key = Key::with_query(key, address.query()).map(Arc::new);
+        let header = key.as_ref().and_then(Key::header).cloned();
+        let keys = SharedKeys::of_program();
+        keys.add(Key::with_query(key, address.query()));
         let mut config = ureq::Agent::config_builder()
             .timeout_global(Some(settings.timeout))
             .timeout_connect(Some(settings.connect_timeout))
@@ -154,7 +159,7 @@ impl Endpoint {
         let (config, connector) = (config.build(), SharedConnector::default());
         let agent = agent(&config, &connector);
         let (is_closed, notice) = (Arc::default(), None);
-        Ok(Self { address, settings, key, config, connector, agent, is_closed, notice })
+        Ok(Self { address, settings, header, keys, config, connector, agent, is_closed, notice })
     }
 
     /// Client for the same server with connections of its own.
@@ -209,7 +214,7 @@ impl Endpoint {
     /// As for [`post_json`](Self::post_json).
     pub fn post_json_timed(&self, path: &str, body: &Value) -> Result<(Value, Duration)> {
         self.exchange(path, Some(body.to_string().as_bytes()), &mut |response| {
-            answer::read(response, self.context(Some(body)))
+            answer::read(response, self.context(&self.keys.get(), Some(body)))
         })
     }
 
@@ -226,7 +231,9 @@ impl Endpoint {
         take: &mut dyn FnMut(Event) -> bool,
     ) -> Result<Duration> {
         let sent = body.to_string();
-        let read = &mut |response| events::read(response, self.context(Some(body)), take);
+        let read = &mut |response| {
+            events::read(response, self.context(&self.keys.get(), Some(body)), take)
+        };
         Ok(self.exchange(path, Some(sent.as_bytes()), read)?.1)
     }
 
@@ -242,7 +249,7 @@ impl Endpoint {
     /// # Errors
     /// As for [`post_json`](Self::post_json).
     pub fn get_json(&self, path: &str) -> Result<Value> {
-        let read = &mut |response| answer::read(response, self.context(None));
+        let read = &mut |response| answer::read(response, self.context(&self.keys.get(), None));
         Ok(self.exchange(path, None, read)?.0)
     }
 
@@ -257,14 +264,15 @@ impl Endpoint {
         let request = request.timeout_global(Some(LONGEST_GREETING)).build();
         let error = match self.with_key(request).call() {
             Ok(response) => {
-                let answer = answer::read(response, self.context(None)).unwrap_or_default();
+                let answer = answer::read(response, self.context(&self.keys.get(), None))
+                    .unwrap_or_default();
                 let models = answer["data"].as_array().into_iter().flatten();
                 let names = models.filter_map(|model| Some(model["id"].as_str()?.to_owned()));
                 return Ok(names.collect());
             }
             Err(error) => error,
         };
-        let failure = answer::unanswered_failure(&error, self.context(None));
+        let failure = answer::unanswered_failure(&error, self.context(&self.keys.get(), None));
         // A server too busy to answer exists.
         let is_busy = matches!(error, ureq::Error::Timeout(ureq::Timeout::Global));
         if failure.is_silence && !is_busy {
@@ -343,12 +351,13 @@ impl Endpoint {
     }
 
     /// Settings for reading the answer to a request.
-    fn context(&self, body: Option<&Value>) -> Context<'_> {
+    fn context<'c>(&'c self, key: &'c Key, body: Option<&Value>) -> Context<'c> {
         let named = self.settings.key_variable.as_deref();
         Context {
             timeout: self.settings.timeout,
             key_variable: named.unwrap_or(DEFAULT_KEY_VARIABLE),
-            key: self.key.as_deref(),
+            has_key: self.header.is_some(),
+            key,
             greatest: greatest(body),
         }
     }
@@ -363,12 +372,14 @@ impl Endpoint {
             }
             None => self.with_key(self.agent.get(&url)).call(),
         };
-        sent.map_err(|error| answer::unanswered_failure(&error, self.context(None)))
+        sent.map_err(|error| {
+            answer::unanswered_failure(&error, self.context(&self.keys.get(), None))
+        })
     }
 
     /// Adds the server's key to a request.
     fn with_key<Body>(&self, request: ureq::RequestBuilder<Body>) -> ureq::RequestBuilder<Body> {
-        match self.key.as_deref().and_then(Key::header) {
+        match &self.header {
             Some(header) => request.header("authorization", header),
             None => request,
         }
@@ -401,32 +412,32 @@ impl Endpoint {
         }
     }
 
-    /// Masks the key in a text that the server writes in pieces.
+    /// Masks the program's keys in a text that the server writes in pieces.
     pub(crate) fn key_mask(&self) -> KeyMask {
-        KeyMask::new(self.key.clone())
+        KeyMask::new(self.keys.get())
     }
 
-    /// A text that the server wrote, without long parts of its key; the text itself if there are none.
-    pub(crate) fn without_key<'t>(&self, text: &'t str) -> Cow<'t, str> {
-        match &self.key {
-            Some(key) => key.mask_text(text),
-            None => Cow::Borrowed(text),
-        }
+    /// Whether a text holds a long part of a key.
+    pub(crate) fn has_key_in_text(&self, text: &str) -> bool {
+        self.keys.get().is_in_text(text)
     }
 
-    /// Whether some bytes, which are no text, hold a long part of the key.
+    /// Masks long parts of keys in JSON that is put together from a server's answers. Returns whether there were any.
+    pub(crate) fn mask_keys(&self, value: &mut Value) -> bool {
+        self.keys.get().mask(value)
+    }
+
+    /// Whether some bytes, which are no text, hold a long part of a key.
     pub(crate) fn has_key_in(&self, bytes: &[u8]) -> bool {
-        self.key.as_ref().is_some_and(|key| key.is_in(bytes))
+        self.keys.get().is_in(bytes)
     }
 
-    /// Masks the key, which servers repeat in their messages, and cuts what is longer than anybody reads.
+    /// Masks keys, which servers repeat in their messages, and cuts what is longer than anybody reads.
     fn message(&self, mut text: String) -> String {
         // A cut within the key must not show its beginning.
         let is_long = text.len() > LONGEST_MESSAGE;
         text.truncate(text.floor_char_boundary(2 * LONGEST_MESSAGE));
-        if let Some(key) = &self.key {
-            text = String::from_utf8_lossy(&key.mask_message(text.as_bytes())).into_owned();
-        }
+        text = String::from_utf8_lossy(&self.keys.get().mask_message(text.as_bytes())).into_owned();
         if is_long {
             let most = LONGEST_MESSAGE.min(text.len().saturating_sub(64));
             text.truncate(text.floor_char_boundary(most));

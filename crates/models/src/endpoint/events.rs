@@ -156,7 +156,7 @@ impl Fields {
         match read(data) {
             Ok(value) => {
                 let (mut value, is_halved) = (value, !json::is_unicode(data));
-                let is_masked = context.key.is_some_and(|key| key.mask(&mut value));
+                let is_masked = context.key.mask(&mut value);
                 let exact = (is_halved || is_masked).then(|| data.to_vec());
                 Ok(Some(Event::Data { value, exact }))
             }
@@ -258,7 +258,8 @@ mod tests {
         let context = Context {
             timeout: Duration::from_secs(1),
             key_variable: "KEY",
-            key: Some(&key),
+            has_key: true,
+            key: &key,
             greatest: Size { bytes: 1 << 16, values: 1 << 16 },
         };
         let mut found = Vec::new();
@@ -347,7 +348,8 @@ mod tests {
         let context = Context {
             timeout: Duration::ZERO,
             key_variable: "KEY",
-            key: None,
+            has_key: false,
+            key: &Key::default(),
             greatest: Size { bytes: 1 << 16, values: 1 << 16 },
         };
         let reader = BufReader::new(InterruptedReader(b"data: {\"a\": 1}\r\r"));

@@ -4,8 +4,7 @@ use std::borrow::Cow;
 use std::env::VarError;
 use std::ffi::OsString;
 use std::fmt;
-use std::ops::Deref;
-use std::sync::{Arc, LazyLock, PoisonError, RwLock};
+use std::sync::{Arc, PoisonError, RwLock};
 
 use repoformer_store::error::{Error, Result};
 use serde_json::Value;
@@ -26,11 +25,11 @@ const LONGEST_RUN: usize = 3000;
 /// (`api-key`, `sig`, Azure's `code`).
 const NAMES_OF_NO_KEY: [&str; 5] = ["api-version", "api_version", "version", "model", "deployment"];
 
-/// A server's key, from the environment or in the query of its URL.
+/// A server's key, from the environment or in the query of its URL; or several keys that are masked together.
 #[derive(Clone, Default)]
 pub(super) struct Key {
-    /// Empty where the URL alone holds keys.
-    secret: String,
+    /// Those that are masked in messages however short they are; none where URLs alone hold keys.
+    secrets: Vec<String>,
     header: Option<HeaderValue>,
     /// Each part of every key, sorted: as it is, as a URL has it, in hexadecimal digits, in base64 and in base32, with and without the signs
     /// between letters and digits; none of a short one.
@@ -87,9 +86,10 @@ impl Key {
     pub(super) fn new(secret: &str) -> Option<Self> {
         let mut header = HeaderValue::from_str(&format!("Bearer {secret}"))
             .ok()
-            .filter(|_| secret.bytes().all(|byte| byte.is_ascii_graphic()))?;
+            .filter(|_| !secret.is_empty() && secret.bytes().all(|byte| byte.is_ascii_graphic()))?;
         header.set_sensitive(true);
-        let mut key = Self { secret: secret.into(), header: Some(header), ..Self::default() };
+        let mut key =
+            Self { secrets: vec![secret.into()], header: Some(header), ..Self::default() };
         key.add(secret);
         if !key.parts.is_empty() {
             key.add_parts(&url_encoded(secret));
@@ -127,6 +127,33 @@ impl Key {
     fn of_url(url: &str) -> Option<Self> {
         let (_, after_scheme) = url.trim().split_once("://")?;
         Self::with_query(None, after_scheme.split('#').next()?.split_once('?')?.1)
+    }
+
+    /// The keys that variables of the program hold, alone or in a URL.
+    fn of_variables(variables: impl Iterator<Item = (String, String)>) -> Self {
+        let mut all = Self::default();
+        for (name, value) in variables {
+            let key = match &*name {
+                DEFAULT_KEY_VARIABLE | POLICY_KEY_VARIABLE => Self::new(value.trim()),
+                name if name.starts_with("REPOFORMER_") => Self::of_url(&value),
+                _ => None,
+            };
+            key.into_iter().for_each(|key| all.join(key));
+        }
+        all
+    }
+
+    /// Adds what another key masks; its header stays with its own server.
+    fn join(&mut self, other: Self) {
+        self.secrets.extend(other.secrets);
+        self.secrets.sort_unstable();
+        self.secrets.dedup();
+        if other.parts.iter().all(|part| self.parts.binary_search(part).is_ok()) {
+            return;
+        }
+        self.parts.extend(other.parts);
+        self.has_signs |= other.has_signs;
+        self.index();
     }
 
     /// Adds a key in all its forms. In base64 it may begin at any of three places of a group, in base32 at any of
@@ -194,7 +221,10 @@ impl Key {
 
     /// A message without the key, however short it is, and without long parts of it.
     pub(super) fn mask_message(&self, message: &[u8]) -> Vec<u8> {
-        without(message, &self.marks(message, &self.secret), false)
+        if self.parts.is_empty() && self.secrets.is_empty() {
+            return message.to_vec();
+        }
+        without(message, &self.marks(message, &self.secrets), false)
     }
 
     /// A text of a server without long parts of the key; the text itself if there are none.
@@ -202,11 +232,16 @@ impl Key {
         if text.len() < PART || self.parts.is_empty() {
             return Cow::Borrowed(text);
         }
-        let is_secret = self.marks(text.as_bytes(), "");
+        let is_secret = self.marks(text.as_bytes(), &[]);
         if !is_secret.contains(&true) {
             return Cow::Borrowed(text);
         }
         Cow::Owned(to_text(without(text.as_bytes(), &is_secret, false)))
+    }
+
+    /// Whether a text holds a long part of the key in any form.
+    pub(super) fn is_in_text(&self, text: &str) -> bool {
+        matches!(self.mask_text(text), Cow::Owned(_))
     }
 
     /// Whether some bytes hold a long part of the key, as it is.
@@ -214,35 +249,41 @@ impl Key {
         !self.parts.is_empty() && bytes.array_windows().any(|part| self.is_part(part))
     }
 
-    /// Which bytes of a whole text belong to long parts of the key, or to the text `whole`: as they are, and as encodings write them.
-    fn marks(&self, text: &[u8], whole: &str) -> Vec<bool> {
+    /// Which bytes of a whole text belong to long parts of the key, or to the texts `wholes`: as they are, and as encodings write them.
+    fn marks(&self, text: &[u8], wholes: &[String]) -> Vec<bool> {
         let mut is_secret = vec![false; text.len()];
-        self.find_all(text, whole, |_, from, to| is_secret[from..to].fill(true));
+        self.find_all(text, wholes, |_, from, to| is_secret[from..to].fill(true));
         is_secret
     }
 
     /// Finds long parts of the key in a whole text.
-    fn find_all(&self, text: &[u8], whole: &str, mut fill: impl FnMut(usize, usize, usize)) {
+    fn find_all(&self, text: &[u8], wholes: &[String], mut fill: impl FnMut(usize, usize, usize)) {
         let mut layers = Layers::new();
         let mut left = text.len();
         for batch in text.chunks(BATCH) {
             left -= batch.len();
-            layers.read(batch, left == 0, |reader| self.find(reader, whole, &mut fill));
+            layers.read(batch, left == 0, |reader| self.find(reader, wholes, &mut fill));
         }
     }
 
     /// Finds long parts of the key in what a reader has read, and leaves it the characters that may begin one. `fill` gets where a
     /// part begins, and which bytes of it are masked.
-    fn find(&self, reader: &mut Reader, whole: &str, mut fill: impl FnMut(usize, usize, usize)) {
+    fn find(
+        &self,
+        reader: &mut Reader,
+        wholes: &[String],
+        mut fill: impl FnMut(usize, usize, usize),
+    ) {
         // Two numbers may be in any message.
-        if reader.reading == Notation::Exact && !whole.is_empty() {
+        for whole in wholes.iter().filter(|_| reader.reading == Notation::Exact) {
             for found in memchr::memmem::find_iter(reader.bytes(), whole.as_bytes()) {
                 let (from, to) = reader.range(found, found + whole.len());
                 fill(from, from, to);
             }
         }
+        let longest = wholes.iter().map(String::len).max().unwrap_or_default();
         if self.parts.is_empty() {
-            reader.keep(whole.len());
+            reader.keep(longest);
         } else if reader.reading == Notation::Even {
             self.find_even(reader, fill);
             reader.keep((PART - 1) * LONGEST_STEP);
@@ -253,7 +294,7 @@ impl Key {
                     fill(reader.start(at), from, to);
                 }
             }
-            reader.keep(PART.max(whole.len()) - 1);
+            reader.keep(PART.max(longest) - 1);
         }
     }
 
@@ -337,49 +378,72 @@ impl Key {
     }
 }
 
-/// Keys in the environment, and in URLs from elsewhere: a server's answer may also come in a file, without a connection that knows the
-/// key.
-static OWN: LazyLock<RwLock<Vec<Key>>> = LazyLock::new(|| {
-    let text = |(name, value): (OsString, OsString)| Some((name.into_string().ok()?, value));
-    let variables = std::env::vars_os().filter_map(text);
-    RwLock::new(of_variables(variables.map(|(name, value)| (name, value.to_string_lossy().into()))))
-});
+/// All keys of the program: those in its environment, and those of the servers that it knows. Any server may have got to know any of
+/// them, and an answer may also come in a file.
+#[derive(Clone)]
+pub(super) struct SharedKeys(Arc<RwLock<Arc<Key>>>);
 
-/// The keys that variables of the program hold, alone or in a URL.
-fn of_variables(variables: impl Iterator<Item = (String, String)>) -> Vec<Key> {
-    let key = |(name, value): (String, String)| match &*name {
-        DEFAULT_KEY_VARIABLE | POLICY_KEY_VARIABLE => Key::new(value.trim()),
-        name if name.starts_with("REPOFORMER_") => Key::of_url(&value),
-        _ => None,
-    };
-    variables.filter_map(key).collect()
+#[cfg(not(test))]
+static OWN: std::sync::LazyLock<SharedKeys> =
+    std::sync::LazyLock::new(SharedKeys::from_environment);
+
+#[cfg(test)]
+thread_local! {
+    /// Those of a test: what others mask is none of its business.
+    static OWN: SharedKeys = SharedKeys::from_environment();
 }
 
-fn own() -> impl Deref<Target = Vec<Key>> {
-    OWN.read().unwrap_or_else(PoisonError::into_inner)
+impl SharedKeys {
+    fn from_environment() -> Self {
+        let text = |(name, value): (OsString, OsString)| Some((name.into_string().ok()?, value));
+        let variables = std::env::vars_os().filter_map(text);
+        let variables = variables.map(|(name, value)| (name, value.to_string_lossy().into()));
+        Self(Arc::new(RwLock::new(Arc::new(Key::of_variables(variables)))))
+    }
+
+    #[cfg(not(test))]
+    pub(super) fn of_program() -> Self {
+        OWN.clone()
+    }
+
+    #[cfg(test)]
+    pub(super) fn of_program() -> Self {
+        OWN.with(Self::clone)
+    }
+
+    /// All of them, to mask them.
+    pub(super) fn get(&self) -> Arc<Key> {
+        Arc::clone(&self.0.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Has a key masked in everything that comes from any server.
+    pub(super) fn add(&self, key: Option<Key>) {
+        if let Some(key) = key {
+            Arc::make_mut(&mut self.0.write().unwrap_or_else(PoisonError::into_inner)).join(key);
+        }
+    }
 }
 
 /// Has the keys in a server's URL masked, too, in answers that are read from files.
 pub fn mask_keys_of(url: &str) {
-    OWN.write().unwrap_or_else(PoisonError::into_inner).extend(Key::of_url(url));
+    SharedKeys::of_program().add(Key::of_url(url));
 }
 
 /// Masks long parts of the program's keys in an answer that was read from a file.
 pub fn mask_keys(answer: &mut Value) {
-    own().iter().for_each(|key| {
-        key.mask(answer);
-    });
+    SharedKeys::of_program().get().mask(answer);
 }
 
 /// Whether a text holds a long part of one of the program's keys.
 pub fn holds_key(text: &str) -> bool {
-    own().iter().any(|key| matches!(key.mask_text(text), Cow::Owned(_)))
+    SharedKeys::of_program().get().is_in_text(text)
 }
 
 /// Masks long parts of the key in a text that comes in pieces: what may become one waits for the next piece.
 #[derive(Debug, Default)]
 pub struct KeyMask {
-    key: Option<Arc<Key>>,
+    key: Arc<Key>,
+    /// None if there is no key.
     layers: Option<Layers>,
     /// End of the text so far, which waits.
     held: String,
@@ -392,9 +456,8 @@ pub struct KeyMask {
 }
 
 impl KeyMask {
-    pub(super) fn new(key: Option<Arc<Key>>) -> Self {
-        let key = key.filter(|key| !key.parts.is_empty());
-        let layers = key.is_some().then(Layers::new);
+    pub(super) fn new(key: Arc<Key>) -> Self {
+        let layers = (!key.parts.is_empty()).then(Layers::new);
         Self { key, layers, ..Self::default() }
     }
 
@@ -410,14 +473,14 @@ impl KeyMask {
 
     fn release(&mut self, piece: &str, is_end: bool) -> String {
         self.held += piece;
-        let (Some(key), Some(layers)) = (&self.key, &mut self.layers) else {
+        let (key, Some(layers)) = (&self.key, &mut self.layers) else {
             return std::mem::take(&mut self.held);
         };
         let (passed, is_secret) = (self.passed, &mut self.is_secret);
         is_secret.resize(self.held.len(), false);
         let mut end = passed + self.held.len();
         layers.read(piece.as_bytes(), is_end, |reader| {
-            key.find(reader, "", |_, from, to| is_secret[from - passed..to - passed].fill(true));
+            key.find(reader, &[], |_, from, to| is_secret[from - passed..to - passed].fill(true));
             if !is_end {
                 end = end.min(key.settled_end(reader));
             }

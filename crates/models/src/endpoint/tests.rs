@@ -188,8 +188,8 @@ fn a_key_comes_from_the_environment_and_is_shown_nowhere() {
         let lookup = |_: &str| value.clone().map(String::from);
         Endpoint::with_environment(&server.url(), settings(named), lookup)
     };
-    assert!(of(None, Err(VarError::NotPresent)).unwrap().key.is_none());
-    assert!(of(None, Ok("")).unwrap().key.is_none());
+    assert!(of(None, Err(VarError::NotPresent)).unwrap().header.is_none());
+    assert!(of(None, Ok("")).unwrap().header.is_none());
     for (value, reason) in [
         (Err(VarError::NotPresent), "MY_KEY is not set"),
         (Ok(" "), "MY_KEY is empty"),
@@ -199,6 +199,25 @@ fn a_key_comes_from_the_environment_and_is_shown_nowhere() {
         let error = of(Some("MY_KEY"), value).unwrap_err();
         assert_ends(&error, reason);
     }
+}
+
+/// The same server may decide and complete.
+#[test]
+fn a_server_repeats_no_key_of_another_one() {
+    let secrets = ["sk-other-9XyZ8wVu7TsR", "url-key-5Qp4On3Ml2Kj"];
+    let server = TestServer::start(move |_, _| ok(&json!({"text": secrets.join(" and ")})));
+    let endpoint = client(&server);
+    let lookup = |_: &str| Ok(secrets[0].to_owned());
+    let other = format!("http://127.0.0.1:9/v1?key={}", secrets[1]);
+    Endpoint::with_environment(&other, quick(), lookup).unwrap();
+    assert_eq!(endpoint.post_json("/v1/x", &json!({})).unwrap()["text"], "*** and ***");
+    let sent = &server.requests()[0];
+    assert!(!sent.headers.iter().any(|header| header.starts_with("authorization")), "{sent:?}");
+    let mut mask = endpoint.key_mask();
+    let shown: String = secrets.iter().map(|secret| mask.pass(secret)).collect();
+    assert_eq!(shown + &mask.finish(), "***");
+    let error = endpoint.error("/v1/x", secrets.join(" and "), "").to_string();
+    assert!(error.ends_with("*** and ***"), "{error}");
 }
 
 #[test]

@@ -1,6 +1,5 @@
 //! Completions of a prompt, in as few requests as the server allows.
 
-use std::borrow::Cow;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -143,7 +142,7 @@ impl<'a> Completer<'a> {
             found.extend(new.into_iter().take(left));
         }
         // Its tokens may spell the key in parts.
-        let is_key = |text: &str| matches!(self.endpoint.without_key(text), Cow::Owned(_));
+        let is_key = |text: &str| self.endpoint.has_key_in_text(text);
         found.iter_mut().for_each(|sample| sample.drop_secret_tokens(is_key));
         Ok(Answer { samples: found, seconds: took.as_secs_f64() })
     }

@@ -60,7 +60,7 @@ fn keys_in_urls_are_masked_in_both_forms() {
     for secret in ["été-clé-sécr-ète", "%C3%A9t%C3%A9-cl%c3%a9-s%C3%A9cr-%C3%A8te"] {
         let text = format!("é is '{secret}' é");
         assert_eq!(key.mask_text(&text), "é is '***' é");
-        let mut mask = KeyMask::new(Some(Arc::new(key.clone())));
+        let mut mask = KeyMask::new(Arc::new(key.clone()));
         let shown: String = text.chars().map(|c| mask.pass(&c.to_string())).collect();
         assert_eq!(shown + &mask.finish(), "é is '***' é");
     }
@@ -73,17 +73,18 @@ fn keys_in_urls_are_masked_in_both_forms() {
 fn answers_in_files_are_masked_as_those_of_servers() {
     let secret = "rk-Zq7VxP2mLw9TdKf4HsJy8NbRc3GaQe5U";
     let url = format!("http://h/v1?api-key={secret}");
-    let of = |name: &str, value: &str| of_variables([(name.into(), value.into())].into_iter());
+    let of = |name: &str, value: &str| Key::of_variables([(name.into(), value.into())].into_iter());
     for (name, value) in [
         (DEFAULT_KEY_VARIABLE, secret),
         (POLICY_KEY_VARIABLE, secret),
         ("REPOFORMER_ENDPOINT", &url),
         ("REPOFORMER_POLICY_ENDPOINT", &url),
     ] {
-        assert_eq!(of(name, value)[0].mask_text(secret), MASK, "{name}");
+        assert_eq!(of(name, value).mask_text(secret), MASK, "{name}");
     }
-    assert!(of("REPOFORMER_ENDPOINT", "http://h/v1").is_empty());
-    assert!(of("OTHER", &url).is_empty());
+    assert!(of("REPOFORMER_ENDPOINT", "http://h/v1").parts.is_empty());
+    assert!(of("OTHER", &url).parts.is_empty());
+    assert!(of(DEFAULT_KEY_VARIABLE, " ").secrets.is_empty());
     // A URL of a file or a flag.
     let mut answer = json!({"text": format!("is {secret}")});
     assert!(!holds_key(secret));
@@ -91,6 +92,25 @@ fn answers_in_files_are_masked_as_those_of_servers() {
     mask_keys(&mut answer);
     assert_eq!(answer, json!({"text": "is ***"}));
     assert!(holds_key(secret));
+}
+
+#[test]
+fn keys_are_masked_together_as_each_alone() {
+    let secrets = ["rk-Zq7VxP2mLw9TdKf4HsJy", "9876543210123456", "sk/live+0a1b/2c3d=", "EMPTY"];
+    let mut all = Key::default();
+    secrets.iter().for_each(|secret| all.join(Key::new(secret).unwrap()));
+    for secret in secrets {
+        let one = Key::new(secret).unwrap();
+        let spaced: Vec<String> = secret.chars().map(String::from).collect();
+        for text in [secret.to_owned(), url_encoded(secret), spaced.join("_"), spaced.join(" ")] {
+            let text = format!("is {text}.");
+            assert_eq!(all.mask_text(&text), one.mask_text(&text));
+            assert_eq!(all.mask_message(text.as_bytes()), one.mask_message(text.as_bytes()));
+        }
+    }
+    let (parts, header) = (all.parts.len(), all.header().cloned());
+    all.join(Key::new(secrets[0]).unwrap());
+    assert_eq!((all.parts.len(), all.secrets.len(), header), (parts, secrets.len(), None));
 }
 
 #[test]
@@ -251,7 +271,7 @@ fn a_key_is_masked_in_any_notation() {
         let masked = key.mask_text(&form);
         assert!(masked.contains(MASK) && masked.len() <= 24, "{form}: {masked}");
         for size in [1, 3, 7] {
-            let mut mask = KeyMask::new(Some(Arc::new(key.clone())));
+            let mut mask = KeyMask::new(Arc::new(key.clone()));
             let mut shown = String::new();
             for piece in form.chars().collect::<Vec<_>>().chunks(size) {
                 shown += &mask.pass(&piece.iter().collect::<String>());
@@ -298,7 +318,7 @@ fn a_key_is_masked_whatever_letters_are_between_its_numbers() {
         // What is around the first and the last number stays.
         assert!(masked.contains(MASK) && masked.len() <= 10, "{form}: {masked}");
         for size in [1, 3, 7] {
-            let mut mask = KeyMask::new(Some(Arc::new(key.clone())));
+            let mut mask = KeyMask::new(Arc::new(key.clone()));
             let mut shown = String::new();
             for piece in form.as_bytes().chunks(size) {
                 shown += &mask.pass(str::from_utf8(piece).unwrap());
@@ -385,7 +405,7 @@ fn a_key_is_masked_whatever_is_between_its_characters() {
         let most = form.len() * 6 / secret.len() + 3;
         assert!(masked.contains(MASK) && masked.len() <= most, "{form}: {masked}");
         for size in [1, 3, 7] {
-            let mut mask = KeyMask::new(Some(Arc::new(key.clone())));
+            let mut mask = KeyMask::new(Arc::new(key.clone()));
             let mut shown = String::new();
             for piece in form.chars().collect::<Vec<_>>().chunks(size) {
                 shown += &mask.pass(&piece.iter().collect::<String>());
@@ -457,7 +477,7 @@ fn a_key_is_masked_however_its_characters_nest() {
 
 #[test]
 fn a_key_in_pieces_is_masked() {
-    let mut mask = KeyMask::new(Key::new("sk-0123456789abcdef").map(Arc::new));
+    let mut mask = KeyMask::new(Arc::new(Key::new("sk-0123456789abcdef").unwrap()));
     let pieces = "it is sk-0123456789abcdef, s".chars().map(|c| mask.pass(&c.to_string()));
     let shown: Vec<String> = pieces.collect();
     // Text that cannot begin a form of the key does not wait.
@@ -484,7 +504,7 @@ fn an_escape_in_a_later_batch_is_read_with_what_is_before_it() {
             let masked = key.mask_text(&form).into_owned();
             let before = " ".repeat(BATCH - at);
             assert_eq!(key.mask_text(&(before.clone() + &form)), before.clone() + &masked);
-            let mut mask = KeyMask::new(Some(Arc::new(key.clone())));
+            let mut mask = KeyMask::new(Arc::new(key.clone()));
             let (one, other) = form.split_at(at);
             let pieces = mask.pass(one) + &mask.pass(other) + &mask.finish();
             assert_eq!(pieces, masked, "{form}: {at}");
@@ -517,7 +537,7 @@ fn what_waits_is_bounded() {
         "&#0", "&#1", "72 ", "114,\n", "\\", "=\n", "&amp;", "r", "0", "\\n", " ", "u", "%25",
         "=3D", "&a", "1_", "1.", "1e+", "%26%2300", "<i>r</i>", "r..k..-..Z..q..7..V..",
     ] {
-        let mut mask = KeyMask::new(Some(Arc::clone(&key)));
+        let mut mask = KeyMask::new(Arc::clone(&key));
         for _ in 0..5_000 {
             mask.pass(piece);
             assert!(mask.held.len() < 4000, "{piece:?}: {}", mask.held.len());
@@ -540,7 +560,7 @@ proptest! {
         let mut cuts: Vec<usize> = cuts.into_iter().map(|cut| text.floor_char_boundary(cut.min(text.len()))).collect();
         cuts.extend([0, text.len()]);
         cuts.sort_unstable();
-        let mut mask = KeyMask::new(Some(Arc::new(key.clone())));
+        let mut mask = KeyMask::new(Arc::new(key.clone()));
         let pieces: String = cuts.windows(2).map(|cut| mask.pass(&text[cut[0]..cut[1]])).collect();
         prop_assert_eq!(pieces + &mask.finish(), key.mask_text(&text));
     }

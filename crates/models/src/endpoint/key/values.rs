@@ -16,6 +16,9 @@ impl Key {
     /// Masks long parts of the key in every text, name, number and list of an answer, and what spells them in more of these
     /// together. Returns whether there were any.
     pub(in crate::endpoint) fn mask(&self, answer: &mut Value) -> bool {
+        if self.parts.is_empty() {
+            return false;
+        }
         let any = self.mask_each(answer);
         self.mask_nested(answer) | any
     }
@@ -36,7 +39,7 @@ impl Key {
 
     /// Replaces those of an answer that has no masks between them yet. The whole answer is read once, however it nests.
     fn mask_innermost(&self, answer: &mut Value) -> bool {
-        if self.parts.is_empty() || !(answer.is_array() || answer.is_object()) {
+        if !(answer.is_array() || answer.is_object()) {
             return false;
         }
         let spelled = Spelling::of(answer);
@@ -44,7 +47,7 @@ impl Key {
             return false;
         }
         let mut found = FxHashSet::default();
-        self.find_all(spelled.values.as_bytes(), "", |start, _, end| {
+        self.find_all(spelled.values.as_bytes(), &[], |start, _, end| {
             found.insert(spelled.pieces(start, end));
         });
         let mut found: Vec<_> =
@@ -103,7 +106,7 @@ impl Key {
 
     /// Whether a list's texts and numbers, each of which may be a list of one, spell a long part of the key.
     fn is_spelled_by(&self, values: &[Value]) -> bool {
-        if values.len() < 2 || self.parts.is_empty() {
+        if values.len() < 2 {
             return false;
         }
         let (mut text, mut count) = (String::new(), 0);
@@ -264,7 +267,7 @@ mod tests {
     /// As [`Key::mask_nested`], but looks at every list and object by itself.
     fn mask_slowly(key: &Key, answer: &mut Value) -> bool {
         let is_spelled =
-            |answer: &Value| key.marks(Spelling::of(answer).values.as_bytes(), "").contains(&true);
+            |answer: &Value| key.marks(Spelling::of(answer).values.as_bytes(), &[]).contains(&true);
         if !is_spelled(answer) {
             return false;
         }
