@@ -579,7 +579,7 @@ fn passwords_of_proxies_are_told_nowhere() {
         refusing.url().replace("http", "socks5"),
         refusing.url().replace("http", "junk"),
     ] {
-        let is_refused = !proxy.starts_with("http");
+        let is_refused = !proxy.starts_with("http://");
         let proxy = proxy.replace("://", &format!("://user:{}@", url_encoded(POLICY_KEY)));
         for command in [
             "doctor --endpoint URL",
@@ -591,6 +591,7 @@ fn passwords_of_proxies_are_told_nowhere() {
                 let mut run = place.command(&words);
                 run.env("REPOFORMER_API_KEY", KEY).env("ALL_PROXY", &proxy);
                 let ran = Ran::new(run.output().unwrap());
+        refusing.url().replace("http", "https"),
                 assert_no_key(ran.stdout.as_bytes(), &format!("stdout of {command}, {proxy}"));
                 assert_no_key(ran.stderr.as_bytes(), &format!("stderr of {command}, {proxy}"));
                 assert_ne!(ran.code, Some(0), "{}", ran.stdout);

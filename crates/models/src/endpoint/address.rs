@@ -1,9 +1,12 @@
 //! URL of a server's API: parsing the forms users give, building a request's URL, and masking secrets for messages.
 
+use std::net::{IpAddr, Ipv4Addr};
+
 use repoformer_store::error::{Error, Result};
 use ureq::http::Uri;
 
 use super::DEFAULT_KEY_VARIABLE;
+use super::key::SharedKeys;
 
 /// Replacement for secrets in messages.
 pub(crate) const MASK: &str = "***";
@@ -19,8 +22,9 @@ pub(super) struct Address {
     version: String,
     /// `?name=value`, or empty.
     query: String,
-    /// Whether it is this machine, for which no proxy is used.
-    pub(super) local: bool,
+    /// Name in lower case, or address.
+    host: String,
+    port: u16,
 }
 
 impl Address {
@@ -30,20 +34,36 @@ impl Address {
     /// It has no scheme, a scheme other than HTTP's, no host, a wrong port, or a user name.
     pub(super) fn parse(given: &str) -> Result<Self> {
         let given = given.trim();
+        // What is no URL may be a key.
+        let masked = |text: String| {
+            String::from_utf8_lossy(&SharedKeys::of_program().get().mask_message(text.as_bytes()))
+                .into_owned()
+        };
         let wrong = |reason: String, hint: String| Error::Endpoint {
-            url: mask_url(given),
+            url: masked(mask_url(given)),
             reason,
             hint: hint.into(),
             status: None,
         };
         let example = || "write it as http://localhost:8080/v1 or https://host/v1".to_owned();
         let Some((scheme, rest)) = given.split_once("://") else {
-            let hint = format!("write http://{0} or https://{0}", mask_url(given));
-            return Err(wrong("the URL has no scheme".into(), hint));
+            let host = given.split('/').next().unwrap_or_default();
+            let is_host = host.contains(['.', ':']) || is_local(host);
+            let shown = if is_host { masked(mask_url(given)) } else { "HOST".into() };
+            return Err(Error::Endpoint {
+                url: shown.clone(),
+                reason: "the URL has no scheme".into(),
+                hint: format!("write http://{shown} or https://{shown}").into(),
+                status: None,
+            });
         };
         if !["http", "https"].contains(&scheme.to_ascii_lowercase().as_str()) {
-            let reason = format!("the scheme '{scheme}' is not HTTP's");
-            return Err(wrong(reason, example()));
+            return Err(Error::Endpoint {
+                url: format!("{MASK}://{MASK}"),
+                reason: "the scheme is not HTTP's".into(),
+                hint: example().into(),
+                status: None,
+            });
         }
         if rest.split(['/', '?', '#']).next().is_none_or(str::is_empty) {
             return Err(wrong("the URL has no host".into(), example()));
@@ -72,8 +92,32 @@ impl Address {
             root: format!("{}://{authority}{before}", scheme.to_ascii_lowercase()),
             version,
             query: uri.query().map(|q| format!("?{q}")).unwrap_or_default(),
-            local: is_local(host),
+            host: bare(host).to_ascii_lowercase(),
+            port: uri.port_u16().unwrap_or(if scheme.eq_ignore_ascii_case("https") {
+                443
+            } else {
+                80
+            }),
         })
+    }
+
+    /// Name of the host in lower case, or its address.
+    pub(super) fn host(&self) -> &str {
+        &self.host
+    }
+
+    /// Address of the host, if the URL has one instead of a name.
+    pub(super) fn ip_address(&self) -> Option<IpAddr> {
+        ip_address(&self.host)
+    }
+
+    pub(super) fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// Whether it is this machine, for which no proxy is used.
+    pub(super) fn is_local(&self) -> bool {
+        is_local(&self.host)
     }
 
     /// The query of every request: `?name=value`, or empty.
@@ -113,9 +157,43 @@ fn is_version(segment: &str) -> bool {
 }
 
 fn is_local(host: &str) -> bool {
-    let bare = host.trim_start_matches('[').trim_end_matches(']');
-    let address = bare.parse::<std::net::IpAddr>();
-    host.eq_ignore_ascii_case("localhost") || address.is_ok_and(|address| address.is_loopback())
+    let is_address = ip_address(host).is_some_and(|ip| ip.is_loopback() || ip.is_unspecified());
+    is_address || bare(host).eq_ignore_ascii_case("localhost")
+}
+
+/// A host without brackets, and without the dot that may end a name.
+pub(super) fn bare(host: &str) -> &str {
+    let host = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
+    host.strip_suffix('.').unwrap_or(host)
+}
+
+/// An address in any form that systems read (`127.1`, `0x7f000001`, `[::ffff:127.0.0.1]`).
+pub(super) fn ip_address(host: &str) -> Option<IpAddr> {
+    match host.contains(':') {
+        true => Some(IpAddr::V6(bare(host).parse().ok()?).to_canonical()),
+        false => ipv4_address(host),
+    }
+}
+
+/// An address of up to four numbers, decimal, octal (`010`) or hexadecimal, the last of which has all bytes that are left.
+fn ipv4_address(host: &str) -> Option<IpAddr> {
+    let number = |text: &str| {
+        let (digits, radix) = match text.as_bytes() {
+            [b'0', b'x' | b'X', _, ..] => (&text[2..], 16),
+            [b'0', _, ..] => (&text[1..], 8),
+            _ => (text, 10),
+        };
+        let is_number = digits.bytes().all(|byte| byte.is_ascii_alphanumeric());
+        u32::from_str_radix(digits, radix).ok().filter(|_| is_number)
+    };
+    let numbers: Vec<u32> = host.split('.').map(number).collect::<Option<_>>()?;
+    let (last, first) = numbers.split_last()?;
+    let is_byte = first.iter().all(|byte| *byte < 256);
+    if first.len() > 3 || !is_byte || u64::from(*last) >> (8 * (4 - first.len())) != 0 {
+        return None;
+    }
+    let bytes = (0..).zip(first).map(|(at, byte)| byte << (24 - 8 * at));
+    Some(Ipv4Addr::from_bits(bytes.sum::<u32>() + last).into())
 }
 
 /// Place of the `@` that ends a user name or key. A key may hold what ends a host: then its beginning looks like a wrong port.
@@ -159,6 +237,7 @@ pub(super) fn named_value(pair: &str) -> Option<(&str, &str)> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::key::Key;
     use super::*;
 
     #[test]
@@ -191,7 +270,7 @@ mod tests {
         for (url, reason, hint) in [
             ("localhost:8080", "no scheme", "http://localhost:8080"),
             ("", "no scheme", "http://"),
-            ("ftp://h", "'ftp'", "http://localhost"),
+            ("ftp://h", "the scheme is not HTTP's", "http://localhost"),
             ("http://", "no host", "http://localhost"),
             ("http:///v1", "no host", "http://localhost"),
             ("http://h:/v1", "':' is not a port", ":8080"),
@@ -239,8 +318,37 @@ mod tests {
 
     #[test]
     fn this_machine_is_known() {
-        let is_local = |host: &&str| Address::parse(&format!("http://{host}")).unwrap().local;
-        assert!(["localhost:1", "127.0.0.2", "[::1]:1"].iter().all(is_local));
-        assert!(!["localhost.example", "10.0.0.1"].iter().any(is_local));
+        let is_local = |host: &str| Address::parse(&format!("http://{host}")).unwrap().is_local();
+        for host in [
+            "localhost:1", "LOCALHOST.", "127.0.0.2", "[::1]:1", "127.1", "127.0.1:8", "0x7f.1",
+            "017700000001", "2130706433", "0.0.0.0", "0", "[::]", "[::ffff:127.0.0.1]:8",
+            "[::ffff:7f00:2]", "[0:0:0:0:0:0:0:1]",
+        ] {
+            assert!(is_local(host), "{host}");
+        }
+        for host in [
+            "localhost.example", "10.0.0.1", "128.1", "126.255.255.255", "[::2]",
+            "[::ffff:10.0.0.1]", "127.1.example", "1.127.0.0.1", "127.0.0.256", "127.16777216",
+            "4294967296", "0x", "127.-1", "localhosts", "[fe80::1]",
+        ] {
+            assert!(!is_local(host), "{host}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_url_is_not_repeated_if_it_may_be_a_key() {
+        SharedKeys::of_program().add(Key::new("sk-live.Tz5Rq8Wm2Kx9"));
+        for url in [
+            "rk-Zq7VxP2mLw9TdKf4HsJy",
+            "ftp://rk-Zq7VxP2mLw9TdKf4HsJy/v1",
+            "rk-Zq7VxP2mLw9TdKf4HsJy://h",
+            "rk-Zq7VxP2m/Lw9TdKf4HsJy",
+            "sk-live.Tz5Rq8Wm2Kx9",
+            "http://sk-live.Tz5Rq8Wm2Kx9:x",
+        ] {
+            let error = Address::parse(url).unwrap_err();
+            let shown = format!("{error} {:?} {error:?}", error.hint());
+            assert!(!shown.contains("Zq7V") && !shown.contains("Tz5R"), "{shown}");
+        }
     }
 }

@@ -18,6 +18,7 @@ use super::address::{Address, MASK, mask_url};
 use super::answer::{self, Context, Response};
 use super::bound::greatest;
 use super::key::{Key, KeyMask, SharedKeys};
+use super::proxy;
 use super::retry::{self, Failure, RetryOutlook};
 use super::{ConnectionSettings, DEFAULT_KEY_VARIABLE, Event, events};
 
@@ -92,31 +93,12 @@ impl fmt::Debug for Endpoint {
     }
 }
 
-/// Variables that choose a proxy.
-const PROXIES: [&str; 6] =
-    ["ALL_PROXY", "all_proxy", "HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy"];
-
-/// Whether a variable is set to something that is no proxy which can be used.
-fn names_no_proxy(variable: impl Fn(&str) -> Result<String, VarError>, name: &str) -> bool {
-    let value = match variable(name) {
-        Ok(value) => value,
-        Err(VarError::NotPresent) => return false,
-        Err(VarError::NotUnicode(_)) => return true,
-    };
-    let is_of_http = match value.split_once("://") {
-        Some((scheme, _)) => ["http", "https"].iter().any(|http| scheme.eq_ignore_ascii_case(http)),
-        None => true,
-    };
-    let can_be_used = value.is_empty() || is_of_http && ureq::Proxy::new(&value).is_ok();
-    !can_be_used
-}
-
 impl Endpoint {
     /// Client for the server at a URL, with or without `/v1` at its end. The proxy of `ALL_PROXY`, `HTTPS_PROXY` or
     /// `HTTP_PROXY` is used, except for the hosts of `NO_PROXY` and for this machine itself.
     ///
     /// # Errors
-    /// The URL is invalid, or the variable named for the key is not set or contains no key.
+    /// The URL is invalid, a variable names no proxy of HTTP, or the variable named for the key is not set or contains no key.
     pub fn new(url: &str, settings: ConnectionSettings) -> Result<Self> {
         Self::with_environment(url, settings, |name| std::env::var(name))
     }
@@ -131,7 +113,13 @@ impl Endpoint {
         let header = key.as_ref().and_then(Key::header).cloned();
         let keys = SharedKeys::of_program();
         keys.add(Key::with_query(key, address.query()));
-        let mut config = ureq::Agent::config_builder()
+        let proxy = proxy::find(&address, &variable).map_err(|wrong| Error::Endpoint {
+            url: mask_url(url),
+            reason: wrong.reason,
+            hint: wrong.hint.into(),
+            status: None,
+        })?;
+        let config = ureq::Agent::config_builder()
             .timeout_global(Some(settings.timeout))
             .timeout_connect(Some(settings.connect_timeout))
             // The body of an error response says what is wrong; a redirect would turn a POST into a GET.
@@ -143,19 +131,8 @@ impl Endpoint {
             .output_buffer_size(BUFFER)
             // Certificates trusted by this machine: servers within a company have certificates of its own.
             .tls_config(TlsConfig::builder().root_certs(RootCerts::PlatformVerifier).build())
-            .user_agent(concat!("repoformer/", env!("CARGO_PKG_VERSION")));
-        if address.local {
-            config = config.proxy(None);
-        } else if let Some(name) = PROXIES.into_iter().find(|name| names_no_proxy(&variable, name))
-        {
-            // The client would ignore it, and send keys and prompts directly.
-            return Err(Error::Endpoint {
-                url: mask_url(url),
-                reason: format!("the variable {name} does not name a proxy of HTTP"),
-                hint: "set it to http://HOST:PORT, or leave it empty; proxies of SOCKS are not supported".into(),
-                status: None,
-            });
-        }
+            .user_agent(concat!("repoformer/", env!("CARGO_PKG_VERSION")))
+            .proxy(proxy);
         let (config, connector) = (config.build(), SharedConnector::default());
         let agent = agent(&config, &connector);
         let (is_closed, notice) = (Arc::default(), None);

@@ -15,6 +15,7 @@ mod escapes;
 mod event;
 mod events;
 mod key;
+mod proxy;
 mod readings;
 mod retry;
 #[cfg(test)]
