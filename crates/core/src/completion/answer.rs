@@ -39,20 +39,9 @@ impl Sample {
 
     /// Removes the tokens if, joined, they spell a secret in their texts, bytes or numbers. Also removes them if a secret was
     /// masked in the text and the tokens do not spell the remaining text.
-    pub fn drop_secret_tokens(&mut self, is_secret: impl Fn(&str) -> bool) {
-        let list = |of: fn(&TokenProbability) -> String| {
-            self.tokens.iter().map(of).collect::<Vec<_>>().join(",")
-        };
-        let texts: String = self.tokens.iter().map(|token| token.text.as_str()).collect();
-        let bytes: Vec<u8> =
-            self.tokens.iter().flat_map(|token| token.text_bytes()).copied().collect();
-        let spell_one = is_secret(&texts)
-            || is_secret(&String::from_utf8_lossy(&bytes))
-            || is_secret(&list(|token| token.text.clone()))
-            || is_secret(&list(|token| String::from_utf8_lossy(token.text_bytes()).into_owned()))
-            || is_secret(&list(|token| token.id.map_or_else(String::new, |id| id.to_string())))
-            || is_secret(&list(|token| token.logprob.to_string()));
-        if spell_one || self.text.contains("***") && !self.is_spelled() {
+    fn drop_secret_tokens(&mut self, is_secret: impl Fn(&str) -> bool) {
+        let is_masked = self.text.contains("***") && !self.is_spelled();
+        if is_masked || spell_secret(&self.tokens.iter().collect::<Vec<_>>(), is_secret) {
             self.tokens.clear();
         }
     }
@@ -111,6 +100,41 @@ impl Sample {
     }
 }
 
+/// Removes the tokens of each sample whose tokens spell a secret.
+///
+/// # Errors
+/// The samples, joined, spell a secret, for example if each is one of its characters.
+pub fn drop_secrets(
+    samples: &mut [Sample],
+    is_secret: impl Fn(&str) -> bool,
+) -> Result<(), AnswerError> {
+    samples.iter_mut().for_each(|sample| sample.drop_secret_tokens(&is_secret));
+    if samples.len() < 2 {
+        return Ok(());
+    }
+    let texts: Vec<&str> = samples.iter().map(|sample| sample.text.as_str()).collect();
+    let tokens: Vec<_> = samples.iter().flat_map(|sample| &sample.tokens).collect();
+    match is_secret(&texts.join(",")) || spell_secret(&tokens, is_secret) {
+        true => Err(AnswerError::Secret),
+        false => Ok(()),
+    }
+}
+
+/// Returns true if the tokens, joined, spell a secret in their texts, bytes or numbers.
+fn spell_secret(tokens: &[&TokenProbability], is_secret: impl Fn(&str) -> bool) -> bool {
+    let list = |of: fn(&TokenProbability) -> String| {
+        tokens.iter().map(|token| of(token)).collect::<Vec<_>>().join(",")
+    };
+    let texts: String = tokens.iter().map(|token| token.text.as_str()).collect();
+    let bytes: Vec<u8> = tokens.iter().flat_map(|token| token.text_bytes()).copied().collect();
+    is_secret(&texts)
+        || is_secret(&String::from_utf8_lossy(&bytes))
+        || is_secret(&list(|token| token.text.clone()))
+        || is_secret(&list(|token| String::from_utf8_lossy(token.text_bytes()).into_owned()))
+        || is_secret(&list(|token| token.id.map_or_else(String::new, |id| id.to_string())))
+        || is_secret(&list(|token| token.logprob.to_string()))
+}
+
 /// A token and the logarithm of its probability.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct TokenProbability {
@@ -131,6 +155,9 @@ impl TokenProbability {
         self.bytes.as_deref().unwrap_or(self.text.as_bytes())
     }
 }
+
+/// Greatest length of a model's name in an answer, in bytes.
+pub const LONGEST_NAME: usize = 4 << 10;
 
 /// Reason why an answer has no completion.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -172,6 +199,12 @@ pub enum AnswerError {
         /// Finish reason.
         finish: String,
     },
+    /// The completions, joined, spell a secret.
+    #[error("the answer's completions, taken together, contain a key")]
+    Secret,
+    /// The model's name is too long.
+    #[error("the answer's model name is longer than {LONGEST_NAME} bytes")]
+    LongName,
     /// A stream has more choices than were requested.
     #[error("the answer has more choices than were asked for ({most})")]
     TooManyChoices {
@@ -198,7 +231,10 @@ impl AnswerError {
             Self::NoText { .. } => {
                 "a model that thinks may have used up its tokens: allow it more".into()
             }
-            Self::TooManyChoices { .. } => "is this an OpenAI-compatible server?".into(),
+            Self::Secret => "the server repeats a key that it knows: do not trust it".into(),
+            Self::TooManyChoices { .. } | Self::LongName => {
+                "is this an OpenAI-compatible server?".into()
+            }
             Self::Unfinished { .. } => {
                 "see the server's log, and its documentation of this reason".into()
             }
@@ -520,6 +556,23 @@ mod tests {
             .map(|byte| json!({"token": "", "bytes": [byte], "logprob": -1}))
             .collect();
         assert_eq!(kept("a", bytes), 0);
+    }
+
+    #[test]
+    fn samples_that_spell_a_secret_together_are_refused() {
+        let is_secret = |text: &str| text.replace([',', '\n'], "").contains("secret");
+        let sample = |text: &str, token: &str| {
+            Sample::new(text, Some(&json!({"tokens": [token], "token_logprobs": [-0.5]})))
+        };
+        let refused = |one: Sample, other: Sample| drop_secrets(&mut [one, other], is_secret);
+        assert_eq!(refused(sample("sec", "a"), sample("tre", "a")), Ok(()));
+        let error = Err(AnswerError::Secret);
+        assert_eq!(refused(sample("\nsec", "a"), sample("\nret", "a")), error);
+        assert_eq!(refused(sample("a", "sec"), sample("a", "ret")), error);
+        // One that spells it alone loses its tokens.
+        let mut one = [sample("a", "secret"), sample("b", "c")];
+        assert_eq!(drop_secrets(&mut one, is_secret), Ok(()));
+        assert_eq!(one.map(|sample| sample.tokens.len()), [0, 1]);
     }
 
     #[test]

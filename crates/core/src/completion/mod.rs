@@ -15,8 +15,9 @@ mod request;
 mod uncertainty;
 
 pub use answer::{
-    Answer, AnswerError, Choice, Finish, ROUNDED, Sample, TextPlace, TokenProbability,
-    check_answer, check_choice, choices, is_complete, logarithm, samples, samples_of_any, tokens,
+    Answer, AnswerError, Choice, Finish, LONGEST_NAME, ROUNDED, Sample, TextPlace,
+    TokenProbability, check_answer, check_choice, choices, drop_secrets, is_complete, logarithm,
+    samples, samples_of_any, tokens,
 };
 pub use cut::{CompletionCut, MOST_STOPS, span as completion_span};
 pub use ending::Ending;

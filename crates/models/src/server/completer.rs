@@ -3,7 +3,9 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use repoformer_core::completion::{Answer, AnswerError, Api, CompletionRequest, Sample, samples};
+use repoformer_core::completion::{
+    Answer, AnswerError, Api, CompletionRequest, Sample, drop_secrets, samples,
+};
 use repoformer_store::error::{Error, Result};
 use serde_json::Value;
 
@@ -141,9 +143,9 @@ impl<'a> Completer<'a> {
             }
             found.extend(new.into_iter().take(left));
         }
-        // Its tokens may spell the key in parts.
-        let is_key = |text: &str| self.endpoint.has_key_in_text(text);
-        found.iter_mut().for_each(|sample| sample.drop_secret_tokens(is_key));
+        // Tokens or samples may spell a key in parts.
+        drop_secrets(&mut found, |text| self.endpoint.has_key_in_text(text))
+            .map_err(|error| answer_error(self.endpoint, asking.api, &error))?;
         Ok(Answer { samples: found, seconds: took.as_secs_f64() })
     }
 

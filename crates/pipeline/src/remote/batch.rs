@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use repoformer_core::completion::{Api, Sample, samples};
+use repoformer_core::completion::{Api, Sample, drop_secrets, samples};
 use repoformer_core::retrieve::Mode;
 use repoformer_models::batch::{SEPARATOR, answer, custom_id};
 use repoformer_models::endpoint::holds_key;
@@ -167,7 +167,7 @@ impl<'a> BatchQuestion<'a> {
         }
         let asking = &self.server.asking;
         let mut found = samples(body, asking.api).map_err(|error| error.to_string())?;
-        found.iter_mut().for_each(|sample| sample.drop_secret_tokens(holds_key));
+        drop_secrets(&mut found, holds_key).map_err(|error| error.to_string())?;
         if found.len() < asking.samples {
             return Err(format!("{} of {} samples came", found.len(), asking.samples));
         }
