@@ -5,16 +5,49 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
 use repoformer_core::completion::{
-    AnswerError, Api, Sample, TextPlace, choices, error_in, samples, tokens,
+    AnswerError, Api, LONGEST_NAME, Sample, TextPlace, choices, error_in, samples, tokens,
 };
 use repoformer_store::json::{PieceDecoder, StringBytes};
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::endpoint::KeyMask;
 
 /// Whether a text is enough; the number is the length of a prefix that was not.
 pub type IsEnough<'e> = dyn Fn(&str, usize) -> bool + 'e;
+
+/// Fields of `usage` that are passed on.
+const USAGE: [&str; 10] = [
+    "prompt_tokens",
+    "completion_tokens",
+    "total_tokens",
+    "prompt_tokens_details",
+    "cached_tokens",
+    "audio_tokens",
+    "completion_tokens_details",
+    "reasoning_tokens",
+    "accepted_prediction_tokens",
+    "rejected_prediction_tokens",
+];
+/// Fields of llama.cpp's `timings` that are passed on.
+const TIMINGS: [&str; 11] = [
+    "cache_n", "prompt_n", "prompt_ms", "prompt_per_token_ms", "prompt_per_second", "predicted_n",
+    "predicted_ms", "predicted_per_token_ms", "predicted_per_second", "draft_n",
+    "draft_n_accepted",
+];
+
+/// The numbers in an object of an event, of these names alone; some are in an object within it.
+fn counts(event: &Value, object: &str, names: &[&str]) -> Option<Value> {
+    let fields = event.get(object)?.as_object()?.iter();
+    let known = fields.filter(|(name, _)| names.contains(&name.as_str()));
+    let count = |(name, value): (&String, &Value)| {
+        let value =
+            if value.is_number() { value.clone() } else { counts(&event[object], name, names)? };
+        Some((name.clone(), value))
+    };
+    let counts: Map<String, Value> = known.filter_map(count).collect();
+    (!counts.is_empty()).then_some(counts.into())
+}
 
 /// An answer as far as a server has written it.
 #[derive(Debug, Default)]
@@ -102,12 +135,18 @@ impl PartialAnswer {
         self.found.first_key_value().map(|(_, partial)| partial)
     }
 
-    fn note(&mut self, event: &Value) {
-        let object = |name: &str| event.get(name).filter(|value| value.is_object()).cloned();
-        self.usage = object("usage").or(self.usage.take());
-        self.timings = object("timings").or(self.timings.take());
-        let model = || event.get("model").and_then(Value::as_str).map(str::to_owned);
-        self.model = self.model.take().or_else(model);
+    fn note(&mut self, event: &Value) -> Result<(), AnswerError> {
+        self.usage = counts(event, "usage", &USAGE).or(self.usage.take());
+        self.timings = counts(event, "timings", &TIMINGS).or(self.timings.take());
+        if self.model.is_none()
+            && let Some(model) = event.get("model").and_then(Value::as_str)
+        {
+            if model.len() > LONGEST_NAME {
+                return Err(AnswerError::LongName);
+            }
+            self.model = Some(model.to_owned());
+        }
+        Ok(())
     }
 
     /// Adds an event's parts. `exact` is the event's text if its JSON has something else for half a character or for the key, which
@@ -121,7 +160,7 @@ impl PartialAnswer {
         exact: Option<&[u8]>,
         mask: impl Fn() -> KeyMask,
     ) -> Result<(), AnswerError> {
-        self.note(event);
+        self.note(event)?;
         let is_count = event.get("choices").is_none()
             && ["usage", "timings"]
                 .iter()
@@ -168,7 +207,7 @@ impl PartialAnswer {
     /// # Errors
     /// As for [`samples`].
     pub(super) fn set(&mut self, answer: &Value) -> Result<(), AnswerError> {
-        self.note(answer);
+        self.note(answer)?;
         let samples = samples(answer, self.api)?;
         let partial =
             samples.into_iter().map(|sample| PartialSample::new(sample, true, KeyMask::default()));

@@ -2,7 +2,7 @@
 
 use repoformer_core::completion::{Api, CompletionCut, CompletionRequest};
 use repoformer_store::error::Result;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::completer::read_stream;
 use crate::endpoint::Endpoint;
@@ -43,7 +43,7 @@ pub struct StreamEnd {
     pub stop_text: Option<String>,
     /// Text that is not part of the completion because the model continued the line before it.
     pub dropped: Option<String>,
-    /// Numbers of tokens, as the server writes them; null if it writes none.
+    /// Numbers of tokens, as the server writes them, in fields that are known; null if it writes none.
     pub usage: Value,
     /// llama.cpp's times and numbers of tokens; null if the server writes none.
     pub timings: Value,
@@ -99,10 +99,16 @@ pub fn stream(
     if is_left {
         return Ok(());
     }
-    let (answer, ..) = done?;
+    let (mut answer, ..) = done?;
     let rest = cut.pass(answer.text().get(read..).unwrap_or_default()) + &cut.finish();
     if !rest.is_empty() && is_unwanted(StreamPart::Text(rest)) {
         return Ok(());
+    }
+    // They may be of different events, and follow one another in either order.
+    let (mut usage, mut timings) =
+        (answer.usage.take().unwrap_or_default(), answer.timings.take().unwrap_or_default());
+    if endpoint.mask_keys(&mut json!([usage, timings, usage])) {
+        (usage, timings) = Default::default();
     }
     let is_cut = cut.stop_text().is_some();
     let finish = if is_cut { Some("stop") } else { answer.finish_reason() };
@@ -110,8 +116,8 @@ pub fn stream(
         reason: finish.map(str::to_owned),
         stop_text: cut.stop_text().or(answer.stop_text()).map(str::to_owned),
         dropped: cut.dropped_text().map(str::to_owned),
-        usage: answer.usage.unwrap_or_default(),
-        timings: answer.timings.unwrap_or_default(),
+        usage,
+        timings,
     };
     // The receiver may be gone.
     is_unwanted(StreamPart::End(end));

@@ -9,11 +9,12 @@ use std::time::Instant;
 use repoformer_core::completion::{Api, CompletionRequest, Ending, Sample, samples};
 use repoformer_store::error::Result;
 use repoformer_store::progress::Work;
-use repoformer_testing::{TestServer, answer, ok, refusal, refusal_with};
+use repoformer_testing::{TestServer, answer, events, ok, refusal, refusal_with};
 use serde_json::{Value, json};
 
 use super::*;
 use crate::endpoint::test_client::client;
+use crate::endpoint::{Endpoint, mask_keys_of};
 
 /// An answer with these texts.
 fn texts(texts: &[&str]) -> Vec<u8> {
@@ -69,6 +70,107 @@ fn ask_again(
 fn found(outcome: &Outcome) -> Vec<&str> {
     let samples = outcome.entries.iter().map(|entry| entry.samples.first());
     samples.map(|sample| sample.map_or("-", |sample| &sample.text)).collect()
+}
+
+const SECRET: &str = "rk-Hu8Bw5Nc2Jm6Tg9Lf3Ys";
+
+/// The client of a server, with a key of the program.
+fn endpoint_with_key(server: &TestServer) -> Endpoint {
+    mask_keys_of(&format!("http://h/v1?key={SECRET}"));
+    client(server)
+}
+
+#[test]
+fn samples_that_spell_a_key_together_are_a_failure() {
+    for samples in [SECRET.len(), 3] {
+        let pieces: Vec<char> = SECRET.chars().collect();
+        let pieces: Vec<String> = pieces
+            .chunks(pieces.len().div_ceil(samples))
+            .map(|piece| format!("\n{}", piece.iter().collect::<String>()))
+            .collect();
+        for (is_one_by_one, is_streamed) in [(true, false), (false, true)] {
+            let pieces = pieces.clone();
+            let server = TestServer::start(move |number, _| {
+                let choice = |(index, text): (usize, &String)| json!({"choices": [{"index": index, "text": text, "finish_reason": "stop"}]});
+                match is_one_by_one {
+                    true => texts(&[&pieces[number % pieces.len()]]),
+                    false => events(&pieces.iter().enumerate().map(choice).collect::<Vec<_>>()),
+                }
+            });
+            let endpoint = endpoint_with_key(&server);
+            let asking = CompletionRequest { samples, ..CompletionRequest::new("m", 7) };
+            let is_enough = |_: &str, _: usize| false;
+            let is_enough: &dyn Fn(&str, usize) -> bool = &is_enough;
+            let completer = Completer::new(&endpoint);
+            let error = completer.ask(&asking, "p", is_streamed.then_some(is_enough)).unwrap_err();
+            assert!(error.to_string().contains("taken together, contain a key"), "{error}");
+        }
+    }
+}
+
+/// The end of a streamed completion.
+fn streamed_end(of: &[Value]) -> Result<StreamEnd> {
+    let of = of.to_vec();
+    let server = TestServer::start(move |_, _| events(&of));
+    let request =
+        StreamRequest::new(&CompletionRequest::new("m", 7), "p", &serde_json::Map::default());
+    let mut end = None;
+    stream(&endpoint_with_key(&server), request, &mut |part| {
+        if let StreamPart::End(found) = part {
+            end = Some(found);
+        }
+        false
+    })?;
+    Ok(end.unwrap())
+}
+
+#[test]
+fn counts_are_passed_on_that_are_known_and_spell_no_key() {
+    let choice = json!([{"index": 0, "text": "x", "finish_reason": "stop"}]);
+    let usage = json!({
+        "prompt_tokens": 3, "x": 1, "total_tokens": "4", "completion_tokens": null,
+        "prompt_tokens_details": {"cached_tokens": 2, "y": SECRET},
+    });
+    let timings = json!({"prompt_n": 1, "predicted_ms": 0.5, "prompt_ms": [7], "z": {}});
+    let end = streamed_end(&[
+        json!({"choices": choice, "usage": usage}),
+        json!({"choices": [], "timings": timings}),
+    ]);
+    let end = end.unwrap();
+    let usage = json!({"prompt_tokens": 3, "prompt_tokens_details": {"cached_tokens": 2}});
+    assert_eq!((end.usage, end.timings), (usage, json!({"prompt_n": 1, "predicted_ms": 0.5})));
+    // Each event has less of the key than is masked, and together they have more.
+    let bytes = SECRET.as_bytes();
+    for (first, second) in [("usage", "timings"), ("timings", "usage")] {
+        let names = |of: &str| match of {
+            "usage" => [
+                "prompt_tokens", "completion_tokens", "total_tokens", "cached_tokens",
+                "audio_tokens", "reasoning_tokens",
+            ],
+            _ => ["cache_n", "prompt_n", "prompt_ms", "predicted_n", "predicted_ms", "draft_n"],
+        };
+        let counts = |of: &str, at: usize| -> Value {
+            let number = |(name, byte): (&str, &u8)| (name.to_owned(), Value::from(*byte));
+            names(of).into_iter().zip(&bytes[at..]).map(number).collect()
+        };
+        let end = streamed_end(&[
+            json!({"choices": choice, first: counts(first, 0)}),
+            json!({"choices": [], second: counts(second, 6)}),
+        ]);
+        let end = end.unwrap();
+        assert_eq!((end.usage, end.timings), (Value::Null, Value::Null), "{first}");
+    }
+}
+
+#[test]
+fn a_model_of_a_long_name_is_refused() {
+    let named = |length: usize| {
+        let choice = json!([{"index": 0, "text": "x", "finish_reason": "stop"}]);
+        streamed_end(&[json!({"model": "m".repeat(length), "choices": choice})])
+    };
+    named(4096).unwrap();
+    let error = named(4097).unwrap_err().to_string();
+    assert!(error.ends_with("the answer's model name is longer than 4096 bytes"), "{error}");
 }
 
 #[test]
