@@ -10,7 +10,7 @@ use repoformer_store::error::{Error, Result};
 use repoformer_store::jsonl::{Fields, Object};
 use serde_json::{Value, json};
 
-use crate::endpoint::mask_keys;
+use crate::endpoint::{is_whole, mask_keys};
 
 /// Settings of all requests in a file.
 #[derive(Debug, Clone, PartialEq)]
@@ -117,7 +117,7 @@ pub fn answer(
     let response = fields.object("response")?;
     let below = fields.below("response.", response);
     let status = below.optional_count("status_code")?;
-    if let Some(status) = status.filter(|status| !(200..300).contains(status)) {
+    if let Some(status) = status.filter(|status| !u16::try_from(*status).is_ok_and(is_whole)) {
         let message = response.get("body").map(message_in).unwrap_or_default();
         return Ok((custom_id, Err(format!("status {status}, {message}"))));
     }
@@ -159,6 +159,11 @@ mod tests {
             json!({"custom_id": "x", "response": {"status_code": status, "body": body}})
         };
         assert_eq!(read(status(Value::Null)).unwrap(), ["a"]);
+        assert_eq!(read(status(json!(201))).unwrap(), ["a"]);
+        for none in [0, 199, 204, 205, 206, 300, 65736] {
+            let refused = read(status(json!(none))).unwrap_err().to_string();
+            assert!(refused.contains(&format!("an error: status {none}")), "{refused}");
+        }
         for (bad, wanted) in [
             (
                 status(json!("500")),

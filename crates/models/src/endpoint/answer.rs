@@ -58,7 +58,7 @@ pub(super) fn read_body(
     }
     // Servers repeat a wrong key, and an excerpt may end within it.
     let masked = || context.mask(&bytes);
-    if !is_whole(parts.status) {
+    if !is_whole(parts.status.as_u16()) {
         let message = message_of(&masked());
         return Err(refusal_failure(parts.status, &parts.headers, &message, context));
     }
@@ -75,9 +75,9 @@ pub(super) fn read_body(
     Err(failure.or_status(parts.status))
 }
 
-/// Whether a response of this status is an answer, and all of it: nobody asked for a part (206).
-pub(super) fn is_whole(status: StatusCode) -> bool {
-    status.is_success() && status != StatusCode::PARTIAL_CONTENT
+/// Whether a response of this status is an answer, and all of it: nobody asked for none (204, 205) or a part (206).
+pub(crate) fn is_whole(status: u16) -> bool {
+    (200..300).contains(&status) && !(204..=206).contains(&status)
 }
 
 impl Context<'_> {

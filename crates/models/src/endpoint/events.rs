@@ -22,7 +22,7 @@ pub(super) fn read(
 ) -> Result<(), Failure> {
     let (parts, body) = response.into_parts();
     take(Event::Begin);
-    if !is_event_stream(&parts.headers) || !answer::is_whole(parts.status) {
+    if !is_event_stream(&parts.headers) || !answer::is_whole(parts.status.as_u16()) {
         take(Event::Whole(answer::read_body(&parts, body, context)?));
         return Ok(());
     }

@@ -22,7 +22,7 @@ mod retry;
 pub(crate) mod test_client;
 
 pub(crate) use address::MASK;
-pub(crate) use answer::shorter;
+pub(crate) use answer::{is_whole, shorter};
 pub use client::Endpoint;
 pub use event::Event;
 pub use key::{KeyMask, holds_key, mask_keys, mask_keys_of};
