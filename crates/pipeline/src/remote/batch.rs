@@ -247,12 +247,23 @@ pub fn read_batch(
         })?;
     }
     let mut journal = Journal::open(&question.server.journal)?;
+    let mut answered: FxHashMap<String, (&Path, usize)> = FxHashMap::default();
     for file in files {
         let text = jsonl::read(file)?;
         for (at, bytes) in jsonl::records(&text) {
             match entry(file, at.line, bytes, &keys, &question) {
                 Ok(entry) => {
                     let known = journal.get(&entry.key)?;
+                    if entry.error.is_none() {
+                        let first = *answered.entry(entry.key.clone()).or_insert((file, at.line));
+                        if first != (file, at.line) && known.as_ref() != Some(&entry) {
+                            let (other, line) = (first.0.display(), first.1);
+                            let reason =
+                                format!("another answer to the same request is at {other}:{line}");
+                            keep(&mut read.problems, file, Error::record(file, at.line, reason));
+                            continue;
+                        }
+                    }
                     // A failure does not undo an answer.
                     let is_answered = known.as_ref().is_some_and(|known| known.error.is_none());
                     read.answers += usize::from(entry.error.is_none());

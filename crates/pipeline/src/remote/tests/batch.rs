@@ -91,6 +91,13 @@ fn a_batch_goes_out_and_comes_back_in_any_order() {
     let report = complete_modes(&place, &MODES, &completion);
     assert!(report.problems.is_empty(), "{:?}", report.problems);
     assert_eq!(MODES.map(|mode| predictions(&place, mode).len()), [2, 2]);
+    // Of two answers to a request the first counts.
+    let twice = place.dir.path().join("twice.jsonl");
+    let answers = ["y = 1", "y = 2", "y = 1"].map(|text| batch_answer(&requests_of_all[0], text));
+    write(&twice, &answers);
+    let found = read(&[twice], &completion);
+    assert_eq!((found.answers, found.problems.len()), (2, 1));
+    assert_said(&found.problems, &["twice.jsonl:2: another answer to the same request is at "]);
     // With other settings they are other requests.
     let stopped = change_server(completion, |own| own.asking.stop.push(";".into()));
     assert_said(&read(&[more], &stopped).problems, &["other settings"]);
