@@ -19,6 +19,7 @@ use repoformer_store::files;
 use repoformer_study::checkout::one_repository;
 use repoformer_study::choices::repositories_in;
 use repoformer_study::experiments::read_tasks;
+use repoformer_study::settings::mask_found_keys;
 use repoformer_text::language::Language;
 
 use super::unparsed::keep_gaps;
@@ -119,6 +120,7 @@ pub(crate) fn run(args: &ConvertArgs) -> Result<()> {
     let to: TargetFormat = args.to.parse().context("--to")?;
     args.check_flags(to)?;
     check_output(Some(&args.output), args.file.iter().chain(&args.tasks))?;
+    mask_found_keys();
     let (outcome, notes) = match to {
         TargetFormat::Folders => (folders(args)?, Vec::new()),
         TargetFormat::LmEval => lm_eval_task(args)?,

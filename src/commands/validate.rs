@@ -6,6 +6,7 @@ use anyhow::Result;
 use clap::Args;
 use repoformer_formats::validate::{Severity, Validation, validate};
 use repoformer_study::checkout::folder_for;
+use repoformer_study::settings::mask_found_keys;
 use repoformer_text::visible::visible_in_line;
 
 use crate::output::{self, Screen, group, plural, print_text, write_data};
@@ -30,6 +31,7 @@ pub(crate) struct ValidateArgs {
 pub(crate) fn run(args: &ValidateArgs) -> Result<()> {
     let mut unread = None;
     let mut text = String::new();
+    mask_found_keys();
     let repos_dir = folder_for(args.repos_dir.as_deref(), &args.files, &Screen);
     for file in &args.files {
         let report = match validate(file, repos_dir.as_deref()) {

@@ -399,14 +399,28 @@ fn no_byte_of_a_key_is_left_of_answers_to_a_batch() {
     let path = file.path().to_str().unwrap();
     let read = ["complete", "--mode", "none", "--model", "m", "--read-batch", path];
     let convert = ["convert", path, "--to", "repocoder-predictions", "--tasks", "tasks.jsonl"];
-    for words in [&place.args(&read)[..], &convert, &["validate", path]] {
+    let validate = ["validate", path];
+    let runs = [(&place.args(&read)[..], true), (&convert, true), (&validate, true)];
+    // A file of settings in the working folder has the keys, and another thing that is none.
+    let settings = [(&convert[..], false), (&validate, false)];
+    for (words, is_in_environment) in runs.into_iter().chain(settings) {
         let mut run = place.command(words);
-        let ran = Ran::new(run.envs(keys).output().unwrap());
+        if is_in_environment {
+            run.envs(keys);
+        } else {
+            let [url, policy_url] =
+                [KEY, POLICY_KEY].map(|key| format!("http://h/v1?k={}", url_encoded(key)));
+            let text =
+                format!("endpoint = '{url}'\npolicy-endpoint = '{policy_url}'\nnothing = 1\n");
+            place.write("repoformer.toml", text);
+        }
+        let ran = Ran::new(run.output().unwrap());
         let said = format!("{}{}", ran.stdout, ran.stderr);
         assert!(said.contains("***"), "{words:?}: {said}");
         assert_no_key(said.as_bytes(), &words.join(" "));
     }
     let journal = std::fs::read_to_string(place.path("cache/journal/m.jsonl")).unwrap();
+    std::fs::remove_file(place.path("repoformer.toml")).unwrap();
     assert!(journal.contains("value = '***'"), "{journal}");
     assert_nothing_left(&place, "batch", 5);
 }

@@ -17,7 +17,7 @@ pub use declared::{
 };
 pub use departure::Departure;
 pub use resolved::Settings;
-pub use sources::{COMPLETION, check_environment, profile_values};
+pub use sources::{COMPLETION, check_environment, mask_found_keys, profile_values};
 pub use value::{
     FragmentPaths, FragmentUnit, MetricName, OtherModel, PolicyName, SettingSource, SettingValue,
     SourcedValue, StyleName, TokenizerName, Vectorizer,

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use anyhow::{Result, anyhow, bail};
+use repoformer_models::endpoint::mask_keys_of;
 use repoformer_store::error::{Access, Error};
 use repoformer_store::files;
 use repoformer_text::message;
@@ -112,6 +113,15 @@ pub(super) fn read_file(path: &Path) -> Result<FileSettings> {
         reason,
     })?;
     parse(&text, &path.display().to_string())
+}
+
+/// Has the keys in URLs of the working folder's settings masked in answers that a command reads. Whether the file can be followed does not
+/// matter to a command that does not read it.
+pub fn mask_found_keys() {
+    let path = Path::new(FOUND_BY_ITSELF);
+    let text = path.is_file().then(|| files::read_to_string(path).ok()).flatten();
+    let table: toml::Table = text.and_then(|text| text.parse().ok()).unwrap_or_default();
+    table.values().filter_map(toml::Value::as_str).for_each(mask_keys_of);
 }
 
 pub(super) fn parse(text: &str, name: &str) -> Result<FileSettings> {
