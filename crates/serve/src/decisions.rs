@@ -13,6 +13,20 @@ use crate::live::LiveRepository;
 /// Number of decisions that are kept.
 pub(crate) const KEPT: usize = 100;
 
+/// Bytes of a dropped text that are kept.
+const LONGEST_DROPPED: usize = 2 << 10;
+
+/// A dropped text as decisions and messages show it: its beginning and its length if it is long.
+pub(crate) fn shorten_dropped(text: &str) -> String {
+    match text.len() > LONGEST_DROPPED {
+        true => {
+            let shown = &text[..text.floor_char_boundary(LONGEST_DROPPED)];
+            format!("{shown}… ({} bytes)", text.len())
+        }
+        false => text.to_owned(),
+    }
+}
+
 /// A decision and what came of it. A request that failed or was given up before has the first fields alone.
 #[derive(Debug, Clone, Default, Serialize)]
 pub(crate) struct DecisionRecord {
@@ -160,5 +174,19 @@ impl Decisions {
             }
         }
         found
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_dropped_text_is_kept_in_part() {
+        assert_eq!(shorten_dropped("é"), "é");
+        let long = "é".repeat(1 << 20);
+        let kept = shorten_dropped(&long);
+        assert!(kept.starts_with("éé") && kept.ends_with("é… (2097152 bytes)"), "{kept}");
+        assert!(kept.capacity() < 4 * LONGEST_DROPPED, "no part of the long text is kept");
     }
 }

@@ -269,9 +269,13 @@ impl Service {
         }
     }
 
-    /// Asks the model's server.
-    pub(crate) fn complete(&self, request: StreamRequest) -> UpstreamRequest {
-        upstream::complete(&self.endpoint, request)
+    /// Asks the model's server, and holds `permit` as long as that takes.
+    pub(crate) fn complete(
+        &self,
+        request: StreamRequest,
+        permit: impl Send + 'static,
+    ) -> UpstreamRequest {
+        upstream::complete(&self.endpoint, request, permit)
     }
 
     /// The request for a prompt's completion.
@@ -377,18 +381,8 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::decide::DecisionPolicy;
     use crate::decisions::KEPT;
-    use crate::tests::{MessageLog, Shop, endpoint, lines, model, prompts};
-
-    fn service(shop: &Shop, policy: Policy) -> Service {
-        let policy =
-            DecisionPolicy { policy, threshold: 0.0, name: policy.to_string(), model: None };
-        let decider = Decider::new(policy, &prompts()).unwrap();
-        let (live, endpoint) = (Arc::clone(&shop.live), endpoint(|_| json!({})));
-        let messages = Arc::<MessageLog>::default();
-        Service::new(live, decider, model(), endpoint, Session::new(0.0), None, messages)
-    }
+    use crate::tests::{Shop, lines, service};
 
     fn wanted(text: &str) -> EditorRequest {
         EditorRequest::completion(

@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use repoformer_core::completion::Ending;
+use repoformer_core::policy::Policy;
 use repoformer_core::prompt::style::{Budget, Style};
 use repoformer_core::repository::corpus::Walk;
 use repoformer_core::repository::fragment::{ChunkShape, Cut};
@@ -15,13 +16,15 @@ use repoformer_pipeline::{
     StageReport,
 };
 use repoformer_store::remark::Remark;
-use repoformer_testing::{TestServer, ok};
+use repoformer_testing::{TestServer, ok, refusal};
 use repoformer_text::language::Language;
 use repoformer_text::tokenize::model::Tokenizer;
 use tempfile::TempDir;
 
+use crate::decide::{Decider, DecisionPolicy};
 use crate::live::{Cursor, LiveRepository};
-use crate::service::Model;
+use crate::service::{Model, Service};
+use crate::session::Session;
 
 /// A repository `shop` in a folder of its own.
 pub(crate) struct Shop {
@@ -110,6 +113,20 @@ pub(crate) fn endpoint(
     let server = TestServer::start_without_models(move |request| ok(&answer(&request.body)));
     let (url, _) = server.leak();
     Endpoint::new(&url, ConnectionSettings { retries: 0, ..ConnectionSettings::default() }).unwrap()
+}
+
+/// URL of a server that is busy.
+pub(crate) fn refusing_url() -> String {
+    server(|_| refusal("503 Service Unavailable", "busy")).0
+}
+
+/// A service of a repository, whose model writes nothing.
+pub(crate) fn service(shop: &Shop, policy: Policy) -> Service {
+    let policy = DecisionPolicy { policy, threshold: 0.0, name: policy.to_string(), model: None };
+    let decider = Decider::new(policy, &prompts()).unwrap();
+    let (live, endpoint) = (Arc::clone(&shop.live), endpoint(|_| serde_json::json!({})));
+    let messages = Arc::<MessageLog>::default();
+    Service::new(live, decider, model(), endpoint, Session::new(0.0), None, messages)
 }
 
 /// Keeps messages.

@@ -32,8 +32,13 @@ impl Drop for UpstreamRequest {
 /// Parts that wait for the editor, at most.
 const WAITING: usize = 256;
 
-/// Asks for a completion. Always as a stream: a server notices at the next token that nobody listens.
-pub(crate) fn complete(endpoint: &Endpoint, request: StreamRequest) -> UpstreamRequest {
+/// Asks for a completion. Always as a stream: a server notices at the next token that nobody listens. `permit` is held until the
+/// work has ended, which may be after nobody wants its result.
+pub(crate) fn complete(
+    endpoint: &Endpoint,
+    request: StreamRequest,
+    permit: impl Send + 'static,
+) -> UpstreamRequest {
     let connection = endpoint.with_own_connections();
     let (sender, parts) = mpsc::channel(WAITING);
     let asked = connection.clone();
@@ -43,6 +48,7 @@ pub(crate) fn complete(endpoint: &Endpoint, request: StreamRequest) -> UpstreamR
             // The receiver may be gone.
             let _ = sender.blocking_send(Err(error));
         }
+        drop(permit);
     });
     UpstreamRequest { parts, connection }
 }
@@ -50,4 +56,48 @@ pub(crate) fn complete(endpoint: &Endpoint, request: StreamRequest) -> UpstreamR
 /// Milliseconds since a moment.
 pub(crate) fn ms_since(begin: Instant) -> f64 {
     begin.elapsed().as_secs_f64() * 1e3
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, Mutex, mpsc};
+    use std::time::Duration;
+
+    use repoformer_core::completion::CompletionRequest;
+    use repoformer_models::endpoint::ConnectionSettings;
+    use serde_json::Map;
+
+    use super::*;
+    use crate::runtime::runtime;
+    use crate::tests::refusing_url;
+
+    #[test]
+    fn a_permit_is_held_until_the_work_of_a_cancelled_request_has_ended() {
+        let (begun, has_begun) = mpsc::channel();
+        let (end, ends) = mpsc::channel::<()>();
+        let ends = Mutex::new(ends);
+        let settings = ConnectionSettings {
+            retries: 1,
+            first_delay: Duration::ZERO,
+            ..ConnectionSettings::default()
+        };
+        // Work that goes on whatever happens to the connection.
+        let endpoint = Endpoint::new(&refusing_url(), settings).unwrap().on_retry(move |_| {
+            begun.send(()).unwrap();
+            let _ = ends.lock().unwrap().recv();
+        });
+        let (permit, runtime) = (Arc::new(()), runtime().unwrap());
+        let request = StreamRequest::new(&CompletionRequest::new("m", 1), "x", &Map::new());
+        let asked = {
+            let _context = runtime.enter();
+            complete(&endpoint, request, Arc::clone(&permit))
+        };
+        has_begun.recv().unwrap();
+        drop(asked);
+        assert_eq!(Arc::strong_count(&permit), 2);
+        drop(end);
+        // Waits for all work.
+        drop(runtime);
+        assert_eq!(Arc::strong_count(&permit), 1);
+    }
 }

@@ -27,7 +27,7 @@ use repoformer_store::error::Error;
 use serde_json::{Value, json};
 use tokio::sync::{Mutex, OwnedSemaphorePermit, Semaphore, mpsc};
 
-use crate::decisions::DecisionRecord;
+use crate::decisions::{DecisionRecord, shorten_dropped};
 use crate::error::{Result, ServeError};
 use crate::learn::LearnRequest;
 use crate::request::EditorRequest;
@@ -284,7 +284,7 @@ impl Flow {
         Self {
             answer: Answer::new(format!("cmpl-{}", prepared.number), name),
             record: prepared.record,
-            completing: service.complete(prepared.request),
+            completing: service.complete(prepared.request, room.clone()),
             service,
             wanted,
             begin,
@@ -408,7 +408,7 @@ impl Drop for Flow {
         }
         let end = self.end.take().unwrap_or_default();
         let mut record = std::mem::take(&mut self.record);
-        record.dropped.clone_from(&end.dropped);
+        record.dropped = end.dropped.as_deref().map(shorten_dropped);
         self.service.keep(record, self.outcome, (self.first, whole), &end);
     }
 }

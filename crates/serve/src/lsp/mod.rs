@@ -13,7 +13,9 @@ use repoformer_store::json;
 use serde::de::Visitor;
 use serde::{Deserialize, Deserializer};
 use serde_json::{Value, json};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+use crate::decisions::shorten_dropped;
 use crate::error::{Result, ServeError};
 use crate::live::path_of_url;
 use crate::request::EditorRequest;
@@ -28,6 +30,8 @@ const LARGEST: usize = 64 << 20;
 const VALUES: u64 = 1 << 18;
 /// Requests that are answered at a time; older ones give way.
 const AT_ONCE: usize = 8;
+/// Requests whose work has not ended, at most: that of cancelled ones may go on for a while.
+const UNENDED: usize = 64;
 
 /// Codes of errors.
 const NOT_JSON: i64 = -32700;
@@ -77,6 +81,7 @@ pub fn run<E: Display + From<ServeError>>(
         encoding: first.encoding,
         documents: HashMap::new(),
         asked: Arc::default(),
+        room: Arc::new(Semaphore::new(UNENDED)),
         is_shut_down: false,
         runtime,
     };
@@ -165,6 +170,7 @@ struct Server {
     /// Open documents, by their URIs.
     documents: HashMap<String, Document>,
     asked: Arc<Mutex<Vec<RequestInFlight>>>,
+    room: Arc<Semaphore>,
     is_shut_down: bool,
     runtime: tokio::runtime::Runtime,
 }
@@ -265,6 +271,10 @@ impl Server {
             behind = &text[end..];
             item = Some((entry.to_owned(), selected["range"].clone()));
         }
+        let Ok(permit) = Arc::clone(&self.room).try_acquire_owned().map(Arc::new) else {
+            let reason = format!("the work of {UNENDED} earlier requests has not ended");
+            return self.output.fail(id, FAILED, &reason);
+        };
         let path = path_of_url(uri).into_owned();
         let is_supposed = item.is_some();
         let wanted =
@@ -287,7 +297,7 @@ impl Server {
             (Arc::clone(&self.service), Arc::clone(&self.output), Arc::clone(&self.asked));
         let id = id.clone();
         self.runtime.spawn_blocking(move || {
-            let found = answer(&service, &wanted, &own, &asked, &id);
+            let found = answer(&service, &wanted, &own, (&asked, &id), permit);
             let is_cancelled = {
                 let mut asked = lock(&asked);
                 let place = asked.iter().position(|one| one.id == id);
@@ -323,11 +333,11 @@ fn answer(
     service: &Service,
     wanted: &EditorRequest,
     own: &Endpoint,
-    asked: &Mutex<Vec<RequestInFlight>>,
-    id: &Value,
+    (asked, id): (&Mutex<Vec<RequestInFlight>>, &Value),
+    permit: Arc<OwnedSemaphorePermit>,
 ) -> Result<String, String> {
     let prepared = service.prepare(wanted, own).map_err(|error| error.to_string())?;
-    let mut completing = service.complete(prepared.request);
+    let mut completing = service.complete(prepared.request, permit);
     if let Some(asked) = lock(asked).iter_mut().find(|asked| asked.id == *id) {
         asked.connections.push(completing.connection());
         if asked.is_cancelled {
@@ -343,6 +353,7 @@ fn answer(
             Some(Ok(StreamPart::Text(more))) => text += &more,
             Some(Ok(StreamPart::End(end))) => {
                 if let Some(dropped) = end.dropped {
+                    let dropped = shorten_dropped(&dropped);
                     let text = format!("dropped, since it continues the line before: {dropped}");
                     service.messages.detail(&text);
                 }
@@ -500,7 +511,10 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 
 #[cfg(test)]
 mod tests {
+    use repoformer_core::policy::Policy;
+
     use super::*;
+    use crate::tests::{Shop, service};
 
     #[test]
     fn messages_are_read_by_their_length() {
@@ -552,6 +566,29 @@ mod tests {
 
     fn framed(text: &str) -> String {
         format!("Content-Length: {}\r\n\r\n{text}", text.len())
+    }
+
+    #[test]
+    fn a_request_is_refused_while_too_many_others_have_not_ended() {
+        let shop = Shop::new(&[("a.py", "x = 1\n")]);
+        let written = SharedOutput::default();
+        let mut server = Server {
+            service: Arc::new(service(&shop, Policy::Never)),
+            output: Arc::new(Output(Mutex::new(Box::new(written.clone())))),
+            encoding: Encoding::Utf16,
+            documents: HashMap::new(),
+            asked: Arc::default(),
+            room: Arc::new(Semaphore::new(0)),
+            is_shut_down: false,
+            runtime: runtime().unwrap(),
+        };
+        let document = json!({"uri": "file:///a.py", "text": "x = 1\n", "version": 1});
+        let opened = json!({"textDocument": document});
+        server.take(&json!({"method": "textDocument/didOpen", "params": opened}));
+        let params = json!({"textDocument": document, "position": {"line": 0, "character": 0}});
+        server.take(&json!({"id": 1, "method": "textDocument/inlineCompletion", "params": params}));
+        let said = String::from_utf8(lock(&written.0).clone()).unwrap();
+        assert!(said.contains("the work of 64 earlier requests has not ended"), "{said}");
     }
 
     #[test]
