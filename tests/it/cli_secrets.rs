@@ -209,7 +209,11 @@ fn keys_of(head: &str) -> Vec<&str> {
 /// A model that writes the keys it gets wherever it may, in tokens of so many bytes, each of which is an event of a stream.
 fn echoing(length: usize) -> impl Fn(&str, &Value) -> String {
     move |head, body| {
-        let echoes: Vec<String> = keys_of(head).into_iter().flat_map(echoes).collect();
+        let mut echoes: Vec<String> = keys_of(head).into_iter().flat_map(echoes).collect();
+        if !echoes.is_empty() {
+            // A server that gets one of them may know the other.
+            echoes.extend([KEY, POLICY_KEY].map(str::to_owned));
+        }
         let text = format!("\nx = 1  # {}", echoes.join(" , "));
         let first = echoes.first().cloned().unwrap_or_default();
         let kind = "Content-Type: application/json\r\n";
@@ -419,8 +423,8 @@ fn no_byte_of_a_key_is_left_of_answers_to_a_batch() {
         assert!(said.contains("***"), "{words:?}: {said}");
         assert_no_key(said.as_bytes(), &words.join(" "));
     }
-    let journal = std::fs::read_to_string(place.path("cache/journal/m.jsonl")).unwrap();
     std::fs::remove_file(place.path("repoformer.toml")).unwrap();
+    let journal = std::fs::read_to_string(place.path("cache/journal/m.jsonl")).unwrap();
     assert!(journal.contains("value = '***'"), "{journal}");
     assert_nothing_left(&place, "batch", 5);
 }
@@ -429,7 +433,7 @@ fn no_byte_of_a_key_is_left_of_answers_to_a_batch() {
 #[test]
 fn no_byte_of_a_key_reaches_an_editor() {
     let place = place();
-    let variables = [("REPOFORMER_API_KEY", KEY)];
+    let variables = [("REPOFORMER_API_KEY", KEY), ("REPOFORMER_POLICY_API_KEY", POLICY_KEY)];
     for length in [1, KEY.len() / 2] {
         let server = Recorder::start(echoing(length));
         let url = server.url();
@@ -590,6 +594,7 @@ fn passwords_of_proxies_are_told_nowhere() {
         "http://127.0.0.1:9".into(),
         "http://proxy.invalid:3128".into(),
         // A client that ignored these would send the key directly.
+        refusing.url().replace("http", "https"),
         refusing.url().replace("http", "socks5"),
         refusing.url().replace("http", "junk"),
     ] {
@@ -605,7 +610,6 @@ fn passwords_of_proxies_are_told_nowhere() {
                 let mut run = place.command(&words);
                 run.env("REPOFORMER_API_KEY", KEY).env("ALL_PROXY", &proxy);
                 let ran = Ran::new(run.output().unwrap());
-        refusing.url().replace("http", "https"),
                 assert_no_key(ran.stdout.as_bytes(), &format!("stdout of {command}, {proxy}"));
                 assert_no_key(ran.stderr.as_bytes(), &format!("stderr of {command}, {proxy}"));
                 assert_ne!(ran.code, Some(0), "{}", ran.stdout);
@@ -646,6 +650,8 @@ fn keys_in_wrong_places_are_refused_unseen() {
         "repoformer run --api-key \"$SECRET\"",
         "repoformer run --api-key=\"$SECRET\"",
         "repoformer run --endpoint http://$SECRET@localhost",
+        "repoformer run --model tiny --endpoint ftp://$SECRET",
+        "repoformer run --model tiny --endpoint $SECRET",
         "REPOFORMER_KEY=$SECRET repoformer run",
         "REPOFORMER_API_KEY=\"$SECRET $SECRET\" repoformer run --endpoint http://localhost:9 --model tiny",
     ] {
