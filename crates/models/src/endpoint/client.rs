@@ -19,6 +19,7 @@ use super::answer::{self, Context, Response};
 use super::bound::greatest;
 use super::key::{Key, KeyMask, SharedKeys};
 use super::proxy;
+use super::request::RequestWork;
 use super::retry::{self, Failure, RetryOutlook};
 use super::{ConnectionSettings, DEFAULT_KEY_VARIABLE, Event, events};
 
@@ -298,7 +299,11 @@ impl Endpoint {
         let (mut retries, mut waited) = (0, Duration::ZERO);
         loop {
             let begin = Instant::now();
-            let mut failure = match self.once(path, body).and_then(&mut *read) {
+            let work = RequestWork::begin(&self.is_closed);
+            let answer = self.once(path, body).and_then(&mut *read);
+            drop(work);
+            self.check_open()?;
+            let mut failure = match answer {
                 Ok(value) => return Ok((value, begin.elapsed())),
                 Err(failure) => failure,
             };

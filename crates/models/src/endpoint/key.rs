@@ -12,6 +12,7 @@ use ureq::http::HeaderValue;
 
 use super::address::{MASK, mask_url, named_value};
 use super::readings::{BATCH, LONGEST_STEP, Layers, Notation, Reader};
+use super::request::is_given_up;
 use super::{DEFAULT_KEY_VARIABLE, POLICY_KEY_VARIABLE};
 
 /// Length of a part of a key that is masked as the whole is. Shorter keys are words, such as `EMPTY`, which completions may
@@ -256,11 +257,14 @@ impl Key {
         is_secret
     }
 
-    /// Finds long parts of the key in a whole text.
+    /// Finds long parts of the key in a whole text. Of a request that is given up, all of the text may be one.
     fn find_all(&self, text: &[u8], wholes: &[String], mut fill: impl FnMut(usize, usize, usize)) {
         let mut layers = Layers::new();
         let mut left = text.len();
         for batch in text.chunks(BATCH) {
+            if is_given_up() {
+                return fill(0, 0, text.len());
+            }
             left -= batch.len();
             layers.read(batch, left == 0, |reader| self.find(reader, wholes, &mut fill));
         }
@@ -478,13 +482,23 @@ impl KeyMask {
         };
         let (passed, is_secret) = (self.passed, &mut self.is_secret);
         is_secret.resize(self.held.len(), false);
-        let mut end = passed + self.held.len();
-        layers.read(piece.as_bytes(), is_end, |reader| {
-            key.find(reader, &[], |_, from, to| is_secret[from - passed..to - passed].fill(true));
-            if !is_end {
-                end = end.min(key.settled_end(reader));
+        let whole = passed + self.held.len();
+        let mut rest = piece.as_bytes();
+        let end = loop {
+            let batch = rest.split_off(..rest.len().min(BATCH)).unwrap_or_default();
+            let (is_last, mut end) = (is_end && rest.is_empty(), whole);
+            layers.read(batch, is_last, |reader| {
+                key.find(reader, &[], |_, from, to| {
+                    is_secret[from - passed..to - passed].fill(true);
+                });
+                if !is_last {
+                    end = end.min(key.settled_end(reader));
+                }
+            });
+            if rest.is_empty() {
+                break end;
             }
-        });
+        };
         let text = self.held.as_bytes();
         let end = self.held.floor_char_boundary(end - passed);
         let is_secret = &self.is_secret[..end];

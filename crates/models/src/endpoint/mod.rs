@@ -17,6 +17,7 @@ mod events;
 mod key;
 mod proxy;
 mod readings;
+mod request;
 mod retry;
 #[cfg(test)]
 pub(crate) mod test_client;

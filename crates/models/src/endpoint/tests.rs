@@ -115,6 +115,22 @@ fn closed_connections_end_the_work_for_their_request_alone() {
 }
 
 #[test]
+fn an_answer_that_nobody_wants_any_longer_is_an_error() {
+    let text = "data: {\"a\": 1}\n\ndata: [DONE]\n\n";
+    let server = TestServer::start(move |_, _| {
+        answer("200 OK", "Content-Type: text/event-stream\r\n", text)
+    });
+    let endpoint = client(&server);
+    let mut close = |_| {
+        endpoint.close();
+        true
+    };
+    let error = endpoint.post_events("/v1/x", &json!({}), &mut close).unwrap_err();
+    assert_ends(&error, "the request was given up");
+    assert_eq!(server.requests().len(), 1, "it is not asked again");
+}
+
+#[test]
 fn a_slow_server_is_left_and_asked_again() {
     let (_closed, pass) = gate();
     let server = TestServer::start(move |number, _| {

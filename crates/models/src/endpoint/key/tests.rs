@@ -1,7 +1,10 @@
+use std::sync::atomic::Ordering;
+
 use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
+use crate::endpoint::request::RequestWork;
 
 #[test]
 fn the_key_and_long_parts_of_it_are_masked() {
@@ -513,6 +516,43 @@ fn an_escape_in_a_later_batch_is_read_with_what_is_before_it() {
 }
 
 /// A token of 1,584 characters, all of whose parts are in the text somewhere.
+/// A piece may be as long as an answer, and is read in batches as that is.
+#[test]
+fn long_pieces_are_masked_as_the_whole() {
+    let secret = "rk-Zq7VxP2mLw9TdKf4HsJy8NbRc3GaQe5U";
+    let key = Key::new(secret).unwrap();
+    for at in [BATCH - 40, BATCH - 20, BATCH - 1, BATCH, 3 * BATCH - 7] {
+        for form in [secret.to_owned(), secret.replace('9', "\\u0039")] {
+            let text = format!("{}{form}{}", "é. ".repeat(at / 4), " y".repeat(BATCH));
+            let masked = key.mask_text(&text);
+            assert!(masked.contains(". *** y"));
+            for cut in [0, at, at + 11, text.len()] {
+                let (one, other) = text.split_at(text.floor_char_boundary(cut));
+                let mut mask = KeyMask::new(Arc::new(key.clone()));
+                let pieces = mask.pass(one) + &mask.pass(other) + &mask.finish();
+                assert!(pieces == masked, "{at} {form} {cut}");
+            }
+        }
+    }
+}
+
+/// Its answer is read no further, and may hold a key behind that.
+#[test]
+fn all_of_a_request_that_is_given_up_is_masked() {
+    let (key, is_closed) = (Key::new("rk-Zq7VxP2mLw9TdKf4HsJy").unwrap(), Arc::default());
+    let mask = || {
+        let mut answer = json!({"a": "text", "b": ["a longer text than that"]});
+        (key.mask(&mut answer), answer)
+    };
+    {
+        let _work = RequestWork::begin(&is_closed);
+        assert!(!mask().0);
+        is_closed.store(true, Ordering::Relaxed);
+        assert_eq!(mask(), (true, json!(MASK)));
+    }
+    assert!(!mask().0);
+}
+
 #[test]
 fn a_long_key_is_masked_as_a_short_one_is() {
     let secret: String = (0..1584u32)

@@ -1,0 +1,34 @@
+//! The request on which a thread works, which its user may give up meanwhile.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+thread_local! {
+    /// Whether the connections of the request are closed.
+    static IS_CLOSED: RefCell<Option<Arc<AtomicBool>>> = const { RefCell::new(None) };
+}
+
+/// The work of this thread for a request, until it is dropped.
+pub(super) struct RequestWork {
+    before: Option<Arc<AtomicBool>>,
+}
+
+impl RequestWork {
+    pub(super) fn begin(is_closed: &Arc<AtomicBool>) -> Self {
+        Self { before: IS_CLOSED.replace(Some(Arc::clone(is_closed))) }
+    }
+}
+
+impl Drop for RequestWork {
+    fn drop(&mut self) {
+        IS_CLOSED.set(self.before.take());
+    }
+}
+
+/// Whether nobody wants the result of this thread's work any longer.
+pub(super) fn is_given_up() -> bool {
+    IS_CLOSED.with_borrow(|is_closed| {
+        is_closed.as_ref().is_some_and(|is_closed| is_closed.load(Ordering::Relaxed))
+    })
+}
