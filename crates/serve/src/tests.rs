@@ -117,7 +117,7 @@ pub(crate) fn endpoint(
 
 /// URL of a server that is busy.
 pub(crate) fn refusing_url() -> String {
-    server(|_| refusal("503 Service Unavailable", "busy")).0
+    TestServer::start_without_models(|_| refusal("503 Service Unavailable", "busy")).leak().0
 }
 
 /// A service of a repository, whose model writes nothing.
