@@ -87,10 +87,13 @@ fn artifacts(cache: &Path) {
         for entry in fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();
             let is_hidden = path.file_name().unwrap().as_encoded_bytes()[0] == b'.';
-            match is_hidden {
-                true => {}
-                false if path.is_dir() => files(&path, found),
-                false => found.push(path),
+            if is_hidden {
+                continue;
+            }
+            if path.is_dir() {
+                files(&path, found);
+            } else {
+                found.push(path);
             }
         }
     }

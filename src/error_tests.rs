@@ -264,11 +264,15 @@ fn causes_and_hints_of_the_program_keep_their_flags() {
 /// Returns the sources of the libraries, but of the choices themselves, as one text.
 fn sources(folder: &Path) -> String {
     let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
-    let text = |path: std::path::PathBuf| match path.is_dir() {
-        true => sources(&path),
-        false if path.extension().is_none_or(|ending| ending != "rs") => String::new(),
-        false if path.ends_with("text/src/message.rs") => String::new(),
-        false => std::fs::read_to_string(&path).unwrap(),
+    let text = |path: std::path::PathBuf| {
+        let is_source = path.extension().is_some_and(|ending| ending == "rs");
+        if path.is_dir() {
+            sources(&path)
+        } else if is_source && !path.ends_with("text/src/message.rs") {
+            std::fs::read_to_string(&path).unwrap()
+        } else {
+            String::new()
+        }
     };
     entries.map(text).collect()
 }

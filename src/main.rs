@@ -266,9 +266,10 @@ mod tests {
                 assert!(!is_command || command.get_name() != cli.get_name(), "{choice}: {text}");
                 let flags = if is_command { words } else { text.split([' ', ',']).collect() };
                 for flag in flags.into_iter().filter(|word| word.starts_with('-')) {
-                    let exists = match is_command {
-                        true => has_flag(command, flag),
-                        false => commands(&cli).into_iter().any(|one| has_flag(one, flag)),
+                    let exists = if is_command {
+                        has_flag(command, flag)
+                    } else {
+                        commands(&cli).into_iter().any(|one| has_flag(one, flag))
                     };
                     assert!(exists, "{choice}: {text}: {flag}");
                 }

@@ -473,9 +473,10 @@ fn answers(bytes: &[u8]) {
     {
         return;
     }
-    let (kind, enough) = match bytes.starts_with(b"data:") {
-        true => ("text/event-stream", Some(is_enough)),
-        false => ("application/json", None),
+    let (kind, enough) = if bytes.starts_with(b"data:") {
+        ("text/event-stream", Some(is_enough))
+    } else {
+        ("application/json", None)
     };
     let mut response = if bytes.starts_with(b"HTTP/") { Vec::new() } else { head(kind).into() };
     response.extend_from_slice(bytes);

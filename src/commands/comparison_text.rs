@@ -39,10 +39,8 @@ impl Printable for PrintedComparison<'_> {
 
     fn lines(&self) -> Box<dyn Iterator<Item = Value> + '_> {
         let Self { comparison, per_task } = self;
-        let records = match per_task {
-            true => comparison.task_records(),
-            false => comparison.measure_records(),
-        };
+        let records =
+            if *per_task { comparison.task_records() } else { comparison.measure_records() };
         Box::new(records.into_iter())
     }
 
@@ -162,9 +160,10 @@ fn wide_table(comparison: &Comparison) -> Table {
     let of_repositories = rows(comparison).len() - of_all;
     for (place, (repository, d)) in rows(comparison).into_iter().enumerate() {
         // Within a repository, tasks are resampled.
-        let kind = match place < of_repositories {
-            true => ResamplingUnit::Tasks.interval_kind(d.n),
-            false => comparison.interval_kind(),
+        let kind = if place < of_repositories {
+            ResamplingUnit::Tasks.interval_kind(d.n)
+        } else {
+            comparison.interval_kind()
         };
         let mut cells = vec![comparison.title(&d.measure), repository.to_owned(), d.n.to_string()];
         cells.push(d.difference.interval.map_or("", |_| kind.name()).into());

@@ -98,9 +98,10 @@ pub(super) fn settings(flags: &SettingFlags, is_dry: bool) -> Result<Demonstrati
     let is_elsewhere = !here && settings.repos_dir.is_some();
     let mut removed = None;
     if is_elsewhere {
-        let root = match is_dry {
-            true => removed.insert(tempfile::tempdir()?).path().to_owned(),
-            false => folder(&settings),
+        let root = if is_dry {
+            removed.insert(tempfile::tempdir()?).path().to_owned()
+        } else {
+            folder(&settings)
         };
         for (path, text, _) in files(&root).filter(|(.., is_there)| !is_there) {
             write_file(&path, text.as_bytes())?;

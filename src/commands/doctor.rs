@@ -202,12 +202,13 @@ fn check_cache(settings: &Settings) -> Finding {
     let foreign = count(|one| *one == Condition::Foreign);
     let temporary = count(|one| *one == Condition::Temporary);
     let bytes: u64 = files.iter().map(|file| file.bytes).sum();
-    let text = match is_there {
-        true => format!(
+    let text = if is_there {
+        format!(
             "{cache}: {}; {stale} stale, {damaged} damaged, {temporary} temporary, {foreign} not of this program",
             cache::total(&files)
-        ),
-        false => format!("{cache}: not there yet"),
+        )
+    } else {
+        format!("{cache}: not there yet")
     };
     let fields = json!({
         "folder": path, "exists": is_there, "entries": files.len(), "bytes": bytes, "stale": stale,
@@ -248,9 +249,10 @@ fn sandbox(is_asked: bool) -> Finding {
         Ok(enclosure) => enclosure,
         Err(error) => {
             let text = "tests cannot be run".to_owned();
-            return match is_asked {
-                true => Finding::from_error("sandbox", text, json!({}), &error),
-                false => Finding::new("sandbox", format!("{text}: {error:#}"), json!({})),
+            return if is_asked {
+                Finding::from_error("sandbox", text, json!({}), &error)
+            } else {
+                Finding::new("sandbox", format!("{text}: {error:#}"), json!({}))
             };
         }
     };
@@ -278,9 +280,10 @@ fn sandbox(is_asked: bool) -> Finding {
     });
     let open = Message::join(enclosure.open.clone(), "; ");
     let error = anyhow::Error::new(message!["exec: runs cannot be isolated here: ", open]);
-    match is_asked && !enclosure.open.is_empty() {
-        true => Finding::from_error("sandbox", text, fields, &error),
-        false => Finding::new("sandbox", text, fields),
+    if is_asked && !enclosure.open.is_empty() {
+        Finding::from_error("sandbox", text, fields, &error)
+    } else {
+        Finding::new("sandbox", text, fields)
     }
 }
 
@@ -294,9 +297,10 @@ fn kernel(name: &str) -> Option<u64> {
 fn sandbox(is_asked: bool) -> Finding {
     let text = "`eval --exec` needs Linux".to_owned();
     let error = anyhow::anyhow!("exec: running tests needs Linux");
-    match is_asked {
-        true => Finding::failed("sandbox", text, json!({}), &error),
-        false => Finding::new("sandbox", text, json!({})),
+    if is_asked {
+        Finding::failed("sandbox", text, json!({}), &error)
+    } else {
+        Finding::new("sandbox", text, json!({}))
     }
 }
 
@@ -319,9 +323,10 @@ fn python(is_asked: bool) -> Finding {
     };
     let fields = json!({"python": python, "pytest": pytest});
     let error = anyhow::anyhow!("exec: python3 is not found");
-    match is_asked && python.is_none() {
-        true => Finding::from_error("python", text, fields, &error),
-        false => Finding::new("python", text, fields),
+    if is_asked && python.is_none() {
+        Finding::from_error("python", text, fields, &error)
+    } else {
+        Finding::new("python", text, fields)
     }
 }
 

@@ -28,9 +28,10 @@ impl DryRunFlags {
 
     /// Prints the artifacts of a dry run.
     pub(crate) fn finish(&self, log: &StageLog) -> Result<()> {
-        match log.is_dry() {
-            true => write_data(Path::new("-"), format_results(log, self.format)?),
-            false => Ok(()),
+        if log.is_dry() {
+            write_data(Path::new("-"), format_results(log, self.format)?)
+        } else {
+            Ok(())
         }
     }
 }

@@ -156,9 +156,12 @@ impl Printable for Results {
 
 /// Names apart; the commas of a fusion stand between its parts.
 fn separate(names: &[String]) -> Vec<String> {
-    let apart = |name: &String| match name.trim_start_matches("graph:").starts_with("rrf:") {
-        true => vec![name.clone()],
-        false => name.split(',').map(str::to_owned).collect(),
+    let apart = |name: &String| {
+        if name.trim_start_matches("graph:").starts_with("rrf:") {
+            vec![name.clone()]
+        } else {
+            name.split(',').map(str::to_owned).collect()
+        }
     };
     names.iter().flat_map(apart).collect()
 }

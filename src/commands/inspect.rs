@@ -86,9 +86,10 @@ fn is_jsonl(path: &Path) -> bool {
 
 /// The vectors of a model: `vector/dense/….vectors`.
 fn read_vectors(path: &Path) -> Result<Option<StoredVectors>> {
-    match path.extension().is_some_and(|end| end == "vectors") {
-        true => Ok(read_stored(path)?),
-        false => Ok(None),
+    if path.extension().is_some_and(|end| end == "vectors") {
+        Ok(read_stored(path)?)
+    } else {
+        Ok(None)
     }
 }
 
@@ -131,9 +132,10 @@ struct PlainJson {
 fn plain(path: &Path) -> Option<PlainJson> {
     let is_lines = path.extension()? == "jsonl";
     let bytes = files::read(path).ok()?;
-    let texts: Vec<(usize, &[u8])> = match is_lines {
-        true => jsonl::records(&bytes).map(|(at, text)| (at.line, text)).collect(),
-        false => vec![(1, &bytes)],
+    let texts: Vec<(usize, &[u8])> = if is_lines {
+        jsonl::records(&bytes).map(|(at, text)| (at.line, text)).collect()
+    } else {
+        vec![(1, &bytes)]
     };
     let value = |(line, text): &(usize, &[u8])| jsonl::value(path, *line, text).ok();
     let read: Vec<Value> = texts.iter().filter_map(value).collect();

@@ -108,11 +108,8 @@ pub(super) fn input_predictions(
     args: &EvalArgs,
 ) -> Result<String> {
     let is_file_of_shard = experiment.layout.shard.is_some() && args.predictions.is_some();
-    let name = match is_file_of_shard {
-        // Another shard's file has another name.
-        true => "predictions".to_owned(),
-        false => format!("predictions.{name}"),
-    };
+    let name =
+        if is_file_of_shard { "predictions".to_owned() } else { format!("predictions.{name}") };
     match (experiment.layout.shard, ShardFile::find(path)?) {
         (Some(_), Some(part)) => manifest.digest(&name, &part.digest()),
         // Of the cache.

@@ -284,11 +284,10 @@ fn model(Request { path, body, .. }: &Request) -> Answer {
     let choice = |index: u64| {
         // It goes on after the line end that prompts are sent without.
         let text = format!("\nx_{} = {index}", mood % 9);
-        let token = match body.get("logit_bias").is_some() {
-            true => {
-                json!({"id": 7, "token": "", "logprob": -0.75 - f64::from(mood % 1000) / 300.0})
-            }
-            false => json!({"id": 3, "token": text, "logprob": -f64::from(mood % 7) / 5.0}),
+        let token = if body.get("logit_bias").is_some() {
+            json!({"id": 7, "token": "", "logprob": -0.75 - f64::from(mood % 1000) / 300.0})
+        } else {
+            json!({"id": 3, "token": text, "logprob": -f64::from(mood % 7) / 5.0})
         };
         let message = json!({"role": "assistant", "content": text});
         let logprobs = json!({"content": [token]});

@@ -39,9 +39,12 @@ fn failing(
     sound: Answer,
 ) -> (String, Arc<Mutex<Vec<Request>>>) {
     let is_up = Arc::clone(is_sound);
-    server(move |request| match prompt(request).contains("view") && !*is_up.lock().unwrap() {
-        true => failed.clone(),
-        false => sound.clone(),
+    server(move |request| {
+        if prompt(request).contains("view") && !*is_up.lock().unwrap() {
+            failed.clone()
+        } else {
+            sound.clone()
+        }
     })
 }
 
@@ -395,12 +398,11 @@ fn completions(
             .map(|piece| piece.iter().collect())
             .collect();
         let choice = |text: &str, finish: Option<&str>| json!({"choices": [{"index": 0, "text": text, "finish_reason": finish}]});
-        match request.body["stream"] == true && size < text.len() {
-            true => {
-                let pieces = pieces.iter().map(|piece| choice(piece, None));
-                stream(&pieces.chain([choice("", Some("stop_sequence"))]).collect::<Vec<_>>())
-            }
-            false => ok(&choice(text, Some("stop_sequence"))),
+        if request.body["stream"] == true && size < text.len() {
+            let pieces = pieces.iter().map(|piece| choice(piece, None));
+            stream(&pieces.chain([choice("", Some("stop_sequence"))]).collect::<Vec<_>>())
+        } else {
+            ok(&choice(text, Some("stop_sequence")))
         }
     });
     let serving = serving(place, &url, more);
@@ -418,13 +420,14 @@ fn completions(
             };
             let (status, _, answer) = serving.post(path, &body);
             assert_eq!(status, 200, "{answer}");
-            let events: Vec<Value> = match streams {
-                true => answer
+            let events: Vec<Value> = if streams {
+                answer
                     .lines()
                     .filter_map(|line| line.strip_prefix("data: "))
                     .filter_map(|data| serde_json::from_str(data).ok())
-                    .collect(),
-                false => vec![serde_json::from_str(&answer).unwrap()],
+                    .collect()
+            } else {
+                vec![serde_json::from_str(&answer).unwrap()]
             };
             let texts = events.iter().filter_map(|event| match path {
                 "/infill" => event[field].as_str(),
@@ -476,15 +479,17 @@ fn predictions_end_at_every_stop_text() {
     for (api, journal) in [("completions", "a.jsonl"), ("chat", "b.jsonl")] {
         for until in ["tokens", "lines"] {
             let (url, _) = server(|request| {
-                let text = |name: &str| match request.path.contains("chat") {
-                    true => {
+                let text = |name: &str| {
+                    if request.path.contains("chat") {
                         json!({"index": 0, name: {"content": TEXT}, "finish_reason": "stop_sequence"})
+                    } else {
+                        json!({"index": 0, "text": TEXT, "finish_reason": "eos_token"})
                     }
-                    false => json!({"index": 0, "text": TEXT, "finish_reason": "eos_token"}),
                 };
-                match request.body["stream"] == true {
-                    true => stream(&[json!({"choices": [text("delta")]})]),
-                    false => ok(&json!({"choices": [text("message")]})),
+                if request.body["stream"] == true {
+                    stream(&[json!({"choices": [text("delta")]})])
+                } else {
+                    ok(&json!({"choices": [text("message")]}))
                 }
             });
             let flags =
@@ -541,13 +546,16 @@ fn event_streams_are_read_by_the_standard() {
 #[test]
 fn half_a_surrogate_pair_is_a_replacement_character() {
     let place = prompted();
-    let (url, seen) = server(|request| match request.body["stream"] == true {
-        true => answer(
-            "200 OK",
-            EVENTS,
-            "data: {\"choices\": [{\"text\": \"\\nx \\ud83d\", \"finish_reason\": \"stop\"}]}\n\ndata: [DONE]\n\n",
-        ),
-        false => answer("200 OK", "", "{\"choices\": [{\"text\": \"\\nx \\udc00\"}]}"),
+    let (url, seen) = server(|request| {
+        if request.body["stream"] == true {
+            answer(
+                "200 OK",
+                EVENTS,
+                "data: {\"choices\": [{\"text\": \"\\nx \\ud83d\", \"finish_reason\": \"stop\"}]}\n\ndata: [DONE]\n\n",
+            )
+        } else {
+            answer("200 OK", "", "{\"choices\": [{\"text\": \"\\nx \\udc00\"}]}")
+        }
     });
     for until in ["lines", "tokens"] {
         let flags = ["--until", until, "--journal", until];
@@ -744,10 +752,8 @@ fn answers_that_report_failures_count_alike() {
     for (number, failed) in [error, choice].into_iter().enumerate() {
         let is_sound = Arc::new(Mutex::new(false));
         let is_up = Arc::clone(&is_sound);
-        let (url, seen) = server(move |_| match *is_up.lock().unwrap() {
-            true => completion("\nx"),
-            false => ok(&failed),
-        });
+        let (url, seen) =
+            server(move |_| if *is_up.lock().unwrap() { completion("\nx") } else { ok(&failed) });
         let journal = format!("journal-{number}.jsonl");
         let flags = ["--until", "tokens", "--journal", &journal, "--concurrency", "1"];
         complete(&place, &url, &flags).failed();
@@ -776,10 +782,7 @@ fn an_overload_next_to_choices_is_waited_for() {
             let mut count = count.lock().unwrap();
             *count += 1;
             let answer = if *count == 1 { &failed } else { &sound };
-            match request.body["stream"] == true {
-                true => stream(std::slice::from_ref(answer)),
-                false => ok(answer),
-            }
+            if request.body["stream"] == true { stream(std::slice::from_ref(answer)) } else { ok(answer) }
         });
         for until in ["tokens", "lines"] {
             let journal = format!("journal-{number}-{until}.jsonl");

@@ -106,9 +106,10 @@ fn make_history(place: &Place) {
 
 /// Text of a file in a commit; empty where it has none.
 fn in_commit(place: &Place, commit: &str, path: &str) -> String {
-    match git(place, "", &["ls-tree", "--name-only", commit, path]).is_empty() {
-        true => String::new(),
-        false => git(place, "", &["show", &format!("{commit}:{path}")]),
+    if git(place, "", &["ls-tree", "--name-only", commit, path]).is_empty() {
+        String::new()
+    } else {
+        git(place, "", &["show", &format!("{commit}:{path}")])
     }
 }
 

@@ -30,12 +30,15 @@ const PREDICTIONS: &str = "cache/predictions/tasks/none-one-gram-ws-20-ss-2-org-
 /// A server that refuses the prompt of `view.py` until it is sound.
 fn refusing_views(is_sound: &Arc<Mutex<bool>>) -> (String, Arc<Mutex<Vec<Request>>>) {
     let sound = Arc::clone(is_sound);
-    server(move |request| match request.prompt().contains("view") {
-        true if !*sound.lock().unwrap() => refusal(
-            "400 Bad Request",
-            "request (15000 tokens) exceeds the available context size (4096 tokens)",
-        ),
-        _ => completion("\nstore_11 = store(1)"),
+    server(move |request| {
+        if request.prompt().contains("view") && !*sound.lock().unwrap() {
+            refusal(
+                "400 Bad Request",
+                "request (15000 tokens) exceeds the available context size (4096 tokens)",
+            )
+        } else {
+            completion("\nstore_11 = store(1)")
+        }
     })
 }
 
@@ -582,9 +585,12 @@ fn a_full_disk_ends_the_run_and_loses_nothing() {
 #[test]
 fn a_mode_without_any_answer_leaves_the_others_their_rows() {
     let place = Place::new();
-    let (url, _) = server(|request| match request.prompt().contains("relevant code") {
-        true => refusal("400 Bad Request", "this model's maximum context length is 10 tokens"),
-        false => completion("\nx = 1"),
+    let (url, _) = server(|request| {
+        if request.prompt().contains("relevant code") {
+            refusal("400 Bad Request", "this model's maximum context length is 10 tokens")
+        } else {
+            completion("\nx = 1")
+        }
     });
     let run = ["run", "--endpoint", &url, "--model", "tiny", "--max-tokens", "8"];
     let ran = place.stage(&run).partly().says(&[

@@ -221,9 +221,10 @@ fn their_tests_judge_completions() {
         place.write("tasks.jsonl", jsonl(&tasks));
         let all = ["--test-cmd", "python3 -m unittest discover"];
         let ran = place.run(&[&exec[..], &all].concat());
-        match is_right {
-            true => drop(ran.done()),
-            false => drop(ran.failed().says(&["tasks.jsonl:1", "field 'metadata.tests"])),
+        if is_right {
+            drop(ran.done())
+        } else {
+            drop(ran.failed().says(&["tasks.jsonl:1", "field 'metadata.tests"]))
         }
     }
 }

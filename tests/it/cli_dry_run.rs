@@ -79,10 +79,7 @@ impl Plan {
 
 /// A command with the data of a place; without any, that of the demonstration.
 fn started(place: &Place, args: &[&str]) -> Ran {
-    match place.path("tasks.jsonl").exists() {
-        true => place.stage(args),
-        false => place.run(args),
-    }
+    if place.path("tasks.jsonl").exists() { place.stage(args) } else { place.run(args) }
 }
 
 /// Headers, times of searches, and answers of servers: what goes with an artifact, and is listed as none.

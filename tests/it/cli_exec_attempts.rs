@@ -528,9 +528,8 @@ fn what_cannot_be_enclosed_is_refused() {
 fn fake(fakes: &[(&str, &str, &str)], runner: &str, flags: &str) {
     let place = Place::empty();
     // Right for the first test, so that what a code changes is there for the second.
-    let code = |(_, code, _): &(&str, &str, &str)| match code.ends_with("\n\n") {
-        true => (*code).to_owned(),
-        false => format!("{code}\n    return 3"),
+    let code = |(_, code, _): &(&str, &str, &str)| {
+        if code.ends_with("\n\n") { (*code).to_owned() } else { format!("{code}\n    return 3") }
     };
     let codes: Vec<String> = fakes.iter().map(code).collect();
     let (ran, found) = outcomes(&place, &codes, &Way { runner, flags, ..Way::default() });

@@ -11,9 +11,10 @@ fn label(repository: usize, number: usize) -> Value {
     let block = format!("    total = scale_{number}(total)\n    emit(total, {number})\n");
     let seen = if helps { format!("    first = start({})\n", number * 7) } else { block.clone() };
     let left = format!("def run_{number}(value):\n    total = 0\n{seen}{block}");
-    let (text, score) = match helps {
-        true => (format!("    emit(total, {number})\n    finish(total)\n    return total\n"), 0.4),
-        false => ("class Other:\n    pass\n".into(), 0.1),
+    let (text, score) = if helps {
+        (format!("    emit(total, {number})\n    finish(total)\n    return total\n"), 0.4)
+    } else {
+        ("class Other:\n    pass\n".into(), 0.1)
     };
     let (infile, rg1) = if helps { (0.25, 1.0) } else { (0.75, 0.5) };
     let file = format!("repo{repository}/pkg/m{number}.py");

@@ -229,11 +229,12 @@ fn echoing(length: usize) -> impl Fn(&str, &Value) -> String {
             text.as_bytes().chunks(length).map(|part| str::from_utf8(part).unwrap()).collect();
         let is_chat = path_of(head).contains("/chat/");
         let choice = |texts: &[&str], finish: Value| {
-            let logprobs = match is_chat {
-                true => json!({"content": texts.iter().map(|text| json!({
+            let logprobs = if is_chat {
+                json!({"content": texts.iter().map(|text| json!({
                     "token": "\u{fffd}", "bytes": text.as_bytes(), "logprob": -0.5,
-                })).collect::<Vec<_>>()}),
-                false => json!({"tokens": texts, "token_logprobs": vec![-0.5; texts.len()]}),
+                })).collect::<Vec<_>>()})
+            } else {
+                json!({"tokens": texts, "token_logprobs": vec![-0.5; texts.len()]})
             };
             let call = json!({"function": {"name": first, "arguments": first}});
             let mut choice = json!({"index": 0, "finish_reason": finish, "logprobs": logprobs});
@@ -510,13 +511,14 @@ fn no_byte_of_a_key_reaches_an_editor() {
             let echoes: Vec<String> = keys_of(head).into_iter().flat_map(echoes).collect();
             let echo = &echoes[count.fetch_add(1, Relaxed) % echoes.len()];
             let error = json!({"error": {"message": format!("wrong key {echo}")}}).to_string();
-            match event {
-                true => response(
+            if event {
+                response(
                     "200 OK",
                     "Content-Type: text/event-stream\r\n",
                     &format!("data: {error}\n\n"),
-                ),
-                false => response("401 Unauthorized", "", &error),
+                )
+            } else {
+                response("401 Unauthorized", "", &error)
             }
         });
         let url = server.url();

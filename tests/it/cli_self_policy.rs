@@ -135,9 +135,10 @@ fn a_model_decides_by_itself() {
         }
         let is_first = request.prompt().contains("store_11");
         if request.body.get("logit_bias").is_none() {
-            return match request.body["max_tokens"] == 1 {
-                true => next_token(if is_first { 7 } else { 9 }, -0.8),
-                false => completion("\nx"),
+            return if request.body["max_tokens"] == 1 {
+                next_token(if is_first { 7 } else { 9 }, -0.8)
+            } else {
+                completion("\nx")
             };
         }
         next_token(7, if is_first { -0.8 } else { -3.0 })

@@ -66,9 +66,10 @@ impl Serving {
         let mut stream = TcpStream::connect(&self.address).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
         let method = if body.is_empty() { "GET" } else { "POST" };
-        let host = match headers.to_lowercase().contains("host:") {
-            true => String::new(),
-            false => format!("Host: {}\r\n", self.address),
+        let host = if headers.to_lowercase().contains("host:") {
+            String::new()
+        } else {
+            format!("Host: {}\r\n", self.address)
         };
         let request = format!(
             "{method} {path} HTTP/1.1\r\n{host}{headers}Content-Length: {}\r\nConnection: close\r\n\r\n",

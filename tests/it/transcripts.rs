@@ -120,13 +120,12 @@ fn answering(place: &Place) -> String {
 /// A transcript as it goes now; what its wildcards allow stays as it is written.
 fn play(text: &str) -> String {
     let parts = parse(text);
-    let place = match text.lines().any(|line| line == "# folder: empty") {
-        true => Place::empty(),
-        false => {
-            let place = Place::new();
-            place.write("repoformer.toml", SETTINGS);
-            place
-        }
+    let place = if text.lines().any(|line| line == "# folder: empty") {
+        Place::empty()
+    } else {
+        let place = Place::new();
+        place.write("repoformer.toml", SETTINGS);
+        place
     };
     let url = if text.contains("$SERVER") { answering(&place) } else { String::new() };
     let mut redactions = Redactions::new();

@@ -144,9 +144,10 @@ pub fn read_outcome(path: &Path, line: usize, object: &Object) -> Result<(usize,
         ));
     };
     let row = fields.count(&["row"])?;
-    let pass_rate = match fields.has("exec") {
-        true => fields.below("exec.", fields.object("exec")?).optional_within("pass_1", 1.0)?,
-        false => None,
+    let pass_rate = if fields.has("exec") {
+        fields.below("exec.", fields.object("exec")?).optional_within("pass_1", 1.0)?
+    } else {
+        None
     };
     let (task_id, status) = (fields.task_id()?, status.to_owned());
     Ok((row, TestOutcome { task_id, status, pass_rate }))

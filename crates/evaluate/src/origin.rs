@@ -238,12 +238,13 @@ impl Origin {
 
     /// Checks that the prompts show retrieved fragments.
     pub(crate) fn check_with(&self) -> Result<()> {
-        match self.of(MODE).any(|mode| mode == Mode::Without.name()) {
-            false => Ok(()),
-            true => Err(self.wrong(
+        if self.of(MODE).any(|mode| mode == Mode::Without.name()) {
+            Err(self.wrong(
                 format!("is of mode {}, and a mode that retrieves belongs here", Mode::Without),
                 "give what was made with retrieval",
-            )),
+            ))
+        } else {
+            Ok(())
         }
     }
 

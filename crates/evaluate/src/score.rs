@@ -69,9 +69,10 @@ impl Scoring {
         let usual = Postprocess::own(false);
         let cut = (recipe != usual.recipe(metric)).then(|| recipe.to_string());
         let details: Vec<String> = cut.into_iter().chain(metric.of_several([samples])).collect();
-        match details.is_empty() {
-            true => metric.to_string(),
-            false => format!("{metric} ({})", details.join(", ")),
+        if details.is_empty() {
+            metric.to_string()
+        } else {
+            format!("{metric} ({})", details.join(", "))
         }
     }
 }

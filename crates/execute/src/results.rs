@@ -136,9 +136,10 @@ impl ExecutionResults<'_> {
                 let Summary { tasks, excluded, n, samples: (least, most), .. } = summary;
                 let mut cells = vec![name.clone(), repository.to_owned()];
                 cells.extend([tasks, excluded, n].map(ToString::to_string));
-                cells.push(match least == most {
-                    true => least.to_string(),
-                    false => format!("{least}-{most}"),
+                cells.push(if least == most {
+                    least.to_string()
+                } else {
+                    format!("{least}-{most}")
                 });
                 cells.extend(vec![String::new(); ids]);
                 cells.extend(summary.rates.iter().map(|(_, of)| rate(*of)));

@@ -144,9 +144,10 @@ fn check_command(command: &str) -> Result<(), String> {
             command.len()
         ));
     }
-    match command.contains('\0') {
-        true => Err("its command would contain NUL, which no command can".into()),
-        false => Ok(()),
+    if command.contains('\0') {
+        Err("its command would contain NUL, which no command can".into())
+    } else {
+        Ok(())
     }
 }
 
@@ -161,11 +162,10 @@ fn test_files(task: &Task, hole: &str, repos_dir: &Path) -> Result<Vec<(String, 
     let of_hole = identity(&place(hole)?);
     let file = |(path, text): (&String, &serde_json::Value)| {
         let text = text.as_str().ok_or_else(|| format!("its test file {path:?} has no text"))?;
-        match identity(&place(path)?) == of_hole {
-            true => Err(format!(
-                "its test file {path:?} is the file with the hole; give it another path"
-            )),
-            false => Ok((path.clone(), text.to_owned())),
+        if identity(&place(path)?) == of_hole {
+            Err(format!("its test file {path:?} is the file with the hole; give it another path"))
+        } else {
+            Ok((path.clone(), text.to_owned()))
         }
     };
     files.iter().map(file).collect()
@@ -218,9 +218,10 @@ impl Subject {
         let runner = serde_json::to_string(&self.runner).unwrap_or_default();
         let turn = turn.to_string();
         let path = text.map_or("", |_| self.site.path.as_str());
-        let tests = match self.test_files.is_empty() {
-            true => None,
-            false => Some(serde_json::to_string(&self.test_files).unwrap_or_default()),
+        let tests = if self.test_files.is_empty() {
+            None
+        } else {
+            Some(serde_json::to_string(&self.test_files).unwrap_or_default())
         };
         let parts = [
             "execution 3",

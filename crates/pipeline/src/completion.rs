@@ -72,13 +72,14 @@ impl Completion {
                 reason: "must be at least 1".into(),
             });
         }
-        let reason = match self.is_embedded() {
-            true => "is not set; say what the server calls it".into(),
-            false => message![
+        let reason = if self.is_embedded() {
+            "is not set; say what the server calls it".into()
+        } else {
+            message![
                 format!("'{}' is not known; the embedded model is in-context", self.model),
                 ", and another one needs a ",
                 UserChoice::CompletionServer
-            ],
+            ]
         };
         Err(Error::Parameter { name: "model", reason })
     }
@@ -155,10 +156,7 @@ impl Server {
 
     /// Returns the journal as identities name it: by its path, if the user chose one.
     pub(super) fn journal_name(&self) -> String {
-        match self.has_own_journal {
-            true => self.journal.display().to_string(),
-            false => "the cache's".into(),
-        }
+        if self.has_own_journal { self.journal.display().to_string() } else { "the cache's".into() }
     }
 }
 

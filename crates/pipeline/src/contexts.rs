@@ -143,9 +143,10 @@ pub(super) fn open_needed_contexts(
     engine: &mut Engine<'_>,
     repository: &str,
 ) -> Result<Option<LazyArtifact<RightContexts>>> {
-    match needs_contexts(engine.experiment, repository) {
-        true => Ok(Some(engine.need(&TakenContexts::new(repository))?)),
-        false => Ok(None),
+    if needs_contexts(engine.experiment, repository) {
+        Ok(Some(engine.need(&TakenContexts::new(repository))?))
+    } else {
+        Ok(None)
     }
 }
 

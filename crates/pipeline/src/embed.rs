@@ -126,10 +126,7 @@ impl VectorSource {
                         self.store.insert((embedder, store))
                     }
                 };
-                let mut times = match are_queries {
-                    true => Some(EmbeddingTimes::open(&path)?),
-                    false => None,
-                };
+                let mut times = if are_queries { Some(EmbeddingTimes::open(&path)?) } else { None };
                 let is_missing = |text: &&str| {
                     let digest = digest(text);
                     let is_timed = times.as_ref().is_none_or(|times| times.contains(&digest));
@@ -231,9 +228,12 @@ pub(super) fn embedding_times(experiment: &Experiment, queries: &[Query]) -> Opt
         return None;
     };
     let known = EmbeddingTimes::read(&experiment.paths().dense_store(model));
-    let time = |query: &Query| match query.text.is_empty() {
-        true => Some(Duration::ZERO),
-        false => known.get(&digest(&query.text)).map(|seconds| Duration::from_secs_f64(*seconds)),
+    let time = |query: &Query| {
+        if query.text.is_empty() {
+            Some(Duration::ZERO)
+        } else {
+            known.get(&digest(&query.text)).map(|seconds| Duration::from_secs_f64(*seconds))
+        }
     };
     queries.iter().map(time).collect()
 }

@@ -188,10 +188,8 @@ impl<'e> Engine<'e> {
     ) -> Result<Outcome> {
         let identity = artifact.identity(self)?;
         // A dry run has not made the inputs, so they cannot be read.
-        let content = match is_planned(&identity) {
-            true => Err(not_made(A::Content::KIND)),
-            false => Ok(make(self)?),
-        };
+        let content =
+            if is_planned(&identity) { Err(not_made(A::Content::KIND)) } else { Ok(make(self)?) };
         self.settle::<Binary<A::Content>, A>(artifact, &identity, |_, path| {
             artifact::write(path, &identity, &content?)
         })

@@ -79,10 +79,7 @@ impl OpenFragments {
 
     /// Reads what a search needs: all texts, unless it compares sets.
     pub(super) fn read_for_search(&mut self, experiment: &Experiment) -> Result<&RepoFragments> {
-        match experiment.retrieval.search.by_sets() {
-            true => self.outline(),
-            false => self.read_all(),
-        }
+        if experiment.retrieval.search.by_sets() { self.outline() } else { self.read_all() }
     }
 
     /// Reads all texts.

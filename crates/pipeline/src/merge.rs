@@ -173,13 +173,12 @@ impl Lines {
         let read = self.input.read_until(b'\n', &mut self.line);
         read.map_err(|e| Error::reading(&self.path, "read this file", e))?;
         self.hasher.update(&self.line);
-        self.row = match self.line.is_empty() {
-            true => None,
-            false => {
-                let record: ModeRecord = serde_json::from_slice(&self.line)
-                    .map_err(|_| Error::artifact(&self.path, UNLIKE_TASKS, MAKE_AGAIN))?;
-                record.metadata.row
-            }
+        self.row = if self.line.is_empty() {
+            None
+        } else {
+            let record: ModeRecord = serde_json::from_slice(&self.line)
+                .map_err(|_| Error::artifact(&self.path, UNLIKE_TASKS, MAKE_AGAIN))?;
+            record.metadata.row
         };
         Ok(())
     }

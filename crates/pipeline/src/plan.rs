@@ -192,9 +192,10 @@ impl Plan {
         if let Some(header) = self.get(path) {
             // An earlier stage of this run would have made it.
             let differences = header.identity.differences(identity);
-            return match differences.is_empty() {
-                true => (PlanVerdict::Current, header),
-                false => (PlanVerdict::Stale(differences), self.add(path, identity)),
+            return if differences.is_empty() {
+                (PlanVerdict::Current, header)
+            } else {
+                (PlanVerdict::Stale(differences), self.add(path, identity))
             };
         }
         // The planned inputs are not known yet. They count as unchanged, as long as there is no other reason to make the

@@ -149,10 +149,12 @@ fn are_sources_there(experiment: &Experiment, mode: Mode) -> bool {
             paths.query_windows(mode, repository),
             paths.retrieval(mode, repository),
         ];
-        let files = match mode.retrieves() {
-            true => &retrieved[..],
-            false if holds_holes(experiment, mode) => &retrieved[..1],
-            false => &[],
+        let files = if mode.retrieves() {
+            &retrieved[..]
+        } else if holds_holes(experiment, mode) {
+            &retrieved[..1]
+        } else {
+            &[]
         };
         let contexts = paths.right_contexts(repository);
         files.iter().all(|path| experiment.has(path))

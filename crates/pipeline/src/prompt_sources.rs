@@ -161,9 +161,10 @@ impl Sources {
             Ok(RepositorySources {
                 repository: repository.to_owned(),
                 contexts: open_needed_contexts(&mut engine, repository)?,
-                retrieved: match mode.retrieves() {
-                    true => Some(StoredResults::open(&mut engine, mode, repository)?),
-                    false => None,
+                retrieved: if mode.retrieves() {
+                    Some(StoredResults::open(&mut engine, mode, repository)?)
+                } else {
+                    None
                 },
                 holes: fragments.filter(|_| holds_holes).map(|header| header.checksum.clone()),
             })

@@ -37,13 +37,12 @@ fn measure(experiment: &Experiment, mode: Mode, repository: &str) -> Result<Vec<
     let by_truth =
         matches!(experiment.form(Mode::GroundTruth), QueryForm::GroundTruth | QueryForm::Window);
     let there = experiment.paths().retrieval(Mode::GroundTruth, repository);
-    let truth = match by_truth && there.exists() {
-        true => {
-            let mut truth = StoredResults::open(&mut engine, Mode::GroundTruth, repository)?;
-            Some(truth.read(fragments)?)
-        }
+    let truth = if by_truth && there.exists() {
+        let mut truth = StoredResults::open(&mut engine, Mode::GroundTruth, repository)?;
+        Some(truth.read(fragments)?)
+    } else {
         // Another query that contains the target takes the place of the ground truth, and would be compared with itself.
-        false => None,
+        None
     };
     let truth: FxHashMap<u32, Vec<u32>> = truth
         .iter()

@@ -106,9 +106,10 @@ impl ModeSearch {
             vectors = vectors.input("query vectors", &*unread.header.checksum);
             sets = Some(unread);
         }
-        let dense = match engine.experiment.ranks_dense() {
-            true => Some(Dense::open(engine, mode, repository)?),
-            false => None,
+        let dense = if engine.experiment.ranks_dense() {
+            Some(Dense::open(engine, mode, repository)?)
+        } else {
+            None
         };
         Ok(Self { mode, queries, sets, dense, vectors })
     }

@@ -264,10 +264,8 @@ pub fn write_chosen(
         files::release(path);
         let mut output = OutputFile::create(path)?;
         for (row, base) in &without {
-            let line = match retrieved.contains(row) {
-                true => with.get(row),
-                false => with.get(row).and(Some(base)),
-            };
+            let line =
+                if retrieved.contains(row) { with.get(row) } else { with.get(row).and(Some(base)) };
             output.write(line.copied().unwrap_or_default())?;
         }
         output.finish()?;

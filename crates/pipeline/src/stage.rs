@@ -70,9 +70,10 @@ fn is_artifact(input: &str, identity: &Identity) -> bool {
 impl std::fmt::Display for RebuiltArtifact {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Self { path, reason, is_stale, .. } = self;
-        match is_stale {
-            true => write!(f, "{}: stale ({reason}), rebuilt", path.display()),
-            false => write!(f, "{}: {reason}; rebuilt", path.display()),
+        if *is_stale {
+            write!(f, "{}: stale ({reason}), rebuilt", path.display())
+        } else {
+            write!(f, "{}: {reason}; rebuilt", path.display())
         }
     }
 }

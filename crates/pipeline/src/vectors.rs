@@ -97,9 +97,10 @@ pub(super) enum UnreadVectors {
 
 impl UnreadVectors {
     pub(super) fn open(engine: &mut Engine<'_>, repository: &str) -> Result<Self> {
-        Ok(match engine.experiment.retrieval.search.by_p50k_sets() {
-            true => Self::Sets(engine.need(&FragmentSets(repository))?),
-            false => Self::Terms(engine.need(&FragmentTerms(repository))?),
+        Ok(if engine.experiment.retrieval.search.by_p50k_sets() {
+            Self::Sets(engine.need(&FragmentSets(repository))?)
+        } else {
+            Self::Terms(engine.need(&FragmentTerms(repository))?)
         })
     }
 

@@ -18,12 +18,11 @@ const LONGEST_DROPPED: usize = 2 << 10;
 
 /// A dropped text as decisions and messages show it: its beginning and its length if it is long.
 pub(crate) fn shorten_dropped(text: &str) -> String {
-    match text.len() > LONGEST_DROPPED {
-        true => {
-            let shown = &text[..text.floor_char_boundary(LONGEST_DROPPED)];
-            format!("{shown}… ({} bytes)", text.len())
-        }
-        false => text.to_owned(),
+    if text.len() > LONGEST_DROPPED {
+        let shown = &text[..text.floor_char_boundary(LONGEST_DROPPED)];
+        format!("{shown}… ({} bytes)", text.len())
+    } else {
+        text.to_owned()
     }
 }
 

@@ -138,12 +138,11 @@ impl Service {
         let beginning = ms_since(begin);
         let begin = Instant::now();
         let mut plain = None;
-        let signals = match self.decider.asks_model() {
-            true => {
-                let prompt = plain.insert(self.live.plain_prompt(&task, scratch)?);
-                self.decider.ask(endpoint, self.name_of_model(wanted), prompt)?
-            }
-            false => Signals::default(),
+        let signals = if self.decider.asks_model() {
+            let prompt = plain.insert(self.live.plain_prompt(&task, scratch)?);
+            self.decider.ask(endpoint, self.name_of_model(wanted), prompt)?
+        } else {
+            Signals::default()
         };
         let mut decision = self.decider.before_retrieval(&task, &right, signals)?;
         let stay = |mut decision: Decision| {
@@ -233,9 +232,10 @@ impl Service {
         scratch: &mut CursorScratch,
     ) -> Result<LearnRequest, Error> {
         let retrieved = decision.retrieves;
-        let unused = match retrieved {
-            true => self.live.plain_prompt(&task, scratch)?,
-            false => self.live.prompt(&self.live.retrieve(cursor, scratch)?, scratch)?,
+        let unused = if retrieved {
+            self.live.plain_prompt(&task, scratch)?
+        } else {
+            self.live.prompt(&self.live.retrieve(cursor, scratch)?, scratch)?
         };
         let other = self.request(wanted, &unused);
         let found = now.unwrap_or_else(|| PromptContext::new(&unused));

@@ -227,10 +227,8 @@ fn read(live: &LiveRepository, places: &Places, changes: &Changes, messages: &dy
     if paths.is_empty() && !all {
         return;
     }
-    let changed = match all {
-        true => live.refresh_below(&[String::new()]),
-        false => live.refresh_below(&paths),
-    };
+    let changed =
+        if all { live.refresh_below(&[String::new()]) } else { live.refresh_below(&paths) };
     match changed {
         Ok(changed) => {
             messages.problems(changed.problems);

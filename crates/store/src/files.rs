@@ -442,9 +442,10 @@ impl File {
             std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, flags);
         }
         let file = Self::open_with(options.write(true).create(true).truncate(false), path)?;
-        match file.file.metadata()?.is_file() {
-            true => Ok(file),
-            false => Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file")),
+        if file.file.metadata()?.is_file() {
+            Ok(file)
+        } else {
+            Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"))
         }
     }
 
@@ -541,9 +542,10 @@ impl File {
     /// # Errors
     /// The content changed.
     pub(super) fn check_unchanged(&self, before: FileState) -> io::Result<()> {
-        match self.state() == before {
-            true => Ok(()),
-            false => Err(io::Error::other("it changed while it was read; try again")),
+        if self.state() == before {
+            Ok(())
+        } else {
+            Err(io::Error::other("it changed while it was read; try again"))
         }
     }
 
@@ -577,10 +579,11 @@ impl Read for &File {
             }
         }
         let before = self.state();
-        let read = match fault::is_chosen() {
-            true => Calls(self).read_to_end(buffer),
-            false => (&self.file).read_to_end(buffer),
-        }?;
+        let read = if fault::is_chosen() {
+            Calls(self).read_to_end(buffer)?
+        } else {
+            (&self.file).read_to_end(buffer)?
+        };
         self.check_unchanged(before)?;
         Ok(read)
     }
@@ -593,13 +596,12 @@ impl Write for &File {
     }
 
     fn write_vectored(&mut self, parts: &[io::IoSlice<'_>]) -> io::Result<usize> {
-        match self.before(Call::Write, "write")? {
-            false => (&self.file).write_vectored(parts),
-            true => {
-                let first = parts.iter().find(|part| !part.is_empty());
-                let first = first.map_or(&[][..], |part| &part[..shorten(part.len(), true)]);
-                (&self.file).write(first)
-            }
+        if self.before(Call::Write, "write")? {
+            let first = parts.iter().find(|part| !part.is_empty());
+            let first = first.map_or(&[][..], |part| &part[..shorten(part.len(), true)]);
+            (&self.file).write(first)
+        } else {
+            (&self.file).write_vectored(parts)
         }
     }
 

@@ -48,11 +48,12 @@ pub fn parse_with<T>(
 
 /// Checks that no field has the [reserved name](RESERVED).
 pub(super) fn check_names(text: &[u8]) -> serde_json::Result<()> {
-    match holds_reserved_name(text) {
-        true => Err(serde_json::Error::custom(format_args!(
+    if holds_reserved_name(text) {
+        Err(serde_json::Error::custom(format_args!(
             "a field has the reserved name '{RESERVED}'; rename it"
-        ))),
-        false => Ok(()),
+        )))
+    } else {
+        Ok(())
     }
 }
 

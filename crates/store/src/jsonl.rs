@@ -154,9 +154,10 @@ fn other_form(path: &Path, start: &[u8]) -> Option<Error> {
         let reason = format!("compressed with {name}; known compressions: gzip, zstd");
         let file = path.display();
         let plain = path.with_extension("");
-        let hint = match path == Path::new("-") {
-            true => format!("decompress it on the way: `{name} -dc | …`"),
-            false => format!("convert it: `{name} -dc {file} | gzip > {}.gz`", plain.display()),
+        let hint = if path == Path::new("-") {
+            format!("decompress it on the way: `{name} -dc | …`")
+        } else {
+            format!("convert it: `{name} -dc {file} | gzip > {}.gz`", plain.display())
         };
         return Some(form(reason, hint.into()));
     }

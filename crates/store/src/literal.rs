@@ -108,10 +108,11 @@ fn is_literal(text: &str) -> bool {
     if matches!(text, "NaN" | "Infinity" | "-Infinity") {
         return true;
     }
-    let is_beyond = match is_integer(text) {
-        true => text.len() >= LONG && text.parse::<i64>().is_err() && text.parse::<u64>().is_err(),
+    let is_beyond = if is_integer(text) {
+        text.len() >= LONG && text.parse::<i64>().is_err() && text.parse::<u64>().is_err()
+    } else {
         // Python reads `1e400` as infinity.
-        false => text.parse().is_ok_and(f64::is_infinite),
+        text.parse().is_ok_and(f64::is_infinite)
     };
     is_beyond && serde_json::from_str::<&RawValue>(text).is_ok()
 }

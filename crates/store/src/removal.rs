@@ -28,9 +28,10 @@ pub(crate) fn remove_dir_all(path: &Path) -> io::Result<()> {
             let folder = entry.path();
             for inner in list(&folder)? {
                 let inner = inner?;
-                match inner.file_type()?.is_dir() {
-                    true => move_up(&inner.path(), path, &mut number)?,
-                    false => accept_missing(fs::remove_file(inner.path()))?,
+                if inner.file_type()?.is_dir() {
+                    move_up(&inner.path(), path, &mut number)?
+                } else {
+                    accept_missing(fs::remove_file(inner.path()))?
                 }
             }
             accept_missing(fs::remove_dir(&folder))?;

@@ -122,10 +122,7 @@ pub fn require(path: &Path, line: usize, fields: &'static [Field], record: &Obje
 
 /// Describes the first field of a record that is missing, of another type or out of its range.
 pub fn first_wrong(fields: &[Field], record: &Object) -> Option<String> {
-    match has_all(fields, record) {
-        true => None,
-        false => check(fields, record).wrong.into_iter().next(),
-    }
+    if has_all(fields, record) { None } else { check(fields, record).wrong.into_iter().next() }
 }
 
 /// Returns true if a record has these fields with their types: the result of [`check`] without messages.
@@ -391,9 +388,10 @@ impl<'de> Visitor<'de> for SkippedValue {
         let is_there = |name: &str| there.contains(&name);
         let is_missing = |field: &Field| field.is_needed(is_there) && !field.names().all(is_there);
         let may_be_empty = is_empty && matches!(self.one_of(is_object), Some(MaybeEmpty(_)));
-        match !may_be_empty && fields.iter().any(is_missing) {
-            true => Err(A::Error::custom("a field is missing")),
-            false => Ok(false),
+        if !may_be_empty && fields.iter().any(is_missing) {
+            Err(A::Error::custom("a field is missing"))
+        } else {
+            Ok(false)
         }
     }
 }

@@ -40,9 +40,10 @@ pub fn seal(json: Vec<u8>) -> Vec<u8> {
     let digest = blake3::hash(fields).to_hex();
     let digits = &digest[..DIGITS];
     let mut sealed = fields.to_vec();
-    let field = match fields.contains(&b'\n') {
-        true => format!(",\n  \"{FIELD}\": \"{digits}\"\n}}"),
-        false => format!(",\"{FIELD}\":\"{digits}\"}}"),
+    let field = if fields.contains(&b'\n') {
+        format!(",\n  \"{FIELD}\": \"{digits}\"\n}}")
+    } else {
+        format!(",\"{FIELD}\":\"{digits}\"}}")
     };
     sealed.extend_from_slice(field.as_bytes());
     sealed.extend_from_slice(&json[text.len()..]);

@@ -42,13 +42,8 @@ pub fn one_repository<P: AsRef<Path>>(
     };
     let Checkout { parent, name, signs } = checkout;
     let (shown, signs) = (dir.display(), signs.join(", "));
-    let text = match has_others {
-        false => message![
-            format!("{shown}: used as one repository, '{name}', for it has {signs}; "),
-            &DECLARED.repo,
-            " NAME uses folders of it as repositories"
-        ],
-        true => message![
+    let text = if has_others {
+        message![
             format!(
                 "{shown}: one repository, '{name}', for it has {signs}, and tasks are of others, too: {} is used as the folder of \
                  repositories; ",
@@ -56,7 +51,13 @@ pub fn one_repository<P: AsRef<Path>>(
             ),
             &DECLARED.repo,
             format!(" {name} uses this one alone")
-        ],
+        ]
+    } else {
+        message![
+            format!("{shown}: used as one repository, '{name}', for it has {signs}; "),
+            &DECLARED.repo,
+            " NAME uses folders of it as repositories"
+        ]
     };
     messages.note(text);
     let named = if tasks.is_empty() { vec![name] } else { named.to_vec() };

@@ -90,12 +90,13 @@ pub fn tell_threshold(benchmark: &str, mode: Mode, policy: &JudgedPolicy, messag
         _ if count == 0 || matches!(policy.policy, Policy::Never | Policy::Always) => {}
         Some(most) => {
             let tied = scores().filter(|score| *score == threshold).count();
-            let ties = match retrieved < most {
-                true => format!(
+            let ties = if retrieved < most {
+                format!(
                     " ({} tasks have the score {threshold}, too many for {name}, and equal scores are not parted)",
                     group(tied)
-                ),
-                false => String::new(),
+                )
+            } else {
+                String::new()
             };
             messages.note(format!(
                 "{benchmark} {name}: retrieves for {of_all}, those with a score above {threshold}{ties}"

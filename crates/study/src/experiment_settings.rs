@@ -23,18 +23,14 @@ pub fn cuts_chunks(settings: &Settings) -> Result<bool> {
     let unit = *settings.unit.get();
     let is_chunks = unit == FragmentUnit::Chunks;
     if let Some(setting) = settings.chosen_of_other_unit() {
-        let (other, way) = match is_chunks {
-            false => {
-                let profile = &DECLARED.profile;
-                let way =
-                    message!["add ", &DECLARED.unit, " chunks, or a ", profile, " that cuts them"];
-                ("chunks", way)
-            }
-            true => {
-                let way =
-                    message!["leave it out, or cut windows with ", &DECLARED.unit, " windows"];
-                ("windows", way)
-            }
+        let (other, way) = if is_chunks {
+            let way = message!["leave it out, or cut windows with ", &DECLARED.unit, " windows"];
+            ("windows", way)
+        } else {
+            let profile = &DECLARED.profile;
+            let way =
+                message!["add ", &DECLARED.unit, " chunks, or a ", profile, " that cuts them"];
+            ("chunks", way)
         };
         let reason = format!(" is a setting of {other}, and files are cut into {unit}");
         return fail(message![setting, reason], way);
@@ -87,15 +83,16 @@ pub fn retrieval(settings: &Settings) -> Result<RetrievalSettings> {
         refuse_unused(&[&settings.query_lines], "query window", &DECLARED.query)?;
     }
     let limit = |limit: &Option<usize>| limit.unwrap_or(usize::MAX);
-    let visibility = match is_chunks {
-        false => Visibility::Guarded(*settings.hole_guard),
-        true => Visibility::OtherFiles {
+    let visibility = if is_chunks {
+        Visibility::OtherFiles {
             limits: RankLimits {
                 files: limit(&settings.max_files),
                 chunks: limit(&settings.max_chunks),
             },
             ties: *settings.ties,
-        },
+        }
+    } else {
+        Visibility::Guarded(*settings.hole_guard)
     };
     Ok(RetrievalSettings {
         form,

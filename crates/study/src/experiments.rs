@@ -184,9 +184,10 @@ pub fn check_single(settings: &Settings) -> Result<()> {
 
 /// Returns the settings for these tasks, which are the settings of functions if the holes are function bodies.
 pub fn of_kind(settings: &Settings, tasks: Option<&TaskSet>) -> Settings {
-    match settings.has_functions() && are_functions(settings, tasks) {
-        true => settings.of_functions(),
-        false => settings.clone(),
+    if settings.has_functions() && are_functions(settings, tasks) {
+        settings.of_functions()
+    } else {
+        settings.clone()
     }
 }
 
@@ -211,9 +212,10 @@ fn warn_of_cuts(settings: &Settings, set: &TaskSet) {
     let FunctionBodies { looked_at, found, unknown } = bodies;
     let is_known = settings.repos_dir.is_some();
     if asked.is_none() && bodies.are_unsure() {
-        let way = match is_known {
-            true => Message::default(),
-            false => message![", ", &DECLARED.repos_dir, " shows all of their files"],
+        let way = if is_known {
+            Message::default()
+        } else {
+            message![", ", &DECLARED.repos_dir, " shows all of their files"]
         };
         settings.messages.warning(message![
             format!(

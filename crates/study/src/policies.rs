@@ -322,9 +322,10 @@ impl Policies {
 
     /// Reports rows that cannot be computed.
     fn report_left_out(&self, reason: impl Into<Message>) {
-        match self.asked {
-            true => self.messages.failure(reason.into()),
-            false => self.messages.note(reason.into()),
+        if self.asked {
+            self.messages.failure(reason.into())
+        } else {
+            self.messages.note(reason.into())
         }
     }
 

@@ -41,9 +41,10 @@ struct ReportPaths {
 impl ReportPaths {
     /// Returns the files in a folder, or next to the page itself if `output` ends in `.html`.
     fn new(output: &Path) -> Self {
-        match output.extension().is_some_and(|ending| ending == "html") {
-            true => Self { page: output.to_owned(), folder: output.with_extension("figures") },
-            false => Self { page: page_in(output), folder: output.join("figures") },
+        if output.extension().is_some_and(|ending| ending == "html") {
+            Self { page: output.to_owned(), folder: output.with_extension("figures") }
+        } else {
+            Self { page: page_in(output), folder: output.join("figures") }
         }
     }
 
@@ -84,10 +85,12 @@ pub fn plan(
     let mut files =
         vec![PlannedArtifact::file(place.page.clone(), "report", PlanVerdict::EachTime)];
     for (name, is_sure) in foresee_figures(tasks, &metrics, &names) {
-        let verdict = match is_sure {
-            true => PlanVerdict::EachTime,
-            false if retrieves => PlanVerdict::Perhaps("prompts show what was retrieved"),
-            false => continue,
+        let verdict = if is_sure {
+            PlanVerdict::EachTime
+        } else if retrieves {
+            PlanVerdict::Perhaps("prompts show what was retrieved")
+        } else {
+            continue;
         };
         files.push(PlannedArtifact::file(place.figure(&name), "figure", verdict));
     }

@@ -209,15 +209,16 @@ pub fn tell_of_untimed(
         return;
     };
     let path = experiment.paths().predictions(mode, &completion.model);
-    let (why, way_out): (_, Message) = match completion.is_embedded() {
-        true => (
+    let (why, way_out): (_, Message) = if completion.is_embedded() {
+        (
             "they were made without timing",
             format!("delete {} to make and time them again", path.display()).into(),
-        ),
-        false => (
+        )
+    } else {
+        (
             "a batch answered, or an earlier run kept the answer to its last token",
             message!["a new ", &DECLARED.journal, " asks and times again"],
-        ),
+        )
     };
     messages.note(message![
         format!(

@@ -288,9 +288,10 @@ impl<'a> Run<'a> {
         let PlannedExperiment { experiment, settings, modes, left_out } = planned;
         for (mode, reason) in left_out {
             // Each of several benchmarks has its own modes.
-            match self.possible.contains(&mode) {
-                true => settings.messages.note(reason.into()),
-                false => settings.messages.failure(reason.into()),
+            if self.possible.contains(&mode) {
+                settings.messages.note(reason.into())
+            } else {
+                settings.messages.failure(reason.into())
             }
         }
         let completion = completion_of(&experiment, &settings, self.seed, false)?;
@@ -309,9 +310,10 @@ impl<'a> Run<'a> {
             return self.plan(&experiment, &settings, chosen);
         }
         let choose = || policies.choose(&experiment, &modes, &completion, &settings);
-        let (selected, judged) = match policies.is_empty() {
-            true => choose()?,
-            false => self.log.time("policies", || Ok((choose()?, false)))?,
+        let (selected, judged) = if policies.is_empty() {
+            choose()?
+        } else {
+            self.log.time("policies", || Ok((choose()?, false)))?
         };
         for one in &selected {
             let row = Row::selective(&experiment, one, &self.resampling).with_profile(&settings);

@@ -57,9 +57,10 @@ pub fn token_completion(request: &ReceivedRequest, tokens: &[&str]) -> Vec<u8> {
         let listed: Vec<Value> = tokens.iter().map(|token| logprob(token)).collect();
         let mut choice =
             json!({"index": 0, "finish_reason": finish, "logprobs": {"content": listed}});
-        match is_chat {
-            true => choice[chat] = json!({"content": text}),
-            false => choice["text"] = json!(text),
+        if is_chat {
+            choice[chat] = json!({"content": text})
+        } else {
+            choice["text"] = json!(text)
         }
         json!({"choices": [choice]})
     };

@@ -98,9 +98,12 @@ impl KindFiles {
             kinds.push(kind);
         }
         let is_one = kinds.len() == 1;
-        let path = |name: &str, kind: InstanceKind| match is_one {
-            true => folder.join(format!("{name}.jsonl")),
-            false => folder.join(format!("{name}-{kind}.jsonl")),
+        let path = |name: &str, kind: InstanceKind| {
+            if is_one {
+                folder.join(format!("{name}.jsonl"))
+            } else {
+                folder.join(format!("{name}-{kind}.jsonl"))
+            }
         };
         let files =
             |kind| Self { kind, instances: path("instances", kind), labels: path("labels", kind) };

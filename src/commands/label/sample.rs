@@ -170,18 +170,20 @@ pub(super) fn request(
         }
     };
     let is_unfiltered = args.drawing.no_filter;
-    let filter = match is_unfiltered {
-        true => Filter::none(),
-        false => args.drawing.limits().filter(language, &from)?,
+    let filter = if is_unfiltered {
+        Filter::none()
+    } else {
+        args.drawing.limits().filter(language, &from)?
     };
     let mut differences = Vec::new();
     if let Some(Paper::Repoformer | Paper::RepoformerProgram) = settings.paper() {
         let no_filter =
             DrawingDifference { name: "no-filter", value: "yes".into(), usual: "no".into() };
         differences = drawing.differences(&usual);
-        differences.extend(match is_unfiltered {
-            true => vec![no_filter],
-            false => filter.differences(&Filter::paper(language)),
+        differences.extend(if is_unfiltered {
+            vec![no_filter]
+        } else {
+            filter.differences(&Filter::paper(language))
         });
     }
     let departure =

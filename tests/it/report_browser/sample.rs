@@ -98,10 +98,10 @@ fn sources() -> Vec<Source> {
 fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
-        match path.is_dir() {
-            true => collect(&path, files),
-            false if path.extension().is_some_and(|end| end == "py") => files.push(path),
-            false => {}
+        if path.is_dir() {
+            collect(&path, files);
+        } else if path.extension().is_some_and(|end| end == "py") {
+            files.push(path);
         }
     }
 }
@@ -165,9 +165,10 @@ fn outcome(
     let hard = task.row * 7919 % 100;
     let reach = [34, 52, 60, 54].get(system).copied().unwrap_or(30 + system * 3);
     let exact = hard < reach && !numbers.chance(4) || numbers.chance(3);
-    let prediction = match exact {
-        true => task.target.clone(),
-        false => spoil(&task.target, hard, if numbers.chance(80) { 0 } else { system }),
+    let prediction = if exact {
+        task.target.clone()
+    } else {
+        spoil(&task.target, hard, if numbers.chance(80) { 0 } else { system })
     };
     let raw = numbers
         .chance(30)

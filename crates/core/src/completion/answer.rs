@@ -54,9 +54,10 @@ impl Sample {
             at += token.text_bytes().len();
             begin < end
         };
-        match self.is_spelled() {
-            true => &self.tokens[..self.tokens.iter().take_while(begins_before).count()],
-            false => &[],
+        if self.is_spelled() {
+            &self.tokens[..self.tokens.iter().take_while(begins_before).count()]
+        } else {
+            &[]
         }
     }
 
@@ -114,9 +115,10 @@ pub fn drop_secrets(
     }
     let texts: Vec<&str> = samples.iter().map(|sample| sample.text.as_str()).collect();
     let tokens: Vec<_> = samples.iter().flat_map(|sample| &sample.tokens).collect();
-    match is_secret(&texts.join(",")) || spell_secret(&tokens, is_secret) {
-        true => Err(AnswerError::Secret),
-        false => Ok(()),
+    if is_secret(&texts.join(",")) || spell_secret(&tokens, is_secret) {
+        Err(AnswerError::Secret)
+    } else {
+        Ok(())
     }
 }
 
@@ -474,9 +476,10 @@ pub const ROUNDED: f64 = 1e-3;
 /// # Errors
 /// The value is greater than `ROUNDED`.
 pub fn logarithm(value: f64) -> Result<f64, AnswerError> {
-    match value > ROUNDED {
-        true => Err(AnswerError::Form("a log-probability of the answer is above 0")),
-        false => Ok(value.min(0.0)),
+    if value > ROUNDED {
+        Err(AnswerError::Form("a log-probability of the answer is above 0"))
+    } else {
+        Ok(value.min(0.0))
     }
 }
 

@@ -201,13 +201,12 @@ impl RawRecord {
 /// # Errors
 /// The record is damaged or cannot be read.
 pub fn grouped_language(raw: &Path) -> Result<Option<Language>> {
-    let record = match raw.is_dir() {
-        true => RawRecord::read(raw)?,
-        false => {
-            let beside = RawRecord::read(raw.parent().unwrap_or(raw)).ok().flatten();
-            let is_it = |shard: &RawShard| raw.file_name() == Some(shard.name.as_ref());
-            beside.filter(|record| record.shards.iter().any(is_it))
-        }
+    let record = if raw.is_dir() {
+        RawRecord::read(raw)?
+    } else {
+        let beside = RawRecord::read(raw.parent().unwrap_or(raw)).ok().flatten();
+        let is_it = |shard: &RawShard| raw.file_name() == Some(shard.name.as_ref());
+        beside.filter(|record| record.shards.iter().any(is_it))
     };
     Ok(record.and_then(|record| record.settings.language.parse().ok()))
 }

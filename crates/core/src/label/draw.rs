@@ -374,9 +374,10 @@ fn instance(code: &Code, hole: &Hole, hits: &[Hit], drawing: &Drawing) -> Instan
     let file = &code.files[hole.file];
     let fragment = |hit: &Hit| {
         let from = &code.files[hit.file];
-        let path = match drawing.is_release {
-            true => &from.path,
-            false => crate::repository::fragment::path_in_repository(&from.path),
+        let path = if drawing.is_release {
+            &from.path
+        } else {
+            crate::repository::fragment::path_in_repository(&from.path)
         };
         CrossFileFragment {
             path: path.to_owned(),

@@ -102,13 +102,11 @@ impl Signals {
             let choice = choice?;
             let text = choice.get("text").and_then(Value::as_str).unwrap_or_default();
             let sample = Sample::new(text, choice.get("logprobs"));
-            let known = match sample.tokens.is_empty() {
-                // Tokens without texts are assumed to be the completion's. If one is -Infinity, the least is unknown.
-                true => {
-                    let known = logprobs?.iter().filter(|logprob| !logprob.is_null());
-                    known.map(Value::as_f64).collect::<Option<_>>()?
-                }
-                false => sample.logprobs(0..text.len()),
+            let known = if sample.tokens.is_empty() {
+                let known = logprobs?.iter().filter(|logprob| !logprob.is_null());
+                known.map(Value::as_f64).collect::<Option<_>>()?
+            } else {
+                sample.logprobs(0..text.len())
             };
             Some(Confidence::from_logprobs(&known)?.min_logprob)
         };

@@ -56,9 +56,10 @@ fn compare(path: &Path) -> FileComparison {
         let line = line.unwrap();
         let record = serde_json::from_str(&line).unwrap();
         let row = Row { line, record };
-        match by_repocoder(&row) {
-            true => compared.equal += 1,
-            false => compared.fixed += 1,
+        if by_repocoder(&row) {
+            compared.equal += 1
+        } else {
+            compared.fixed += 1
         }
         by_repoformer(&row);
         by_crosscodeeval(&row);

@@ -79,9 +79,12 @@ pub(super) fn first_statement(hole: &HoleContext<'_>, prediction: &str) -> Cut {
         }
     }
     // A single line is the statement, whether it parses or not.
-    let uncut = is_uncut.then(|| match prefixes.are_exceeded() {
-        true => UncutReason::Bound,
-        false => UncutReason::from_texts(left_context, hole.target),
+    let uncut = is_uncut.then(|| {
+        if prefixes.are_exceeded() {
+            UncutReason::Bound
+        } else {
+            UncutReason::from_texts(left_context, hole.target)
+        }
     });
     Cut { uncut, ..Cut::of_prediction(prediction) }
 }

@@ -219,9 +219,10 @@ impl<'a> Builder<'a> {
         let (hole, fragments) = (self.hole(task), self.fragments);
         let shown = |(hit, block): (&Hit, &Block)| {
             let place = hole.first_named_place(hit.fragment);
-            let text = match block.has_lines_of(place) {
-                true => fragments.text(hit.fragment as usize),
-                false => block.text(fragments),
+            let text = if block.has_lines_of(place) {
+                fragments.text(hit.fragment as usize)
+            } else {
+                block.text(fragments)
             };
             let path = path_in_repository(&fragments.files[place.file as usize].path);
             let score = Some(hit.score.value()).filter(|score| score.is_finite());

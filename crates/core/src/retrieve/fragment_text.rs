@@ -102,9 +102,10 @@ impl<'a> FragmentText<'a> {
                 break;
             }
             let piece = self.piece(hit, &hole);
-            let of_text = match apart {
-                true => FileLines::at(self.fragments.first_place(hit.text_of as usize)),
-                false => piece,
+            let of_text = if apart {
+                FileLines::at(self.fragments.first_place(hit.text_of as usize))
+            } else {
+                piece
             };
             let text = of_text.text(self.fragments);
             if seen.insert(text) || apart {

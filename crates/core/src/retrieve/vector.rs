@@ -269,9 +269,10 @@ impl Payload for TokenSets {
 
     fn from_columns(columns: &mut Columns) -> Result<Self> {
         let first = columns.numbers(FIRST)?;
-        let tokens = match columns.has(NARROW) {
-            true => Tokens::Narrow(columns.numbers(NARROW)?),
-            false => Tokens::Wide(columns.numbers(WIDE)?),
+        let tokens = if columns.has(NARROW) {
+            Tokens::Narrow(columns.numbers(NARROW)?)
+        } else {
+            Tokens::Wide(columns.numbers(WIDE)?)
         };
         Ok(Self { first, tokens })
     }

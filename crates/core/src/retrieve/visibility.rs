@@ -274,10 +274,8 @@ impl<'a> View<'a> {
             Visibility::Guarded(guard) => {
                 let hole = HoleView::of_query(query, self.fragments, guard);
                 let count = self.fragments.len() as u32;
-                let place = |fragment| match hole.allows(fragment) {
-                    true => count - 1 - fragment,
-                    false => UNSEEN,
-                };
+                let place =
+                    |fragment| if hole.allows(fragment) { count - 1 - fragment } else { UNSEEN };
                 let priority: Vec<u32> = (0..count).map(place).collect();
                 VisibleFragments {
                     count: priority.iter().filter(|place| **place != UNSEEN).count(),

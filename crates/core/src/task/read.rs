@@ -92,9 +92,10 @@ impl Task {
 pub fn check_place(metadata: &Fields<'_>) -> Result<()> {
     let names = path_names_with_repository(metadata.string("filename")?);
     source_file(metadata, "filename", names)?;
-    match metadata.count(&["start_i"])? < metadata.count(&["end_i"])? {
-        true => Ok(()),
-        false => Err(metadata.error("field 'metadata.end_i' is not after 'start_i'")),
+    if metadata.count(&["start_i"])? < metadata.count(&["end_i"])? {
+        Ok(())
+    } else {
+        Err(metadata.error("field 'metadata.end_i' is not after 'start_i'"))
     }
 }
 

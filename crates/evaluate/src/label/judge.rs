@@ -119,12 +119,13 @@ impl<'a> JudgeInputs<'a> {
         let tasks = TaskSet::with_marks(path, tasks, marks);
         let (model, asks_anew) = check_origins(judging)?;
         let is_likelihood = judging.by == LabelCriterion::Likelihood;
-        let likely = match is_likelihood {
-            true => Some([
+        let likely = if is_likelihood {
+            Some([
                 likelihoods(judging.base, &tasks, problems, warnings)?,
                 likelihoods(judging.augmented, &tasks, problems, warnings)?,
-            ]),
-            false => None,
+            ])
+        } else {
+            None
         };
         let mut of_file = |path: &Path| -> Result<_> {
             if is_likelihood {
@@ -148,9 +149,10 @@ impl<'a> JudgeInputs<'a> {
                 return Err(Error::labelling(path, reason, LabelInput::Samples));
             }
         }
-        let mut signals = match is_likelihood {
-            true => vec![Signals::default(); tasks.tasks().len()],
-            false => signals(judging.base, &tasks)?,
+        let mut signals = if is_likelihood {
+            vec![Signals::default(); tasks.tasks().len()]
+        } else {
+            signals(judging.base, &tasks)?
         };
         if let Some(path) = judging.samples {
             let found = entropies(path, &tasks, &mut signals)?;
@@ -258,9 +260,10 @@ impl<'a> JudgeInputs<'a> {
                         let is_other = [without, with].iter().any(|one| one.is_of_other(digest));
                         let both =
                             Outcome::Likelihood([without, with].map(|one| one.per_character));
-                        match is_other {
-                            true => Err("the probability is that of another target".into()),
-                            false => Ok(both),
+                        if is_other {
+                            Err("the probability is that of another target".into())
+                        } else {
+                            Ok(both)
                         }
                     }
                     (without, with) => {

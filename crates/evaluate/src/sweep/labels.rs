@@ -90,10 +90,10 @@ pub fn read_labels(
             let done = format!("left out, as their fragments give {names} the target away");
             message![format!("{count} "), UserChoice::TargetQueries, format!(" are {done}")]
         }));
-        match keeps_targets {
-            // They count like any other.
-            true => examples.all.iter_mut().for_each(|example| example.query_has_target = false),
-            false => examples.all.retain(|example| !example.query_has_target),
+        if keeps_targets {
+            examples.all.iter_mut().for_each(|example| example.query_has_target = false)
+        } else {
+            examples.all.retain(|example| !example.query_has_target)
         }
     }
     if examples.all.is_empty() && knowing > 0 {

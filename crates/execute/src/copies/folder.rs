@@ -154,9 +154,10 @@ fn digest_with(
             }
             continue;
         }
-        let target = match kind.is_symlink() {
-            true => files::read_link(entry.path())?.into_os_string().into_encoded_bytes(),
-            false => Vec::new(),
+        let target = if kind.is_symlink() {
+            files::read_link(entry.path())?.into_os_string().into_encoded_bytes()
+        } else {
+            Vec::new()
         };
         hasher.update(&(target.len() as u64).to_le_bytes());
         hasher.update(&target);

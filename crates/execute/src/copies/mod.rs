@@ -191,9 +191,10 @@ impl<'a> Copies<'a> {
     /// # Errors
     /// No guard can be started, or the copy cannot be restored.
     pub fn run(&self, copy: &Copy, order: RunOrder) -> Result<RunOutcome> {
-        let temporary = match self.guard.enclosure.enclosed {
-            true => "/tmp".to_owned(),
-            false => copy.scratch.to_string_lossy().into_owned(),
+        let temporary = if self.guard.enclosure.enclosed {
+            "/tmp".to_owned()
+        } else {
+            copy.scratch.to_string_lossy().into_owned()
         };
         let variables = [
             ("TMPDIR", temporary.as_str()),

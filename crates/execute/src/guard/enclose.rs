@@ -210,9 +210,10 @@ fn keep_mount(mount: &Mount) -> Result<(), Refusal> {
         Err(error) => {
             // A mount hidden below another one cannot be reached, by the command neither.
             let reachable = fs::metadata(&mount.path).is_ok() && error != Errno::EINVAL;
-            match reachable || mount.path == Path::new("/") {
-                true => Err(format!("{}, read-only: {error}", mount.path.display())),
-                false => Ok(()),
+            if reachable || mount.path == Path::new("/") {
+                Err(format!("{}, read-only: {error}", mount.path.display()))
+            } else {
+                Ok(())
             }
         }
     }

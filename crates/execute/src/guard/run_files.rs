@@ -99,10 +99,7 @@ fn open_without_links(folder: &OwnedFd, name: &Path, flags: OFlag) -> nix::Resul
 
 /// Returns the mode of a file that is created.
 fn mode_of(flags: OFlag) -> Mode {
-    match flags.contains(OFlag::O_CREAT) {
-        true => Mode::from_bits_truncate(0o666),
-        false => Mode::empty(),
-    }
+    if flags.contains(OFlag::O_CREAT) { Mode::from_bits_truncate(0o666) } else { Mode::empty() }
 }
 
 /// Creates the folders of a path below a folder, as far as they do not exist.
@@ -133,12 +130,13 @@ pub(super) fn collect(folder: &Path, name: &str) -> Option<Result<String, String
         }
         let mut bytes = Vec::new();
         file.take(LARGEST_COLLECTED + 1).read_to_end(&mut bytes)?;
-        let check = |size: u64, how: &str| match size > LARGEST_COLLECTED {
-            true => {
+        let check = |size: u64, how: &str| {
+            if size > LARGEST_COLLECTED {
                 let most = LARGEST_COLLECTED >> 20;
                 Err(io::Error::other(format!("more than {most} MiB{how}")))
+            } else {
+                Ok(())
             }
-            false => Ok(()),
         };
         check(bytes.len() as u64, "")?;
         let text = match String::from_utf8(bytes) {

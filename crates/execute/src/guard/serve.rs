@@ -104,10 +104,7 @@ fn carry_out(open: bool) -> io::Result<RunOutcome> {
     let mut stdin = io::stdin().lock();
     stdin.read_until(b'\n', &mut line)?;
     let order: RunOrder = serde_json::from_slice(&line)?;
-    let view = match open {
-        true => enclose::View::open(&order),
-        false => enclose::mount_view(&order),
-    };
+    let view = if open { enclose::View::open(&order) } else { enclose::mount_view(&order) };
     let view = match view {
         Ok(view) => view,
         Err(refusal) => return Ok(RunOutcome::from_refusal(refusal)),

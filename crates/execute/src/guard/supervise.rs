@@ -99,9 +99,10 @@ fn start(order: &RunOrder, view: View, alone: bool) -> Result<StartedRun, String
             command.env_remove(name);
         }
     }
-    let channel = match order.reports {
-        true => Some(Channel::open(&order.scratch).map_err(failed("make a channel"))?),
-        false => None,
+    let channel = if order.reports {
+        Some(Channel::open(&order.scratch).map_err(failed("make a channel"))?)
+    } else {
+        None
     };
     if let Some(channel) = &channel {
         if alone {
@@ -350,9 +351,10 @@ impl StartedRun {
         // Sockets that cannot be counted are there.
         let has_sockets =
             || self.sockets.zip(usage::sockets().ok()).is_none_or(|(old, now)| now > old);
-        let unlisted = match is_large && has_sockets() {
-            true => system.unlisted.saturating_sub(usage::at_hand()?),
-            false => 0,
+        let unlisted = if is_large && has_sockets() {
+            system.unlisted.saturating_sub(usage::at_hand()?)
+        } else {
+            0
         };
         Ok(self.unlisted.is_beyond(unlisted, most, 0, || 0))
     }

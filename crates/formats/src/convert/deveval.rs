@@ -177,12 +177,10 @@ fn check(
         Some(first) if body.start >= signature.end && indent(first) > indent(head) => {}
         _ => return Err(format!("line {} does not begin the body of {name}", body.start + 1)),
     }
-    match function.span.lines.end == end {
-        true => Ok(()),
-        false => Err(format!(
-            "{name} ends at line {}, and its body at line {end}",
-            function.span.lines.end
-        )),
+    if function.span.lines.end == end {
+        Ok(())
+    } else {
+        Err(format!("{name} ends at line {}, and its body at line {end}", function.span.lines.end))
     }
 }
 
@@ -213,9 +211,12 @@ pub(super) fn place_body(completion: &str, indent: usize) -> String {
         })
     });
     let indent = " ".repeat(indent);
-    let place = |line: &&str| match line.trim().is_empty() {
-        true => String::new(),
-        false => format!("{indent}{}", line.strip_prefix(common.as_str()).unwrap_or(line)),
+    let place = |line: &&str| {
+        if line.trim().is_empty() {
+            String::new()
+        } else {
+            format!("{indent}{}", line.strip_prefix(common.as_str()).unwrap_or(line))
+        }
     };
     lines.iter().map(place).collect::<Vec<_>>().join("\n")
 }

@@ -140,12 +140,10 @@ pub fn from_folders(
                 .iter()
                 .map(|(other, files)| format!("{files} of {}", other.title()))
                 .collect();
-            let others = match counts.is_empty() {
-                true => Message::default(),
-                false => message![
-                    format!(", but {}; choose the ", counts.join(", ")),
-                    UserChoice::Language
-                ],
+            let others = if counts.is_empty() {
+                Message::default()
+            } else {
+                message![format!(", but {}; choose the ", counts.join(", ")), UserChoice::Language]
             };
             let none = format!("holds no {} file that can be read", language.title());
             let reason = message![none, others];

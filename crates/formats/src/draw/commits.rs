@@ -110,9 +110,10 @@ impl<'a> CommitSampling<'a> {
         let CommitDraw { commits, unparsed, skipped, .. } = drawn?;
         self.drawn.unparsed.extend(unparsed);
         problems.extend(commit_problems(path, &skipped, &room));
-        let unread = match lines.is_empty() {
-            true => None,
-            false => self.drawn.note_history(begin, &lines, history, sampling.language)?,
+        let unread = if lines.is_empty() {
+            None
+        } else {
+            self.drawn.note_history(begin, &lines, history, sampling.language)?
         };
         let unread = unread.map(|skipped| {
             problem(path, format!("its history is not read for `in_history`: {skipped}"))

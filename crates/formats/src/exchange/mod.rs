@@ -67,9 +67,8 @@ pub fn query_ids(tasks: &[(usize, &str)]) -> Vec<String> {
             }
         }
         if done {
-            let id = |(task, keeps): (&(usize, &str), &bool)| match keeps {
-                true => task.1.to_owned(),
-                false => numbered(task),
+            let id = |(task, keeps): (&(usize, &str), &bool)| {
+                if *keeps { task.1.to_owned() } else { numbered(task) }
             };
             return tasks.iter().zip(&keeps).map(id).collect();
         }

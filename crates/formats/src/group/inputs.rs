@@ -101,10 +101,7 @@ fn expand(input: &Path) -> Result<Vec<(PathBuf, bool)>> {
     let mut found = Vec::new();
     for path in paths {
         let path = path.map_err(|e| Error::reading(input, "list these files", e.into()))?;
-        match path.is_dir() {
-            true => found.extend(walk(&path)?),
-            false => found.push((path, true)),
-        }
+        if path.is_dir() { found.extend(walk(&path)?) } else { found.push((path, true)) }
     }
     if found.is_empty() {
         return Err(bad("no file has such a name".into(), "check the pattern, and its folder"));

@@ -282,9 +282,10 @@ fn waiting() -> usize {
 }
 
 fn check_unchanged(path: &Path, input: &Input) -> Result<()> {
-    match inputs::state(path)? == (input.bytes, input.modified) {
-        true => Ok(()),
-        false => Err(change_error(path)),
+    if inputs::state(path)? == (input.bytes, input.modified) {
+        Ok(())
+    } else {
+        Err(change_error(path))
     }
 }
 

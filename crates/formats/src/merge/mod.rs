@@ -92,10 +92,7 @@ impl ShardFile {
     /// # Errors
     /// The manifest is damaged.
     pub fn find(path: &Path) -> Result<Option<Self>> {
-        match read_beside(path)?.contains_key(SHARD) {
-            true => Self::read(path).map(Some),
-            false => Ok(None),
-        }
+        if read_beside(path)?.contains_key(SHARD) { Self::read(path).map(Some) } else { Ok(None) }
     }
 
     /// Returns a digest of the fields that all shards share, for files that are computed from one of the shards.

@@ -122,9 +122,10 @@ impl Validator<'_> {
         }
         // CrossCodeEval's program writes the scores themselves.
         let is_taken = fields.has("excluded") || fields.has("em") || fields.has("es");
-        match is_taken {
-            true => Ok(()),
-            false => PerTask::new("").add(object).map_err(|reason| fields.error(reason)),
+        if is_taken {
+            Ok(())
+        } else {
+            PerTask::new("").add(object).map_err(|reason| fields.error(reason))
         }
     }
 

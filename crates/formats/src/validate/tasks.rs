@@ -64,9 +64,8 @@ impl Validator<'_> {
 /// Compares the text around a hole in its file with the task.
 fn around(task: &Task, before: &str, after: &str) -> Option<(Severity, String)> {
     let joined = |text: &str| Lines::new(text).text().to_owned();
-    let end = |text: &str| match is_stripped(task) {
-        true => joined(text.trim_end_matches(is_space)),
-        false => joined(text),
+    let end = |text: &str| {
+        if is_stripped(task) { joined(text.trim_end_matches(is_space)) } else { joined(text) }
     };
     let prompt = &task.prompt;
     // A line break has at most three bytes, so that the end of the text suffices.

@@ -169,9 +169,10 @@ pub(super) fn bare(host: &str) -> &str {
 
 /// An address in any form that systems read (`127.1`, `0x7f000001`, `[::ffff:127.0.0.1]`).
 pub(super) fn ip_address(host: &str) -> Option<IpAddr> {
-    match host.contains(':') {
-        true => Some(IpAddr::V6(bare(host).parse().ok()?).to_canonical()),
-        false => ipv4_address(host),
+    if host.contains(':') {
+        Some(IpAddr::V6(bare(host).parse().ok()?).to_canonical())
+    } else {
+        ipv4_address(host)
     }
 }
 

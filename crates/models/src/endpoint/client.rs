@@ -158,9 +158,10 @@ impl Endpoint {
     /// # Errors
     /// They are.
     pub fn check_open(&self) -> Result<()> {
-        match self.is_closed.load(Ordering::Relaxed) {
-            false => Ok(()),
-            true => Err(self.error("/v1", "the request was given up", "")),
+        if self.is_closed.load(Ordering::Relaxed) {
+            Err(self.error("/v1", "the request was given up", ""))
+        } else {
+            Ok(())
         }
     }
 

@@ -616,10 +616,10 @@ fn without(text: &[u8], is_secret: &[bool], is_behind_mask: bool) -> Vec<u8> {
     let mut out = Vec::with_capacity(text.len());
     let mut was_secret = is_behind_mask;
     for (byte, is_secret) in text.iter().zip(is_secret) {
-        match is_secret {
-            false => out.push(*byte),
-            true if !was_secret => out.extend_from_slice(MASK.as_bytes()),
-            true => {}
+        if !*is_secret {
+            out.push(*byte);
+        } else if !was_secret {
+            out.extend_from_slice(MASK.as_bytes());
         }
         was_secret = *is_secret;
     }

@@ -170,9 +170,10 @@ impl Layer {
 
     /// Forgets the characters that were read in all ways, or that are before a place if others read for it.
     fn forget(&mut self, others_at: usize) {
-        let next = match self.is_another {
-            true => self.readers.iter().map(|reader| reader.next).min().unwrap_or_default(),
-            false => self.characters.places.partition_point(|(start, _)| *start < others_at),
+        let next = if self.is_another {
+            self.readers.iter().map(|reader| reader.next).min().unwrap_or_default()
+        } else {
+            self.characters.places.partition_point(|(start, _)| *start < others_at)
         };
         let count = next.min(self.next);
         self.characters.forget(count);
@@ -440,9 +441,10 @@ impl Reader {
             let is_visible = |pair: &[u8]| matches!(pair, b"00" | [b'2'..=b'7', _]);
             let is_empty = digits.iter().all(|digit| *digit == b'0');
             // Most words have such letters.
-            match digits.chunks(2).all(is_visible) && !is_empty {
-                true => self.push_digits(from, start, length),
-                false => self.skip(from, length),
+            if digits.chunks(2).all(is_visible) && !is_empty {
+                self.push_digits(from, start, length)
+            } else {
+                self.skip(from, length)
             }
             return true;
         }

@@ -10,7 +10,7 @@ use super::super::test_client::{client, quick};
 use super::*;
 
 fn failure(server: &TestServer) -> Error {
-    client(&server).post_json("/v1/embeddings", &json!({"a": 1})).unwrap_err()
+    client(server).post_json("/v1/embeddings", &json!({"a": 1})).unwrap_err()
 }
 
 fn assert_ends(error: &Error, end: &str) {
@@ -187,9 +187,8 @@ fn a_key_comes_from_the_environment_and_is_shown_nowhere() {
         refusal("401 Unauthorized", &format!("wrong key: {sent:?}"))
     });
     for (named, variable) in [(None, DEFAULT_KEY_VARIABLE), (Some("MY_KEY"), "MY_KEY")] {
-        let lookup = |name: &str| match name == variable {
-            true => Ok(format!(" {secret}\n")),
-            false => Err(VarError::NotPresent),
+        let lookup = |name: &str| {
+            if name == variable { Ok(format!(" {secret}\n")) } else { Err(VarError::NotPresent) }
         };
         let endpoint = Endpoint::with_environment(&server.url(), settings(named), lookup).unwrap();
         let error = endpoint.post_json("/v1/x", &json!({})).unwrap_err();

@@ -47,9 +47,10 @@ pub fn log_likelihood(prompt: &str, text: &str) -> f64 {
             break;
         }
         let raw = spelling.log_probability(line) + end.map_or(0.0, |end| spelling.after(line, end));
-        let templates = match at < MAX_TARGET_LINES {
-            true => templates::collect(&corpus, &alignment, &history),
-            false => Vec::new(),
+        let templates = if at < MAX_TARGET_LINES {
+            templates::collect(&corpus, &alignment, &history)
+        } else {
+            Vec::new()
         };
         let indent = indent_of(&corpus, line, &pieces);
         sum += match indent {

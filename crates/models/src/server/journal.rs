@@ -149,9 +149,10 @@ impl Journal {
             let entry = entry.reread();
             match entry.error {
                 None => {
-                    match entry.is_doubtful() {
-                        true => doubtful.insert(entry.key.clone()),
-                        false => doubtful.remove(&entry.key),
+                    if entry.is_doubtful() {
+                        doubtful.insert(entry.key.clone())
+                    } else {
+                        doubtful.remove(&entry.key)
                     };
                     failed.remove(&entry.key);
                     answered.insert(entry.key, place);

@@ -246,9 +246,8 @@ impl<'a> TextProber<'a> {
     }
 
     fn post(&self, path: &str, body: &Value) -> Result<Value, Refusal> {
-        let refusal = |error| match is_refused(&error) {
-            true => Refusal::Way(reason(&error)),
-            false => Refusal::Request(error),
+        let refusal = |error| {
+            if is_refused(&error) { Refusal::Way(reason(&error)) } else { Refusal::Request(error) }
         };
         self.endpoint.post_json(path, body).map_err(refusal)
     }

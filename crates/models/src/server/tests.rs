@@ -52,7 +52,7 @@ fn ask_again(
     retry_failed: bool,
 ) -> Result<Outcome> {
     let mut journal = Journal::open(path)?;
-    let endpoint = client(&server);
+    let endpoint = client(server);
     let completer = Completer::new(&endpoint);
     let keys: Vec<String> = prompts.iter().map(|prompt| asking.key(prompt)).collect();
     let ask = |place: usize| completer.ask(asking, prompts[place], None);
@@ -92,9 +92,10 @@ fn samples_that_spell_a_key_together_are_a_failure() {
             let pieces = pieces.clone();
             let server = TestServer::start(move |number, _| {
                 let choice = |(index, text): (usize, &String)| json!({"choices": [{"index": index, "text": text, "finish_reason": "stop"}]});
-                match is_one_by_one {
-                    true => texts(&[&pieces[number % pieces.len()]]),
-                    false => events(&pieces.iter().enumerate().map(choice).collect::<Vec<_>>()),
+                if is_one_by_one {
+                    texts(&[&pieces[number % pieces.len()]])
+                } else {
+                    events(&pieces.iter().enumerate().map(choice).collect::<Vec<_>>())
                 }
             });
             let endpoint = endpoint_with_key(&server);
@@ -237,9 +238,12 @@ fn a_server_that_answers_nothing_ends_the_run_and_what_came_is_kept() {
     for (status, said) in
         [("401 Unauthorized", "401 Unauthorized"), ("404 Not Found", "no such model")]
     {
-        let server = TestServer::start(move |_, request| match request.body["prompt"] == "good" {
-            true => texts(&["fine"]),
-            false => refusal(status, "no such model"),
+        let server = TestServer::start(move |_, request| {
+            if request.body["prompt"] == "good" {
+                texts(&["fine"])
+            } else {
+                refusal(status, "no such model")
+            }
         });
         let (_dir, path) = place();
         let asking = CompletionRequest::new("m", 7);
@@ -438,9 +442,12 @@ fn prompts_that_failed_do_not_stand_in_the_way_of_others() {
 
 #[test]
 fn one_refusal_does_not_make_every_prompt_a_request_a_sample() {
-    let server = TestServer::start(|_, request| match request.body["prompt"] == "bad" {
-        true => refusal("400 Bad Request", "what a prompt"),
-        false => texts(&["x", "y", "z", "a"]),
+    let server = TestServer::start(|_, request| {
+        if request.body["prompt"] == "bad" {
+            refusal("400 Bad Request", "what a prompt")
+        } else {
+            texts(&["x", "y", "z", "a"])
+        }
     });
     let asking =
         CompletionRequest { samples: 4, temperature: 1.0, ..CompletionRequest::new("m", 7) };

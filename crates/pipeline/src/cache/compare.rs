@@ -159,11 +159,12 @@ pub(super) fn compare_prompts(found: &mut [HeadedFile], sources: &CacheSources) 
             }
             None => {
                 let all = fitting.iter().any(|group| Some(&group.len().to_string()) == count);
-                Some(match all {
-                    true => Condition::Stale(format!("made from other {what} than are there now")),
-                    false => Condition::Unknown(
+                Some(if all {
+                    Condition::Stale(format!("made from other {what} than are there now"))
+                } else {
+                    Condition::Unknown(
                         "the retrieval results that it was made from are not there, or part of those that are".into(),
-                    ),
+                    )
                 })
             }
         };

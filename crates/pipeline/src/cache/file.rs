@@ -134,9 +134,10 @@ impl CacheFile {
         if File::open_regular(lock).is_ok_and(is_open) {
             return refused("another program is writing to it");
         }
-        let removed = match self.path.is_dir() {
-            true => files::remove_dir_all(&self.path),
-            false => files::remove_file(&self.path),
+        let removed = if self.path.is_dir() {
+            files::remove_dir_all(&self.path)
+        } else {
+            files::remove_file(&self.path)
         };
         removed.map_err(|e| Error::writing(&self.path, "remove this file", e))?;
         for path in &self.beside {

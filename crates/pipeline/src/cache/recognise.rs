@@ -81,9 +81,10 @@ fn plain(entry: &DirEntry, cache: &Path) -> CacheFile {
         beside: Vec::new(),
         stage,
         benchmark: parts.get(1).filter(|_| has_benchmark && parts.len() > 2).cloned(),
-        mode: match has_mode {
-            true => parts.get(2).filter(|_| parts.len() > 3).cloned(),
-            false => stage.and_then(|_| mode_of(parts.last()?)),
+        mode: if has_mode {
+            parts.get(2).filter(|_| parts.len() > 3).cloned()
+        } else {
+            stage.and_then(|_| mode_of(parts.last()?))
         },
         kind: "another file".into(),
         bytes: metadata.as_ref().map_or(0, files::Metadata::len),
@@ -166,9 +167,10 @@ pub(super) fn read_file(
     };
     file.kind = header.identity.kind.clone();
     file.parameters = header.identity.parameters.clone();
-    file.condition = match header.tool == env!("CARGO_PKG_VERSION") {
-        true => of_sources(&header, &file, sources),
-        false => Condition::Stale(format!("it was written by repoformer {}", header.tool)),
+    file.condition = if header.tool == env!("CARGO_PKG_VERSION") {
+        of_sources(&header, &file, sources)
+    } else {
+        Condition::Stale(format!("it was written by repoformer {}", header.tool))
     };
     (file, Some(header))
 }

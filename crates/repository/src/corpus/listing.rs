@@ -172,9 +172,10 @@ impl<'a> Listing<'a> {
     /// The file cannot be read or is not UTF-8, or a link leads out of the repository.
     pub fn read(&self, path: &str) -> Result<Option<(SourceFile, u64)>> {
         let below = path.strip_prefix(self.name).and_then(|path| path.strip_prefix('/'));
-        match below.is_some_and(|below| self.is_ignored(below, false)) {
-            true => Ok(None),
-            false => self.read_saved(path),
+        if below.is_some_and(|below| self.is_ignored(below, false)) {
+            Ok(None)
+        } else {
+            self.read_saved(path)
         }
     }
 

@@ -145,9 +145,10 @@ impl Git {
     /// The subcommand fails.
     pub(super) fn text(&self, arguments: &[&str]) -> Result<String> {
         let output = self.output(arguments)?;
-        match output.status.success() {
-            true => Ok(String::from_utf8_lossy(&output.stdout).into_owned()),
-            false => Err(self.failure(arguments[0], &output.stderr)),
+        if output.status.success() {
+            Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+        } else {
+            Err(self.failure(arguments[0], &output.stderr))
         }
     }
 

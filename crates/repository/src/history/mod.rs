@@ -355,16 +355,17 @@ fn check_day(day: &str) -> Result<()> {
         }
         _ => false,
     };
-    match is_day {
-        true => Ok(()),
-        false => Err(Error::from_refusal(
+    if is_day {
+        Ok(())
+    } else {
+        Err(Error::from_refusal(
             message![
                 "the ",
                 UserChoice::FirstDay,
                 format!(": '{day}' is no day such as 2024-01-31")
             ],
             "write the day as 2024-01-31",
-        )),
+        ))
     }
 }
 

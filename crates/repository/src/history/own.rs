@@ -67,11 +67,10 @@ fn write(own: &Path, place: &HistoryPath, tip: &Tip, is_sha256: bool) -> io::Res
     files::write(own.join("HEAD"), format!("{}\n", tip.id))?;
     files::write(
         own.join("config"),
-        match is_sha256 {
-            false => "[core]\n\tbare = true\n\trepositoryFormatVersion = 0\n",
-            true => {
-                "[core]\n\tbare = true\n\trepositoryFormatVersion = 1\n[extensions]\n\tobjectFormat = sha256\n"
-            }
+        if is_sha256 {
+            "[core]\n\tbare = true\n\trepositoryFormatVersion = 1\n[extensions]\n\tobjectFormat = sha256\n"
+        } else {
+            "[core]\n\tbare = true\n\trepositoryFormatVersion = 0\n"
         },
     )?;
     files::create_dir(own.join("refs"))?;
@@ -105,10 +104,11 @@ fn link_objects(from: &Path, to: &Path) -> io::Result<()> {
     link("", &|path, name| {
         name.len() == 2 && name.bytes().all(|byte| byte.is_ascii_hexdigit()) && path.is_dir()
     })?;
-    match from.join("pack").is_dir() {
-        true => link("pack", &|path, name| {
+    if from.join("pack").is_dir() {
+        link("pack", &|path, name| {
             [".pack", ".idx"].iter().any(|end| name.ends_with(end)) && path.is_file()
-        }),
-        false => Ok(()),
+        })
+    } else {
+        Ok(())
     }
 }

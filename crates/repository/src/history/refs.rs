@@ -66,9 +66,12 @@ fn read(named: NamedFolder<'_>, place: &HistoryPath, name: &str) -> Result<Optio
     let is_own = name == "HEAD" || of_worktree.iter().any(|start| name.starts_with(start));
     let path = if is_own { &place.git_dir } else { &place.common }.join(name);
     let other_form = |path: &Path| named.refusal(format!("{} names no commit", named.name(path)));
-    let followed = |name: &str| match is_ref_name(name) {
-        true => Ok(Some(Ref::Name(name.to_owned()))),
-        false => Err(other_form(&path)),
+    let followed = |name: &str| {
+        if is_ref_name(name) {
+            Ok(Some(Ref::Name(name.to_owned())))
+        } else {
+            Err(other_form(&path))
+        }
     };
     // Old versions of git write HEAD as a link.
     if name == "HEAD"

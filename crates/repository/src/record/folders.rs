@@ -302,9 +302,10 @@ impl Folders {
         for name in &self.there {
             let place = self.dir.join(name);
             let is_same = have_same_files(&self.temporary.path().join(name), &place);
-            match is_same.map_err(|e| Error::reading(&place, "compare this folder", e))? {
-                true => placed.same.push(name.clone()),
-                false => placed.refused.push(name.clone()),
+            if is_same.map_err(|e| Error::reading(&place, "compare this folder", e))? {
+                placed.same.push(name.clone())
+            } else {
+                placed.refused.push(name.clone())
             }
         }
         let mut folders: Vec<(String, usize)> = self.files.into_iter().collect();

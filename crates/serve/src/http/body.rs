@@ -92,9 +92,10 @@ impl Bodies {
     }
 
     fn too_slow(&self, left: Duration) -> String {
-        match left < self.part {
-            true => format!("the body took longer than {} s", self.whole.as_secs()),
-            false => format!("no part of the body came for {} s", self.part.as_secs()),
+        if left < self.part {
+            format!("the body took longer than {} s", self.whole.as_secs())
+        } else {
+            format!("no part of the body came for {} s", self.part.as_secs())
         }
     }
 }
@@ -109,9 +110,12 @@ pub(crate) fn fields(body: &[u8]) -> Result<Value, String> {
     let read = json::parse_with(text, |json| {
         Reader { left: &Cell::new(VALUES), is_top: true }.deserialize(json)
     });
-    read.map_err(|error| match error.is_data() {
-        true => format!("the body cannot be read: {error}"),
-        false => format!("the body is not JSON: {error}"),
+    read.map_err(|error| {
+        if error.is_data() {
+            format!("the body cannot be read: {error}")
+        } else {
+            format!("the body is not JSON: {error}")
+        }
     })
 }
 

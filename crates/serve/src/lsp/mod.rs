@@ -401,9 +401,10 @@ fn next(input: &mut impl BufRead, output: &Output) -> Result<Option<Value>> {
     while let Some(body) = read(input)? {
         // A refused change would leave the document with the text of before.
         let text = String::from_utf8_lossy(json::without_byte_order_mark(&body));
-        let read = match json::count_values(text.as_bytes()) <= VALUES {
-            true => json::parse(text.as_bytes()).map(Some),
-            false => without_values(&text, output),
+        let read = if json::count_values(text.as_bytes()) <= VALUES {
+            json::parse(text.as_bytes()).map(Some)
+        } else {
+            without_values(&text, output)
         };
         match read {
             Ok(Some(message)) => return Ok(Some(message)),

@@ -95,10 +95,7 @@ pub fn remove_abandoned(path: &Path) {
         && let Ok(file) = File::open(path)
         && file.try_lock().is_ok()
     {
-        let _ = match path.is_dir() {
-            true => files::remove_dir_all(path),
-            false => files::remove_file(path),
-        };
+        let _ = if path.is_dir() { files::remove_dir_all(path) } else { files::remove_file(path) };
     }
 }
 

@@ -331,9 +331,10 @@ pub fn for_each_piece(
         hasher.update(piece);
         take(piece)
     })?;
-    match hex(&hasher) == header.checksum || IS_UNCHECKED {
-        true => Ok(()),
-        false => Err(Error::from_damage(path, UNLIKE_HEADER)),
+    if hex(&hasher) == header.checksum || IS_UNCHECKED {
+        Ok(())
+    } else {
+        Err(Error::from_damage(path, UNLIKE_HEADER))
     }
 }
 
@@ -355,10 +356,7 @@ pub fn whole_lines(
         let read = input.by_ref().take(PIECE).read_to_end(&mut piece);
         let read = read.and_then(|_| jsonl::read_line(&mut input, || LONGEST_LINE, &mut piece));
         read.map_err(|e| Error::reading(path, "read this file", e))?;
-        match piece.is_empty() {
-            true => return Ok(()),
-            false => take(&piece)?,
-        }
+        if piece.is_empty() { return Ok(()) } else { take(&piece)? }
     }
 }
 

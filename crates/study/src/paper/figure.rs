@@ -132,9 +132,10 @@ impl Figure {
             _ => self.gains(panels)?,
         };
         let facts: Vec<String> = self.facts.iter().map(Fact::words).collect();
-        let facts = match facts.is_empty() {
-            true => "The paper gives no numbers on this figure.".to_owned(),
-            false => format!("The paper says:\n{}", facts.join("\n")),
+        let facts = if facts.is_empty() {
+            "The paper gives no numbers on this figure.".to_owned()
+        } else {
+            format!("The paper says:\n{}", facts.join("\n"))
         };
         let page = ChartPage {
             title: format!("{} (Repoformer, Figure {})", self.title, self.number),

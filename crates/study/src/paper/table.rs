@@ -297,9 +297,12 @@ impl PaperTable {
             }
         }
         let known = ["none", "always", "self-greedy", "self-threshold"];
-        let place = |policy: &str| match policy.starts_with("self@") {
-            true => known.len() - 1,
-            false => known.iter().position(|one| *one == policy).unwrap_or(known.len()),
+        let place = |policy: &str| {
+            if policy.starts_with("self@") {
+                known.len() - 1
+            } else {
+                known.iter().position(|one| *one == policy).unwrap_or(known.len())
+            }
         };
         lines.sort_by_key(|(_, policy)| place(policy));
         lines
@@ -390,11 +393,10 @@ impl Printable for FilledTable {
         let PaperTable { title, paper, model, .. } = paper_table;
         let wants = |key: &str| paper_table.columns.iter().any(|known| known == key);
         let metrics = distinct(measured.iter().map(|one| one.metric.as_str()));
-        let lacks = match wants("speedup") && measured.iter().any(|one| one.lacks) {
-            true => {
-                "\nSU is not known: the times lack those for the queries' dense vectors, which came from a file.\n"
-            }
-            false => "",
+        let lacks = if wants("speedup") && measured.iter().any(|one| one.lacks) {
+            "\nSU is not known: the times lack those for the queries' dense vectors, which came from a file.\n"
+        } else {
+            ""
         };
         let text = self.table().text();
         let mut rest = match (paper_table.retriever(), vectors) {
@@ -417,9 +419,10 @@ impl Printable for FilledTable {
         if !wants("ut") || has("ut") {
             return Vec::new();
         }
-        let without = match wants("increased") {
-            true => ": the changes are those of edit similarity.",
-            false => ", so UT is not known.",
+        let without = if wants("increased") {
+            ": the changes are those of edit similarity."
+        } else {
+            ", so UT is not known."
         };
         vec![message!["No ", UserChoice::TestResultsFile, " was given", without]]
     }

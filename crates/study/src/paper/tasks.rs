@@ -56,9 +56,10 @@ impl Tasks {
 /// Returns the tasks of the paper that an experiment's tasks are, or stand for.
 pub fn tasks_of(experiment: &Experiment, settings: &Settings) -> Result<Tasks> {
     let set = experiment.tasks()?;
-    let kind = match are_functions(settings, Some(set)) {
-        true => Some("function"),
-        false => set.tasks().first().and_then(Task::kind),
+    let kind = if are_functions(settings, Some(set)) {
+        Some("function")
+    } else {
+        set.tasks().first().and_then(Task::kind)
     };
     let (language, dataset) = (experiment.layout.language, settings.paper_dataset.as_deref());
     Ok(Tasks::new(&set.path, language, dataset, kind))

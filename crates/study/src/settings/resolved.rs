@@ -52,9 +52,10 @@ impl SettingValues {
         let words = is_chunks && self.tokenizer.is_default();
         self.vectorizer.follow(if words { Vectorizer::Words } else { Vectorizer::OneGram });
         self.query.follow(if is_chunks { QueryForm::LastLines } else { QueryForm::Window });
-        self.prompt_style.follow(match is_chunks {
-            true => StyleName::Style("plain".into()),
-            false => StyleName::RepoCoder,
+        self.prompt_style.follow(if is_chunks {
+            StyleName::Style("plain".into())
+        } else {
+            StyleName::RepoCoder
         });
     }
 }

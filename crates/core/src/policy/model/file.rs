@@ -106,9 +106,10 @@ impl PolicyModel {
         } else {
             WordBuckets::new(&context)
         };
-        let retrieved = match self.policy.looks_at_fragments() {
-            true => Retrieved::new(&context),
-            false => Retrieved::default(),
+        let retrieved = if self.policy.looks_at_fragments() {
+            Retrieved::new(&context)
+        } else {
+            Retrieved::default()
         };
         let local = Local::from_context(&context);
         let values = self.policy.values(&local, &retrieved, &signals);

@@ -20,12 +20,11 @@ fn with_request<T>(
     of: impl Fn(Request<'_>) -> T,
 ) -> T {
     let block = format!("    total = scale_{number}(value)\n    emit(total, {number})\n");
-    let (seen, text, score) = match is_known {
-        true => (format!("{block}    close(total)\n"), "class Other:\n    pass\n".into(), 0.1),
-        false => {
-            let text = format!("    emit(total, {number})\n    finish(total)\n    return total\n");
-            (format!("    first = start({})\n", number * 7), text, 0.4)
-        }
+    let (seen, text, score) = if is_known {
+        (format!("{block}    close(total)\n"), "class Other:\n    pass\n".into(), 0.1)
+    } else {
+        let text = format!("    emit(total, {number})\n    finish(total)\n    return total\n");
+        (format!("    first = start({})\n", number * 7), text, 0.4)
     };
     of(Request {
         left: &format!("import os\n\ndef run_{number}(value):\n    total = 0\n{seen}{block}"),

@@ -283,9 +283,10 @@ impl<'a> Fence<'a> {
                 c.is_alphanumeric() || matches!(c, '-' | '_' | '+' | '#' | '.' | '/' | ':')
             })
         };
-        match is_name || is_path() || is_word() {
-            true => (name, None),
-            false => (String::new(), Some(self.info)),
+        if is_name || is_path() || is_word() {
+            (name, None)
+        } else {
+            (String::new(), Some(self.info))
         }
     }
 }

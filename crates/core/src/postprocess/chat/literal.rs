@@ -65,9 +65,10 @@ impl Literals {
                 None if last.iter().any(|(quote, _)| *quote == c)
                     && !(c == '\'' && is_apostrophe(&line[..at])) =>
                 {
-                    match last.contains(&(c, Some(at))) {
-                        true => literals.is_open = true,
-                        false => open = Some((c, at)),
+                    if last.contains(&(c, Some(at))) {
+                        literals.is_open = true
+                    } else {
+                        open = Some((c, at))
                     }
                 }
                 None if is_behind_space

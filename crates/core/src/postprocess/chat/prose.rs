@@ -198,11 +198,10 @@ fn behind_introduction<'a>(hole: &HoleContext<'_>, text: &'a str) -> &'a str {
     for line in line_ranges(text) {
         let content = text[line.clone()].trim_end();
         // Blank lines are removed only after a sentence, because code may begin with one.
-        let is_introduction = match content.is_empty() {
-            true => speaks,
-            false => {
-                is_sentence(content, language) && !is_comment(content, &text[line.end..], language)
-            }
+        let is_introduction = if content.is_empty() {
+            speaks
+        } else {
+            is_sentence(content, language) && !is_comment(content, &text[line.end..], language)
         };
         if is_introduction {
             (start, speaks) = (line.end, true);

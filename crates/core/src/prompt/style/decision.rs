@@ -212,9 +212,10 @@ impl DecisionFrame {
         let current_file: String = pieces.collect();
         let [eof, cc, middle] = [&self.eof, &self.cc, &self.middle].map(|text| escaped(text));
         let shown = format!("{cc}{{cross_file}}");
-        match self.is_middle_always {
-            true => format!("{current_file}{eof}{{#cross_file}}{shown}{{/cross_file}}{middle}"),
-            false => format!("{current_file}{eof}{{#cross_file}}{shown}{middle}{{/cross_file}}"),
+        if self.is_middle_always {
+            format!("{current_file}{eof}{{#cross_file}}{shown}{{/cross_file}}{middle}")
+        } else {
+            format!("{current_file}{eof}{{#cross_file}}{shown}{middle}{{/cross_file}}")
         }
     }
 

@@ -205,9 +205,10 @@ impl Parser<'_> {
         }
         let tag = rest.strip_prefix('{').and_then(|rest| rest.split_once('}'));
         let Some((tag, _)) = tag else {
-            let reason = match rest.starts_with('}') {
-                true => "a '}' without its '{'",
-                false => "a '{' without its '}'",
+            let reason = if rest.starts_with('}') {
+                "a '}' without its '{'"
+            } else {
+                "a '{' without its '}'"
             };
             let hint = "a brace itself is written twice: {{ and }}";
             return Err(fault(start, reason.into(), Some(hint.into())));

@@ -64,9 +64,10 @@ impl Layer {
         settings: &SearchSettings,
     ) -> Self {
         let (fragments, same) = cut(files, like);
-        let vectors = match settings.by_p50k_sets() {
-            true => FragmentVectors::Sets(TokenSets::of_fragments(&fragments, &P50k)),
-            false => FragmentVectors::Terms(words_of(&fragments, settings)),
+        let vectors = if settings.by_p50k_sets() {
+            FragmentVectors::Sets(TokenSets::of_fragments(&fragments, &P50k))
+        } else {
+            FragmentVectors::Terms(words_of(&fragments, settings))
         };
         Self::new(fragments, same, vectors)
     }

@@ -38,9 +38,10 @@ fn fragments(files: &Files, cut: Cut) -> (RepoFragments, Vec<u64>) {
 }
 
 fn vectors(fragments: &RepoFragments, settings: &SearchSettings) -> FragmentVectors {
-    match settings.by_p50k_sets() {
-        true => FragmentVectors::Sets(TokenSets::of_fragments(fragments, &P50k)),
-        false => FragmentVectors::Terms(Words::of_terms(&fragments.texts(), &settings.vocabulary)),
+    if settings.by_p50k_sets() {
+        FragmentVectors::Sets(TokenSets::of_fragments(fragments, &P50k))
+    } else {
+        FragmentVectors::Terms(Words::of_terms(&fragments.texts(), &settings.vocabulary))
     }
 }
 

@@ -35,9 +35,10 @@ mod twin {
             Ranker::Bm25ByLine(weights) => {
                 let mut sums = vec![0.0; documents.len()];
                 for (number, line) in query.lines.iter().enumerate() {
-                    let distance = match number < query.hole {
-                        true => query.hole - 1 - number,
-                        false => number - query.hole,
+                    let distance = if number < query.hole {
+                        query.hole - 1 - number
+                    } else {
+                        number - query.hole
                     };
                     for (sum, score) in sums.iter_mut().zip(bm25(line, documents)) {
                         *sum += score * weights.at(distance);

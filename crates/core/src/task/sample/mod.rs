@@ -185,14 +185,13 @@ pub(crate) fn function_holes(
 /// Returns, for each row of every file, whether it is a row of a data table; `None` for rows without words. Files with line
 /// ends other than `\n` have no rows.
 pub(crate) fn tables(repository: &Repository, language: Language) -> Vec<Vec<Option<bool>>> {
-    let read = |file: &SourceFile, source: &SampleSource, _: &Syntax<'_>| match source
-        .is_plain(file)
-    {
-        true => {
+    let read = |file: &SourceFile, source: &SampleSource, _: &Syntax<'_>| {
+        if source.is_plain(file) {
             let row = |(row, is_table): (usize, &bool)| source.has_words(row).then_some(*is_table);
             source.is_table.iter().enumerate().map(row).collect()
+        } else {
+            Vec::new()
         }
-        false => Vec::new(),
     };
     source::read_all(repository, language, read).1
 }

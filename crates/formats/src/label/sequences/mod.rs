@@ -171,9 +171,10 @@ fn plan(labels: &[&Path], settings: &VerbalizeSettings) -> Result<Plan> {
     by_place.sort_unstable();
     let name = |file: u16| labels[usize::from(file)];
     if let [((before, _), first), ((file, line), other), ..] = by_place[..] {
-        let others = match before == file {
-            true => "lines before it".to_owned(),
-            false => format!("those of {}", name(before).display()),
+        let others = if before == file {
+            "lines before it".to_owned()
+        } else {
+            format!("those of {}", name(before).display())
         };
         let reason = format!("line {line} was judged {other}, and {others} {first}");
         let hint = "what helps one model, or by one metric, need not help another: verbalize the labels of each separately";

@@ -55,7 +55,7 @@ fn echoing(request: &ReceivedRequest, first: &[&str]) -> Vec<u8> {
 }
 
 fn logprobs(server: &TestServer, prompt: &str, text: &str) -> Result<Vec<f64>, String> {
-    let endpoint = client(&server);
+    let endpoint = client(server);
     let answer = TextProber::new(&endpoint, "m").ask(prompt, text);
     let answer = answer.map_err(|error| error.to_string())?;
     Ok(answer.samples[0].tokens.iter().map(|token| token.logprob).collect())
@@ -84,11 +84,14 @@ fn an_echo_is_read_where_nothing_else_is_known() {
 #[test]
 fn a_server_that_ignores_both_is_refused() {
     // llama.cpp's server: it counts tokens, and completes as ever.
-    let server = TestServer::start(|_, request| match request.path.contains("/tokenize") {
-        true => ok(&json!({"tokens": [1, 2, 3]})),
-        false => ok(
-            &json!({"choices": [{"text": "y", "index": 0, "logprobs": {"tokens": ["y"], "token_logprobs": [-0.1]}}]}),
-        ),
+    let server = TestServer::start(|_, request| {
+        if request.path.contains("/tokenize") {
+            ok(&json!({"tokens": [1, 2, 3]}))
+        } else {
+            ok(
+                &json!({"choices": [{"text": "y", "index": 0, "logprobs": {"tokens": ["y"], "token_logprobs": [-0.1]}}]}),
+            )
+        }
     });
     let error = logprobs(&server, "a b", " c").unwrap_err();
     for part in [

@@ -212,12 +212,11 @@ impl<'a> Prober<'a> {
         let token =
             TokenProbability { id: Some(self.token.id), text: text.clone(), bytes: None, logprob };
         // More than one half is the most.
-        let likeliest = match logprob > -LN_2 {
-            true => Ok(token.clone()),
-            false => {
-                let way = *self.way.lock().unwrap_or_else(PoisonError::into_inner);
-                self.likeliest(prompt, way)
-            }
+        let likeliest = if logprob > -LN_2 {
+            Ok(token.clone())
+        } else {
+            let way = *self.way.lock().unwrap_or_else(PoisonError::into_inner);
+            self.likeliest(prompt, way)
         };
         let tokens = match likeliest {
             Ok(likeliest) => vec![token, likeliest],

@@ -33,7 +33,7 @@ fn token() -> NextToken {
 
 /// Probabilities of `<cc>` after these prompts, read from the server's answers.
 fn probabilities(server: &TestServer, prompts: &[&str]) -> Vec<Result<f64, String>> {
-    let (endpoint, token) = (client(&server), token());
+    let (endpoint, token) = (client(server), token());
     let prober = Prober::new(&endpoint, "m", &token);
     let logprob = |prompt: &&str| {
         let samples = prober.ask(prompt).map_err(|error| error.to_string())?.samples;
@@ -67,9 +67,12 @@ fn vllm_names_tokens_by_number_and_openai_refuses_the_field() {
         named("token_id:49153", -2.0)
     });
     assert_eq!(probabilities(&vllm, &["a"]), [Ok(-2.0)]);
-    let openai = TestServer::start(|_, request| match has(request, "return_tokens_as_token_ids") {
-        true => refusal("400 Bad Request", "Unrecognized request argument supplied"),
-        false => named("<cc>", -2.0),
+    let openai = TestServer::start(|_, request| {
+        if has(request, "return_tokens_as_token_ids") {
+            refusal("400 Bad Request", "Unrecognized request argument supplied")
+        } else {
+            named("<cc>", -2.0)
+        }
     });
     assert_eq!(probabilities(&openai, &["a", "b"]), [Ok(-2.0), Ok(-2.0)]);
     assert_eq!(openai.requests().len(), 5, "the way is found once");
@@ -133,9 +136,12 @@ fn a_server_that_tells_nothing_is_refused_with_what_it_said() {
 
 #[test]
 fn a_prompt_that_is_too_long_says_nothing_of_the_server() {
-    let server = TestServer::start(|_, request| match request.body["prompt"] == "long" {
-        true => refusal("400 Bad Request", "exceeds the available context size"),
-        false => numbered(CC, "", -1.0),
+    let server = TestServer::start(|_, request| {
+        if request.body["prompt"] == "long" {
+            refusal("400 Bad Request", "exceeds the available context size")
+        } else {
+            numbered(CC, "", -1.0)
+        }
     });
     let found = probabilities(&server, &["long", "a", "long"]);
     assert_eq!(found[1], Ok(-1.0));

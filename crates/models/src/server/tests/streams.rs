@@ -67,7 +67,7 @@ fn samples_come_in_parts_and_broken_streams_are_asked_again() {
             (0, _) => answer(
                 "200 OK",
                 "Content-Type: text/event-stream\r\n",
-                &format!("data: {}\n\n", part(0, "lost", -9.0)),
+                format!("data: {}\n\n", part(0, "lost", -9.0)),
             ),
             (_, true) => events(&[
                 json!({"choices": [{"index": 0, "delta": {"role": "assistant"}}]}),
@@ -190,9 +190,12 @@ fn an_overload_within_a_stream_is_waited_for() {
         assert_eq!((&*found[0].text, server.requests().len()), ("x\n", 2), "{error}");
     }
     // One that stays is the server's failure, and not kept as the prompt's.
-    let server = TestServer::start(|_, request| match request.body["prompt"] == "busy" {
-        true => ok(&json!({"error": {"message": "busy", "code": 503}})),
-        false => texts(&["fine"]),
+    let server = TestServer::start(|_, request| {
+        if request.body["prompt"] == "busy" {
+            ok(&json!({"error": {"message": "busy", "code": 503}}))
+        } else {
+            texts(&["fine"])
+        }
     });
     let (_dir, path) = place();
     let asking = CompletionRequest::new("m", 7);

@@ -53,7 +53,7 @@ fn a_batch_goes_out_and_comes_back_in_any_order() {
     let read = |files: &[_], completion: &Completion| {
         read_batch(files, &prompts, completion, BatchOf::Completions).unwrap()
     };
-    let first = read(&[file.clone()], &completion);
+    let first = read(std::slice::from_ref(&file), &completion);
     assert_eq!((first.answers, first.failed, first.problems.len()), (2, 1, 2));
     assert_said(
         &first.problems,

@@ -69,9 +69,10 @@ fn refusing_server(word: &'static str) -> (TestServer, Arc<AtomicBool>) {
     let is_sound = Arc::new(AtomicBool::new(false));
     let sound = Arc::clone(&is_sound);
     let server = TestServer::start_without_models(move |request| {
-        match request.prompt().contains(word) && !sound.load(Ordering::SeqCst) {
-            true => refusal("400 Bad Request", "exceeds the available context size"),
-            false => completion("\nx = 1"),
+        if request.prompt().contains(word) && !sound.load(Ordering::SeqCst) {
+            refusal("400 Bad Request", "exceeds the available context size")
+        } else {
+            completion("\nx = 1")
         }
     });
     (server, is_sound)

@@ -97,7 +97,9 @@ fn a_batch_asks_for_the_probability_of_a_token() {
         Ok((parse(&lines), summary))
     };
     let counts = |summary: &BatchSummary| (summary.requests, summary.others);
-    let read = |of: BatchOf<'_>| read_batch(&[file.clone()], &prompts, &completion, of).unwrap();
+    let read = |of: BatchOf<'_>| {
+        read_batch(std::slice::from_ref(&file), &prompts, &completion, of).unwrap()
+    };
     let error: Error = requests(&question(None)).unwrap_err();
     assert!(error.to_string().contains("token-id: must be given"), "{error}");
     let numbered = question(Some(49_153));

@@ -399,9 +399,10 @@ fn check_pieces(mut pieces: Vec<(String, f64)>) -> PartResult<()> {
         nodes += piece.len() - piece.bytes().zip(last.bytes()).take_while(|(a, b)| a == b).count();
         last = piece;
     }
-    match nodes > NODES {
-        true => Err(format!("its pieces have more than {NODES} different beginnings")),
-        false => Ok(()),
+    if nodes > NODES {
+        Err(format!("its pieces have more than {NODES} different beginnings"))
+    } else {
+        Ok(())
     }
 }
 
@@ -411,9 +412,10 @@ fn check_ids(ids: &FxHashMap<String, u32>) -> PartResult<()> {
         ids.iter().filter(|(token, _)| is_long_mark(token)).map(|(_, id)| *id).collect();
     let of_long: FxHashSet<u32> = long.iter().copied().collect();
     let all = ids.values().filter(|id| of_long.contains(id)).count();
-    match all > of_long.len() {
-        true => Err(format!("a token of more than {MARK} characters has the id of another one")),
-        false => Ok(()),
+    if all > of_long.len() {
+        Err(format!("a token of more than {MARK} characters has the id of another one"))
+    } else {
+        Ok(())
     }
 }
 

@@ -585,9 +585,10 @@ impl<'t> Line<'t> {
 
     /// Returns the byte offset of a character.
     fn byte(&self, character: usize) -> usize {
-        match self.starts.is_empty() {
-            true => character.min(self.text.len()),
-            false => self.starts.get(character).copied().unwrap_or(self.text.len()),
+        if self.starts.is_empty() {
+            character.min(self.text.len())
+        } else {
+            self.starts.get(character).copied().unwrap_or(self.text.len())
         }
     }
 }

@@ -161,9 +161,10 @@ impl<'t> Python<'t> {
         let rest = line.trim_start_matches(BLANKS);
         let at = line.len() - rest.len();
         if rest.starts_with(['#', '\r', '\n']) {
-            let newline = match rest.starts_with('#') {
-                true => at + rest.trim_end_matches(['\r', '\n']).len(),
-                false => at,
+            let newline = if rest.starts_with('#') {
+                at + rest.trim_end_matches(['\r', '\n']).len()
+            } else {
+                at
             };
             self.put(Token::Comment, &line[at..newline], (number, at), (number, newline));
             self.put(Token::Other, &line[newline..], (number, newline), (number, line.len()));

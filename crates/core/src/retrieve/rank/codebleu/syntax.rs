@@ -23,9 +23,10 @@ pub(super) fn subtrees(tree: &Tree) -> Vec<u64> {
                 found.push(number);
             }
             if let Some(around) = open.last_mut() {
-                match node.is_named() || node.is_missing() {
-                    true => around.push((cursor.field_id(), number)),
-                    false => around.extend(within),
+                if node.is_named() || node.is_missing() {
+                    around.push((cursor.field_id(), number))
+                } else {
+                    around.extend(within)
                 }
             }
             if cursor.goto_next_sibling() {
