@@ -108,6 +108,7 @@ pub(super) fn input_predictions(
     args: &EvalArgs,
 ) -> Result<String> {
     let is_file_of_shard = experiment.layout.shard.is_some() && args.predictions.is_some();
+    // Another shard's file has another name.
     let name =
         if is_file_of_shard { "predictions".to_owned() } else { format!("predictions.{name}") };
     match (experiment.layout.shard, ShardFile::find(path)?) {

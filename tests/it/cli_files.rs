@@ -5,7 +5,7 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use crate::support::{Place, TARGETS, jsonl, parse_jsonl};
+use crate::support::{Place, jsonl, parse_jsonl};
 
 /// A name that no file system of Linux has: 258 bytes.
 fn long_name() -> String {
@@ -25,7 +25,7 @@ fn what_a_command_reads_is_not_overwritten() {
     let place = Place::new();
     place.all_stages(&[]);
     let predictions = place.read(&place.named("cache/predictions/tasks", "rg1"));
-    for path in ["R/prediction_truncated.jsonl", "S/detailed_results.json", "out.manifest.json"] {
+    for path in ["R/prediction_truncated.jsonl", "S/detailed_results.json", "table.manifest.json"] {
         place.write(path, &predictions);
     }
     let tasks = place.read("tasks.jsonl");
@@ -34,8 +34,7 @@ fn what_a_command_reads_is_not_overwritten() {
     }
     place.write("style.toml", "name = \"mine\"\ntemplate = \"{context}{left}\"\n");
     let prompts = place.named("cache/prompts/tasks", "rg1");
-    let source = &*format!("repos/{}", TARGETS[0].0.replace("/0", "/main.py"));
-    let source = if place.path(source).exists() { source } else { "repos/alpha/main.py" };
+    let source = "repos/alpha/store.py";
     let data = ["--repos-dir", "repos", "--cache-dir", "cache"];
     for (input, args) in [
         (
@@ -75,8 +74,8 @@ fn what_a_command_reads_is_not_overwritten() {
             ],
         ),
         (
-            "out.manifest.json",
-            &["eval", "--tasks", "t.jsonl", "--predictions", "out.manifest.json", "-o", "out"],
+            "table.manifest.json",
+            &["eval", "--tasks", "t.jsonl", "--predictions", "table.manifest.json", "-o", "table"],
         ),
         ("out/index.html", &["report", "--tasks", "out/index.html", "--mode", "rg1", "-o", "out"]),
         (

@@ -7,6 +7,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Mutex, PoisonError, RwLock};
@@ -216,50 +217,43 @@ pub(super) fn is_confined(path: &Path) -> io::Result<bool> {
 
 /// What a file is to this program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum FileRole {
+enum FileRole {
     /// The program read the file, which the user named or which belongs to a repository.
     Input,
     /// The program wrote the file.
     Output,
 }
 
-/// Roles of files, by device and inode.
-static ROLES: Mutex<BTreeMap<(u64, u64), FileRole>> = Mutex::new(BTreeMap::new());
+/// Roles of files, by digests of their paths without links.
+static ROLES: Mutex<BTreeMap<u64, FileRole>> = Mutex::new(BTreeMap::new());
 
-#[cfg(unix)]
-fn identity(metadata: &Metadata) -> Option<(u64, u64)> {
-    use std::os::unix::fs::MetadataExt as _;
-    metadata.is_file().then(|| (metadata.dev(), metadata.ino()))
+fn digest(place: &Path) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    place.hash(&mut hasher);
+    hasher.finish()
 }
 
-/// Other systems do not number files.
-#[cfg(not(unix))]
-fn identity(_metadata: &Metadata) -> Option<(u64, u64)> {
-    None
-}
-
-/// Remembers the role of a file. What the program wrote itself stays an output.
-pub(crate) fn remember(metadata: &Metadata, role: FileRole) {
-    let Some(identity) = identity(metadata) else { return };
+/// Remembers the role of a file, given by its path without links. What the program wrote itself stays an output.
+fn remember(place: &Path, role: FileRole) {
     let mut roles = ROLES.lock().unwrap_or_else(PoisonError::into_inner);
-    let known = roles.entry(identity).or_insert(role);
+    let known = roles.entry(digest(place)).or_insert(role);
     if role == FileRole::Output {
         *known = role;
     }
 }
 
-/// Allows to overwrite a file that an earlier run of this program wrote, although this run has read the file.
+/// Allows to overwrite a file that this program, or an earlier run of it, wrote, although this program has read the file.
 pub fn release(path: impl AsRef<Path>) {
-    if let Ok(metadata) = fs::metadata(path) {
-        remember(&metadata, FileRole::Output);
+    if let Ok(place) = fs::canonicalize(path) {
+        remember(&place, FileRole::Output);
     }
 }
 
-/// Returns true if this program read the file at a path as an input, under whatever name.
+/// Returns true if this program read the file at a path as an input.
 pub(crate) fn is_input(path: &Path) -> bool {
-    let identity = fs::metadata(path).ok().as_ref().and_then(identity);
+    let Ok(place) = fs::canonicalize(path) else { return false };
     let roles = ROLES.lock().unwrap_or_else(PoisonError::into_inner);
-    identity.is_some_and(|identity| roles.get(&identity) == Some(&FileRole::Input))
+    roles.get(&digest(&place)) == Some(&FileRole::Input)
 }
 
 /// Open file.
@@ -315,7 +309,9 @@ pub struct RegularFile {
 impl RegularFile {
     /// Protects the file from being overwritten by an output of this program.
     pub fn protect(&self) {
-        remember(&self.metadata, FileRole::Input);
+        if let Ok(place) = self.place() {
+            remember(&place, FileRole::Input);
+        }
     }
 
     /// Returns the file's path without links, even if another file has replaced it since it was opened. Systems other than
@@ -354,7 +350,11 @@ impl File {
         if is_endless(&metadata) {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "a device, not a file"));
         }
-        remember(&metadata, FileRole::Input);
+        if metadata.is_file()
+            && let Ok(place) = place_of(&file).or_else(|_| fs::canonicalize(path))
+        {
+            remember(&place, FileRole::Input);
+        }
         Ok(Self::wrap(file, path))
     }
 

@@ -103,6 +103,7 @@ impl Signals {
             let text = choice.get("text").and_then(Value::as_str).unwrap_or_default();
             let sample = Sample::new(text, choice.get("logprobs"));
             let known = if sample.tokens.is_empty() {
+                // Tokens without texts are assumed to be the completion's. If one is -Infinity, the least is unknown.
                 let known = logprobs?.iter().filter(|logprob| !logprob.is_null());
                 known.map(Value::as_f64).collect::<Option<_>>()?
             } else {

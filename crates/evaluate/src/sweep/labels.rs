@@ -91,6 +91,7 @@ pub fn read_labels(
             message![format!("{count} "), UserChoice::TargetQueries, format!(" are {done}")]
         }));
         if keeps_targets {
+            // These instances count like any other.
             examples.all.iter_mut().for_each(|example| example.query_has_target = false)
         } else {
             examples.all.retain(|example| !example.query_has_target)

@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 use tempfile::NamedTempFile;
 
 use crate::error::{Error, Result};
-use crate::files::{self, File, FileRole, TryLockError};
+use crate::files::{self, File, TryLockError};
 use crate::readings;
 
 /// Writes a file atomically, creating its folder.
@@ -226,9 +226,7 @@ impl Replacement {
         temporary.as_file().sync_all().map_err(cannot_write)?;
         files::rename(temporary.path(), &self.path).map_err(cannot_write)?;
         readings::forget(&self.path);
-        if let Ok(metadata) = temporary.as_file().metadata() {
-            files::remember(&metadata, FileRole::Output);
-        }
+        files::release(&self.path);
         // The temporary name no longer exists, so nothing is left to remove.
         let (_file, path) = temporary.into_parts();
         path.keep().map(|_| ()).map_err(|e| cannot_write(e.error))
