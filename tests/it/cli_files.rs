@@ -29,10 +29,10 @@ fn what_a_command_reads_is_not_overwritten() {
         place.write(path, &predictions);
     }
     let tasks = place.read("tasks.jsonl");
-    for path in ["out/index.html", "t.jsonl", "e.json.manifest.json", "texts.jsonl"] {
+    for path in ["out/index.html", "t.jsonl", "e.json.manifest.json"] {
         place.write(path, &tasks);
     }
-    place.write("style.toml", "name = \"mine\"\ntemplate = \"{context}{left}\"\n");
+    place.write("style.toml", "template = \"{#cross_file}{cross_file}\\n{/cross_file}{left}\"\n");
     let prompts = place.named("cache/prompts/tasks", "rg1");
     let source = "repos/alpha/store.py";
     let data = ["--repos-dir", "repos", "--cache-dir", "cache"];
@@ -77,19 +77,30 @@ fn what_a_command_reads_is_not_overwritten() {
             "table.manifest.json",
             &["eval", "--tasks", "t.jsonl", "--predictions", "table.manifest.json", "-o", "table"],
         ),
-        ("out/index.html", &["report", "--tasks", "out/index.html", "--mode", "rg1", "-o", "out"]),
+        (
+            "out/index.html",
+            &[
+                "report",
+                "--tasks",
+                "out/index.html",
+                "--predictions",
+                "S/detailed_results.json",
+                "-o",
+                "out",
+            ],
+        ),
         (
             "style.toml",
             &[
-                "prompt", "--tasks", "t.jsonl", "--mode", "none", "--prompt-style", "style.toml",
+                "run", "--tasks", "t.jsonl", "--mode", "none", "--prompt-style", "style.toml",
                 "-o", "style.toml",
             ],
         ),
         (
-            "texts.jsonl",
+            "tasks.jsonl",
             &[
-                "vectorize", "--tasks", "texts.jsonl", "--ranker", "dense", "--write-texts",
-                "texts.jsonl",
+                "vectorize", "--tasks", "tasks.jsonl", "--ranker", "dense", "--write-texts",
+                "tasks.jsonl",
             ],
         ),
         (&*prompts, &["complete", "--prompts", &prompts, "-o", &prompts]),
