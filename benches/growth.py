@@ -240,6 +240,29 @@ def lsp_changes_behind_carriage_returns(n, folder):
     return lsp_changes(n, folder, LINE.replace("\n", "\r") * n, 0, 0)
 
 
+# Tasks.
+
+
+def tasks_of_one_file(n, folder, *command):
+    write(folder, "r/r/a.py", "x = 1\n" * (20 * n))
+    task = lambda i: {
+        "prompt": "x = 1\n",
+        "metadata": {"task_id": f"r/{i}", "ground_truth": "x = 1", "fpath_tuple": ["r", "a.py"], "context_start_lineno": 0, "line_no": 20 * i + 1},
+    }
+    write(folder, "tasks.jsonl", "".join(json.dumps(task(i)) + "\n" for i in range(n)))
+    return run(folder, *command, "--repos-dir", "r")
+
+
+@case(500)
+def validate_tasks_of_one_file(n, folder):
+    return tasks_of_one_file(n, folder, "validate", "tasks.jsonl")
+
+
+@case(500)
+def window_tasks_of_one_file(n, folder):
+    return tasks_of_one_file(n, folder, "window", "--tasks", "tasks.jsonl", "--mode", "rg1", "--unit", "chunks", "--cache-dir", "c")
+
+
 # Predictions.
 
 
