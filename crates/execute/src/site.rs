@@ -29,7 +29,7 @@ impl Site {
     /// let site = Site::find(&task, "a = 1\r\nb = 2\r\n".into()).unwrap();
     /// assert_eq!(site.with("b = 3\nc = 4"), "a = 1\r\nb = 3\r\nc = 4\r\n");
     /// assert_eq!(site.with("b = 2"), "a = 1\r\nb = 2\r\n");
-    /// assert_eq!(site.planted().unwrap(), "a = 1\r\nraise AssertionError(\"planted failure\")\nb = 2\r\n");
+    /// assert_eq!(site.plant_failure().unwrap(), "a = 1\r\nraise AssertionError(\"planted failure\")\nb = 2\r\n");
     /// ```
     ///
     /// # Errors

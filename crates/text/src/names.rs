@@ -59,12 +59,12 @@ fn distance(given: &str, name: &str) -> usize {
 /// Returns the known name that was probably meant: a name that differs in few letters, or of which the given name is a prefix.
 ///
 /// ```
-/// use repoformer_text::names::meant;
+/// use repoformer_text::names::suggest;
 ///
 /// let profiles = ["demo", "repocoder", "repoformer-paper"];
-/// assert_eq!(meant("repocodre", profiles), Some("repocoder"));
-/// assert_eq!(meant("repoformer", profiles), Some("repoformer-paper"));
-/// assert_eq!(meant("mine", profiles), None);
+/// assert_eq!(suggest("repocodre", profiles), Some("repocoder"));
+/// assert_eq!(suggest("repoformer", profiles), Some("repoformer-paper"));
+/// assert_eq!(suggest("mine", profiles), None);
 /// ```
 pub fn suggest<'n>(given: &str, known: impl IntoIterator<Item = &'n str>) -> Option<&'n str> {
     all_meant(given, known).into_iter().next()
