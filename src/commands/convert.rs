@@ -238,7 +238,10 @@ fn check_utils(folder: &Path) -> Result<()> {
             format!("{} is not of a task that was converted here", path.display()),
             "name another folder with -o",
         ),
-        _ => Ok(()),
+        _ => {
+            files::release(&path);
+            Ok(())
+        }
     }
 }
 
