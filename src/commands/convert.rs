@@ -232,16 +232,13 @@ fn lm_eval_task(args: &ConvertArgs) -> Result<(Conversion, Vec<String>)> {
 /// Refuses to replace functions that are somebody else's.
 fn check_utils(folder: &Path) -> Result<()> {
     let path = folder.join(lm_eval::UTILS_NAME);
-    let first_line = |text: &str| text.lines().next().map(str::to_owned);
-    match files::read_to_string(&path) {
-        Ok(text) if first_line(&text) != first_line(lm_eval::UTILS) => fail(
+    let first_line = |text: &[u8]| text.split(|byte| *byte == b'\n').next().map(<[u8]>::to_vec);
+    match files::read_companion(&path) {
+        Ok(text) if first_line(&text) != first_line(lm_eval::UTILS.as_bytes()) => fail(
             format!("{} is not of a task that was converted here", path.display()),
             "name another folder with -o",
         ),
-        _ => {
-            files::release(&path);
-            Ok(())
-        }
+        _ => Ok(()),
     }
 }
 

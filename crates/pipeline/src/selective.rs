@@ -17,8 +17,8 @@ use repoformer_evaluate::origin::Origin;
 use repoformer_evaluate::predictions;
 use repoformer_store::artifact::OutputFile;
 use repoformer_store::error::{Error, Result};
-use repoformer_store::files;
 use repoformer_store::jsonl::{self, RecordAddress};
+use repoformer_store::{files, inputs};
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde_json::Value;
 
@@ -261,7 +261,7 @@ pub fn write_chosen(
     let (without, with) = (jsonl::read(&paths[0])?, jsonl::read(&paths[1])?);
     let (without, with) = (by_row(&paths[0], &without)?, by_row(&paths[1], &with)?);
     for (path, retrieved) in policies {
-        files::release(path);
+        inputs::release(path);
         let mut output = OutputFile::create(path)?;
         for (row, base) in &without {
             let line =

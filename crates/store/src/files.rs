@@ -5,13 +5,12 @@
 //! fail; `enospc:17+` fails this call and all later ones. `meanwhile:17` runs the shell command `FAULTY_COMMAND` before the
 //! 17th call that reads or inspects files, as if somebody changed a file at that moment. A release build has none of this.
 
-use std::collections::BTreeMap;
 use std::fs;
-use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Component, Path, PathBuf};
-use std::sync::{Mutex, PoisonError, RwLock};
+use std::sync::{PoisonError, RwLock};
 
+use crate::inputs;
 pub use std::fs::{DirEntry, Metadata, Permissions, ReadDir, TryLockError};
 
 /// Kind of a call, by the reasons for which it can fail.
@@ -215,47 +214,6 @@ pub(super) fn is_confined(path: &Path) -> io::Result<bool> {
     check_confined(path, FinalLink::Stays)
 }
 
-/// What a file is to this program.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum FileRole {
-    /// The program read the file, which the user named or which belongs to a repository.
-    Input,
-    /// The program wrote the file.
-    Output,
-}
-
-/// Roles of files, by digests of their paths without links.
-static ROLES: Mutex<BTreeMap<u64, FileRole>> = Mutex::new(BTreeMap::new());
-
-fn digest(place: &Path) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    place.hash(&mut hasher);
-    hasher.finish()
-}
-
-/// Remembers the role of a file, given by its path without links. What the program wrote itself stays an output.
-fn remember(place: &Path, role: FileRole) {
-    let mut roles = ROLES.lock().unwrap_or_else(PoisonError::into_inner);
-    let known = roles.entry(digest(place)).or_insert(role);
-    if role == FileRole::Output {
-        *known = role;
-    }
-}
-
-/// Allows to overwrite a file that this program, or an earlier run of it, wrote, although this program has read the file.
-pub fn release(path: impl AsRef<Path>) {
-    if let Ok(place) = fs::canonicalize(path) {
-        remember(&place, FileRole::Output);
-    }
-}
-
-/// Returns true if this program read the file at a path as an input.
-pub(crate) fn is_input(path: &Path) -> bool {
-    let Ok(place) = fs::canonicalize(path) else { return false };
-    let roles = ROLES.lock().unwrap_or_else(PoisonError::into_inner);
-    roles.get(&digest(&place)) == Some(&FileRole::Input)
-}
-
 /// Open file.
 #[derive(Debug)]
 pub struct File {
@@ -310,7 +268,7 @@ impl RegularFile {
     /// Protects the file from being overwritten by an output of this program.
     pub fn protect(&self) {
         if let Ok(place) = self.place() {
-            remember(&place, FileRole::Input);
+            inputs::remember(&place);
         }
     }
 
@@ -353,7 +311,7 @@ impl File {
         if metadata.is_file()
             && let Ok(place) = place_of(&file).or_else(|_| fs::canonicalize(path))
         {
-            remember(&place, FileRole::Input);
+            inputs::remember(&place);
         }
         Ok(Self::wrap(file, path))
     }

@@ -32,6 +32,7 @@ mod expansion;
 pub mod files;
 pub mod frame;
 mod gunzip;
+pub mod inputs;
 pub mod json;
 pub mod jsonl;
 pub mod literal;

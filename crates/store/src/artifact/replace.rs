@@ -9,6 +9,7 @@ use tempfile::NamedTempFile;
 
 use crate::error::{Error, Result};
 use crate::files::{self, File, TryLockError};
+use crate::inputs;
 use crate::readings;
 
 /// Writes a file atomically, creating its folder.
@@ -196,7 +197,7 @@ impl Replacement {
 
     /// Returns an error if the file is an input that would be lost.
     fn check_input(&self) -> Result<()> {
-        if self.may_be_input || !files::is_input(&self.path) {
+        if self.may_be_input || !inputs::is_input(&self.path) {
             return Ok(());
         }
         let reason = "this command reads this file, and its output would overwrite the file";
@@ -226,7 +227,7 @@ impl Replacement {
         temporary.as_file().sync_all().map_err(cannot_write)?;
         files::rename(temporary.path(), &self.path).map_err(cannot_write)?;
         readings::forget(&self.path);
-        files::release(&self.path);
+        inputs::release(&self.path);
         // The temporary name no longer exists, so nothing is left to remove.
         let (_file, path) = temporary.into_parts();
         path.keep().map(|_| ()).map_err(|e| cannot_write(e.error))
