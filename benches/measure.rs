@@ -29,11 +29,11 @@ use support::work::{self, Work};
 
 const USAGE: &str = "\
 usage: cargo bench --bench measure -- COMMAND
-  growth [FILE]     µs a query at growing numbers of windows, beside an inverted index a term at a time; as an SVG figure
+  growth [FILE]     µs a query at growing numbers of windows, next to an inverted index that adds up one term at a time; as an SVG figure
   levels            the same for every level of instructions that the machine has, and the index's size
   memory            how fast the machine reads, from its nearest cache to its memory
   artifacts CACHE   how long reading every artifact of a cache takes
-  check             stop with an error where a plain twin finds anything else
+  check             stop with an error if a plain twin finds anything else
   stage NAME RUNS   prepare NAME, run it RUNS times (0 counts the preparation alone)
   export DIR        write what peers in other languages need
   serve             answer lines `NAME [WINDOWS]` with a timing as JSON, until the input ends";
@@ -172,7 +172,7 @@ fn growth(figure: Option<&Path>) {
     }
 }
 
-/// Each level of instructions beside the twin, in µs a query and how many times faster than it.
+/// Time of each level of instructions in µs a query, and how many times faster the level is than the twin.
 fn levels() {
     head(&[
         "windows", "instructions", "batch, µs/query", "faster", "one query, µs", "faster",
@@ -285,7 +285,7 @@ fn export(folder: &Path) {
     json("prompts.json", json!(*PROMPTS));
     json("lines.json", json!(pairs(LINE_TASKS.tasks())));
     json("bodies.json", json!(pairs(&FUNCTION_TASKS)));
-    // The vocabulary, since tiktoken would fetch its own: the bytes of each id but that of the end of text.
+    // The vocabulary, since tiktoken would fetch its own: the bytes of each id except the end of text.
     let ids = 0..P50k::VOCABULARY as u16;
     let ranks: Vec<_> = ids.filter(|id| *id != 50_256).map(|id| (P50k.decode(&[id]), id)).collect();
     json("ranks.json", json!(ranks));

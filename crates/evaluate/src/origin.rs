@@ -231,7 +231,7 @@ impl Origin {
             None => Ok(()),
             Some(mode) => Err(self.wrong(
                 format!("is of mode {mode}, and mode {} belongs here", Mode::Without),
-                "give what was made without retrieval",
+                "give the predictions made without retrieval",
             )),
         }
     }
@@ -241,7 +241,7 @@ impl Origin {
         if self.of(MODE).any(|mode| mode == Mode::Without.name()) {
             Err(self.wrong(
                 format!("is of mode {}, and a mode that retrieves belongs here", Mode::Without),
-                "give what was made with retrieval",
+                "give the predictions made with retrieval",
             ))
         } else {
             Ok(())
@@ -348,7 +348,7 @@ impl Origin {
         let tokens: Vec<&str> = self.of(TOKEN).collect();
         if let [one, other, ..] = tokens[..] {
             let reason = format!("has probabilities of token '{one}', and others of '{other}'");
-            return Err(self.wrong(reason, "give those of the token that asks for retrieval"));
+            return Err(self.wrong(reason, "give the probabilities of the token that asks for retrieval"));
         }
         let bundled = |name: &str| {
             let style = Style::find_bundled(name)?;
