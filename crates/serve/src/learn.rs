@@ -197,7 +197,7 @@ fn check_fragments(path: &Path, here: &str) -> Result<()> {
         fragments: String,
     }
     let failed = ServeError::system(format!("{}: cannot be read", path.display()));
-    let text = files::read_companion(path).map_err(failed)?;
+    let text = files::read_regular(path).map_err(failed)?;
     for (number, line) in (1..).zip(text.split(|byte| *byte == b'\n')) {
         // A line that was cut off is reported when labels are read.
         if let Ok(there) = serde_json::from_slice::<FragmentsOfLabels>(line)

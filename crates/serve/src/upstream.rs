@@ -33,7 +33,7 @@ impl Drop for UpstreamRequest {
 const WAITING: usize = 256;
 
 /// Asks for a completion. Always as a stream: a server notices at the next token that nobody listens. `permit` is held until the
-/// work has ended, which may be after nobody wants its result.
+/// work has ended, which may be some time after the request was cancelled.
 pub(crate) fn complete(
     endpoint: &Endpoint,
     request: StreamRequest,

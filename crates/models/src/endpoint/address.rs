@@ -35,10 +35,7 @@ impl Address {
     pub(super) fn parse(given: &str) -> Result<Self> {
         let given = given.trim();
         // What is no URL may be a key.
-        let masked = |text: String| {
-            String::from_utf8_lossy(&SharedKeys::of_program().get().mask_message(text.as_bytes()))
-                .into_owned()
-        };
+        let masked = |text: String| SharedKeys::of_program().get().mask_text(&text).into_owned();
         let wrong = |reason: String, hint: String| Error::Endpoint {
             url: masked(mask_url(given)),
             reason,

@@ -32,7 +32,7 @@ pub(super) struct Context<'a> {
     pub(super) key_variable: &'a str,
     /// Whether the server gets a key.
     pub(super) has_key: bool,
-    /// What is masked.
+    /// Keys to mask.
     pub(super) key: &'a Key,
     /// Greatest size of an answer.
     pub(super) greatest: Size,

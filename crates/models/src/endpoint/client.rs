@@ -68,7 +68,7 @@ pub struct Endpoint {
     settings: ConnectionSettings,
     /// The header that carries its key; none if the URL does, or nothing.
     header: Option<HeaderValue>,
-    /// What is masked.
+    /// Keys to mask.
     keys: SharedKeys,
     /// Configuration of the agent.
     config: ureq::config::Config,
@@ -99,7 +99,7 @@ impl Endpoint {
     /// `HTTP_PROXY` is used, except for the hosts of `NO_PROXY` and for this machine itself.
     ///
     /// # Errors
-    /// The URL is invalid, a variable names no proxy of HTTP, or the variable named for the key is not set or contains no key.
+    /// The URL is invalid, a variable does not name an HTTP proxy, or the variable named for the key is not set or contains no key.
     pub fn new(url: &str, settings: ConnectionSettings) -> Result<Self> {
         Self::with_environment(url, settings, |name| std::env::var(name))
     }
@@ -327,7 +327,8 @@ impl Endpoint {
                     format!("{url}: {}; retrying in {seconds:.1} s ({count})", failure.reason);
                 notice(&self.message(text));
             }
-            std::thread::sleep(wait);
+            self.pause(wait);
+            self.check_open()?;
             retries += 1;
             waited += wait;
         }
@@ -368,6 +369,19 @@ impl Endpoint {
         }
     }
 
+    /// Waits before a retry, unless the request is given up meanwhile.
+    fn pause(&self, wait: Duration) {
+        const STEP: Duration = Duration::from_millis(50);
+        let begin = Instant::now();
+        while !self.is_closed.load(Ordering::Relaxed) {
+            let left = wait.saturating_sub(begin.elapsed());
+            if left.is_zero() {
+                return;
+            }
+            std::thread::sleep(left.min(STEP));
+        }
+    }
+
     /// Delay before the request is sent again, after a number of retries and a time waited; `None` to give up. `seed` varies
     /// the delay between requests.
     fn wait(
@@ -381,6 +395,7 @@ impl Endpoint {
         let back_off = |longest| retry::back_off(settings.first_delay, longest, retries, seed);
         match failure.again {
             RetryOutlook::Never => None,
+            RetryOutlook::After(_) if settings.retries == 0 => None,
             // Clients that were given the same time do not return together, and return ever more rarely.
             RetryOutlook::After(asked) => {
                 let asked = asked.checked_add(back_off(settings.first_delay))?;
@@ -410,7 +425,7 @@ impl Endpoint {
         self.keys.get().mask(value)
     }
 
-    /// Whether some bytes, which are no text, hold a long part of a key.
+    /// Returns true if bytes that are not text contain a long part of a key.
     pub(crate) fn has_key_in(&self, bytes: &[u8]) -> bool {
         self.keys.get().is_in(bytes)
     }

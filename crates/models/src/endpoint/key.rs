@@ -29,7 +29,7 @@ const NAMES_OF_NO_KEY: [&str; 5] = ["api-version", "api_version", "version", "mo
 /// A server's key, from the environment or in the query of its URL; or several keys that are masked together.
 #[derive(Clone, Default)]
 pub(super) struct Key {
-    /// Those that are masked in messages however short they are; none where URLs alone hold keys.
+    /// Keys that are masked in messages even if they are short; empty if all keys come from URLs.
     secrets: Vec<String>,
     header: Option<HeaderValue>,
     /// Each part of every key, sorted: as it is, as a URL has it, in hexadecimal digits, in base64 and in base32, with and without the signs
@@ -142,6 +142,12 @@ impl Key {
             key.into_iter().for_each(|key| all.join(key));
         }
         all
+    }
+
+    /// Returns true if another key adds nothing to what is masked.
+    fn masks_all_of(&self, other: &Self) -> bool {
+        other.secrets.iter().all(|secret| self.secrets.binary_search(secret).is_ok())
+            && other.parts.iter().all(|part| self.parts.binary_search(part).is_ok())
     }
 
     /// Adds what another key masks; its header stays with its own server.
@@ -257,7 +263,7 @@ impl Key {
         is_secret
     }
 
-    /// Finds long parts of the key in a whole text. Of a request that is given up, all of the text may be one.
+    /// Finds long parts of the key in a complete text. Once the request is given up, the whole text counts as one part.
     fn find_all(&self, text: &[u8], wholes: &[String], mut fill: impl FnMut(usize, usize, usize)) {
         let mut layers = Layers::new();
         let mut left = text.len();
@@ -382,8 +388,8 @@ impl Key {
     }
 }
 
-/// All keys of the program: those in its environment, and those of the servers that it knows. Any server may have got to know any of
-/// them, and an answer may also come in a file.
+/// All keys of the program, from its environment and from its servers. Every answer is masked for all of them: a server may have
+/// learned the key of another one, and answers also come in files.
 #[derive(Clone)]
 pub(super) struct SharedKeys(Arc<RwLock<Arc<Key>>>);
 
@@ -393,7 +399,7 @@ static OWN: std::sync::LazyLock<SharedKeys> =
 
 #[cfg(test)]
 thread_local! {
-    /// Those of a test: what others mask is none of its business.
+    /// Keys of one test, so that tests do not mask each other's.
     static OWN: SharedKeys = SharedKeys::from_environment();
 }
 
@@ -415,15 +421,17 @@ impl SharedKeys {
         OWN.with(Self::clone)
     }
 
-    /// All of them, to mask them.
+    /// Returns all keys, for masking.
     pub(super) fn get(&self) -> Arc<Key> {
         Arc::clone(&self.0.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Has a key masked in everything that comes from any server.
+    /// Adds a key, which is then masked in the answers of every server.
     pub(super) fn add(&self, key: Option<Key>) {
-        if let Some(key) = key {
-            Arc::make_mut(&mut self.0.write().unwrap_or_else(PoisonError::into_inner)).join(key);
+        let Some(key) = key else { return };
+        let mut all = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        if !all.masks_all_of(&key) {
+            Arc::make_mut(&mut all).join(key);
         }
     }
 }
@@ -485,6 +493,10 @@ impl KeyMask {
         let whole = passed + self.held.len();
         let mut rest = piece.as_bytes();
         let end = loop {
+            if is_given_up() {
+                is_secret.fill(true);
+                break whole;
+            }
             let batch = rest.split_off(..rest.len().min(BATCH)).unwrap_or_default();
             let (is_last, mut end) = (is_end && rest.is_empty(), whole);
             layers.read(batch, is_last, |reader| {

@@ -13,7 +13,7 @@ const PROXIES: [&str; 6] =
 /// Variables that name the hosts for which none is used.
 const EXCEPTIONS: [&str; 2] = ["NO_PROXY", "no_proxy"];
 
-/// A variable that cannot be followed: without it, keys and prompts would take another way than the user wants.
+/// Variable with an invalid value. It is not ignored: keys and prompts would then bypass the user's proxy, or be sent through it.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct WrongVariable {
     pub(super) reason: String,
@@ -23,15 +23,15 @@ pub(super) struct WrongVariable {
 /// The proxy for a server; none for this machine.
 ///
 /// # Errors
-/// A variable names another kind of proxy, or an exception that is none.
+/// A variable names a proxy that is not HTTP, or an exception that is invalid.
 pub(super) fn find(
     address: &Address,
     variable: impl Fn(&str) -> Result<String, VarError>,
 ) -> Result<Option<Proxy>, WrongVariable> {
-    let mut found = None;
     if address.is_local() {
         return Ok(None);
     }
+    let mut found = None;
     for name in PROXIES {
         let proxy = match variable(name) {
             Err(VarError::NotPresent) => continue,
@@ -40,8 +40,8 @@ pub(super) fn find(
             Err(VarError::NotUnicode(_)) => None,
         };
         let proxy = proxy.ok_or_else(|| WrongVariable {
-            reason: format!("the variable {name} does not name a proxy of HTTP"),
-            hint: "set it to http://HOST:PORT, or leave it empty; proxies of HTTPS and SOCKS are not supported",
+            reason: format!("the variable {name} does not name an HTTP proxy"),
+            hint: "set it to http://HOST:PORT, or leave it empty; HTTPS and SOCKS proxies are not supported",
         })?;
         found.get_or_insert(proxy);
     }
@@ -72,7 +72,7 @@ fn parse(value: &str) -> Option<Proxy> {
     let proxy = Proxy::new(value).ok()?;
     let authority = proxy.uri().authority()?;
     let place = authority.as_str().rsplit('@').next()?;
-    // The client takes a wrong port for none.
+    // ureq ignores an invalid port.
     let has_port = place.len() > authority.host().len();
     let is_port = !has_port || authority.port_u16().is_some_and(|port| port > 0);
     (is_port && proxy.uri().scheme_str() == Some("http")).then_some(proxy)
@@ -85,9 +85,11 @@ fn is_exception(address: &Address, entry: &str) -> Option<bool> {
         return Some(true);
     }
     if let Some((network, length)) = entry.split_once('/') {
-        let (network, length) = (ip_address(network)?, length.parse().ok()?);
-        let host = address.ip_address();
-        return is_in_network(host, network, length);
+        let (ip, length) = (ip_address(network)?, length.parse::<u32>().ok()?);
+        // `::ffff:10.0.0.0/104` is a network of IPv4.
+        let is_mapped = network.contains(':') && ip.is_ipv4();
+        let length = if is_mapped { length.checked_sub(96)? } else { length };
+        return is_in_network(address.ip_address(), ip, length);
     }
     let (host, port) = match entry.rsplit_once(':') {
         // An address of IPv6.
@@ -177,7 +179,7 @@ mod tests {
         ] {
             let variables = [("ALL_PROXY", "http://first"), ("HTTPS_PROXY", value)];
             let reason = found("http://model.example", &variables);
-            assert_eq!(reason, "the variable HTTPS_PROXY does not name a proxy of HTTP", "{value}");
+            assert_eq!(reason, "the variable HTTPS_PROXY does not name an HTTP proxy", "{value}");
             assert_eq!(found("http://localhost:1", &variables), "");
         }
     }
@@ -215,7 +217,7 @@ mod tests {
                     "10.1.*",
                 ],
             ),
-            (ip, &["10.66051", "::ffff:10.1.2.3", "0xa010203"]),
+            (ip, &["10.66051", "::ffff:10.1.2.3", "0xa010203", "::ffff:10.0.0.0/104"]),
             ("http://10.66051", &["10.1.2.3", "10.66051"]),
             ("http://[fe80::1]:8", &["fe80::1", "[fe80::1]", "[FE80::1]:8", "fe80::/10", "::/0"]),
         ] {

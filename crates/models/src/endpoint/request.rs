@@ -1,4 +1,4 @@
-//! The request on which a thread works, which its user may give up meanwhile.
+//! Request that a thread is working on. Its user may give it up meanwhile.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ impl Drop for RequestWork {
     }
 }
 
-/// Whether nobody wants the result of this thread's work any longer.
+/// Returns true if the request that this thread is working on was given up.
 pub(super) fn is_given_up() -> bool {
     IS_CLOSED.with_borrow(|is_closed| {
         is_closed.as_ref().is_some_and(|is_closed| is_closed.load(Ordering::Relaxed))

@@ -131,6 +131,29 @@ fn an_answer_that_nobody_wants_any_longer_is_an_error() {
 }
 
 #[test]
+fn a_request_that_is_given_up_waits_no_longer_for_its_retry() {
+    let server = TestServer::start(|number, _| match number {
+        0 => refusal_with("503 Service Unavailable", "Retry-After: 200\r\n", "later"),
+        _ => ok(&json!({})),
+    });
+    let endpoint = client(&server);
+    let closing = endpoint.clone();
+    let endpoint = endpoint.on_retry(move |_| closing.close());
+    let error = endpoint.post_json("/v1/x", &json!({})).unwrap_err();
+    assert_ends(&error, "the request was given up");
+}
+
+#[test]
+fn without_retries_no_server_is_waited_for() {
+    let wait = "Retry-After: 0\r\n";
+    let server = TestServer::start(move |_, _| refusal_with("429 Too Many Requests", wait, "busy"));
+    let endpoint =
+        Endpoint::new(&server.url(), ConnectionSettings { retries: 0, ..quick() }).unwrap();
+    endpoint.post_json("/v1/x", &json!({})).unwrap_err();
+    assert_eq!(server.requests().len(), 1);
+}
+
+#[test]
 fn a_slow_server_is_left_and_asked_again() {
     let (_closed, pass) = gate();
     let server = TestServer::start(move |number, _| {

@@ -36,7 +36,7 @@ const TIMINGS: [&str; 11] = [
     "draft_n_accepted",
 ];
 
-/// The numbers in an object of an event, of these names alone; some are in an object within it.
+/// Returns the numeric fields with these names of an event's object, including those in nested objects.
 fn counts(event: &Value, object: &str, names: &[&str]) -> Option<Value> {
     let fields = event.get(object)?.as_object()?.iter();
     let known = fields.filter(|(name, _)| names.contains(&name.as_str()));

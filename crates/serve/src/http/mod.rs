@@ -202,8 +202,11 @@ async fn answer(
             };
         }
         Err(_) => {
-            waiting.outcome = Some("the request ended a thread".into());
-            return refusal(StatusCode::INTERNAL_SERVER_ERROR, "the request ended a thread");
+            waiting.outcome = Some("internal error: the request handler panicked".into());
+            return refusal(
+                StatusCode::INTERNAL_SERVER_ERROR,
+                "internal error: the request handler panicked",
+            );
         }
     };
     waiting.outcome = None;
@@ -460,7 +463,10 @@ async fn models(State(shared): State<RouteState>, Extension(room): Extension<Roo
     match asked.await {
         Ok(Ok(models)) => of_json(&models),
         Ok(Err(error)) => error_response(&error),
-        Err(_) => refusal(StatusCode::INTERNAL_SERVER_ERROR, "the request ended a thread"),
+        Err(_) => refusal(
+            StatusCode::INTERNAL_SERVER_ERROR,
+            "internal error: the request handler panicked",
+        ),
     }
 }
 

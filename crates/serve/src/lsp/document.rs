@@ -28,7 +28,7 @@ fn char_at(text: &Rope, position: &Value, encoding: Encoding) -> Option<usize> {
         return Some(text.len_chars());
     }
     let start = text.line_to_char(line);
-    let behind = match encoding {
+    let index = match encoding {
         Encoding::Utf8 => {
             let at = text.line_to_byte(line).saturating_add(character);
             text.byte_to_char(at.min(text.len_bytes()))
@@ -38,7 +38,7 @@ fn char_at(text: &Rope, position: &Value, encoding: Encoding) -> Option<usize> {
             text.utf16_cu_to_char(at.min(text.len_utf16_cu()))
         }
     };
-    Some(behind.min(line_end(text, line)))
+    Some(index.min(line_end(text, line)))
 }
 
 /// Returns the character at the end of a line, before its line break: `\n`, `\r\n` or `\r`.
@@ -134,11 +134,11 @@ impl Document {
         if self.lost.is_some() {
             return Ok(());
         }
-        let end_of_range = |name: &str| {
+        let boundary = |name: &str| {
             let at = char_at(&self.text, &range[name], encoding);
             at.ok_or_else(|| format!("range.{name} is {}, not a line and a character", range[name]))
         };
-        let (start, end) = (end_of_range("start")?, end_of_range("end")?);
+        let (start, end) = (boundary("start")?, boundary("end")?);
         if end < start {
             return Err("range ends before it starts".into());
         }

@@ -30,7 +30,7 @@ const LARGEST: usize = 64 << 20;
 const VALUES: u64 = 1 << 18;
 /// Requests that are answered at a time; older ones give way.
 const AT_ONCE: usize = 8;
-/// Requests whose work has not ended, at most: that of cancelled ones may go on for a while.
+/// Largest number of requests that are still being worked on, including cancelled ones that have not stopped yet.
 const UNENDED: usize = 64;
 
 /// Codes of errors.
@@ -272,7 +272,7 @@ impl Server {
             item = Some((entry.to_owned(), selected["range"].clone()));
         }
         let Ok(permit) = Arc::clone(&self.room).try_acquire_owned().map(Arc::new) else {
-            let reason = format!("the work of {UNENDED} earlier requests has not ended");
+            let reason = format!("{UNENDED} earlier requests are still being worked on");
             return self.output.fail(id, FAILED, &reason);
         };
         let path = path_of_url(uri).into_owned();
@@ -589,7 +589,7 @@ mod tests {
         let params = json!({"textDocument": document, "position": {"line": 0, "character": 0}});
         server.take(&json!({"id": 1, "method": "textDocument/inlineCompletion", "params": params}));
         let said = String::from_utf8(lock(&written.0).clone()).unwrap();
-        assert!(said.contains("the work of 64 earlier requests has not ended"), "{said}");
+        assert!(said.contains("64 earlier requests are still being worked on"), "{said}");
     }
 
     #[test]

@@ -83,8 +83,7 @@ impl Key {
                 true
             }
             Value::Object(fields) => {
-                let is_named =
-                    fields.keys().any(|name| matches!(self.mask_text(name), Cow::Owned(_)));
+                let is_named = fields.keys().any(|name| self.is_in_text(name));
                 if is_named {
                     let named = std::mem::take(fields).into_iter();
                     let named =
@@ -94,7 +93,7 @@ impl Key {
                 fields.values_mut().fold(is_named, |any, one| self.mask_each(one) | any)
             }
             Value::Number(number) if self.has_numbers => {
-                let is_secret = matches!(self.mask_text(&number.to_string()), Cow::Owned(_));
+                let is_secret = self.is_in_text(&number.to_string());
                 if is_secret {
                     *answer = Value::Null;
                 }
@@ -133,7 +132,7 @@ impl Key {
             text.push(',');
         }
         // Most long lists are the fractions of an embedding.
-        count > 1 && matches!(self.mask_text(&text), Cow::Owned(_))
+        count > 1 && self.is_in_text(&text)
     }
 }
 
