@@ -27,7 +27,8 @@ use super::verdict::{ReachedLimit, Status, Verdict, judge};
 /// Number of bytes of a run's output that its result keeps.
 const OUTPUT_TAIL: usize = 4000;
 
-/// Number of tasks after which a repository's environment counts as broken, if the tests of none could be run.
+/// Number of tasks after which a repository's environment counts as broken, if the tests of none could be run. Arbitrary: a missing
+/// program costs a run of a few milliseconds for each.
 const TRIED_TASKS: usize = 20;
 
 /// Settings of test runs.
@@ -115,7 +116,7 @@ pub fn run(
         queues: vec![VecDeque::new(); count],
         making: vec![CopyState::New; count],
         broken: vec![None; count],
-        doubts: vec![Doubt::default(); count],
+        trials: vec![EnvironmentTrials::default(); count],
         running: 0,
         made: 0,
         done: 0,
@@ -124,7 +125,7 @@ pub fn run(
         failed: None,
     };
     for subject in subjects.iter().flatten() {
-        board.doubts[subject.repository].tasks += 1;
+        board.trials[subject.repository].tasks += 1;
     }
     for (task, subject) in subjects.iter().enumerate() {
         match subject {
@@ -214,9 +215,9 @@ enum CopyState {
     Ready,
 }
 
-/// Experience with the environment of a repository.
+/// Outcomes of the first tests in the environment of a repository.
 #[derive(Debug, Clone, Default)]
-struct Doubt {
+struct EnvironmentTrials {
     /// Number of tasks.
     tasks: usize,
     /// True if the tests of a task could be run.
@@ -239,8 +240,8 @@ struct Board<'a> {
     queues: Vec<VecDeque<usize>>,
     making: Vec<CopyState>,
     broken: Vec<Option<CopyFailure>>,
-    /// What speaks for and against the environment of each repository.
-    doubts: Vec<Doubt>,
+    /// Outcomes of the first tests of each repository.
+    trials: Vec<EnvironmentTrials>,
     running: usize,
     made: usize,
     /// Number of steps done.
@@ -353,6 +354,8 @@ impl Board<'_> {
         match self.log.of_key(&key) {
             Ok(Some(known)) => {
                 self.progress.advance_kept(1);
+                // Only results of tests that could be run are kept.
+                self.trials[subject.repository].is_working = true;
                 return self.deliver(task, step, known);
             }
             Ok(None) => {}
@@ -402,7 +405,10 @@ impl Board<'_> {
         };
         let verdict = judge(subject.runner, &outcome);
         let is_broken = verdict.status == Status::EnvironmentBroken;
-        if is_broken && matches!(step, Step::Truth(_)) && self.doubt(repository, &waiting) {
+        if is_broken
+            && matches!(step, Step::Truth(_))
+            && self.is_environment_broken(repository, &waiting)
+        {
             let broken = CopyFailure {
                 reason: verdict.reason.into(),
                 output: tail(&outcome.output, OUTPUT_TAIL).to_owned(),
@@ -411,7 +417,7 @@ impl Board<'_> {
             self.runs[number].waiting = waiting;
             return self.break_run(number, &broken);
         }
-        self.doubts[repository].is_working |= verdict.is_lasting && !is_broken;
+        self.trials[repository].is_working |= verdict.is_lasting && !is_broken;
         let record = record_of(verdict, &outcome, self.runs[number].key.clone());
         for (task, step) in waiting {
             self.progress.advance(1);
@@ -524,12 +530,12 @@ impl Board<'_> {
         self.states[task].excluded = Some(Exclusion { status, reason });
     }
 
-    /// Notes tasks whose tests cannot be run, and returns true if the environment of their repository is to blame: no task
-    /// could be run, and enough were tried. Otherwise, it may be the tests of these tasks.
-    fn doubt(&mut self, repository: usize, waiting: &[(usize, Step)]) -> bool {
-        let doubt = &mut self.doubts[repository];
-        doubt.broken_tasks.extend(waiting.iter().map(|&(task, _)| task));
-        !doubt.is_working && doubt.broken_tasks.len() >= doubt.tasks.min(TRIED_TASKS)
+    /// Records tasks whose tests cannot be run. Returns true if the environment of their repository is to blame, because enough
+    /// tasks were tried and none could be run; otherwise, these tasks' own tests may be to blame.
+    fn is_environment_broken(&mut self, repository: usize, waiting: &[(usize, Step)]) -> bool {
+        let trials = &mut self.trials[repository];
+        trials.broken_tasks.extend(waiting.iter().map(|&(task, _)| task));
+        !trials.is_working && trials.broken_tasks.len() >= trials.tasks.min(TRIED_TASKS)
     }
 
     /// Ends everything that waits for a repository whose tests cannot be run.

@@ -6,8 +6,10 @@ use std::time::Duration;
 
 use repoformer_store::error::{Error, Result};
 
-/// Number of attempts, and the time between two.
-const ATTEMPTS: (usize, Duration) = (100, Duration::from_millis(100));
+/// Greatest number of attempts.
+const ATTEMPTS: usize = 100;
+/// Time between two attempts.
+const PAUSE: Duration = Duration::from_millis(100);
 
 /// Repeats what fails for lack of disk space while other runs go on: the guard of a run that fills the disk ends the run, and its
 /// files are removed.
@@ -15,10 +17,9 @@ pub(crate) fn retry_when_full<T>(
     has_others: bool,
     mut attempt: impl FnMut() -> Result<T>,
 ) -> Result<T> {
-    let (attempts, pause) = ATTEMPTS;
-    for _ in 1..attempts {
+    for _ in 1..ATTEMPTS {
         match attempt() {
-            Err(error) if has_others && is_full(&error) => thread::sleep(pause),
+            Err(error) if has_others && is_full(&error) => thread::sleep(PAUSE),
             result => return result,
         }
     }

@@ -23,13 +23,13 @@ pub(super) struct FilterScope {
     threads: Vec<i32>,
     /// Whether the kernel counts memory of every kind; otherwise the kinds that no process shows are refused.
     counted: bool,
-    /// Whether the disk has a bound; otherwise no file gets more of the disk than was written to it.
-    layered: bool,
+    /// Whether files may reserve disk space before they are written; not if the disk is only watched.
+    may_reserve: bool,
 }
 
 impl FilterScope {
     /// Guards this process, with all threads that it has now. `alone` says that the command sees no other process.
-    pub(super) fn this(alone: bool, counted: bool, layered: bool) -> Self {
+    pub(super) fn this(alone: bool, counted: bool, may_reserve: bool) -> Self {
         let mut processes = vec![Pid::this().as_raw()];
         if !alone {
             processes.push(getppid().as_raw()); // the program
@@ -42,7 +42,7 @@ impl FilterScope {
             let of_program = getpgid(Some(getppid())).unwrap_or(getpgrp());
             processes.extend([-getpgrp().as_raw(), -of_program.as_raw(), -1]);
         }
-        Self { processes, threads, counted, layered }
+        Self { processes, threads, counted, may_reserve }
     }
 }
 
@@ -422,7 +422,7 @@ impl Filters {
             BTreeMap::from([(libc::SYS_setsockopt, settings().map_err(|e| failed(&e))?)]);
         let [mut unsupported, moves] =
             [ATTRIBUTES, MOVES].map(|calls| BTreeMap::from(calls.map(|call| (call, Vec::new()))));
-        if !guarded.layered {
+        if !guarded.may_reserve {
             // Takes any part of the disk at once; programs then write.
             unsupported.insert(libc::SYS_fallocate, Vec::new());
         }
@@ -505,6 +505,8 @@ fn of_x32() -> impl Iterator<Item = i64> {
         libc::SYS_setrlimit,
         libc::SYS_mmap,
         libc::SYS_fallocate,
+        #[cfg(target_arch = "x86_64")]
+        libc::SYS_modify_ldt,
     ];
     let by_number = [OF_OTHERS, OF_PROCESS, UNSEEN, &ATTRIBUTES, &MOVES].concat();
     let numbers = REFUSED.iter().copied().chain(own).chain(by_argument).chain(by_number);

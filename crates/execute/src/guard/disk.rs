@@ -69,6 +69,8 @@ impl DiskSpace {
 pub(super) struct DiskWatch {
     /// The copy, and the folder for temporary files if it exists.
     folders: Vec<OwnedFd>,
+    /// Device of the copy.
+    device: u64,
     most: DiskSpace,
     /// Space that the folders took before the start.
     before: DiskSpace,
@@ -85,18 +87,20 @@ impl DiskWatch {
     /// # Errors
     /// A folder cannot be read.
     pub(super) fn new(order: &RunOrder) -> io::Result<Self> {
-        Self::of_folders(&[&order.folder, &order.scratch], &order.limits)
+        Self::from_folders(&[&order.folder, &order.scratch], &order.limits)
     }
 
-    fn of_folders(folders: &[&Path], limits: &Limits) -> io::Result<Self> {
+    fn from_folders(folders: &[&Path], limits: &Limits) -> io::Result<Self> {
         let opened = folders.iter().map(|folder| open(*folder, FOLDER, Mode::empty()));
         let opened = opened.filter(|opened| !matches!(opened, Err(Errno::NOENT)));
         let folders = opened.collect::<Result<Vec<OwnedFd>, _>>()?;
-        let free = DiskSpace::free(folders.first().ok_or(io::ErrorKind::NotFound)?)?;
+        let copy = folders.first().ok_or(io::ErrorKind::NotFound)?;
+        let (free, device) = (DiskSpace::free(copy)?, fstat(copy)?.st_dev);
         let most =
             DiskSpace { bytes: limits.disk_mb.saturating_mul(1 << 20), files: limits.files() };
         let mut watch = Self {
             folders,
+            device,
             most,
             before: DiskSpace::default(),
             free_before: free,
@@ -104,14 +108,14 @@ impl DiskWatch {
             added_up: Instant::now(),
             interval: INTERVAL,
         };
-        watch.before = watch.add_up(&[])?.space;
+        watch.before = watch.add_up(&[]).space;
         Ok(watch)
     }
 
     /// Returns the limit that is exceeded.
     ///
     /// # Errors
-    /// So much was written, perhaps by the run, and not all that it may have written can be read.
+    /// The disk lost more space than the run's limit, and some of the run's files cannot be read.
     pub(super) fn look(&mut self, processes: &[Process]) -> io::Result<Option<RunEnd>> {
         let free = DiskSpace::free(&self.folders[0])?;
         let fallen = self.free_before.minus(free);
@@ -121,7 +125,7 @@ impl DiskWatch {
             return Ok(None);
         }
         let begin = Instant::now();
-        let sum = self.add_up(processes)?;
+        let sum = self.add_up(processes);
         self.added_up = Instant::now();
         self.interval = INTERVAL.max(begin.elapsed() * 10);
         let used = sum.space.minus(self.before);
@@ -131,7 +135,7 @@ impl DiskWatch {
         if is_scarce {
             return Ok(Some(RunEnd::FullDisk));
         }
-        if !sum.is_whole && fallen.exceeds(self.most) {
+        if !sum.is_complete && fallen.exceeds(self.most) {
             return Err(io::ErrorKind::PermissionDenied.into());
         }
         // Other programs use the disk, too: only what this run may still write counts from here.
@@ -141,20 +145,20 @@ impl DiskWatch {
 
     /// Whether the folders have reached the limit.
     pub(super) fn is_full(&self) -> bool {
-        let used = self.add_up(&[]).map(|sum| sum.space.minus(self.before));
-        used.map_or(true, |used| used.bytes >= self.most.bytes)
+        let sum = self.add_up(&[]);
+        let used = sum.space.minus(self.before);
+        !sum.is_complete || used.bytes >= self.most.bytes || used.files >= self.most.files
     }
 
-    fn add_up(&self, processes: &[Process]) -> io::Result<Sum> {
-        let mut sum = Sum { is_whole: true, ..Sum::default() };
+    fn add_up(&self, processes: &[Process]) -> Sum {
+        let mut sum = Sum { is_complete: true, ..Sum::default() };
         for folder in &self.folders {
             sum.add_folder(folder);
         }
-        let device = fstat(&self.folders[0])?.st_dev;
         for process in processes.iter().filter(|process| process.is_alive()) {
-            sum.add_nameless(process, device);
+            sum.add_nameless(process, self.device);
         }
-        Ok(sum)
+        sum
     }
 }
 
@@ -165,7 +169,7 @@ struct Sum {
     /// Inodes of counted files that may be met again.
     met: FxHashSet<u64>,
     /// Whether everything could be read.
-    is_whole: bool,
+    is_complete: bool,
 }
 
 impl Sum {
@@ -190,13 +194,13 @@ impl Sum {
                 Some(Ok(opened)) => folders.push(opened),
                 // Removed or replaced meanwhile.
                 None | Some(Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP)) => {}
-                Some(Err(_)) => self.is_whole = false,
+                Some(Err(_)) => self.is_complete = false,
             }
             let Some(last) = folders.last_mut() else { return };
             let entry = match last.read() {
                 Some(Ok(entry)) => entry,
                 end => {
-                    self.is_whole &= end.is_none();
+                    self.is_complete &= end.is_none();
                     folders.pop();
                     continue;
                 }
@@ -213,7 +217,7 @@ impl Sum {
                     }
                 }
                 Err(Errno::NOENT) => {}
-                Err(_) => self.is_whole = false,
+                Err(_) => self.is_complete = false,
             }
         }
     }
@@ -238,7 +242,7 @@ impl Sum {
                     }
                 }
                 Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-                    self.is_whole = false;
+                    self.is_complete = false;
                 }
                 Err(_) => {}
             }
@@ -303,11 +307,11 @@ mod tests {
     fn files_with_long_paths_or_without_a_name_are_added_up() {
         let dir = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
         let own = [processes::read(Pid::this().as_raw()).unwrap().unwrap()];
-        let watch = DiskWatch::of_folders(&[dir.path(), &dir.path().join("none")], &limits(64));
+        let watch = DiskWatch::from_folders(&[dir.path(), &dir.path().join("none")], &limits(64));
         let watch = watch.unwrap();
         let used = |processes: &[Process]| {
-            let sum = watch.add_up(processes).unwrap();
-            assert!(sum.is_whole);
+            let sum = watch.add_up(processes);
+            assert!(sum.is_complete);
             sum.space.minus(watch.before).bytes >> 20
         };
         let name = "n".repeat(200);
@@ -333,7 +337,7 @@ mod tests {
     #[test]
     fn a_limit_that_is_passed_ends_a_run_at_once() {
         let dir = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
-        let mut watch = DiskWatch::of_folders(&[dir.path()], &limits(4)).unwrap();
+        let mut watch = DiskWatch::from_folders(&[dir.path()], &limits(4)).unwrap();
         watch.interval = Duration::MAX;
         assert_eq!(watch.look(&[]).unwrap(), None);
         fill(&fs::File::create(dir.path().join("x")).unwrap(), 5);

@@ -111,18 +111,24 @@ pub(super) fn nearest<'m>(mounts: &'m [Mount], path: &Path) -> Option<&'m Mount>
     around.max_by_key(|mount| mount.path.as_os_str().len())
 }
 
-/// Returns the other paths of a file or folder: through other mounts of its file system, through the layers of an overlay, and through an
-/// overlay of which a folder around it is a layer. Not each of them exists.
+/// Greatest number of mounts that one path leads through. An overlay below one of its own layers contains itself, without end.
+const MOST_STEPS: usize = 4;
+
+/// Returns the other paths of a file or folder: through other mounts of its file system, through the layers of an overlay, and
+/// through an overlay of which a folder around it is a layer. Some of them may not exist.
 pub(super) fn other_paths(mounts: &[Mount], path: &Path) -> Vec<PathBuf> {
     let mut paths = vec![path.to_owned()];
-    let mut next = 0;
-    while let Some(path) = paths.get(next) {
-        for other in next_paths(mounts, path) {
-            if !paths.contains(&other) {
-                paths.push(other);
+    let mut first = 0;
+    for _ in 0..MOST_STEPS {
+        let end = paths.len();
+        for index in first..end {
+            for other in next_paths(mounts, &paths[index]) {
+                if !paths.contains(&other) {
+                    paths.push(other);
+                }
             }
         }
-        next += 1;
+        first = end;
     }
     paths.split_off(1)
 }
@@ -216,6 +222,13 @@ mod tests {
         assert!(others("/srv/u/x").contains(&"/srv/m/x".into()));
         assert!(others("/mnt/u/part/x").contains(&"/mnt/part/x".into()));
         assert!(others("/srv/w/x").is_empty());
+        // Below one of its own layers.
+        let inside = [
+            b"1 1 0:1 / / rw - ext4 none rw".as_slice(),
+            b"1 1 0:2 / /mnt/m rw - overlay o rw,lowerdir=/,upperdir=/tmp/u,workdir=/tmp/w",
+        ];
+        let inside: Vec<Mount> = inside.iter().filter_map(|line| parse_mount(line)).collect();
+        assert!(other_paths(&inside, Path::new("/srv/x")).contains(&"/mnt/m/srv/x".into()));
     }
 
     #[test]

@@ -286,13 +286,13 @@ impl StartedRun {
             return Some(RunEnd::Replaced);
         }
         let Ok(processes) = self.processes() else { return Some(RunEnd::Unseen) };
+        if processes.iter().filter(|process| process.is_alive()).count() > limits.processes {
+            return Some(RunEnd::Processes);
+        }
         match self.disk.as_mut().map_or(Ok(None), |disk| disk.look(&processes)) {
             Ok(None) => {}
             Ok(limit) => return limit,
             Err(_) => return Some(RunEnd::Unseen),
-        }
-        if processes.iter().filter(|process| process.is_alive()).count() > limits.processes {
-            return Some(RunEnd::Processes);
         }
         match self.files.is_beyond(&processes, order.beside) {
             Ok(false) => {}
