@@ -43,11 +43,11 @@ impl RightContexts {
             }
         }
         let harm = "prompts of such tasks have no right context";
-        (Self::of_holes(holes, repository), misfit(tasks, &repository.name, misfits, harm))
+        (Self::from_holes(holes, repository), misfit(tasks, &repository.name, misfits, harm))
     }
 
     /// Takes the texts after holes, which are given by file: each hole's row and end.
-    fn of_holes(holes: BTreeMap<usize, Vec<(u32, usize)>>, repository: &Repository) -> Self {
+    fn from_holes(holes: BTreeMap<usize, Vec<(u32, usize)>>, repository: &Repository) -> Self {
         let mut contexts = Self::default();
         for (number, holes) in holes {
             let first = holes.iter().map(|&(_, end)| end).min().unwrap_or_default();
@@ -129,6 +129,7 @@ impl Artifact for TakenContexts<'_> {
             .parameter("repository", self.repository)
             .parameter("language", experiment.layout.language)
             .parameter("walk", experiment.walk)
+            // Earlier versions stored a text for each task.
             .parameter("texts", "by-file")
             .input("tasks", experiment.tasks()?.digest_of(self.repository));
         Ok(match &self.files {

@@ -148,7 +148,7 @@ pub fn scores(
     })?;
     if let Outcome::Current(_) = outcome {
         let path = of_mode.path(experiment);
-        let text = files::read_companion(&path)
+        let text = files::read_regular(&path)
             .map_err(|e| Error::reading(&path, "read these scores", e))?;
         made = Some(ModeScores::parse(&path, &text, &scoring.metrics)?);
     }

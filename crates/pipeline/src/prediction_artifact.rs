@@ -64,7 +64,7 @@ impl Artifact for ModePredictions<'_> {
     fn flaw(&self, experiment: &Experiment, header: &Header) -> Result<Option<Flaw>> {
         let Self { mode, completion, prompts } = *self;
         let times = experiment.paths().latency(mode, &completion.model);
-        if let Some(flaw) = remote::damaged_latencies(&times) {
+        if let Some(flaw) = remote::find_damaged_latencies(&times) {
             return Ok(Some(flaw));
         }
         match &completion.server {

@@ -261,6 +261,7 @@ pub fn write_chosen(
     let (without, with) = (jsonl::read(&paths[0])?, jsonl::read(&paths[1])?);
     let (without, with) = (by_row(&paths[0], &without)?, by_row(&paths[1], &with)?);
     for (path, retrieved) in policies {
+        // `forget_outdated` read the choices of an earlier run.
         inputs::release(path);
         let mut output = OutputFile::create(path)?;
         for (row, base) in &without {

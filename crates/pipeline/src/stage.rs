@@ -98,7 +98,7 @@ impl StageReport {
     }
 
     /// Combines this report of unfinished work with the report of doing the work again.
-    fn continue_with(self, again: Self) -> Self {
+    fn merge_with_rerun(self, again: Self) -> Self {
         let mut rebuilt = self.rebuilt;
         rebuilt.extend(again.rebuilt);
         // The second time, the artifacts that were built the first time are current.
@@ -236,7 +236,7 @@ pub(super) fn for_each_repository(
             let mut engine = Engine::new(experiment);
             let outcome = work(repository, &mut engine);
             progress.advance(1);
-            (report.continue_with(engine.report), outcome)
+            (report.merge_with_rerun(engine.report), outcome)
         });
     let mut all = StageReport::default();
     let mut failed = None;

@@ -214,6 +214,20 @@ pub(super) fn is_confined(path: &Path) -> io::Result<bool> {
     check_confined(path, FinalLink::Stays)
 }
 
+/// Keeps an open call from waiting for a pipe and, if the link stays, from following it (Unix).
+#[cfg(unix)]
+fn set_flags(options: &mut fs::OpenOptions, last: FinalLink) {
+    use rustix::fs::OFlags;
+    let flags = match last {
+        FinalLink::Follows => OFlags::NONBLOCK,
+        FinalLink::Stays => OFlags::NONBLOCK | OFlags::NOFOLLOW,
+    };
+    std::os::unix::fs::OpenOptionsExt::custom_flags(options, flags.bits().cast_signed());
+}
+
+#[cfg(not(unix))]
+fn set_flags(_options: &mut fs::OpenOptions, _last: FinalLink) {}
+
 /// Open file.
 #[derive(Debug)]
 pub struct File {
@@ -344,20 +358,7 @@ impl File {
     fn open_if_regular(path: &Path, last: FinalLink) -> io::Result<Option<RegularFile>> {
         fault::before(Call::Look, "open", path)?;
         let mut options = fs::File::options();
-        #[cfg(unix)]
-        {
-            use rustix::fs::OFlags;
-            let flags = match last {
-                FinalLink::Follows => OFlags::NONBLOCK,
-                FinalLink::Stays => OFlags::NONBLOCK | OFlags::NOFOLLOW,
-            };
-            std::os::unix::fs::OpenOptionsExt::custom_flags(
-                &mut options,
-                flags.bits().cast_signed(),
-            );
-        }
-        #[cfg(not(unix))]
-        let _ = last;
+        set_flags(&mut options, last);
         let file = options.read(true).open(path)?;
         let metadata = file.metadata()?;
         if !metadata.is_file() {
@@ -393,12 +394,7 @@ impl File {
     /// Also fails if the path is a link or leads to something other than a regular file (Unix).
     pub fn open_or_create(path: impl AsRef<Path>) -> io::Result<Self> {
         let mut options = fs::File::options();
-        #[cfg(unix)]
-        {
-            use rustix::fs::OFlags;
-            let flags = (OFlags::NONBLOCK | OFlags::NOFOLLOW).bits().cast_signed();
-            std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, flags);
-        }
+        set_flags(&mut options, FinalLink::Stays);
         let file = Self::open_with(options.write(true).create(true).truncate(false), path)?;
         if file.file.metadata()?.is_file() {
             Ok(file)
@@ -634,11 +630,17 @@ pub fn read_companion(path: impl AsRef<Path>) -> io::Result<Vec<u8>> {
 
 /// Reads a complete regular file that a program wrote; returns `None` if the file does not exist.
 pub fn read_regular_if_there(path: impl AsRef<Path>) -> io::Result<Option<Vec<u8>>> {
-    let mut bytes = Vec::new();
-    match File::open_regular(path).and_then(|mut file| file.read_to_end(&mut bytes)) {
+    match read_regular(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        read => read.map(|_| Some(bytes)),
+        read => read.map(Some),
     }
+}
+
+/// Reads a complete regular file of any length that a program wrote.
+pub fn read_regular(path: impl AsRef<Path>) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    File::open_regular(path)?.read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 /// Reads a file as [`read_companion`] does; returns `None` if the file does not exist.

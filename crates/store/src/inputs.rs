@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::io;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
@@ -22,7 +23,7 @@ pub(crate) fn remember(place: &Path) {
     INPUTS.lock().unwrap_or_else(PoisonError::into_inner).entry(digest(place)).or_insert(true);
 }
 
-/// Allows to overwrite a file that this program, or an earlier run of it, wrote, although this program has read the file.
+/// Marks a file as written by this program, now or in an earlier run: it may be overwritten although this run has read it.
 pub fn release(path: &Path) {
     if let Ok(place) = files::canonicalize(path) {
         INPUTS.lock().unwrap_or_else(PoisonError::into_inner).insert(digest(&place), false);
@@ -30,8 +31,11 @@ pub fn release(path: &Path) {
 }
 
 /// Returns true if this program read the file at a path as an input.
-pub(crate) fn is_input(path: &Path) -> bool {
-    let Ok(place) = files::canonicalize(path) else { return false };
+pub(crate) fn is_input(path: &Path) -> io::Result<bool> {
+    let place = match files::canonicalize(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+        place => place?,
+    };
     let inputs = INPUTS.lock().unwrap_or_else(PoisonError::into_inner);
-    inputs.get(&digest(&place)) == Some(&true)
+    Ok(inputs.get(&digest(&place)) == Some(&true))
 }

@@ -11,7 +11,6 @@ use repoformer_formats::label::sequences::check_splits;
 use repoformer_formats::label::{InstanceFile, InstanceFileState};
 use repoformer_pipeline as pipeline;
 use repoformer_pipeline::cached_predictions;
-use repoformer_store::inputs;
 use repoformer_study::choices::{label, seed};
 use repoformer_study::experiments::{check_completable, completion_of, without_repositories};
 use repoformer_study::stages::complete;
@@ -242,7 +241,6 @@ fn draw(args: &LabelAllArgs, settings: &Settings, files: &KindFiles) -> Result<(
     }
     file.remove_manifest()?;
     // What was read for the digest above need not be what is drawn from.
-    inputs::release(instances);
     let drawn_from = draw_instances(&drawing, settings)?;
     Ok(file.write_manifest(&drawn_from)?)
 }

@@ -11,6 +11,7 @@ use repoformer_core::repository::Shard;
 use repoformer_store::artifact::digest;
 use repoformer_store::error::{Error, Result};
 use repoformer_store::files;
+use repoformer_store::inputs;
 use repoformer_store::manifest::{
     Manifest, beside, check_beside, read_beside, with_output, write_beside,
 };
@@ -174,6 +175,8 @@ impl InstanceFile<'_> {
     /// # Errors
     /// The manifest cannot be removed.
     pub fn remove_manifest(&self) -> Result<()> {
+        // `state` read the file to compare it with its manifest.
+        inputs::release(self.path);
         let beside = beside(self.path);
         match files::remove_file(&beside) {
             Err(e) if e.kind() != ErrorKind::NotFound => {

@@ -12,7 +12,7 @@ pub use batch::{BatchOf, BatchRead, BatchSummary, read_batch, write_batch};
 pub use latency::decision_latencies;
 pub use latency::{Latency, latencies};
 pub(super) use latency::{
-    find_damage as damaged_latencies, keep as keep_latencies, merge as merge_latencies,
+    find_damage as find_damaged_latencies, keep as keep_latencies, merge as merge_latencies,
 };
 pub(super) use likelihood::likelihoods;
 pub use probability::{TokenQuestion, cached_probabilities, probabilities};

@@ -27,7 +27,7 @@ impl OutputFile {
     /// The folder cannot be created or written, the file is an input of this program, or the name ends in `.zst` and the build lacks
     /// the feature `zstd`.
     pub fn create(path: &Path) -> Result<Self> {
-        let file = BufWriter::with_capacity(1 << 16, Replacement::of_no_input(path, false)?);
+        let file = BufWriter::with_capacity(1 << 16, Replacement::for_output(path)?);
         let encoder = match path.extension().and_then(|end| end.to_str()) {
             Some("gz") => {
                 Encoder::Gzip(flate2::write::GzEncoder::new(file, flate2::Compression::default()))

@@ -17,7 +17,10 @@ use crate::readings;
 /// # Errors
 /// The folder or file cannot be written, or is an input of this program; nothing is left behind.
 pub fn write_file(path: &Path, bytes: &[u8]) -> Result<()> {
-    let mut file = Replacement::of_no_input(path, files::is_confined(path).unwrap_or(false))?;
+    let mut file = Replacement::new(path)?;
+    // A cache's own files are read and written again.
+    file.may_be_input = file.is_confined;
+    file.check_input()?;
     file.write(&[bytes])?;
     file.finish()
 }
@@ -147,6 +150,8 @@ impl Drop for TemporaryFolder {
 #[derive(Debug)]
 pub(crate) struct Replacement {
     path: PathBuf,
+    /// True if the file is in a confined folder.
+    is_confined: bool,
     /// True if the file may be an input of this program, as a cache's own files are.
     may_be_input: bool,
     file: Target,
@@ -182,22 +187,23 @@ impl Replacement {
             )
         };
         let path = path.to_owned();
-        Ok(Self { path, may_be_input: true, file })
+        Ok(Self { path, is_confined, may_be_input: true, file })
     }
 
-    /// Creates a temporary file for a path that the user chose. `may_be_input` allows to replace a file that this program read.
+    /// Creates a temporary file for an output that the user chose.
     ///
     /// # Errors
     /// This program read the file as an input.
-    pub(super) fn of_no_input(path: &Path, may_be_input: bool) -> Result<Self> {
-        let file = Self { may_be_input, ..Self::new(path)? };
+    pub(super) fn for_output(path: &Path) -> Result<Self> {
+        let file = Self { may_be_input: false, ..Self::new(path)? };
         file.check_input()?;
         Ok(file)
     }
 
     /// Returns an error if the file is an input that would be lost.
     fn check_input(&self) -> Result<()> {
-        if self.may_be_input || !inputs::is_input(&self.path) {
+        let cannot_write = |e| Error::writing(&self.path, "write this file", e);
+        if self.may_be_input || !inputs::is_input(&self.path).map_err(cannot_write)? {
             return Ok(());
         }
         let reason = "this command reads this file, and its output would overwrite the file";
@@ -358,7 +364,7 @@ mod tests {
         let (input, link) = (dir.path().join("tasks.jsonl"), dir.path().join("link.jsonl"));
         fs::write(&input, b"tasks").unwrap();
         std::os::unix::fs::symlink(&input, &link).unwrap();
-        let early = Replacement::of_no_input(&input, false).unwrap();
+        let early = Replacement::for_output(&input).unwrap();
         files::read(&link).unwrap();
         assert!(early.finish().is_err());
         for path in [&input, &link] {
