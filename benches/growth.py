@@ -222,7 +222,7 @@ def lsp_changes(n, folder, text, first, last):
     place = lambda line, character: {"line": line, "character": character}
     edit = lambda line: {"range": {"start": place(line, first), "end": place(line, last)}, "text": "xyz"}
     changes = [edit(line) for line in range(0, n, 10)] + [edit(line) for line in range(n - 1, 0, -10)]
-    changes += [edit(line) for line in range(0, n, 10) for line in (line, n - 1 - line)]  # at both ends by turns
+    changes += [edit(line) for near in range(0, n, 10) for line in (near, n - 1 - near)]  # alternately at both ends
     send("textDocument/didChange", {"textDocument": document, "contentChanges": changes})
     send("shutdown", {}, id=2)
     send("exit", {})

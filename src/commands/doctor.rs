@@ -298,7 +298,7 @@ fn sandbox(is_asked: bool) -> Finding {
     let text = "`eval --exec` needs Linux".to_owned();
     let error = anyhow::anyhow!("exec: running tests needs Linux");
     if is_asked {
-        Finding::failed("sandbox", text, json!({}), &error)
+        Finding::from_error("sandbox", text, json!({}), &error)
     } else {
         Finding::new("sandbox", text, json!({}))
     }

@@ -348,7 +348,9 @@ impl Origin {
         let tokens: Vec<&str> = self.of(TOKEN).collect();
         if let [one, other, ..] = tokens[..] {
             let reason = format!("has probabilities of token '{one}', and others of '{other}'");
-            return Err(self.wrong(reason, "give the probabilities of the token that asks for retrieval"));
+            return Err(
+                self.wrong(reason, "give the probabilities of the token that asks for retrieval")
+            );
         }
         let bundled = |name: &str| {
             let style = Style::find_bundled(name)?;

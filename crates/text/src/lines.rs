@@ -258,7 +258,7 @@ pub struct IndexedText<'t> {
     text: Cow<'t, str>,
     /// Start of each line.
     starts: Vec<usize>,
-    /// Number of the nearest line at or before each line that is not blank; `usize::MAX` if all are.
+    /// For each line, the number of the last non-blank line up to and including it; `usize::MAX` if there is none.
     filled: Vec<usize>,
 }
 

@@ -115,13 +115,15 @@ pub(super) fn read_file(path: &Path) -> Result<FileSettings> {
     parse(&text, &path.display().to_string())
 }
 
-/// Has the keys in URLs of the working folder's settings masked in answers that a command reads. Whether the file can be followed does not
-/// matter to a command that does not read it.
+/// Masks the keys in URLs of the working folder's settings file, in answers that a command reads. A file that cannot be parsed is
+/// ignored, because such a command does not use its settings.
 pub fn mask_found_keys() {
     let path = Path::new(FOUND_BY_ITSELF);
     let text = path.is_file().then(|| files::read_to_string(path).ok()).flatten();
     let table: toml::Table = text.and_then(|text| text.parse().ok()).unwrap_or_default();
-    table.values().filter_map(toml::Value::as_str).for_each(mask_keys_of);
+    let of_functions = table.get(FUNCTIONS).and_then(toml::Value::as_table);
+    let values = table.values().chain(of_functions.into_iter().flat_map(toml::Table::values));
+    values.filter_map(toml::Value::as_str).for_each(mask_keys_of);
 }
 
 pub(super) fn parse(text: &str, name: &str) -> Result<FileSettings> {
