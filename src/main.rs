@@ -5,6 +5,7 @@ mod choices;
 mod commands;
 #[cfg(test)]
 mod error_tests;
+mod help;
 mod interruption;
 mod near_files;
 mod output;
@@ -56,7 +57,7 @@ const STYLES: Styles = Styles::styled()
 
 /// Repository-level code completion experiments: window, retrieve, prompt, complete, retrieve again, score
 #[derive(Debug, Parser)]
-#[command(name = "repoformer", version, styles = STYLES, propagate_version = true, max_term_width = 100)]
+#[command(name = "repoformer", version, styles = STYLES, propagate_version = true, max_term_width = 100, disable_help_subcommand = true)]
 #[command(after_help = "`repoformer run` runs the embedded demonstration.
 
 Every setting that `--show-settings` lists is a flag (--top-k), an environment variable (REPOFORMER_TOP_K) and a key of a \
@@ -127,6 +128,8 @@ enum Command {
     Lsp(LspArgs),
     /// Type the lines of tasks into `serve`, and measure its times, tokens and completions
     Replay(ReplayArgs),
+    /// Explain a command, a setting or a flag
+    Help(help::HelpArgs),
     /// Run one test command in isolation (started by `eval --exec`)
     #[cfg(target_os = "linux")]
     #[command(name = repoformer_execute::guard::SUBCOMMAND, hide = true)]
@@ -210,6 +213,7 @@ fn run(command: Command) -> Result<()> {
         Command::Cache(args) => commands::cache::run(&args),
         Command::Doctor(args) => commands::doctor::run(&args),
         Command::Completions(args) => commands::completions::run(&args),
+        Command::Help(args) => help::run(&args, Cli::command()),
         Command::Manual(args) => commands::manual::run(&args, Cli::command()),
         #[cfg(feature = "serve")]
         Command::Lsp(args) => commands::serve::lsp(&args),

@@ -1,5 +1,6 @@
 //! Errors of the command line itself: unknown commands, flags and values, with what was probably meant.
 
+use std::error::Error as _;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -8,11 +9,22 @@ use clap::{Arg, ArgAction, Command};
 use repoformer_text::names::did_you_mean;
 use repoformer_text::visible::is_hidden;
 
+use crate::help::{brief, full, print};
 use crate::output::{self, fail, unknown};
 use crate::settings::completable;
 
 /// Prints what parsing answered: help, the version, or an error.
-pub(crate) fn tell(answer: &Error, program: Command) -> ExitCode {
+pub(crate) fn tell(answer: &Error, mut program: Command) -> ExitCode {
+    if answer.kind() == ErrorKind::DisplayHelp {
+        program.build(); // Global flags belong to every command from then on.
+        let arguments: Vec<String> =
+            std::env::args_os().skip(1).map(|one| one.to_string_lossy().into()).collect();
+        let (command, path) = find_chosen(&program, &arguments);
+        let path = path.strip_prefix("repoformer").unwrap_or(&path).trim_start();
+        let is_full = arguments.iter().any(|one| one == "--help");
+        print(&if is_full { full(command, path) } else { brief(command, path) });
+        return ExitCode::SUCCESS;
+    }
     match explain(answer, program) {
         Some(error) => {
             output::error(&error);
@@ -32,7 +44,7 @@ pub(crate) fn tell(answer: &Error, program: Command) -> ExitCode {
     }
 }
 
-/// The error in the program's words, where it is a name that does not exist; clap explains all others.
+/// The error in the program's words, which clap would explain in its own.
 fn explain(answer: &Error, program: Command) -> Option<anyhow::Error> {
     let given = |kind| match answer.get(kind) {
         Some(ContextValue::String(text)) => Some(text.as_str()),
@@ -68,8 +80,10 @@ fn explain(answer: &Error, program: Command) -> Option<anyhow::Error> {
                 fail(format!("unexpected argument '{argument}' of `{path}`"), hint)
             }
         }
-        ErrorKind::InvalidValue => {
-            let value = given(ContextKind::InvalidValue).filter(|value| !value.is_empty())?;
+        ErrorKind::InvalidValue
+            if given(ContextKind::InvalidValue).is_some_and(|value| !value.is_empty()) =>
+        {
+            let value = given(ContextKind::InvalidValue)?;
             let Some(ContextValue::Strings(known)) = answer.get(ContextKind::ValidValue) else {
                 return None;
             };
@@ -77,9 +91,59 @@ fn explain(answer: &Error, program: Command) -> Option<anyhow::Error> {
             let key = flag.split([' ', '=']).next()?.trim_matches(['-', '<', '>']).to_lowercase();
             unknown(format!("unknown {key}"), value, known)
         }
+        ErrorKind::ArgumentConflict => {
+            let flag = spell(given(ContextKind::InvalidArg)?);
+            let others = match answer.get(ContextKind::PriorArg) {
+                Some(ContextValue::String(other)) => vec![spell(other)],
+                Some(ContextValue::Strings(others)) => {
+                    others.iter().map(|one| spell(one)).collect()
+                }
+                _ => return None,
+            };
+            if others == [flag.clone()] {
+                fail(format!("{flag} is given more than once"), "give it once")
+            } else {
+                let others = others.join(", ");
+                fail(format!("{flag} cannot be used with {others}"), "leave out one of the two")
+            }
+        }
+        ErrorKind::MissingRequiredArgument => {
+            let Some(ContextValue::Strings(missing)) = answer.get(ContextKind::InvalidArg) else {
+                return None;
+            };
+            let hint = format!("`{path} -h` has an example");
+            fail(format!("`{path}` needs {}", missing.join(", ")), hint)
+        }
+        ErrorKind::ValueValidation => {
+            let (flag, value) =
+                (given(ContextKind::InvalidArg)?, given(ContextKind::InvalidValue)?);
+            let reason = answer.source().map(|source| format!(": {source}")).unwrap_or_default();
+            let hint = format!("`repoformer help {}` lists its values", spell(flag));
+            fail(format!("invalid value '{value}' of {}{reason}", spell(flag)), hint)
+        }
+        ErrorKind::InvalidValue | ErrorKind::WrongNumberOfValues | ErrorKind::TooFewValues => {
+            let flag = given(ContextKind::InvalidArg)?;
+            fail(
+                format!("{} needs a value: {flag}", spell(flag)),
+                format!("`{path} -h` has an example"),
+            )
+        }
+        ErrorKind::TooManyValues => {
+            let (flag, value) =
+                (given(ContextKind::InvalidArg)?, given(ContextKind::InvalidValue)?);
+            fail(
+                format!("{} takes no value, but '{value}' is given", spell(flag)),
+                "leave the value out",
+            )
+        }
         _ => return None,
     };
     told.err()
+}
+
+/// Returns a flag without its value: `--tasks` of `--tasks <FILE>`.
+fn spell(flag: &str) -> String {
+    flag.split([' ', '=', '[']).next().unwrap_or(flag).to_owned()
 }
 
 /// Whether an argument looks like a flag; a number that begins with a hyphen does not.

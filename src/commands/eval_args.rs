@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use anyhow::Result;
-use clap::{Arg, Args, ValueEnum};
+use clap::{Args, ValueEnum};
 use repoformer_core::retrieve::QueryForm;
 use repoformer_core::retrieve::rank::Ranker;
 use repoformer_evaluate::score::MissingPredictions;
@@ -80,7 +80,7 @@ pub(crate) struct EvalArgs {
 
 /// How the repositories' own tests judge predictions.
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Execution", mut_args(only_in_long_help))]
+#[command(next_help_heading = "Execution")]
 pub(crate) struct ExecArgs {
     /// Measure the unit-test pass rate: put each prediction into a copy of its repository and run the tests
     #[arg(long, conflicts_with_all = ["pairs", "retrieval", "metrics"])]
@@ -155,13 +155,6 @@ impl EvalArgs {
     pub(crate) fn format(&self) -> Result<ScoreFormat> {
         ScoreFormat::choose(self.format, &self.output)
     }
-}
-
-/// Hides the details of executions in the short help.
-fn only_in_long_help(flag: Arg) -> Arg {
-    let is_detail = flag.get_help_heading() == Some("Execution") && flag.get_id() != "exec";
-    let is_hidden = is_detail || flag.is_hide_short_help_set();
-    flag.hide_short_help(is_hidden)
 }
 
 /// Something that is off or on.

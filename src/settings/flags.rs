@@ -77,8 +77,8 @@ impl FromArgMatches for SettingFlags {
     }
 }
 
-/// Whether the short help (`-h`) of a subcommand shows the flag.
-fn is_in_short_help(setting: &Setting, command: &str) -> bool {
+/// Whether a subcommand uses the setting itself, rather than passing it on to other stages.
+fn is_own(setting: &Setting, command: &str) -> bool {
     let draws = matches!(command, "sample" | "all");
     match setting.group {
         Group::DataSet => {
@@ -91,21 +91,6 @@ fn is_in_short_help(setting: &Setting, command: &str) -> bool {
         Group::Prompts => command == "prompt",
         Group::Model => ["complete", "rg-rg", "run", "all", "eval", "report"].contains(&command),
         Group::Server => command == "complete",
-    }
-}
-
-/// The help without the meaning of each value, where the values are listed behind it.
-fn short_help(setting: &Setting, help: &str) -> String {
-    let meaning = &help[..help.find(" [default:").unwrap_or(help.len())];
-    let end = [": ", "; "].iter().filter_map(|sign| meaning.find(sign)).min();
-    match (&setting.values, end) {
-        (AllowedValues::OneOf(_), Some(end)) => {
-            let rest = &help[end..];
-            let more = [" (with --unit", " (repeatable", " [default:"].iter();
-            let more = more.filter_map(|mark| rest.find(mark)).min();
-            format!("{}{}", &help[..end], more.map_or("", |at| &rest[at..]))
-        }
-        _ => help.to_owned(),
     }
 }
 
@@ -129,10 +114,9 @@ fn flag(setting: &Setting, command: &str) -> Option<Arg> {
     }
     let mut flag = Arg::new(setting.key)
         .long(setting.key)
-        .help(short_help(setting, &help))
-        .long_help(help)
+        .help(help)
         .help_heading(setting.group.heading())
-        .hide_short_help(!is_in_short_help(setting, command));
+        .hide_short_help(!is_own(setting, command));
     if let Some(alias) = setting.alias {
         flag = flag.visible_alias(alias);
     }

@@ -54,49 +54,63 @@ pub(crate) fn settings_page() -> String {
 }
 
 fn section(setting: &Setting) -> String {
-    let Setting { key, value_name, .. } = setting;
+    let help = setting.help.replace("{names}", "one of those below").replace('<', "\\<");
+    let facts = list_facts(setting);
+    let facts: String = facts.iter().map(|(name, text)| format!("- {name}: {text}\n")).collect();
+    format!("\n### `{}`\n\n{help}.\n\n{facts}", setting.key)
+}
+
+/// Returns what `help SETTING` prints.
+pub(crate) fn explain(setting: &Setting) -> String {
     let help = setting.help.replace("{names}", "one of those below");
+    let facts = list_facts(setting);
+    let width = facts.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
+    let facts = facts.iter().map(|(name, text)| format!("{name:width$}  {text}\n"));
+    format!("{}: {help}.\n\n{}", setting.key, facts.collect::<String>())
+}
+
+/// Returns the names and the facts that describe a setting.
+fn list_facts(setting: &Setting) -> Vec<(&'static str, String)> {
+    let Setting { key, value_name, .. } = setting;
     let value = if value_name.is_empty() { String::new() } else { format!(" <{value_name}>") };
-    let mut text =
-        format!("\n### `{key}`\n\n{}.\n\n- Flag `--{key}{value}`", help.replace('<', "\\<"));
+    let mut flags = format!("`--{key}{value}`");
     if let Some(alias) = setting.alias {
-        text += &format!(" or `--{alias}{value}`");
+        flags += &format!(" or `--{alias}{value}`");
     }
-    text += &format!(", variable `{}`", variable(key));
-    text += &if setting.in_files { format!(", key `{key}`\n") } else { "; no key\n".into() };
-    text += &format!("- Values: {}{}\n", values(setting), several(setting));
     let default = match (setting.default_text, setting.default) {
         (Some(words), _) => words.to_owned(),
         (None, Some(value)) => format!("`{value}`"),
         (None, None) => "none".into(),
     };
-    text += &format!("- Default: {default}\n");
-    let of_profiles: Vec<String> = BUNDLED
-        .iter()
-        .filter(|profile| profile.paper.is_some())
+    let of_profiles = BUNDLED.iter().filter(|profile| profile.paper.is_some());
+    let of_profiles: Vec<String> = of_profiles
         .filter_map(|BundledProfile { name, text, .. }| {
             Some(format!("`{}` in {name}", profile_values(text, setting)?.join(",")))
         })
         .collect();
-    if !of_profiles.is_empty() {
-        text += &format!("- Profiles: {}\n", of_profiles.join(", "));
-    }
-    if let Some(unit) = setting.only_for {
-        text += &format!("- Only with `unit = \"{unit}\"`\n");
-    }
-    if !setting.commands.is_empty() {
+    let list = |names: &[&str]| {
         let name = |command: &&str| match *command {
             "all" => "`label all`".to_owned(),
             other => format!("`{other}`"),
         };
-        let names: Vec<String> = setting.commands.iter().map(name).collect();
-        text += &format!("- Commands with the flag: {}\n", names.join(", "));
-    }
-    if !setting.not_for.is_empty() {
-        let names: Vec<String> = setting.not_for.iter().map(|name| format!("`{name}`")).collect();
-        text += &format!("- Commands without the flag: {}\n", names.join(", "));
-    }
-    text
+        names.iter().map(name).collect::<Vec<_>>().join(", ")
+    };
+    let key = if setting.in_files { format!("`{key}`") } else { "none".into() };
+    let facts = [
+        ("Flag", flags),
+        ("Variable", format!("`{}`", variable(setting.key))),
+        ("Key in files", key),
+        ("Values", format!("{}{}", values(setting), several(setting))),
+        ("Default", default),
+        ("In profiles", of_profiles.join(", ")),
+        (
+            "Only if",
+            setting.only_for.map(|unit| format!("`unit = \"{unit}\"`")).unwrap_or_default(),
+        ),
+        ("Commands", list(setting.commands)),
+        ("Not for", list(setting.not_for)),
+    ];
+    facts.into_iter().filter(|(_, text)| !text.is_empty()).collect()
 }
 
 fn values(setting: &Setting) -> String {

@@ -1,24 +1,8 @@
-//! The pages that the program writes about itself: those of the book are committed, manual pages can be read.
+//! The manual pages and the scripts of shells that the program writes.
 
-use std::path::Path;
 use std::process::Command;
 
-use snapbox::{Assert, Data};
-
 use crate::support::Place;
-
-/// `SNAPSHOTS=overwrite` accepts what has changed.
-#[test]
-fn the_committed_pages_are_those_that_the_program_writes() {
-    let place = Place::empty();
-    place.shell("repoformer manual book --format markdown");
-    let assert = Assert::new().action_env("SNAPSHOTS");
-    for name in ["commands.md", "every-setting.md"] {
-        let committed = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs").join(name);
-        let written = place.read(&format!("book/{name}"));
-        assert.eq(Data::text(written).raw(), Data::read_from(&committed, None).raw());
-    }
-}
 
 /// Needs `mandoc` and `man`.
 #[test]

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use clap::{Arg, Command};
 
 /// A command and its name with those above it: `label sample`.
-struct NamedCommand<'c> {
-    name: String,
-    command: &'c Command,
+pub(crate) struct NamedCommand<'c> {
+    pub(crate) name: String,
+    pub(crate) command: &'c Command,
 }
 
 const HEAD: &str = "\
@@ -15,8 +15,8 @@ const HEAD: &str = "\
 
 <!-- generated: by `repoformer manual DIR --format markdown`; change the help in the source instead -->
 
-After this page you can find what each command does and which flags it takes. `repoformer COMMAND -h` prints the flags
-that matter most for a command, `repoformer COMMAND --help` all of them.
+Find the flags of a command. `repoformer COMMAND -h` prints its most used flags and an example, `repoformer COMMAND --help` all
+of its flags, and `repoformer help FLAG` explains one.
 ";
 
 const SHARED: &str = "\
@@ -73,7 +73,7 @@ pub(super) fn page(program: &Command) -> String {
 }
 
 /// The commands below one, those with commands of their own before these.
-fn name_commands<'c>(above: &str, command: &'c Command) -> Vec<NamedCommand<'c>> {
+pub(crate) fn name_commands<'c>(above: &str, command: &'c Command) -> Vec<NamedCommand<'c>> {
     let below = command.get_subcommands().filter(|sub| !sub.is_hide_set());
     let of = |sub: &'c Command| {
         let name = format!("{above}{}", sub.get_name());
@@ -191,7 +191,7 @@ impl<'c> SharedFlags<'c> {
 }
 
 /// A flag as an item of a list.
-fn item(arg: &Arg) -> String {
+pub(crate) fn item(arg: &Arg) -> String {
     let help = arg.get_long_help().or(arg.get_help()).map(ToString::to_string).unwrap_or_default();
     let help = help.split_whitespace().collect::<Vec<_>>().join(" ");
     let mut more = Vec::new();

@@ -12,6 +12,7 @@ use clap_mangen::roff::{Roff, bold, roman};
 use repoformer_store::artifact::write_file;
 
 use self::commands_page::usage;
+pub(crate) use self::commands_page::{item, name_commands};
 use crate::output::{fail, note};
 use crate::settings::{KEY_VARIABLES, SHOW, settings_page, variable_of};
 
@@ -42,7 +43,7 @@ pub(crate) fn run(args: &ManualArgs, program: Command) -> Result<()> {
             "name a folder for the pages",
         );
     }
-    let mut program = explicit(program.disable_help_subcommand(true));
+    let mut program = explicit(program);
     program.build();
     let pages = match args.format {
         ManualFormat::Man => manual_pages(&program, &exit_statuses(&program))?,
