@@ -450,7 +450,9 @@ TABLES = {
 FILES = {"evaluate": "corpora", "typescript": "languages", "java": "languages", "csharp": "languages"}
 
 # The pages that show rows of tables.
-PAGES = {"instances": "when-to-retrieve.md", **dict.fromkeys(["evaluate", "corpora", "cuts", "retrievers", "typescript", "java", "csharp", "policies", "likelihood"], "results.md")}
+PAGES = {"instances": "when-to-retrieve.md", **dict.fromkeys([
+    "evaluate", "corpora", "cuts", "retrievers", "aligned", "typescript", "java", "csharp", "commits", "policies", "likelihood",
+], "results.md")}
 # Ends of the names of columns for a cell's numbers: one; a score and the percentage at which it is; a mean and its interval.
 ENDS = [[], [""], ["", ": at (%)"], ["", ": low", ": high"]]
 
