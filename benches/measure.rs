@@ -1,6 +1,6 @@
 //! Measurements that divan does not make: growth in one table, data and timings for peers in other languages, runs to count
 //! instructions of. Times are CPU seconds of this one thread, which a busy machine disturbs less.
-//! `cargo bench --bench measure -- COMMAND`; see docs/speed.md.
+//! `cargo bench --bench measure -- COMMAND`; see CONTRIBUTING.md.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, clippy::unwrap_used)]
 

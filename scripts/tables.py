@@ -1,20 +1,23 @@
 #!/usr/bin/env python3
-"""Makes the tables of README.md and docs/ that need no model but the embedded one.
+"""Makes the results that need no model except the embedded one: the files docs/results/TABLE.csv, and the rows of README.md and docs/
+that show them.
 
     scripts/get-repositories.sh repositories
     cargo build --release
     scripts/tables.py repositories                        # all of them: half an hour, on two cores
     scripts/tables.py repositories corpora retrievers     # some of them
     scripts/tables.py repositories corpora --check        # exit status 1 if a row differs from README.md or docs/
-    scripts/tables.py repositories corpora --write        # puts the rows and the tasks' digests there
+    scripts/tables.py repositories corpora --write        # writes the rows and the digests of the tasks
 
-Prints each table as it is in the documents, after the SHA-256 digests of its task files. Tasks and caches are kept in
-REPOSITORIES/.tables. Table `commits` needs clones of Git repositories: REPOSITORIES/git/click.git and so on, at the commits that
-docs/results.md names.
+Prints each table in Markdown, after the SHA-256 digests of its task files (docs/results/task-files.csv). Tasks and caches are kept
+in REPOSITORIES/.tables. Table `commits` needs clones of Git repositories: REPOSITORIES/git/click.git and so on, at the commits in
+docs/results/clones.csv.
 """
 
 import argparse
+import csv
 import hashlib
+import io
 import json
 import re
 import subprocess
@@ -52,7 +55,7 @@ class Bench:
     def group(self, name):
         folder = self.repositories / name
         if not folder.is_dir():
-            way = "clone it (docs/results.md names the commit)" if name in COMMITS else f"scripts/get-repositories.sh {self.repositories} {name}"
+            way = "clone it (docs/results/clones.csv has the commit)" if name in COMMITS else f"scripts/get-repositories.sh {self.repositories} {name}"
             sys.exit(f"error: {folder} is missing: {way}")
         return folder
 
@@ -161,8 +164,8 @@ def copies(bench):
     """Number of targets of the line tasks that are among the retrieved lines word for word, and differences of the modes."""
     tasks = bench.sample("real-line", "corpora", "line", "--per-repo", 200, "--seed", 0, "--data-tables", "draw")
     bench.run("run", *tasks, "--quiet")
-    yield ["mode", "targets among the retrieved lines", "EM there", "EM elsewhere", "other targets than rg1, more and fewer",
-           "ES better, the same, worse than rg1"]
+    yield ["mode", "targets among the retrieved lines", "EM there", "EM elsewhere", "targets that rg1 lacks", "targets that rg1 alone has",
+           "ES better than rg1", "the same", "worse"]
     found = {}
     for mode in MODES[1:]:
         prompts = bench.records("prompt", *tasks, "--mode", mode)
@@ -180,11 +183,11 @@ def copies(bench):
             sums[hit].append(exact[note["task_id"]])
             if hit:
                 found[mode].add(note["task_id"])
-        versus = ["", ""]
+        versus = [""] * 5
         if mode != "rg1":
             [measure] = bench.json("compare", "rg1", mode, *tasks, "--measure", "repocoder.es")["measures"]
-            more, fewer = len(found[mode] - found["rg1"]), len(found["rg1"] - found[mode])
-            versus = [f"{more}, {fewer}", f"{measure['better']}, {measure['same']:,}, {measure['worse']}"]
+            versus = [len(found[mode] - found["rg1"]), len(found["rg1"] - found[mode]), *(measure[name] for name in ("better", "same", "worse"))]
+            versus = [f"{count:,}" for count in versus]
         yield [mode, f"{percent(len(found[mode]) / len(prompts), 1)} %", *(percent(sum(values) / len(values), 0) for values in (sums[True], sums[False])), *versus]
 
 
@@ -239,7 +242,7 @@ def packages(bench, kind):
 
 def aligned(bench):
     """The embedded model, with definitions shown in several ways."""
-    yield ["ranker", "align", "API: EM / ES", "ES, less none", "lines: EM / ES", "ES, less none"]
+    yield ["ranker", "align", "API: EM / ES", "API: ES, less none", "lines: EM / ES", "lines: ES, less none"]
     ways = [("jaccard", "none"), (LINE_RECIPROCAL, "none"), *((ranker, align) for ranker in ("definitions", RRF) for align in ("none", "enclosing", "signature"))]
     cells = {way: [] for way in [("(none)", ""), *ways]}
     for kind in ["api", "line"]:
@@ -310,7 +313,7 @@ def policies(bench):
     more = bench.sample("more-line", "corpora", "line", "--per-repo", 1000, "--seed", 7, "--data-tables", "draw")
     rows = sweep(bench, "--labels", labels(bench, "real-line", tasks), "--train-labels", labels(bench, "more-line", more),
                  "--retrieval-ms", "sparse=200", "--retrieval-ms", "dense=1500", "--generation-ms", 500)
-    yield ["policy", "AUC", "calibration error", "ES at 20 %", "at 50 %", "ES, chosen elsewhere", "retrieves for", "as good as always at",
+    yield ["policy", "AUC", "calibration error", "ES at 20 %", "ES at 50 %", "ES, chosen elsewhere", "retrieves for", "as good as always at",
            "saves, sparse / dense"]
     for name in ["never", "always", "oracle"]:
         print(f"{name}: {rows[name][11]}")
@@ -339,7 +342,7 @@ def likelihood(bench):
         agree = sum((es > 0) == (likely > 0) for es, likely in differ) / len(differ)
         print(f"{group}: ES the same for {len(pairs) - len(differ)} of {len(pairs)}, the likelihood for {sum(not likely for _, likely in pairs)}; "
               f"they agree for {agree:.0%} of the others")
-    yield ["policy", "learned from", "AUC", "ES at 20 %", "at 50 %", "ES, chosen elsewhere", "retrieves for", "as good as always at"]
+    yield ["policy", "learned from", "AUC", "ES at 20 %", "ES at 50 %", "ES, chosen elsewhere", "retrieves for", "as good as always at"]
     rows = []
     for policy in ["learned", "learned-scored"]:
         for way, name in ways.items():
@@ -443,6 +446,16 @@ TABLES = {
     "commits": commits, "heads": heads,
 }
 
+# The files of tables that have one together, without `.csv`.
+FILES = {"evaluate": "corpora", "typescript": "languages", "java": "languages", "csharp": "languages"}
+
+# The pages that show rows of tables.
+PAGES = {"instances": "when-to-retrieve.md", **dict.fromkeys([
+    "evaluate", "corpora", "cuts", "retrievers", "aligned", "typescript", "java", "csharp", "commits", "policies", "likelihood",
+], "results.md")}
+# Ends of the names of columns for a cell's numbers: one; a score and the percentage at which it is; a mean and its interval.
+ENDS = [[], [""], ["", ": at (%)"], ["", ": low", ": high"]]
+
 # Rows of README.md that have the numbers of a table's rows, by these names.
 README_ROWS = {
     "demonstration": {"demonstration: lines, embedded model": "demonstration: lines"},
@@ -454,28 +467,37 @@ DIGESTS = ["task file", "sha256"]
 
 
 class Document:
-    """A page with tables."""
+    """A page with tables, or a CSV file with one."""
 
     def __init__(self, path):
-        self.path = path
-        self.lines = path.read_text(encoding="utf-8").splitlines()
+        self.path, self.is_csv = path, path.suffix == ".csv"
+        self.lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
 
     def update(self, head, rows):
-        """Puts rows into the table with this head, each in place of the row with the same names. Returns the changed rows; `None` if
-        the page lacks the table."""
-        if (line := line_of(head)) not in self.lines:
-            return None
-        begin = self.lines.index(line) + 2
-        end = next((at for at in range(begin, len(self.lines)) if not self.lines[at].startswith("|")), len(self.lines))
-        places = {name_of(self.lines[at]): at for at in range(begin, end)}
-        changed = [row for row in map(line_of, rows) if self.lines[places.get(name_of(row), 0)] != row]
-        for row in changed:
-            if name_of(row) in places:
-                self.lines[places[name_of(row)]] = row
-            else:
-                self.lines.insert(end, row)
-                end += 1
+        """Puts rows into the table with this head, each in place of the row with the same names, and returns the changed ones. A page
+        may show some of the rows."""
+        begin, end = 0, len(self.lines)
+        if self.is_csv:
+            rows = plain(head, rows)
+        else:
+            if line_of(head) not in self.lines:
+                sys.exit(f"error: {self.path} lacks the table {line_of(head)}")
+            begin = self.lines.index(line_of(head)) + 2
+            end = next((at for at in range(begin, end) if not self.lines[at].startswith("|")), end)
+        places = {name_of(self.cells(self.lines[at])): at for at in range(begin, end)}
+        changed = []
+        for cells in rows:
+            line, at = (csv_line if self.is_csv else line_of)(cells), places.get(name_of(cells))
+            if at is None and self.is_csv:
+                at = len(self.lines)
+                self.lines.append("")
+            if at is not None and self.lines[at] != line:
+                self.lines[at] = line
+                changed.append(line)
         return changed
+
+    def cells(self, line):
+        return next(csv.reader([line])) if self.is_csv else [cell.strip() for cell in line.strip("|").split("|")]
 
     def write(self):
         self.path.write_text("\n".join(self.lines) + "\n", encoding="utf-8")
@@ -485,17 +507,36 @@ def line_of(cells):
     return re.sub(r"(?<=\|)  (?=\|)", " ", f"| {' | '.join(cells)} |")
 
 
-def name_of(line):
-    """The cells that name a row: at most two, before the first number."""
-    cells = [cell.strip() for cell in line.strip("|").split("|")[:2]]
-    return tuple(cells[:1] + [cell for cell in cells[1:] if not re.match(r"[-*\d`]|$", cell)])
+def csv_line(cells):
+    text = io.StringIO()
+    csv.writer(text, lineterminator="").writerow(cells)
+    return text.getvalue()
 
 
-def readme_rows(readme, name, rows):
+def plain(head, rows):
+    """The head and the rows of a table for a CSV file: one number in each cell, without marks."""
+    columns = []
+    for name, cells in zip(head, zip(*rows)):
+        name, *cells = (re.sub("[*`]", "", cell) for cell in (name, *cells))
+        parts = [re.findall(r"-?[\d.]+", cell.replace(",", "")) if re.fullmatch(r"[-\d.,%/()[\] ]+", cell) else [cell] for cell in cells]
+        first, _, second = name.partition(" / ")
+        count = max(map(len, parts))
+        names = [first, f"{first.rpartition(' ')[0]} {second}"] if second else [name + end for end in ENDS[count]]
+        unit = " (%)" if any(cell.endswith(" %") for cell in cells) else ""
+        columns += [[f"{names[at]}{unit}", *(one[at] if at < len(one) else "" for one in parts)] for at in range(count)]
+    return [list(row) for row in zip(*columns)]
+
+
+def name_of(cells):
+    """The cells that name a row: at most two, before the first number or digest."""
+    return tuple(cells[:1] + [cell for cell in cells[1:2] if not re.match(r"[-*\d`]|$|[\da-f]{64}", cell)])
+
+
+def readme_rows(path, name, rows):
     """Rows of README.md with the numbers of a table's rows."""
     for row in rows:
         if label := README_ROWS.get(name, {}).get(row[0]):
-            line = next(line for line in readme.lines if line.startswith(f"| {label} |"))
+            line = next(line for line in Document(path).lines if line.startswith(f"| {label} |"))
             _, n, *scores, policy = (cell.strip() for cell in line[1:-1].split("|"))
             if name == "policies":
                 policy = f"{row[5].strip('*')}, {row[6]}"
@@ -516,23 +557,23 @@ def main():
     if unknown := set(given.tables) - set(TABLES):
         parser.error(f"unknown table {', '.join(sorted(unknown))}; there are {', '.join(TABLES)}")
     bench = Bench(given.repositories.resolve(), given.program.resolve())
-    readme, *pages = [Document(HERE.parent / path) for path in ("README.md", "docs/results.md", "docs/when-to-retrieve.md")]
+    root = HERE.parent
     differ = []
     for name in given.tables or TABLES:
         bench.digests = {}
         head, *rows = TABLES[name](bench)
         digests = [[f"`{file}`", f"`{digest}`"] for file, digest in bench.digests.items()]
         print(f"\n{name}\n", *map(line_of, digests), "", line_of(head), "|" + "---|" * len(head), *map(line_of, rows), sep="\n", flush=True)
-        parts = [(DIGESTS, digests, pages), (head, rows, pages if name != "demonstration" else [])]
-        parts.append((README_HEAD, list(readme_rows(readme, name, rows)), [readme]))
-        for part_head, part, documents in parts:
-            changed = [found for page in documents if (found := page.update(part_head, part)) is not None]
-            if documents and part and not changed:
-                sys.exit(f"error: no page has the table | {' | '.join(part_head)} |")
-            differ += sum(changed, [])
-        if given.write:
-            for page in [readme, *pages]:
-                page.write()
+        parts = [("README.md", README_HEAD, list(readme_rows(root / "README.md", name, rows)))]
+        if name != "demonstration":
+            parts += [("docs/results/task-files.csv", DIGESTS, digests), (f"docs/results/{FILES.get(name, name)}.csv", head, rows)]
+        if name in PAGES:
+            parts.append((f"docs/{PAGES[name]}", head, rows))
+        for path, *table in parts:
+            document = Document(root / path)
+            differ += document.update(*table)
+            if given.write:
+                document.write()
     if given.check:
         print("", f"{len(differ)} rows and digests differ from README.md and docs/", *differ, sep="\n")
         sys.exit(bool(differ))

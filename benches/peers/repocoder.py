@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Times RepoCoder's released programs and ours on the same tasks, one after the other, in CPU seconds: windows to prompts, rg1 and gt.
 
-    git clone CodeT, microsoft's repository with RepoCoder      # the commit that docs/speed.md names
+    git clone CodeT, microsoft's repository with RepoCoder      # commit c1ae5d6e
     pip install numpy==2.1.3 scipy==1.14.1 tiktoken==0.8.0 tqdm==4.67.1
     benches/peers/repocoder.py CodeT/RepoCoder REPOS_DIR TASKS [BINARY] [ROUNDS]
 

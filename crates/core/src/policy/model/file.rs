@@ -174,7 +174,7 @@ impl PolicyModel {
     ///
     /// Its labels are chunks of 41 Python packages, completed by a small fill-in-the-middle model. Retrieval counts as helping
     /// if it raises the edit similarity by more than 0.1. `scripts/trained.py --size full --until policies-labels` rebuilds the
-    /// policy (docs/trained.md).
+    /// policy (docs/results.md).
     ///
     /// # Errors
     /// None in practice: a test reads the policy.
