@@ -1,16 +1,16 @@
 //! `-h`, `--help` and `help`: a screen with an example, every flag, or one topic.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 use std::path::Path;
 
 use anyhow::Result;
-use clap::builder::StyledStr;
+use clap::builder::{PossibleValue, StyledStr};
 use clap::{Arg, Args, Command};
 use repoformer_study::settings::SETTINGS;
 use repoformer_text::names::did_you_mean;
 
-use crate::commands::manual::{item, name_commands};
+use crate::commands::manual::{item, name_commands, with_values};
 use crate::output::{fail, write_data};
 use crate::settings::{ValueList, explain};
 
@@ -119,7 +119,9 @@ pub(crate) struct HelpArgs {
 /// Topics that a shell completes.
 fn topics() -> ValueList {
     let commands = SCREENS.iter().map(|screen| screen.path).filter(|path| !path.contains(' '));
-    ValueList::new(commands.chain(SETTINGS.iter().map(|setting| setting.key)))
+    let names: BTreeSet<&str> =
+        commands.chain(SETTINGS.iter().map(|setting| setting.key)).collect();
+    ValueList::new(names)
 }
 
 /// Prints the help of a topic.
@@ -222,7 +224,9 @@ pub(crate) fn full(command: &Command, path: &str) -> StyledStr {
     }
     let long = command.clone().mut_args(|arg| {
         let (is_hidden, help) = (arg.is_hide_set() || is_passed_on(&arg), full_text(&arg));
-        arg.hide(is_hidden).help(help).long_help(None::<&str>).hide_short_help(false)
+        let arg = arg.hide(is_hidden).help(help).long_help(None::<&str>).hide_short_help(false);
+        let explains = |value: &PossibleValue| value.get_help().is_some();
+        if arg.get_possible_values().iter().any(explains) { with_values(arg) } else { arg }
     });
     let mut after = Vec::new();
     if !others.is_empty() {
@@ -283,8 +287,6 @@ fn explain_flag(program: &Command, topic: &str) -> Result<String> {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
-
     use clap::{CommandFactory, Parser};
 
     use super::*;

@@ -154,7 +154,7 @@ fn variables(command: &Command) -> Items {
 }
 
 /// A flag whose help ends with its values; the crate would give each a paragraph.
-fn with_values(arg: Arg) -> Arg {
+pub(crate) fn with_values(arg: Arg) -> Arg {
     let values = arg.get_possible_values();
     if values.is_empty() || arg.is_hide_possible_values_set() || !arg.get_action().takes_values() {
         return arg;
@@ -164,6 +164,7 @@ fn with_values(arg: Arg) -> Arg {
         None => value.get_name().to_owned(),
     };
     let values = values.iter().map(value).collect::<Vec<_>>().join(", ");
-    let help = arg.get_long_help().map(ToString::to_string).unwrap_or_default();
-    arg.long_help(format!("{help} [possible values: {values}]")).hide_possible_values(true)
+    let help = arg.get_long_help().or(arg.get_help()).map(ToString::to_string).unwrap_or_default();
+    let help = format!("{help} [possible values: {values}]");
+    arg.help(help.clone()).long_help(help).hide_possible_values(true)
 }
