@@ -1,9 +1,11 @@
-//! The message of an interruption.
+//! Signals: the message of an interruption, and those that must not be ignored.
 
 use std::sync::{Mutex, PoisonError};
 
+use anyhow::Result;
+
 use crate::bars;
-use crate::output::announce;
+use crate::output::{announce, fail};
 
 /// Sets that Ctrl-C says that what is finished is kept, from here on.
 pub(crate) fn keeps_artifacts() {
@@ -31,10 +33,28 @@ pub(crate) fn set_interruption_message(text: Option<String>) -> Option<String> {
 /// Whether the parent process had the program ignore Ctrl-C, as a shell script does with background jobs.
 fn ignores_interruptions() -> bool {
     const SIGINT: u32 = 2;
+    is_ignored(SIGINT)
+}
+
+/// Refuses to start if the parent process ignores the ends of child processes, as this program then does, too: it would wait for
+/// ever for those that it starts.
+pub(crate) fn check_children() -> Result<()> {
+    const SIGCHLD: u32 = 17;
+    if !is_ignored(SIGCHLD) {
+        return Ok(());
+    }
+    fail(
+        "the signal CHLD is ignored, so that this program cannot wait for those that it starts",
+        "start it with `env --default-signal=CHLD repoformer …`",
+    )
+}
+
+/// Whether a signal of Linux is ignored.
+fn is_ignored(signal: u32) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     let mask = ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
-    mask.is_some_and(|mask| mask & (1 << (SIGINT - 1)) != 0)
+    mask.is_some_and(|mask| mask & (1 << (signal - 1)) != 0)
 }
 
 fn end() {

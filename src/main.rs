@@ -149,7 +149,9 @@ fn main() -> ExitCode {
     if !is_guard(&cli.command) {
         output::init(cli.screen);
     }
-    let done = settings::check_environment().and_then(|()| run(cli.command));
+    let done = interruption::check_children()
+        .and_then(|()| settings::check_environment())
+        .and_then(|()| run(cli.command));
     bars::end();
     take_passed_over().iter().for_each(output::warning);
     output::warn_of_not_json();

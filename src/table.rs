@@ -51,6 +51,13 @@ impl ScoreFormat {
                 "name the file .parquet",
             );
         }
+        let ending = output.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
+        if given.is_none() && UNKNOWN_ENDINGS.contains(&ending.to_lowercase().as_str()) {
+            return fail(
+                format!("{}: cannot be written as {ending}", output.display()),
+                "name the file .txt, .tsv, .csv, .json, .jsonl or .parquet, or choose one of these with --format",
+            );
+        }
         match named {
             Some(Self::Csv) if matches!(format, Self::Csv | Self::Tsv) => Ok(format), // tabs separate, too
             Some(named @ (Self::Csv | Self::Parquet)) if format != named => fail(
@@ -76,6 +83,10 @@ impl ScoreFormat {
         self.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
     }
 }
+
+/// Endings of other formats, in which a table of text would surprise.
+const UNKNOWN_ENDINGS: [&str; 12] =
+    ["xlsx", "xls", "ods", "html", "htm", "tex", "yaml", "yml", "xml", "feather", "arrow", "npy"];
 
 /// Whether a file's name says that it is compressed.
 fn is_packed(path: &Path) -> bool {

@@ -101,7 +101,13 @@ fn explain(answer: &Error, program: Command) -> Option<anyhow::Error> {
                 _ => return None,
             };
             if others == [flag.clone()] {
-                fail(format!("{flag} is given more than once"), "give it once")
+                let hint = match flag.as_str() {
+                    "--predictions" => {
+                        "score each file with its own `eval -o`, and compare them with `compare`"
+                    }
+                    _ => "give it once",
+                };
+                fail(format!("{flag} is given more than once"), hint)
             } else {
                 let others = others.join(", ");
                 fail(format!("{flag} cannot be used with {others}"), "leave out one of the two")
@@ -263,8 +269,18 @@ fn hint_at_value(command: &Command, argument: &str, arguments: &[String]) -> Opt
             ));
         }
     }
+    if path_of_one(command) {
+        return Some("give one file at a time".into());
+    }
     hint_at_file(command, argument)
         .or_else(|| given.map(|(_, name, _)| format!("{name} takes one value")))
+}
+
+/// Whether a command reads exactly one file, which no flag names.
+fn path_of_one(command: &Command) -> bool {
+    let mut files = command.get_positionals();
+    let one = files.next().filter(|file| !matches!(file.get_action(), ArgAction::Append));
+    one.is_some_and(|file| file.get_id() == "file") && files.next().is_none()
 }
 
 /// Hint at the flag that names a file or folder such as this, where a command takes none without.

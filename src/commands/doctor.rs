@@ -330,7 +330,7 @@ fn python(is_asked: bool) -> Finding {
     }
 }
 
-/// Requests that tell which API a server has: one without its fields is refused where the API exists.
+/// Paths that tell which APIs a server has: it refuses a request without a prompt, or answers it with one token, if the API exists.
 const APIS: [(&str, &str); 3] = [
     ("completions", "/v1/completions"),
     ("chat", "/v1/chat/completions"),
@@ -374,8 +374,14 @@ fn server(args: &DoctorArgs, settings: &Settings) -> Finding {
         Err(error) => refusal = Some(error),
     }
     let (mut apis, mut refused) = (Vec::new(), None);
+    // Some servers have no API for a request without the name of a model.
+    let chosen = Some(settings.model.as_str()).filter(|model| *model != IN_CONTEXT);
+    let request = match chosen.or(models.first().map(String::as_str)) {
+        Some(model) => json!({"model": model, "max_tokens": 1}),
+        None => json!({}),
+    };
     for (name, path) in APIS {
-        let error = endpoint.post_json(path, &json!({})).err();
+        let error = endpoint.post_json(path, &request).err();
         // An empty request is answered with JSON or refused; no answer, and a page, tell of no API.
         let status = error.as_ref().map_or(Some(200), status);
         if status.is_some_and(|status| ![404, 405, 501].contains(&status)) {

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::Args;
 use repoformer_core::repository::Shard;
+use repoformer_core::repository::corpus::is_test_file;
 use repoformer_core::task::Task;
 use repoformer_core::task::sample::{Exclusions, HoleStart, Kind, Sampling};
 use repoformer_formats::draw::{FolderSampling, FolderTasks, RepositoryTasks};
@@ -87,7 +88,12 @@ pub(crate) fn run(args: &SampleArgs) -> Result<()> {
     write_data(&args.output, json_lines(drawn.tasks().map(Task::to_record)))?;
     drawing.write_manifest(&drawn, &args.output)?;
     let total = group(total);
-    output::note(format!("sample: {total} {kind} tasks from {count} {repositories}"));
+    let in_tests = drawn.tasks().filter(|task| is_test_file(&task.path)).count();
+    let of_tests = match in_tests {
+        0 => String::new(),
+        count => format!("; {} in test files, which --no-tests excludes", group(count)),
+    };
+    output::note(format!("sample: {total} {kind} tasks from {count} {repositories}{of_tests}"));
     Ok(())
 }
 

@@ -185,7 +185,7 @@ fn what_cannot_be_asked_is_refused_with_the_way_out() {
     place
         .stage(&["complete", "--mode", "none", "--endpoint", nowhere])
         .failed()
-        .says(&["model", "say what the server calls it"]);
+        .says(&["no model of the server is named", "name it with --model"]);
     place
         .stage(&complete(nowhere, &["--api", "soap"]))
         .failed()

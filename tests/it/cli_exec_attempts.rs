@@ -121,6 +121,7 @@ const ATTEMPTS: &[(&str, bool, bool)] = &[
     ("core", false, false),
     ("large-pages", false, false),
     ("segment-table", false, false),
+    ("futex-table", false, false),
     ("leave", false, false),
     ("left", false, true), // what lies outside the copy and the scratch folder
 ];

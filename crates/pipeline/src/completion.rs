@@ -73,7 +73,7 @@ impl Completion {
             });
         }
         let reason = if self.is_embedded() {
-            "is not set; say what the server calls it".into()
+            "is not set: requests name the server's model".into()
         } else {
             message![
                 format!("'{}' is not known; the embedded model is in-context", self.model),

@@ -123,6 +123,36 @@ impl PromptSettings {
     }
 }
 
+/// Number of folder names that an error lists.
+const LISTED: usize = 10;
+
+/// Returns the error for a folder that has none of the tasks' repositories, with what it has.
+fn not_below(repos_dir: &Path, there: &[String], first: &str, lost: usize) -> Error {
+    let folder = repos_dir.display();
+    let more = if lost > 1 { format!(" and {} others", lost - 1) } else { String::new() };
+    let listed = there.iter().take(LISTED).map(String::as_str).collect::<Vec<_>>().join(", ");
+    let etc = if there.len() > LISTED { ", …" } else { "" };
+    let reason = format!(
+        "{folder}: has no folder of a repository of the tasks ({first}{more}); it has {listed}{etc}"
+    );
+    let below = there.iter().find(|name| repos_dir.join(name).join(first).is_dir());
+    let hint = match below {
+        Some(name) => message![
+            "name the folder one level down as the ",
+            UserChoice::RepositoriesFolder,
+            format!(": {}", repos_dir.join(name).display())
+        ],
+        None => message![
+            "name another ",
+            UserChoice::RepositoriesFolder,
+            ", or the ",
+            UserChoice::TasksFile,
+            " of these repositories"
+        ],
+    };
+    Error::from_refusal(reason, hint)
+}
+
 impl Experiment {
     /// Names the fragments and their ranker, such as `chunks ranked by jaccard`: other fragments or rankers have scores on
     /// another scale.
@@ -159,6 +189,9 @@ impl Experiment {
         let (found, lost): (Vec<_>, Vec<_>) = wanted
             .into_iter()
             .partition(|name| there.binary_search(name).is_ok() && repos_dir.join(name).is_dir());
+        if let (true, true, Some(first)) = (found.is_empty(), named.is_empty(), lost.first()) {
+            return Err(not_below(repos_dir, &there, first, lost.len()));
+        }
         let mut problems = Vec::new();
         for name in lost {
             let of_it = tasks.as_ref().map_or(0, |set| set.of_repository(&name).count());

@@ -134,6 +134,8 @@ pub enum Error {
         line: usize,
         /// Field, and the problem with it.
         reason: Message,
+        /// How to resolve it; `None` for a line that can only be corrected or removed.
+        hint: Option<Message>,
     },
     /// Further problems of a file, beyond those [kept](keep).
     Further {
@@ -392,7 +394,7 @@ impl Error {
 
     /// Returns the error for a record that cannot be used, at a 1-based line of its file.
     pub fn record(path: &Path, line: usize, reason: impl Into<Message>) -> Self {
-        Self::Record { path: path.to_owned(), line, reason: reason.into() }
+        Self::Record { path: path.to_owned(), line, reason: reason.into(), hint: None }
     }
 
     /// Returns the number of problems that this error represents.
@@ -413,7 +415,7 @@ impl Error {
             | Self::Artifact { path, reason, .. }
             | Self::Labelling { path, reason, .. }
             | Self::Tokenizer { path, reason } => at(path, reason),
-            Self::Record { path, line, reason } => at_line(path, *line, reason),
+            Self::Record { path, line, reason, .. } => at_line(path, *line, reason),
             Self::Style { path, line, reason, .. } => at_line(path, *line, reason),
             Self::Further { path, count } => {
                 at(path, format!("{count} more problems, which are counted alone"))
@@ -499,9 +501,9 @@ impl Error {
             Self::SourceFile { .. } => {
                 Some("repair or remove it and run this again; all other files are used".into())
             }
-            Self::Record { .. } => {
-                Some("correct the line or remove it; the other lines are read".into())
-            }
+            Self::Record { hint, .. } => Some(hint.clone().unwrap_or_else(|| {
+                "correct the line or remove it; the other lines are read".into()
+            })),
             Self::Repository { .. }
             | Self::Further { .. }
             | Self::Task { .. }

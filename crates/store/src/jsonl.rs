@@ -275,6 +275,73 @@ pub fn read(path: &Path) -> Result<Vec<u8>> {
     Ok(text)
 }
 
+/// Format of a file that is not JSONL, recognised by its first line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum OtherFormat {
+    Tar,
+    Utf16,
+    /// One JSON array of all records.
+    Array,
+    /// JSON objects that extend over several lines.
+    Indented,
+    /// Columns separated by this.
+    Table(char),
+}
+
+impl OtherFormat {
+    /// Recognises the format of a file whose first line is not a JSON object; `None` if the line may just be damaged.
+    fn from_start(line: &[u8]) -> Option<Self> {
+        if is_tar(line) {
+            return Some(Self::Tar);
+        }
+        if line.starts_with(&[0xff, 0xfe]) || line.starts_with(&[0xfe, 0xff]) {
+            return Some(Self::Utf16);
+        }
+        let text = std::str::from_utf8(line).ok()?.trim();
+        if text == "{" {
+            return Some(Self::Indented);
+        }
+        if text.starts_with('[') {
+            return Some(Self::Array);
+        }
+        let separator = [',', '\t'].into_iter().find(|separator| text.contains(*separator))?;
+        let is_name = |cell: &str| {
+            let cell = cell.trim().trim_matches('"');
+            !cell.is_empty()
+                && cell.chars().all(|sign| sign.is_alphanumeric() || "_-. ".contains(sign))
+        };
+        text.split(separator).all(is_name).then_some(Self::Table(separator))
+    }
+
+    fn refuse(self, path: &Path) -> Error {
+        let file = path.display();
+        let (reason, hint): (&str, Message) = match self {
+            Self::Tar => ("this is a tar archive, not JSONL", UserChoice::ConvertToFolders.into()),
+            Self::Utf16 => (
+                "this text is in UTF-16, not UTF-8",
+                format!("convert it: iconv -f UTF-16 -t UTF-8 {file} > FILE.jsonl").into(),
+            ),
+            Self::Array => (
+                "this is a JSON array, not JSONL, which has one object per line",
+                format!("convert it: jq -c '.[]' {file} > FILE.jsonl").into(),
+            ),
+            Self::Indented => (
+                "its JSON objects extend over several lines, and JSONL has one object per line",
+                format!("convert it: jq -c . {file} > FILE.jsonl").into(),
+            ),
+            Self::Table(separator) => (
+                "this is a table, not JSONL, which has one JSON object per line",
+                format!(
+                    "convert it with pandas: read_csv({file:?}, sep={separator:?}).to_json(\"FILE.jsonl\", orient=\"records\", lines=True)",
+                    file = file.to_string()
+                )
+                .into(),
+            ),
+        };
+        Error::Record { path: path.to_owned(), line: 1, reason: reason.into(), hint: Some(hint) }
+    }
+}
+
 /// Returns true if bytes are the beginning of a tar archive.
 pub fn is_tar(start: &[u8]) -> bool {
     start.get(257..262) == Some(b"ustar")
@@ -371,17 +438,20 @@ pub fn parse(path: &Path, line: usize, bytes: &[u8]) -> Result<Object> {
     // Some editors put a byte-order mark at the start of a file.
     let bytes = if line == 1 { json::without_byte_order_mark(bytes) } else { bytes };
     let bytes = bytes.trim_ascii_end();
-    match value(path, line, bytes) {
+    let parsed = value(path, line, bytes);
+    if line == 1
+        && !matches!(parsed, Ok(Value::Object(_)))
+        && let Some(format) = OtherFormat::from_start(bytes)
+    {
+        return Err(format.refuse(path));
+    }
+    match parsed {
         Ok(Value::Object(object)) => Ok(object),
         Ok(other) => Err(Error::record(
             path,
             line,
             format!("a JSON object is expected, not {}", kind(&other)),
         )),
-        Err(_) if line == 1 && is_tar(bytes) => {
-            let reason = message!["this is a tar archive; ", UserChoice::ConvertToFolders];
-            Err(Error::record(path, line, reason))
-        }
         Err(e) if e.is_data() => Err(Error::record(path, line, e.to_string())),
         // serde_json counts lines in the given text, so only the column is meaningful here.
         Err(e) => {

@@ -396,7 +396,8 @@ fn repos_dir_of<'s>(settings: &'s Settings, tasks: Option<&TaskSet>) -> Option<&
     let modes = settings.mode.get();
     let retrieves = modes.is_empty() || modes.iter().any(|mode| mode.retrieves());
     let is_there = |task: &Task| {
-        !task.repository.is_empty() && (retrieves || dir.join(&task.repository).is_dir())
+        let is_needed = retrieves || task.cross_file.is_none();
+        !task.repository.is_empty() && (is_needed || dir.join(&task.repository).is_dir())
     };
     (tasks.is_empty() || tasks.iter().any(is_there)).then_some(dir)
 }

@@ -12,6 +12,7 @@ use repoformer_models::server::{SendSettings, changing_template};
 use repoformer_pipeline::{AskedServer, Completion, Messages, Server, file_name};
 use repoformer_store::error::Error;
 use repoformer_text::message;
+use repoformer_text::message::Message;
 
 use crate::choices::completion;
 use crate::fail;
@@ -55,9 +56,27 @@ pub fn model(settings: &Settings, seed: Option<u64>, by_batch: bool) -> Result<C
             ],
         );
     }
+    if completion.is_embedded() && completion.server.is_some() {
+        return fail("no model of the server is named", name_model(&completion));
+    }
     completion.check()?;
     Ok(completion)
 }
+
+/// Returns a hint to name the model, with those that the server lists.
+fn name_model(completion: &Completion) -> Message {
+    let asked = completion.server.as_ref().and_then(|server| server.asked.as_ref());
+    let mut listed = asked.and_then(|asked| asked.endpoint.greet().ok()).unwrap_or_default();
+    let count = listed.len();
+    listed.truncate(MODELS);
+    let etc = if count > MODELS { ", …" } else { "" };
+    let listed = listed.join(", ");
+    let listed = if count == 0 { String::new() } else { format!("; the server has {listed}{etc}") };
+    message!["name it with ", &DECLARED.model, listed]
+}
+
+/// Number of the server's models that a hint lists.
+const MODELS: usize = 10;
 
 /// Returns the model that policies ask, on a server whose key is in another variable than the completion server's key.
 pub fn policy_model(settings: &Settings, own: &PolicyServer) -> Result<Completion> {

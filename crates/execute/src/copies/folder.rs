@@ -5,7 +5,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
 use repoformer_store::files;
-use walkdir::{DirEntry, WalkDir};
+use walkdir::WalkDir;
 
 /// Makes an empty folder, removing what exists.
 pub(super) fn empty(folder: &Path) -> io::Result<()> {
@@ -108,25 +108,8 @@ pub(super) fn copy_entry(root: &Path, copy: &Path, path: &Path, most: u64) -> io
     Ok(0) // sockets, pipes and devices are not source code
 }
 
-/// Returns a digest of the names, kinds and contents of a folder, except the folders `without`.
+/// Returns a digest of the names, kinds and contents of a folder, and of which files are programs, except the folders `without`.
 pub(super) fn digest(root: &Path, without: &[PathBuf]) -> io::Result<String> {
-    digest_with(root, without, |_| Ok(0))
-}
-
-/// Returns a digest of a folder as [`digest`] does, and of which files are programs.
-pub(super) fn digest_with_modes(root: &Path) -> io::Result<String> {
-    let is_program = |entry: &DirEntry| {
-        let is_program = entry.file_type().is_file() && entry.metadata()?.mode() & 0o111 != 0;
-        Ok(u8::from(is_program) << 1)
-    };
-    digest_with(root, &[], is_program)
-}
-
-fn digest_with(
-    root: &Path,
-    without: &[PathBuf],
-    mark: impl Fn(&DirEntry) -> io::Result<u8>,
-) -> io::Result<String> {
     let root = &files::canonicalize(root)?;
     let (mut hasher, mut bytes) = (blake3::Hasher::new(), 0);
     let walk = WalkDir::new(root).min_depth(1).sort_by_file_name().into_iter();
@@ -134,7 +117,9 @@ fn digest_with(
         let entry = entry?;
         let path = entry.path().strip_prefix(root).unwrap_or(entry.path());
         let (name, kind) = (path.as_os_str().as_encoded_bytes(), entry.file_type());
-        let marks = [u8::from(kind.is_dir()), u8::from(kind.is_symlink()) | mark(&entry)?];
+        let is_program = kind.is_file() && entry.metadata()?.mode() & 0o111 != 0;
+        let is_link = u8::from(kind.is_symlink());
+        let marks = [u8::from(kind.is_dir()), is_link | u8::from(is_program) << 1];
         for part in [name, &marks] {
             hasher.update(&(part.len() as u64).to_le_bytes());
             hasher.update(part);

@@ -24,7 +24,7 @@ use repoformer_text::message;
 use repoformer_text::message::{Message, UserChoice};
 use serde::{Deserialize, Serialize};
 
-use self::folder::{copy_folder, digest, digest_with_modes, empty, remove, remove_special_modes};
+use self::folder::{copy_folder, digest, empty, remove, remove_special_modes};
 use self::snapshot::{Snapshot, restore};
 use super::command::{NamedPaths, paths_in};
 use super::guard::{Files, Guard, HiddenPlace, Limits, RunOrder, RunOutcome};
@@ -162,7 +162,7 @@ impl<'a> Copies<'a> {
         self.guard.enclosure.layered
     }
 
-    /// Returns a digest of a repository's files: names, kinds, content.
+    /// Returns a digest of a repository's files: names, kinds, content, and which are programs.
     ///
     /// # Errors
     /// A file cannot be read; the message says why.
@@ -287,7 +287,7 @@ impl<'a> Copies<'a> {
                     copy(&folder, &pristine, &[])?;
                     snapshot = Snapshot::from_folder(&folder).map_err(|e| at(&folder, e))?;
                 }
-                let of = |folder: &Path| digest_with_modes(folder).map_err(|e| at(folder, e));
+                let of = |folder: &Path| digest(folder, &[]).map_err(|e| at(folder, e));
                 let files = of(&folder)?;
                 let pristine = if self.is_shared() { None } else { Some(of(&pristine)?) };
                 let stamp = Stamp { snapshot, files, pristine, ..stamp };
@@ -486,9 +486,9 @@ impl Stamp {
             // An interrupted run may have left changes.
             restore(folder, pristine, &mut snapshot).map_err(|e| at(folder, e))?;
         }
-        let pristine = self.pristine.iter().map(|digest| (pristine, digest));
-        for (folder, digest) in pristine.chain([(folder, &self.files)]) {
-            if digest_with_modes(folder).map_err(|e| at(folder, e))? != *digest {
+        let pristine = self.pristine.iter().map(|files| (pristine, files));
+        for (folder, files) in pristine.chain([(folder, &self.files)]) {
+            if digest(folder, &[]).map_err(|e| at(folder, e))? != *files {
                 return Err(format!("{}: its files changed since it was made", folder.display()));
             }
         }

@@ -284,6 +284,10 @@ const PARTS: [libc::Ioctl; 7] = [libc::TIOCSETD, 0x8940, 0x8941, 0x8982, 0x8983,
 const FILTERING: [(i64, Option<u64>); 2] =
     [(libc::SYS_seccomp, None), (libc::SYS_prctl, Some(libc::PR_SET_SECCOMP as u64))];
 
+/// Requests to `prctl` that are newer than those which programs need. One of them takes memory that no process shows, up to a gigabyte
+/// a process, and does not let go of the processor meanwhile: `PR_FUTEX_HASH` (78, Linux 6.16). Greater numbers are requests again.
+const NEWER_PRCTL: std::ops::Range<u64> = 77..1 << 16;
+
 /// Calls that can name all processes of a user, and the first argument that does.
 const OF_USER: [(i64, u64); 2] = [(libc::SYS_setpriority, 2), (libc::SYS_ioprio_set, 3)];
 
@@ -444,6 +448,9 @@ impl Filters {
             let request = request.map(|request| one((0, SeccompCmpOp::Eq, request)));
             filtering.insert(call, request.into_iter().collect::<Result<Vec<_>, _>>()?);
         }
+        let newer =
+            [(0, SeccompCmpOp::Ge, NEWER_PRCTL.start), (0, SeccompCmpOp::Lt, NEWER_PRCTL.end)];
+        filtering.entry(libc::SYS_prctl).or_default().push(rule(&newer)?);
         filters.push(build(filtering, libc::EINVAL)?);
         Ok(Self(filters))
     }

@@ -16,6 +16,7 @@ use nix::errno::Errno;
 use nix::fcntl::{OFlag, open};
 use nix::mount::{MsFlags, mount};
 use nix::sched::{CloneFlags, unshare};
+use nix::sys::resource::{Resource, getrlimit};
 use nix::sys::socket::{
     AddressFamily, MsgFlags, NetlinkAddr, SockFlag, SockProtocol, SockType, sendto, socket,
 };
@@ -108,10 +109,26 @@ impl View {
     }
 }
 
+/// Refuses a system that hands core dumps out of the namespaces whatever limit a run sets.
+fn check_core_pattern() -> Result<(), Refusal> {
+    let file = "/proc/sys/kernel/core_pattern";
+    let pattern = fs::read_to_string(file).map_err(at(file))?;
+    let (_, most) = getrlimit(Resource::RLIMIT_CORE).map_err(at("the limit of core dumps"))?;
+    match pattern.chars().next() {
+        Some('@') => Err(format!("{file}: core dumps go to a socket, {}", pattern.trim())),
+        Some('|') if most == 0 => Err(format!(
+            "{file}: core dumps go to a program, {}; the hard limit of core dumps must be at least 1 (`ulimit -Hc`), at which it is not started",
+            pattern.trim()
+        )),
+        _ => Ok(()),
+    }
+}
+
 /// Mounts what an order's command sees; called in the first process of a new process namespace. Whatever fails is refused, but
 /// for what the result names.
 pub(super) fn mount_view(order: &RunOrder) -> Result<View, Refusal> {
     let mut view = View::default();
+    check_core_pattern()?;
     mount(NONE, "/", NONE, MsFlags::MS_PRIVATE | MsFlags::MS_REC, NONE).map_err(at("mounts"))?;
     let mounts = mounts().map_err(at("/proc/self/mountinfo"))?;
     let quiet = MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC;

@@ -104,8 +104,13 @@ impl Launch {
             let limit = |resource, soft, hard| {
                 setrlimit(resource, soft, hard).map_err(step("a limit of the system"))
             };
-            // No file has room in this, and it is the only value at which the kernel starts no program for the dump, core(5).
-            limit(Resource::RLIMIT_CORE, 1, 1)?;
+            // No file has room in this, and it is the only value at which the kernel starts no program for the dump, core(5). A system
+            // that allows no dumps and starts programs for them is refused before.
+            let (_, most) =
+                getrlimit(Resource::RLIMIT_CORE).map_err(step("the limit of core dumps"))?;
+            if most > 0 {
+                limit(Resource::RLIMIT_CORE, 1, 1)?;
+            }
             limit(Resource::RLIMIT_CPU, self.cpu_seconds, self.cpu_seconds + 2)?;
             if let Some(bytes) = self.file_bytes {
                 limit(Resource::RLIMIT_FSIZE, bytes, bytes)?;

@@ -286,7 +286,8 @@ impl StartedRun {
             return Some(RunEnd::Replaced);
         }
         let Ok(processes) = self.processes() else { return Some(RunEnd::Unseen) };
-        if processes.iter().filter(|process| process.is_alive()).count() > limits.processes {
+        // As in a control group, processes that ended count until somebody has waited for them.
+        if processes.len() > limits.processes {
             return Some(RunEnd::Processes);
         }
         match self.disk.as_mut().map_or(Ok(None), |disk| disk.look(&processes)) {

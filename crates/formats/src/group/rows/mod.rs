@@ -78,7 +78,7 @@ impl Problem {
     fn from_error(path: &Path, error: Error) -> Self {
         let hint = error.hint().map(|hint| hint.to_string());
         match error {
-            Error::Record { path, line, reason } => {
+            Error::Record { path, line, reason, .. } => {
                 Self { path, line: Some(line), reason: reason.to_string(), hint }
             }
             Error::Form { path, reason, .. } | Error::Artifact { path, reason, .. } => {
@@ -95,7 +95,12 @@ impl Problem {
 
     pub(super) fn into_error(self) -> Error {
         match (self.line, self.hint) {
-            (Some(line), _) => Error::record(&self.path, line, self.reason),
+            (Some(line), hint) => Error::Record {
+                path: self.path,
+                line,
+                reason: self.reason.into(),
+                hint: hint.map(Into::into),
+            },
             (None, Some(hint)) => {
                 Error::Form { path: self.path, reason: self.reason, hint: hint.into() }
             }
