@@ -56,7 +56,9 @@ fn open_counted(path: &Path) -> Result<(Box<dyn BufRead + Send>, Arc<AtomicU64>)
         let decoder = ExpansionGuard::new(Gunzip::new(buffered), Arc::clone(&compressed));
         return Ok((Box::new(BufReader::new(decoder)), compressed));
     }
-    if start.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]) {
+    // A file may begin with a frame that is skipped, as those of seekable zstd do.
+    let is_skipped = matches!(start, [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..]);
+    if is_skipped || start.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]) {
         let decoder = zstandard::decoder(path, buffered)?;
         let decoder = ExpansionGuard::new(decoder, Arc::clone(&compressed));
         return Ok((Box::new(BufReader::new(decoder)), compressed));

@@ -170,6 +170,9 @@ mod tests {
         changed("a", "");
         changed("a", "b");
         changed("ab", "");
+        fs::set_permissions(dir.path().join("ab"), fs::Permissions::from_mode(0o744)).unwrap();
+        assert!(!seen.contains(&of()), "a program");
+        seen.push(of());
         fs::create_dir(dir.path().join("work")).unwrap();
         fs::write(dir.path().join("work/x"), "left out").unwrap();
         assert_eq!(&of(), seen.last().unwrap());

@@ -80,9 +80,8 @@ impl Address {
         let host = uri.host().unwrap_or_default();
         let port = authority.strip_prefix(host).unwrap_or_default();
         if !port.is_empty() && uri.port_u16().is_none_or(|port| port == 0) {
-            let reason = format!("'{port}' is not a port");
             let hint = "write :8080, a number from 1 to 65535, or leave it out".into();
-            return Err(wrong(reason, hint));
+            return Err(wrong("its port is not a number from 1 to 65535".into(), hint));
         }
         let (before, version) = split_path(uri.path());
         Ok(Self {
@@ -271,10 +270,10 @@ mod tests {
             ("ftp://h", "the scheme is not HTTP's", "http://localhost"),
             ("http://", "no host", "http://localhost"),
             ("http:///v1", "no host", "http://localhost"),
-            ("http://h:/v1", "':' is not a port", ":8080"),
-            ("http://h:99999", "is not a port", "65535"),
-            ("http://h:0", "is not a port", "65535"),
-            ("http://h:x", "is not a port", "65535"),
+            ("http://h:/v1", "its port is not a number", ":8080"),
+            ("http://h:99999", "its port is not a number", "65535"),
+            ("http://h:0", "its port is not a number", "65535"),
+            ("http://h:sk-123", "its port is not a number", "65535"),
             ("http://h o", "not a URL", "http://localhost"),
             ("http://h/v1?key=été-sk-123", "ASCII", "%C3%A9"),
             ("http://u:sk/123@h/v1", "user name or key", "REPOFORMER_API_KEY"),

@@ -12,7 +12,9 @@ use serde_json::Value;
 use ureq::http::HeaderValue;
 use ureq::tls::{RootCerts, TlsConfig};
 use ureq::unversioned::resolver::DefaultResolver;
-use ureq::unversioned::transport::{ConnectionDetails, Connector, DefaultConnector, Transport};
+use ureq::unversioned::transport::{
+    Buffers, ConnectionDetails, Connector, DefaultConnector, NextTimeout, Transport,
+};
 
 use super::address::{Address, MASK, mask_url};
 use super::answer::{self, Context, Response};
@@ -33,8 +35,12 @@ const BUFFER: usize = 16 << 10;
 const LONGEST_GREETING: Duration = Duration::from_secs(20);
 
 /// Connector of a client and of those made from it. It reads this machine's certificates once, for all of them.
-#[derive(Debug, Clone, Default)]
-struct SharedConnector(Arc<DefaultConnector>);
+#[derive(Debug, Clone)]
+struct SharedConnector {
+    connector: Arc<DefaultConnector>,
+    /// Longest time in which a proxy must make a connection.
+    longest: Duration,
+}
 
 impl Connector for SharedConnector {
     type Out = Box<dyn Transport>;
@@ -44,7 +50,65 @@ impl Connector for SharedConnector {
         details: &ConnectionDetails<'_>,
         chained: Option<()>,
     ) -> Result<Option<Self::Out>, ureq::Error> {
-        self.0.connect(details, chained)
+        // Of a connection through a proxy; that to the proxy itself has none.
+        if details.config.proxy().is_none() {
+            return self.connector.connect(details, chained);
+        }
+        let until = Instant::now() + self.longest;
+        let is_made = Arc::<AtomicBool>::default();
+        let (run_connector, waits) = (Arc::clone(&details.run_connector), Arc::clone(&is_made));
+        let details = &ConnectionDetails {
+            uri: details.uri,
+            addrs: details.addrs.clone(),
+            config: details.config,
+            request_level: details.request_level,
+            resolver: details.resolver,
+            now: details.now,
+            timeout: details.timeout,
+            current_time: Arc::clone(&details.current_time),
+            run_connector: Arc::new(move |details| {
+                let transport = run_connector(details)?;
+                Ok(ProxyTransport { transport, until, is_made: Arc::clone(&waits) }.boxed())
+            }),
+            register_shutdown: Arc::clone(&details.register_shutdown),
+        };
+        let made = self.connector.connect(details, chained);
+        is_made.store(true, Ordering::Relaxed);
+        made
+    }
+}
+
+/// Connection to a proxy. While the proxy connects to the server, each of its bytes would begin the time limit again.
+#[derive(Debug)]
+struct ProxyTransport {
+    transport: Box<dyn Transport>,
+    until: Instant,
+    /// Whether the proxy has made its connection.
+    is_made: Arc<AtomicBool>,
+}
+
+impl Transport for ProxyTransport {
+    fn buffers(&mut self) -> &mut dyn Buffers {
+        self.transport.buffers()
+    }
+
+    fn transmit_output(&mut self, amount: usize, timeout: NextTimeout) -> Result<(), ureq::Error> {
+        self.transport.transmit_output(amount, timeout)
+    }
+
+    fn await_input(&mut self, timeout: NextTimeout) -> Result<bool, ureq::Error> {
+        if !self.is_made.load(Ordering::Relaxed) && Instant::now() > self.until {
+            return Err(ureq::Error::Timeout(ureq::Timeout::Connect));
+        }
+        self.transport.await_input(timeout)
+    }
+
+    fn is_open(&mut self) -> bool {
+        self.transport.is_open()
+    }
+
+    fn is_tls(&self) -> bool {
+        self.transport.is_tls()
     }
 }
 
@@ -134,7 +198,11 @@ impl Endpoint {
             .tls_config(TlsConfig::builder().root_certs(RootCerts::PlatformVerifier).build())
             .user_agent(concat!("repoformer/", env!("CARGO_PKG_VERSION")))
             .proxy(proxy);
-        let (config, connector) = (config.build(), SharedConnector::default());
+        let connector = SharedConnector {
+            connector: Arc::default(),
+            longest: settings.connect_timeout.min(settings.timeout),
+        };
+        let config = config.build();
         let agent = agent(&config, &connector);
         let (is_closed, notice) = (Arc::default(), None);
         Ok(Self { address, settings, header, keys, config, connector, agent, is_closed, notice })
@@ -174,7 +242,7 @@ impl Endpoint {
 
     /// URL of a request for messages: keys in it are masked.
     pub fn url(&self, path: &str) -> String {
-        mask_url(&self.address.of(path))
+        self.keys.get().mask_text(&mask_url(&self.address.of(path))).into_owned()
     }
 
     /// Sends JSON and returns the JSON of the answer. A path that begins with `/v1/` is below the API's version

@@ -3,8 +3,8 @@
 
 use super::escapes::{Sign, escape, mail, number};
 
-/// Bytes of a text that are read as one character, at most.
-const LONGEST: usize = 128;
+/// Bytes of a text that are read as one character, at most: three escapes of eight characters within one another.
+const LONGEST: usize = 8 * 8 * 8;
 /// Bytes between two characters, at most, and those of them that a key may have: as in `),\n        UInt8(`.
 const LONGEST_BETWEEN: (usize, usize) = (64, 32);
 /// Number of blanks that keep two texts apart.

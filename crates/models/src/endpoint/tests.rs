@@ -31,6 +31,35 @@ fn a_request_carries_json_and_no_key_that_was_not_given() {
     assert!(headers.iter().any(|header| header.starts_with("user-agent: repoformer/")));
 }
 
+/// Each byte of a proxy's answer would begin the time limit again.
+#[test]
+fn a_proxy_that_answers_byte_by_byte_is_given_up() {
+    use std::io::{Read, Write};
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let proxy = format!("http://{}", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let _ = stream.read(&mut [0; 1024]);
+        while stream.write_all(b"x").is_ok() {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    });
+    let settings = ConnectionSettings {
+        timeout: Duration::from_secs(600),
+        connect_timeout: Duration::from_millis(300),
+        retries: 0,
+        ..ConnectionSettings::default()
+    };
+    let variable = |name: &str| match name {
+        "HTTP_PROXY" => Ok(proxy.clone()),
+        _ => Err(VarError::NotPresent),
+    };
+    let endpoint = Endpoint::with_environment("http://192.0.2.1/v1", settings, variable).unwrap();
+    let begin = Instant::now();
+    let error = endpoint.get_json("/v1/models").unwrap_err();
+    assert!(begin.elapsed() < Duration::from_secs(60), "{error}");
+}
+
 #[test]
 fn what_passes_is_asked_again() {
     for (status, headers) in [

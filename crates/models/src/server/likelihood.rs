@@ -160,6 +160,14 @@ fn sample(mut tokens: Vec<TokenProbability>) -> Result<Sample, LikelihoodGap> {
     Ok(Sample { text, finish_reason: None, tokens })
 }
 
+/// Returns true if tokens spell a text, and before it at most an end of the prompt. Only visible ASCII characters are compared, since
+/// a token may hold a part of another character; servers that spell no token cannot be checked.
+fn is_of_text(tokens: &str, prompt: &str, text: &str) -> bool {
+    let visible = |text: &str| -> String { text.chars().filter(char::is_ascii_graphic).collect() };
+    let (tokens, prompt, text) = (visible(tokens), visible(prompt), visible(text));
+    tokens.is_empty() || tokens.strip_suffix(&*text).is_some_and(|before| prompt.ends_with(before))
+}
+
 /// Why a method did not return log-probabilities.
 enum Refusal {
     /// The server does not support the method.
@@ -289,7 +297,13 @@ impl<'a> TextProber<'a> {
             0 => LikelihoodGap::NothingBefore,
             _ => LikelihoodGap::Form("the answer lacks the log-probability of a token"),
         };
-        let found = tokens.ok_or(lacking).and_then(sample);
+        let found = tokens.ok_or(lacking).and_then(sample).and_then(|sample| {
+            if is_of_text(&sample.text, prompt, text) {
+                Ok(sample)
+            } else {
+                Err(LikelihoodGap::Form("its tokens are not those of the prompt"))
+            }
+        });
         found.map_err(|unread| self.refusal(unread))
     }
 }

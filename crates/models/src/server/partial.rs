@@ -1,8 +1,8 @@
 //! An answer that a server is writing.
 
 use std::cell::Cell;
-use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
 
 use repoformer_core::completion::{
     AnswerError, Api, LONGEST_NAME, Sample, TextPlace, choices, error_in, samples, tokens,
@@ -170,7 +170,11 @@ impl PartialAnswer {
         }
         let exact = exact.map(|text| PieceEvent::texts(text, self.api)).unwrap_or_default();
         let choices = choices(event, TextPlace::Event(self.api))?;
+        let mut of_event = BTreeSet::new();
         for (choice, exact) in choices.iter().zip(exact.iter().chain(std::iter::repeat(&None))) {
+            if !of_event.insert(choice.index) {
+                return Err(AnswerError::TooManyChoices { most: self.most });
+            }
             let is_full = self.found.len() >= self.most;
             let partial = match self.found.entry(choice.index) {
                 Entry::Occupied(known) => known.into_mut(),

@@ -215,9 +215,11 @@ impl<'a> Import<'a> {
             if text.is_some_and(|text| text != found) {
                 return Err(wrong("field 'digest' does not match field 'text'", "see the line"));
             }
+            self.check_id(object, found)?;
             return Ok(found);
         }
         if let Some(text) = text {
+            self.check_id(object, text)?;
             return Ok(text);
         }
         let Some(id) = ["_id", "id"].into_iter().find_map(|name| object.get(name)) else {
@@ -241,6 +243,17 @@ impl<'a> Import<'a> {
                     "; name them by 'digest' to keep the unchanged ones"
                 ],
             )),
+        }
+    }
+
+    /// Checks that the id of a record, if it has one, names no other text than the record does otherwise.
+    fn check_id(&self, object: &Object, found: Digest) -> Result<(), Wrong> {
+        let id = ["_id", "id"].into_iter().find_map(|name| object.get(name)?.as_str());
+        match id.and_then(|id| Some((id, self.by_id.get(id)?.as_ref()?))) {
+            Some((id, number)) if self.digests[*number] != found => {
+                Err(wrong(format!("the id {id:?} is that of another text"), "see the line"))
+            }
+            _ => Ok(()),
         }
     }
 
@@ -332,7 +345,22 @@ pub fn numbers(value: &Value) -> Result<Vec<f32>, String> {
         }
         Ok(narrow)
     };
-    list.iter().enumerate().map(number).collect()
+    let narrow: Vec<f32> = list.iter().enumerate().map(number).collect::<Result<_, _>>()?;
+    let largest =
+        list.iter().filter_map(Value::as_f64).fold(0.0, |most: f64, one| most.max(one.abs()));
+    if is_too_small(largest) {
+        return Err(format!("its largest number is {largest:e}, too small for 32 bits: {SCALE}"));
+    }
+    Ok(narrow)
+}
+
+/// Hint at vectors that are too small.
+pub(super) const SCALE: &str =
+    "multiply the vectors by a number; it does not change how similar they are";
+
+/// Returns true if a vector whose largest number has this absolute value is another one, or none, in 32 bits.
+pub(super) fn is_too_small(largest: f64) -> bool {
+    largest > 0.0 && largest < f64::from(f32::MIN_POSITIVE)
 }
 
 #[cfg(test)]

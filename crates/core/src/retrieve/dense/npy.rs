@@ -5,6 +5,8 @@ use std::path::Path;
 
 use repoformer_store::error::{Error, Result};
 
+use super::import::{SCALE, is_too_small};
+
 /// First bytes of an NPY file.
 pub(super) const MAGIC: &[u8] = b"\x93NUMPY";
 /// Maximum length of the header; headers usually have about a hundred bytes.
@@ -80,6 +82,7 @@ pub(super) fn read(path: &Path, reader: &mut dyn Read) -> Result<Array> {
     }
     let mut numbers = Vec::with_capacity(rows * dim);
     for row in 0..rows {
+        let mut largest = 0.0_f64;
         for column in 0..dim {
             let at = if header.fortran_order { column * rows + row } else { row * dim + column };
             let wide = float.decode(&bytes[at * float.bytes..][..float.bytes]);
@@ -94,7 +97,12 @@ pub(super) fn read(path: &Path, reader: &mut dyn Read) -> Result<Array> {
                     "all numbers must be finite",
                 ));
             }
+            largest = largest.max(wide.abs());
             numbers.push(number);
+        }
+        if is_too_small(largest) {
+            let reason = format!("its largest number is {largest:e}, too small for 32 bits");
+            return Err(Error::vectors(path, &place(row), reason, SCALE));
         }
     }
     Ok(Array { rows, dim, numbers })
@@ -260,6 +268,7 @@ mod tests {
                 "v.npy row 0 (counted from 0): number 2 is NaN, not finite",
             ),
             (&file("'<f8'", "(1, 1)", &1e300_f64.to_le_bytes()), "too large for 32 bits"),
+            (&file("'<f8'", "(1, 1)", &1e-60_f64.to_le_bytes()), "too small for 32 bits"),
             (&file("'<f8'", "(4000000000, 4000000000)", &[]), "more than memory can hold"),
             // A loop over so many rows would take years.
             (&file("'<f4'", "(4000000000000000000, 0)", &[]), "rows have no numbers"),

@@ -31,7 +31,13 @@ fn vllm(request: &ReceivedRequest) -> Vec<u8> {
     let entry = |(place, number): (usize, &Value)| match place {
         0 => Value::Null,
         _ => {
-            let own = json!({"logprob": -(number.as_f64().unwrap() / 100.0), "rank": 3, "decoded_token": "t"});
+            let code = number.as_u64().unwrap() as u32;
+            let word = match code.checked_sub(32).and_then(char::from_u32) {
+                Some(letter) if code > 128 => format!(" {letter}"),
+                _ => char::from_u32(code).unwrap().to_string(),
+            };
+            let own =
+                json!({"logprob": -(f64::from(code) / 100.0), "rank": 3, "decoded_token": word});
             json!({ number.to_string(): own })
         }
     };
@@ -70,6 +76,39 @@ fn prompt_logprobs_are_those_of_the_texts_tokens() {
     assert_eq!(logprobs(&server, "a b ", "c d"), Ok(vec![-1.31, -1.32]));
     let error = logprobs(&server, "", "a").unwrap_err();
     assert!(error.contains("no token of the prompt stands before the text"), "{error}");
+}
+
+/// A server whose `/tokenize` cuts texts, or is that of another model.
+#[test]
+fn tokens_of_another_text_have_no_likelihood() {
+    for cut in [1, 2, 3] {
+        let server = TestServer::start(move |_, request| {
+            let mut request = request.clone();
+            if request.path.contains("/tokenize") {
+                let text = request.prompt().to_owned();
+                let all = words(&text);
+                let some = all.iter().take(cut).map(|word| word.1.as_str()).collect::<String>();
+                request.body["prompt"] = some.into();
+            }
+            vllm(&request)
+        });
+        let error = logprobs(&server, "a", " b c d").unwrap_err();
+        assert!(cut == 1 || error.contains("tokens are not those of the prompt"), "{cut}: {error}");
+    }
+}
+
+#[test]
+fn tokens_are_compared_by_their_visible_characters() {
+    for (tokens, is_it) in [
+        ("c d", true),
+        ("b c d", true),
+        ("\u{fffd}\u{fffd}c d", true),
+        ("", true),
+        ("d", false),
+        ("x c d", false),
+    ] {
+        assert_eq!(is_of_text(tokens, "a b ", "c é d"), is_it, "{tokens}");
+    }
 }
 
 #[test]

@@ -110,6 +110,10 @@ fn a_stream_of_more_choices_than_were_asked_for_is_a_failure() {
     let error = ask(8).unwrap_err().to_string();
     assert!(error.contains("more choices than were asked for (8)"), "{error}");
     assert_eq!(ask(9).unwrap().samples.len(), 9);
+    // Two choices of one number.
+    let mut answer = PartialAnswer::new(Api::Completions, &json!({"n": 3}));
+    let twice = [0, 0].map(|index| part(index, "x", -1.0)["choices"][0].clone());
+    assert!(answer.add(&json!({"choices": twice}), None, KeyMask::default).is_err());
 }
 
 /// Each text is looked at again when it has grown, and none once it was enough.

@@ -60,6 +60,7 @@ fn a_wrong_line_is_named() {
         (json!({"_id": "1", "embedding": [1.0, null]}), "field 'embedding': number 2 is null"),
         (json!({"_id": "1", "vector": [1.0, "NaN"]}), "field 'vector': number 2 is \"NaN\""),
         (json!({"_id": "1", "vector": [-1e39, 1.0]}), "number 1 is -1e+39, too large for 32 bits"),
+        (json!({"_id": "1", "vector": [-1e-39, 1e-50]}), "number is 1e-39, too small for 32 bits"),
         (
             json!({"_id": "1", "vector": 3}),
             "field 'vector': a list of numbers is expected, not a number",
