@@ -81,7 +81,13 @@ impl Address {
         let port = authority.strip_prefix(host).unwrap_or_default();
         if !port.is_empty() && uri.port_u16().is_none_or(|port| port == 0) {
             let hint = "write :8080, a number from 1 to 65535, or leave it out".into();
-            return Err(wrong("its port is not a number from 1 to 65535".into(), hint));
+            // What is no port may be a key.
+            return Err(Error::Endpoint {
+                url: format!("{scheme}://{host}:{MASK}"),
+                reason: "its port is not a number from 1 to 65535".into(),
+                hint,
+                status: None,
+            });
         }
         let (before, version) = split_path(uri.path());
         Ok(Self {

@@ -90,6 +90,9 @@ fn tokens_of_another_text_have_no_likelihood() {
                 let some = all.iter().take(cut).map(|word| word.1.as_str()).collect::<String>();
                 request.body["prompt"] = some.into();
             }
+            if request.body["prompt"].is_string() && !request.path.contains("/tokenize") {
+                return refusal("404 Not Found", "no echo");
+            }
             vllm(&request)
         });
         let error = logprobs(&server, "a", " b c d").unwrap_err();
