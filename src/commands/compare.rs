@@ -33,16 +33,16 @@ use crate::table::{ScoreFormat, format_results};
 pub(crate) struct CompareArgs {
     #[command(flatten)]
     settings: SettingFlags,
-    /// Scores of the baseline, from `eval --per-task --format json` or jsonl (`-`: standard input; FILE#NAME picks one of
-    /// several predictions); with --tasks also a file of predictions, or a mode whose predictions are in the cache
+    /// Scores of the baseline, from `eval --per-task --format json` or jsonl (`-`: standard input; FILE#NAME selects one of
+    /// several predictions); with --tasks, also a file of predictions, or a mode whose predictions are in the cache
     a: String,
-    /// Scores of the system, likewise; differences are B - A
+    /// Scores of the system, in the same form; differences are B - A
     b: String,
-    /// Measure to compare, as METRIC.VALUE: repocoder.es (repeatable, or separated by commas) [default: all that both have]
+    /// Measure to compare, such as repocoder.es (repeatable, or separated by commas) [default: all measures in both]
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     measure: Vec<String>,
-    /// Unit that intervals resample: repositories with all of their tasks, or single tasks [default: repository, where the
-    /// scores name two or more]
+    /// Unit that intervals resample: repository (with all its tasks) or task [default: repository, if the scores name two or
+    /// more]
     #[arg(long, value_name = "UNIT")]
     resample: Option<ResampledUnit>,
     /// Also compare within each repository
@@ -51,14 +51,13 @@ pub(crate) struct CompareArgs {
     /// Also write the values of each task (with tsv, csv, jsonl and parquet, only these)
     #[arg(long)]
     per_task: bool,
-    /// Compare predictions made or scored under different conditions (sampling, limits, cuts, targets); the differences are named
+    /// Compare predictions even if their sampling, limits, cuts or targets differ; the differences are printed
     #[arg(long)]
     allow_mixed: bool,
-    /// Check that B is as A: a measure whose mean differs by more than this (scores between 0 and 1), or a task of one side alone,
-    /// ends with exit status 1
+    /// Exit with status 1 if a mean differs by more than this (scores are between 0 and 1), or if A or B lacks a task
     #[arg(long, value_name = "T")]
     within: Option<f64>,
-    /// Format of the comparison; tsv, csv, jsonl and parquet have a row per measure [default: as FILE is named, else text]
+    /// Format of the comparison; tsv, csv, jsonl and parquet have a row per measure [default: from the extension of FILE, else text]
     #[arg(long, value_name = "FORMAT")]
     format: Option<ScoreFormat>,
     /// File for the comparison (`-`: standard output)

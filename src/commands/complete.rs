@@ -39,7 +39,7 @@ pub(crate) struct CompleteArgs {
     /// File for the predictions (`-`: standard output) [default: the cache; standard output with --prompts]
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Instead of completing, write the probability that the model gives each target: its logarithm, and bits a character
+    /// Instead of completing, write the model's probability of each target, as a logarithm and in bits per character
     #[arg(long, conflicts_with_all = [
         "probability_of", "samples", "temperature", "top-p", "seed", "api", "stop", "prompt-end", "instruction", "max-lines", "max-tokens", "until",
         "dry_run",
@@ -47,14 +47,14 @@ pub(crate) struct CompleteArgs {
     likelihood: bool,
     #[command(flatten)]
     probability: ProbabilityArgs,
-    /// Instead of asking a server, write the requests without an answer for a batch endpoint (`-`: standard output)
+    /// Instead of asking a server, write the unanswered requests to a file for a batch endpoint (`-`: standard output)
     #[arg(
         long,
         value_name = "FILE",
         help_heading = "Batches", conflicts_with_all = ["output", "concurrency", "request-timeout", "retry-failed", "dry_run"]
     )]
     write_batch: Option<PathBuf>,
-    /// Instead of asking a server, read a batch endpoint's answers, in any order, and its file of errors (repeatable)
+    /// Instead of asking a server, read the answers or errors that a batch endpoint wrote, in any order (repeatable)
     #[arg(
         long,
         value_name = "FILE",
@@ -67,16 +67,16 @@ pub(crate) struct CompleteArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "With --endpoint")]
 pub(crate) struct ProbabilityArgs {
-    /// Instead of completing, write the probability that this token comes next (`<cc>`: the model asks for cross-file
-    /// context)
+    /// Instead of completing, write the probability that this token comes next; with `<cc>`, that the model asks for cross-file
+    /// context
     #[arg(long, value_name = "TOKEN", conflicts_with_all = [
         "samples", "temperature", "top-p", "seed", "api", "stop", "prompt-end", "instruction", "max-lines", "until", "dry_run",
     ])]
     probability_of: Option<String>,
-    /// Cut each prompt after the last occurrence of this text first, or append the text if there is none (`<eof>`)
+    /// Text after which each prompt ends, such as `<eof>`: cuts the prompt after its last occurrence, or appends it
     #[arg(long, value_name = "TEXT", requires = "probability_of")]
     after: Option<String>,
-    /// Id of the token in the model's vocabulary [default: the answer of the server's /tokenize]
+    /// Id of the token in the model's vocabulary [default: as the server's /tokenize answers]
     #[arg(long, value_name = "N", requires = "probability_of")]
     token_id: Option<u64>,
 }

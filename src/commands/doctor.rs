@@ -25,22 +25,22 @@ use crate::table::{ReportFormat, json_text};
 
 #[derive(Debug, Args)]
 pub(crate) struct DoctorArgs {
-    /// Folder of the cached artifacts [default: that of the settings, or data/cache]
+    /// Folder of the cached artifacts [default: from the settings, or data/cache]
     #[arg(long, value_name = "DIR")]
     cache_dir: Option<PathBuf>,
-    /// File of settings (TOML) [default: repoformer.toml in the working folder, if it exists]
+    /// Configuration file (TOML) [default: repoformer.toml in the working folder, if it exists]
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
     /// Named set of settings
     #[arg(long, value_name = "NAME")]
     profile: Option<String>,
-    /// Server to ask which API it has and which models; REPOFORMER_API_KEY holds its key [default: that of the settings]
+    /// Server whose APIs and models to list; REPOFORMER_API_KEY holds its key [default: from the settings]
     #[arg(long, value_name = "URL")]
     endpoint: Option<String>,
-    /// Model that the server must have [default: that of the settings]
+    /// Model that the server must have [default: from the settings]
     #[arg(long, value_name = "NAME")]
     model: Option<String>,
-    /// Fail if tests cannot be run in full isolation, as `eval --exec --isolation required` would
+    /// Fail if tests cannot run in full isolation, as `eval --exec --isolation required` does
     #[arg(long)]
     exec: bool,
     /// Format of the findings

@@ -22,17 +22,17 @@ pub(crate) struct GroupArgs {
     /// command resumes there
     #[arg(short, long, value_name = "DIR")]
     output: PathBuf,
-    /// Number of shards. File I of N has the repositories that `--shard I/N` draws from
+    /// Number of shards; file I of N has the repositories that `--shard I/N` draws from
     #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u64).range(1..=99_999))]
     shards: u64,
-    /// Repositories to drop: none, those with the same paths and texts as another (exact), or also those with nearly the same
-    /// texts (near, by MinHash as in datatrove). The one with the most stars stays
+    /// Duplicate repositories to drop, except the one with the most stars: none, exact (same paths and texts) or near (also
+    /// nearly the same texts, by MinHash as in datatrove)
     #[arg(long, value_name = "KIND", default_value = "near", value_parser = ValueList::new(Dedup::ALL))]
     dedup: String,
     /// Leave out the repositories of these tasks, and files with their targets (repeatable, or separated by commas)
     #[arg(long, value_name = "TASKS", value_delimiter = ',')]
     decontaminate: Vec<PathBuf>,
-    /// Leave out repositories of more than so many MiB of text, and say so
+    /// Leave out repositories with more than this many MiB of text, and report them
     #[arg(long, value_name = "MIB", default_value_t = 256, value_parser = clap::value_parser!(u64).range(1..=65_536))]
     max_repository: u64,
     #[command(flatten)]

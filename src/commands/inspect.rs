@@ -30,7 +30,7 @@ use crate::table::json_text;
 pub(crate) struct InspectArgs {
     /// File in a cache folder, or a Parquet table
     file: PathBuf,
-    /// Part to print: what it is, with its header where it has one (text, json), or the records (jsonl)
+    /// Part to print: kind and header of the file (text, json), or its records (jsonl)
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     format: InspectFormat,
     /// Include the texts of windows, chunks and queries

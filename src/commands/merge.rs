@@ -21,14 +21,14 @@ use crate::settings::{SettingFlags, Settings};
 pub(crate) struct MergeArgs {
     #[command(flatten)]
     settings: SettingFlags,
-    /// Files that the shards of one command wrote, all of them, in any order; of `label verbalize`, their folders [default: the
-    /// data set's prompts and predictions in the cache]
+    /// Files of all shards of one command, in any order, or folders of `label verbalize` [default: the data set's prompts and
+    /// predictions in the cache]
     #[arg(value_name = "PART", requires = "output", conflicts_with = "shards")]
     parts: Vec<PathBuf>,
-    /// Number of shards that the stages ran on: the N of their --shard I/N
+    /// Number of shards, the N of --shard I/N in the stages
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     shards: Option<u64>,
-    /// File for the records of the parts (compressed if the name ends in .gz or .zst); of folders, a folder
+    /// File for the combined records (compressed if the name ends in .gz or .zst), or a folder if the inputs are folders
     #[arg(short, long, value_name = "FILE|DIR", requires = "parts")]
     output: Option<PathBuf>,
 }

@@ -29,16 +29,16 @@ pub(crate) struct ReplayArgs {
     /// Server of completions, from `repoformer serve`
     #[arg(long, value_name = "URL", default_value = "http://127.0.0.1:8012")]
     server: String,
-    /// Number of tasks, the first of the file [default: all]
+    /// Number of tasks, from the start of the file [default: all]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     limit: Option<u32>,
-    /// Number of lines that are typed, from the target on
+    /// Number of lines to type, starting at the target
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
     lines: u32,
-    /// Number of characters of each line that are typed, each with a request
+    /// Number of characters to type on each line, each with a request
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u32).range(0..=90))]
     keystrokes: u32,
-    /// Characters per second; a request that is not answered by the next character is cancelled. 0: each is awaited
+    /// Typing speed in characters per second; the next character cancels an unanswered request; 0 waits for each answer
     #[arg(long, value_name = "N", default_value_t = 0.0)]
     speed: f64,
     /// Maximum tokens of a completion

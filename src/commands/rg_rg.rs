@@ -29,16 +29,16 @@ pub(crate) struct RgRgArgs {
     /// Predictions to search with, of any model [default: the model's predictions for mode rg1, in the cache]
     #[arg(long, value_name = "FILE")]
     predictions: Option<PathBuf>,
-    /// Also write the prompts to this file (`-`: standard output); with --iterations, those of the last one
+    /// Also write the prompts to this file (`-`: standard output); with --iterations, the last iteration's prompts
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Number of times to complete the prompts and to search again with the completions; prints a table of the iterations
+    /// Number of times to complete the prompts and search again with the completions; prints a row per iteration
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000), group = "printing")]
     iterations: Option<u32>,
-    /// Print which artifacts would be made, and why, and make none
+    /// Print what the command would build, and why, without building anything
     #[arg(long, group = "printing")]
     dry_run: bool,
-    /// Format of the table, or of what --dry-run prints
+    /// Format of the table, or of the --dry-run output
     #[arg(long, value_name = "FORMAT", default_value = "text", requires = "printing")]
     format: ScoreFormat,
 }

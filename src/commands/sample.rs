@@ -35,7 +35,7 @@ pub(crate) struct SampleArgs {
     /// Minimum tokens of a sampled line
     #[arg(long, value_name = "N", default_value_t = 5)]
     min_tokens: usize,
-    /// Where a hole begins: line-start (at the start of its first line), any-token (at any token of it)
+    /// Where a hole begins: line-start (at the start of its first line) or any-token (at any token of that line)
     #[arg(long, value_name = "NAME", default_value = HoleStart::LineStart.name(), value_parser = ValueList::new(HoleStart::ALL))]
     cursor: String,
     /// File for the tasks (`-`: standard output)

@@ -20,13 +20,13 @@ use crate::table::json_lines;
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Commits")]
 pub(crate) struct CommitFlags {
-    /// Draw from lines that commits of this Git repository added, each task with its parent's tree as repository (repeatable)
+    /// Draw from lines that commits of this Git repository added; a task's repository is the parent commit's tree (repeatable)
     #[arg(long, value_name = "REPO.git", requires_all = ["since", "trees"])]
     from_commits: Vec<PathBuf>,
-    /// Take only commits written and committed on this day (UTC) or later, as 2024-01-31
+    /// Use only commits written and committed on this day (UTC) or later, such as 2024-01-31
     #[arg(long, value_name = "DATE", requires = "from_commits")]
     since: Option<String>,
-    /// Folder for the tasks' repositories, one for each task: the --repos-dir of later stages
+    /// Folder for the repositories, one per task; pass it to later stages as --repos-dir
     #[arg(long, value_name = "DIR", requires = "from_commits")]
     trees: Option<PathBuf>,
 }

@@ -39,8 +39,7 @@ pub(crate) struct VectorizeArgs {
     settings: SettingFlags,
     #[command(flatten)]
     dry_run: DryRunFlags,
-    /// Instead of vectors, write the texts that need dense vectors, to be embedded elsewhere: lines `{"_id", "digest",
-    /// "text"}`
+    /// Instead of computing vectors, write the texts to embed elsewhere, one `{"_id", "digest", "text"}` per line
     #[arg(long, value_name = "FILE", conflicts_with = "dry_run")]
     write_texts: Option<PathBuf>,
 }
@@ -54,12 +53,12 @@ pub(crate) struct SearchArgs {
     /// Also write the rankings of one mode in an information-retrieval format
     #[arg(long, value_name = "FORMAT", requires = "output")]
     export: Option<ExportFormat>,
-    /// Scores of a TREC run: numbers that keep the ranks where programs sort by score, or the ranker's own, of which equal ones
-    /// are reordered [default: by-rank]
+    /// Scores to write in a TREC run: by-rank (unique, so that trec_eval keeps the order) or own (the ranker's scores; other
+    /// tools may reorder ties) [default: by-rank]
     #[arg(long, value_name = "NAME", requires = "export",
         value_parser = ValueList::new([trec::RunScores::ByRank, trec::RunScores::Own]))]
     scores: Option<String>,
-    /// Destination of the export: for trec a file (`-`: standard output), for beir a folder
+    /// Destination of the export: a file for trec (`-`: standard output), a folder for beir
     #[arg(short, long, value_name = "PATH", requires = "export")]
     output: Option<PathBuf>,
 }

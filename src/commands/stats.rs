@@ -19,14 +19,14 @@ pub(crate) struct StatsArgs {
     /// Files of tasks or labels: JSONL, plain, gzip or zstd (`-`: standard input); their formats are detected
     #[arg(required = true)]
     files: Vec<PathBuf>,
-    /// Count the whole file before and behind each hole, read from this folder, which holds one folder per repository; not the
-    /// contexts that the records carry
+    /// Count the whole file before and after each hole, instead of the contexts in the records; the folder holds one folder per
+    /// repository
     #[arg(long, value_name = "DIR")]
     repos_dir: Option<PathBuf>,
     /// Tokenizer that counts tokens: p50k_base, words, or a model's tokenizer.json
     #[arg(long, value_name = "NAME|FILE", default_value = "p50k_base")]
     tokenizer: String,
-    /// Format of the table; in all but text, tokenizer and contexts are columns [default: as FILE is named, else text]
+    /// Format of the table; in all but text, tokenizer and contexts are columns [default: from the extension of FILE, else text]
     #[arg(long, value_name = "FORMAT")]
     format: Option<ScoreFormat>,
     /// File for the table (`-`: standard output)

@@ -27,14 +27,14 @@ use crate::settings::{DECLARED, Setting, SettingFlags, Settings, ValueList};
 pub(crate) struct LabelAllArgs {
     #[command(flatten)]
     settings: SettingFlags,
-    /// Retrieval helps where it raises the edit similarity (0 to 1) by more than this
+    /// Minimum gain: retrieval helps if it raises the edit similarity (0 to 1) by more than this
     #[arg(long, value_name = "T", default_value_t = 0.0, allow_negative_numbers = true)]
     threshold: f64,
     /// Maximum tokens of a training sequence
     #[arg(long, value_name = "N", default_value_t = 2048)]
     max_sequence_tokens: usize,
-    /// Folder for instances.jsonl, labels.jsonl, the output of `label verbalize`, and the cache; of several kinds, files such as
-    /// instances-chunk.jsonl
+    /// Folder for instances.jsonl, labels.jsonl, the output of `label verbalize`, and the cache; with several kinds, the files
+    /// have names such as instances-chunk.jsonl
     #[arg(short, long, value_name = "DIR")]
     output: PathBuf,
     /// Kinds of the holes: chunk (about three lines), function (the body of a function of 3 to 30 lines); repeatable, or separated

@@ -20,49 +20,49 @@ use crate::table::{ScoreFormat, format_results};
 pub(crate) struct PolicySweepArgs {
     #[command(flatten)]
     labels: LabelFlags,
-    /// Policy (repeatable, or separated by commas) [default: all whose signals the labels have]
+    /// Policy to evaluate (repeatable, or separated by commas) [default: all that the labels have the data for]
     #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = ValueList::new(Policy::ALL))]
     policy: Vec<String>,
-    /// Metric: es, the edit similarity of the labels, pass, their unit-test pass rate, or likelihood, the probability of their
-    /// targets [default: the labels' own]
+    /// Metric of the labels: es (edit similarity), pass (unit-test pass rate) or likelihood (probability of the target)
+    /// [default: the metric that the labels were judged by]
     #[arg(long, value_name = "NAME", value_parser = ValueList::new(Measure::ALL.map(Measure::key)))]
     metric: Option<String>,
-    /// Trained policy, or `bundled` (repeatable) [default: learned policies are trained here, and score each repository after training on
-    /// the others]
+    /// Trained policy, or `bundled` (repeatable) [default: trained here, for each repository on the other repositories]
     #[arg(long, value_name = "FILE")]
     model: Vec<PathBuf>,
-    /// More labelled instances for policies trained here; those of the scored repository are left out (repeatable)
+    /// More labelled instances for policies trained here, except instances of the scored repository (repeatable)
     #[arg(long, value_name = "FILE", conflicts_with = "model")]
     train_labels: Vec<PathBuf>,
-    /// Method that turns scores of policies trained here into probabilities
+    /// Method that calibrates scores of policies trained here as probabilities
     #[arg(long, value_name = "NAME", default_value = "platt", value_parser = ValueList::new(["platt", "isotonic"]))]
     calibration: String,
-    /// Retrieve where the score is above this, or for this share of the instances, as in 30% (repeatable, or separated by
-    /// commas) [default: at every fortieth of the instances]
+    /// Threshold: a score above which to retrieve, or a percentage of the instances, as in 30% (repeatable, or separated by
+    /// commas) [default: every 2.5 % of the instances]
     #[arg(long, value_name = "T", value_delimiter = ',', allow_negative_numbers = true)]
     threshold: Vec<Threshold>,
-    /// Measured times, of a retriever if named: JSONL with task_id, retrieval_ms, generation_ms (repeatable)
+    /// File of measured times: JSONL with task_id, retrieval_ms, generation_ms; NAME is a retriever (repeatable)
     #[arg(long, value_name = "[NAME=]FILE")]
     latency: Vec<String>,
-    /// Measured times of completions without retrieval, in the same format [default: those with retrieval]
+    /// File of measured times of completions without retrieval, in the same format [default: the times in --latency]
     #[arg(long, value_name = "FILE")]
     base_latency: Option<PathBuf>,
-    /// Time of a retrieval in milliseconds, of a retriever if named (repeatable)
+    /// Time of a retrieval in milliseconds; NAME is a retriever (repeatable)
     #[arg(long, value_name = "[NAME=]MS")]
     retrieval_ms: Vec<String>,
     /// Time of a generation in milliseconds
     #[arg(long, value_name = "MS")]
     generation_ms: Option<f64>,
-    /// Time of a model's own decision in milliseconds, for policy self [default: that of --base-latency]
+    /// Time of a model's own decision in milliseconds, for policy self [default: from --base-latency]
     #[arg(long, value_name = "MS")]
     decision_ms: Option<f64>,
-    /// Parts of a request that run at the same time: all (parallel), as in the paper, or none (serial) [default: parallel]
+    /// How latency adds up the parts of a request: parallel (they run at the same time, as in the paper) or serial (one after
+    /// another) [default: parallel]
     #[arg(long, value_name = "NAME", value_parser = ValueList::new(Clock::ALL))]
     clock: Option<String>,
     /// Seed of policy random [default: 0]
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
-    /// Format: a summary of each policy (text), or every point [default: as FILE is named, else text]
+    /// Format; text prints a summary of each policy, the other formats every point [default: from the extension of FILE, else text]
     #[arg(long, value_name = "FORMAT")]
     format: Option<ScoreFormat>,
     /// Also write a page with the curves to this folder: index.html and its figures
