@@ -238,7 +238,7 @@ fn note_uncompared(files: &[CacheFile]) {
         files.iter().filter(|file| matches!(file.condition, Condition::Unknown(_))).count();
     if unknown > 0 {
         note(format!(
-            "cache: {} {} could not be compared; --repos-dir and --tasks name what artifacts were made of",
+            "cache: {} {} could not be checked; name the repositories and tasks with --repos-dir and --tasks",
             group(unknown),
             plural(unknown, "file")
         ));
@@ -251,7 +251,7 @@ fn prune(args: &CachePruneArgs) -> Result<()> {
     if args.selection.is_empty() {
         return fail(
             "nothing is selected, so nothing is removed",
-            "name what to remove: --stage, --benchmark, --mode, --stale or --temporary; `repoformer cache list` shows what is there",
+            "select files with --stage, --benchmark, --mode, --stale or --temporary; `repoformer cache list` lists the files",
         );
     }
     args.selection.check(&files)?;
@@ -276,13 +276,13 @@ fn prune(args: &CachePruneArgs) -> Result<()> {
     }
     let list = FileList { files: &removed, shown: FileTable::Paths };
     write_data(Path::new("-"), format_results(&list, format)?)?;
-    let done = if args.yes { "removed" } else { "not removed; --yes removes them" };
+    let done = if args.yes { "removed" } else { "not removed; pass --yes to remove them" };
     note(format!("cache: {} {done}", total(&removed)));
     if !kept.is_empty() {
         let mut stages: Vec<&str> = kept.iter().filter_map(|file| file.stage).collect();
         stages.dedup();
         note(format!(
-            "cache: {} of {} kept, which took a server or test runs; --stage names them",
+            "cache: {} of {} kept, since they took a server or test runs; remove them with --stage",
             group(kept.len()),
             stages.join(", ")
         ));

@@ -78,13 +78,13 @@ pub(crate) fn run(args: &CompareArgs) -> Result<()> {
     check_output(Some(&args.output), [a_path, b_path])?;
     if args.within.is_some_and(|tolerance| tolerance.is_nan() || tolerance < 0.0) {
         return fail(
-            "--within must be a number from 0 on",
-            "the scores of A and B are between 0 and 1",
+            "--within must be a number of at least 0",
+            "give a difference of scores, which are between 0 and 1, such as 0.005",
         );
     }
     if a_path == Path::new("-") && b_path == Path::new("-") {
         return fail(
-            "A and B cannot both be standard input, which is read once",
+            "A and B cannot both be standard input, which can be read only once",
             "name a file for one of them",
         );
     }
@@ -128,7 +128,7 @@ fn check(comparison: &Comparison, tolerance: f64) {
     if alone + comparison.left_out.len() > 0 {
         let measures = comparison.left_out.len();
         output::count_failure(format!(
-            "{alone} {} and {measures} {} are in A or B alone",
+            "{alone} {} and {measures} {} are only in A or only in B",
             plural(alone, "task"),
             plural(measures, "measure")
         ));
@@ -220,10 +220,10 @@ fn with_hint(error: Error) -> anyhow::Error {
             ": `repoformer eval --per-task --format json -o FILE` writes them, with --tasks and --predictions, or with --pairs",
         ),
         Error::Parameter { name: "measure", .. } => {
-            "name one that both have with --measure, or score both with the same --metrics".into()
+            "choose a measure that both have with --measure, or score both with the same --metrics".into()
         }
         Error::Parameter { name: "unit", .. } => {
-            "draw tasks, with --resample task; or score with --tasks, whose records name repositories".into()
+            "resample tasks with --resample task, or score with --tasks, whose records name repositories".into()
         }
         _ => return error.into(),
     };
@@ -257,7 +257,7 @@ fn warn(comparison: &Comparison) {
     output::warn_of_numbers(comparison.numbered.warning(files, Some("`target_digest`")));
     if comparison.moved > 0 {
         output::warning(format!(
-            "{} ids are at different rows in A and B: were both scored with the same task file?",
+            "{} ids are in different rows in A and B: were A and B scored with different task files?",
             comparison.moved
         ));
     }

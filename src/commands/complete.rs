@@ -94,7 +94,7 @@ pub(crate) fn run(args: &CompleteArgs) -> Result<()> {
     let completion = server::model(&settings, *settings.seed, by_batch)?;
     if completion.server.is_none() && settings.seed.is_flag() {
         return fail(
-            "--seed is for samples of a model on a server; the embedded model draws none",
+            "--seed is for sampling from a model on a server; the embedded model does not sample",
             "leave it out",
         );
     }
@@ -178,8 +178,8 @@ impl Data {
         if let Some(prompts) = &args.prompts {
             if settings.shard.is_some() {
                 return fail(
-                    "--shard is for a data set's prompts, and --prompts names a file",
-                    "name the prompts of one shard, or leave --prompts out",
+                    "--shard cannot be used with --prompts",
+                    "pass a file with the prompts of one shard to --prompts, or leave one of the two out",
                 );
             }
             return Ok(Self::File(prompts.clone()));
@@ -188,8 +188,8 @@ impl Data {
         let (experiment, settings) = without_repositories(settings)?;
         if experiment.tasks.is_none() && settings.benchmark.is_none() {
             return fail(
-                "neither --tasks nor --benchmark is set, so there are no prompts to complete",
-                "name the data set as for `repoformer prompt`, or a file with --prompts",
+                "no prompts to complete: neither --tasks nor --benchmark is set",
+                "name the data set as in `repoformer prompt`, or a file with --prompts",
             );
         }
         check_completable(&experiment)?;
@@ -226,7 +226,7 @@ fn complete_one(
     let mut positions = Positions::default();
     if part.is_some() {
         for latency in &predictions.latencies {
-            positions.add(latency.row.context("a prompt of a shard does not say its row")?);
+            positions.add(latency.row.context("a prompt of the shard has no row number")?);
         }
     }
     output.finish()?;
@@ -271,14 +271,14 @@ fn write_batch(
     output::problems(&batch.problems);
     let others = match batch.others {
         0 => String::new(),
-        1 => " (1 prompt is answered, or repeats another)".to_owned(),
-        n => format!(" ({} prompts are answered, or repeat another)", group(n)),
+        1 => " (1 prompt is already answered, or is a duplicate)".to_owned(),
+        n => format!(" ({} prompts are already answered, or are duplicates)", group(n)),
     };
     let requests = format_count(batch.requests as u64, "request");
     output::note(format!("complete: {requests}{others}"));
     if batch.requests > 50_000 || bytes > 200_000_000 {
         output::warning(
-            "OpenAI takes at most 50,000 requests and 200 MB per file; split this one, and read the answers to its parts one by one",
+            "OpenAI accepts at most 50,000 requests and 200 MB per file; split this file, and read the answers to each part",
         );
     }
     Ok(())
@@ -293,7 +293,7 @@ fn read_batch(
     let read = pipeline::read_batch(files, prompts, completion, of)?;
     output::problems(&read.problems);
     output::note(format!(
-        "complete: {} answers, {} failures, {} without a prompt or unreadable",
+        "complete: {} answers, {} failures, {} unreadable or for unknown prompts",
         group(read.answers),
         group(read.failed),
         group(repoformer_store::error::count(&read.problems))

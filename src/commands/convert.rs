@@ -108,11 +108,11 @@ impl ConvertArgs {
             None => Ok(()),
             Some((flag, _)) if is_lm_eval => fail(
                 format!(
-                    "{flag} is not used by --to lm-eval: its tasks name no model, and are greedy"
+                    "{flag} is not used by --to lm-eval, whose tasks name no model and decode greedily"
                 ),
-                "leave it out; lm-eval's --model_args name the model",
+                "leave it out; name the model with lm-eval's --model_args",
             ),
-            Some((flag, _)) => fail(format!("{flag} is for --to lm-eval"), "leave it out"),
+            Some((flag, _)) => fail(format!("{flag} works only with --to lm-eval"), "leave it out"),
         }
     }
 }
@@ -153,7 +153,7 @@ fn input(args: &ConvertArgs) -> Result<&Path> {
     args.file.as_deref().ok_or_else(|| {
         add_hint(
             anyhow!("no file to convert to {}", args.to),
-            "name one; --repos-dir alone is for --to raw and --to packages",
+            "name a file; only --to raw and --to packages need just --repos-dir",
         )
     })
 }
@@ -161,8 +161,8 @@ fn input(args: &ConvertArgs) -> Result<&Path> {
 fn folders(args: &ConvertArgs) -> Result<Conversion> {
     if args.output == Path::new("-") {
         return fail(
-            "--to repos writes folders, not to standard output",
-            "name the folder for them with -o",
+            "--to repos cannot write to standard output, since it writes folders",
+            "name a folder with -o",
         );
     }
     let mut outcome = convert::to_folders(input(args)?, &args.output)?;
@@ -175,8 +175,8 @@ fn lm_eval_task(args: &ConvertArgs) -> Result<(Conversion, Vec<String>)> {
     let folder = &args.output;
     if folder == Path::new("-") {
         return fail(
-            "--to lm-eval writes a folder, not to standard output",
-            "name the folder for the task with -o",
+            "--to lm-eval cannot write to standard output, since it writes a folder",
+            "name a folder with -o",
         );
     }
     let file = input(args)?;
@@ -206,7 +206,7 @@ fn lm_eval_task(args: &ConvertArgs) -> Result<(Conversion, Vec<String>)> {
         lm_eval::lm_eval(file, &settings).map_err(|error| match error {
             Error::Parameter { name: "metrics", .. } => add_hint(
                 error,
-                "leave it out of --metrics, and score the samples that lm-eval logs with `repoformer eval --predictions`",
+                "remove it from --metrics, and score lm-eval's logged samples with `repoformer eval --predictions`",
             ),
             error => error.into(),
         })?;
@@ -223,7 +223,7 @@ fn lm_eval_task(args: &ConvertArgs) -> Result<(Conversion, Vec<String>)> {
     )];
     if bodies.are_all() {
         notes.push(
-            "lm-eval cannot score function bodies by repoformer: `repoformer eval --predictions` does, from the samples that it logs"
+            "lm-eval cannot score function bodies with metric repoformer; score its logged samples with `repoformer eval --predictions`"
                 .into(),
         );
     }
@@ -236,7 +236,7 @@ fn check_utils(folder: &Path) -> Result<()> {
     let first_line = |text: &[u8]| text.split(|byte| *byte == b'\n').next().map(<[u8]>::to_vec);
     match files::read_companion(&path) {
         Ok(text) if first_line(&text) != first_line(lm_eval::UTILS.as_bytes()) => fail(
-            format!("{} is not of a task that was converted here", path.display()),
+            format!("{}: this file exists, and `convert` did not write it", path.display()),
             "name another folder with -o",
         ),
         _ => Ok(()),

@@ -52,8 +52,8 @@ pub(crate) struct ReplayArgs {
 pub(crate) fn run(args: &ReplayArgs) -> Result<()> {
     if !(0.0..=1e4).contains(&args.speed) {
         return fail(
-            format!("--speed {}: not a number of characters per second", args.speed),
-            "give one from 0 to 10000",
+            format!("invalid --speed {}: expected a number of characters per second", args.speed),
+            "give a number from 0 to 10000",
         );
     }
     let reading = TaskSet::read(&args.tasks)?;
@@ -88,7 +88,7 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<()> {
     let Some(results) = results else {
         return fail(
             "no task was replayed",
-            "choose others with --tasks and --repo, or see the problems above",
+            "see the problems above, or choose other tasks with --tasks and --repo",
         );
     };
     match args.format {
@@ -121,7 +121,7 @@ fn text(results: &ReplayResults) -> String {
     };
     format!(
         "{} lines, {} requests, {} cancelled, {} failed, retrieved for {:.1} %, ES {:.2}\n\
-         prompt tokens {}, of them {} evaluated (answered requests)\n\n\
+         prompt tokens {}, {} of them evaluated (answered requests)\n\n\
          ms                          p50       p95       p99       max\n\
          decision and retrieval{}\n\
          finding the file      {}\n\

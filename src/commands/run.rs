@@ -52,7 +52,10 @@ pub(crate) fn run(args: &RunArgs) -> Result<()> {
     let output = if args.dry_run { Path::new("-") } else { &args.output };
     let format = ScoreFormat::choose(args.format, output)?;
     if args.dry_run && args.output != output {
-        output::note(format!("the plan is printed; {} is for results", args.output.display()));
+        output::note(format!(
+            "a dry run prints its plan, and does not write {}",
+            args.output.display()
+        ));
     }
     check_not_tasks(&settings, Some(&args.output))?;
     let request = RunRequest {

@@ -109,12 +109,12 @@ fn report(drawn: &FolderTasks, sampling: &Sampling) {
             let Exclusions { paths, tests, tables } = &sampling.exclusions;
             let is_part = *tests || !paths.is_empty();
             let rest = match (is_part, tables) {
-                (true, _) => " outside of what is excluded",
-                (false, true) => " outside of data tables (--data-tables draw takes their rows)",
+                (true, _) => " outside the excluded files",
+                (false, true) => " outside data tables (pass --data-tables draw to use their rows)",
                 (false, false) => "",
             };
             output::note(format!(
-                "{name}: only {count} of {per_repository} {kind} tasks: the repository holds no more{rest}"
+                "{name}: only {count} of {per_repository} {kind} tasks: the repository has no more{rest}"
             ));
         }
     }

@@ -53,8 +53,8 @@ fn address(text: &str) -> Result<SocketAddr, String> {
 #[cfg(not(feature = "serve"))]
 pub(crate) fn refuse_servers() -> anyhow::Result<()> {
     crate::output::fail(
-        "this program is compiled without `serve` and `lsp`",
-        "in a clone, `pip install .` or `cargo install --locked --path . --features serve` makes one that has them; wheels, the \
-         static program and the container have them",
+        "this program was built without `serve` and `lsp`",
+        "install a wheel, the static program or the container, or build it in a clone with `pip install .` or \
+         `cargo install --locked --path . --features serve`",
     )
 }

@@ -103,7 +103,7 @@ pub(crate) fn window(args: &WindowArgs) -> Result<()> {
         let modes = modes(settings, &FIRST)?;
         let searches_predictions = modes.contains(&Mode::Prediction);
         if args.predictions.is_some() && !searches_predictions {
-            bail!("--predictions are searched with in mode rg-rg alone; add --mode rg-rg");
+            bail!("--predictions is used only in mode rg-rg; add --mode rg-rg");
         }
         let read = || read_predictions(experiment, settings, args.predictions.as_deref());
         let has_predictions = searches_predictions && experiment.tasks.is_some();
@@ -151,7 +151,7 @@ fn write_dense_texts(flags: &SettingFlags, path: &Path) -> Result<()> {
 pub(crate) fn search(args: &SearchArgs) -> Result<()> {
     if args.scores.is_some() && args.export == Some(ExportFormat::Beir) {
         return fail(
-            "--scores is for --export trec; a BEIR collection has no scores",
+            "--scores works only with --export trec; a BEIR collection has no scores",
             "leave it out",
         );
     }
@@ -189,7 +189,7 @@ fn write_search(
             write_manifest_beside(output, &manifest.to_record())
         }
         ExportFormat::Beir if output == Path::new("-") => {
-            bail!("a BEIR collection is a folder; name it with -o")
+            bail!("a BEIR collection cannot go to standard output; name a folder with -o")
         }
         ExportFormat::Beir => {
             write_beir(experiment, mode, output)?;
@@ -249,7 +249,7 @@ fn check_one_output(settings: &Settings, output: &Path, modes: &[Mode]) -> Resul
 pub(super) fn check_one_mode(modes: &[Mode]) -> Result<()> {
     match modes {
         [_] => Ok(()),
-        _ => bail!("-o takes the records of one mode: choose it with --mode"),
+        _ => bail!("-o can write the records of only one mode; choose it with --mode"),
     }
 }
 

@@ -381,9 +381,10 @@ fn the_environment_counts_for_every_subcommand() {
     judge("--metric repobench", &[("REPOFORMER_METRICS", "chars")])
         .done()
         .says(&["3 instances by repobench"]);
-    judge("", &[("REPOFORMER_METRICS", "chars,repobench")])
-        .failed()
-        .says(&["metrics names chars, repobench, and labels go by one metric", "--metric"]);
+    judge("", &[("REPOFORMER_METRICS", "chars,repobench")]).failed().says(&[
+        "metrics has several values (chars, repobench), but labels use one metric",
+        "--metric",
+    ]);
     place.write("repoformer.toml", "metrics = [\"chars\"]\npostprocess = \"none\"\n");
     judge("", &[]).done().says(&["3 instances by chars"]);
 

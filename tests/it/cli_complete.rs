@@ -558,7 +558,7 @@ fn an_interrupted_run_says_that_it_goes_on() {
     let run = ["run", "--mode", "none", "--endpoint", &url, "--model", "tiny"];
     let mut connection = None;
     let said = interrupted(&place, &run, || connection = Some(listener.accept().unwrap()));
-    let wanted = "interrupted; what is finished is in the cache: the same command resumes there";
+    let wanted = "interrupted; finished work is in the cache; run the same command to resume";
     assert!(said.contains(wanted), "{said}");
 }
 

@@ -371,7 +371,7 @@ fn pythons_nan_and_infinity_are_read() {
         .collect();
     place.write("mine.jsonl", &predictions);
     let eval = ["eval", "--predictions=mine.jsonl", "--tasks=tasks.jsonl"];
-    let warning = "mine.jsonl:1: NaN or Infinity is not JSON, though Python's json writes it; in fields that are not used it is read as null (3 records)";
+    let warning = "mine.jsonl:1: NaN or Infinity is not valid JSON (Python's json writes it); it is read as null in unused fields (3 records)";
     place.run(&eval).done().says(&[warning]);
     let convert = ["convert", "mine.jsonl", "--to=crosscodeeval-predictions", "-o=-"];
     let converted = place.run(&convert).done().says(&[warning]);

@@ -96,7 +96,7 @@ fn a_sweep_tells_what_each_policy_comes_to() {
     once.says(&[
         "left out: policy self: no instance has its signal: cc_probability",
         "left out: policy entropy",
-        "no latencies",
+        "latencies are not known",
     ]);
     let list: Vec<Value> = serde_json::from_str(&place.run(&sweep).done().stdout).unwrap();
     assert!(list.len() > 20 && list[0].get("abstention_precision").is_some());

@@ -184,17 +184,17 @@ fn settings(args: &LabelAllArgs, kinds: &[KindFiles]) -> Result<Settings> {
         [&DECLARED.tasks, &DECLARED.mode].into_iter().find(|one| flags.has(one))
     {
         return fail(
-            format!(
-                "--{key} is not used by label all, which completes the instances that it draws"
-            ),
+            format!("--{key} is not used by label all, which draws its own instances"),
             "leave it out",
         );
     }
     // The instances carry their fragments.
     if let Some(Setting { key, .. }) = UNUSED.into_iter().find(|one| flags.has(one)) {
         return fail(
-            format!("--{key} is not used by label all, which draws fragments with the instances"),
-            "leave it out; the flags under Sampling say what is drawn",
+            format!(
+                "--{key} is not used by label all, which retrieves fragments as it draws instances"
+            ),
+            "leave it out; set fragments and instances with the flags under Sampling",
         );
     }
     let mut settings = Settings::with_presets(flags, screen(), |preset| {
@@ -229,7 +229,7 @@ fn draw(args: &LabelAllArgs, settings: &Settings, files: &KindFiles) -> Result<(
     match file.state(&drawn_from) {
         InstanceFileState::Current => {
             output::problems(&problems);
-            output::note(format!("label sample: {} is current", instances.display()));
+            output::note(format!("label sample: {} is up to date", instances.display()));
             // An earlier command may not have been able to.
             forget_journal(instances);
             return Ok(());

@@ -105,7 +105,7 @@ pub(super) fn run_with(args: &LabelJudgeArgs, settings: &Settings) -> Result<()>
     match by {
         LabelCriterion::Likelihood if args.postprocess.is_some() => {
             return fail(
-                "--postprocess cuts predictions, and --metric likelihood has none",
+                "--postprocess cannot be used with --metric likelihood, which has no predictions to cut",
                 "leave it out",
             );
         }
@@ -187,7 +187,7 @@ impl LabelJudgeArgs {
         }
         if *summary == self.output {
             return fail(
-                "the labels and their summary cannot both go to one place",
+                "the labels and the summary cannot go to the same file",
                 "name another file with -o or --summary",
             );
         }
@@ -202,7 +202,7 @@ impl LabelJudgeArgs {
             (None, [MetricName::One(metric)]) => Ok(LabelMetric::Similarity(*metric)),
             (None, _) => fail(
                 format!(
-                    "metrics names {}, and labels go by one metric",
+                    "metrics has several values ({}), but labels use one metric",
                     settings.metrics.texts().join(", ")
                 ),
                 "choose it with --metric",

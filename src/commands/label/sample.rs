@@ -101,8 +101,8 @@ impl DrawingFlags {
         ] {
             if is_given && !kinds.contains(&kind) {
                 return fail(
-                    format!("--{flag} belongs to instances of kind {kind}"),
-                    format!("leave it out, or draw these (--kind {kind})"),
+                    format!("--{flag} works only with instances of kind {kind}"),
+                    format!("leave it out, or add --kind {kind}"),
                 );
             }
         }
@@ -218,8 +218,8 @@ pub(super) fn draw_instances(args: &LabelSampleArgs, settings: &Settings) -> Res
             }
             Repositories::Raw(..) => None,
         };
-        let others = others.unwrap_or("--language names another language".into());
-        let filter = "--no-filter also uses repositories whose files do not import one another";
+        let others = others.unwrap_or("choose another language with --language".into());
+        let filter = "add --no-filter to use repositories whose files do not import one another";
         return fail("no instance could be drawn", message![filter, "; ", others]);
     }
     output.finish()?;
@@ -243,7 +243,7 @@ fn report(request: &InstanceRequest, summary: &CollectSummary, journal: Option<&
     let repositories = |count: usize| format_count(count as u64, "repository");
     if let (Some(journal), 1..) = (journal, summary.known) {
         let known = repositories(summary.known);
-        output::note(format!("label sample: resumes after {known} ({})", journal.display()));
+        output::note(format!("label sample: resuming after {known} ({})", journal.display()));
     }
     for (reason, names) in &summary.rejected {
         output::note(format!(
@@ -261,7 +261,7 @@ fn report(request: &InstanceRequest, summary: &CollectSummary, journal: Option<&
 /// Removes the file that holds the instances drawn so far.
 pub(super) fn forget_journal(output: &Path) {
     if let Err(error) = remove_journal(output) {
-        output::warning(format!("{error}; it is of no use any more"));
+        output::warning(format!("{error}; the file is no longer needed"));
     }
 }
 

@@ -121,7 +121,7 @@ pub(super) fn verbalize_labels(
     }
     if verbalized.repeated > 0 {
         output::warning(format!(
-            "{} there again, with the same target and contexts; each counts",
+            "{} repeated, with the same target and contexts; each copy is used",
             subject(verbalized.repeated, "instance", ["is", "are"])
         ));
     }
@@ -161,7 +161,7 @@ fn report(verbalized: &VerbalizeSummary, settings: &VerbalizeSettings, encoder: 
             note(summary.kinds_text());
         }
         if summary.sequences == 0 && settings.shard.is_none() {
-            output::warning(format!("{split} has no sequence"));
+            output::warning(format!("split {split} has no sequences"));
         }
     }
     if settings.shard.is_none() {
@@ -172,7 +172,7 @@ fn report(verbalized: &VerbalizeSummary, settings: &VerbalizeSettings, encoder: 
     }
     if verbalized.inexact > 0 {
         output::warning(format!(
-            "{} sequences do not decode to their text, which the tokenizer normalizes; train on input_ids, not on text",
+            "{} sequences do not decode to their text, since the tokenizer normalizes text; train on input_ids, not on text",
             group(verbalized.inexact)
         ));
     }

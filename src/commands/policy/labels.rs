@@ -128,7 +128,7 @@ pub(super) fn run_features(args: &PolicyFeaturesArgs) -> Result<()> {
     }
     let count = |kind: LearnedPolicy| kind.features().count();
     output::note(format!(
-        "policy features: {}, {} features of contexts and {} of retrieved fragments",
+        "policy features: {}, each with {} features of its contexts and {} of its retrieved fragments",
         format_count(examples.all.len() as u64, "instance"),
         count(LearnedPolicy::Learned),
         count(LearnedPolicy::LearnedScored) - count(LearnedPolicy::Learned),

@@ -103,7 +103,7 @@ pub(super) fn run(args: &PolicySweepArgs) -> Result<()> {
     }
     if is_untimed {
         output::note(
-            "policy sweep: no latencies: give --latency FILE, or --retrieval-ms MS with --generation-ms MS",
+            "policy sweep: latencies are not known; give --latency FILE, or --retrieval-ms MS and --generation-ms MS",
         );
     }
     Ok(())
@@ -122,13 +122,13 @@ impl PolicySweepArgs {
     fn time_sources(&self, settings: &Settings) -> Result<TimeSources> {
         if self.latency.is_empty() && self.base_latency.is_some() {
             return fail(
-                "--base-latency gives the times of completions without retrieval, but those with retrieval are missing",
+                "--base-latency has only the times without retrieval; the times with retrieval are missing",
                 "add --latency FILE",
             );
         }
         if self.latency.is_empty() && self.retrieval_ms.is_empty() && self.generation_ms.is_some() {
             return fail(
-                "--generation-ms gives the time of a generation, but that of a retrieval is missing",
+                "--generation-ms is set, but the time of a retrieval is missing",
                 "add --retrieval-ms MS, or --latency FILE",
             );
         }
@@ -144,7 +144,7 @@ impl PolicySweepArgs {
             let retrieval = milliseconds("--retrieval-ms", number)?;
             let Some(generation) = self.generation_ms else {
                 return fail(
-                    "--retrieval-ms gives the time of a retrieval, but that of a generation is missing",
+                    "--retrieval-ms is set, but the time of a generation is missing",
                     "add --generation-ms MS",
                 );
             };
@@ -169,7 +169,7 @@ fn milliseconds(flag: &str, text: &str) -> Result<f64> {
         Ok(number) if number.is_finite() && number >= 0.0 => Ok(number),
         _ => fail(
             format!("invalid {flag} '{text}': expected a number of milliseconds"),
-            "a number of at least 0, as in 12.5",
+            "give a number of at least 0, such as 12.5",
         ),
     }
 }
