@@ -185,7 +185,7 @@ fn what_cannot_be_asked_is_refused_with_the_way_out() {
     place
         .stage(&["complete", "--mode", "none", "--endpoint", nowhere])
         .failed()
-        .says(&["model", "say what the server calls it"]);
+        .says(&["model", "give the model's name on the server"]);
     place
         .stage(&complete(nowhere, &["--api", "soap"]))
         .failed()

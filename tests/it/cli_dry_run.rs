@@ -116,7 +116,7 @@ fn a_run_does_what_was_planned() {
     let predictions = &other.0["cache/predictions/tasks/rg1-one-gram-ws-20-ss-2-in-context.jsonl"];
     let upstream = json!([{"input": "prompts", "artifact": "cache/prompts/tasks/rg1-one-gram-ws-20-ss-2.jsonl"}]);
     assert_eq!(predictions["upstream"], upstream);
-    assert_eq!(predictions["reason"], "made again if its input changes: prompts");
+    assert_eq!(predictions["reason"], "rebuilt if its input changes: prompts");
     planned(&place, &run);
 
     // An edited file: its repository's fragments, and all that may depend on them.
