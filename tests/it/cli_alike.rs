@@ -325,7 +325,7 @@ fn a_report_takes_the_test_results_of_its_predictions_alone() {
     place
         .run(&report)
         .failed()
-        .says(&["exec.jsonl: holds the test results of other predictions than p.jsonl"]);
+        .says(&["exec.jsonl: contains test results of other predictions than p.jsonl"]);
     manifest(&repoformer_store::artifact::digest(place.read("p.jsonl").as_bytes()));
     place.run(&report).done();
 }
@@ -345,7 +345,7 @@ fn chosen_predictions_are_kept_while_they_are_current() {
     assert!(chosen("never-") && chosen("always-") && chosen("oracle-"));
     run("oracle", &["--max-tokens", "3"]).says(&[
         "never-rg1-",
-        "removed: a policy chose these between other predictions than are there now",
+        "removed, since a policy chose these from predictions that have changed",
     ]);
     assert!(!chosen("never-") && !chosen("always-") && chosen("oracle-"));
 }

@@ -488,7 +488,7 @@ fn what_has_no_shards_refuses_them() {
     let all = place.command(&with(&["run"], &[])).env("REPOFORMER_SHARD", "1/2").output().unwrap();
     let said = String::from_utf8(all.stderr).unwrap();
     assert!(
-        said.contains("REPOFORMER_SHARD is 1/2, and this command works on all repositories"),
+        said.contains("REPOFORMER_SHARD is 1/2, but this command works on all repositories"),
         "{said}"
     );
     let iterations = ["--iterations", "2", "--shard", "1/2"];
