@@ -39,7 +39,7 @@ pub(crate) struct CompleteArgs {
     /// File for the predictions (`-`: standard output) [default: the cache; standard output with --prompts]
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Instead of completing, write the model's probability of each target, as a logarithm and in bits per character
+    /// Write the model's probability of each target instead of completions, as a logarithm and in bits per character
     #[arg(long, conflicts_with_all = [
         "probability_of", "samples", "temperature", "top-p", "seed", "api", "stop", "prompt-end", "instruction", "max-lines", "max-tokens", "until",
         "dry_run",
@@ -47,14 +47,14 @@ pub(crate) struct CompleteArgs {
     likelihood: bool,
     #[command(flatten)]
     probability: ProbabilityArgs,
-    /// Instead of asking a server, write the unanswered requests to a file for a batch endpoint (`-`: standard output)
+    /// Write the unanswered requests to a file for a batch endpoint, instead of asking a server (`-`: standard output)
     #[arg(
         long,
         value_name = "FILE",
         help_heading = "Batches", conflicts_with_all = ["output", "concurrency", "request-timeout", "retry-failed", "dry_run"]
     )]
     write_batch: Option<PathBuf>,
-    /// Instead of asking a server, read the answers or errors that a batch endpoint wrote, in any order (repeatable)
+    /// Read the answers or errors that a batch endpoint wrote, in any order, instead of asking a server (repeatable)
     #[arg(
         long,
         value_name = "FILE",
@@ -67,8 +67,8 @@ pub(crate) struct CompleteArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "With --endpoint")]
 pub(crate) struct ProbabilityArgs {
-    /// Instead of completing, write the probability that this token comes next; with `<cc>`, that the model asks for cross-file
-    /// context
+    /// Write the probability that this token comes next, instead of completions; with `<cc>`, that the model asks for
+    /// cross-file context
     #[arg(long, value_name = "TOKEN", conflicts_with_all = [
         "samples", "temperature", "top-p", "seed", "api", "stop", "prompt-end", "instruction", "max-lines", "until", "dry_run",
     ])]

@@ -12,7 +12,7 @@ use crate::table::{ScoreFormat, format_results};
 /// Flags of a stage that can run dry.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct DryRunFlags {
-    /// Print what the command would build, and why, without building anything
+    /// Print what would be built, and why, without building it
     #[arg(long)]
     dry_run: bool,
     /// Format of the --dry-run output

@@ -27,13 +27,13 @@ pub(crate) struct EvalArgs {
     /// Predictions to score, of any model and mode [default: the model's predictions in the cache, mode by mode]
     #[arg(long, value_name = "FILE")]
     pub(crate) predictions: Option<PathBuf>,
-    /// Instead of predictions, score retrieval: how much the retrieved fragments overlap with the targets
+    /// Score retrieval instead of predictions: how much the retrieved fragments overlap with the targets
     #[arg(long, conflicts_with_all = [
         "pairs", "check_references", "metrics", "postprocess", "results", "missing", "allow_mixed",
     ])]
     pub(crate) retrieval: bool,
-    /// Instead of similarity, score how many of the definitions from other files that the target uses the prediction uses too; `compare`
-    /// reads the output
+    /// Score used definitions instead of similarity: of the definitions in other files that the target uses, how many the prediction
+    /// uses; `compare` reads the output
     #[arg(long, conflicts_with_all = [
         "pairs", "check_references", "metrics", "retrieval", "exec", "results", "per_task", "format", "allow_mixed", "shard",
     ])]
@@ -46,7 +46,7 @@ pub(crate) struct EvalArgs {
     #[arg(long, value_name = "NAME", value_delimiter = ',', requires = "retrieval",
         value_parser = ValueList::new(QueryForm::ALL))]
     pub(crate) queries: Vec<String>,
-    /// Instead of a data set, score the pairs in this file, one `{"task_id", "target", "pred"}` per line
+    /// Score the pairs in this file instead of a data set, one `{"task_id", "target", "pred"}` per line
     #[arg(long, value_name = "FILE", conflicts_with_all = [
         "predictions", "check_references", "tasks", "missing", "allow_mixed",
     ])]
@@ -98,7 +98,7 @@ pub(crate) struct ExecArgs {
     /// File with the tests of each task, one `{"task_id", "tests": […]}` per line [default: all tests of the repository]
     #[arg(long, value_name = "FILE", requires = "exec")]
     pub(crate) tests: Option<PathBuf>,
-    /// Instead of judging predictions, find the tests of each task and write them to -o, as a file for --tests
+    /// Find the tests of each task instead of judging predictions, and write them to -o, as a file for --tests
     #[arg(long, requires = "exec", conflicts_with_all = ["predictions", "tests", "check_references"])]
     pub(crate) mine_tests: bool,
     /// Shell command that prints the tests of a repository, one per line, for --mine-tests (not needed for Python)

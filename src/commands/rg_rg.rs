@@ -35,7 +35,7 @@ pub(crate) struct RgRgArgs {
     /// Number of times to complete the prompts and search again with the completions; prints a row per iteration
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000), group = "printing")]
     iterations: Option<u32>,
-    /// Print what the command would build, and why, without building anything
+    /// Print what would be built, and why, without building it
     #[arg(long, group = "printing")]
     dry_run: bool,
     /// Format of the table, or of the --dry-run output

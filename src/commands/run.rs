@@ -17,7 +17,7 @@ use crate::table::{ScoreFormat, format_results};
 pub(crate) struct RunArgs {
     #[command(flatten)]
     settings: SettingFlags,
-    /// Print what the run would build, and why, without building anything or asking a server
+    /// Print what would be built, and why, without building it or asking a server
     #[arg(long)]
     dry_run: bool,
     /// Format of the table, or of the --dry-run output [default: from the extension of FILE, else text]

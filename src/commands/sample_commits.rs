@@ -23,7 +23,7 @@ pub(crate) struct CommitFlags {
     /// Draw from lines that commits of this Git repository added; a task's repository is the parent commit's tree (repeatable)
     #[arg(long, value_name = "REPO.git", requires_all = ["since", "trees"])]
     from_commits: Vec<PathBuf>,
-    /// Use only commits written and committed on this day (UTC) or later, such as 2024-01-31
+    /// Use only commits since this day (UTC), such as 2024-01-31, by both author date and commit date
     #[arg(long, value_name = "DATE", requires = "from_commits")]
     since: Option<String>,
     /// Folder for the repositories, one per task; pass it to later stages as --repos-dir

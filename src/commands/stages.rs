@@ -39,7 +39,7 @@ pub(crate) struct VectorizeArgs {
     settings: SettingFlags,
     #[command(flatten)]
     dry_run: DryRunFlags,
-    /// Instead of computing vectors, write the texts to embed elsewhere, one `{"_id", "digest", "text"}` per line
+    /// Write the texts to embed elsewhere, one `{"_id", "digest", "text"}` per line, instead of computing vectors
     #[arg(long, value_name = "FILE", conflicts_with = "dry_run")]
     write_texts: Option<PathBuf>,
 }

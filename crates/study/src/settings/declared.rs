@@ -276,7 +276,7 @@ settings! {
             "Model that completes prompts: in-context (the embedded model), or the name of a model on the server at --endpoint",
             default: Some("in-context");
         endpoint: Option<String>, "endpoint" "URL" Text =>
-            "OpenAI-compatible server that completes prompts (with --model) or embeds texts (with --embedding-model); \
+            "OpenAI-compatible server, which completes prompts with --model and embeds texts with --embedding-model; \
              REPOFORMER_API_KEY holds its key";
         max_tokens: One<usize>, "max-tokens" "N" COUNT => "Maximum tokens of a completion", default: Some("500"), effect: Always;
         max_lines: Option<usize>, "max-lines" "N" LIMIT => "Maximum lines of a completion by the embedded model",
