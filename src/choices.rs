@@ -28,15 +28,15 @@ const WAYS: [(UserChoice, &str); UserChoice::ALL.len()] = [
     (UserChoice::PolicyTraining, "`repoformer policy train --labels FILE -o FILE`"),
     (
         UserChoice::EntropySamples,
-        "`complete --mode none --samples 20 --temperature 1 -o FILE` draws them, and --samples-from FILE of `label judge` and `run` takes them",
+        "draw them with `complete --mode none --samples 20 --temperature 1 -o FILE`, and pass them to `label judge` or `run` with --samples-from FILE",
     ),
     (
         UserChoice::RetrievalProbability,
-        "`complete --probability-of '<cc>' --after '<eof>'` asks for it, and --probabilities of `label judge` and `run` takes it",
+        "ask for it with `complete --probability-of '<cc>' --after '<eof>'`, and pass it to `label judge` or `run` with --probabilities",
     ),
     (
         UserChoice::RetrievalLikeliest,
-        "`complete --probability-of '<cc>' --after '<eof>'` asks for it, and --probabilities of `label judge` and `run` takes it",
+        "ask for it with `complete --probability-of '<cc>' --after '<eof>'`, and pass it to `label judge` or `run` with --probabilities",
     ),
     (UserChoice::TargetQueries, "--target-queries keeps them"),
     (UserChoice::JudgeInstances, "`repoformer label judge`"),
@@ -107,7 +107,7 @@ const WAYS: [(UserChoice, &str); UserChoice::ALL.len()] = [
     (UserChoice::ProcessLimit, "--process-limit"),
     (
         UserChoice::TestsOfTasks,
-        "--tests names them, `eval --exec --mine-tests -o tests.jsonl` finds them",
+        "name them with --tests, or find them with `eval --exec --mine-tests -o tests.jsonl`",
     ),
     (UserChoice::RepeatedRuns, "--rerun"),
     (
@@ -123,7 +123,7 @@ const WAYS: [(UserChoice, &str); UserChoice::ALL.len()] = [
     (UserChoice::DryRun, "--dry-run"),
     (UserChoice::MixedConditions, "--allow-mixed"),
     (UserChoice::Baseline, "--baseline"),
-    (UserChoice::Demonstration, "`repoformer run` alone"),
+    (UserChoice::Demonstration, "`repoformer run` without flags"),
     (UserChoice::CompletePrompts, "`repoformer run`, `complete`"),
     (UserChoice::MergeShards, "`repoformer merge`"),
     (UserChoice::Comparison, "`repoformer compare`"),

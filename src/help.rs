@@ -168,7 +168,7 @@ pub(crate) fn brief(command: &Command, path: &str) -> StyledStr {
     });
     let example = screen.map(|screen| screen.example).unwrap_or_default();
     let more = if command.has_subcommands() {
-        format!("`repoformer {path} COMMAND -h` has an example of each.")
+        format!("`repoformer {path} COMMAND -h` shows an example.")
     } else {
         format!("All flags: `repoformer {path} --help`. One flag: `repoformer help FLAG`.")
     };
@@ -185,7 +185,7 @@ fn overview(program: &Command) -> StyledStr {
     let short = program.clone().mut_args(|arg| arg.hide(true));
     let short = short.mut_subcommands(|command| command.hide(true));
     let mut short = short.override_usage("repoformer COMMAND [OPTIONS]").after_help(format!(
-        "{purposes}\n`repoformer COMMAND -h` has an example; `repoformer --help` lists what each command does."
+        "{purposes}\n`repoformer COMMAND -h` shows an example; `repoformer --help` describes every command."
     ));
     short.render_help()
 }

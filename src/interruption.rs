@@ -9,7 +9,7 @@ use crate::output::{announce, fail};
 
 /// Sets that Ctrl-C says that what is finished is kept, from here on.
 pub(crate) fn keeps_artifacts() {
-    let text = "what is finished is in the cache: the same command resumes there";
+    let text = "finished work is in the cache; run the same command to resume";
     set_interruption_message(Some(text.into()));
 }
 

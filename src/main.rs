@@ -83,7 +83,7 @@ enum Command {
     Prompt(PromptArgs),
     /// Complete prompts with the embedded model, with a model on a server, or in batches
     Complete(CompleteArgs),
-    /// Put together what the shards of a data set made: prompts and predictions
+    /// Combine the prompts and predictions of a data set's shards
     Merge(MergeArgs),
     /// Retrieve again with predictions as queries: windows, vectors, search and prompts
     RgRg(RgRgArgs),
@@ -91,42 +91,42 @@ enum Command {
     Eval(EvalArgs),
     /// Compare two sets of scores task by task: differences, intervals, tests
     Compare(CompareArgs),
-    /// Write an HTML page with its figures: tables, gains, and every task with its retrieval and predictions
+    /// Write an HTML report: tables, figures, gains, and every task with its fragments and predictions
     Report(ReportArgs),
     /// Run all stages and print a table of scores; without flags, the embedded demonstration
     Run(RunArgs),
     /// Print a cached artifact: its header, or its records as JSONL
     Inspect(InspectArgs),
-    /// Make a benchmark from repositories: holes with their prompts, in RepoEval's format
+    /// Create a benchmark from repositories: holes with their prompts, in RepoEval's format
     Sample(SampleArgs),
-    /// Make training data for selective retrieval: draw instances, label them, verbalize the labels
+    /// Create training data for selective retrieval: draw instances, label them, verbalize the labels
     #[command(subcommand)]
     Label(LabelCommand),
-    /// Decide when to retrieve: train, explain and sweep policies on labelled instances
+    /// Train, explain and evaluate policies that decide when to retrieve
     #[command(subcommand)]
     Policy(PolicyCommand),
     /// Convert records between formats: tasks, predictions, repositories, batch requests and answers
     Convert(ConvertArgs),
     /// Group the files of a corpus such as The Stack into repositories, in shards of raw records
     Group(GroupArgs),
-    /// Count the tasks of files, and the lines and tokens of their contexts and targets
+    /// Count the tasks in files, and the lines and tokens of their contexts and targets
     Stats(StatsArgs),
     /// Check files of records and list every problem with its line
     Validate(ValidateArgs),
-    /// List what lies in the cache and remove what is named
+    /// List the files in the cache, and remove selected ones
     #[command(subcommand)]
     Cache(CacheCommand),
-    /// Check what this machine and these settings allow: cache, isolation of tests, server
+    /// Check this machine and the settings: cache, isolation of tests, server
     Doctor(DoctorArgs),
-    /// Print the script by which a shell completes commands, flags and values
+    /// Print a script that lets a shell complete commands, flags and values
     Completions(CompletionsArgs),
     /// Write the manual: a page for each command
     Manual(ManualArgs),
-    /// Complete for editors: look at the repository as it is edited, retrieve where it helps, and ask a model's server
+    /// Complete code in editors: search the repository as you edit, retrieve if it helps, and ask a model's server
     Serve(ServeArgs),
-    /// Complete for editors as a language server, over standard input and output
+    /// Complete code in editors as a language server, over standard input and output
     Lsp(LspArgs),
-    /// Type the lines of tasks into `serve`, and measure its times, tokens and completions
+    /// Type the lines of tasks into `serve`, and measure its latency, tokens and completions
     Replay(ReplayArgs),
     /// Explain a command, a setting or a flag
     Help(help::HelpArgs),

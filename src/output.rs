@@ -192,7 +192,7 @@ pub(crate) fn warn_of_not_json() {
         let first = lines.first().copied().unwrap_or_default();
         let records = format_count(lines.len() as u64, "record");
         warning(format!(
-            "{}:{first}: NaN or Infinity is not JSON, though Python's json writes it; in fields that are not used it is read as null ({records})",
+            "{}:{first}: NaN or Infinity is not valid JSON (Python's json writes it); it is read as null in unused fields ({records})",
             path.display()
         ));
     }

@@ -41,14 +41,14 @@ impl ScoreFormat {
         }
         if format == Self::Parquet && output == Path::new("-") && io::stdout().is_terminal() {
             return fail(
-                "Parquet is not text, and standard output is a terminal",
-                "send it to a file: `--format parquet > FILE`, or -o FILE",
+                "Parquet cannot be printed on a terminal",
+                "write it to a file with -o FILE, or with `--format parquet > FILE`",
             );
         }
         if format == Self::Parquet && is_packed(output) {
             return fail(
-                format!("{}: Parquet is compressed in itself", output.display()),
-                "name the file .parquet",
+                format!("{}: Parquet files are not compressed a second time", output.display()),
+                "use the extension .parquet",
             );
         }
         let ending = output.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
@@ -62,7 +62,7 @@ impl ScoreFormat {
             Some(Self::Csv) if matches!(format, Self::Csv | Self::Tsv) => Ok(format), // tabs separate, too
             Some(named @ (Self::Csv | Self::Parquet)) if format != named => fail(
                 format!(
-                    "{}: named as {}, but its format would be {}",
+                    "{}: has the extension of {}, but the format is {}",
                     output.display(),
                     named.name(),
                     format.name()

@@ -76,7 +76,7 @@ fn explain(answer: &Error, program: Command) -> Option<anyhow::Error> {
                 fail(format!("unknown flag '{name}' of `{path}`"), hint)
             } else {
                 let hint = hint_at_value(command, argument, &arguments)
-                    .unwrap_or_else(|| format!("`{path} --help` shows what it takes"));
+                    .unwrap_or_else(|| format!("`{path} --help` lists its arguments"));
                 fail(format!("unexpected argument '{argument}' of `{path}`"), hint)
             }
         }
@@ -138,7 +138,7 @@ fn explain(answer: &Error, program: Command) -> Option<anyhow::Error> {
             let (flag, value) =
                 (given(ContextKind::InvalidArg)?, given(ContextKind::InvalidValue)?);
             fail(
-                format!("{} takes no value, but '{value}' is given", spell(flag)),
+                format!("{} accepts no value, but '{value}' is given", spell(flag)),
                 "leave the value out",
             )
         }
@@ -211,7 +211,7 @@ fn hint_at_flag(
     let known = flags(command);
     if name == "--dry-run" && known.iter().any(|flag| flag == "--yes") {
         // What such a command does without it is a dry run.
-        return "leave it out: nothing is done without --yes, and what would be is listed".into();
+        return "leave it out: without --yes, the command only lists what it would do".into();
     }
     let meant = did_you_mean(name, known.iter().map(String::as_str));
     if others.is_empty() {
@@ -226,7 +226,7 @@ fn hint_at_flag(
         let value = place.and_then(|place| arguments.get(place + 1));
         let value = value.filter(|_| takes_next(flag)).map(|value| format!(" {value}"));
         let (later, value) = (later.get_name(), value.unwrap_or_default());
-        return format!("flags of a command follow it: `{path} {later} {name}{value}`");
+        return format!("put flags of a command after it: `{path} {later} {name}{value}`");
     }
     let others = format!("{name} is a flag of {}", others.join(", "));
     match meant {
@@ -243,11 +243,11 @@ fn hint_at_value(command: &Command, argument: &str, arguments: &[String]) -> Opt
     let Some((at, _)) = places.find(|(at, _)| !is_value(*at)) else {
         let at = arguments.iter().position(|one| one == argument)?;
         let flag = arguments.get(at.checked_sub(1)?)?;
-        return Some(format!("{flag} takes no value that begins with a hyphen"));
+        return Some(format!("{flag} accepts no value that begins with a hyphen"));
     };
     if at.checked_sub(1).and_then(flag_at).is_some_and(Arg::is_require_equals_set) {
         let name = &arguments[at - 1];
-        return Some(format!("an equals sign goes before the value of {name}: {name}={argument}"));
+        return Some(format!("give the value of {name} after an equals sign: {name}={argument}"));
     }
     let before = at.checked_sub(1).map(|before| arguments[before].as_str());
     let given = match before.and_then(|before| before.split_once('=')) {
@@ -260,12 +260,12 @@ fn hint_at_value(command: &Command, argument: &str, arguments: &[String]) -> Opt
         let is_list = completable(flag.get_id().as_str()).is_some_and(|known| known.is_list);
         if is_list || flag.get_value_delimiter() == Some(',') {
             return Some(format!(
-                "commas separate the values of {name}: {name} {first},{argument}"
+                "separate the values of {name} by commas: {name} {first},{argument}"
             ));
         }
         if matches!(flag.get_action(), ArgAction::Append) {
             return Some(format!(
-                "{name} goes before each of its values: {name} {first} {name} {argument}"
+                "repeat {name} before each value: {name} {first} {name} {argument}"
             ));
         }
     }
@@ -273,7 +273,7 @@ fn hint_at_value(command: &Command, argument: &str, arguments: &[String]) -> Opt
         return Some("give one file at a time".into());
     }
     hint_at_file(command, argument)
-        .or_else(|| given.map(|(_, name, _)| format!("{name} takes one value")))
+        .or_else(|| given.map(|(_, name, _)| format!("{name} accepts only one value")))
 }
 
 /// Whether a command reads exactly one file, which no flag names.

@@ -27,9 +27,9 @@ use crate::table::{ScoreFormat, format_results};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum CacheCommand {
-    /// List what lies in the cache, and whether it is current
+    /// List the files in the cache, and whether they are up to date
     List(CacheListArgs),
-    /// Remove files of the cache that are named by their stage, benchmark, mode or state
+    /// Remove files from the cache by stage, benchmark, mode or state
     Prune(CachePruneArgs),
 }
 
@@ -37,7 +37,7 @@ pub(crate) enum CacheCommand {
 pub(crate) struct CacheListArgs {
     #[command(flatten)]
     place: CachePlace,
-    /// List each file, with what it was made with and why it is not current
+    /// List each file, with its settings, and why it is out of date
     #[arg(long)]
     files: bool,
     /// Format of the list; csv, json, jsonl and parquet have a row per file, as has tsv with --files
@@ -54,7 +54,7 @@ pub(crate) struct CachePruneArgs {
     /// Remove the files; without this, they are only listed
     #[arg(long)]
     yes: bool,
-    /// Format of the list; text has the paths alone
+    /// Format of the list; text prints only the paths
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     format: ScoreFormat,
     #[command(flatten)]
@@ -64,14 +64,14 @@ pub(crate) struct CachePruneArgs {
 /// The cache, and what its artifacts are compared with.
 #[derive(Debug, Args)]
 struct CachePlace {
-    /// Folder of the cached artifacts [default: that of the settings, or data/cache]
+    /// Folder of the cached artifacts [default: from the settings, or data/cache]
     #[arg(long, value_name = "DIR")]
     cache_dir: Option<PathBuf>,
-    /// Folder that holds one folder per repository, with which fragments are compared [default: that of the settings]
+    /// Folder that holds one folder per repository, to check that fragments are up to date [default: from the settings]
     #[arg(long, value_name = "DIR")]
     repos_dir: Option<PathBuf>,
-    /// Task file, with which prompts and scores of its name are compared (repeatable, or separated by commas) [default: those of
-    /// the settings]
+    /// Task file, to check that its prompts and scores are up to date (repeatable, or separated by commas) [default: from the
+    /// settings]
     #[arg(long, value_name = "FILE", value_delimiter = ',')]
     tasks: Vec<PathBuf>,
 }
@@ -80,19 +80,19 @@ struct CachePlace {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Selection")]
 struct Selection {
-    /// Only what this stage wrote (repeatable, or separated by commas)
+    /// Only files of this stage (repeatable, or separated by commas)
     #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = ValueList::new(STAGES))]
     stage: Vec<String>,
-    /// Only what belongs to this benchmark; repos: to repositories (repeatable, or separated by commas)
+    /// Only files of this benchmark; repos selects files of repositories (repeatable, or separated by commas)
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     benchmark: Vec<String>,
-    /// Only what belongs to this mode (repeatable, or separated by commas)
+    /// Only files of this mode (repeatable, or separated by commas)
     #[arg(long, value_name = "MODE", value_delimiter = ',', value_parser = mode_name)]
     mode: Vec<String>,
-    /// Only what is stale or damaged
+    /// Only stale or damaged files
     #[arg(long)]
     stale: bool,
-    /// Only temporary files that a killed run left (with --stale: both)
+    /// Only temporary files of killed runs; with --stale, stale and damaged files too
     #[arg(long)]
     temporary: bool,
 }
@@ -238,7 +238,7 @@ fn note_uncompared(files: &[CacheFile]) {
         files.iter().filter(|file| matches!(file.condition, Condition::Unknown(_))).count();
     if unknown > 0 {
         note(format!(
-            "cache: {} {} could not be compared; --repos-dir and --tasks name what artifacts were made of",
+            "cache: {} {} could not be checked; name the repositories and tasks with --repos-dir and --tasks",
             group(unknown),
             plural(unknown, "file")
         ));
@@ -251,7 +251,7 @@ fn prune(args: &CachePruneArgs) -> Result<()> {
     if args.selection.is_empty() {
         return fail(
             "nothing is selected, so nothing is removed",
-            "name what to remove: --stage, --benchmark, --mode, --stale or --temporary; `repoformer cache list` shows what is there",
+            "select files with --stage, --benchmark, --mode, --stale or --temporary; `repoformer cache list` lists the files",
         );
     }
     args.selection.check(&files)?;
@@ -276,13 +276,13 @@ fn prune(args: &CachePruneArgs) -> Result<()> {
     }
     let list = FileList { files: &removed, shown: FileTable::Paths };
     write_data(Path::new("-"), format_results(&list, format)?)?;
-    let done = if args.yes { "removed" } else { "not removed; --yes removes them" };
+    let done = if args.yes { "removed" } else { "not removed; pass --yes to remove them" };
     note(format!("cache: {} {done}", total(&removed)));
     if !kept.is_empty() {
         let mut stages: Vec<&str> = kept.iter().filter_map(|file| file.stage).collect();
         stages.dedup();
         note(format!(
-            "cache: {} of {} kept, which took a server or test runs; --stage names them",
+            "cache: {} of {} kept, since they took a server or test runs; remove them with --stage",
             group(kept.len()),
             stages.join(", ")
         ));

@@ -33,16 +33,16 @@ use crate::table::{ScoreFormat, format_results};
 pub(crate) struct CompareArgs {
     #[command(flatten)]
     settings: SettingFlags,
-    /// Scores of the baseline, from `eval --per-task --format json` or jsonl (`-`: standard input; FILE#NAME picks one of
-    /// several predictions); with --tasks also a file of predictions, or a mode whose predictions are in the cache
+    /// Scores of the baseline, from `eval --per-task --format json` or jsonl (`-`: standard input; FILE#NAME selects one of
+    /// several predictions); with --tasks, also a file of predictions, or a mode whose predictions are in the cache
     a: String,
-    /// Scores of the system, likewise; differences are B - A
+    /// Scores of the system, in the same form; differences are B - A
     b: String,
-    /// Measure to compare, as METRIC.VALUE: repocoder.es (repeatable, or separated by commas) [default: all that both have]
+    /// Measure to compare, such as repocoder.es (repeatable, or separated by commas) [default: all measures in both]
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     measure: Vec<String>,
-    /// Unit that intervals resample: repositories with all of their tasks, or single tasks [default: repository, where the
-    /// scores name two or more]
+    /// Unit that intervals resample: repository (with all its tasks) or task [default: repository, if the scores name two or
+    /// more]
     #[arg(long, value_name = "UNIT")]
     resample: Option<ResampledUnit>,
     /// Also compare within each repository
@@ -51,14 +51,13 @@ pub(crate) struct CompareArgs {
     /// Also write the values of each task (with tsv, csv, jsonl and parquet, only these)
     #[arg(long)]
     per_task: bool,
-    /// Compare predictions made or scored under different conditions (sampling, limits, cuts, targets); the differences are named
+    /// Compare predictions even if their sampling, limits, cuts or targets differ; the differences are printed
     #[arg(long)]
     allow_mixed: bool,
-    /// Check that B is as A: a measure whose mean differs by more than this (scores between 0 and 1), or a task of one side alone,
-    /// ends with exit status 1
+    /// Exit with status 1 if a mean differs by more than this (scores are between 0 and 1), or if A or B lacks a task
     #[arg(long, value_name = "T")]
     within: Option<f64>,
-    /// Format of the comparison; tsv, csv, jsonl and parquet have a row per measure [default: as FILE is named, else text]
+    /// Format of the comparison; tsv, csv, jsonl and parquet have a row per measure [default: from the extension of FILE, else text]
     #[arg(long, value_name = "FORMAT")]
     format: Option<ScoreFormat>,
     /// File for the comparison (`-`: standard output)
@@ -79,13 +78,13 @@ pub(crate) fn run(args: &CompareArgs) -> Result<()> {
     check_output(Some(&args.output), [a_path, b_path])?;
     if args.within.is_some_and(|tolerance| tolerance.is_nan() || tolerance < 0.0) {
         return fail(
-            "--within must be a number from 0 on",
-            "the scores of A and B are between 0 and 1",
+            "--within must be a number of at least 0",
+            "give a difference of scores, which are between 0 and 1, such as 0.005",
         );
     }
     if a_path == Path::new("-") && b_path == Path::new("-") {
         return fail(
-            "A and B cannot both be standard input, which is read once",
+            "A and B cannot both be standard input, which can be read only once",
             "name a file for one of them",
         );
     }
@@ -129,7 +128,7 @@ fn check(comparison: &Comparison, tolerance: f64) {
     if alone + comparison.left_out.len() > 0 {
         let measures = comparison.left_out.len();
         output::count_failure(format!(
-            "{alone} {} and {measures} {} are in A or B alone",
+            "{alone} {} and {measures} {} are only in A or only in B",
             plural(alone, "task"),
             plural(measures, "measure")
         ));
@@ -221,10 +220,10 @@ fn with_hint(error: Error) -> anyhow::Error {
             ": `repoformer eval --per-task --format json -o FILE` writes them, with --tasks and --predictions, or with --pairs",
         ),
         Error::Parameter { name: "measure", .. } => {
-            "name one that both have with --measure, or score both with the same --metrics".into()
+            "choose a measure that both have with --measure, or score both with the same --metrics".into()
         }
         Error::Parameter { name: "unit", .. } => {
-            "draw tasks, with --resample task; or score with --tasks, whose records name repositories".into()
+            "resample tasks with --resample task, or score with --tasks, whose records name repositories".into()
         }
         _ => return error.into(),
     };
@@ -258,7 +257,7 @@ fn warn(comparison: &Comparison) {
     output::warn_of_numbers(comparison.numbered.warning(files, Some("`target_digest`")));
     if comparison.moved > 0 {
         output::warning(format!(
-            "{} ids are at different rows in A and B: were both scored with the same task file?",
+            "{} ids are in different rows in A and B: were A and B scored with different task files?",
             comparison.moved
         ));
     }

@@ -216,20 +216,20 @@ fn notes(comparison: &Comparison) -> Vec<String> {
         (comparison.unit == ResamplingUnit::Repositories, comparison.units);
     if comparison.interval_kind() == IntervalKind::Range {
         notes.push(format!(
-            "  {units} repositories are few: these are ranges, and no intervals of the mean"
+            "  {units} repositories are too few for confidence intervals: these are ranges of their means"
         ));
     } else if by_repository && units < FEW_REPOSITORIES {
         notes.push(format!(
-            "  {units} repositories are few: intervals of fewer than {FEW_REPOSITORIES} are too short"
+            "  {units} repositories are few: with fewer than {FEW_REPOSITORIES}, intervals are too short"
         ));
     }
     if by_repository && !comparison.repositories.is_empty() {
-        notes.push("  within a repository its tasks are drawn, which gives 95 % intervals".into());
+        notes.push("  within a repository, tasks are resampled for 95 % intervals".into());
     }
     notes.push(flips_text(comparison));
     for (side, name) in [(&comparison.a, "A"), (&comparison.b, "B")] {
         if !side.alone.is_empty() {
-            notes.push(format!("left out: {} in {name} alone", list_ids(&side.alone)));
+            notes.push(format!("left out: {} only in {name}", list_ids(&side.alone)));
         }
     }
     if !comparison.mixed.is_empty() {
@@ -244,12 +244,12 @@ fn resampling_text(comparison: &Comparison) -> String {
     let Resampling { resamples, seed, .. } = comparison.resampling;
     let times = group(resamples);
     match (comparison.unit, comparison.units) {
-        (ResamplingUnit::Tasks, 0 | 1) => "intervals: none, there is one task".into(),
+        (ResamplingUnit::Tasks, 0 | 1) => "intervals: none, since there is only one task".into(),
         (ResamplingUnit::Tasks, units) => format!(
-            "intervals: {units} tasks drawn anew {times} times (seed {seed}), as if those of a repository were independent"
+            "intervals: {units} tasks resampled {times} times (seed {seed}), as if tasks of a repository were independent"
         ),
         (ResamplingUnit::Repositories, units) => format!(
-            "intervals: {units} repositories drawn anew {times} times, each with its tasks (seed {seed})"
+            "intervals: {units} repositories resampled {times} times, each with all its tasks (seed {seed})"
         ),
     }
 }
@@ -260,14 +260,14 @@ fn flips_text(comparison: &Comparison) -> String {
     let rows = rows(comparison);
     let tests = || rows.iter().flat_map(|(_, d)| d.by_repository.into_iter().chain([d.by_task]));
     let how = match (tests().any(|test| test.exact), tests().all(|test| test.exact)) {
-        (_, true) => "in all ways".to_owned(),
+        (_, true) => "in every combination".to_owned(),
         (false, _) => format!("at random {random} times (seed {seed})"),
         (true, _) => format!(
-            "in all ways where up to {} differ, else at random {random} times (seed {seed})",
+            "in every combination if up to {} differ, otherwise at random {random} times (seed {seed})",
             SignFlips::EXACT
         ),
     };
-    format!("p: signs of the differences flipped {how}, two-sided")
+    format!("p: two-sided sign-flip test, with signs flipped {how}")
 }
 
 /// Number and first ids of some tasks: `2 tasks (a, b)`.

@@ -39,7 +39,7 @@ pub(crate) struct CompleteArgs {
     /// File for the predictions (`-`: standard output) [default: the cache; standard output with --prompts]
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Instead of completing, write the probability that the model gives each target: its logarithm, and bits a character
+    /// Write the model's probability of each target instead of completions, as a logarithm and in bits per character
     #[arg(long, conflicts_with_all = [
         "probability_of", "samples", "temperature", "top-p", "seed", "api", "stop", "prompt-end", "instruction", "max-lines", "max-tokens", "until",
         "dry_run",
@@ -47,14 +47,14 @@ pub(crate) struct CompleteArgs {
     likelihood: bool,
     #[command(flatten)]
     probability: ProbabilityArgs,
-    /// Instead of asking a server, write the requests without an answer for a batch endpoint (`-`: standard output)
+    /// Write the unanswered requests to a file for a batch endpoint, instead of asking a server (`-`: standard output)
     #[arg(
         long,
         value_name = "FILE",
         help_heading = "Batches", conflicts_with_all = ["output", "concurrency", "request-timeout", "retry-failed", "dry_run"]
     )]
     write_batch: Option<PathBuf>,
-    /// Instead of asking a server, read a batch endpoint's answers, in any order, and its file of errors (repeatable)
+    /// Read the answers or errors that a batch endpoint wrote, in any order, instead of asking a server (repeatable)
     #[arg(
         long,
         value_name = "FILE",
@@ -67,16 +67,16 @@ pub(crate) struct CompleteArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "With --endpoint")]
 pub(crate) struct ProbabilityArgs {
-    /// Instead of completing, write the probability that this token comes next (`<cc>`: the model asks for cross-file
-    /// context)
+    /// Write the probability that this token comes next, instead of completions; with `<cc>`, that the model asks for
+    /// cross-file context
     #[arg(long, value_name = "TOKEN", conflicts_with_all = [
         "samples", "temperature", "top-p", "seed", "api", "stop", "prompt-end", "instruction", "max-lines", "until", "dry_run",
     ])]
     probability_of: Option<String>,
-    /// Cut each prompt after the last occurrence of this text first, or append the text if there is none (`<eof>`)
+    /// Text after which each prompt ends, such as `<eof>`: cuts the prompt after its last occurrence, or appends it
     #[arg(long, value_name = "TEXT", requires = "probability_of")]
     after: Option<String>,
-    /// Id of the token in the model's vocabulary [default: the answer of the server's /tokenize]
+    /// Id of the token in the model's vocabulary [default: as the server's /tokenize answers]
     #[arg(long, value_name = "N", requires = "probability_of")]
     token_id: Option<u64>,
 }
@@ -94,7 +94,7 @@ pub(crate) fn run(args: &CompleteArgs) -> Result<()> {
     let completion = server::model(&settings, *settings.seed, by_batch)?;
     if completion.server.is_none() && settings.seed.is_flag() {
         return fail(
-            "--seed is for samples of a model on a server; the embedded model draws none",
+            "--seed is for sampling from a model on a server; the embedded model does not sample",
             "leave it out",
         );
     }
@@ -178,8 +178,8 @@ impl Data {
         if let Some(prompts) = &args.prompts {
             if settings.shard.is_some() {
                 return fail(
-                    "--shard is for a data set's prompts, and --prompts names a file",
-                    "name the prompts of one shard, or leave --prompts out",
+                    "--shard cannot be used with --prompts",
+                    "pass a file with the prompts of one shard to --prompts, or leave one of the two out",
                 );
             }
             return Ok(Self::File(prompts.clone()));
@@ -188,8 +188,8 @@ impl Data {
         let (experiment, settings) = without_repositories(settings)?;
         if experiment.tasks.is_none() && settings.benchmark.is_none() {
             return fail(
-                "neither --tasks nor --benchmark is set, so there are no prompts to complete",
-                "name the data set as for `repoformer prompt`, or a file with --prompts",
+                "no prompts to complete: neither --tasks nor --benchmark is set",
+                "name the data set as in `repoformer prompt`, or a file with --prompts",
             );
         }
         check_completable(&experiment)?;
@@ -226,7 +226,7 @@ fn complete_one(
     let mut positions = Positions::default();
     if part.is_some() {
         for latency in &predictions.latencies {
-            positions.add(latency.row.context("a prompt of a shard does not say its row")?);
+            positions.add(latency.row.context("a prompt of the shard has no row number")?);
         }
     }
     output.finish()?;
@@ -271,14 +271,14 @@ fn write_batch(
     output::problems(&batch.problems);
     let others = match batch.others {
         0 => String::new(),
-        1 => " (1 prompt is answered, or repeats another)".to_owned(),
-        n => format!(" ({} prompts are answered, or repeat another)", group(n)),
+        1 => " (1 prompt is already answered, or is a duplicate)".to_owned(),
+        n => format!(" ({} prompts are already answered, or are duplicates)", group(n)),
     };
     let requests = format_count(batch.requests as u64, "request");
     output::note(format!("complete: {requests}{others}"));
     if batch.requests > 50_000 || bytes > 200_000_000 {
         output::warning(
-            "OpenAI takes at most 50,000 requests and 200 MB per file; split this one, and read the answers to its parts one by one",
+            "OpenAI accepts at most 50,000 requests and 200 MB per file; split this file, and read the answers to each part",
         );
     }
     Ok(())
@@ -293,7 +293,7 @@ fn read_batch(
     let read = pipeline::read_batch(files, prompts, completion, of)?;
     output::problems(&read.problems);
     output::note(format!(
-        "complete: {} answers, {} failures, {} without a prompt or unreadable",
+        "complete: {} answers, {} failures, {} unreadable or for unknown prompts",
         group(read.answers),
         group(read.failed),
         group(repoformer_store::error::count(&read.problems))

@@ -23,7 +23,7 @@ use crate::settings::{COMPLETION, FlagCompletion, Settings, completable};
 
 #[derive(Debug, Args)]
 pub(crate) struct CompletionsArgs {
-    /// Shell that will read the script
+    /// Shell to write the script for
     #[arg(value_name = "SHELL")]
     shell: Shell,
 }

@@ -34,25 +34,25 @@ pub(crate) struct ConvertArgs {
     /// archive, such as a Python source distribution (.tar.gz)
     #[arg(required_unless_present = "repos_dir")]
     file: Option<PathBuf>,
-    /// Target format. Tasks, also of records of DevEval, EvoCodeBench and RepoExec: repoeval, repoformer, crosscodeeval,
-    /// crosscodelongeval. Predictions: repocoder-predictions, crosscodeeval-predictions. From prompts or tasks: batch-requests.
-    /// From prompts: lm-eval (a task of lm-evaluation-harness, in folder -o). From labels: labels. Repositories: repos (folders
-    /// in -o), packages, raw
+    /// Target format. From tasks (DevEval, EvoCodeBench and RepoExec too): repoeval, repoformer, crosscodeeval,
+    /// crosscodelongeval. From predictions: repocoder-predictions, crosscodeeval-predictions. From prompts or tasks:
+    /// batch-requests. From prompts: lm-eval (a task of lm-evaluation-harness, in folder -o). From labels: labels. From
+    /// repositories: repos (folders in -o), packages, raw
     #[arg(long, value_name = "FORMAT", hide_possible_values = true, value_parser = ValueList::new(TargetFormat::ALL))]
     to: String,
     /// File for the records (`-`: standard output; compressed if the name ends in .gz or .zst); folder for repos and lm-eval
     #[arg(short, long, value_name = "FILE", default_value = "-")]
     output: PathBuf,
-    /// Folder that holds one folder per repository: source of packages and raw, and of what records lack
+    /// Folder that holds one folder per repository, to read packages and raw records from, and texts that records lack
     #[arg(long, value_name = "DIR")]
     repos_dir: Option<PathBuf>,
     /// Use only this repository of --repos-dir (repeatable, or separated by commas)
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     repo: Vec<String>,
-    /// Language of the files of --repos-dir that packages and raw records take
+    /// Language of the files of --repos-dir to write as packages or raw records
     #[arg(long, value_name = "NAME", default_value = "python", value_parser = ValueList::new(Language::ALL))]
     language: String,
-    /// Source files of --repos-dir that packages and raw records take, as --walk of `window` names them
+    /// Source files of --repos-dir to write as packages or raw records; the values are those of `window --walk`
     #[arg(long, value_name = "NAME", default_value = "glob", value_parser = ValueList::new(Walk::ALL))]
     walk: String,
     /// Tasks that the predictions, batch answers or prompts (for lm-eval) belong to
@@ -61,13 +61,14 @@ pub(crate) struct ConvertArgs {
     /// Model of batch requests
     #[arg(long, value_name = "NAME", required_if_eq("to", "batch-requests"))]
     model: Option<String>,
-    /// Maximum tokens of a completion [default: 50 in batch requests; 500 in lm-eval, as `complete` has it]
+    /// Maximum tokens of a completion [default: 50 in batch requests; 500 in lm-eval, as in `complete`]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     max_tokens: Option<u32>,
     /// Temperature of batch requests [default: 0]
     #[arg(long, value_name = "T")]
     temperature: Option<f64>,
-    /// Text that ends a completion, in batch requests instead of those of the prompt style, in lm-eval in addition (repeatable)
+    /// Text that ends a completion; replaces the prompt style's texts in batch requests, and is added to them in lm-eval
+    /// (repeatable)
     #[arg(long, value_name = "TEXT")]
     stop: Vec<String>,
     #[command(flatten)]
@@ -78,14 +79,14 @@ pub(crate) struct ConvertArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "With --to lm-eval")]
 struct LmEvalArgs {
-    /// Name of the task [default: repoformer_TASKS_MODE, with the prompt style where it is not repocoder]
+    /// Name of the task [default: repoformer_TASKS_MODE, followed by the prompt style unless it is repocoder]
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
     /// Metric of the task (repeatable, or separated by commas) [default: repocoder]
     #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = ValueList::new(lm_eval::METRICS))]
     metrics: Vec<String>,
-    /// White space at the end of a prompt: sent (as-is), or not sent and removed from the start of the completion, as
-    /// `complete` does (before-whitespace) [default: as-is]
+    /// White space at the end of a prompt: as-is (is sent) or before-whitespace (is not sent, and is removed from the start of
+    /// the completion, as `complete` does) [default: as-is]
     #[arg(long, value_name = "NAME", value_parser = ValueList::new(Ending::ALL))]
     prompt_end: Option<String>,
 }
@@ -107,11 +108,11 @@ impl ConvertArgs {
             None => Ok(()),
             Some((flag, _)) if is_lm_eval => fail(
                 format!(
-                    "{flag} is not used by --to lm-eval: its tasks name no model, and are greedy"
+                    "{flag} is not used by --to lm-eval, whose tasks name no model and decode greedily"
                 ),
-                "leave it out; lm-eval's --model_args name the model",
+                "leave it out; name the model with lm-eval's --model_args",
             ),
-            Some((flag, _)) => fail(format!("{flag} is for --to lm-eval"), "leave it out"),
+            Some((flag, _)) => fail(format!("{flag} works only with --to lm-eval"), "leave it out"),
         }
     }
 }
@@ -152,7 +153,7 @@ fn input(args: &ConvertArgs) -> Result<&Path> {
     args.file.as_deref().ok_or_else(|| {
         add_hint(
             anyhow!("no file to convert to {}", args.to),
-            "name one; --repos-dir alone is for --to raw and --to packages",
+            "name a file; only --to raw and --to packages need just --repos-dir",
         )
     })
 }
@@ -160,8 +161,8 @@ fn input(args: &ConvertArgs) -> Result<&Path> {
 fn folders(args: &ConvertArgs) -> Result<Conversion> {
     if args.output == Path::new("-") {
         return fail(
-            "--to repos writes folders, not to standard output",
-            "name the folder for them with -o",
+            "--to repos cannot write to standard output, since it writes folders",
+            "name a folder with -o",
         );
     }
     let mut outcome = convert::to_folders(input(args)?, &args.output)?;
@@ -174,8 +175,8 @@ fn lm_eval_task(args: &ConvertArgs) -> Result<(Conversion, Vec<String>)> {
     let folder = &args.output;
     if folder == Path::new("-") {
         return fail(
-            "--to lm-eval writes a folder, not to standard output",
-            "name the folder for the task with -o",
+            "--to lm-eval cannot write to standard output, since it writes a folder",
+            "name a folder with -o",
         );
     }
     let file = input(args)?;
@@ -205,7 +206,7 @@ fn lm_eval_task(args: &ConvertArgs) -> Result<(Conversion, Vec<String>)> {
         lm_eval::lm_eval(file, &settings).map_err(|error| match error {
             Error::Parameter { name: "metrics", .. } => add_hint(
                 error,
-                "leave it out of --metrics, and score the samples that lm-eval logs with `repoformer eval --predictions`",
+                "remove it from --metrics, and score lm-eval's logged samples with `repoformer eval --predictions`",
             ),
             error => error.into(),
         })?;
@@ -222,7 +223,7 @@ fn lm_eval_task(args: &ConvertArgs) -> Result<(Conversion, Vec<String>)> {
     )];
     if bodies.are_all() {
         notes.push(
-            "lm-eval cannot score function bodies by repoformer: `repoformer eval --predictions` does, from the samples that it logs"
+            "lm-eval cannot score function bodies with metric repoformer; score its logged samples with `repoformer eval --predictions`"
                 .into(),
         );
     }
@@ -235,7 +236,7 @@ fn check_utils(folder: &Path) -> Result<()> {
     let first_line = |text: &[u8]| text.split(|byte| *byte == b'\n').next().map(<[u8]>::to_vec);
     match files::read_companion(&path) {
         Ok(text) if first_line(&text) != first_line(lm_eval::UTILS.as_bytes()) => fail(
-            format!("{} is not of a task that was converted here", path.display()),
+            format!("{}: this file exists, and `convert` did not write it", path.display()),
             "name another folder with -o",
         ),
         _ => Ok(()),

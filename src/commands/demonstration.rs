@@ -65,7 +65,7 @@ pub(super) fn plan(settings: &Settings) -> Vec<PlannedArtifact> {
         let verdict = match (is_there, path.exists()) {
             (true, _) => PlanVerdict::Current,
             (false, false) => PlanVerdict::Missing,
-            (false, true) => PlanVerdict::Damaged("another text than the program's".into()),
+            (false, true) => PlanVerdict::Damaged("its text differs from the program's".into()),
         };
         PlannedArtifact::file(path, "file of the demonstration", verdict)
     });

@@ -25,22 +25,22 @@ use crate::table::{ReportFormat, json_text};
 
 #[derive(Debug, Args)]
 pub(crate) struct DoctorArgs {
-    /// Folder of the cached artifacts [default: that of the settings, or data/cache]
+    /// Folder of the cached artifacts [default: from the settings, or data/cache]
     #[arg(long, value_name = "DIR")]
     cache_dir: Option<PathBuf>,
-    /// File of settings (TOML) [default: repoformer.toml in the working folder, if it exists]
+    /// Configuration file (TOML) [default: repoformer.toml in the working folder, if it exists]
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
     /// Named set of settings
     #[arg(long, value_name = "NAME")]
     profile: Option<String>,
-    /// Server to ask which API it has and which models; REPOFORMER_API_KEY holds its key [default: that of the settings]
+    /// Server whose APIs and models to list; REPOFORMER_API_KEY holds its key [default: from the settings]
     #[arg(long, value_name = "URL")]
     endpoint: Option<String>,
-    /// Model that the server must have [default: that of the settings]
+    /// Model that the server must have [default: from the settings]
     #[arg(long, value_name = "NAME")]
     model: Option<String>,
-    /// Fail if tests cannot be run in full isolation, as `eval --exec --isolation required` would
+    /// Fail if tests cannot run in full isolation, as `eval --exec --isolation required` does
     #[arg(long)]
     exec: bool,
     /// Format of the findings
@@ -121,7 +121,7 @@ fn version() -> Finding {
 fn instructions() -> Finding {
     let all: Vec<String> = Level::available().map(|level| level.to_string()).collect();
     let best = Level::best().to_string();
-    let text = format!("searches with {best} instructions; this processor has {}", all.join(", "));
+    let text = format!("search uses {best} instructions; this processor has {}", all.join(", "));
     Finding::new("instructions", text, json!({"in_use": best, "available": all}))
 }
 
@@ -150,7 +150,9 @@ fn configuration(args: &DoctorArgs) -> Result<(Finding, Settings)> {
             let (file, profile) = (settings.config.as_deref(), settings.profile.as_deref());
             let mut text = match file {
                 Some(file) => visible_in_line(&file.display().to_string()).into_owned(),
-                None => "no file; repoformer.toml in the working folder would be read".into(),
+                None => {
+                    "no file; repoformer.toml in the working folder is read if it exists".into()
+                }
             };
             text += &profile.map_or(String::new(), |profile| format!("; profile {profile}"));
             let chosen = settings.chosen_keys();
@@ -162,7 +164,7 @@ fn configuration(args: &DoctorArgs) -> Result<(Finding, Settings)> {
         }
         Err(error) => {
             let finding =
-                Finding::from_error("configuration", "has a mistake".into(), json!({}), &error);
+                Finding::from_error("configuration", "is invalid".into(), json!({}), &error);
             (finding, Settings::without_files(&flags)?)
         }
     })
@@ -204,11 +206,11 @@ fn check_cache(settings: &Settings) -> Finding {
     let bytes: u64 = files.iter().map(|file| file.bytes).sum();
     let text = if is_there {
         format!(
-            "{cache}: {}; {stale} stale, {damaged} damaged, {temporary} temporary, {foreign} not of this program",
+            "{cache}: {}; {stale} stale, {damaged} damaged, {temporary} temporary, {foreign} from other programs",
             cache::total(&files)
         )
     } else {
-        format!("{cache}: not there yet")
+        format!("{cache}: does not exist yet")
     };
     let fields = json!({
         "folder": path, "exists": is_there, "entries": files.len(), "bytes": bytes, "stale": stale,
@@ -258,17 +260,17 @@ fn sandbox(is_asked: bool) -> Finding {
     };
     let limits = match enclosure.counter {
         Counter::Kernel => {
-            "limits: the kernel counts memory, processes and processor time of each run, in a control group"
+            "limits: a control group counts memory, processes and processor time of each run"
         }
         Counter::Guard => {
-            "limits: no control group can be made here, so memory, processes and processor time of each run are added up from \
-             /proc; as root, below `systemd-run --user --scope -p Delegate=yes`, or after `loginctl enable-linger`, the kernel counts them"
+            "limits: no control group can be created, so memory, processes and processor time of each run are summed from /proc; \
+             for a control group, run as root, under `systemd-run --user --scope -p Delegate=yes`, or after `loginctl enable-linger`"
         }
     };
     let layer = if enclosure.layered {
-        "writes vanish with the run"
+        "files that a run writes are discarded"
     } else {
-        "copies are restored after each run, and the disk is watched, not bounded"
+        "copies are restored after each run; disk use is monitored, but not limited"
     };
     let mut text = format!("{}; {layer}\n{limits}", enclosure.describe());
     enclosure.open.iter().for_each(|open| text += &format!("\nnot isolated: {open}"));
@@ -296,7 +298,7 @@ fn kernel(name: &str) -> Option<u64> {
 #[cfg(not(target_os = "linux"))]
 fn sandbox(is_asked: bool) -> Finding {
     let text = "`eval --exec` needs Linux".to_owned();
-    let error = anyhow::anyhow!("exec: running tests needs Linux");
+    let error = anyhow::anyhow!("exec: tests can run only on Linux");
     if is_asked {
         Finding::from_error("sandbox", text, json!({}), &error)
     } else {
@@ -315,14 +317,14 @@ fn python(is_asked: bool) -> Finding {
     let python = asked(&["--version"]);
     let pytest = python.as_ref().and_then(|_| asked(&["-m", "pytest", "--version"]));
     let text = match (&python, &pytest) {
-        (None, _) => "python3 is not found; tests of Python repositories need it".to_owned(),
+        (None, _) => "python3 was not found; tests of Python repositories need it".to_owned(),
         (Some(python), None) => {
-            format!("{python}, without pytest; tests that are run with it fail")
+            format!("{python}, without pytest; tests that need pytest fail")
         }
         (Some(python), Some(pytest)) => format!("{python}, {pytest}"),
     };
     let fields = json!({"python": python, "pytest": pytest});
-    let error = anyhow::anyhow!("exec: python3 is not found");
+    let error = anyhow::anyhow!("exec: python3 was not found");
     if is_asked && python.is_none() {
         Finding::from_error("python", text, fields, &error)
     } else {
@@ -341,7 +343,7 @@ fn server(args: &DoctorArgs, settings: &Settings) -> Finding {
     let has_key = std::env::var_os(DEFAULT_KEY_VARIABLE).is_some_and(|key| !key.is_empty());
     let key = format!("{DEFAULT_KEY_VARIABLE} is {}", if has_key { "set" } else { "not set" });
     let Some(url) = settings.endpoint.as_deref() else {
-        let text = format!("none asked: --endpoint is not set; {key}");
+        let text = format!("not checked, since --endpoint is not set; {key}");
         return Finding::new("server", text, json!({"endpoint": null, "key_is_set": has_key}));
     };
     let second = Duration::from_secs;
@@ -398,7 +400,7 @@ fn server(args: &DoctorArgs, settings: &Settings) -> Finding {
             format!("{count} models: {}{more}", some.join(", "))
         }
     };
-    let names = if apis.is_empty() { "none that is known".into() } else { apis.join(", ") };
+    let names = if apis.is_empty() { "none known".into() } else { apis.join(", ") };
     let text = format!("{shown} answers; APIs: {names}; {key}\n{listed}");
     let fields = json!({
         "endpoint": shown, "answers": true, "apis": apis, "models": models, "key_is_set": has_key,
@@ -406,7 +408,7 @@ fn server(args: &DoctorArgs, settings: &Settings) -> Finding {
     let without_key = |error: &Error| matches!(status(error), Some(401 | 403));
     let refused = refusal.filter(without_key).or(refused).map(anyhow::Error::from);
     let is_none = args.endpoint.is_some() && apis.is_empty();
-    let none = is_none.then(|| anyhow::anyhow!("{shown}: has none of the APIs that are used here"));
+    let none = is_none.then(|| anyhow::anyhow!("{shown}: has no API that this program uses"));
     let missing = || missing_model(settings, is_listed.then_some(&models)?, &shown);
     let problem = refused.or_else(missing).or(none);
     match problem {

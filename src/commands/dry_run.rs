@@ -12,10 +12,10 @@ use crate::table::{ScoreFormat, format_results};
 /// Flags of a stage that can run dry.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct DryRunFlags {
-    /// Print which artifacts would be made, and why, and make none
+    /// Print what would be built, and why, without building it
     #[arg(long)]
     dry_run: bool,
-    /// Format of what --dry-run prints
+    /// Format of the --dry-run output
     #[arg(long, value_name = "FORMAT", default_value = "text", requires = "dry_run")]
     format: ScoreFormat,
 }

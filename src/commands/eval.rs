@@ -55,7 +55,7 @@ pub(crate) fn run(args: &EvalArgs) -> Result<()> {
         #[cfg(target_os = "linux")]
         return super::eval_exec::run(args, &settings);
         #[cfg(not(target_os = "linux"))]
-        bail!("tests can only be run on Linux");
+        bail!("tests can run only on Linux");
     }
     if let Some(path) = &args.pairs {
         return of_pairs(args, path, &settings);
@@ -103,7 +103,7 @@ fn check_mergeable(args: &EvalArgs) -> Result<()> {
     ];
     if let Some((flag, _)) = others.iter().find(|(_, is_given)| *is_given) {
         return fail(
-            format!("--shard is for the scores of each task, and {flag} has others"),
+            format!("--shard cannot be used with {flag}, since a shard has only scores of tasks"),
             "leave one of the two out",
         );
     }
@@ -111,8 +111,8 @@ fn check_mergeable(args: &EvalArgs) -> Result<()> {
         return Ok(());
     }
     fail(
-        "the means of a shard cannot be put together with those of others",
-        "write the scores of each task, with --per-task -o FILE.jsonl; `merge` puts those together",
+        "mean scores of shards cannot be combined",
+        "write the scores of each task with --per-task -o FILE.jsonl, and combine them with `merge`",
     )
 }
 
@@ -185,7 +185,7 @@ fn warn_of_ceilings(tasks: &TaskSet, scoring: &Scoring) -> Result<()> {
         let values = values.map(|(name, value)| format!("{name} {}", percent(*value)));
         let (metric, values) = (mean.metric, values.collect::<Vec<_>>().join(", "));
         output::warning(format!(
-            "{metric} truncates these targets, so even the reference text cannot score 100: it has {values}"
+            "{metric} truncates these targets, so that even the targets themselves score less than 100: {values}"
         ));
     }
     Ok(())
@@ -202,8 +202,7 @@ fn references(tasks: &TaskSet, scoring: &Scoring) -> Result<NamedScores> {
             let cut = postprocess.recipe(one.metric);
             let target = cut.apply(HoleContext::new(task), &task.ground_truth).target;
             if one.values != one.metric.best(&target, task.language()) {
-                let reason =
-                    format!("its reference does not have the best score of {}", one.metric);
+                let reason = format!("its reference scores below the maximum of {}", one.metric);
                 imperfect.push(tasks.error(task, reason));
             }
         }
@@ -280,7 +279,7 @@ fn of_predictions(
     if named.is_empty() {
         return fail(
             "the cache holds no predictions to score",
-            "make them with `repoformer complete`, or name a file with --predictions",
+            "run `repoformer complete` first, or name a file with --predictions",
         );
     }
     left_out.retain(|mode| *mode != Mode::Given);

@@ -27,48 +27,48 @@ pub(crate) struct EvalArgs {
     /// Predictions to score, of any model and mode [default: the model's predictions in the cache, mode by mode]
     #[arg(long, value_name = "FILE")]
     pub(crate) predictions: Option<PathBuf>,
-    /// Instead of predictions, measure the retrieval: its overlap with the targets
+    /// Score retrieval instead of predictions: how much the retrieved fragments overlap with the targets
     #[arg(long, conflicts_with_all = [
         "pairs", "check_references", "metrics", "postprocess", "results", "missing", "allow_mixed",
     ])]
     pub(crate) retrieval: bool,
-    /// Instead of similarity, write how many of the definitions in other files that each target uses its prediction uses; `compare` reads the
-    /// file
+    /// Score used definitions instead of similarity: of the definitions in other files that the target uses, how many the prediction
+    /// uses; `compare` reads the output
     #[arg(long, conflicts_with_all = [
         "pairs", "check_references", "metrics", "retrieval", "exec", "results", "per_task", "format", "allow_mixed", "shard",
     ])]
     pub(crate) definitions: bool,
-    /// Ranker to compare with --retrieval, also several fused, as in rrf:jaccard,bm25 (repeatable; names can be separated by
-    /// commas, fusions cannot) [default: --ranker]
+    /// Ranker to compare with --retrieval, or several fused, as in rrf:jaccard,bm25 (repeatable, or separated by commas unless
+    /// fused) [default: --ranker]
     #[arg(long, value_name = "NAME", requires = "retrieval", value_parser = ValueList::new(Ranker::NAMES))]
     pub(crate) rankers: Vec<String>,
     /// Query to compare with --retrieval (repeatable, or separated by commas) [default: --query]
     #[arg(long, value_name = "NAME", value_delimiter = ',', requires = "retrieval",
         value_parser = ValueList::new(QueryForm::ALL))]
     pub(crate) queries: Vec<String>,
-    /// Instead of a data set, score the pairs of this file: lines `{"task_id", "target", "pred"}`
+    /// Score the pairs in this file instead of a data set, one `{"task_id", "target", "pred"}` per line
     #[arg(long, value_name = "FILE", conflicts_with_all = [
         "predictions", "check_references", "tasks", "missing", "allow_mixed",
     ])]
     pub(crate) pairs: Option<PathBuf>,
     /// Also write CrossCodeEval's results.json, detailed_results.json, prediction_truncated.jsonl and
-    /// exact_match_idx.jsonl to this folder, with a manifest; without --predictions, each mode has a folder in it
+    /// exact_match_idx.jsonl to this folder, with a manifest; without --predictions, to a subfolder for each mode
     #[arg(long, value_name = "DIR", conflicts_with_all = ["check_references", "exec", "pairs"])]
     pub(crate) results: Option<PathBuf>,
-    /// Compare predictions made or scored under different conditions (sampling, limits, cuts, targets); the differences are named
+    /// Compare predictions even if their sampling, limits, cuts or targets differ; the differences are printed
     #[arg(long)]
     pub(crate) allow_mixed: bool,
     /// Also write the scores of each task (with csv, jsonl and parquet, only these)
     #[arg(long)]
     pub(crate) per_task: bool,
-    /// Format of the scores [default: as FILE is named, else text]
+    /// Format of the scores [default: from the extension of FILE, else text]
     #[arg(long, value_name = "FORMAT")]
     pub(crate) format: Option<ScoreFormat>,
-    /// Treatment of tasks without prediction: fail (error), score 0 (zero), leave out (skip)
+    /// Treatment of tasks without a prediction: error (stop), zero (score 0) or skip (leave out)
     #[arg(long, value_name = "HOW", default_value = "error",
         value_parser = ValueList::new([MissingPredictions::Error, MissingPredictions::Zero, MissingPredictions::Skip]))]
     pub(crate) missing: String,
-    /// Score the references against themselves; a score below a metric's best is a failure
+    /// Score the references against themselves; a score below a metric's maximum is a failure
     #[arg(long, conflicts_with_all = ["predictions", "missing", "allow_mixed"])]
     pub(crate) check_references: bool,
     /// File for the scores (`-`: standard output)
@@ -85,42 +85,42 @@ pub(crate) struct ExecArgs {
     /// Measure the unit-test pass rate: put each prediction into a copy of its repository and run the tests
     #[arg(long, conflicts_with_all = ["pairs", "retrieval", "metrics"])]
     pub(crate) exec: bool,
-    /// Shell command that runs a task's tests; {tests}, {repository}, {task_id} and {path} are filled in [default: pytest or
+    /// Shell command that runs a task's tests; {tests}, {repository}, {task_id} and {path} are replaced [default: pytest or
     /// unittest, whichever the repository uses]
     #[arg(long, value_name = "COMMAND", requires = "exec")]
     pub(crate) test_cmd: Option<String>,
-    /// Shell command that prepares a copy for its tests, once; {repository} is filled in
+    /// Shell command that prepares a copy for its tests, once; {repository} is replaced
     #[arg(long, value_name = "COMMAND", requires = "exec")]
     pub(crate) setup_cmd: Option<String>,
-    /// Time limit of the setup, and of a run of the whole suite that mines tests, in seconds [default: 1800]
+    /// Time limit of the setup, and of the whole test suite for --mine-tests, in seconds [default: 1800]
     #[arg(long, value_name = "S", requires = "exec")]
     pub(crate) setup_timeout: Option<f64>,
-    /// Tests of each task: lines `{"task_id", "tests": […]}` [default: all of the repository's]
+    /// File with the tests of each task, one `{"task_id", "tests": […]}` per line [default: all tests of the repository]
     #[arg(long, value_name = "FILE", requires = "exec")]
     pub(crate) tests: Option<PathBuf>,
-    /// Instead of judging, find the tests of each task and write them (to -o) as --tests reads them
+    /// Find the tests of each task instead of judging predictions, and write them to -o, as a file for --tests
     #[arg(long, requires = "exec", conflicts_with_all = ["predictions", "tests", "check_references"])]
     pub(crate) mine_tests: bool,
-    /// Shell command that prints the tests of a repository, one per line, to mine from (not needed for Python)
+    /// Shell command that prints the tests of a repository, one per line, for --mine-tests (not needed for Python)
     #[arg(long, value_name = "COMMAND", requires = "mine_tests")]
     pub(crate) list_tests_cmd: Option<String>,
     /// Maximum number of tests mined per task [default: 10]
     #[arg(long, value_name = "N", requires = "mine_tests")]
     pub(crate) max_tests: Option<usize>,
-    /// Reader of the test command's result [default: auto]
+    /// How to read the test command's result [default: auto]
     #[arg(long, value_name = "NAME", requires = "exec",
         value_parser = ValueList::new(["auto", "pytest", "unittest", "exit-code"]))]
     pub(crate) runner: Option<String>,
     /// Time limit of a run, in seconds [default: 60]
     #[arg(long, value_name = "S", requires = "exec")]
     pub(crate) timeout: Option<f64>,
-    /// Limit of the processor time of all processes of a run together, in seconds [default: 4 times --timeout]
+    /// Limit of the total processor time of a run's processes, in seconds [default: 4 times --timeout]
     #[arg(long, value_name = "S", requires = "exec")]
     pub(crate) cpu_limit: Option<f64>,
-    /// Limit of the memory of all processes of a run together, in megabytes [default: 4096]
+    /// Limit of the total memory of a run's processes, in megabytes [default: 4096]
     #[arg(long, value_name = "MB", requires = "exec")]
     pub(crate) memory_limit: Option<u64>,
-    /// Limit of what a run writes, in megabytes [default: 1024]
+    /// Limit of the disk space of a run, in megabytes [default: 1024]
     #[arg(long, value_name = "MB", requires = "exec")]
     pub(crate) disk_limit: Option<u64>,
     /// Limit of simultaneous processes of a run [default: 256]
@@ -129,20 +129,20 @@ pub(crate) struct ExecArgs {
     /// Whether tests can use the network (the setup always can) [default: off]
     #[arg(long, value_name = "WHEN", requires = "exec")]
     pub(crate) network: Option<Switch>,
-    /// Isolation of runs: complete or else an error (required), as far as the system allows (auto), none (off) [default: required]
+    /// Isolation of runs: required (complete, or else an error), auto (as far as the system allows), off [default: required]
     #[arg(long, value_name = "WHEN", requires = "exec")]
     pub(crate) isolation: Option<Isolation>,
-    /// Number of runs of the reference; tasks whose runs disagree are left out [default: 1]
+    /// Number of runs with the reference; tasks whose runs disagree are left out [default: 1]
     #[arg(long, value_name = "N", requires = "exec")]
     pub(crate) oracle_runs: Option<usize>,
-    /// The k of pass@k (repeatable, or separated by commas) [default: 1]
+    /// Value of k in pass@k (repeatable, or separated by commas) [default: 1]
     #[arg(long, value_name = "K", value_delimiter = ',', requires = "exec")]
     pub(crate) pass_k: Vec<usize>,
-    /// Repeat the runs whose result has this status (repeatable, or separated by commas)
+    /// Repeat known runs with this status (repeatable, or separated by commas)
     #[arg(long, value_name = "STATUS", value_delimiter = ',', requires = "exec",
         value_parser = statuses())]
     pub(crate) rerun: Vec<String>,
-    /// File that results are appended to, and known ones are read from [default: exec/BENCHMARK/results.jsonl in the cache]
+    /// File to append results to and to read known results from [default: exec/BENCHMARK/results.jsonl in the cache]
     #[arg(long, value_name = "FILE", requires = "exec")]
     pub(crate) exec_results: Option<PathBuf>,
     /// Folder of the repositories' copies [default: exec/BENCHMARK/copies in the cache]

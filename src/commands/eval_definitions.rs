@@ -45,8 +45,8 @@ pub(super) fn run(args: &EvalArgs, settings: &Settings) -> Result<()> {
     output::problems(&found.problems);
     if found.tasks.is_empty() {
         return fail(
-            "no task names a definition that its target is seen to use",
-            "draw tasks with `sample --kind api`, or convert those of DevEval, which name them",
+            "no task names the definitions that its target uses",
+            "draw tasks with `sample --kind api`, or convert DevEval's tasks",
         );
     }
     let mut file = RecordsOutput::new(&args.output);
@@ -59,12 +59,12 @@ pub(super) fn run(args: &EvalArgs, settings: &Settings) -> Result<()> {
     let left_out = match found.left_out {
         0 => String::new(),
         n => format!(
-            "; {} left out, not seen to use any in the target",
+            "; {} left out, since the target uses no known definition",
             subject(n, "task", ["is", "are"])
         ),
     };
     output::note(format!(
-        "{name}: {} % of the definitions that the targets of {} use{left_out}",
+        "{name}: predictions use {} % of the definitions that the targets of {} use{left_out}",
         percent(recall),
         format_count(found.tasks.len() as u64, "task")
     ));

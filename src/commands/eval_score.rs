@@ -35,9 +35,10 @@ impl ScoringSettings {
 /// Adds the flags that score all the same if a task has no prediction.
 pub(super) fn with_missing(error: Error) -> anyhow::Error {
     match error {
-        Error::Task { .. } => {
-            add_hint(error, "--missing zero counts them as wrong, --missing skip leaves them out")
-        }
+        Error::Task { .. } => add_hint(
+            error,
+            "count them as wrong with --missing zero, or leave them out with --missing skip",
+        ),
         _ => error.into(),
     }
 }
@@ -56,7 +57,7 @@ fn warn_of_uneven(evaluation: &Evaluation, path: &Path) {
     {
         let more = given.iter().filter(|(_, samples)| *samples > fewest).count();
         output::warning(format!(
-            "{}: {more} tasks have more samples than others: task {} (row {}) has {most}, others have {fewest}; was the file appended to itself?",
+            "{}: {more} tasks have more samples than others: task {} (row {}) has {most}, others have {fewest}; was the file written twice?",
             path.display(),
             task.id,
             task.row
@@ -74,7 +75,7 @@ fn warn_of_doubled(evaluation: &Evaluation, path: &Path) {
     if given().count() > 1 && given().all(is_doubled) {
         let file = path.display();
         output::warning(format!(
-            "{file}: every task has the same samples twice; was the file appended to itself?"
+            "{file}: every task has the same samples twice; was the file written twice?"
         ));
     }
 }
@@ -118,13 +119,11 @@ pub(super) fn score(
     warn_of_uneven(&evaluation, path);
     warn_of_doubled(&evaluation, path);
     if empty > 0 {
-        output::warning(format!(
-            "{file}: {empty} empty predictions; they are scored as empty text"
-        ));
+        output::warning(format!("{file}: {empty} empty predictions, scored as empty text"));
     }
     if evaluation.changed > 0 {
         output::warning(format!(
-            "{file}: lm-eval changed the prompts of {} answers: by a chat template, a system instruction, examples, or requests that it kept from an older task",
+            "{file}: lm-eval changed the prompts of {} answers, by a chat template, a system instruction, examples, or cached requests of an older task",
             evaluation.changed
         ));
     }

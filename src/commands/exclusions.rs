@@ -32,7 +32,7 @@ impl ExclusionFlags {
             PathPattern::parse(text).map_err(|error| match error {
                 Error::Parameter { reason, .. } => add_hint(
                     anyhow::anyhow!("--exclude {reason}"),
-                    "'tests' is a name, 'src/**/*.py' a path; * and ? stand for text without '/', ** for folders, [ab] for a or b",
+                    "give a name such as 'tests', or a path such as 'src/**/*.py'; * and ? match text without '/', ** folders, [ab] a or b",
                 ),
                 other => other.into(),
             })
@@ -47,7 +47,7 @@ impl ExclusionFlags {
                 Some(other) => {
                     return fail(
                         format!("unknown --data-tables '{other}'; known: skip, draw"),
-                        "skip draws no hole from rows of literals, draw does",
+                        "draw takes holes from rows of literals too; skip does not",
                     );
                 }
             },
@@ -61,7 +61,7 @@ pub(crate) fn warn_of_unmatched(exclusions: &Exclusions, matched: &[bool]) {
     for (pattern, _) in all.filter(|(_, is_matched)| !**is_matched) {
         let text = pattern.text();
         output::warning(format!(
-            "--exclude '{text}' matches no source file; paths begin in the repository, without its name"
+            "--exclude '{text}' matches no source file; write paths relative to the repository"
         ));
     }
 }

@@ -22,17 +22,17 @@ pub(crate) struct GroupArgs {
     /// command resumes there
     #[arg(short, long, value_name = "DIR")]
     output: PathBuf,
-    /// Number of shards. File I of N has the repositories that `--shard I/N` draws from
+    /// Number of shards; file I of N has the repositories that `--shard I/N` draws from
     #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u64).range(1..=99_999))]
     shards: u64,
-    /// Repositories to drop: none, those with the same paths and texts as another (exact), or also those with nearly the same
-    /// texts (near, by MinHash as in datatrove). The one with the most stars stays
+    /// Duplicate repositories to drop, except the one with the most stars: none, exact (same paths and texts) or near (also
+    /// nearly the same texts, by MinHash as in datatrove)
     #[arg(long, value_name = "KIND", default_value = "near", value_parser = ValueList::new(Dedup::ALL))]
     dedup: String,
     /// Leave out the repositories of these tasks, and files with their targets (repeatable, or separated by commas)
     #[arg(long, value_name = "TASKS", value_delimiter = ',')]
     decontaminate: Vec<PathBuf>,
-    /// Leave out repositories of more than so many MiB of text, and say so
+    /// Leave out repositories with more than this many MiB of text, and report them
     #[arg(long, value_name = "MIB", default_value_t = 256, value_parser = clap::value_parser!(u64).range(1..=65_536))]
     max_repository: u64,
     #[command(flatten)]
@@ -47,7 +47,7 @@ pub(crate) fn run(args: &GroupArgs) -> Result<()> {
     if let Some(Setting { key, .. }) = settings.unused_flag(|setting| SETTINGS.contains(&setting)) {
         return fail(
             format!("--{key} is not used by group"),
-            "leave it out; it is a setting of the later stages",
+            "leave it out; only later stages use it",
         );
     }
     let language: Option<Language> = *settings.language;
@@ -67,21 +67,21 @@ pub(crate) fn run(args: &GroupArgs) -> Result<()> {
     let summary = group_rows(&grouping)?;
     if let Some((count, first)) = &summary.unchecked {
         output::note(format!(
-            "group: the targets of {} have too few words to be found in files, as of {first}; their repositories are left out by name",
+            "group: the targets of {} have too few words to search files for, such as {first}; only their repositories are left out",
             format_count(*count as u64, "task"),
         ));
     }
     if let Some(first) = summary.others.first() {
         let (count, first) = (summary.others.len(), first.display());
         output::note(format!(
-            "group: {} left alone, as its name is not that of rows: {first}{}",
+            "group: {} skipped, since the name is not that of a data file: {first}{}",
             format_count(count as u64, "file"),
             if count > 1 { ", …" } else { "" },
         ));
     }
     if summary.resumed > 0 {
         output::note(format!(
-            "group: resumes; {} had been read",
+            "group: resuming after {}",
             format_count(summary.resumed as u64, "input"),
         ));
     }
@@ -90,15 +90,15 @@ pub(crate) fn run(args: &GroupArgs) -> Result<()> {
     let Some(record) = summary.record else {
         let of = language.map_or("a known language".to_owned(), |one| one.title().to_owned());
         return fail(
-            format!("the inputs have no file of {of} that could be taken"),
-            "`repoformer group --help` says which rows are read; --language names another language",
+            format!("the inputs contain no usable file of {of}"),
+            "see `repoformer group --help` for the formats, or choose another language with --language",
         );
     };
     if summary.is_known {
         let shards = record.shards.len();
         let output = args.output.display();
         output::note(format!(
-            "group: {output} is current: {} of the same inputs and settings",
+            "group: {output} is up to date: {} from the same inputs and settings",
             format_count(shards as u64, "shard")
         ));
     }
@@ -115,15 +115,19 @@ pub(crate) fn run(args: &GroupArgs) -> Result<()> {
 fn say(record: &GroupRecord) {
     let counts = &record.counts;
     for (count, noun, reason) in [
-        (counts.other_languages, "file", "left out: of other languages"),
-        (counts.repeated, "file", "left out: again with the same path and text"),
-        (counts.conflicting, "file", "left out: again with the same path and another text"),
-        (counts.exact_duplicates, "repository", "left out: the same files as another's"),
-        (counts.near_duplicates, "repository", "left out: nearly the same texts as another's"),
-        (counts.contaminated_repositories, "repository", "left out: tasks are of them"),
-        (counts.contaminated_files, "file", "left out: with a task's target"),
+        (counts.other_languages, "file", "left out: in other languages"),
+        (counts.repeated, "file", "left out: repeated with the same path and text"),
+        (counts.conflicting, "file", "left out: repeated with the same path and a different text"),
+        (counts.exact_duplicates, "repository", "left out: same files as another repository"),
+        (
+            counts.near_duplicates,
+            "repository",
+            "left out: nearly the same texts as another repository",
+        ),
+        (counts.contaminated_repositories, "repository", "left out: used by tasks"),
+        (counts.contaminated_files, "file", "left out: with the text of a task's target"),
         (counts.broken, "row", "or part of an input left out: broken or too large"),
-        (counts.marked, "file", "without StarCoderData's marks, its first line"),
+        (counts.marked, "file", "stripped of its first line, a StarCoderData mark"),
     ] {
         if count > 0 {
             output::note(format!("group: {} {reason}", format_count(count, noun)));

@@ -30,7 +30,7 @@ use crate::table::json_text;
 pub(crate) struct InspectArgs {
     /// File in a cache folder, or a Parquet table
     file: PathBuf,
-    /// Part to print: what it is, with its header where it has one (text, json), or the records (jsonl)
+    /// Part to print: kind and header of the file (text, json), or its records (jsonl)
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     format: InspectFormat,
     /// Include the texts of windows, chunks and queries
@@ -307,8 +307,8 @@ fn retrieval(args: &InspectArgs, out: &mut Lines) -> Result<()> {
         Some(Layout::cache_of_retrieval(path)?.join(within))
     };
     let (Some(fragments), Some(queries)) = (place("fragments-file"), place("queries-file")) else {
-        let reason = format!("{}: lies in no cache folder", path.display());
-        return fail(reason, "leave it where it was written");
+        let reason = format!("{}: is not in a cache folder", path.display());
+        return fail(reason, "inspect the file in the cache folder where it was written");
     };
     let fragments = made_from::<RepoFragments>(path, &header, "fragments", &fragments)?;
     let queries = made_from::<Queries>(path, &header, "queries", &queries)?;
@@ -331,8 +331,8 @@ fn made_from<T: Payload>(path: &Path, header: &Header, input: &str, place: &Path
     if header.identity.inputs.get(input) != Some(&found.checksum) {
         let (path, place) = (path.display(), place.display());
         return fail(
-            format!("{path}: was made from other {input} than {place} holds now"),
-            "make it again with `repoformer search`",
+            format!("{path}: is stale: {place} has other {input} now"),
+            "run `repoformer search` again",
         );
     }
     Ok(payload)

@@ -21,14 +21,14 @@ use crate::settings::{SettingFlags, Settings};
 pub(crate) struct MergeArgs {
     #[command(flatten)]
     settings: SettingFlags,
-    /// Files that the shards of one command wrote, all of them, in any order; of `label verbalize`, their folders [default: the
-    /// data set's prompts and predictions in the cache]
+    /// Files of all shards of one command, in any order, or folders of `label verbalize` [default: the data set's prompts and
+    /// predictions in the cache]
     #[arg(value_name = "PART", requires = "output", conflicts_with = "shards")]
     parts: Vec<PathBuf>,
-    /// Number of shards that the stages ran on: the N of their --shard I/N
+    /// Number of shards, the N of --shard I/N in the stages
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     shards: Option<u64>,
-    /// File for the records of the parts (compressed if the name ends in .gz or .zst); of folders, a folder
+    /// File for the combined records (compressed if the name ends in .gz or .zst), or a folder if the inputs are folders
     #[arg(short, long, value_name = "FILE|DIR", requires = "parts")]
     output: Option<PathBuf>,
 }
@@ -40,8 +40,8 @@ pub(crate) fn run(args: &MergeArgs) -> Result<()> {
         (Some(output), _) => of_files(&args.parts, output, &settings),
         (None, Some(shards)) => of_cache(shards, &settings),
         (None, None) => fail(
-            "neither files nor --shards are named, so there is nothing to merge",
-            "name the files of the parts and -o FILE, or the data set and --shards N",
+            "nothing to merge: neither files nor --shards are named",
+            "name the files of all shards and -o FILE, or the data set and --shards N",
         ),
     }
 }
@@ -60,7 +60,9 @@ fn open_many() {
 
 fn of_files(parts: &[PathBuf], output: &Path, settings: &Settings) -> Result<()> {
     if output == Path::new("-") {
-        bail!("-o must name a file: it appears once it is whole");
+        bail!(
+            "-o cannot be standard output, since the file is written only when it is complete; name a file"
+        );
     }
     check_not_tasks(settings, Some(output))?;
     check_output(Some(output), parts)?;
@@ -72,15 +74,15 @@ fn of_files(parts: &[PathBuf], output: &Path, settings: &Settings) -> Result<()>
         }
         (true, true) => {
             return fail(
-                "some of these parts are folders, and some are files",
-                "name the folders of `label verbalize`, or the files of one other command",
+                "files and folders cannot be merged together",
+                "name only folders of `label verbalize`, or only files of one other command",
             );
         }
         _ => merge(parts, output)?,
     };
     for (part, lacking) in &merged.lacking {
         output::count_failure(format!(
-            "{}: lacks {}: what they are made of was missing, as the command that wrote it said",
+            "{}: lacks {}, since their inputs were missing, as the command that wrote the file reported",
             part.display(),
             format_count(*lacking, "record")
         ));
@@ -118,14 +120,14 @@ fn results_of_tests(experiment: &Experiment, count: u64) -> bool {
     }
     for shard in lost {
         output::count_failure(format!(
-            "the results of unit tests of shard {shard} are missing; run `eval --exec --shard {shard}`"
+            "unit-test results of shard {shard} are missing; run `eval --exec --shard {shard}`"
         ));
     }
     let whole = experiment.paths().exec_results();
     let parts: Vec<PathBuf> = there.into_iter().map(path).collect();
     match repoformer_execute::gather(&whole, &parts) {
         Ok(results) => output::note(format!(
-            "merge: {} results of unit tests to {}",
+            "merge: {} unit-test results to {}",
             group(results),
             whole.display()
         )),
@@ -155,7 +157,7 @@ fn there(
         let folder = first.parent().unwrap_or(&first).display();
         return fail(
             format!("{folder}: holds no prompts of {count} shards"),
-            "make them with `prompt --shard I/N`, and name the same N and settings here",
+            "run `prompt --shard I/N` for each shard, and use the same N and settings here",
         );
     }
     Ok(modes)

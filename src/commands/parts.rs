@@ -30,7 +30,7 @@ pub(super) fn copy(experiment: &Experiment, artifact: &Path, output: &Path) -> R
             Some(row) => row,
             // Tasks that are written themselves have a line each and say no row.
             None if lines.len() == tasks.tasks().len() => tasks.tasks()[number].row as u64,
-            None => bail!("{}: record {} does not say its row", artifact.display(), number + 1),
+            None => bail!("{}: record {} has no row number", artifact.display(), number + 1),
         };
         positions.add(row);
     }

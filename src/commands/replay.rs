@@ -29,16 +29,16 @@ pub(crate) struct ReplayArgs {
     /// Server of completions, from `repoformer serve`
     #[arg(long, value_name = "URL", default_value = "http://127.0.0.1:8012")]
     server: String,
-    /// Number of tasks, the first of the file [default: all]
+    /// Number of tasks, from the start of the file [default: all]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     limit: Option<u32>,
-    /// Number of lines that are typed, from the target on
+    /// Number of lines to type, starting at the target
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
     lines: u32,
-    /// Number of characters of each line that are typed, each with a request
+    /// Number of characters to type on each line, each with a request
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u32).range(0..=90))]
     keystrokes: u32,
-    /// Characters per second; a request that is not answered by the next character is cancelled. 0: each is awaited
+    /// Typing speed in characters per second; the next character cancels an unanswered request; 0 waits for each answer
     #[arg(long, value_name = "N", default_value_t = 0.0)]
     speed: f64,
     /// Maximum tokens of a completion
@@ -52,8 +52,8 @@ pub(crate) struct ReplayArgs {
 pub(crate) fn run(args: &ReplayArgs) -> Result<()> {
     if !(0.0..=1e4).contains(&args.speed) {
         return fail(
-            format!("--speed {}: not a number of characters per second", args.speed),
-            "give one from 0 to 10000",
+            format!("invalid --speed {}: expected a number of characters per second", args.speed),
+            "give a number from 0 to 10000",
         );
     }
     let reading = TaskSet::read(&args.tasks)?;
@@ -88,7 +88,7 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<()> {
     let Some(results) = results else {
         return fail(
             "no task was replayed",
-            "choose others with --tasks and --repo, or see the problems above",
+            "see the problems above, or choose other tasks with --tasks and --repo",
         );
     };
     match args.format {
@@ -121,7 +121,7 @@ fn text(results: &ReplayResults) -> String {
     };
     format!(
         "{} lines, {} requests, {} cancelled, {} failed, retrieved for {:.1} %, ES {:.2}\n\
-         prompt tokens {}, of them {} evaluated (answered requests)\n\n\
+         prompt tokens {}, {} of them evaluated (answered requests)\n\n\
          ms                          p50       p95       p99       max\n\
          decision and retrieval{}\n\
          finding the file      {}\n\

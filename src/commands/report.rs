@@ -21,16 +21,16 @@ pub(crate) struct ReportArgs {
     /// Predictions to show (repeatable) [default: the model's predictions in the cache, mode by mode]
     #[arg(long, value_name = "[NAME=]FILE")]
     predictions: Vec<String>,
-    /// Results of unit tests, from `eval --exec --per-task --format jsonl`; NAME is the system's (repeatable)
+    /// Results of unit tests, from `eval --exec --per-task --format jsonl`; NAME is the system's name (repeatable)
     #[arg(long, value_name = "[NAME=]FILE")]
     exec: Vec<String>,
-    /// System that the others are compared with [default: the first]
+    /// System to compare the others with [default: the first]
     #[arg(long, value_name = "NAME")]
     baseline: Option<String>,
-    /// Compare predictions made or scored under different conditions (sampling, limits, cuts, targets); the differences are named
+    /// Compare predictions even if their sampling, limits, cuts or targets differ; the differences are printed
     #[arg(long)]
     allow_mixed: bool,
-    /// Headline of the page [default: the benchmark's name]
+    /// Title of the page [default: the benchmark's name]
     #[arg(long, value_name = "TEXT")]
     title: Option<String>,
     /// Folder for index.html, figures/*.svg and figures/manifest.json; or FILE.html, with its figures in FILE.figures

@@ -29,16 +29,16 @@ pub(crate) struct RgRgArgs {
     /// Predictions to search with, of any model [default: the model's predictions for mode rg1, in the cache]
     #[arg(long, value_name = "FILE")]
     predictions: Option<PathBuf>,
-    /// Also write the prompts to this file (`-`: standard output); with --iterations, those of the last one
+    /// Also write the prompts to this file (`-`: standard output); with --iterations, the last iteration's prompts
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Number of times to complete the prompts and to search again with the completions; prints a table of the iterations
+    /// Number of times to complete the prompts and search again with the completions; prints a row per iteration
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000), group = "printing")]
     iterations: Option<u32>,
-    /// Print which artifacts would be made, and why, and make none
+    /// Print what would be built, and why, without building it
     #[arg(long, group = "printing")]
     dry_run: bool,
-    /// Format of the table, or of what --dry-run prints
+    /// Format of the table, or of the --dry-run output
     #[arg(long, value_name = "FORMAT", default_value = "text", requires = "printing")]
     format: ScoreFormat,
 }
@@ -48,8 +48,8 @@ pub(crate) fn run(args: &RgRgArgs) -> Result<()> {
     let format = ScoreFormat::choose(Some(args.format), Path::new("-"))?;
     if args.iterations.is_some() && settings.shard.is_some() {
         return fail(
-            "--iterations searches with the completions of all shards",
-            "leave --shard out; or for one iteration `rg-rg`, `complete --mode rg-rg` and `merge` without --iterations",
+            "--iterations cannot be used with --shard, since it searches with the completions of all shards",
+            "leave --shard out, or run `rg-rg`, `complete --mode rg-rg` and `merge` for each iteration",
         );
     }
     check_not_tasks(&settings, args.output.as_deref())?;
@@ -99,8 +99,8 @@ fn check_no_server(settings: &Settings) -> Result<()> {
         return Ok(());
     };
     fail(
-        format!("--{key} is for completions, and rg-rg makes prompts unless --iterations is given"),
-        "give it to `repoformer complete --mode rg-rg`, or add --iterations",
+        format!("--{key} is not used by rg-rg without --iterations, which only writes prompts"),
+        "pass it to `repoformer complete --mode rg-rg`, or add --iterations",
     )
 }
 
@@ -108,8 +108,8 @@ fn check_no_server(settings: &Settings) -> Result<()> {
 fn check_samples(settings: &Settings) -> Result<()> {
     if *settings.samples > 1 {
         return fail(
-            "--iterations follows one completion of each prompt, and --samples asks for more",
-            "leave --samples out; of predictions with several samples each is followed by itself",
+            "--iterations cannot be used with --samples, since it needs one completion of each prompt",
+            "leave --samples out",
         );
     }
     Ok(())

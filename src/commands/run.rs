@@ -17,27 +17,27 @@ use crate::table::{ScoreFormat, format_results};
 pub(crate) struct RunArgs {
     #[command(flatten)]
     settings: SettingFlags,
-    /// Print which artifacts would be made, and why, and make none; no server is asked
+    /// Print what would be built, and why, without building it or asking a server
     #[arg(long)]
     dry_run: bool,
-    /// Format of the table, or of what --dry-run prints [default: as FILE is named, else text]
+    /// Format of the table, or of the --dry-run output [default: from the extension of FILE, else text]
     #[arg(long, value_name = "FORMAT")]
     format: Option<ScoreFormat>,
     /// File for the table (`-`: standard output)
     #[arg(short, long, value_name = "FILE", default_value = "-")]
     output: PathBuf,
-    /// Also write a report of each task file, as BENCHMARK/index.html in this folder, and of several index.html, which links
-    /// them [default: report in the cache folder]
+    /// Also write a report of each task file to this folder, as BENCHMARK/index.html; with several task files, index.html
+    /// links them [default: report in the cache folder]
     #[arg(long, value_name = "DIR", num_args = 0..=1, require_equals = true)]
     report: Option<Option<PathBuf>>,
     /// Probabilities of the token that asks for retrieval, for policy self, from `complete --probability-of` (repeatable)
-    /// [default: the server's, where the prompt style names the token]
+    /// [default: the server's, if the prompt style names the token]
     #[arg(long, value_name = "FILE", help_heading = "Selective retrieval")]
     probabilities: Vec<PathBuf>,
     /// Samples of completions without retrieval, for policy entropy, from `complete --mode none --samples 20 --temperature 1`
     #[arg(long, value_name = "FILE", help_heading = "Selective retrieval")]
     samples_from: Option<PathBuf>,
-    /// Unit-test results of a mode's predictions, from `eval --exec --per-task --format jsonl`; they give the column UT (repeatable)
+    /// Unit-test results of a mode's predictions, from `eval --exec --per-task --format jsonl`; shown in column UT (repeatable)
     #[arg(long, value_name = "MODE=FILE", help_heading = "Scores")]
     exec: Vec<String>,
 }
@@ -52,7 +52,10 @@ pub(crate) fn run(args: &RunArgs) -> Result<()> {
     let output = if args.dry_run { Path::new("-") } else { &args.output };
     let format = ScoreFormat::choose(args.format, output)?;
     if args.dry_run && args.output != output {
-        output::note(format!("the plan is printed; {} is for results", args.output.display()));
+        output::note(format!(
+            "a dry run prints its plan, and does not write {}",
+            args.output.display()
+        ));
     }
     check_not_tasks(&settings, Some(&args.output))?;
     let request = RunRequest {

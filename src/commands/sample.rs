@@ -36,7 +36,7 @@ pub(crate) struct SampleArgs {
     /// Minimum tokens of a sampled line
     #[arg(long, value_name = "N", default_value_t = 5)]
     min_tokens: usize,
-    /// Where a hole begins: line-start (at the start of its first line), any-token (at any token of it)
+    /// Where a hole begins: line-start (at the start of its first line) or any-token (at any token of that line)
     #[arg(long, value_name = "NAME", default_value = HoleStart::LineStart.name(), value_parser = ValueList::new(HoleStart::ALL))]
     cursor: String,
     /// File for the tasks (`-`: standard output)
@@ -115,12 +115,12 @@ fn report(drawn: &FolderTasks, sampling: &Sampling) {
             let Exclusions { paths, tests, tables } = &sampling.exclusions;
             let is_part = *tests || !paths.is_empty();
             let rest = match (is_part, tables) {
-                (true, _) => " outside of what is excluded",
-                (false, true) => " outside of data tables (--data-tables draw takes their rows)",
+                (true, _) => " outside the excluded files",
+                (false, true) => " outside data tables (pass --data-tables draw to use their rows)",
                 (false, false) => "",
             };
             output::note(format!(
-                "{name}: only {count} of {per_repository} {kind} tasks: the repository holds no more{rest}"
+                "{name}: only {count} of {per_repository} {kind} tasks: the repository has no more{rest}"
             ));
         }
     }

@@ -20,13 +20,13 @@ use crate::table::json_lines;
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Commits")]
 pub(crate) struct CommitFlags {
-    /// Draw from lines that commits of this Git repository added, each task with its parent's tree as repository (repeatable)
+    /// Draw from lines that commits of this Git repository added; a task's repository is the parent commit's tree (repeatable)
     #[arg(long, value_name = "REPO.git", requires_all = ["since", "trees"])]
     from_commits: Vec<PathBuf>,
-    /// Take only commits written and committed on this day (UTC) or later, as 2024-01-31
+    /// Use only commits since this day (UTC), such as 2024-01-31, by both author date and commit date
     #[arg(long, value_name = "DATE", requires = "from_commits")]
     since: Option<String>,
-    /// Folder for the tasks' repositories, one for each task: the --repos-dir of later stages
+    /// Folder for the repositories, one per task; pass it to later stages as --repos-dir
     #[arg(long, value_name = "DIR", requires = "from_commits")]
     trees: Option<PathBuf>,
 }
@@ -54,7 +54,7 @@ pub(super) fn run(
     check_drawing(settings, "sample", DrawnFrom::Commits)?;
     let open = |path: &PathBuf| {
         History::open(path).map_err(|error| {
-            add_hint(error, "--from-commits takes a clone with its history, plain or bare")
+            add_hint(error, "give --from-commits a clone with its history, bare or not")
         })
     };
     let histories: Vec<History> = commits.histories.iter().map(open).collect::<Result<_>>()?;
@@ -63,14 +63,14 @@ pub(super) fn run(
     if let Some(pair) = names.windows(2).find(|pair| pair[0] == pair[1]) {
         return fail(
             format!("two repositories of --from-commits are named '{}'", pair[0]),
-            "rename one of their folders: repositories of tasks are named after them",
+            "rename one of the folders, since tasks name their repository after it",
         );
     }
     let mut drawing = CommitSampling::new(commits.trees, commits.since, sampling)?;
     for (history, path) in histories.iter().zip(commits.histories) {
         if history.is_shallow() {
             output::note(format!(
-                "{}: a shallow clone; commits before its depth are not there (`git fetch --unshallow` gets them)",
+                "{}: a shallow clone, without older commits; run `git fetch --unshallow` to get them",
                 history.name()
             ));
         }
@@ -78,7 +78,7 @@ pub(super) fn run(
         output::problems(&drawn.problems);
         if drawn.tasks < sampling.per_repository {
             output::note(format!(
-                "{}: only {} of {} {} tasks: of its {} since {} no other gives one",
+                "{}: only {} of {} {} tasks, since no other of its {} since {} yields one",
                 history.name(),
                 drawn.tasks,
                 sampling.per_repository,
@@ -94,7 +94,7 @@ pub(super) fn run(
     tell_unparsed("sample", sampling.language, DrawnCode::from_kind(sampling.kind), unparsed);
     if tasks.is_empty() {
         return fail(
-            format!("no commit since {} adds {} tasks", commits.since, sampling.kind),
+            format!("no commit since {} yields {} tasks", commits.since, sampling.kind),
             "choose an earlier --since, another --kind or --language, or more --context-tokens",
         );
     }
@@ -119,9 +119,9 @@ fn report(commits: &Commits<'_>, sampling: &Sampling, drawn: &CommitTasks, files
     ));
     let sources = NameSource::ALL.iter().zip(drawn.sources);
     let sources: Vec<String> = sources.map(|(source, count)| format!("{source} {count}")).collect();
-    output::note(format!("farthest source of a name: {}", sources.join(", ")));
+    output::note(format!("tasks by the farthest source of a name: {}", sources.join(", ")));
     output::note(format!(
-        "near duplicates of {total}: {} stand in the parent's tree, {} nearly (edit similarity {NEAR} or more), {} in an earlier version of some file",
+        "near duplicates among {total}: {} are in the parent's tree, {} nearly (edit similarity {NEAR} or more), {} in an earlier version of a file",
         drawn.verbatim, drawn.near, drawn.in_history
     ));
 }

@@ -12,12 +12,12 @@ use crate::settings::SettingFlags;
 pub(crate) struct ServiceFlags {
     #[command(flatten)]
     pub(crate) settings: SettingFlags,
-    /// Keep the beginning of the prompt and its fragments from request to request, so that the model's server need not read them
-    /// again, until others are more similar by this much on average: from 0 (each prompt is that of the stages) to 1
+    /// Reuse the start of the prompt and its fragments until other fragments are this much more similar on average, so that the
+    /// model's server can reuse its cache: from 0 (each prompt is built as by the stages) to 1
     #[arg(long, value_name = "GAIN", default_value_t = 0.0)]
     pub(crate) stability: f64,
-    /// Add a label to FILE for each line that you accept, or type where a completion was shown: whether retrieval helps the model
-    /// to write it. The completion that was not shown is asked for while you pause. `policy train --labels FILE` learns from it
+    /// Collect labels: add to FILE whether retrieval helped, for each line that you accept, or type while a completion is shown;
+    /// the completion that was not shown is requested while you pause; `policy train --labels FILE` learns from the labels
     #[arg(long, value_name = "FILE")]
     pub(crate) learn: Option<PathBuf>,
     /// Do not watch the repository for changes
@@ -29,7 +29,7 @@ pub(crate) struct ServiceFlags {
 pub(crate) struct ServeArgs {
     #[command(flatten)]
     pub(crate) flags: ServiceFlags,
-    /// Address to listen on; one that other machines reach, such as 0.0.0.0:8012, needs a token in REPOFORMER_SERVE_TOKEN
+    /// Address to listen on; if other machines can reach it, such as 0.0.0.0:8012, set a token in REPOFORMER_SERVE_TOKEN
     #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:8012", value_parser = address)]
     pub(crate) listen: SocketAddr,
 }
@@ -53,8 +53,8 @@ fn address(text: &str) -> Result<SocketAddr, String> {
 #[cfg(not(feature = "serve"))]
 pub(crate) fn refuse_servers() -> anyhow::Result<()> {
     crate::output::fail(
-        "this program is compiled without `serve` and `lsp`",
-        "in a clone, `pip install .` or `cargo install --locked --path . --features serve` makes one that has them; wheels, the \
-         static program and the container have them",
+        "this program was built without `serve` and `lsp`",
+        "install a wheel, the static program or the container, or build it in a clone with `pip install .` or \
+         `cargo install --locked --path . --features serve`",
     )
 }

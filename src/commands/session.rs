@@ -69,7 +69,7 @@ pub(super) fn check_drawing(settings: &Settings, command: &str, from: DrawnFrom)
     if let Some(Setting { key, .. }) = settings.unused_flag(|setting| from.uses(setting)) {
         return fail(
             format!("--{key} is not used by {command}, which draws from {}", from.name()),
-            "leave it out; it is a setting of the later stages",
+            "leave it out; only later stages use it",
         );
     }
     warn_of_some_departures(settings, &settings.departures_among(|setting| from.uses(setting)));

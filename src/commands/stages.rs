@@ -39,8 +39,7 @@ pub(crate) struct VectorizeArgs {
     settings: SettingFlags,
     #[command(flatten)]
     dry_run: DryRunFlags,
-    /// Instead of vectors, write the texts that need dense vectors, to be embedded elsewhere: lines `{"_id", "digest",
-    /// "text"}`
+    /// Write the texts to embed elsewhere, one `{"_id", "digest", "text"}` per line, instead of computing vectors
     #[arg(long, value_name = "FILE", conflicts_with = "dry_run")]
     write_texts: Option<PathBuf>,
 }
@@ -54,12 +53,12 @@ pub(crate) struct SearchArgs {
     /// Also write the rankings of one mode in an information-retrieval format
     #[arg(long, value_name = "FORMAT", requires = "output")]
     export: Option<ExportFormat>,
-    /// Scores of a TREC run: numbers that keep the ranks where programs sort by score, or the ranker's own, of which equal ones
-    /// are reordered [default: by-rank]
+    /// Scores to write in a TREC run: by-rank (unique, so that trec_eval keeps the order) or own (the ranker's scores; other
+    /// tools may reorder ties) [default: by-rank]
     #[arg(long, value_name = "NAME", requires = "export",
         value_parser = ValueList::new([trec::RunScores::ByRank, trec::RunScores::Own]))]
     scores: Option<String>,
-    /// Destination of the export: for trec a file (`-`: standard output), for beir a folder
+    /// Destination of the export: a file for trec (`-`: standard output), a folder for beir
     #[arg(short, long, value_name = "PATH", requires = "export")]
     output: Option<PathBuf>,
 }
@@ -104,7 +103,7 @@ pub(crate) fn window(args: &WindowArgs) -> Result<()> {
         let modes = modes(settings, &FIRST)?;
         let searches_predictions = modes.contains(&Mode::Prediction);
         if args.predictions.is_some() && !searches_predictions {
-            bail!("--predictions are searched with in mode rg-rg alone; add --mode rg-rg");
+            bail!("--predictions is used only in mode rg-rg; add --mode rg-rg");
         }
         let read = || read_predictions(experiment, settings, args.predictions.as_deref());
         let has_predictions = searches_predictions && experiment.tasks.is_some();
@@ -152,7 +151,7 @@ fn write_dense_texts(flags: &SettingFlags, path: &Path) -> Result<()> {
 pub(crate) fn search(args: &SearchArgs) -> Result<()> {
     if args.scores.is_some() && args.export == Some(ExportFormat::Beir) {
         return fail(
-            "--scores is for --export trec; a BEIR collection has no scores",
+            "--scores works only with --export trec; a BEIR collection has no scores",
             "leave it out",
         );
     }
@@ -190,7 +189,7 @@ fn write_search(
             write_manifest_beside(output, &manifest.to_record())
         }
         ExportFormat::Beir if output == Path::new("-") => {
-            bail!("a BEIR collection is a folder; name it with -o")
+            bail!("a BEIR collection cannot go to standard output; name a folder with -o")
         }
         ExportFormat::Beir => {
             write_beir(experiment, mode, output)?;
@@ -250,7 +249,7 @@ fn check_one_output(settings: &Settings, output: &Path, modes: &[Mode]) -> Resul
 pub(super) fn check_one_mode(modes: &[Mode]) -> Result<()> {
     match modes {
         [_] => Ok(()),
-        _ => bail!("-o takes the records of one mode: choose it with --mode"),
+        _ => bail!("-o can write the records of only one mode; choose it with --mode"),
     }
 }
 

@@ -19,14 +19,14 @@ pub(crate) struct StatsArgs {
     /// Files of tasks or labels: JSONL, plain, gzip or zstd (`-`: standard input); their formats are detected
     #[arg(required = true)]
     files: Vec<PathBuf>,
-    /// Count the whole file before and behind each hole, read from this folder, which holds one folder per repository; not the
-    /// contexts that the records carry
+    /// Count the whole file before and after each hole, instead of the contexts in the records; the folder holds one folder per
+    /// repository
     #[arg(long, value_name = "DIR")]
     repos_dir: Option<PathBuf>,
     /// Tokenizer that counts tokens: p50k_base, words, or a model's tokenizer.json
     #[arg(long, value_name = "NAME|FILE", default_value = "p50k_base")]
     tokenizer: String,
-    /// Format of the table; in all but text, tokenizer and contexts are columns [default: as FILE is named, else text]
+    /// Format of the table; in all but text, tokenizer and contexts are columns [default: from the extension of FILE, else text]
     #[arg(long, value_name = "FORMAT")]
     format: Option<ScoreFormat>,
     /// File for the table (`-`: standard output)
@@ -55,7 +55,7 @@ pub(crate) fn run(args: &StatsArgs) -> Result<()> {
     if measured.iter().all(|file| file.kinds.is_empty()) {
         return fail(
             "no task could be read",
-            "name files of tasks or labels; see the problems above",
+            "see the problems above, or name files of tasks or labels",
         );
     }
     write_data(&args.output, format_results(&Stats { measured: &measured, args }, format)?)
@@ -105,8 +105,8 @@ fn contexts(args: &StatsArgs) -> &'static str {
 
 fn legend(args: &StatsArgs) -> String {
     let contexts = match args.repos_dir {
-        Some(_) => "all of the file before and behind the hole",
-        None => "as the records carry them",
+        Some(_) => "the whole file before and after the hole",
+        None => "as in the records",
     };
     format!(
         "Lines that are not blank; tokens of {}. Left and right contexts: {contexts}.",
@@ -121,7 +121,7 @@ fn tell_of_some(path: &Path, kind: &KindLengths) {
             && lengths.tasks < kind.instances
         {
             output::note(format!(
-                "{}: {} of {} {} of {} have the part '{}'; its lengths are over these",
+                "{}: only {} of {} {} of {} have a value for '{}'; its lengths are over these",
                 path.display(),
                 group(lengths.tasks),
                 group(kind.instances),

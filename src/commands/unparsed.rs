@@ -68,7 +68,7 @@ pub(super) fn tell_unparsed(
     }
     if !unread.is_empty() {
         output::warning(format!(
-            "{command}: nothing is drawn from {} with too much text, too long a line, or too deep nesting to be parsed: {}",
+            "{command}: nothing is drawn from {} that cannot be parsed (too much text, too long a line, or too deep nesting): {}",
             format_count(unread.len() as u64, "file"),
             output::few_of(&unread)
         ));
@@ -101,9 +101,7 @@ pub(crate) fn tell_unfound() {
         let reasons = [
             (format!("the {title} grammar cannot parse all of"), places),
             (
-                format!(
-                    "too much {title}, too long a line, or too deep nesting to be parsed is in"
-                ),
+                format!("too much {title} text, too long a line, or too deep nesting to parse in"),
                 unread,
             ),
         ];

@@ -17,13 +17,13 @@ pub(crate) struct ValidateArgs {
     /// Files to check: JSONL, plain, gzip or zstd (`-`: standard input); their formats are detected
     #[arg(required = true)]
     files: Vec<PathBuf>,
-    /// Also compare tasks with their files in this folder, which holds one folder per repository
+    /// Also compare tasks with their files; this folder holds one folder per repository
     #[arg(long, value_name = "DIR")]
     repos_dir: Option<PathBuf>,
     /// Treat notes as errors: repeated ids, `lineno`, `owner--name`, empty contexts, unknown fields
     #[arg(long)]
     strict: bool,
-    /// Format of the summary: text, a line per file with the findings on stderr; json, an object per file with its findings
+    /// Format of the summary: text (a line per file; findings on stderr) or json (an object per file, with its findings)
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     format: ReportFormat,
 }

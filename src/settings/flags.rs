@@ -34,7 +34,7 @@ impl Args for SettingFlags {
         let name = command.get_name().to_owned();
         let show = Arg::new(SHOW)
             .long(SHOW)
-            .help("Print each setting in force and its source, then exit")
+            .help("Print the value and source of each setting, then exit")
             .help_heading("Data set")
             .action(ArgAction::SetTrue);
         let flags = SETTINGS.iter().filter_map(|setting| flag(setting, &name));

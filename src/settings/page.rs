@@ -14,7 +14,7 @@ After this page you can set every setting, and know which value it has if you do
 
 A setting is a flag (`--top-k 10`), an environment variable (`REPOFORMER_TOP_K=10`) and a key of a configuration file
 (`top-k = 10`). Flags beat the environment, which beats the file, which beats the profile, which beats the defaults below.
-`--show-settings` prints what is in force and where each value comes from.
+`--show-settings` prints each value and its source.
 
 A configuration file is TOML. `--config FILE` names one; without it, `repoformer.toml` of the working folder is
 read, except by `serve` and `lsp`.
@@ -54,7 +54,7 @@ pub(crate) fn settings_page() -> String {
 }
 
 fn section(setting: &Setting) -> String {
-    let help = setting.help.replace("{names}", "one of those below").replace('<', "\\<");
+    let help = setting.help.replace("{names}", "one of the values below").replace('<', "\\<");
     let facts = list_facts(setting);
     let facts: String = facts.iter().map(|(name, text)| format!("- {name}: {text}\n")).collect();
     format!("\n### `{}`\n\n{help}.\n\n{facts}", setting.key)
@@ -62,7 +62,7 @@ fn section(setting: &Setting) -> String {
 
 /// Returns what `help SETTING` prints.
 pub(crate) fn explain(setting: &Setting) -> String {
-    let help = setting.help.replace("{names}", "one of those below");
+    let help = setting.help.replace("{names}", "one of the values below");
     let facts = list_facts(setting);
     let width = facts.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
     let facts = facts.iter().map(|(name, text)| format!("{name:width$}  {text}\n"));
@@ -136,8 +136,8 @@ fn values(setting: &Setting) -> String {
 fn several(setting: &Setting) -> &'static str {
     match setting.arity {
         Arity::One => "",
-        Arity::Names | Arity::Paths => "; several, the flag repeated or with commas",
-        Arity::Texts => "; several, the flag repeated",
+        Arity::Names | Arity::Paths => "; for several, repeat the flag or separate them by commas",
+        Arity::Texts => "; for several, repeat the flag",
     }
 }
 

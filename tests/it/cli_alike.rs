@@ -211,7 +211,8 @@ fn rg_rg_is_not_scored_once_its_first_predictions_are_others() {
     place.all_stages(&[]);
     place.stage(&["eval", "--mode", "rg-rg"]).done();
     place.stage(&["complete", "--mode", "rg1", "--max-lines", "2"]).done();
-    let stale = ["stale: made from other predictions-file than are there now", "repoformer rg-rg"];
+    let stale =
+        ["stale: built from a different version of its predictions-file", "repoformer rg-rg"];
     place.stage(&["eval", "--mode", "rg-rg"]).failed().says(&stale);
     place.stage(&["compare", "none", "rg-rg"]).failed().says(&stale);
     place.stage(&["report"]).failed().says(&stale);
@@ -243,7 +244,7 @@ fn prompts_of_predictions_that_are_others_now_are_not_completed() {
     }
     stage(&[&["rg-rg"][..], &model("one")].concat()).done();
     complete("rg-rg", &model("two")).failed().says(&[
-        "predictions of one, and two is to complete it",
+        "predictions of one, but the model is two",
         "rg-rg",
         "name their file",
     ]);
@@ -260,7 +261,7 @@ fn prompts_of_predictions_that_are_others_now_are_not_completed() {
     complete("rg-rg", &model("one")).failed().says(&["seed was 3, is not set", "--mode rg1"]);
     complete("rg-rg", &[&model("one")[..], &["--seed=3"]].concat())
         .failed()
-        .says(&["made from other predictions-file than are there now", "rg-rg"]);
+        .says(&["built from a different version of its predictions-file", "rg-rg"]);
     // Predictions that somebody names may be of any model.
     let first = place.named("cache/predictions/tasks", "rg1-one-gram-ws-20-ss-2-one");
     stage(&["rg-rg", "--predictions", &first]).done();
@@ -288,11 +289,13 @@ fn prompts_of_an_earlier_retrieval_are_not_completed() {
         stage(&[name]).done();
         let ran = stage(&["complete", "--mode=rg1"]).failed();
         ran.says(&[
-            "stale: made from other",
-            if name == "search" { "prompt" } else { "than are there now" },
+            "stale: built from a different version of its",
+            if name == "search" { "prompt" } else { "a different version" },
         ]);
     }
-    stage(&["eval", "--mode=rg1"]).failed().says(&["made from other retrieval than are there now"]);
+    stage(&["eval", "--mode=rg1"])
+        .failed()
+        .says(&["built from a different version of its retrieval"]);
     stage(&["prompt"]).done();
     stage(&["complete"]).done();
     stage(&["eval", "--mode=rg1"]).done();
@@ -322,7 +325,7 @@ fn a_report_takes_the_test_results_of_its_predictions_alone() {
     place
         .run(&report)
         .failed()
-        .says(&["exec.jsonl: holds the test results of other predictions than p.jsonl"]);
+        .says(&["exec.jsonl: contains test results of other predictions than p.jsonl"]);
     manifest(&repoformer_store::artifact::digest(place.read("p.jsonl").as_bytes()));
     place.run(&report).done();
 }
@@ -342,7 +345,7 @@ fn chosen_predictions_are_kept_while_they_are_current() {
     assert!(chosen("never-") && chosen("always-") && chosen("oracle-"));
     run("oracle", &["--max-tokens", "3"]).says(&[
         "never-rg1-",
-        "removed: a policy chose these between other predictions than are there now",
+        "removed, since a policy chose these from predictions that have changed",
     ]);
     assert!(!chosen("never-") && !chosen("always-") && chosen("oracle-"));
 }
@@ -381,9 +384,10 @@ fn the_environment_counts_for_every_subcommand() {
     judge("--metric repobench", &[("REPOFORMER_METRICS", "chars")])
         .done()
         .says(&["3 instances by repobench"]);
-    judge("", &[("REPOFORMER_METRICS", "chars,repobench")])
-        .failed()
-        .says(&["metrics names chars, repobench, and labels go by one metric", "--metric"]);
+    judge("", &[("REPOFORMER_METRICS", "chars,repobench")]).failed().says(&[
+        "metrics has several values (chars, repobench), but labels use one metric",
+        "--metric",
+    ]);
     place.write("repoformer.toml", "metrics = [\"chars\"]\npostprocess = \"none\"\n");
     judge("", &[]).done().says(&["3 instances by chars"]);
 

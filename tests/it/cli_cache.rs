@@ -27,9 +27,17 @@ fn what_is_not_compared_is_not_called_current() {
     for stage in ["window", "vector", "retrieval", "prompts", "predictions", "scores"] {
         all_are(&states(&place, stage, &named), "current", "");
     }
-    all_are(&states(&place, "retrieval", &[]), "unknown", "no folder of repositories is named");
+    all_are(
+        &states(&place, "retrieval", &[]),
+        "unknown",
+        "the folder of repositories is not known",
+    );
     let repos = ["--repos-dir", "repos", "--benchmark", "tasks"];
-    all_are(&states(&place, "window", &repos), "unknown", "no task file of its benchmark is named");
+    all_are(
+        &states(&place, "window", &repos),
+        "unknown",
+        "the task file of its benchmark is not known",
+    );
     // Another task: queries are stale, fragments are not.
     let first = place.read("tasks.jsonl").lines().next().unwrap().to_owned();
     place.write("tasks.jsonl", first + "\n");
@@ -41,7 +49,7 @@ fn what_is_not_compared_is_not_called_current() {
     std::fs::remove_dir_all(place.path("repos/beta")).unwrap();
     assert!(
         states(&place, "window", &fragments)
-            .contains(&("unknown".into(), "its repository is not there".into()))
+            .contains(&("unknown".into(), "its repository was not found".into()))
     );
 }
 

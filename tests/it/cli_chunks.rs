@@ -733,7 +733,7 @@ fn what_is_asked_of_a_server_is_said_unless_quiet() {
             place.run(&vectorize).done()
         };
         assert_eq!(ran.stderr.is_empty(), quiet, "{}", ran.stderr);
-        assert_eq!(ran.stderr.contains("for the vectors of"), !quiet, "{}", ran.stderr);
+        assert_eq!(ran.stderr.contains("requesting vectors of"), !quiet, "{}", ran.stderr);
     }
 }
 

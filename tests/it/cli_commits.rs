@@ -203,7 +203,7 @@ fn nothing_that_is_retrieved_is_younger_than_the_parent() {
         let flags = ["--per-repo", "9", "--context-tokens", "300", "--cursor", cursor];
         let drawn = ["--from-commits", "made", "--since", "2025-01-01", "--trees", &trees];
         let sample = [&["sample", "--kind", kind, "-o", &tasks], &flags[..], &drawn].concat();
-        place.run(&sample).done().says(&["since 2025-01-01", "stand in the parent's tree"]);
+        place.run(&sample).done().says(&["since 2025-01-01", "are in the parent's tree"]);
         let records = place.records(&tasks);
         place.run(&sample).done();
         assert_eq!(place.records(&tasks), records, "folders with the same files are taken");

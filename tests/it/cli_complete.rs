@@ -113,7 +113,7 @@ fn other_cuts_need_all_tokens() {
         "crosscodeeval",
     ];
     place.stage(&eval).done().says(&[
-        "these completions end after as many lines as the target has, and crosscodeeval cuts by statement",
+        "these completions end after as many lines as the target has, but crosscodeeval cuts by statement",
         "--until tokens",
     ]);
     let short = ["these completions end after as many lines", "crosscodeeval cuts by statement"];
@@ -140,7 +140,7 @@ fn other_cuts_need_all_tokens() {
     place
         .stage(&["complete", "--mode", "none", "--until", "lines"])
         .failed()
-        .says(&["--until is for a model on a server"]);
+        .says(&["--until works only with a model on a server"]);
 }
 
 #[test]
@@ -286,7 +286,7 @@ fn a_template_that_changes_prompts_is_told() {
     };
     let chat = "<|im_start|>user\n{{ .Prompt }}<|im_end|>\n";
     let (ran, asked) = run("library", chat);
-    ran.done().says(&["Ollama puts prompts for 'tiny' into the template '<|im_start|>user…'"]);
+    ran.done().says(&["Ollama wraps prompts for 'tiny' in the template '<|im_start|>user…'"]);
     assert!(asked);
     let (ran, asked) = run("library", "{{ .Prompt }}");
     ran.done().silent_on("template");
@@ -558,7 +558,7 @@ fn an_interrupted_run_says_that_it_goes_on() {
     let run = ["run", "--mode", "none", "--endpoint", &url, "--model", "tiny"];
     let mut connection = None;
     let said = interrupted(&place, &run, || connection = Some(listener.accept().unwrap()));
-    let wanted = "interrupted; what is finished is in the cache: the same command resumes there";
+    let wanted = "interrupted; finished work is in the cache; run the same command to resume";
     assert!(said.contains(wanted), "{said}");
 }
 

@@ -173,7 +173,7 @@ fn results_of_the_cache_have_a_folder_for_each_mode() {
     assert_eq!(names("both"), of_modes(&["none", "rg1"]));
     let help = place.run(&["eval", "--help"]).done().stdout;
     let help = help.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(help.contains("without --predictions, each mode has a folder in it"), "{help}");
+    assert!(help.contains("without --predictions, to a subfolder for each mode"), "{help}");
     // What has no predictions to write refuses the flag.
     let retrieval = ["eval", "--retrieval", "--results=none", "--tasks=line.jsonl", &repos];
     place.run(&retrieval).failed().says(&["--results"]);

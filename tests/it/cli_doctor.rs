@@ -54,7 +54,7 @@ fn a_refused_key_and_a_server_without_a_known_api_fail_the_check() {
     let missing = || refusal("404 Not Found", "no such page");
     let (server, code, messages) = found(missing(), missing(), "");
     assert_eq!((code, &server["apis"]), (Some(1), &json!([])));
-    assert!(messages.contains("has none of the APIs that are used here"), "{messages}");
+    assert!(messages.contains("has no API that this program uses"), "{messages}");
 }
 
 /// The home folder and another mount below the folder of temporary files: neither hinders the other.

@@ -116,7 +116,7 @@ fn a_run_does_what_was_planned() {
     let predictions = &other.0["cache/predictions/tasks/rg1-one-gram-ws-20-ss-2-in-context.jsonl"];
     let upstream = json!([{"input": "prompts", "artifact": "cache/prompts/tasks/rg1-one-gram-ws-20-ss-2.jsonl"}]);
     assert_eq!(predictions["upstream"], upstream);
-    assert_eq!(predictions["reason"], "made again if its input changes: prompts");
+    assert_eq!(predictions["reason"], "rebuilt if its input changes: prompts");
     planned(&place, &run);
 
     // An edited file: its repository's fragments, and all that may depend on them.
@@ -205,7 +205,7 @@ fn a_plan_takes_the_place_of_no_results() {
 fn the_demonstration_is_planned_with_all_that_it_writes() {
     let place = Place::empty();
     let dry = place.run(&["run", "--dry-run"]).done();
-    assert!(dry.stdout.contains("to make\n"), "{}", dry.stdout);
+    assert!(dry.stdout.contains("to build\n"), "{}", dry.stdout);
     assert_eq!(place.count("."), 0, "a dry run wrote something");
     let run = ["run", "--report=page", "--policy=always,learned@30%", "--mode=none,rg1"];
     let plan = planned(&place, &run);
@@ -257,7 +257,7 @@ fn policies_that_cannot_choose_are_not_planned() {
     let place = Place::new();
     let run = ["run", "--mode=none,rg1", "--policy=always,self@0.5,entropy@1"];
     let left_out =
-        ["self@0.5: left out: it asks a model", "entropy@1: left out: 3 of 3 tasks lack"];
+        ["self@0.5: left out: it needs a model", "entropy@1: left out: 3 of 3 tasks lack"];
     let dry = place.stage(&[&run[..], &["--dry-run", "--format=jsonl"]].concat()).partly();
     let dry = dry.says(&left_out);
     let of_policies = |paths: &mut dyn Iterator<Item = String>| -> Vec<String> {
@@ -275,7 +275,10 @@ fn policies_that_cannot_choose_are_not_planned() {
     assert_eq!(written, planned);
     // Without retrieval, there is nothing to choose.
     let none = ["run", "--mode=none", "--policy=always", "--dry-run"];
-    place.stage(&none).partly().says(&["policies choose between none and rg1, and are left out"]);
+    place
+        .stage(&none)
+        .partly()
+        .says(&["policies are left out, since they choose between modes none and rg1"]);
     // Nor can a policy learn from one repository.
     let first = place.read("tasks.jsonl").lines().next().unwrap().to_owned();
     place.write("tasks.jsonl", first + "\n");

@@ -165,14 +165,14 @@ fn rows_of_every_kind_become_the_same_repositories() {
         let folder = format!("out-{input}");
         let ran = place.run(&["group", input, "--shards", "1", "-o", &folder]).done();
         assert_eq!(repositories(&place, &folder), wanted, "{input}");
-        let said = "group: 1 file left out: of other languages";
+        let said = "group: 1 file left out: in other languages";
         assert!(ran.stderr.contains(said), "{input}: {}", ran.stderr);
         assert_eq!(ran.stderr.contains("StarCoderData's marks"), input.ends_with(".parquet"));
     }
     // A file that is read again and again gives no file twice.
     let ran = place.run(&["group", "rows.jsonl", "raw", "--shards", "1", "-o", "both"]).done();
     assert_eq!(repositories(&place, "both"), wanted);
-    assert!(ran.stderr.contains("3 files left out: again with the same path and text"));
+    assert!(ran.stderr.contains("3 files left out: repeated with the same path and text"));
 }
 
 /// `tests/fixtures/group/make.py` wrote it.
@@ -268,7 +268,7 @@ fn shards_hold_what_shard_draws_and_bytes_depend_on_no_thread() {
     // A second time, nothing is done; other settings and inputs are refused.
     let before = output(&place, "one");
     let again = place.run(&[&args[..], &["1", "-o", "one"]].concat()).done();
-    assert!(again.stderr.contains("group: one is current: 4 shards"), "{}", again.stderr);
+    assert!(again.stderr.contains("group: one is up to date: 4 shards"), "{}", again.stderr);
     let other = place.run(&["group", "in", "--shards", "5", "-o", "one"]).failed();
     assert!(other.stderr.contains("holds repositories with shards 4, not 5"), "{}", other.stderr);
     let fewer = place.run(&["group", "in/a.parquet", "--shards", "4", "-o", "one"]).failed();
@@ -306,8 +306,10 @@ fn duplicates_are_dropped_and_listed() {
     assert_eq!(names("out"), [pair("b/x", "1"), pair("c/x", "2")]);
     let dropped = json!({"repo_name": "a/x", "reason": "exact-duplicate", "of": "b/x"});
     assert_eq!(place.records("out/dropped.jsonl"), [dropped]);
-    assert!(ran.stderr.contains("1 file left out: again with the same path and another text"));
-    assert!(ran.stderr.contains("1 repository left out: the same files as another's"));
+    assert!(
+        ran.stderr.contains("1 file left out: repeated with the same path and a different text")
+    );
+    assert!(ran.stderr.contains("1 repository left out: same files as another repository"));
     place
         .run(&["group", "b.jsonl", "a.jsonl", "--dedup", "none", "--shards", "2", "-o", "all"])
         .done();
@@ -352,8 +354,12 @@ fn repositories_and_targets_of_a_benchmark_are_left_out() {
         (json!("q/none"), json!("leak.py"), task),
     ];
     assert_eq!(dropped, wanted);
-    assert!(ran.stderr.contains("1 repository left out: tasks are of them"), "{}", ran.stderr);
-    assert!(ran.stderr.contains("2 files left out: with a task's target"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("1 repository left out: used by tasks"), "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains("2 files left out: with the text of a task's target"),
+        "{}",
+        ran.stderr
+    );
     assert!(ran.stderr.contains("the targets of 1 task have too few words"), "{}", ran.stderr);
     place.write("other.jsonl", jsonl(&place.records("tasks.jsonl")[..1]));
     let other =
@@ -417,7 +423,7 @@ fn what_is_broken_is_named_and_the_rest_is_read() {
     let files = found.iter().map(|one| one["files"].as_array().unwrap().len());
     assert_eq!((found.len(), files.sum::<usize>()), (42, 82));
     let again = place.run(&args).partly();
-    assert!(again.stderr.contains("is current"), "{}", again.stderr);
+    assert!(again.stderr.contains("is up to date"), "{}", again.stderr);
 }
 
 /// A repository over the limit, in file rows, in a list of Parquet or on a line, is named; the others stay.
@@ -523,7 +529,7 @@ fn finished_inputs_are_not_read_again() {
         other.stderr
     );
     let ran = place.run(&args).done();
-    assert!(ran.stderr.contains("group: resumes; 2 inputs had been read"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("group: resuming after 2 inputs"), "{}", ran.stderr);
 }
 
 #[test]

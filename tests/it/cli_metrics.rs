@@ -300,13 +300,13 @@ fn budgets_that_do_not_fit_are_reported() {
     };
     let warned = run(&["--max-prompt-tokens=2048"]);
     warned.says(&[
-        "the left (1024 tokens), right (512) and cross-file context (512) and the style's own text (",
-        "and the prompt budget (--max-prompt-tokens) is 2048: the left context may be shorter with retrieved fragments than without",
+        "left context (1024 tokens), right context (512), cross-file context (512) and the style's text (",
+        "but the prompt budget (--max-prompt-tokens) is 2048, so retrieved fragments may shorten the left context",
     ]);
     // Without the right context they fit.
     for fits in [&[][..], &["--max-prompt-tokens=2048", "--right-context=no"]] {
         let ran = run(fits);
-        assert!(!ran.stderr.contains("left context may be shorter"), "{}", ran.stderr);
+        assert!(!ran.stderr.contains("may shorten the left context"), "{}", ran.stderr);
     }
 }
 
@@ -371,7 +371,7 @@ fn pythons_nan_and_infinity_are_read() {
         .collect();
     place.write("mine.jsonl", &predictions);
     let eval = ["eval", "--predictions=mine.jsonl", "--tasks=tasks.jsonl"];
-    let warning = "mine.jsonl:1: NaN or Infinity is not JSON, though Python's json writes it; in fields that are not used it is read as null (3 records)";
+    let warning = "mine.jsonl:1: NaN or Infinity is not valid JSON (Python's json writes it); it is read as null in unused fields (3 records)";
     place.run(&eval).done().says(&[warning]);
     let convert = ["convert", "mine.jsonl", "--to=crosscodeeval-predictions", "-o=-"];
     let converted = place.run(&convert).done().says(&[warning]);

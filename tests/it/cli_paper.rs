@@ -88,7 +88,7 @@ fn another_model_is_drawn_on_the_same_instances() {
         "--policy=trial-retrieval@0",
         "--beside=weak",
     ];
-    place.run(&[&RUN[..], &one].concat()).failed().says(&["figure-8 shows one model"]);
+    place.run(&[&RUN[..], &one].concat()).failed().says(&["figure-8 shows only one model"]);
 }
 
 #[test]

@@ -96,7 +96,7 @@ fn a_sweep_tells_what_each_policy_comes_to() {
     once.says(&[
         "left out: policy self: no instance has its signal: cc_probability",
         "left out: policy entropy",
-        "no latencies",
+        "latencies are not known",
     ]);
     let list: Vec<Value> = serde_json::from_str(&place.run(&sweep).done().stdout).unwrap();
     assert!(list.len() > 20 && list[0].get("abstention_precision").is_some());
@@ -355,7 +355,7 @@ fn a_policy_that_asks_a_model_needs_a_server() {
     let run = [
         "run", "--mode", "none,rg1", "--policy", "self-scored@0.5", "--policy-model", "joined.json",
     ];
-    place.stage(&run).partly().says(&["self-scored@0.5: left out: it asks a model on a server"]);
+    place.stage(&run).partly().says(&["self-scored@0.5: left out: it needs a model on a server"]);
 }
 
 /// `run` on tasks that carry their context: as a list its scores serve, as one text they are missing.
@@ -642,11 +642,11 @@ fn run_adds_a_row_a_policy() {
     let ran = place.run(&with("learned@30%,learned@0.99,random@-1,random@0%")).done().says(&[
         "line learned@30%: retrieves for 54 of 180 tasks, those with a score above 0.",
         "line learned@0.99: no task has a score above 0.99 (the highest is 0.",
-        "so its row equals none; learned@30% retrieves for the three tenths with the highest scores",
+        "so its row equals none; learned@30% retrieves for the 30 % of tasks with the highest scores",
         "line random@-1: every task has a score above -1 (the lowest is 0.",
         "so its row equals rg1",
         "line random@0%: retrieves for 0 of 180 tasks, those with a score above ",
-        "learned@30%: the scores of these tasks set the threshold, their results did not",
+        "learned@30%: the threshold comes from the scores of these tasks (not from their results)",
         "policy sweep (`policy sweep --labels FILE --policy NAME --threshold T`) of learned at 30%",
     ]);
     let shares = parse_jsonl(&ran.stdout);
@@ -670,7 +670,7 @@ fn run_adds_a_row_a_policy() {
     place
         .run(&[&with("always")[..], &["--probabilities", "none.jsonl"]].concat())
         .failed()
-        .says(&["file of probabilities (--probabilities) is for policy self"]);
+        .says(&["file of probabilities (--probabilities) is used only by policy self"]);
     // What was measured is kept with what is current.
     assert_eq!(parse_jsonl(&place.run(&run).done().stdout), rows);
     // What a policy chose is a file of predictions like any other.
@@ -693,7 +693,7 @@ fn run_adds_a_row_a_policy() {
     place
         .run(&with("learned@130%"))
         .failed()
-        .says(&["policy 'learned@130%' needs a threshold that is a number or a share"]);
+        .says(&["policy 'learned@130%' needs a threshold: a number or a percentage"]);
     place
         .run(&with("perhaps"))
         .failed()

@@ -97,7 +97,7 @@ fn a_token_that_the_server_does_not_know_is_found_in_the_tokenizer() {
         "jsonl",
     ];
     let ran = place.stage(&run).partly();
-    let ran = ran.silent_on("it asks a model on a server").says(&[
+    let ran = ran.silent_on("it needs a model on a server").says(&[
         "tasks self@greedy, self@0.3: left out: ",
         "/tokenize: the server does not say which token \"<cc>\" is",
         "name the model's tokenizer.json with --tokenizer FILE",

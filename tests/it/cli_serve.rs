@@ -786,7 +786,7 @@ fn a_model_decides_at_the_cursor() {
     place.run(&serve).failed().says(&["trained on scores of chunks ranked by jaccard"]);
     let more = ["--policy", "self-scored@0.5"];
     let all = [&["serve"], &data[..data.len() - 1], &more].concat();
-    place.run(&all).failed().says(&["policy self-scored needs its trained model"]);
+    place.run(&all).failed().says(&["policy self-scored needs a trained model"]);
     let style = |word| if word == "repoformer" { "plain" } else { word };
     let all: Vec<&str> = all.into_iter().chain(joined[1..].iter().copied()).map(style).collect();
     place.run(&all).failed().says(&["nothing says where to decide"]);
@@ -1291,19 +1291,19 @@ fn what_cannot_be_served_is_refused_at_the_start() {
     let data =
         ["serve", "--repos-dir", "repos", "--repo", "alpha", "--endpoint", "http://127.0.0.1:9"];
     for (more, says) in [
-        (&["--policy", "oracle"][..], "does not decide before a completion"),
-        (&["--policy", "trial-retrieval@30%"], "a share of requests"),
-        (&["--policy", "learned"], "needs its trained model"),
+        (&["--policy", "oracle"][..], "cannot decide before a completion"),
+        (&["--policy", "trial-retrieval@30%"], "a percentage threshold"),
+        (&["--policy", "learned"], "needs a trained model"),
         (
             &["--policy", "learned-scored", "--policy-model", "a.json,b.json"],
-            "serve decides by one trained policy",
+            "serve uses only one trained policy",
         ),
         (&["--policy", "learned-scored", "--policy-model", "no/bundled"], "no/bundled"),
-        (&["--policy", "always,never"], "decides by one policy"),
+        (&["--policy", "always,never"], "uses only one policy"),
         (&["--ranker", "bm25"], "ranker bm25 is not kept up to date"),
         (&["--prompt-style", "attach"], "attach"),
         (&["--query", "ground-truth"], "is not known at a cursor"),
-        (&["--model", "in-context"], "the embedded model completes nothing for editors"),
+        (&["--model", "in-context"], "the embedded model cannot complete for editors"),
         (&["--mode", "gt"], "unknown flag '--mode'"),
         (&["--benchmark", "b"], "unknown flag '--benchmark'"),
         (&["--vectors", "v.npy"], "unknown flag '--vectors'"),
@@ -1314,7 +1314,10 @@ fn what_cannot_be_served_is_refused_at_the_start() {
     place
         .run(&["serve", "--repos-dir", "repos", "--endpoint", "http://127.0.0.1:9"])
         .failed()
-        .says(&["one repository is served at a time, and here are alpha, beta", "--repo NAME"]);
+        .says(&[
+            "several repositories: alpha, beta; only one can be served at a time",
+            "--repo NAME",
+        ]);
     place
         .run(&["serve", "--repos-dir", "repos", "--repo", "alpha"])
         .failed()

@@ -269,7 +269,7 @@ fn labels_of_all_shards_are_those_of_one_process() {
     }
     let said = place.run(&["merge", "one.jsonl", "two.jsonl", "-o", "both.jsonl"]).partly().stderr;
     assert!(
-        said.contains(": lacks ") && said.contains("what they are made of was missing"),
+        said.contains(": lacks ") && said.contains("since their inputs were missing"),
         "{said}"
     );
     let more = ["--shard", "1/5", "-o", "labels.jsonl"];
@@ -334,7 +334,7 @@ fn sequences_of_all_shards_are_those_of_one_process() {
         let said = merge(&parts[1..]).failed().stderr;
         assert!(said.contains("shards are missing: 3/3"), "{said}");
         let said = merge(&[&parts[..], &["labels.jsonl"]].concat()).failed().stderr;
-        assert!(said.contains("some are files"), "{said}");
+        assert!(said.contains("files and folders cannot be merged"), "{said}");
         let tokenizer = place.read("1-of-3/tokenizer.json");
         // In the order of the command's arguments, none of which is the first shard.
         place.write("1-of-3/tokenizer.json", format!("{tokenizer} "));
@@ -428,7 +428,7 @@ fn scores_of_all_shards_are_those_of_one_process() {
         // No test runs again.
         let count = shards.to_string();
         let merged = run(&["merge"], &["--cache-dir", &cache, "--shards", &count]).done();
-        assert!(merged.stderr.contains("results of unit tests to"), "{}", merged.stderr);
+        assert!(merged.stderr.contains("unit-test results to"), "{}", merged.stderr);
         let results = || place.records(&format!("{cache}/exec/tasks/results.jsonl")).len();
         let known = results();
         assert!(known > 0);
@@ -477,7 +477,7 @@ fn scores_of_all_shards_are_those_of_one_process() {
     fs::remove_file(lost).unwrap();
     let merge = ["--cache-dir", "cache-3", "--shards", "3"];
     let said = run(&["merge"], &merge).partly().stderr;
-    assert!(said.contains("the results of unit tests of shard 2/3 are missing"), "{said}");
+    assert!(said.contains("unit-test results of shard 2/3 are missing"), "{said}");
 }
 
 #[test]
@@ -488,17 +488,23 @@ fn what_has_no_shards_refuses_them() {
     let all = place.command(&with(&["run"], &[])).env("REPOFORMER_SHARD", "1/2").output().unwrap();
     let said = String::from_utf8(all.stderr).unwrap();
     assert!(
-        said.contains("REPOFORMER_SHARD is 1/2, and this command works on all repositories"),
+        said.contains("REPOFORMER_SHARD is 1/2, but this command works on all repositories"),
         "{said}"
     );
     let iterations = ["--iterations", "2", "--shard", "1/2"];
     let iterated = place.run(&with(&["rg-rg"], &iterations)).failed();
     assert!(iterated.stderr.contains("the completions of all shards"), "{}", iterated.stderr);
     for (more, said) in [
-        (&["-o", "s.jsonl"][..], "the means of a shard"),
-        (&["--per-task", "-o", "s.csv"], "the means of a shard"),
-        (&["--per-task", "-o", "s.jsonl", "--results", "r"], "--results has others"),
-        (&["--per-task", "-o", "s.jsonl", "--retrieval"], "--retrieval has others"),
+        (&["-o", "s.jsonl"][..], "mean scores of shards"),
+        (&["--per-task", "-o", "s.csv"], "mean scores of shards"),
+        (
+            &["--per-task", "-o", "s.jsonl", "--results", "r"],
+            "--shard cannot be used with --results",
+        ),
+        (
+            &["--per-task", "-o", "s.jsonl", "--retrieval"],
+            "--shard cannot be used with --retrieval",
+        ),
     ] {
         let scored = place.run(&with(&["eval", "--shard", "1/2"], more)).failed();
         assert!(scored.stderr.contains(said), "{}", scored.stderr);
@@ -509,7 +515,7 @@ fn what_has_no_shards_refuses_them() {
         assert!(said.failed().stderr.contains("this command works on all repositories"));
     }
     let file = place.run(&["complete", "--prompts", "tasks.jsonl", "--shard", "1/2"]).failed();
-    assert!(file.stderr.contains("--prompts names a file"), "{}", file.stderr);
+    assert!(file.stderr.contains("--shard cannot be used with --prompts"), "{}", file.stderr);
     let nothing = place.run(&["merge"]).failed();
     assert!(nothing.stderr.contains("nothing to merge"), "{}", nothing.stderr);
     assert_eq!(json!(place.count("cache")), json!(0));

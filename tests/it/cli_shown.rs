@@ -90,7 +90,7 @@ fn the_embedded_model_knows_a_prompt_by_its_own_style() {
     place
         .run(&["complete", "--prompts", "other.jsonl"])
         .partly()
-        .says(&["another style 'starcoder' than the bundled one"]);
+        .says(&["style 'starcoder' differs from the bundled one"]);
 }
 
 #[test]

@@ -175,7 +175,7 @@ fn parquet_goes_to_files_and_pipes() {
         "repoformer eval --tasks tasks.jsonl --predictions 'p,\"q\".jsonl' --format parquet";
     place.write("command", program);
     let shown = place.shell("script -qec 'sh command' /dev/null; echo \" $?\"").stdout;
-    assert!(shown.contains("Parquet is not text, and standard output is a terminal"), "{shown}");
+    assert!(shown.contains("Parquet cannot be printed on a terminal"), "{shown}");
     assert!(shown.ends_with(" 2\n"), "{shown}");
     let bytes = place.shell("sh command | head -c 4").done().stdout;
     assert_eq!(bytes, "PAR1");

@@ -66,7 +66,7 @@ fn predictions_are_held_against_the_definitions_that_targets_use() {
         task["metadata"].as_object_mut().unwrap().remove("definitions");
     }
     place.write("tasks.jsonl", jsonl(&tasks));
-    place.run(&to("none.jsonl")).failed().says(&["no task names a definition"]);
+    place.run(&to("none.jsonl")).failed().says(&["no task names the definitions"]);
     assert!(!place.path("none.jsonl").exists());
 }
 

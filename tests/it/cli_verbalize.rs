@@ -319,15 +319,15 @@ fn all_of_it_in_one_command() {
     assert!(names.iter().all(|name| first.contains_key(*name)), "{:?}", first.keys());
     // Nothing is drawn or completed again.
     let again = place.run(&[&all[..], &["--ratio", "0.3"]].concat());
-    again.says(&["instances.jsonl is current", "complete instances: ", "(current)"]);
+    again.says(&["instances.jsonl is up to date", "complete instances: ", "(current)"]);
     crate::support::assert_same(&first, &place.files("out"));
     // Other limits, other instances.
     let ran = place.run(&[&all[..], &["--ratio", "0.3", "--fragments", "2"]].concat());
-    ran.says(&[" function instances of "]).silent_on("instances.jsonl is current");
+    ran.says(&[" function instances of "]).silent_on("instances.jsonl is up to date");
     // Other files too; unless they were there before.
     let new = "def new(x):\n    y = x\n    y += 1\n    return y\n";
     place.write("repos/quillpad/new.py", new);
-    place.run(&[&all[..], &["--ratio", "0.3"]].concat()).silent_on("instances.jsonl is current");
+    place.run(&[&all[..], &["--ratio", "0.3"]].concat()).silent_on("instances.jsonl is up to date");
     std::fs::remove_file(place.path("repos/quillpad/new.py")).unwrap();
     place.run(&[&all[..], &["--ratio", "0.3"]].concat());
     crate::support::assert_same(&first, &place.files("out"));
@@ -362,7 +362,7 @@ fn all_of_it_in_one_command() {
     assert_eq!(place.read("by-hand/train.jsonl"), place.read("out/train.jsonl"));
     // Another ratio, other instances.
     let other = place.run(&[&all[..], &["--ratio", "0.1"]].concat());
-    other.silent_on("instances.jsonl is current");
+    other.silent_on("instances.jsonl is up to date");
     assert!(
         place.records("out/instances.jsonl").len()
             < parse_jsonl(&String::from_utf8(first["instances.jsonl"].clone()).unwrap()).len()
@@ -396,12 +396,12 @@ fn labels_of_two_metrics_or_twice_are_told() {
     ]);
     all.pop();
     place.write("labels.jsonl", jsonl(&all));
-    place.run(&VERBALIZE).done().silent_on("are there again");
+    place.run(&VERBALIZE).done().silent_on("are repeated");
     place.write("labels.jsonl", jsonl(&[&all[..], &all[..4]].concat()));
     place
         .run(&VERBALIZE)
         .done()
-        .says(&["4 instances are there again, with the same target and contexts; each counts"]);
+        .says(&["4 instances are repeated, with the same target and contexts; each copy is used"]);
 }
 
 /// Repoformer's training data join 240,000 chunks and 120,000 functions (section 4.1): one command draws, labels and joins both
@@ -472,7 +472,7 @@ fn chunks_and_functions_make_one_set() {
     // Finished work is kept.
     place
         .run(&all)
-        .says(&["instances-chunk.jsonl is current", "instances-function.jsonl is current"]);
+        .says(&["instances-chunk.jsonl is up to date", "instances-function.jsonl is up to date"]);
     crate::support::assert_same(&first, &place.files("out"));
     // Shards of both files merge into the same.
     for shard in ["1/2", "2/2"] {
@@ -504,7 +504,7 @@ fn chunks_and_functions_make_one_set() {
         place.run(&[&flags[..], kinds].concat()).failed()
     };
     kinds(&["--kind", "function", "--poisson-mean", "2"])
-        .says(&["--poisson-mean belongs to instances of kind chunk"]);
+        .says(&["--poisson-mean works only with instances of kind chunk"]);
     kinds(&["--kind", "chunk", "--kind", "chunk"]).says(&["--kind names chunk twice"]);
     kinds(&["--kind", "chunk,line"]).says(&["unknown kind of instance 'line'"]);
 }
@@ -534,7 +534,7 @@ fn an_instance_in_two_files_is_refused() {
     }
     place.write("labels.jsonl", jsonl(&all));
     let ran = place.run(&two).done();
-    ran.says(&["27 of chunks, ", "3 of chunks, ", "2 of functions, ", "are there again"]);
+    ran.says(&["27 of chunks, ", "3 of chunks, ", "2 of functions, ", "are repeated"]);
     // Labels of two models are refused, in two files as in one.
     let mut other = labels();
     other.truncate(1);

@@ -80,9 +80,9 @@ fn incomplete(path: &Path, predictions: u64, prompts: u64) -> Error {
     Error::Artifact {
         path: path.to_owned(),
         reason: format!(
-            "holds predictions for {predictions} of {prompts} prompts; the others could not be completed"
+            "holds predictions for only {predictions} of {prompts} prompts; the others could not be completed"
         ),
-        hint: message!["a ", UserChoice::VerboseRun, " says why, once this file is removed"],
+        hint: message!["to see why, remove this file and start a ", UserChoice::VerboseRun],
     }
 }
 
@@ -91,12 +91,11 @@ fn refuse_foreign(path: &Path) -> Result<()> {
     if path.exists() && !header_path(path).exists() {
         return Err(Error::Artifact {
             path: path.to_owned(),
-            reason: "these predictions were not written by repoformer, and would be overwritten"
+            reason: "would be overwritten, but these predictions were not written by repoformer"
                 .into(),
             hint: message![
-                "move them away, and name the ",
-                UserChoice::PredictionsFile,
-                " to later stages"
+                "move the file to another folder, and pass it to later stages as ",
+                UserChoice::PredictionsFile
             ],
         });
     }

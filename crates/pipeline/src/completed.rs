@@ -75,13 +75,13 @@ pub(super) fn check_searched_with(
             return Err(Error::Artifact {
                 path: paths.prompts(Mode::Prediction),
                 reason: format!(
-                    "was searched for with predictions of {model}, and {} is to complete it",
+                    "was searched with predictions of {model}, but the model is {}",
                     completion.model
                 ),
                 hint: message![
                     "make it with ",
                     &step,
-                    " and the predictions of the model that completes, or name their file there"
+                    " and the predictions of this model, or name their file"
                 ],
             });
         }

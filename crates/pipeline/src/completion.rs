@@ -73,11 +73,11 @@ impl Completion {
             });
         }
         let reason = if self.is_embedded() {
-            "is not set: requests name the server's model".into()
+            "is not set; give the model's name on the server".into()
         } else {
             message![
                 format!("'{}' is not known; the embedded model is in-context", self.model),
-                ", and another one needs a ",
+                ", and any other model needs a ",
                 UserChoice::CompletionServer
             ]
         };

@@ -182,7 +182,7 @@ impl Payload for RightContexts {
         if self.of_row.iter().all(is_there) {
             Ok(())
         } else {
-            Err("a right context is outside of its file".into())
+            Err("a right context is outside its file".into())
         }
     }
 }

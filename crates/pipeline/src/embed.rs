@@ -134,7 +134,7 @@ impl VectorSource {
                 };
                 let missing = wanted().filter(is_missing).count();
                 if missing > 0 {
-                    let text = format!("asking {url} for the vectors of {missing} texts");
+                    let text = format!("requesting vectors of {missing} texts from {url}");
                     self.messages.note(text.into());
                 }
                 match &mut times {
@@ -202,7 +202,7 @@ impl Dense {
             return Ok((fragments, queries));
         }
         let reason = format!(
-            "the vectors of fragments have {} numbers, those of queries {}; make both with one model",
+            "vectors of fragments have {} dimensions, but vectors of queries have {}; compute both with one model",
             fragments.dim(),
             queries.dim()
         );

@@ -120,10 +120,10 @@ pub(super) fn own_style<'s>(
     match known.into_iter().chain(bundled).find(is_it) {
         Some(style) => Ok(Some(style)),
         None if digest.is_some() && Style::find_bundled(name).is_some() => Err(format!(
-            "the prompt is of another style '{name}' than the bundled one, so where its contexts are is not known; name the file of its style"
+            "the prompt's style '{name}' differs from the bundled one, so its contexts cannot be found; name the file of its style"
         )),
         None => Err(format!(
-            "unknown prompt style '{name}', so where the prompt's contexts are is not known; name the file of its style"
+            "unknown prompt style '{name}', so the prompt's contexts cannot be found; name the file of its style"
         )),
     }
 }

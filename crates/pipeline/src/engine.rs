@@ -308,9 +308,13 @@ impl<'e> Engine<'e> {
         }
         if !self.waits {
             self.is_postponed = true;
-            return Err(Error::artifact(path, "another process makes it", "wait until it is made"));
+            return Err(Error::artifact(
+                path,
+                "another process is building it",
+                "wait until it is done",
+            ));
         }
-        let text = format!("{}: waiting for another process that makes it", path.display());
+        let text = format!("{}: waiting for another process that is building it", path.display());
         self.experiment.messages.note(text.into());
         Ok(Turn::wait(path))
     }
@@ -418,7 +422,7 @@ pub(super) fn check(
     };
     match wanted.inputs.iter().find(differs) {
         Some((name, _)) => {
-            Err(stale(path, format!("made from other {name} than are there now"), step))
+            Err(stale(path, format!("built from a different version of its {name}"), step))
         }
         None => Ok(()),
     }
@@ -438,7 +442,7 @@ pub(super) fn check_settings(
         match header.identity.parameters.get(name) {
             Some(value) if value == wanted => Ok(()),
             Some(value) => Err(stale(path, format!("{name} was {value}, is {wanted}"), step)),
-            None => Err(stale(path, format!("{name} is not recorded, is {wanted}"), step)),
+            None => Err(stale(path, format!("{name} was not recorded, is {wanted}"), step)),
         }
     })
 }
@@ -479,7 +483,7 @@ impl<T: Payload> LazyArtifact<T> {
 
     /// Returns the error for a damaged content.
     pub(super) fn damage_error(&self, reason: String) -> Error {
-        let hint = message!["make it again with ", &self.step];
+        let hint = message!["rebuild it with ", &self.step];
         Error::Artifact { path: self.path.clone(), reason, hint }
     }
 
@@ -498,7 +502,7 @@ impl<T: Payload> LazyArtifact<T> {
             match (content.check(), count) {
                 (Err(reason), _) => Err(columns.damage_error(reason)),
                 (Ok(()), Some(count)) if count != records => {
-                    let reason = format!("it has {records} records where {count} are needed");
+                    let reason = format!("it has {records} records instead of {count}");
                     Err(columns.damage_error(reason))
                 }
                 (Ok(()), _) => Ok(content),
@@ -510,5 +514,5 @@ impl<T: Payload> LazyArtifact<T> {
 
 /// Returns the error for content that a dry run would have made first.
 pub(super) fn not_made(kind: &str) -> Error {
-    Error::parameter("dry-run", format!("the {kind} are not made, so they cannot be read"))
+    Error::parameter("dry-run", format!("the {kind} do not exist yet, so they cannot be read"))
 }

@@ -197,11 +197,11 @@ impl Experiment {
             let of_it = tasks.as_ref().map_or(0, |set| set.of_repository(&name).count());
             let cost = match of_it {
                 0 => String::new(),
-                1 => ", so that 1 task cannot be carried out".into(),
-                n => format!(", so that {n} tasks cannot be carried out"),
+                1 => ", so 1 task cannot be completed".into(),
+                n => format!(", so {n} tasks cannot be completed"),
             };
             let reason = message![
-                format!("there is no such repository folder{cost}; put it there, or choose other "),
+                format!("the repository folder does not exist{cost}; add it, or choose other "),
                 UserChoice::Repositories
             ];
             problems.push(Error::Repository { path: repos_dir.join(&name), reason });
@@ -209,7 +209,7 @@ impl Experiment {
         if found.is_empty() {
             let none = Error::Repository {
                 path: repos_dir.into(),
-                reason: "holds none of the repositories".into(),
+                reason: "contains none of the repositories".into(),
             };
             return Err(problems.into_iter().next().unwrap_or(none));
         }

@@ -45,7 +45,7 @@ pub fn likelihoods(
             let prompt = left_to_right(fields.string("prompt")?, own);
             if !prompt.is_empty() && !prompt.ends_with('\n') {
                 return Err(fields.error(
-                    "the prompt ends within a line, and the embedded model gives probabilities of whole lines; ask a model on a server",
+                    "the prompt ends within a line, but the embedded model gives probabilities of whole lines only; use a model on a server",
                 ));
             }
             let target = find_target(&object).map_err(|reason| fields.error(reason))?;
@@ -76,7 +76,7 @@ pub(super) fn find_target(object: &Object) -> Result<&str, &'static str> {
     let id = object.get("metadata").and_then(|metadata| metadata.get("task_id"));
     if id.is_none_or(Value::is_null) {
         return Err(
-            "field 'metadata.task_id' is missing, so nobody knows whose target it is; set it",
+            "field 'metadata.task_id' is missing, so the target's task is not known; set it",
         );
     }
     match target(object) {

@@ -71,7 +71,7 @@ pub fn merge(
             engine.report.problems.push(Error::Artifact {
                 path,
                 reason: format!("{missing} prompts have no prediction in their shards"),
-                hint: "complete the shards again, then merge; the answers are kept".into(),
+                hint: "complete the shards again, then merge; existing answers are reused".into(),
             });
         }
         let times = Shard::all(count).map(|shard| layout(shard).latency(mode, model));
@@ -133,7 +133,7 @@ fn open(
     Ok(is_whole.then_some(parts))
 }
 
-const UNLIKE_TASKS: &str = "its records are not those of its tasks, in their order";
+const UNLIKE_TASKS: &str = "its records do not match its tasks in order";
 const MAKE_AGAIN: &str = "make it again";
 
 /// Lines of a shard's artifact, one after another.

@@ -111,9 +111,9 @@ impl PlanVerdict {
                 let mut names: Vec<&str> = inputs.iter().map(|(name, _)| name.as_str()).collect();
                 names.dedup();
                 let noun = if names.len() == 1 { "its input" } else { "one of its inputs" };
-                format!("made again if {noun} changes: {}", names.join(", "))
+                format!("rebuilt if {noun} changes: {}", names.join(", "))
             }
-            Self::EachTime => "written each time".into(),
+            Self::EachTime => "always written".into(),
             Self::Perhaps(condition) => format!("written if {condition}"),
         })
     }

@@ -339,9 +339,9 @@ fn wanted_prompts<'a>(
                     lost.map(Message::from)
                 }
                 PromptLayout::Style(_) if mode.retrieves() => Some(message![
-                    "nothing was searched for on its behalf, as ",
+                    "has no prompt, since it has no retrieval results, as ",
                     &StageRun::Any("window"),
-                    " reported, so it has no prompt"
+                    " reported"
                 ]),
                 // Tasks that are only extended with contexts are never lost.
                 _ => None,

@@ -17,7 +17,7 @@ pub(super) fn warn_of_specials(experiment: &Experiment, report: &mut StageReport
         let unknown = style.unknown_specials(&prompts.tokenizer);
         if !unknown.is_empty() && prompts.tokenizer.is_model() {
             report.warn(format!(
-                "the tokenizer knows no {} as one token; is it that of a model for prompt style {}?",
+                "the tokenizer does not know {} as one token; does it belong to a model for prompt style {}?",
                 unknown.join(", "),
                 style.name()
             ));
@@ -43,13 +43,13 @@ pub(super) fn warn_of_budgets(experiment: &Experiment, report: &mut StageReport)
         let budget = UserChoice::PromptBudget;
         report.warn(message![
             format!(
-                "the left ({left} tokens), right ({right}) and cross-file context ({cross_file}) and the style's own text ({own}) may take \
-                 {sum} tokens, and the "
+                "left context ({left} tokens), right context ({right}), cross-file context ({cross_file}) and the style's text ({own}) \
+                 may need {sum} tokens, but the "
             ),
             budget,
-            format!(" is {total}: the left context may be shorter with retrieved fragments than without; raise the "),
+            format!(" is {total}, so retrieved fragments may shorten the left context; raise the "),
             budget,
-            format!(" to {sum}, or lower another")
+            format!(" to {sum}, or lower another limit")
         ]);
     }
 }
@@ -80,7 +80,7 @@ pub(super) fn warn_of_contexts(experiment: &Experiment, report: &mut StageReport
     let without = tasks.iter().filter(|t| t.right_context.is_none()).count();
     if without > 0 {
         report.warn(format!(
-            "{without} tasks carry no right context, so their prompts have none; with their repositories it is taken from their files"
+            "{without} tasks carry no right context, so their prompts have none; with their repositories, it is read from the files"
         ));
     }
     Ok(())

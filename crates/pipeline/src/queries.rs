@@ -34,7 +34,7 @@ pub fn window_queries(
         for &mode in &modes {
             let predictions = match (mode, predictions) {
                 (Mode::Prediction, None) => {
-                    let reason = "mode rg-rg searches with predictions: name their file";
+                    let reason = "mode rg-rg needs predictions to search with; name their file";
                     return Err(Error::parameter("predictions", reason));
                 }
                 (Mode::Prediction, Some(joined)) => Some(joined),
@@ -53,7 +53,7 @@ pub fn window_queries(
         Ok(())
     })?;
     if let Some(empty @ 1..) = predictions.map(|joined| joined.empty) {
-        report.warn(format!("{empty} of the predictions are empty texts"));
+        report.warn(format!("the predictions include {empty} empty texts"));
     }
     Ok(report)
 }
@@ -204,6 +204,6 @@ fn misfits(tasks: &TaskSet, windows: &RepoFragments) -> Option<Error> {
         let file = files.entry(&task.path).or_insert_with(|| IndexedText::new(lines.text()));
         Some((task, task.hole_in(file).err()?))
     });
-    let harm = "what is retrieved for such tasks may hold their targets";
+    let harm = "fragments retrieved for such tasks may contain their targets";
     misfit(tasks, &windows.repository, misfits.collect(), harm)
 }

@@ -74,7 +74,7 @@ pub fn gather(about: ReportTexts, contenders: Vec<Contender>) -> Result<ReportCo
         measures.push(ReportMeasure {
             metric: "unit tests".into(),
             value: "pass@1".into(),
-            title: "unit-test pass rate of the tasks whose tests can tell".into(),
+            title: "unit-test pass rate of the tasks with conclusive tests".into(),
         });
     }
     let mut systems = Vec::new();

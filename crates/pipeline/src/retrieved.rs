@@ -53,9 +53,9 @@ impl StoredResults {
             |hit: &Hit| hit.definition.is_some_and(|at| at.file as usize >= fragments.files.len());
         let reason = if retrieval.fragments as usize != fragments.len() {
             let (ours, theirs) = (retrieval.fragments, fragments.len());
-            Some(format!("its results are for {ours} fragments, not {theirs}"))
+            Some(format!("its results refer to {ours} fragments, but there are {theirs}"))
         } else {
-            definitions.any(is_outside).then(|| "a hit names a missing file".to_owned())
+            definitions.any(is_outside).then(|| "a result refers to a missing file".to_owned())
         };
         if let Some(reason) = reason {
             return Err(self.retrieval.damage_error(reason));

@@ -132,7 +132,7 @@ pub(super) fn noted_time(
         Ok(NotedTime { time, retrieval: Some(of) }) if of == digest_of(&header.identity) => {
             Some(Ok(time))
         }
-        _ => Some(Err("it is of another search")),
+        _ => Some(Err("belongs to another search")),
     })
 }
 

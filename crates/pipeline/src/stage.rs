@@ -162,7 +162,7 @@ pub(super) fn check_read(path: &Path, header: &Header) -> Result<()> {
 pub(super) fn made_again(error: Error, step: &StageRun) -> Error {
     match error {
         Error::Artifact { path, reason, .. } => {
-            Error::Artifact { path, reason, hint: message!["make it again with ", step] }
+            Error::Artifact { path, reason, hint: message!["rebuild it with ", step] }
         }
         other => other,
     }
@@ -180,7 +180,7 @@ pub(super) fn stale(path: &Path, reason: String, step: &StageRun) -> Error {
     Error::Artifact {
         path: path.to_owned(),
         reason: format!("stale: {reason}"),
-        hint: message!["make it again with ", step, " and the same settings"],
+        hint: message!["rebuild it with ", step, " and the same settings"],
     }
 }
 

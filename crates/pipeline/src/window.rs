@@ -29,10 +29,10 @@ fn cut_repository(name: &str, engine: &mut Engine<'_>) -> Result<()> {
     engine.report.problems.extend(reading.skipped);
     let repository = reading.repository;
     if repository.files.is_empty() {
-        let none = format!("holds no {} file that can be read", language.title());
+        let none = format!("contains no readable {} file", language.title());
         let reason = message![
             none,
-            ", so nothing can be retrieved from it; put its files there, or choose other ",
+            ", so nothing can be retrieved from it; add its files, or choose other ",
             UserChoice::Repositories,
             " or another language"
         ];
@@ -72,6 +72,6 @@ fn long_line(file: &SourceFile) -> Option<String> {
     let (line, number) = lines.find(|(line, _)| line.len() > LONG_LINE)?;
     let (path, length) = (&file.path, line.len());
     Some(format!(
-        "{path}:{number}: a line of {length} bytes: its windows are searched, but fit no prompt; leave the file out if it is data"
+        "{path}:{number}: the line has {length} bytes, so its windows are searched, but fit into no prompt; exclude the file if it is data"
     ))
 }

@@ -45,18 +45,18 @@ pub fn one_repository<P: AsRef<Path>>(
     let text = if has_others {
         message![
             format!(
-                "{shown}: one repository, '{name}', for it has {signs}, and tasks are of others, too: {} is used as the folder of \
-                 repositories; ",
+                "{shown}: this is one repository, '{name}' (it has {signs}), but tasks name others too, so {} is used as the folder \
+                 of repositories; ",
                 parent.display()
             ),
             &DECLARED.repo,
-            format!(" {name} uses this one alone")
+            format!(" {name} uses only this one")
         ]
     } else {
         message![
-            format!("{shown}: used as one repository, '{name}', for it has {signs}; "),
+            format!("{shown}: used as one repository, '{name}', since it has {signs}; "),
             &DECLARED.repo,
-            " NAME uses folders of it as repositories"
+            " NAME uses its subfolders as repositories"
         ]
     };
     messages.note(text);

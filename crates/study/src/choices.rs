@@ -47,7 +47,7 @@ pub fn set_profile(manifest: &mut Manifest, settings: &Settings) {
 /// Returns a hint for when the folder of repositories is not set.
 fn name_repos_dir() -> Message {
     message![
-        "name the folder that holds one folder a repository, or one repository; the ",
+        "name a folder that holds one folder per repository, or one repository; the ",
         UserChoice::Demonstration,
         " needs none"
     ]
@@ -69,7 +69,7 @@ pub fn repos_dir_of_modes(settings: &Settings) -> Result<PathBuf> {
             message![&DECLARED.repos_dir, " is not set"],
             message![
                 name_repos_dir(),
-                ", and tasks that carry their cross-file context need no repositories with ",
+                "; tasks that carry their cross-file context need no repositories with ",
                 &DECLARED.mode,
                 " given"
             ],
@@ -153,7 +153,7 @@ pub fn other_languages(dir: &Path, names: &[String], chosen: (Language, Walk)) -
     let counts = found.iter().map(|(other, files)| format!("{files} of {}", other.title()));
     let counts = counts.collect::<Vec<_>>().join(", ");
     Some(message![
-        format!("there are files of other languages, {counts}: "),
+        format!("the folder has files in other languages, {counts}: "),
         &DECLARED.language,
         format!(" {first} chooses one")
     ])
@@ -174,7 +174,7 @@ pub fn modes(settings: &Settings, default: &[Mode]) -> Result<Vec<Mode>> {
         return fail(
             message![
                 &DECLARED.query,
-                format!(" {form} is a query of mode {}, which ", form.mode()),
+                format!(" {form} works only in mode {}, which ", form.mode()),
                 &DECLARED.mode,
                 " leaves out"
             ],
@@ -183,7 +183,7 @@ pub fn modes(settings: &Settings, default: &[Mode]) -> Result<Vec<Mode>> {
     }
     if modes.contains(&Mode::Given) && *settings.prompt_style.get() == StyleName::RepoCoder {
         return fail(
-            "mode given shows the tasks' own cross-file context, for which prompt style repocoder has no place",
+            "mode given needs a prompt style with a place for the tasks' cross-file context; repocoder has none",
             message![
                 "choose another ", &DECLARED.prompt_style, ", or a ", &DECLARED.profile,
                 " with one"

@@ -50,10 +50,10 @@ impl ThresholdPolicy {
         match threshold {
             Some(threshold) => Ok(Self { policy, threshold, name: asked.to_string() }),
             None => fail(
-                format!("policy '{asked}' needs a threshold that is a number or a share"),
+                format!("policy '{asked}' needs a threshold: a number or a percentage"),
                 message![
                     format!(
-                        "it retrieves where its score is above a number, {policy}@0.3, or for the tasks with the highest scores, \
+                        "give a score above which to retrieve, as in {policy}@0.3, or a percentage of the tasks, as in \
                          {policy}@30%; a "
                     ),
                     UserChoice::PolicySweep,
@@ -69,8 +69,8 @@ pub fn tell_of_shares(all: &[ThresholdPolicy], messages: &dyn Messages) {
     if let Some(one) = all.iter().find(|one| matches!(one.threshold, Threshold::Share(_))) {
         messages.note(message![
             format!(
-                "{}: the scores of these tasks set the threshold, their results did not; a tool that sees one task at a time needs a \
-                 number set on other data, by a ",
+                "{}: the threshold comes from the scores of these tasks (not from their results); a tool that sees one task at a time \
+                 needs a number chosen on other data, with a ",
                 one.name
             ),
             UserChoice::PolicySweep,
@@ -92,7 +92,7 @@ pub fn tell_threshold(benchmark: &str, mode: Mode, policy: &JudgedPolicy, messag
             let tied = scores().filter(|score| *score == threshold).count();
             let ties = if retrieved < most {
                 format!(
-                    " ({} tasks have the score {threshold}, too many for {name}, and equal scores are not parted)",
+                    " (for {} tasks with the score {threshold}, {name} cannot be reached, since tasks with equal scores stay together)",
                     group(tied)
                 )
             } else {
@@ -107,7 +107,7 @@ pub fn tell_threshold(benchmark: &str, mode: Mode, policy: &JudgedPolicy, messag
             let share = match policy.policy {
                 Policy::SelfGreedy | Policy::Oracle => String::new(),
                 other => {
-                    format!("; {other}@30% retrieves for the three tenths with the highest scores")
+                    format!("; {other}@30% retrieves for the 30 % of tasks with the highest scores")
                 }
             };
             messages.note(format!(

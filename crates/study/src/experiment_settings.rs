@@ -32,7 +32,7 @@ pub fn cuts_chunks(settings: &Settings) -> Result<bool> {
                 message!["add ", &DECLARED.unit, " chunks, or a ", profile, " that cuts them"];
             ("chunks", way)
         };
-        let reason = format!(" is a setting of {other}, and files are cut into {unit}");
+        let reason = format!(" applies only to {other}, but files are cut into {unit}");
         return fail(message![setting, reason], way);
     }
     Ok(is_chunks)
@@ -72,7 +72,7 @@ pub fn retrieval(settings: &Settings) -> Result<RetrievalSettings> {
     let form: QueryForm = *settings.query;
     if is_chunks && form == QueryForm::Window {
         return fail(
-            message![&DECLARED.query, " window is made of windows, and files are cut into chunks"],
+            message![&DECLARED.query, " window needs windows, but files are cut into chunks"],
             message![
                 "choose another ", &DECLARED.query, ", or cut windows with ", &DECLARED.unit,
                 " windows"
@@ -145,9 +145,9 @@ pub fn ranker(settings: &Settings) -> Result<Ranker> {
         // Dense vectors imply the dense ranker, unless another ranker is requested.
         Vectorizer::Dense if !is_dense && settings.ranker.is_chosen() => fail(
             message![
-                format!("ranker {ranker} needs no dense vectors, which "),
+                format!("ranker {ranker} does not use the dense vectors that "),
                 &DECLARED.vectorizer,
-                " asks for"
+                " computes"
             ],
             message!["choose ", &DECLARED.ranker, " dense, or fuse it: rrf:dense,jaccard"],
         ),
@@ -156,7 +156,7 @@ pub fn ranker(settings: &Settings) -> Result<Ranker> {
             message![
                 format!("ranker {ranker} needs "),
                 &DECLARED.vectorizer,
-                format!(" dense, and it is {other}")
+                format!(" dense, but it is {other}")
             ],
             message!["leave ", &DECLARED.vectorizer, " out: it follows from the ranker"],
         ),
@@ -175,7 +175,7 @@ fn dense(settings: &Settings) -> Result<Option<DenseSource>> {
                 &DECLARED.vectors,
                 " and ",
                 &DECLARED.endpoint,
-                " cannot both be where vectors come from"
+                " cannot both provide vectors"
             ]
             .into());
         }
@@ -193,7 +193,7 @@ fn dense(settings: &Settings) -> Result<Option<DenseSource>> {
                         &DECLARED.embedding_model,
                         " is not"
                     ],
-                    "name the model that the server embeds texts with",
+                    "name the server's embedding model",
                 );
             };
             Some(DenseSource::Endpoint {

@@ -54,7 +54,7 @@ fn open_experiments(settings: &Settings) -> Result<Vec<(Experiment, Settings)>> 
     let files = &settings.tasks;
     if files.len() > 1 && settings.benchmark.is_some() {
         let count = files.len();
-        let reason = format!(" names the folders of one task file, but there are {count}");
+        let reason = format!(" can name the folders of only one task file, but there are {count}");
         return Err(message![&DECLARED.benchmark, reason].into());
     }
     check_names(settings, files)?;
@@ -142,7 +142,10 @@ fn check_names(settings: &Settings, files: &[PathBuf]) -> Result<()> {
                     other.display(),
                     file.display()
                 ),
-                message!["rename one, or run them one by one with ", &DECLARED.benchmark],
+                message![
+                    "rename one file, or run them one after another with ",
+                    &DECLARED.benchmark
+                ],
             );
         }
     }
@@ -169,7 +172,7 @@ pub fn without_repositories(settings: &Settings) -> Result<(Experiment, Settings
     match experiments.len() {
         1 => Ok(experiments.remove(0)),
         n => bail!(
-            "this works on one window size, slice size, ranker and right context, and there are {n} combinations"
+            "this command works with one window size, slice size, ranker and right context, but there are {n} combinations"
         ),
     }
 }
@@ -215,12 +218,12 @@ fn warn_of_cuts(settings: &Settings, set: &TaskSet) {
         let way = if is_known {
             Message::default()
         } else {
-            message![", ", &DECLARED.repos_dir, " shows all of their files"]
+            message![", ", &DECLARED.repos_dir, " gives access to the whole files"]
         };
         settings.messages.warning(message![
             format!(
-                "{file}: {found} of the first {looked_at} holes are function bodies, and {unknown} more may be; predictions are cut \
-                 by lines: "
+                "{file}: {found} of the first {looked_at} holes are function bodies, and {unknown} more may be, but predictions are \
+                 cut by lines: "
             ),
             &DECLARED.postprocess,
             " function-body cuts them as bodies",
@@ -231,11 +234,11 @@ fn warn_of_cuts(settings: &Settings, set: &TaskSet) {
     if as_bodies && !is_known && cut > 0 {
         settings.messages.warning(message![
             format!(
-                "{file}: {} only the end of the file, so that function bodies may be cut wrongly: ",
+                "{file}: {} only the end of the file, so function bodies may be cut wrongly: ",
                 part(cut, set.tasks().len(), "prompt", ["shows", "show"])
             ),
             &DECLARED.repos_dir,
-            " shows all of it"
+            " gives access to the whole file"
         ]);
     }
 }
@@ -275,7 +278,7 @@ fn experiment(
             message![
                 &DECLARED.align,
                 format!(
-                    " signature shows definitions, and ranker {} finds none",
+                    " signature shows definitions, but ranker {} does not search for definitions",
                     retrieval.search.ranker
                 )
             ],
@@ -461,13 +464,13 @@ pub fn read_tasks(file: &Path, messages: &dyn Messages) -> Result<TaskSet> {
         let formats = reading.formats.iter().map(|(format, tasks)| format!("{tasks} of {format}"));
         let formats = formats.collect::<Vec<_>>().join(", ");
         messages.warning(
-            format!("{name}: holds tasks of several formats, {formats}; each is read as its own")
+            format!("{name}: contains tasks in several formats ({formats}); each task is read in its own format")
                 .into(),
         );
     }
     if let count @ 1.. = reading.repeated_ids {
         let tasks = if count == 1 { "task repeats" } else { "tasks repeat" };
-        messages.note(format!("{name}: {count} {tasks} an id; rows distinguish them").into());
+        messages.note(format!("{name}: {count} {tasks} an id; they are told apart by row").into());
     }
     Ok(reading.set)
 }
@@ -516,7 +519,7 @@ pub fn benchmark(settings: &Settings, file: Option<&Path>) -> Result<String> {
         return Ok(name);
     }
     fail(
-        format!("'{name}' cannot name the benchmark's cache folders"),
+        format!("'{name}' cannot be the name of the benchmark's cache folders"),
         message!["choose another with ", &DECLARED.benchmark],
     )
 }
@@ -525,10 +528,7 @@ pub fn benchmark(settings: &Settings, file: Option<&Path>) -> Result<String> {
 pub fn check_completable(experiment: &Experiment) -> Result<()> {
     if matches!(experiment.prompts.layout, PromptLayout::Attach) {
         return fail(
-            message![
-                &DECLARED.prompt_style,
-                " attach writes tasks, not prompts that a model could complete"
-            ],
+            message![&DECLARED.prompt_style, " attach writes tasks, which a model cannot complete"],
             message!["choose another ", &DECLARED.prompt_style],
         );
     }
@@ -562,7 +562,7 @@ pub fn completion_of(
     {
         settings.messages.warning_once(message![
             &DECLARED.until,
-            " lines: thoughts and sentences of a chat model count as lines until they end, so its code may be cut off"
+            " lines: a chat model's thoughts and sentences count as lines, so its code may be cut off"
         ]);
     }
     Ok(completion)

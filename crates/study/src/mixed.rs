@@ -16,9 +16,9 @@ pub fn check(differences: &[String], are_allowed: bool, messages: &dyn Messages)
             Ok(())
         }
         _ => fail(
-            format!("these cannot be compared fairly: {}", differences.join("; ")),
+            format!("these predictions cannot be compared fairly: {}", differences.join("; ")),
             message![
-                "make and score them with the same settings, or compare them all the same under ",
+                "complete and score them with the same settings, or compare them anyway under ",
                 UserChoice::MixedConditions
             ],
         ),

@@ -67,7 +67,7 @@ impl Policies {
         if let Some(twice) = chosen.iter().find(|name| !names.insert(name.to_string())) {
             return fail(
                 format!("policy '{twice}' is given twice"),
-                "give each once, or with another threshold",
+                "give each policy once, or with different thresholds",
             );
         }
         let chosen: Vec<ThresholdPolicy> = chosen
@@ -79,7 +79,7 @@ impl Policies {
             return fail(
                 message![
                     UserChoice::ProbabilitiesFile,
-                    " is for policy self, which is not among the policies"
+                    " is used only by policy self, which is not among the policies"
                 ],
                 message!["add ", &DECLARED.policy, " self@0.5, or leave it out"],
             );
@@ -88,7 +88,7 @@ impl Policies {
             return fail(
                 message![
                     UserChoice::SamplesFile,
-                    " is for policy entropy, which is not among the policies"
+                    " is used only by policy entropy, which is not among the policies"
                 ],
                 message!["add ", &DECLARED.policy, " entropy@1.0, or leave it out"],
             );
@@ -129,7 +129,7 @@ impl Policies {
         for mode in RETRIEVING {
             for path in forget_outdated(experiment, mode, &completion.model)? {
                 settings.messages.note(format!(
-                    "{}: removed: a policy chose these between other predictions than are there now",
+                    "{}: removed, since a policy chose these from predictions that have changed",
                     path.display()
                 ).into());
             }
@@ -226,7 +226,7 @@ impl Policies {
         let mode = RETRIEVING.into_iter().find(|mode| modes.contains(mode));
         let mode = mode.filter(|_| modes.contains(&Mode::Without));
         if mode.is_none() && !self.is_empty() {
-            let reason = "policies choose between none and rg1, and are left out";
+            let reason = "policies are left out, since they choose between modes none and rg1";
             self.report_left_out(format!("{}: {reason}", experiment.name));
         }
         mode
@@ -289,8 +289,8 @@ impl Policies {
         let names: Vec<&str> = looking.map(|chosen| &*chosen.name).collect();
         if knowing > 0 && !names.is_empty() {
             experiment.messages.warning(format!(
-                "{}: the queries of {knowing} of {} tasks contained the target, so their fragments give it away to {}; no policy learns from \
-                 these tasks' fragments",
+                "{}: the queries of {knowing} of {} tasks contained the target, so their fragments give it away to {}; policies do not learn \
+                 from these fragments",
                 experiment.name,
                 examples.len(),
                 names.join(", ")
@@ -310,7 +310,7 @@ impl Policies {
                 return fail(
                     message![
                         &DECLARED.policy_endpoint,
-                        " is for policy self, which is not among the policies"
+                        " is used only by policy self, which is not among the policies"
                     ],
                     message!["add ", &DECLARED.policy, " self, or leave it out"],
                 );
@@ -389,7 +389,7 @@ fn policy_server(settings: &Settings) -> Result<Option<PolicyServer>> {
                     &DECLARED.policy_endpoint,
                     " is not"
                 ],
-                "name its server, or the completion's where that has both models",
+                "name its server, or the completion server if it has both models",
             );
         }
     };
@@ -425,7 +425,7 @@ impl Decisions {
         match self {
             Self::Known { .. } => None,
             Self::NoServer => Some(message![
-                "it asks a model on a server, which was trained to decide: ",
+                "it needs a model on a server that was trained to decide: ",
                 &DECLARED.endpoint,
                 " URL ",
                 &DECLARED.model,

@@ -88,7 +88,7 @@ pub fn plan(
         let verdict = if is_sure {
             PlanVerdict::EachTime
         } else if retrieves {
-            PlanVerdict::Perhaps("prompts show what was retrieved")
+            PlanVerdict::Perhaps("prompts show retrieved fragments")
         } else {
             continue;
         };
@@ -193,9 +193,7 @@ pub fn make(
     let messages = &*experiment.messages;
     check_names(&sources, making)?;
     let Some(tasks) = &experiment.tasks else {
-        return Err(
-            message![&DECLARED.tasks, " is not set, so there is nothing to report on"].into()
-        );
+        return Err(message!["nothing to report on: ", &DECLARED.tasks, " is not set"].into());
     };
     let mut manifest = Manifest::new("report");
     manifest.input("tasks", &tasks.path)?;
@@ -220,7 +218,7 @@ pub fn make(
             && scores.missing > 0
         {
             notes.push(format!(
-                "{}: {} no prediction and {} left out of its means.",
+                "{}: {} no prediction, and {} left out of its means.",
                 source.name,
                 part(scores.missing, evaluation.tasks.tasks().len(), "task", ["has", "have"]),
                 if scores.missing == 1 { "is" } else { "are" }
@@ -254,8 +252,8 @@ pub fn make(
     }
     if let Some(unused) = making.exec.iter().find(|given| !used.contains(given.as_str())) {
         return fail(
-            format!("{unused}: holds no test results of any system"),
-            message!["make the ", UserChoice::UnitTestResults, " of these predictions"],
+            format!("{unused}: contains no test results of any system"),
+            message!["compute the ", UserChoice::UnitTestResults, " of these predictions"],
         );
     }
     let conditions: Vec<_> =
@@ -312,8 +310,8 @@ fn read_test_results<'g>(
         let found = read_executed(Path::new(path), name)?;
         if found.is_empty() && system.is_some() {
             return fail(
-                format!("{path}: no executions of '{name}'"),
-                message!["make the ", UserChoice::UnitTestResults, " for it"],
+                format!("{path}: contains no test results of '{name}'"),
+                message!["compute the ", UserChoice::UnitTestResults, " for it"],
             );
         }
         let numbered = executed::join(Path::new(path), &found, tasks)?;
@@ -326,10 +324,10 @@ fn read_test_results<'g>(
         if !found.is_empty() && is_of == Some(false) {
             return fail(
                 format!(
-                    "{path}: holds the test results of other predictions than {}",
+                    "{path}: contains test results of other predictions than {}",
                     source.predictions.display()
                 ),
-                message!["make the ", UserChoice::UnitTestResults, " for these"],
+                message!["compute the ", UserChoice::UnitTestResults, " for these predictions"],
             );
         }
         if !found.is_empty() {

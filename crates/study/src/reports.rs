@@ -47,7 +47,7 @@ impl Reports {
                     UserChoice::ReportOfRun,
                     " would overwrite this page"
                 ],
-                "name another folder; a page that links the reports is written into it",
+                "name another folder, since a page that links the reports is written to this one",
             );
         }
         Ok(reports)
@@ -77,7 +77,7 @@ impl Reports {
             if is_own_index(&stale) {
                 files::remove_file(&stale)?;
                 let text = format!(
-                    "{}: removed, since it linked reports of an earlier run",
+                    "{}: removed, since it links reports of an earlier run",
                     stale.display()
                 );
                 messages.note(text.into());

@@ -211,13 +211,13 @@ pub fn tell_of_untimed(
     let path = experiment.paths().predictions(mode, &completion.model);
     let (why, way_out): (_, Message) = if completion.is_embedded() {
         (
-            "they were made without timing",
-            format!("delete {} to make and time them again", path.display()).into(),
+            "they were completed without timing",
+            format!("delete {} to complete and time them again", path.display()).into(),
         )
     } else {
         (
-            "a batch answered, or an earlier run kept the answer to its last token",
-            message!["a new ", &DECLARED.journal, " asks and times again"],
+            "the answers come from a batch or an earlier run",
+            message!["to time them, use a new ", &DECLARED.journal],
         )
     };
     messages.note(message![
@@ -308,7 +308,7 @@ pub fn tell_of_crowds(rows: &[Row], messages: &dyn Messages) {
             &DECLARED.concurrency,
             " 1 (a server) or ",
             &DECLARED.threads,
-            " 1 (the embedded model), with an empty cache, times each alone"
+            " 1 (the embedded model), with an empty cache, times them one by one"
         ]);
     }
 }
@@ -320,7 +320,7 @@ pub fn warn_of_gaps(rows: &[Row], messages: &dyn Messages) {
         let tested = same.map(|other| other.passed.len()).max().unwrap_or(0);
         if (1..tested).contains(&row.passed.len()) {
             messages.warning(format!(
-                "{} {}: its unit tests are conclusive for {} tasks, those of another row for {tested}, so their UT is not comparable",
+                "{} {}: unit tests are conclusive for {} tasks, but for {tested} in another row, so UT is not comparable",
                 row.benchmark,
                 row.mode,
                 row.passed.len()

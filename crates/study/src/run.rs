@@ -256,8 +256,9 @@ impl<'a> Run<'a> {
         }
         for (experiment, settings) in &experiments {
             if experiment.tasks.is_none() {
-                let reason = " is not set, so there is nothing to complete";
-                return Err(message![&DECLARED.tasks, reason].into());
+                return Err(
+                    message!["nothing to complete: ", &DECLARED.tasks, " is not set"].into()
+                );
             }
             check_completable(experiment)?;
             if let Some(PaperResult::Table(table)) = &self.paper {

@@ -33,8 +33,8 @@ pub fn warn_of_ends(path: &Path, scoring: &Scoring, messages: &dyn Messages) -> 
     if let Some((metric, recipe)) = longer.filter(|_| is_short) {
         messages.warning_once(message![
             format!(
-                "{}: these completions end after as many lines as the target has, and {metric} cuts by {recipe}, which may look at \
-                 more; complete with ",
+                "{}: these completions end after as many lines as the target has, but {metric} cuts by {recipe}, which may need more \
+                 lines; complete with ",
                 path.display()
             ),
             &DECLARED.until,

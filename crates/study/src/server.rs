@@ -29,7 +29,7 @@ pub fn model(settings: &Settings, seed: Option<u64>, by_batch: bool) -> Result<C
             return fail(
                 message![
                     &DECLARED.max_lines,
-                    " is for the embedded model; a model on a server is limited by tokens and stop texts"
+                    " works only with the embedded model; limit a model on a server by tokens and stop texts"
                 ],
                 message![
                     "use ",
@@ -46,7 +46,7 @@ pub fn model(settings: &Settings, seed: Option<u64>, by_batch: bool) -> Result<C
         completion.max_lines = None;
     } else if let Some(setting) = settings.chosen_for_server() {
         return fail(
-            message![setting, " is for a model on a server; the embedded model is in use"],
+            message![setting, " works only with a model on a server; the embedded model is in use"],
             message![
                 "name the server and its model with ",
                 &DECLARED.endpoint,
@@ -84,9 +84,11 @@ pub fn policy_model(settings: &Settings, own: &PolicyServer) -> Result<Completio
     let key = std::env::var_os(variable).is_some_and(|key| !key.is_empty());
     if !key && std::env::var_os(DEFAULT_KEY_VARIABLE).is_some_and(|key| !key.is_empty()) {
         return fail(
-            format!("{DEFAULT_KEY_VARIABLE} is the completion server's, and {variable} is not set"),
             format!(
-                "set {variable} to the key of the policy's server; any text, where it needs none"
+                "{DEFAULT_KEY_VARIABLE} is for the completion server, but {variable} is not set"
+            ),
+            format!(
+                "set {variable} to the key of the policy's server, or to any text if it needs no key"
             ),
         );
     }
@@ -174,7 +176,7 @@ fn check(asking: &CompletionRequest) -> Result<()> {
         return fail(
             message![
                 &DECLARED.samples,
-                " asks for several completions, but greedy ones are all alike"
+                " asks for several completions, but greedy completions are all the same"
             ],
             message!["add ", &DECLARED.temperature, " 1"],
         );
@@ -183,7 +185,7 @@ fn check(asking: &CompletionRequest) -> Result<()> {
         return fail(
             message![
                 &DECLARED.stop,
-                " is empty, and would end every completion before its first token"
+                " is empty, so every completion would end before its first token"
             ],
             "leave it out; is a shell variable not set?",
         );
@@ -195,12 +197,9 @@ fn endpoint(settings: &Settings, model: &str, connected: ServerAddress<'_>) -> R
     let ServerAddress { url, key_variable } = connected;
     let Some(url) = url else {
         return fail(
+            message![&DECLARED.endpoint, format!(" is not set, but model {model} needs a server")],
             message![
-                &DECLARED.endpoint,
-                format!(" is not set, and model {model} is not the embedded one")
-            ],
-            message![
-                "name the server that has it, such as ",
+                "name the server that has the model, such as ",
                 &DECLARED.endpoint,
                 " http://localhost:8080"
             ],
@@ -253,8 +252,8 @@ pub fn check_model(
         let template = template.lines().next().unwrap_or_default();
         let begin: String = template.chars().take(60).collect();
         messages.warning(format!(
-            "{}: Ollama puts prompts for '{model}' into the template '{begin}…', so that it does not see them as they are; make a model \
-             of it with the template {{{{ .Prompt }}}} and a num_ctx that holds the prompts (`ollama create`)",
+            "{}: Ollama wraps prompts for '{model}' in the template '{begin}…', so the model does not see them unchanged; create a model \
+             from it (`ollama create`) with the template {{{{ .Prompt }}}} and a num_ctx large enough for the prompts",
             endpoint.url("/api/show"),
         ).into());
     }
@@ -270,7 +269,7 @@ pub fn resumable<T>(
         return Ok(work()?);
     };
     let text =
-        format!("{} keeps the answers: the same command resumes there", server.journal.display());
+        format!("{} keeps the answers; run the same command to resume", server.journal.display());
     let before = messages.on_interruption(Some(text.clone()));
     let done = work();
     messages.on_interruption(before);

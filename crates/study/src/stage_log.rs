@@ -186,7 +186,7 @@ impl Printable for StageLog {
                 text += &match artifacts.iter().filter(is_open).count() {
                     0 => format!("  {} {noun} to the server\n", group(requests)),
                     open => format!(
-                        "  at least {} {noun} to the server; those of {open} {} are known once their prompts are made\n",
+                        "  at least {} {noun} to the server; more are possible for {open} {}, whose prompts are not built yet\n",
                         group(requests),
                         plural(open, "artifact")
                     ),
@@ -251,13 +251,13 @@ fn counts<'p>(artifacts: impl Iterator<Item = &'p PlannedArtifact>) -> String {
         }
     }
     let parts = [
-        (make, "to make"),
-        (may_change, "to make if their inputs change"),
-        (perhaps, "that may be made"),
+        (make, "to build"),
+        (may_change, "to build if their inputs change"),
+        (perhaps, "that may be built"),
         (current, "current"),
     ];
     let parts = parts.into_iter().filter(|(count, _)| *count > 0);
     let parts: Vec<String> =
         parts.map(|(count, what)| format!("{} {what}", group(count))).collect();
-    if parts.is_empty() { "nothing to make".into() } else { parts.join(", ") }
+    if parts.is_empty() { "nothing to build".into() } else { parts.join(", ") }
 }

@@ -195,9 +195,7 @@ pub fn read_predictions(
     named: Option<&Path>,
 ) -> Result<JoinedPredictions> {
     let (Some(tasks), Some(all)) = (&experiment.tasks, experiment.all_tasks()) else {
-        return Err(
-            message!["predictions need the ", &DECLARED.tasks, " that they belong to"].into()
-        );
+        return Err(message!["predictions need their tasks; set ", &DECLARED.tasks].into());
     };
     let shard = experiment.layout.shard;
     let path = match named {
@@ -237,11 +235,11 @@ pub fn read_predictions(
     if joined.missing.len() < tasks.tasks().len() || shard.is_some() && tasks.tasks().is_empty() {
         return Ok(joined);
     }
-    let none = format!("{}: holds no prediction for any of the tasks", path.display());
+    let none = format!("{}: contains no predictions for these tasks", path.display());
     let first = joined.problems.first().map(|problem| message![" (", problem.message(), ")"]);
     fail(
         message![none, first.unwrap_or_default()],
-        "a record is {\"metadata\": {the task's}, \"choices\": [{\"text\"}]} or {\"task_id\", \"pred\"}",
+        "write records as {\"metadata\": {the task's}, \"choices\": [{\"text\"}]} or {\"task_id\", \"pred\"}",
     )
 }
 

@@ -34,7 +34,7 @@ impl TestResults {
                 return fail(
                     message![
                         UserChoice::TestResultsFile,
-                        format!(" '{given}' does not say which mode's results these are")
+                        format!(" '{given}' does not name the mode of the results")
                     ],
                     "name it: rg1=FILE",
                 );
@@ -57,7 +57,7 @@ impl TestResults {
             message![
                 "each ",
                 UserChoice::TestResultsFile,
-                " is of one mode, and tables and figures of the paper compare two"
+                " has results of one mode, but tables and figures of the paper compare two"
             ],
             "give both: none=FILE and rg1=FILE",
         )
@@ -123,10 +123,10 @@ impl TestResults {
             None => Ok(()),
             Some((_, (mode, path))) => fail(
                 format!(
-                    "{}: holds no test results of these predictions of mode {mode}",
+                    "{}: contains no test results of these predictions of mode {mode}",
                     path.display()
                 ),
-                message!["make the ", UserChoice::UnitTestResults, " with this run's settings"],
+                message!["compute the ", UserChoice::UnitTestResults, " with this run's settings"],
             ),
         }
     }

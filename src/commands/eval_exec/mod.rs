@@ -40,8 +40,8 @@ pub(super) fn run(args: &EvalArgs, settings: &Settings) -> Result<()> {
     };
     if exec.mine_tests && !is_lines {
         return fail(
-            "--format is for results, and --mine-tests writes the lines of JSON that --tests reads",
-            "leave it out, and name the file as .jsonl",
+            "--format cannot be used with --mine-tests, which always writes JSON lines for --tests",
+            "leave --format out, and name the file .jsonl",
         );
     }
     let (experiment, settings) = single(settings)?;
@@ -154,7 +154,7 @@ impl ExecArgs {
         let seconds = |name: &str, value: Option<f64>, default: f64| match value.unwrap_or(default)
         {
             value if value > 0.0 && value.is_finite() => Ok(value),
-            _ => fail(format!("--{name} must be more than 0 seconds"), "choose another"),
+            _ => fail(format!("--{name} must be more than 0 seconds"), "give a larger number"),
         };
         let wall_seconds = seconds("timeout", self.timeout, 60.0)?;
         let limits = Limits {
@@ -215,7 +215,7 @@ impl ExecArgs {
     fn pass_ks(&self) -> Result<Vec<usize>> {
         let mut ks = self.pass_k.clone();
         if ks.contains(&0) {
-            return fail("--pass-k cannot be 0", "choose numbers from 1");
+            return fail("--pass-k cannot be 0", "give numbers of at least 1");
         }
         if ks.is_empty() {
             ks.push(1);

@@ -66,8 +66,8 @@ pub(super) fn samples(
     }
     if named.is_empty() {
         return fail(
-            "the cache holds no predictions to run tests with",
-            "make them with `repoformer complete`, name a file with --predictions, or run the references only with --check-references",
+            "the cache holds no predictions to test",
+            "run `repoformer complete` first, name a file with --predictions, or test only the references with --check-references",
         );
     }
     Ok(named)

@@ -27,14 +27,14 @@ use crate::settings::{DECLARED, Setting, SettingFlags, Settings, ValueList};
 pub(crate) struct LabelAllArgs {
     #[command(flatten)]
     settings: SettingFlags,
-    /// Retrieval helps where it raises the edit similarity (0 to 1) by more than this
+    /// Minimum gain: retrieval helps if it raises the edit similarity (0 to 1) by more than this
     #[arg(long, value_name = "T", default_value_t = 0.0, allow_negative_numbers = true)]
     threshold: f64,
     /// Maximum tokens of a training sequence
     #[arg(long, value_name = "N", default_value_t = 2048)]
     max_sequence_tokens: usize,
-    /// Folder for instances.jsonl, labels.jsonl, the output of `label verbalize`, and the cache; of several kinds, files such as
-    /// instances-chunk.jsonl
+    /// Folder for instances.jsonl, labels.jsonl, the output of `label verbalize`, and the cache; with several kinds, the files
+    /// have names such as instances-chunk.jsonl
     #[arg(short, long, value_name = "DIR")]
     output: PathBuf,
     /// Kinds of the holes: chunk (about three lines), function (the body of a function of 3 to 30 lines); repeatable, or separated
@@ -184,17 +184,17 @@ fn settings(args: &LabelAllArgs, kinds: &[KindFiles]) -> Result<Settings> {
         [&DECLARED.tasks, &DECLARED.mode].into_iter().find(|one| flags.has(one))
     {
         return fail(
-            format!(
-                "--{key} is not used by label all, which completes the instances that it draws"
-            ),
+            format!("--{key} is not used by label all, which draws its own instances"),
             "leave it out",
         );
     }
     // The instances carry their fragments.
     if let Some(Setting { key, .. }) = UNUSED.into_iter().find(|one| flags.has(one)) {
         return fail(
-            format!("--{key} is not used by label all, which draws fragments with the instances"),
-            "leave it out; the flags under Sampling say what is drawn",
+            format!(
+                "--{key} is not used by label all, which retrieves fragments as it draws instances"
+            ),
+            "leave it out; set fragments and instances with the flags under Sampling",
         );
     }
     let mut settings = Settings::with_presets(flags, screen(), |preset| {
@@ -229,7 +229,7 @@ fn draw(args: &LabelAllArgs, settings: &Settings, files: &KindFiles) -> Result<(
     match file.state(&drawn_from) {
         InstanceFileState::Current => {
             output::problems(&problems);
-            output::note(format!("label sample: {} is current", instances.display()));
+            output::note(format!("label sample: {} is up to date", instances.display()));
             // An earlier command may not have been able to.
             forget_journal(instances);
             return Ok(());

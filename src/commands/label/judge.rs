@@ -36,7 +36,7 @@ pub(crate) struct LabelJudgeArgs {
     /// Predictions of the same model with retrieval (mode given)
     #[arg(long, value_name = "FILE")]
     pub(crate) rag: PathBuf,
-    /// Prompts of --rag, for instances that do not carry their retrieved fragments: tasks of a benchmark
+    /// Prompts of --rag; needed if the instances do not include their fragments, as in benchmarks
     #[arg(long, value_name = "FILE")]
     pub(crate) prompts: Option<PathBuf>,
     /// Probabilities of the token that asks for retrieval, for policy self, from `complete --probability-of`
@@ -45,37 +45,38 @@ pub(crate) struct LabelJudgeArgs {
     /// Samples of completions without retrieval, for policy entropy, from `complete --mode none --samples 20 --temperature 1`
     #[arg(long, value_name = "FILE")]
     pub(crate) samples_from: Option<PathBuf>,
-    /// Metric that decides whether retrieval helps: one of `eval`, by its edit similarity; pass, the unit-test pass rate; or
-    /// likelihood, the probability of the target, which --base and --rag then hold (`complete --likelihood`) [default: that of the settings or the profile; otherwise repocoder for lines and calls, repoformer for chunks and functions]
+    /// Metric that decides whether retrieval helps: edit similarity by a metric of `eval`; pass (the unit-test pass rate); or
+    /// likelihood (the probability of the target; --base and --rag come from `complete --likelihood`) [default: from the settings
+    /// or the profile; otherwise repocoder for lines and calls, repoformer for chunks and functions]
     #[arg(long, value_name = "NAME", value_parser = ValueList::new(Metric::ALL).and(PASS).and(LIKELIHOOD))]
     pub(crate) metric: Option<String>,
-    /// How predictions are cut before they are scored, as in `eval` [default: own; for answers of the chat API chat,own]
+    /// How to cut predictions before scoring, as in `eval` [default: own; chat,own for answers of the chat API]
     #[arg(long, value_name = "STEPS")]
     pub(crate) postprocess: Option<String>,
-    /// Unit-test results of --base, from `eval --exec --per-task --format jsonl`, for --metric pass; NAME is that of its
-    /// predictions there [default: none]
+    /// Unit-test results of --base, from `eval --exec --per-task --format jsonl`, for --metric pass; NAME is the name of the
+    /// predictions in the results [default: none]
     #[arg(long, value_name = "[NAME=]FILE", requires = "rag_exec")]
     pub(crate) base_exec: Option<String>,
-    /// Unit-test results of --rag, likewise [default: rg1]
+    /// Unit-test results of --rag, in the same form [default: rg1]
     #[arg(long, value_name = "[NAME=]FILE", requires = "base_exec")]
     pub(crate) rag_exec: Option<String>,
-    /// Name of the model [default: the predictions' own]
+    /// Name of the model [default: as in the predictions]
     #[arg(long, value_name = "NAME")]
     pub(crate) model: Option<String>,
-    /// Part of the instances, by their repositories: 2/8 is the second of eight; `merge` puts the labels together [default: all,
-    /// or the part that the instances are]
+    /// Judge one shard of the instances' repositories, for example 2/8; combine the labels with `merge` [default: all, or the
+    /// shard that the instances are from]
     #[arg(long, value_name = "I/N")]
     pub(crate) shard: Option<String>,
-    /// Retrieval helps where it raises the metric (0 to 1) by more than this
+    /// Minimum gain: retrieval helps if it raises the metric (0 to 1) by more than this
     #[arg(long, value_name = "T", default_value_t = 0.0, allow_negative_numbers = true)]
     pub(crate) threshold: f64,
     /// File for the labels (`-`: standard output)
     #[arg(short, long, value_name = "FILE", default_value = "-")]
     pub(crate) output: PathBuf,
-    /// Also write the summary to this file: labels and gains by the length of the targets (`-`: standard output)
+    /// Also write a summary to this file: labels and gains by target length (`-`: standard output)
     #[arg(long, value_name = "FILE")]
     pub(crate) summary: Option<PathBuf>,
-    /// Format of the summary [default: as its file is named, else text]
+    /// Format of the summary [default: from the extension of its file, else text]
     #[arg(long, value_name = "FORMAT", requires = "summary")]
     pub(crate) format: Option<ScoreFormat>,
 }
@@ -104,7 +105,7 @@ pub(super) fn run_with(args: &LabelJudgeArgs, settings: &Settings) -> Result<()>
     match by {
         LabelCriterion::Likelihood if args.postprocess.is_some() => {
             return fail(
-                "--postprocess cuts predictions, and --metric likelihood has none",
+                "--postprocess cannot be used with --metric likelihood, which has no predictions to cut",
                 "leave it out",
             );
         }
@@ -186,7 +187,7 @@ impl LabelJudgeArgs {
         }
         if *summary == self.output {
             return fail(
-                "the labels and their summary cannot both go to one place",
+                "the labels and the summary cannot go to the same file",
                 "name another file with -o or --summary",
             );
         }
@@ -201,7 +202,7 @@ impl LabelJudgeArgs {
             (None, [MetricName::One(metric)]) => Ok(LabelMetric::Similarity(*metric)),
             (None, _) => fail(
                 format!(
-                    "metrics names {}, and labels go by one metric",
+                    "metrics has several values ({}), but labels use one metric",
                     settings.metrics.texts().join(", ")
                 ),
                 "choose it with --metric",

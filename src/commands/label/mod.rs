@@ -22,7 +22,7 @@ pub(crate) enum LabelCommand {
     Judge(Box<LabelJudgeArgs>),
     /// Turn labels into training sequences with <eof> and <cc>: token ids and masks as JSONL and Parquet
     Verbalize(Box<LabelVerbalizeArgs>),
-    /// Sample, judge and verbalize with one model, from repositories to training sequences; finished work is kept
+    /// Sample, judge and verbalize in one command, from repositories to training sequences; an interrupted run resumes
     All(Box<LabelAllArgs>),
 }
 

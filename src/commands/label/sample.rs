@@ -26,14 +26,14 @@ use crate::settings::{Departure, Paper, SettingFlags, Settings, ValueList};
 pub(crate) struct LabelSampleArgs {
     #[command(flatten)]
     pub(crate) settings: SettingFlags,
-    /// Read repositories from records instead of folders: JSONL, plain, gzip or zstd, or a folder that `group` made
+    /// Read repositories from records instead of folders: JSONL, plain, gzip or zstd, or a folder that `group` wrote
     #[arg(long, value_name = "FILE|DIR")]
     pub(crate) raw: Option<PathBuf>,
     /// Write tasks of a benchmark, without retrieved fragments, as in CrossCodeLongEval
     #[arg(long, conflicts_with = "fragments")]
     pub(crate) as_benchmark: bool,
-    /// File for the instances (`-`: standard output; compressed if the name ends in .gz or .zst). Until all are drawn,
-    /// FILE.drawn holds them: the same command resumes there
+    /// File for the instances (`-`: standard output; compressed if the name ends in .gz or .zst); until all are drawn,
+    /// FILE.drawn keeps them, so that the same command resumes
     #[arg(short, long, value_name = "FILE", default_value = "-")]
     pub(crate) output: PathBuf,
     /// Kind of the holes: chunk (about three lines), function (the body of a function of 3 to 30 lines)
@@ -48,41 +48,42 @@ pub(crate) struct LabelSampleArgs {
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Sampling")]
 pub(crate) struct DrawingFlags {
-    /// Number of instances per chunk or function of a repository, one from each cluster of similar code [default: 0.2; 0.1
-    /// with --profile repoformer-release]
+    /// Number of instances per chunk or function, one from each cluster of similar code [default: 0.2; 0.1 with --profile
+    /// repoformer-release]
     #[arg(long, value_name = "R")]
     pub(crate) ratio: Option<f64>,
-    /// Maximum number of chunks or functions of a repository that are clustered, a random sample of more [default: all; 1000
-    /// with --profile repoformer-release]
+    /// Maximum number of chunks or functions to cluster in a repository; if there are more, a random sample is clustered
+    /// [default: all; 1000 with --profile repoformer-release]
     #[arg(long, value_name = "N")]
     max_candidates: Option<usize>,
-    /// Mean of the Poisson distribution of a chunk's lines, before it is clipped to 1 to 10 [default: 3]
+    /// Mean number of lines of a chunk, drawn from a Poisson distribution and limited to 1 to 10 [default: 3]
     #[arg(long, value_name = "X", allow_negative_numbers = true)]
     poisson_mean: Option<f64>,
     /// Minimum and maximum lines of a function [default: 3-30]
     #[arg(long, value_name = "N-N")]
     function_lines: Option<String>,
-    /// Lines that --function-lines counts: function (from the signature to the end, docstring included), body (those that are cut
-    /// out) [default: function; body with --profile repoformer-release]
+    /// Lines that --function-lines counts: function (from the signature to the end, with the docstring) or body (the target's
+    /// lines) [default: function; body with --profile repoformer-release]
     #[arg(long, value_name = "LINES", value_parser = ValueList::new(CountedLines::ALL))]
     counted_lines: Option<String>,
     /// Number of fragments in the cross-file context of an instance [default: 3]
     #[arg(long, value_name = "N")]
     fragments: Option<usize>,
-    /// Use every repository, not only those whose files import one another
+    /// Use every repository, even if its files do not import one another
     #[arg(long, conflicts_with_all = ["min_files", "min_lines", "min_imports", "min_local_imports"])]
     no_filter: bool,
-    /// Minimum number of files of a repository [default: 5; 20 for other languages than Python]
+    /// Minimum number of files of a repository [default: 5; 20 for languages other than Python]
     #[arg(long, value_name = "N")]
     min_files: Option<usize>,
-    /// Minimum number of lines of a repository [default: 0; 20000 for other languages than Python]
+    /// Minimum number of lines of a repository [default: 0; 20000 for languages other than Python]
     #[arg(long, value_name = "N")]
     min_lines: Option<usize>,
-    /// Minimum number of modules that a file imports, on average over a repository [default: 3; 0 for other languages than
+    /// Minimum number of modules that a file imports, on average over a repository [default: 3; 0 for languages other than
     /// Python]
     #[arg(long, value_name = "X", allow_negative_numbers = true)]
     min_imports: Option<f64>,
-    /// Minimum number of these modules that are the repository's own [default: 2; 0 for other languages than Python]
+    /// Minimum number of the repository's own modules that a file imports, on average [default: 2; 0 for languages other than
+    /// Python]
     #[arg(long, value_name = "X", allow_negative_numbers = true)]
     min_local_imports: Option<f64>,
     #[command(flatten)]
@@ -100,8 +101,8 @@ impl DrawingFlags {
         ] {
             if is_given && !kinds.contains(&kind) {
                 return fail(
-                    format!("--{flag} belongs to instances of kind {kind}"),
-                    format!("leave it out, or draw these (--kind {kind})"),
+                    format!("--{flag} works only with instances of kind {kind}"),
+                    format!("leave it out, or add --kind {kind}"),
                 );
             }
         }
@@ -217,8 +218,8 @@ pub(super) fn draw_instances(args: &LabelSampleArgs, settings: &Settings) -> Res
             }
             Repositories::Raw(..) => None,
         };
-        let others = others.unwrap_or("--language names another language".into());
-        let filter = "--no-filter also uses repositories whose files do not import one another";
+        let others = others.unwrap_or("choose another language with --language".into());
+        let filter = "add --no-filter to use repositories whose files do not import one another";
         return fail("no instance could be drawn", message![filter, "; ", others]);
     }
     output.finish()?;
@@ -242,7 +243,7 @@ fn report(request: &InstanceRequest, summary: &CollectSummary, journal: Option<&
     let repositories = |count: usize| format_count(count as u64, "repository");
     if let (Some(journal), 1..) = (journal, summary.known) {
         let known = repositories(summary.known);
-        output::note(format!("label sample: resumes after {known} ({})", journal.display()));
+        output::note(format!("label sample: resuming after {known} ({})", journal.display()));
     }
     for (reason, names) in &summary.rejected {
         output::note(format!(
@@ -260,7 +261,7 @@ fn report(request: &InstanceRequest, summary: &CollectSummary, journal: Option<&
 /// Removes the file that holds the instances drawn so far.
 pub(super) fn forget_journal(output: &Path) {
     if let Err(error) = remove_journal(output) {
-        output::warning(format!("{error}; it is of no use any more"));
+        output::warning(format!("{error}; the file is no longer needed"));
     }
 }
 

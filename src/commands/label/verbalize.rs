@@ -28,24 +28,24 @@ fn deciding_styles() -> ValueList {
 
 #[derive(Debug, Args)]
 pub(crate) struct LabelVerbalizeArgs {
-    /// Labels of one model, from `label judge` (repeatable, as for chunks and functions)
+    /// Labels of one model, from `label judge` (repeatable, for example for chunks and functions)
     #[arg(long, value_name = "FILE", required = true)]
     labels: Vec<PathBuf>,
-    /// The model's tokenizer.json, or its folder; missing tokens are added to the copy in -o
+    /// Tokenizer of the model (tokenizer.json, or its folder); missing tokens are added to the copy in -o
     #[arg(long, value_name = "FILE")]
     tokenizer: PathBuf,
-    /// Prompt style whose fill-in-the-middle tokens are used; repoformer and repoformer-released have their own place for
-    /// the decision [default: starcoder]
+    /// Prompt style whose fill-in-the-middle tokens to use; repoformer and repoformer-released put the decision in a place of
+    /// their own [default: starcoder]
     #[arg(long, value_name = "NAME|FILE", value_parser = deciding_styles())]
     prompt_style: Option<String>,
     /// Maximum tokens of a training sequence
     #[arg(long, alias = "max-tokens", value_name = "N", default_value_t = 2048)]
     max_sequence_tokens: usize,
-    /// Part of the labels, by their repositories: 2/8 is the second of eight; `merge` puts the folders together, and adds
-    /// Parquet [default: all]
+    /// Verbalize one shard of the labels' repositories, for example 2/8; combine the folders with `merge`, which adds Parquet
+    /// [default: all]
     #[arg(long, value_name = "I/N")]
     shard: Option<String>,
-    /// Seed of the choice of held-out repositories [default: 0]
+    /// Seed for choosing the held-out repositories [default: 0]
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
     /// Number of threads; the output does not depend on it [default: all cores]
@@ -65,23 +65,22 @@ pub(crate) struct SequenceFlags {
     /// Token that ends the current file; the model decides after it [default: the style's, or <eof>]
     #[arg(long, value_name = "TOKEN")]
     eof_token: Option<String>,
-    /// Token that asks for cross-file context, which follows it [default: the style's, or <cc>]
+    /// Token that asks for cross-file context; the context follows the token [default: the style's, or <cc>]
     #[arg(long, value_name = "TOKEN")]
     cc_token: Option<String>,
-    /// Token after each target that teaches the model to stop, such as <|endoftext|> [default: none, as in the released
-    /// program]
+    /// Token after each target, to teach the model to stop, such as <|endoftext|> [default: none, as in the released program]
     #[arg(long, value_name = "TOKEN")]
     end_token: Option<String>,
-    /// Maximum tokens of a cross-file context; the first ones are kept
+    /// Maximum tokens of a cross-file context; longer contexts keep their beginning
     #[arg(long, value_name = "N", default_value_t = 512)]
     max_cc_tokens: usize,
     /// Weight of the decision relative to the completion, in loss_weights
     #[arg(long, value_name = "L", default_value_t = 1.0)]
     lambda: f32,
-    /// Share of the repositories that is held out for validation
+    /// Fraction of the repositories held out for validation
     #[arg(long, value_name = "R", default_value_t = 0.1)]
     validation: f64,
-    /// Share of the repositories that is held out for tests
+    /// Fraction of the repositories held out for testing
     #[arg(long, value_name = "R", default_value_t = 0.0)]
     test: f64,
 }
@@ -122,7 +121,7 @@ pub(super) fn verbalize_labels(
     }
     if verbalized.repeated > 0 {
         output::warning(format!(
-            "{} there again, with the same target and contexts; each counts",
+            "{} repeated, with the same target and contexts; each copy is used",
             subject(verbalized.repeated, "instance", ["is", "are"])
         ));
     }
@@ -162,7 +161,7 @@ fn report(verbalized: &VerbalizeSummary, settings: &VerbalizeSettings, encoder: 
             note(summary.kinds_text());
         }
         if summary.sequences == 0 && settings.shard.is_none() {
-            output::warning(format!("{split} has no sequence"));
+            output::warning(format!("split {split} has no sequences"));
         }
     }
     if settings.shard.is_none() {
@@ -173,7 +172,7 @@ fn report(verbalized: &VerbalizeSummary, settings: &VerbalizeSettings, encoder: 
     }
     if verbalized.inexact > 0 {
         output::warning(format!(
-            "{} sequences do not decode to their text, which the tokenizer normalizes; train on input_ids, not on text",
+            "{} sequences do not decode to their text, since the tokenizer normalizes text; train on input_ids, not on text",
             group(verbalized.inexact)
         ));
     }

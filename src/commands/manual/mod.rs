@@ -146,7 +146,8 @@ fn variables(command: &Command) -> Items {
         flags.filter_map(|key| Some((variable_of(key)?, format!("Same as --{key}.")))).collect();
     for (setting, variable) in &KEY_VARIABLES {
         if has(setting.key) {
-            items.push(((*variable).into(), format!("Key of the server at --{}.", setting.key)));
+            items
+                .push(((*variable).into(), format!("API key of the server at --{}.", setting.key)));
         }
     }
     items.push(("NO_COLOR".into(), "If set and not empty, output has no colours.".into()));

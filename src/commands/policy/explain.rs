@@ -15,10 +15,10 @@ pub(crate) struct PolicyExplainArgs {
     /// Trained policy, or `bundled`
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// Number of features to list, the weightiest first
+    /// Number of features to list, by decreasing weight
     #[arg(long, value_name = "N", default_value_t = 20)]
     top: usize,
-    /// Format of the list [default: as FILE is named, else text]
+    /// Format of the list [default: from the extension of FILE, else text]
     #[arg(long, value_name = "FORMAT")]
     format: Option<ScoreFormat>,
     /// File for the list (`-`: standard output)

@@ -18,12 +18,12 @@ use crate::table::ScoreFormat;
 pub(crate) struct PolicyTrainArgs {
     #[command(flatten)]
     pub(crate) labels: LabelFlags,
-    /// Policy to train: learned (decides before retrieval), learned-scored (decides whether to show the retrieved fragments),
-    /// self-scored (the same, from the model's own probability too)
+    /// Policy to train: learned (decides before retrieval), learned-scored (decides after retrieval, from the fragments too),
+    /// self-scored (as learned-scored, from the model's own probability too)
     #[arg(long, value_name = "NAME", default_value = "learned",
         value_parser = ValueList::new(LearnedPolicy::ALL.map(LearnedPolicy::name)))]
     pub(crate) policy: String,
-    /// Method that turns scores into probabilities
+    /// Method that calibrates scores as probabilities
     #[arg(long, value_name = "NAME", default_value = "platt", value_parser = ValueList::new(["platt", "isotonic"]))]
     pub(crate) calibration: String,
     /// File for the policy (`-`: standard output)
@@ -35,7 +35,7 @@ pub(crate) struct PolicyTrainArgs {
 pub(crate) struct PolicyFeaturesArgs {
     #[command(flatten)]
     pub(crate) labels: LabelFlags,
-    /// Format of the records [default: as FILE is named, else jsonl]
+    /// Format of the records [default: from the extension of FILE, else jsonl]
     #[arg(long, value_name = "FORMAT")]
     pub(crate) format: Option<RecordFormat>,
     /// File for the records (`-`: standard output)
@@ -72,11 +72,11 @@ impl RecordFormat {
 
 #[derive(Debug, Args)]
 pub(crate) struct LabelFlags {
-    /// Labelled instances: JSONL, plain, gzip or zstd (repeatable); `policy sweep` draws the curves of each NAME=FILE apart
+    /// Labelled instances: JSONL, plain, gzip or zstd (repeatable); `policy sweep` draws separate curves for each NAME=FILE
     #[arg(long, value_name = "FILE", required = true)]
     pub(crate) labels: Vec<PathBuf>,
-    /// Keep instances whose query contained the target (half of those from `label sample`) for policies that look at the
-    /// fragments, too; no query made before completing does, so their fragments give the target away
+    /// Keep instances whose query contained the target (half of those from `label sample`) for policies that look at fragments,
+    /// although such fragments give the target away
     #[arg(long)]
     pub(crate) target_queries: bool,
 }
@@ -128,7 +128,7 @@ pub(super) fn run_features(args: &PolicyFeaturesArgs) -> Result<()> {
     }
     let count = |kind: LearnedPolicy| kind.features().count();
     output::note(format!(
-        "policy features: {}, {} features of contexts and {} of retrieved fragments",
+        "policy features: {}, each with {} features of its contexts and {} of its retrieved fragments",
         format_count(examples.all.len() as u64, "instance"),
         count(LearnedPolicy::Learned),
         count(LearnedPolicy::LearnedScored) - count(LearnedPolicy::Learned),

@@ -14,11 +14,11 @@ use sweep::PolicySweepArgs;
 pub(crate) enum PolicyCommand {
     /// Train a policy on labelled instances, calibrated on repositories outside its training data
     Train(PolicyTrainArgs),
-    /// List the features that a trained policy weighs most
+    /// List the features with the largest weights in a trained policy
     Explain(PolicyExplainArgs),
-    /// For each policy and threshold: share of retrievals, accuracy, latency
+    /// Measure retrieval rate, accuracy and latency for each policy and threshold
     Sweep(Box<PolicySweepArgs>),
-    /// Write the features of labelled instances, for a learner of your own
+    /// Write the features of labelled instances, to train a classifier of your own
     Features(PolicyFeaturesArgs),
 }
 

@@ -20,49 +20,49 @@ use crate::table::{ScoreFormat, format_results};
 pub(crate) struct PolicySweepArgs {
     #[command(flatten)]
     labels: LabelFlags,
-    /// Policy (repeatable, or separated by commas) [default: all whose signals the labels have]
+    /// Policy to evaluate (repeatable, or separated by commas) [default: all that the labels have the data for]
     #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = ValueList::new(Policy::ALL))]
     policy: Vec<String>,
-    /// Metric: es, the edit similarity of the labels, pass, their unit-test pass rate, or likelihood, the probability of their
-    /// targets [default: the labels' own]
+    /// Metric of the labels: es (edit similarity), pass (unit-test pass rate) or likelihood (probability of the target)
+    /// [default: the metric that the labels were judged by]
     #[arg(long, value_name = "NAME", value_parser = ValueList::new(Measure::ALL.map(Measure::key)))]
     metric: Option<String>,
-    /// Trained policy, or `bundled` (repeatable) [default: learned policies are trained here, and score each repository after training on
-    /// the others]
+    /// Trained policy, or `bundled` (repeatable) [default: trained here, for each repository on the other repositories]
     #[arg(long, value_name = "FILE")]
     model: Vec<PathBuf>,
-    /// More labelled instances for policies trained here; those of the scored repository are left out (repeatable)
+    /// More labelled instances for policies trained here, except instances of the scored repository (repeatable)
     #[arg(long, value_name = "FILE", conflicts_with = "model")]
     train_labels: Vec<PathBuf>,
-    /// Method that turns scores of policies trained here into probabilities
+    /// Method that calibrates scores of policies trained here as probabilities
     #[arg(long, value_name = "NAME", default_value = "platt", value_parser = ValueList::new(["platt", "isotonic"]))]
     calibration: String,
-    /// Retrieve where the score is above this, or for this share of the instances, as in 30% (repeatable, or separated by
-    /// commas) [default: at every fortieth of the instances]
+    /// Threshold: a score above which to retrieve, or a percentage of the instances, as in 30% (repeatable, or separated by
+    /// commas) [default: every 2.5 % of the instances]
     #[arg(long, value_name = "T", value_delimiter = ',', allow_negative_numbers = true)]
     threshold: Vec<Threshold>,
-    /// Measured times, of a retriever if named: JSONL with task_id, retrieval_ms, generation_ms (repeatable)
+    /// File of measured times: JSONL with task_id, retrieval_ms, generation_ms; NAME is a retriever (repeatable)
     #[arg(long, value_name = "[NAME=]FILE")]
     latency: Vec<String>,
-    /// Measured times of completions without retrieval, in the same format [default: those with retrieval]
+    /// File of measured times of completions without retrieval, in the same format [default: the times in --latency]
     #[arg(long, value_name = "FILE")]
     base_latency: Option<PathBuf>,
-    /// Time of a retrieval in milliseconds, of a retriever if named (repeatable)
+    /// Time of a retrieval in milliseconds; NAME is a retriever (repeatable)
     #[arg(long, value_name = "[NAME=]MS")]
     retrieval_ms: Vec<String>,
     /// Time of a generation in milliseconds
     #[arg(long, value_name = "MS")]
     generation_ms: Option<f64>,
-    /// Time of a model's own decision in milliseconds, for policy self [default: that of --base-latency]
+    /// Time of a model's own decision in milliseconds, for policy self [default: from --base-latency]
     #[arg(long, value_name = "MS")]
     decision_ms: Option<f64>,
-    /// Parts of a request that run at the same time: all (parallel), as in the paper, or none (serial) [default: parallel]
+    /// How latency adds up the parts of a request: parallel (they run at the same time, as in the paper) or serial (one after
+    /// another) [default: parallel]
     #[arg(long, value_name = "NAME", value_parser = ValueList::new(Clock::ALL))]
     clock: Option<String>,
     /// Seed of policy random [default: 0]
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
-    /// Format: a summary of each policy (text), or every point [default: as FILE is named, else text]
+    /// Format; text prints a summary of each policy, the other formats every point [default: from the extension of FILE, else text]
     #[arg(long, value_name = "FORMAT")]
     format: Option<ScoreFormat>,
     /// Also write a page with the curves to this folder: index.html and its figures
@@ -103,7 +103,7 @@ pub(super) fn run(args: &PolicySweepArgs) -> Result<()> {
     }
     if is_untimed {
         output::note(
-            "policy sweep: no latencies: give --latency FILE, or --retrieval-ms MS with --generation-ms MS",
+            "policy sweep: latencies are not known; give --latency FILE, or --retrieval-ms MS and --generation-ms MS",
         );
     }
     Ok(())
@@ -122,13 +122,13 @@ impl PolicySweepArgs {
     fn time_sources(&self, settings: &Settings) -> Result<TimeSources> {
         if self.latency.is_empty() && self.base_latency.is_some() {
             return fail(
-                "--base-latency gives the times of completions without retrieval, but those with retrieval are missing",
+                "--base-latency has only the times without retrieval; the times with retrieval are missing",
                 "add --latency FILE",
             );
         }
         if self.latency.is_empty() && self.retrieval_ms.is_empty() && self.generation_ms.is_some() {
             return fail(
-                "--generation-ms gives the time of a generation, but that of a retrieval is missing",
+                "--generation-ms is set, but the time of a retrieval is missing",
                 "add --retrieval-ms MS, or --latency FILE",
             );
         }
@@ -144,7 +144,7 @@ impl PolicySweepArgs {
             let retrieval = milliseconds("--retrieval-ms", number)?;
             let Some(generation) = self.generation_ms else {
                 return fail(
-                    "--retrieval-ms gives the time of a retrieval, but that of a generation is missing",
+                    "--retrieval-ms is set, but the time of a generation is missing",
                     "add --generation-ms MS",
                 );
             };
@@ -169,7 +169,7 @@ fn milliseconds(flag: &str, text: &str) -> Result<f64> {
         Ok(number) if number.is_finite() && number >= 0.0 => Ok(number),
         _ => fail(
             format!("invalid {flag} '{text}': expected a number of milliseconds"),
-            "a number of at least 0, as in 12.5",
+            "give a number of at least 0, such as 12.5",
         ),
     }
 }

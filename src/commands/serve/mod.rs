@@ -39,7 +39,7 @@ fn explain(error: ServeError) -> anyhow::Error {
         ServeError::Store(error) => error.into(),
         ServeError::OpenToAll { listen } => output::add_hint(
             anyhow::anyhow!(
-                "--listen {listen}: other machines can reach this address, and {TOKEN_VARIABLE} is not set"
+                "--listen {listen}: other machines can reach this address, but {TOKEN_VARIABLE} is not set"
             ),
             format!(
                 "set {TOKEN_VARIABLE} to a secret that clients send as their API key, or listen on 127.0.0.1"
@@ -47,11 +47,11 @@ fn explain(error: ServeError) -> anyhow::Error {
         ),
         ServeError::NoPlaceToDecide { .. } => output::add_hint(
             error,
-            "choose the model's style with --prompt-style, such as repoformer",
+            "choose the model's prompt style with --prompt-style, such as repoformer",
         ),
         ServeError::OtherFragments { .. } => output::add_hint(
             error,
-            "name another file with --learn, or choose its fragments with --unit",
+            "name another file with --learn, or choose the fragments of this file with --unit",
         ),
         error => error.into(),
     }

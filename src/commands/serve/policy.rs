@@ -20,19 +20,19 @@ pub(super) fn chosen_policy(settings: &Settings) -> Result<DecisionPolicy> {
     let chosen = match settings.policy.own().map_or(&[][..], Vec::as_slice) {
         [] => ThresholdPolicy::new(&always, false)?,
         [one] => ThresholdPolicy::new(one, false)?,
-        _ => return fail("serve decides by one policy", "give --policy once"),
+        _ => return fail("serve uses only one policy", "give --policy once"),
     };
     let ThresholdPolicy { policy, threshold, name } = chosen;
     let Threshold::Above(threshold) = threshold else {
         return fail(
-            format!("policy '{name}': a share of requests that are still to come is not known"),
-            format!("give a number, as in {policy}@0.3; `policy sweep` helps to choose one"),
+            format!("policy '{name}': a percentage threshold needs all requests in advance"),
+            format!("give a number, as in {policy}@0.3; choose it with `policy sweep`"),
         );
     };
     if !DECIDING.contains(&policy) {
         let names = DECIDING.map(Policy::name).join(", ");
         return fail(
-            format!("policy '{policy}' does not decide before a completion"),
+            format!("policy '{policy}' cannot decide before a completion, as serve needs"),
             format!("choose one of {names}"),
         );
     }
@@ -53,7 +53,7 @@ fn trained_model(policy: Policy, files: &[PathBuf]) -> Result<Option<PolicyModel
             let model = PolicyModel::open(file)?;
             if model.policy != kind {
                 return fail(
-                    format!("{}: this is a policy {}, not {kind}", file.display(), model.policy),
+                    format!("{}: holds policy {}, not {kind}", file.display(), model.policy),
                     format!("choose --policy {}, or another file", model.policy),
                 );
             }
@@ -61,11 +61,11 @@ fn trained_model(policy: Policy, files: &[PathBuf]) -> Result<Option<PolicyModel
         }
         (Some(LearnedPolicy::LearnedScored), []) => Ok(Some(PolicyModel::load_bundled()?)),
         (Some(_), [_, _, ..]) => {
-            fail("serve decides by one trained policy", "give --policy-model once")
+            fail("serve uses only one trained policy", "give --policy-model once")
         }
         (Some(kind), []) => fail(
-            format!("policy {kind} needs its trained model"),
-            "name it with --policy-model FILE; `policy train` makes one",
+            format!("policy {kind} needs a trained model"),
+            "train one with `policy train`, and name it with --policy-model FILE",
         ),
     }
 }
@@ -77,7 +77,7 @@ pub(super) fn check_fragments(policy: &DecisionPolicy, experiment: &Experiment) 
         None => Ok(()),
         Some(difference) => fail(
             difference,
-            "choose its fragments with --unit and --ranker, or name a policy that was trained on these with --policy-model",
+            "choose the policy's fragments with --unit and --ranker, or name a policy trained on these fragments with --policy-model",
         ),
     }
 }

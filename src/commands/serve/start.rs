@@ -57,7 +57,7 @@ impl ServiceFlags {
 pub(super) fn open(flags: &ServiceFlags, settings: Settings) -> Result<(Service, Option<Watcher>)> {
     if !(0.0..=1.0).contains(&flags.stability) {
         return fail(
-            format!("--stability {}: not a gain in similarity", flags.stability),
+            format!("invalid --stability {}: expected a gain in similarity", flags.stability),
             "give a number from 0 to 1, such as 0.1",
         );
     }
@@ -65,10 +65,10 @@ pub(super) fn open(flags: &ServiceFlags, settings: Settings) -> Result<(Service,
     if form.mode() != Mode::LeftContext {
         return fail(
             format!(
-                "--query {form} is a query of mode {}, which is not known at a cursor",
+                "--query {form} works only in mode {}, whose text is not known at a cursor",
                 form.mode()
             ),
-            "leave --query out, or choose one of the left context",
+            "leave --query out, or choose a query from the left context",
         );
     }
     let (model, endpoint) = model(&settings)?;
@@ -78,7 +78,7 @@ pub(super) fn open(flags: &ServiceFlags, settings: Settings) -> Result<(Service,
     let (experiment, _) = single(&of_language(settings)?)?;
     if let names @ [_, _, ..] = &experiment.repositories[..] {
         return fail(
-            format!("one repository is served at a time, and here are {}", names.join(", ")),
+            format!("several repositories: {}; only one can be served at a time", names.join(", ")),
             "choose one with --repo NAME",
         );
     }
@@ -134,20 +134,20 @@ fn model(settings: &Settings) -> Result<(Model, Endpoint)> {
     let Some(url) = settings.endpoint.as_deref() else {
         return fail(
             "--endpoint is not set",
-            "name the server that completes, such as --endpoint http://localhost:8080, and its model with --model",
+            "name the completion server, such as --endpoint http://localhost:8080, and its model with --model",
         );
     };
     if *settings.api.get() == Api::Chat {
         return fail(
-            "api chat: an editor's completions are asked for at /v1/completions",
-            "leave it out of the settings",
+            "api chat cannot serve editors, which need /v1/completions",
+            "remove api from the settings",
         );
     }
     let name = settings.model.own().cloned().unwrap_or_default();
     if name == IN_CONTEXT {
         return fail(
-            "the embedded model completes nothing for editors",
-            "name the model of the server at --endpoint with --model, or leave --model out where that has one alone",
+            "the embedded model cannot complete for editors",
+            "name a model on the server at --endpoint with --model, or leave --model out if the server has only one",
         );
     }
     let timeout = Duration::from_secs_f64(*settings.request_timeout);
@@ -179,6 +179,6 @@ fn greet(endpoint: &Endpoint, model: &Model) {
                 check_model(endpoint, (&model.name, Api::Completions), &models, &Screen);
             }
         }
-        Err(error) => note(format!("{error}; completions fail until it answers")),
+        Err(error) => note(format!("{error}; completions fail until the server answers")),
     }
 }

@@ -31,7 +31,7 @@ pub(super) fn compare_inputs(found: &mut [HeadedFile]) {
         };
         let lost = inputs(header).find(|(_, checksum)| !checksums.contains_key(*checksum));
         if let Some((name, _)) = lost {
-            let stale = Condition::Stale(format!("made from other {name} than are there now"));
+            let stale = Condition::Stale(format!("built from a different version of its {name}"));
             file.condition = unreadable.clone().unwrap_or(stale);
         }
     }
@@ -42,7 +42,7 @@ fn unreadable(found: &[HeadedFile]) -> Option<Condition> {
     let (file, _) =
         found.iter().find(|(file, _)| matches!(file.condition, Condition::Unreadable(_)))?;
     let path = file.path.display();
-    Some(Condition::Unknown(format!("{path} cannot be read, which it may be made from")))
+    Some(Condition::Unknown(format!("its possible input {path} cannot be read")))
 }
 
 /// Index of each artifact by its checksum.
@@ -80,7 +80,7 @@ pub(super) fn spread(found: &mut [HeadedFile]) {
             let condition = { of }.find_map(|(name, condition)| match condition {
                 Condition::Stale(_) | Condition::Damaged(_) => {
                     let state = condition.name();
-                    Some(Condition::Stale(format!("made from {name} that are {state}")))
+                    Some(Condition::Stale(format!("built from {state} {name}")))
                 }
                 Condition::Unknown(reason) if is_current => {
                     Some(Condition::Unknown(reason.clone()))
@@ -148,7 +148,7 @@ pub(super) fn compare_prompts(found: &mut [HeadedFile], sources: &CacheSources) 
                 let is_bad =
                     |one: &Condition| matches!(one, Condition::Stale(_) | Condition::Damaged(_));
                 let mut stale = stale.filter(|one| is_bad(one));
-                stale.next().map(|_| Condition::Stale(format!("made from {what} that are stale")))
+                stale.next().map(|_| Condition::Stale(format!("built from stale {what}")))
             }
             None if has_none(header) => {
                 let of_it = contexts.iter().filter(|((of, _), _)| *of == benchmark);
@@ -160,11 +160,9 @@ pub(super) fn compare_prompts(found: &mut [HeadedFile], sources: &CacheSources) 
             None => {
                 let all = fitting.iter().any(|group| Some(&group.len().to_string()) == count);
                 Some(if all {
-                    Condition::Stale(format!("made from other {what} than are there now"))
+                    Condition::Stale(format!("built from a different version of its {what}"))
                 } else {
-                    Condition::Unknown(
-                        "the retrieval results that it was made from are not there, or part of those that are".into(),
-                    )
+                    Condition::Unknown("some or all of its retrieval results are missing".into())
                 })
             }
         };
@@ -208,10 +206,12 @@ fn compare_contexts(
         return None;
     }
     if digest(true) != made_from {
-        return Some(Condition::Stale("made from other right contexts than are there now".into()));
+        return Some(Condition::Stale(
+            "built from a different version of its right contexts".into(),
+        ));
     }
     let is_current = |(_, index): &(&str, usize)| found[*index].0.condition == Condition::Current;
-    let reason = "made from right contexts that are stale";
+    let reason = "built from stale right contexts";
     (!contexts.iter().all(is_current)).then(|| Condition::Stale(reason.into()))
 }
 

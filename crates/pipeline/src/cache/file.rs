@@ -111,7 +111,7 @@ impl CacheFile {
     /// The problem of a file that cannot be read.
     pub fn unreadable(&self) -> Option<Error> {
         let Condition::Unreadable(reason) = &self.condition else { return None };
-        let hint = "see to the disk or to the file's permissions; the file is left as it is";
+        let hint = "check the disk and the file's permissions; the file is not changed";
         Some(Error::artifact(&self.path, reason, hint))
     }
 

@@ -290,15 +290,15 @@ fn of_sources(header: &Header, file: &CacheFile, sources: &CacheSources) -> Cond
             Some(Ok(known)) if known != *made_from => return changed("repository"),
             Some(Ok(_)) => {}
             None if sources.repos_dir.is_none() => {
-                return Condition::Unknown("no folder of repositories is named".into());
+                return Condition::Unknown("the folder of repositories is not known".into());
             }
-            None => return Condition::Unknown("its repository is not there".into()),
+            None => return Condition::Unknown("its repository was not found".into()),
         }
     }
     if let Some(made_from) = input("tasks") {
         let tasks = file.benchmark.as_ref().and_then(|name| sources.tasks.get(name));
         let Some(tasks) = tasks else {
-            return Condition::Unknown("no task file of its benchmark is named".into());
+            return Condition::Unknown("the task file of its benchmark is not known".into());
         };
         // Of one repository: all of its tasks, or where their holes are.
         let known = match header.identity.parameters.get("repository") {

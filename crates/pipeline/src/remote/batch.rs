@@ -81,7 +81,7 @@ impl<'a> BatchQuestion<'a> {
         completion.check()?;
         let server = completion.server.as_ref().ok_or_else(|| Error::Parameter {
             name: "model",
-            reason: "is the embedded one, which needs no batch; name that of the batch endpoint"
+            reason: "is the embedded model, which needs no batch; name the batch endpoint's model"
                 .into(),
         })?;
         let model = &*completion.model;
@@ -169,7 +169,11 @@ impl<'a> BatchQuestion<'a> {
         let mut found = samples(body, asking.api).map_err(|error| error.to_string())?;
         drop_secrets(&mut found, holds_key).map_err(|error| error.to_string())?;
         if found.len() < asking.samples {
-            return Err(format!("{} of {} samples came", found.len(), asking.samples));
+            return Err(format!(
+                "only {} of {} samples were answered",
+                found.len(),
+                asking.samples
+            ));
         }
         found.truncate(asking.samples);
         Ok(found)
@@ -295,7 +299,7 @@ fn entry(
     let (id, answer) = answer(path, line, &object)?;
     let Some(asked) = keys.get(id.rsplit('-').next().unwrap_or_default()) else {
         let reason = format!(
-            "the answer to {id:?} belongs to none of these prompts, or was asked for with another model or other settings"
+            "the answer to {id:?} belongs to none of these prompts, or was requested with another model or other settings"
         );
         return Err(Error::record(path, line, reason));
     };

@@ -196,7 +196,7 @@ fn read(path: &Path) -> Result<Vec<Latency>> {
     let record = |(RecordAddress { line, .. }, bytes): (RecordAddress, &[u8])| {
         let damaged = |reason: &str| {
             let reason = format!("line {line}: damaged: {reason}");
-            Error::artifact(path, reason, "run `complete` again; it makes the times again")
+            Error::artifact(path, reason, "run `complete` again to measure the times again")
         };
         match check(bytes) {
             Seal::Broken => Err(damaged("its checksum does not match")),

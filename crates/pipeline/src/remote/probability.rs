@@ -64,7 +64,7 @@ impl TokenQuestion {
             }
             (None, None) => Err(Error::Parameter {
                 name: "token-id",
-                reason: "must be given where no server is asked".into(),
+                reason: "must be given, since no server is asked".into(),
             }),
         }
     }

@@ -171,7 +171,7 @@ pub(super) struct RequestableRecords {
 /// Error for prompts that have changed since they were requested.
 pub(super) fn change_error(path: &Path) -> Error {
     let reason = "was changed while its prompts were being completed";
-    Error::artifact(path, reason, "the same command goes on with the prompts that are there now")
+    Error::artifact(path, reason, "run the same command again to continue with the current prompts")
 }
 
 /// A prompt's record on its way.

@@ -76,21 +76,22 @@ impl Figure {
             && self.number == 1
         {
             return fail(
-                format!(
-                    "{name} shows two requests of one run, and several values of {key} were given"
-                ),
+                format!("{name} shows two requests of one run, but {key} has several values"),
                 "choose one",
             );
         }
         if settings.paper_model.is_some() {
             return fail(
-                message![&DECLARED.paper_model, format!(" is for tables, and {name} is a figure")],
-                "leave it out: what the paper says of the figure stands below it",
+                message![
+                    &DECLARED.paper_model,
+                    format!(" works only with tables, and {name} is a figure")
+                ],
+                "leave it out; the paper's numbers are printed below the figure",
             );
         }
         if !settings.beside.is_empty() && !matches!(self.number, 3 | 6 | 7 | 10) {
             return fail(
-                format!("{name} shows one model"),
+                format!("{name} shows only one model"),
                 message!["leave ", &DECLARED.beside, " out; figures 3, 6, 7 and 10 show several"],
             );
         }
@@ -120,7 +121,7 @@ impl Figure {
         if panels.is_empty() {
             return fail(
                 format!("{}: no tasks were completed without and with retrieval", self.name()),
-                "see what was left out above",
+                "see above for what was left out",
             );
         }
         let mut drawing = match self.number {
@@ -133,7 +134,7 @@ impl Figure {
         };
         let facts: Vec<String> = self.facts.iter().map(Fact::words).collect();
         let facts = if facts.is_empty() {
-            "The paper gives no numbers on this figure.".to_owned()
+            "The paper gives no numbers for this figure.".to_owned()
         } else {
             format!("The paper says:\n{}", facts.join("\n"))
         };
@@ -183,7 +184,7 @@ impl Figure {
     fn require_any<T>(&self, found: Vec<T>, hint: Message) -> Result<Vec<T>> {
         if found.is_empty() {
             return fail(
-                format!("{} shows decisions, and no policy could decide", self.name()),
+                format!("{} shows decisions, but no policy could decide", self.name()),
                 hint,
             );
         }

@@ -51,18 +51,18 @@ impl PaperResult {
         let Some(name) = settings.paper.as_deref() else {
             if let Some(entry) = chosen {
                 return fail(
-                    message![entry.setting(), " is for tables and figures of the paper"],
+                    message![entry.setting(), " works only with tables and figures of the paper"],
                     message!["add ", &DECLARED.paper, " table-2, or leave it out"],
                 );
             }
             return match beside {
                 [] => Ok(None),
                 _ => fail(
-                    message![&DECLARED.beside, " is for figures of the paper"],
+                    message![&DECLARED.beside, " works only with figures of the paper"],
                     message![
                         "add ",
                         &DECLARED.paper,
-                        " figure-6, or make a ",
+                        " figure-6, or run a ",
                         UserChoice::Comparison,
                         " of two models"
                     ],
@@ -74,14 +74,17 @@ impl PaperResult {
         }
         if !beside.is_empty() {
             return fail(
-                message![&DECLARED.beside, format!(" is for figures, and {name} is a table")],
+                message![
+                    &DECLARED.beside,
+                    format!(" works only with figures, and {name} is a table")
+                ],
                 "run the table once with each model",
             );
         }
         if settings.ranker.len() > 1 || settings.right_context.len() > 1 {
             return fail(
                 format!(
-                    "{name} has one row for a model and policy, and several rankers or right contexts were asked for"
+                    "{name} has one row per model and policy, but several rankers or right contexts are set"
                 ),
                 "choose one for a table; figures 7 and 8 compare several",
             );

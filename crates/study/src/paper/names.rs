@@ -20,7 +20,7 @@ pub const FIGURES: [(u8, &str); 10] = [
     (3, "Gains by retrieval"),
     (4, "Quality and latency by threshold"),
     (5, "Instances that a policy does not retrieve for"),
-    (6, "Gains by retrieval where a policy retrieves"),
+    (6, "Gains by retrieval if a policy retrieves"),
     (7, "Left (L), right (R) and cross-file (CC) contexts"),
     (8, "Trial retrieval: quality by retrieval budget"),
     (9, "Trial generation: quality by retrieval budget"),

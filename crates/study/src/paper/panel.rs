@@ -151,7 +151,7 @@ fn beside(
         if text.to_string() == completion.model {
             return fail(
                 message![&DECLARED.beside, format!(" {text} is the model of this run")],
-                "name another, or another prompt style of it: MODEL@STYLE",
+                "name another model, or the same model with another prompt style: MODEL@STYLE",
             );
         }
         let other = experiment_like(experiment, settings, style.as_ref())?;
@@ -177,7 +177,7 @@ fn beside(
         if rows(&found.examples) != rows(&judged.examples) {
             return fail(
                 format!(
-                    "{}: {text} completed {} tasks and {} {}, or others",
+                    "{}: {text} completed {} tasks and {} {}, or different tasks",
                     experiment.name,
                     found.examples.len(),
                     completion.model,

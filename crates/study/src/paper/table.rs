@@ -157,9 +157,9 @@ impl PaperTable {
                 tasks.head()
             ),
             message![
-                "choose the task files of its columns; the name of a file tells its kind, ",
+                "choose task files for its columns, where the name of a file gives the kind of its tasks, and ",
                 &DECLARED.paper_dataset,
-                " its data set"
+                " gives the data set"
             ],
         )
     }
@@ -172,7 +172,7 @@ impl PaperTable {
             return Ok(());
         }
         fail(
-            format!("{} is of dense retrieval, and the ranker is {ranker}", self.paper),
+            format!("{} is about dense retrieval, but the ranker is {ranker}", self.paper),
             message![
                 "add ",
                 &DECLARED.ranker,
@@ -182,7 +182,7 @@ impl PaperTable {
                 &DECLARED.endpoint,
                 " URL, or with ",
                 &DECLARED.vectors,
-                " FILE; table-3 is the same table of ranker jaccard"
+                " FILE; table-3 is the same table for ranker jaccard"
             ],
         )
     }
@@ -260,13 +260,12 @@ impl PaperTable {
                 let (_, policy, head) = cell(one);
                 return fail(
                     format!(
-                        "two results belong into the table's cell of {head}, policy {policy}: {} ({}) and {} ({})",
+                        "two results belong in the same table cell, {head}, policy {policy}: {} ({}) and {} ({})",
                         twin.benchmark, twin.mode, one.benchmark, one.mode
                     ),
                     message![
-                        "run one at a time: what is completed is kept; ",
-                        &DECLARED.paper_dataset,
-                        " tells data sets apart"
+                        "run one at a time (completions are kept), or name the data set with ",
+                        &DECLARED.paper_dataset
                     ],
                 );
             }
@@ -394,7 +393,7 @@ impl Printable for FilledTable {
         let wants = |key: &str| paper_table.columns.iter().any(|known| known == key);
         let metrics = distinct(measured.iter().map(|one| one.metric.as_str()));
         let lacks = if wants("speedup") && measured.iter().any(|one| one.lacks) {
-            "\nSU is not known: the times lack those for the queries' dense vectors, which came from a file.\n"
+            "\nSU is not known: the queries' dense vectors came from a file, without times.\n"
         } else {
             ""
         };

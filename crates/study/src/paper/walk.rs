@@ -23,7 +23,7 @@ const SHOWN: usize = 3;
 pub fn walk(experiment: &Experiment, model: &str, judged: &JudgedTasks) -> Result<TwoRequests> {
     let Some(policy) = judged.deciding() else {
         return fail(
-            "figure-1 shows decisions, and no policy could decide",
+            "figure-1 shows decisions, but no policy could decide",
             message![
                 "add ",
                 &DECLARED.policy,
@@ -145,7 +145,7 @@ impl Printable for TwoRequests {
     }
 
     fn text(&self) -> String {
-        let title = "The framework at work: a request that retrieves, and one that does not";
+        let title = "The framework at work: a request with retrieval, and one without";
         let parts: String = self.requests.iter().map(words).collect();
         format!("{title} (Repoformer (Wu et al., ICML 2024), Figure 1)\n\n{parts}")
     }

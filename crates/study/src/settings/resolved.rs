@@ -133,7 +133,7 @@ impl Settings {
         match *self.shard {
             Some(shard) if !flags.has_shards => fail(
                 format!(
-                    "{} is {shard}, and this command works on all repositories",
+                    "{} is {shard}, but this command works on all repositories",
                     variable(DECLARED.shard.key)
                 ),
                 message!["unset it, or run a command that has ", &DECLARED.shard],
@@ -203,7 +203,7 @@ impl Settings {
             if found.is_file() && !is_read {
                 let name = found.display();
                 messages.warning(message![
-                    format!("{name}: not read: whoever wrote this folder may have written it, and it chooses servers and paths; "),
+                    format!("{name}: not read, since it comes with this folder and could choose servers and paths; "),
                     &DECLARED.config,
                     format!(" {name} reads it")
                 ]);
@@ -402,7 +402,7 @@ mod tests {
         assert_eq!((*own.max_tokens, *own.query_lines), (9, 7));
         assert!(!settings.has_functions());
         let error = parse("[function]\ntasks = \"t\"", "x.toml").unwrap_err().to_string();
-        assert!(error.contains("'tasks' cannot depend on the tasks' kind"), "{error}");
+        assert!(error.contains("'tasks' cannot depend on the kind of the tasks"), "{error}");
     }
 
     #[test]

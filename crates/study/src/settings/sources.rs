@@ -76,7 +76,7 @@ fn suggest<'n>(
     }
     let nearest = nearest(given, known).unwrap_or_default();
     message![
-        format!("the nearest {noun} is '{prefix}{nearest}'; see the "),
+        format!("the most similar {noun} is '{prefix}{nearest}'; see the "),
         UserChoice::ListOfSettings
     ]
 }
@@ -93,7 +93,9 @@ pub(super) fn read_profile(name: &str) -> Result<FileSettings> {
             fail(
                 format!("unknown profile '{name}'; known: {}", names.join(", ")),
                 did_you_mean(name, names.iter().map(String::as_str)).unwrap_or_else(|| {
-                    format!("a profile of your own is configs/{name}.toml in the working folder")
+                    format!(
+                        "for a profile of your own, write configs/{name}.toml in the working folder"
+                    )
                 }),
             )
         }
@@ -142,8 +144,8 @@ pub(super) fn parse(text: &str, name: &str) -> Result<FileSettings> {
     let settings = of_functions.iter().map(|(setting, _)| setting);
     if let Some(Setting { key, .. }) = settings.into_iter().find(is_of_all) {
         return fail(
-            format!("{name}: '{key}' cannot depend on the tasks' kind"),
-            format!("set it outside of [{FUNCTIONS}]"),
+            format!("{name}: '{key}' cannot depend on the kind of the tasks"),
+            format!("set it outside [{FUNCTIONS}]"),
         );
     }
     Ok(FileSettings { all: read_table(&table, name)?, of_functions })

@@ -95,7 +95,7 @@ fn a_time_of_another_search_is_not_taken_for_its_own() {
     fs::write(&path, &files[times[1]]).unwrap();
     let told = rerun(&study, &modes);
     let name = times[0].rsplit('/').next().unwrap();
-    let is_told = |line: &String| line.contains(name) && line.contains("it is of another search");
+    let is_told = |line: &String| line.contains(name) && line.contains("belongs to another search");
     assert!(told.iter().any(is_told), "{told:?}");
     assert_ne!(fs::read(&path).unwrap(), files[times[1]]);
     assert_eq!(rerun(&study, &modes), [""; 0]);

@@ -204,7 +204,7 @@ fn a_plan_lists_what_a_run_would_make_and_makes_nothing() {
     study.run(&[], RunRequest::default()).unwrap();
     let (after, text) = study.results(&[], dry());
     assert!(after.iter().all(|one| one["state"] == "current"), "{after:?}");
-    assert!(!text.contains("to make"), "{text}");
+    assert!(!text.contains("to build"), "{text}");
 }
 
 /// Each ranker and right context of a run has its own artifacts and rows.
@@ -244,7 +244,7 @@ fn several_rankers_and_contexts_run_in_turn() {
         assert_eq!(of(&together), of(&own.results(&alone, RunRequest::default()).0), "{name}");
     }
     let table: Vec<_> = both.into_iter().chain([(&DECLARED.paper, "table-2")]).collect();
-    assert!(study.refusal(&table).starts_with("table-2 has one row for a model and policy"));
+    assert!(study.refusal(&table).starts_with("table-2 has one row per model and policy"));
 }
 
 /// A bin contains the probabilities that fall into it, however its mean is rounded.
@@ -346,8 +346,11 @@ fn a_table_of_dense_retrieval_takes_no_other() {
     };
     for ranker in ["jaccard", "bm25", "rrf:dense,jaccard"] {
         let refusal = study.refusal(&table("table-8", &[(&DECLARED.ranker, ranker)]));
-        assert!(refusal.contains("Table 8 is of dense retrieval, and the ranker is"), "{refusal}");
-        assert!(refusal.contains("table-3 is the same table of ranker jaccard"), "{refusal}");
+        assert!(
+            refusal.contains("Table 8 is about dense retrieval, but the ranker is"),
+            "{refusal}"
+        );
+        assert!(refusal.contains("table-3 is the same table for ranker jaccard"), "{refusal}");
     }
     let refusal = study.refusal(&table("table-8", &[(&DECLARED.ranker, "dense")]));
     assert!(refusal.contains("vectors"), "{refusal}");
@@ -377,19 +380,19 @@ fn a_table_of_dense_retrieval_takes_no_other() {
 fn settings_that_contradict_each_other_are_refused_before_any_work() {
     let study = Study::new("line", 5);
     for (given, sentence) in [
-        (&[(&DECLARED.chunk_size, "7")][..], "is a setting of chunks"),
+        (&[(&DECLARED.chunk_size, "7")][..], "applies only to chunks"),
         (&[(&DECLARED.unit, "chunks"), (&DECLARED.query, "window")], "files are cut into chunks"),
         (&[(&DECLARED.policy, "learned,learned")], "policy 'learned' is given twice"),
         (&[(&DECLARED.policy, "always@0.5")], "always has no threshold"),
         (&[(&DECLARED.policy, "entropy")], "needs a threshold"),
-        (&[(&DECLARED.align, "signature")], "shows definitions, and ranker jaccard finds none"),
+        (&[(&DECLARED.align, "signature")], "shows definitions, but ranker jaccard"),
         (
             &[
                 (&DECLARED.samples, "3"),
                 (&DECLARED.endpoint, "http://127.0.0.1:1"),
                 (&DECLARED.model, "m"),
             ],
-            "greedy ones are all alike",
+            "greedy completions are all the same",
         ),
         (
             &[
@@ -399,10 +402,10 @@ fn settings_that_contradict_each_other_are_refused_before_any_work() {
             ],
             "before its first token",
         ),
-        (&[(&DECLARED.model, "m")], "model m is not the embedded one"),
-        (&[(&DECLARED.mode, "given")], "has no place"),
+        (&[(&DECLARED.model, "m")], "model m needs a server"),
+        (&[(&DECLARED.mode, "given")], "repocoder has none"),
         (&[(&DECLARED.paper, "figure-6"), (&DECLARED.mode, "rg1")], "without and with retrieval"),
-        (&[(&DECLARED.paper_model, "A1")], "for tables and figures of the paper"),
+        (&[(&DECLARED.paper_model, "A1")], "with tables and figures of the paper"),
         (&[(&DECLARED.paper, "table-6"), (&DECLARED.policy, "oracle")], "is not used by table-6"),
     ] {
         let refusal = study.refusal(given);
@@ -441,7 +444,7 @@ fn a_benchmark_is_named_after_its_task_file() {
     assert_eq!(name("a/line_rg1.jsonl.gz").unwrap(), "line_rg1");
     assert_eq!(name("-").unwrap(), "stdin");
     let refused = name("repos.jsonl").unwrap_err().to_string();
-    assert!(refused.contains("cannot name the benchmark's cache folders"), "{refused}");
+    assert!(refused.contains("cannot be the name of the benchmark's cache folders"), "{refused}");
     let named = study.settings(&[(&DECLARED.benchmark, "mine")]).unwrap();
     assert_eq!(benchmark(&named, Some(Path::new("a/line.jsonl"))).unwrap(), "mine");
 }
