@@ -299,12 +299,12 @@ def labels(bench, name, tasks, *flags):
 
 
 def sweep(bench, *flags):
-    """The rows of the summary that `policy sweep` prints, by policy: cells from AUC on."""
+    """The rows of the summary that `policy sweep` prints in parts, by policy: cells from AUC on."""
     rows = {}
     for line in bench.run("policy", "sweep", *flags).splitlines():
-        name, *cells = re.split(r" {2,}(?:\| )?| \| +", line.strip())
-        if len(cells) > 10:
-            rows[name] = ["" if cell == "-" else cell for cell in cells]
+        name, *cells = re.split(r" {2,}", line.strip())
+        if cells and name != "policy":
+            rows.setdefault(name, []).extend("" if cell == "-" else cell for cell in cells)
     return rows
 
 

@@ -5,9 +5,10 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::Args;
 use repoformer_core::retrieve::Mode;
+use repoformer_pipeline::Experiment;
 use repoformer_study::choices::resampling;
 use repoformer_study::experiments::{cut_answers, without_repositories};
-use repoformer_study::report::{METRICS, ReportSettings, make, of_cache, of_file};
+use repoformer_study::report::{METRICS, ReportSettings, make, of_cache, of_file, other_tasks};
 use repoformer_study::scoring::scoring;
 
 use crate::commands::session::open;
@@ -33,9 +34,23 @@ pub(crate) struct ReportArgs {
     /// Title of the page [default: the benchmark's name]
     #[arg(long, value_name = "TEXT")]
     title: Option<String>,
-    /// Folder for index.html, figures/*.svg and figures/manifest.json; or FILE.html, with its figures in FILE.figures
-    #[arg(short, long, value_name = "DIR", default_value = "report")]
-    output: PathBuf,
+    /// Folder for index.html, figures/*.svg and figures/manifest.json; or FILE.html, with its figures in FILE.figures [default:
+    /// report]
+    #[arg(short, long, value_name = "DIR")]
+    output: Option<PathBuf>,
+}
+
+/// The folder of reports, unless it has one of other tasks.
+fn default_folder(experiment: &Experiment) -> Result<PathBuf> {
+    let folder = PathBuf::from("report");
+    let tasks = experiment.tasks.as_ref().map(|set| set.path.clone()).unwrap_or_default();
+    match other_tasks(&folder, &tasks) {
+        Some(other) => output::fail(
+            format!("{}: has the report of {other}", folder.display()),
+            "name another folder with -o, or replace it with `-o report`",
+        ),
+        None => Ok(folder),
+    }
 }
 
 pub(crate) fn run(args: &ReportArgs) -> Result<()> {
@@ -63,7 +78,11 @@ pub(crate) fn run(args: &ReportArgs) -> Result<()> {
         allow_mixed: args.allow_mixed,
         settings,
     };
-    let written = make(&experiment, sources, &making, &args.output)?;
+    let output = match &args.output {
+        Some(output) => output.clone(),
+        None => default_folder(&experiment)?,
+    };
+    let written = make(&experiment, sources, &making, &output)?;
     output::note(format!("report: {}", written.page.display()));
     Ok(())
 }

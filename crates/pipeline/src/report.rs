@@ -72,7 +72,7 @@ pub fn gather(about: ReportTexts, contenders: Vec<Contender>) -> Result<ReportCo
         frame(&about, &tasks, &metrics, &names);
     if is_executed {
         measures.push(ReportMeasure {
-            metric: "unit tests".into(),
+            metric: ReportMeasure::UNIT_TESTS.into(),
             value: "pass@1".into(),
             title: "unit-test pass rate of the tasks with conclusive tests".into(),
         });

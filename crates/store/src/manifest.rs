@@ -42,6 +42,9 @@ struct Input {
     blake3: Option<String>,
 }
 
+/// Name of the program in manifests.
+const TOOL: &str = "repoformer";
+
 impl Manifest {
     /// Creates an empty manifest; `kind` names the result.
     pub fn new(kind: &str) -> Self {
@@ -88,7 +91,7 @@ impl Manifest {
     /// Returns tool, settings, counts and inputs as names and values.
     pub fn lines(&self) -> Vec<(String, String)> {
         let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-        let tool = format!("{} {}", env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION"));
+        let tool = format!("{} {}", TOOL, env!("CARGO_PKG_VERSION"));
         let named = self.settings.iter().chain(&self.counts);
         let named = named.map(|(name, value)| (name.clone(), text(value)));
         let inputs = self.inputs.iter().map(|Input { name, path, blake3, .. }| {
@@ -102,7 +105,7 @@ impl Manifest {
     /// Returns the record `{"tool", "version", "kind", "settings", "inputs", "counts"}`.
     pub fn to_record(&self) -> Value {
         json!({
-            "tool": env!("CARGO_PKG_NAME"),
+            "tool": TOOL,
             "version": env!("CARGO_PKG_VERSION"),
             "kind": self.kind,
             "settings": self.settings,

@@ -24,7 +24,7 @@ use repoformer_store::manifest::{self, Manifest, write_document};
 use repoformer_text::counts::part;
 use repoformer_text::message;
 use repoformer_text::message::UserChoice;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::choices::{completed_modes, completion, page_in, set_profile};
 use crate::experiments::{of_kind, stem};
@@ -369,8 +369,28 @@ fn write(report: &ReportContents, mut manifest: Manifest, place: &ReportPaths) -
         write_file(&place.figure(&name), svg.as_bytes())?;
         manifest.digest(&name, &digest(svg.as_bytes()));
     }
-    write_document(&place.manifest(), &manifest.to_record())?;
+    let mut record = manifest.to_record();
+    record[RESULT] = json!({"title": report.title, "finding": report.finding()});
+    write_document(&place.manifest(), &record)?;
     Ok(place.page.clone())
+}
+
+/// Field of a report's manifest with its title and main result.
+const RESULT: &str = "result";
+
+/// Returns the title and the main result, as HTML, of the report in a folder; `None` if there is none.
+pub fn read_result(folder: &Path) -> Option<(String, String)> {
+    let manifest = manifest::read(&ReportPaths::new(folder).manifest()).ok()?;
+    let text = |field: &str| Some(manifest.get(RESULT)?.get(field)?.as_str()?.to_owned());
+    Some((text("title")?, text("finding")?))
+}
+
+/// Returns the task file of the report in a folder, if it is not this one.
+pub fn other_tasks(folder: &Path, tasks: &Path) -> Option<String> {
+    let manifest = manifest::read(&ReportPaths::new(folder).manifest()).ok()?;
+    let mut inputs = manifest.get("inputs")?.as_array()?.iter();
+    let path = inputs.find(|input| input["name"] == "tasks")?["path"].as_str()?;
+    (Path::new(path) != tasks).then(|| path.to_owned())
 }
 
 /// Removes the figures of an earlier report: a folder contains the figures of only one report.

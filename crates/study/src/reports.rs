@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use repoformer_evaluate::report::{IndexPage, PageLink};
-use repoformer_pipeline::{Experiment, Messages};
+use repoformer_pipeline::Experiment;
 use repoformer_store::artifact::write_file;
 use repoformer_store::files;
 use repoformer_text::message;
@@ -12,7 +12,7 @@ use repoformer_text::message::UserChoice;
 
 use crate::choices::page_in;
 use crate::fail;
-use crate::report::WrittenReport;
+use crate::report::{WrittenReport, read_result};
 use crate::settings::Settings;
 
 /// Returns the folder to which reports and figures are written.
@@ -23,23 +23,24 @@ pub fn report_folder(given: Option<&PathBuf>, settings: &Settings) -> Result<Pat
     })
 }
 
-/// Reports of a run, and the page that links them if there are several.
+/// Reports of a run, and the page that links all reports in their folder.
 pub struct Reports {
     /// Folder with a folder for each benchmark.
     pub folder: PathBuf,
-    count: usize,
+    /// Names of the run's benchmarks.
+    names: Vec<String>,
     links: Vec<PageLink>,
 }
 
 impl Reports {
-    /// Creates the reports of `count` benchmarks in a folder.
+    /// Creates the reports of the benchmarks with these names in a folder.
     ///
     /// # Errors
     /// Another page has the name of the page that links them.
-    pub fn new(folder: &Option<PathBuf>, settings: &Settings, count: usize) -> Result<Self> {
+    pub fn new(folder: &Option<PathBuf>, settings: &Settings, names: Vec<String>) -> Result<Self> {
         let folder = report_folder(folder.as_ref(), settings)?;
-        let reports = Self { folder, count, links: Vec::new() };
-        let other = reports.index().filter(|index| index.exists() && !is_own_index(index));
+        let reports = Self { folder, names, links: Vec::new() };
+        let other = reports.index()?.filter(|index| index.exists() && !is_own_index(index));
         if let Some(index) = other {
             return fail(
                 message![
@@ -53,9 +54,10 @@ impl Reports {
         Ok(reports)
     }
 
-    /// Returns the path of the page that links several reports.
-    pub fn index(&self) -> Option<PathBuf> {
-        (self.count > 1).then(|| page_in(&self.folder))
+    /// Returns the path of the page that links the reports, if there are several.
+    pub fn index(&self) -> Result<Option<PathBuf>> {
+        let count = self.names.len() + self.earlier()?.len();
+        Ok((count > 1).then(|| page_in(&self.folder)))
     }
 
     /// Adds a report.
@@ -69,29 +71,35 @@ impl Reports {
         self.links.push(PageLink { title, path, finding });
     }
 
-    /// Writes the page that links the reports, if there are several; returns its path.
-    pub fn write(&self, messages: &dyn Messages) -> Result<Option<PathBuf>> {
-        let Some(index) = self.index() else {
-            // Otherwise, findings of an earlier run would be next to the report that was just written.
-            let stale = page_in(&self.folder);
-            if is_own_index(&stale) {
-                files::remove_file(&stale)?;
-                let text = format!(
-                    "{}: removed, since it links reports of an earlier run",
-                    stale.display()
-                );
-                messages.note(text.into());
+    /// Returns the links to reports of earlier runs in the folder, by name.
+    fn earlier(&self) -> Result<Vec<PageLink>> {
+        let mut links = Vec::new();
+        let Ok(entries) = files::read_dir(&self.folder) else { return Ok(links) };
+        for entry in entries {
+            let folder = entry?.path();
+            let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            if !self.names.contains(&name)
+                && page_in(&folder).exists()
+                && let Some((title, finding)) = read_result(&folder)
+            {
+                links.push(PageLink { title, path: format!("{name}/index.html"), finding });
             }
-            return Ok(None);
-        };
-        let page = IndexPage { title: INDEX.into(), links: self.links.clone() };
-        write_file(&index, page.html().as_bytes())?;
+        }
+        links.sort_by(|one, other| one.path.cmp(&other.path));
+        Ok(links)
+    }
+
+    /// Writes the page that links the reports, if there are several; returns its path.
+    pub fn write(&self) -> Result<Option<PathBuf>> {
+        let Some(index) = self.index()? else { return Ok(None) };
+        let links = self.links.iter().cloned().chain(self.earlier()?).collect();
+        write_file(&index, IndexPage { title: INDEX.into(), links }.html().as_bytes())?;
         Ok(Some(index))
     }
 }
 
-/// Title of the page that links the reports of a run.
-const INDEX: &str = "Reports of a run";
+/// Title of the page that links reports.
+const INDEX: &str = "Reports";
 
 /// Returns true if an existing page links reports.
 fn is_own_index(page: &Path) -> bool {

@@ -252,7 +252,8 @@ impl<'a> Run<'a> {
             self.log.add_files("demo", std::mem::take(&mut self.request.copied));
         }
         if let (Some(folder), None) = (&self.request.report, &self.paper) {
-            self.reports = Some(Reports::new(folder, self.settings, experiments.len())?);
+            let names = experiments.iter().map(|(one, _)| one.name.clone()).collect();
+            self.reports = Some(Reports::new(folder, self.settings, names)?);
         }
         for (experiment, settings) in &experiments {
             if experiment.tasks.is_none() {
@@ -473,7 +474,7 @@ impl<'a> Run<'a> {
             None => RunResult::Rows(ResultRows(self.rows.clone())),
         };
         if let Some(reports) = &self.reports
-            && let Some(index) = reports.write(&*self.settings.messages)?
+            && let Some(index) = reports.write()?
         {
             self.places.push(format!("reports: {}", index.display()));
         }
@@ -488,7 +489,7 @@ impl<'a> Run<'a> {
 
     fn finish_plan(mut self) -> Result<FinishedRun> {
         let verdict = PlanVerdict::EachTime;
-        let index = self.reports.as_ref().and_then(Reports::index);
+        let index = self.reports.as_ref().map(Reports::index).transpose()?.flatten();
         let index =
             index.map(|path| PlannedArtifact::file(path, "page of the reports", verdict.clone()));
         self.log.add_files("report", index.into_iter().collect());

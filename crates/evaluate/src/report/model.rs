@@ -187,6 +187,9 @@ impl ReportContents {
 }
 
 impl ReportMeasure {
+    /// Metric of the unit-test pass rate.
+    pub const UNIT_TESTS: &str = "unit tests";
+
     /// Returns the name for columns and axes: abbreviations in capitals.
     pub(super) fn label(&self) -> String {
         match self.value.len() {

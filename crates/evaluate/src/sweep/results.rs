@@ -54,7 +54,14 @@ impl Printable for SweepResults {
     }
 
     fn text(&self) -> String {
-        format!("{}\n\n{}\n{NOTE}\n", self.finding(), self.summary().text())
+        let part = |PageTable { title, rows }: PageTable| {
+            let mut rows = rows.into_iter();
+            let mut table = Table::new(rows.next().unwrap_or_default());
+            rows.for_each(|row| table.row(row));
+            format!("{title}\n{}\n", table.text())
+        };
+        let parts: String = self.parts().into_iter().map(part).collect();
+        format!("{}\n\n{parts}{NOTE}\n", self.finding())
     }
 
     fn lines(&self) -> Box<dyn Iterator<Item = Value> + '_> {
@@ -137,7 +144,7 @@ impl SweepResults {
         self.sets.iter().flat_map(|set| set.curves.iter().map(move |curve| (set, curve)))
     }
 
-    /// Returns the summary in parts, each with the names of the policies: a single table would be wider than a page.
+    /// Returns the summary in parts, each with the names of the policies: a single table would be wider than a page or a screen.
     pub(super) fn parts(&self) -> Vec<PageTable> {
         let rows = self.summary().into_rows();
         let names = 1 + usize::from(self.is_named());
@@ -298,10 +305,15 @@ pub(super) fn finding(examples: &Examples) -> String {
 }
 
 /// Legend of the columns.
-pub(super) const NOTE: &str = "At 20 %, at 50 %: retrieving for so many of the instances, or for as many as its scores allow below. Chosen elsewhere: each repository at the threshold that is best for the others. SU: saved of always retrieving's latency, in per cent.\n\
-    Abstains rightly: of the instances not retrieved for, those that retrieval would not have helped; already right: those that are right \
-    without it.\n\
-    AUC: how well scores tell instances that retrieval helps from others (0.5 is chance). ECE: expected calibration error.";
+pub(super) const NOTE: &str = "AUC: how well the scores separate instances that retrieval helps (0.5 is chance)\n\
+    ECE: expected calibration error\n\
+    at 20 %, at 50 %: if the policy retrieves for this percentage of the instances, or the nearest lower one\n\
+    chosen elsewhere: each repository at the threshold that is best for the other repositories\n\
+    best in hindsight: at the threshold that is best for these instances, an upper bound\n\
+    as good as always: at the lowest percentage of retrievals whose score reaches that of always retrieving\n\
+    abstains rightly: percentage of the instances without retrieval that retrieval would not have helped\n\
+    already right: percentage of the instances without retrieval that are exact matches\n\
+    SU: percentage of the latency of always retrieving that is saved";
 
 /// Cells of a point.
 type Cell<'a> = &'a dyn Fn(&SweepPoint) -> Option<String>;

@@ -3,20 +3,42 @@
 use std::fmt::Write;
 
 use super::super::text::{bounds, escape, format_thousands, hundredths, tasks};
-use super::super::{BaselineComparison, ReportContents, System};
+use super::super::{BaselineComparison, ReportContents, ReportMeasure, System};
 use super::finding::format_signed;
 use crate::statistics::{Estimate, Interval};
 
-/// Renders the table of means.
+/// Renders the table of means: exact match, the main measure, and unit tests; and, folded, one with the other measures.
 pub(super) fn table(report: &ReportContents) -> String {
     if report.systems.is_empty() {
         return "<p class=\"empty\">No system was measured.</p>".into();
     }
-    let ranges: Vec<Interval> = (0..report.measures.len()).map(|at| range(report, at)).collect();
+    let is_first = |at: &usize| {
+        let is_test = report.measures[*at].metric == ReportMeasure::UNIT_TESTS;
+        *at == report.main || Some(*at) == report.exact || is_test
+    };
+    let (first, others): (Vec<usize>, Vec<usize>) = (0..report.measures.len()).partition(is_first);
+    let scroll = |table: String| {
+        format!(
+            "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Table of systems\">{table}</div>"
+        )
+    };
+    let main = scroll(table_of(report, &first, true));
+    if others.is_empty() {
+        return main;
+    }
+    let others = scroll(table_of(report, &others, false));
+    format!("{main}<details class=\"fold\"><summary>Other metrics</summary>{others}</details>")
+}
+
+/// Renders a table of the means of some measures, with the comparisons if asked for.
+fn table_of(report: &ReportContents, measures: &[usize], compares: bool) -> String {
+    let ranges: Vec<(usize, Interval)> =
+        measures.iter().map(|&at| (at, range(report, at))).collect();
     let mut html = String::from(
         "<table class=\"systems\"><thead><tr><th scope=\"col\">system</th><th scope=\"col\" class=\"number\">tasks</th>",
     );
-    for (measure, Interval { low, high }) in report.measures.iter().zip(&ranges) {
+    for (at, Interval { low, high }) in &ranges {
+        let measure = &report.measures[*at];
         let _ = write!(
             html,
             "<th scope=\"col\" title=\"{}\"><span class=\"measure\">{}</span> <small>{}</small>\
@@ -26,8 +48,9 @@ pub(super) fn table(report: &ReportContents) -> String {
             escape(&measure.metric),
         );
     }
-    let compared = report.baseline().filter(|_| report.compared_systems().next().is_some());
-    if let Some((_, baseline)) = compared {
+    let compared = || report.baseline().filter(|_| report.compared_systems().next().is_some());
+    let baseline = if compares { compared() } else { None };
+    if let Some((_, baseline)) = baseline {
         let _ = write!(
             html,
             "<th scope=\"col\">{} over {}</th><th scope=\"col\" class=\"verdicts\"><span class=\"worse\">▼&#xFE0E; worse</span> · same · \
@@ -38,16 +61,17 @@ pub(super) fn table(report: &ReportContents) -> String {
     }
     html += "</tr></thead><tbody>";
     for (at, system) in report.systems.iter().enumerate() {
-        row(report, at, system, &ranges, &mut html);
+        row(report, (at, system), &ranges, baseline.map(|(at, _)| at), &mut html);
     }
     html + "</tbody></table>"
 }
 
+/// Renders the row of a system, compared with a baseline if there is one.
 fn row(
     report: &ReportContents,
-    at: usize,
-    system: &System,
-    ranges: &[Interval],
+    (at, system): (usize, &System),
+    ranges: &[(usize, Interval)],
+    baseline: Option<usize>,
     html: &mut String,
 ) {
     let is_best = report.best() == Some(at) && report.systems.len() > 1;
@@ -63,15 +87,15 @@ fn row(
         },
         format_thousands(system.n),
     );
-    for (measure, range) in ranges.iter().enumerate() {
-        match system.means.get(measure) {
+    for (measure, range) in ranges {
+        match system.means.get(*measure) {
             Some(mean) => mean_cell(*mean, *range, range_word(report), html),
             None => *html += "<td class=\"none\">–</td>",
         }
     }
-    match report.baseline().filter(|_| report.compared_systems().next().is_some()) {
+    match baseline {
         None => {}
-        Some((baseline, _)) if baseline == at => {
+        Some(baseline) if baseline == at => {
             *html += "<td class=\"none\">baseline</td><td></td>";
         }
         Some(_) => {
