@@ -59,6 +59,7 @@ mod cli_verbalize;
 #[cfg(not(feature = "serve"))]
 mod cli_without_serve;
 mod endpoint;
+mod messages;
 mod reference;
 mod report_browser;
 #[cfg(unix)]
