@@ -207,7 +207,7 @@ fn every_error_is_shown_with_the_flags_of_its_choices() {
         Room {
             Error::Room { reason: "left 8, right 8, but only 12".into() } =>
                 "left 8, right 8, but only 12",
-                "give the prompt more tokens, or its right and cross-file context fewer";
+                "raise the prompt's token budget, or lower the budgets of the right and cross-file context";
         }
         Execution {
             Error::execution("/w: in use", message!["choose another ", UserChoice::WorkFolder]) =>

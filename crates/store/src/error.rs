@@ -494,7 +494,8 @@ impl Error {
             ]),
             Self::Tokenizer { .. } => Some(tokenize::model::HINT.into()),
             Self::Room { .. } => Some(
-                "give the prompt more tokens, or its right and cross-file context fewer".into(),
+                "raise the prompt's token budget, or lower the budgets of the right and cross-file \
+                 context".into(),
             ),
             Self::SourceFile { .. } => {
                 Some("repair or remove it and run this again; all other files are used".into())
