@@ -408,7 +408,7 @@ fn tasks_whose_tests_cannot_tell_are_excluded_and_listed() {
             "4 of 5 tasks are excluded",
             "its tests pass with a failure planted before the hole: demo/1 (line 2)",
             "contains nothing that is executed: comments, blanks or a docstring: comment (line 3)",
-            "is this the version that the task was made from?: other (line 4)",
+            "is this the repository version that the task was made from?: other (line 4)",
             "gone.py",
         ]);
     let record: Value = serde_json::from_str(&ran.stdout).unwrap();

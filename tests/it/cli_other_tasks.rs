@@ -65,7 +65,7 @@ fn exact_match(ran: &Ran) -> f64 {
     scores["all"]["repocoder"]["em"].as_f64().unwrap()
 }
 
-const ALONE: &str = "have nothing but ids such as \"parcelflow/0\"";
+const ALONE: &str = "have only ids such as \"parcelflow/0\" to identify the task";
 
 /// `line` predictions on `api` tasks were scored with exit status 0. By their files, the first targets are `def supports(…)` and another
 /// line, and all 20 prompts end in other lines.
@@ -76,10 +76,10 @@ fn predictions_of_other_tasks_end_the_command() {
     let in_metadata = |_: &Value, id: &str, target: &str| json!({"metadata": {"task_id": id, "ground_truth": target}, "choices": [{"text": target}]});
     let used = |task: &Value, id: &str, target: &str| json!({"task_id": id, "pred": target, "prompt_used": task["prompt"]});
     let forms: [(Form<'_>, &str); 4] = [
-        (&with_prompt, "its prompt does not hold the line before the hole"),
+        (&with_prompt, "its prompt lacks the line before the hole"),
         (&target, "its target differs"),
         (&in_metadata, "its target differs"),
-        (&used, "its prompt does not hold the line before the hole"),
+        (&used, "its prompt lacks the line before the hole"),
     ];
     for (form, difference) in forms {
         let file = predictions(&place, "line", form);
@@ -115,7 +115,7 @@ fn numbered_ids_are_warned_of_once() {
     let ran = eval(&place, "api", &file).done();
     let warned = ran.stderr.matches(ALONE).count();
     assert_eq!(warned, 1, "{}", ran.stderr);
-    ran.says(&["20 records have nothing but ids", "`prompt` or target are checked"]);
+    ran.says(&["20 records have only ids", "`prompt` or target can be checked"]);
     // File and line assign the record, if it has them.
     let placed = |task: &Value, id: &str, target: &str| {
         let of = |name: &str| task["metadata"][name].clone();
@@ -164,7 +164,7 @@ fn drawn_ids_tell_kinds_apart() {
     assert!(common.iter().all(|(id, target)| second[*id] == **target), "the same hole alone");
     // Predictions of the second seed, on tasks of API calls.
     let file = predictions(&place, "line", bare);
-    eval(&place, "line", &file).done().silent_on("nothing but ids");
+    eval(&place, "line", &file).done().silent_on("to identify the task");
     sample("api", "1");
     eval(&place, "api", &file).failed().says(&["is not in api.jsonl"]);
 }
@@ -314,7 +314,7 @@ fn every_file_that_ids_alone_join_is_warned_of() {
     let judged = |more: &[&str]| {
         place.run(&[&judge("line.jsonl", &own, with)[..], &["-o", labels], more].concat())
     };
-    judged(&[]).done().silent_on("nothing but ids");
+    judged(&[]).done().silent_on("to identify the task");
     let write = |name: &str, record: &dyn Fn(&str) -> Value| {
         let tasks = place.records("line.jsonl");
         let ids = tasks.iter().map(|task| task["metadata"]["task_id"].as_str().unwrap());
@@ -323,7 +323,7 @@ fn every_file_that_ids_alone_join_is_warned_of() {
     let warns_once = |ran: &Ran, file: &str| {
         let warning = format!("warning: {file}: 20 records {ALONE}");
         assert_eq!(ran.stderr.matches(&warning).count(), 1, "{warning}\n{}", ran.stderr);
-        assert_eq!(ran.stderr.matches("nothing but").count(), 1, "{}", ran.stderr);
+        assert_eq!(ran.stderr.matches("to identify the task").count(), 1, "{}", ran.stderr);
     };
     write("times.jsonl", &|id| json!({"task_id": id, "retrieval_ms": 1, "generation_ms": 2}));
     let sweep =
@@ -361,7 +361,8 @@ fn every_file_that_ids_alone_join_is_warned_of() {
         "o",
     ];
     place.run(&convert).done().says(&[
-        "warning: answers.jsonl: 20 records have nothing but ids such as \"row-0\", which tasks of other files may have too",
+        "warning: answers.jsonl: 20 records have only ids such as \"row-0\" to identify the task, \
+         and other task files may use the same",
     ]);
     // Scores that say which target they are of are compared.
     let scores = |kind: &str| {
@@ -375,7 +376,7 @@ fn every_file_that_ids_alone_join_is_warned_of() {
         output
     };
     let (of_lines, of_calls) = (scores("line"), scores("api"));
-    place.run(&["compare", &of_lines, &of_lines]).done().silent_on("nothing but");
+    place.run(&["compare", &of_lines, &of_lines]).done().silent_on("to identify the task");
     place
         .run(&["compare", &of_lines, &of_calls])
         .failed()
@@ -441,7 +442,7 @@ fn test_results_of_other_tasks_are_refused() {
         ]);
     }
     results(&|row| format!("parcelflow/{row}"));
-    place.run(&report).done().says(&["exec.jsonl: 20 records have nothing but ids such as"]);
+    place.run(&report).done().says(&["exec.jsonl: 20 records have only ids such as"]);
 }
 
 /// A conversion joins records with the tasks that it is given in both directions, and when the form stays.

@@ -266,9 +266,11 @@ fn labels_that_do_not_serve_are_counted_or_refused() {
     let mut two = labels(0..2);
     two[59]["generation_model"] = json!("other");
     place.write("two.jsonl", jsonl(&two));
-    train("two.jsonl")
-        .failed()
-        .says(&["two.jsonl: line 60", "judged by model other", "give the labels of one"]);
+    train("two.jsonl").failed().says(&[
+        "two.jsonl: line 60",
+        "this label is of model other",
+        "labels of a single model",
+    ]);
     place.write("one.jsonl", jsonl(&labels(0..1)));
     train("one.jsonl").done().says(&["all instances are of one repository (repo0)"]);
     place
@@ -320,9 +322,9 @@ fn labels_that_do_not_serve_are_counted_or_refused() {
     mixed[1]["metric"] = json!("repoformer");
     place.write("mixed.jsonl", jsonl(&mixed));
     train("mixed.jsonl").failed().says(&[
-        "mixed.jsonl: line 2 is judged by metric repoformer",
-        "that it does not name",
-        "judge all by one",
+        "mixed.jsonl: line 2: this label uses metric repoformer",
+        "(not named)",
+        "judge all labels by one",
     ]);
     let same = ["policy", "features", "--labels", "one.jsonl", "-o", "one.jsonl"];
     place.run(&same).failed().says(&["would overwrite"]);
@@ -388,8 +390,8 @@ fn run_tells_of_missing_scores() {
     let rows = parse_jsonl(&run("lists.jsonl").done().stdout);
     assert_eq!((rows.len(), &rows[2]["with_retrieved"]), (3, &json!(1.0)));
     let texts = run("texts.jsonl").partly().says(&[
-        "trial-retrieval@0.3: left out: 4 of 4 tasks lack a score of their best fragment",
-        "have",
+        "trial-retrieval@0.3: left out: 4 of 4 tasks lack the score of their best fragment",
+        "plain-text cross-file context",
     ]);
     assert_eq!(parse_jsonl(&texts.stdout).len(), 2);
 }

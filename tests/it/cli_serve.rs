@@ -789,7 +789,7 @@ fn a_model_decides_at_the_cursor() {
     place.run(&all).failed().says(&["policy self-scored needs its trained model"]);
     let style = |word| if word == "repoformer" { "plain" } else { word };
     let all: Vec<&str> = all.into_iter().chain(joined[1..].iter().copied()).map(style).collect();
-    place.run(&all).failed().says(&["nothing says where to decide"]);
+    place.run(&all).failed().says(&["the model has no place to decide"]);
 }
 
 #[test]

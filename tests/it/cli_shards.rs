@@ -199,7 +199,7 @@ fn shards_of_another_language_are_drawn_from() {
     );
     assert!(!drawn.is_empty());
     let said = draw("grouped", &["--language", "python"]).failed().stderr;
-    assert!(said.contains("grouped: grouped by language java, so there is no python"), "{said}");
+    assert!(said.contains("grouped: grouped for java only, not for python"), "{said}");
     let filled = [1, 2].map(|n| format!("grouped/shard-0000{n}-of-00002.jsonl.zst"));
     let sizes = filled.each_ref().map(|name| fs::metadata(place.path(name)).unwrap().len());
     let one = &filled[usize::from(sizes[1] > sizes[0])];

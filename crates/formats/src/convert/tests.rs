@@ -295,7 +295,7 @@ fn tasks_take_what_is_missing_from_the_repositories() {
     assert_eq!(given[0]["right_context"], "\nc = 3\n");
     assert_eq!(given[0]["metadata"]["filepath"], "o_r/a.py");
     assert!(problems[0].contains("gone.py: cannot be read"), "{problems:?}");
-    assert!(problems[1].starts_with("3: task i: o_r/a.py has other text"), "{problems:?}");
+    assert!(problems[1].starts_with("3: task i: o_r/a.py has different text"), "{problems:?}");
     assert!(problems[2].starts_with("4: this is a prediction"), "{problems:?}");
     for target in TargetFormat::ALL {
         assert_eq!(target.to_string().parse::<TargetFormat>().ok(), Some(target));
