@@ -196,8 +196,7 @@ fn a_prediction_has_its_texts_once() {
     let both = |pred: &str| json!({"task_id": "alpha/0", "pred": pred, "choices": [{"text": "store_12 = store(12)"}]});
     let eval = ["eval", "--tasks", "tasks.jsonl", "--predictions", "p.jsonl"];
     place.write("p.jsonl", jsonl(&[both("other")]));
-    let wanted =
-        "fields 'choices' and 'pred' have different texts: remove the one that is not meant";
+    let wanted = "fields 'choices' and 'pred' have different texts: remove one of them";
     named_everywhere(&place, "p.jsonl", &[&eval], wanted);
     place.write("p.jsonl", jsonl(&[both("store_12 = store(12)")]));
     assert!(!place.run(&eval).stderr.contains("have different texts"));
@@ -577,7 +576,7 @@ fn refused(stderr: &str) -> BTreeMap<usize, String> {
 
 /// What is said of records that are right, and that other records, files or settings do not fit.
 const OF_OTHERS: [&str; 11] = [
-    "is not in tasks.jsonl", "names row", "was answered before", "belongs to no task",
+    "is not in tasks.jsonl", "in that row", "was answered before", "belongs to no task",
     "is there twice", "equals that of line", "same custom_id", "this prediction", "; set it",
     "the target is empty", "ends within a line",
 ];

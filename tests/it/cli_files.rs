@@ -325,7 +325,8 @@ fn code_that_a_grammar_cannot_parse_is_counted_and_named() {
     ];
     let ran = place.run(&[&eval[..], &["--per-task"]].concat()).done();
     let ran = ran.says(&[
-        "preds.jsonl: repoformer: 1 of 1 prediction is compared whole, as the grammar cannot parse the file up to the end of the hole: r/0",
+        "preds.jsonl: repoformer: 1 of 1 prediction is compared without being cut, because the \
+         grammar cannot parse the file up to the end of the hole: r/0",
     ]);
     let task = parse_jsonl(&ran.stdout).into_iter().find(|record| record["task_id"] == "r/0");
     assert_eq!(task.unwrap()["uncut"], json!({"repoformer": {"file": 1}}));

@@ -357,7 +357,10 @@ fn predictions_whose_parse_takes_too_much_are_kept_whole_and_counted() {
             let record: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
             assert_eq!(record["all"]["n"], tasks.len(), "{language} {steps}: {record}");
             if steps == "comments" {
-                ran.says(&["3 of 4 predictions are compared whole, as their parse would take too much time or memory: r/1, r/2, r/3"]);
+                ran.says(&[
+                    "3 of 4 predictions are compared whole, because parsing would take too \
+                            much time or memory: r/1, r/2, r/3",
+                ]);
             }
         }
     }

@@ -257,15 +257,15 @@ fn searches_refuse_predictions_of_other_cuts() {
     };
     let small = made("10");
     rg_rg(&small, &[]).failed().says(&[
-        "10.jsonl: was made with window_size 10, and this search has window_size 20",
-        "hint: search again with the settings that it was made with",
+        "10.jsonl: was made with window_size 10, but this search has window_size 20",
+        "hint: use the same settings for the search",
     ]);
     rg_rg(&small, &["--window-size", "10", "--slice-size", "5"])
         .failed()
-        .says(&["was made with slice_size 2, and this search has slice_size 5"]);
+        .says(&["was made with slice_size 2, but this search has slice_size 5"]);
     rg_rg(&small, &["--unit", "chunks"])
         .failed()
-        .says(&["was made with window_size 10, and this search has chunk_size"]);
+        .says(&["was made with window_size 10, but this search has chunk_size"]);
     // Neither Python's Infinity nor a size as a text hides the difference.
     let odd = place.read(&small).replace("{\"prompt\"", "{\"perplexity\":NaN,\"prompt\"");
     place.write("odd.jsonl", &odd);
@@ -287,15 +287,16 @@ fn searches_refuse_predictions_of_other_cuts() {
     place.write("styled.jsonl", jsonl(&records));
     rg_rg("styled.jsonl", &styled)
         .failed()
-        .says(&["styled.jsonl: was made with chunk_size 5, and this search has chunk_size 20"]);
+        .says(&["styled.jsonl: was made with chunk_size 5, but this search has chunk_size 20"]);
     let oracle = place.records(&small).into_iter().map(|mut record| {
         record["metadata"]["mode"] = json!("gt");
         record
     });
     place.write("oracle.jsonl", jsonl(&oracle.collect::<Vec<_>>()));
-    rg_rg("oracle.jsonl", &["--window-size", "10"])
-        .failed()
-        .says(&["oracle.jsonl: is of mode gt, whose prompts show what the target found"]);
+    rg_rg("oracle.jsonl", &["--window-size", "10"]).failed().says(&[
+        "oracle.jsonl: has predictions of mode gt, whose prompts show fragments found with \
+         the target",
+    ]);
 }
 
 /// Files of predictions of the lines, without retrieval and with it.
@@ -380,7 +381,7 @@ fn every_file_that_ids_alone_join_is_warned_of() {
     place
         .run(&["compare", &of_lines, &of_calls])
         .failed()
-        .says(&["targets: others in 20 of 20 tasks"]);
+        .says(&["targets: different in 20 of 20 tasks"]);
 }
 
 /// Samples and probabilities are refused if their prompts are of other tasks.
@@ -438,7 +439,8 @@ fn test_results_of_other_tasks_are_refused() {
     results(&|row| format!("parcelflow/{}", 19 - row));
     for command in [&report[..], &judge] {
         place.run(command).failed().says(&[
-            "exec.jsonl: holds test results of other tasks: row 0 is \"parcelflow/19\" there, and \"parcelflow/0\" in line.jsonl",
+            "exec.jsonl: contains test results of other tasks: its row 0 is \"parcelflow/19\", but \
+             \"parcelflow/0\" in line.jsonl",
         ]);
     }
     results(&|row| format!("parcelflow/{row}"));

@@ -172,7 +172,7 @@ fn retrievers_have_times_of_their_own_and_measured_ones_count() {
         (&["--latency", "none.jsonl"], "none.jsonl"),
         (
             &["--latency", "times.jsonl", "--base-latency", "other.jsonl"],
-            "the times of measured without retrieval belong to none of these instances",
+            "no time of measured without retrieval belongs to these instances",
         ),
         (&["--base-latency", "times.jsonl"], "add --latency FILE"),
         (&["--policy", "sometimes"], "trial-retrieval"),
@@ -272,7 +272,7 @@ fn labels_that_do_not_serve_are_counted_or_refused() {
         "labels of a single model",
     ]);
     place.write("one.jsonl", jsonl(&labels(0..1)));
-    train("one.jsonl").done().says(&["all instances are of one repository (repo0)"]);
+    train("one.jsonl").done().says(&["all instances belong to one repository (repo0)"]);
     place
         .run(&["policy", "sweep", "--labels", "one.jsonl", "--policy", "learned"])
         .failed()
@@ -317,7 +317,7 @@ fn labels_that_do_not_serve_are_counted_or_refused() {
     place
         .run(&scored)
         .failed()
-        .says(&["every labelled instance has a query that contained", "--target-queries"]);
+        .says(&["the query of every labelled instance contained the target", "--target-queries"]);
     let mut mixed = labels(0..2);
     mixed[1]["metric"] = json!("repoformer");
     place.write("mixed.jsonl", jsonl(&mixed));
@@ -465,7 +465,7 @@ fn samples_do_not_take_the_place_of_the_base() {
     let of_samples = crate::support::judge("tasks.jsonl", "samples.jsonl", &rag);
     place.run(&[&of_samples[..], &["--model", "in-context"]].concat()).failed().says(&[
         "samples.jsonl",
-        "has 2 samples, and a label compares one completion with one",
+        "has 2 samples, but a label compares two single completions",
         "--samples-from FILE",
     ]);
     let from = ["--samples-from", "samples.jsonl", "--model", "in-context", "-o", "drawn.jsonl"];
@@ -539,7 +539,7 @@ fn labels_go_by_unit_tests() {
     place
         .run(&judged)
         .failed()
-        .says(&["base.jsonl: holds test results of other predictions", "eval --exec"]);
+        .says(&["base.jsonl: contains test results of predictions other than", "eval --exec"]);
     place.shell("rm base.jsonl.manifest.json").done();
     let named = [&judge[..], &["--base-exec", "x=base.jsonl", "--rag-exec", "rag.jsonl"]].concat();
     let mut records = place.records("base.jsonl");
@@ -583,7 +583,7 @@ fn sets_of_labels_are_swept_apart() {
     place
         .run(&sets)
         .failed()
-        .says(&["by metric repoformer, and those before by none that they name"]);
+        .says(&["by metric repoformer, but earlier labels are by (not named)"]);
 }
 
 #[test]
@@ -731,7 +731,7 @@ fn any_tasks_are_judged() {
     place.write("some.jsonl", crate::support::jsonl(&place.records(&prompts)[..2]));
     let ran = place.run(&[&judge[..], &["--prompts", "some.jsonl"]].concat());
     assert_eq!(ran.code, Some(1), "{}", ran.stderr);
-    assert!(ran.stderr.contains("some.jsonl has no prompt of row 2"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("some.jsonl has no prompt for row 2"), "{}", ran.stderr);
     assert_eq!(place.records("labels.jsonl").len(), 2);
     place.write("none.jsonl", "");
     let ran = place.run(&[&judge[..], &["--prompts", "none.jsonl"]].concat());

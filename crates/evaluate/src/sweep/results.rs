@@ -122,7 +122,7 @@ impl SweepResults {
         let (_, curve) = self.curves().find(|(_, curve)| is_untimed(curve))?;
         Some(message![
             format!(
-                "policy {} has no latency: the time of its decision is not known; give the ",
+                "policy {} has no latency, because the time of its decision is unknown; pass the ",
                 curve.policy
             ),
             UserChoice::DecisionTime,
@@ -281,7 +281,7 @@ fn threshold(threshold: f64) -> Option<f64> {
 
 /// Returns the scores of never, always and the oracle, in words.
 pub(super) fn finding(examples: &Examples) -> String {
-    let metric = examples.metric.as_deref().unwrap_or("a metric that the labels do not name");
+    let metric = examples.metric.as_deref().unwrap_or("an unnamed metric");
     format!(
         "{} of {}, {} x 100{}: never {}, always {}, oracle {}",
         format_count(examples.all.len() as u64, "instance"),
@@ -298,10 +298,14 @@ pub(super) fn finding(examples: &Examples) -> String {
 }
 
 /// Legend of the columns.
-pub(super) const NOTE: &str = "At 20 %, at 50 %: retrieving for so many of the instances, or for as many as its scores allow below. Chosen elsewhere: each repository at the threshold that is best for the others. SU: saved of always retrieving's latency, in per cent.\n\
-    Abstains rightly: of the instances not retrieved for, those that retrieval would not have helped; already right: those that are right \
-    without it.\n\
-    AUC: how well scores tell instances that retrieval helps from others (0.5 is chance). ECE: expected calibration error.";
+pub(super) const NOTE: &str = "At 20 %, at 50 %: retrieving for that percentage of the instances, \
+                               or for fewer if scores tie. \
+    Chosen elsewhere: each repository at the best threshold of the other repositories. \
+    SU: latency saved compared with always retrieving, in per cent.\n\
+    Abstains rightly: percentage of the instances without retrieval that retrieval would not have helped; \
+    already right: percentage of them that are right without retrieval.\n\
+    AUC: how well scores separate instances that retrieval helps from the others (0.5 is chance). \
+    ECE: expected calibration error.";
 
 /// Cells of a point.
 type Cell<'a> = &'a dyn Fn(&SweepPoint) -> Option<String>;
