@@ -407,7 +407,7 @@ fn tasks_whose_tests_cannot_tell_are_excluded_and_listed() {
         .says(&[
             "4 of 5 tasks are excluded",
             "its tests pass with a failure planted before the hole: demo/1 (line 2)",
-            "contains nothing that is executed: comments, blanks or a docstring: comment (line 3)",
+            "contains no executable code, only comments, blanks or a docstring: comment (line 3)",
             "is this the repository version that the task was made from?: other (line 4)",
             "gone.py",
         ]);
@@ -795,13 +795,13 @@ fn copies_lie_apart_from_what_is_the_users() {
         place
             .stage(&exec("sh run.sh", &["--work-dir", folder.to_str().unwrap()]))
             .failed()
-            .says(&["would be among the repositories", "--work-dir"]);
+            .says(&["would be inside the folder of repositories", "--work-dir"]);
     }
     crate::support::assert_same(&before, &place.files("repos"));
     place
         .stage(&exec("sh run.sh", &["--work-dir", "mine"]))
         .partly()
-        .says(&["contains something other than a copy"]);
+        .says(&["contains files that are not a copy"]);
     assert_eq!(place.read("mine/demo/0/data.txt"), "mine");
     // A file of something else is not taken for results, nor cut.
     place.write("notes", "no result");

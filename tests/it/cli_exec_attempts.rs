@@ -811,7 +811,7 @@ fn a_run_without_a_layer_cannot_fill_the_disk() {
         ..Way::default()
     };
     let (ran, found) = outcomes(&place, &codes, &way);
-    let note = "the disk that tests write to is watched, not bounded";
+    let note = "the disk space that tests use is watched, not limited by the system";
     assert!(ran.stderr.contains(note), "{}", ran.stderr);
     let found: Vec<(&str, &str)> =
         found.iter().map(|outcome| (&*outcome.status, &*outcome.reason)).collect();
