@@ -243,7 +243,8 @@ fn function_level_files_have_one_note() {
         task(whole, 8, "    return f(a)\n"),
         task(&whole.replace('\n', "\r\n"), 8, "    return f(a)\r\n"),
     ];
-    let note = "its line is 'metadata.lineno', where other files have 'line_no'; ids are NAME/idx for all tasks of a repository; \
+    let note = "its line is 'metadata.lineno', where other files have 'line_no'; all tasks of a \
+                repository have the id NAME/idx; \
                 prompts are stripped at their end, as in RepoEval's function-level files (first here, in 3 records)";
     for text in [file.to_owned(), file.replace('\n', "\r\n")] {
         write(&text);
