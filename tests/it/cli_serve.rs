@@ -301,7 +301,7 @@ fn a_replay_measures_what_an_editor_sees() {
     place.run(&[&replay[..], &["http://127.0.0.1:9"]].concat()).failed().says(&["127.0.0.1:9"]);
     let other = [&replay[..], &[&server, "--repo", "quillpad"]].concat();
     place.run(&other).failed().says(&[
-        "is of repository quillpad, and the server has parcelflow",
+        "belongs to repository quillpad, but the server serves parcelflow",
         "choose the tasks of parcelflow among the repositories (--repo)",
     ]);
 }
@@ -653,7 +653,8 @@ fn labels_are_learned_from_what_is_written_where_completions_were_shown() {
     ]);
     let other = ["--learn", "labels.jsonl", "--unit", "chunks"];
     place.run(&[&flags[..], &other].concat()).failed().says(&[
-        "labels.jsonl:1: this label is of windows ranked by jaccard, and those here are chunks ranked by jaccard",
+        "labels.jsonl:1: this label is of windows ranked by jaccard, but this server uses chunks \
+         ranked by jaccard",
         "--learn",
     ]);
     #[cfg(unix)]
@@ -1055,7 +1056,7 @@ fn requests_are_checked_and_bounded() {
     assert_eq!(status("/v1/completions", "", "{"), 400);
     assert_eq!(status("/v1/completions", "", "{\"model\": \"m\"}"), 400);
     let get = serving.ask("/v1/completions", "", "");
-    assert!(get.0 == 405 && get.2.contains("another method"), "{get:?}");
+    assert!(get.0 == 405 && get.2.contains("does not support this method"), "{get:?}");
     let warm =
         serving.post("/v1/completions", &json!({"prompt": "", "max_tokens": 0, "stream": true}));
     assert!(warm.0 == 200 && warm.2.ends_with("data: [DONE]\n\n"), "{warm:?}");
