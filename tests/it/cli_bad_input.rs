@@ -75,7 +75,7 @@ fn files_that_come_and_go_while_they_are_read() {
                 ran.stderr.lines().filter(|line| line.starts_with("error: ")).collect();
             let named = |line: &&str| {
                 line.starts_with("error: repos/alpha/passing_")
-                    && line.ends_with("it vanished while the repository was read")
+                    && line.ends_with("it was removed while the repository was read")
             };
             assert!(errors.iter().all(named), "{}", ran.stderr);
             assert_eq!(ran.code, Some(i32::from(!errors.is_empty())), "{}", ran.stderr);
@@ -258,8 +258,8 @@ fn a_shard_whose_manifest_has_no_checksum_is_not_merged() {
     }
     let manifest: Value = serde_json::from_str(&place.read("2.jsonl.manifest.json")).unwrap();
     for (output, wanted) in [
-        (Value::Null, "has no checksum of it, 'output.blake3'"),
-        (json!({"blake3": 3}), "has no checksum of it, 'output.blake3'"),
+        (Value::Null, "lacks the checksum 'output.blake3'"),
+        (json!({"blake3": 3}), "lacks the checksum 'output.blake3'"),
     ] {
         let mut changed = manifest.clone();
         let fields = changed.as_object_mut().unwrap();

@@ -934,7 +934,7 @@ fn a_copy_that_changed_is_made_again() {
             files
         };
         let wanted = made("repository/demo");
-        assert!(!run().contains("made again"));
+        assert!(!run().contains("rebuilt"));
         let is_layered = stamp["layered"] == true;
         let places: &[&str] =
             if is_layered { &["repository/demo"] } else { &["repository/demo", "pristine"] };
@@ -970,7 +970,7 @@ fn a_copy_that_changed_is_made_again() {
                     usize::from(!is_restored),
                     "{isolation} {folder} {name}: {said}"
                 );
-                assert_eq!(said.contains("made again"), !is_restored, "{said}");
+                assert_eq!(said.contains("rebuilt"), !is_restored, "{said}");
                 crate::support::assert_same(&made("repository/demo"), &wanted);
             }
         }

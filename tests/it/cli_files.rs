@@ -174,7 +174,7 @@ fn a_name_that_the_file_system_refuses_costs_one_file() {
             "raw.jsonl",
             &[
                 "raw.jsonl:1: 'nnnn",
-                "in o_one is left out, as the file system refuses its name: File name too long",
+                "in o_one is left out because the file system refuses its name: File name too long",
                 "raw.jsonl:3: 'a.py' in oooo",
                 "raw.jsonl:4: field 'files[0].filepath' contains a backslash: \"pkg\\\\win.py\"",
                 "convert: 3 files to repos, 4 skipped",
@@ -246,7 +246,7 @@ fn a_commit_with_a_name_that_the_file_system_refuses_costs_one_file() {
     place
         .run(&sample)
         .partly()
-        .says(&["'nnnn", "is left out, as the file system refuses its name"]);
+        .says(&["'nnnn", "is left out because the file system refuses its name"]);
     assert_eq!(place.records("tasks.jsonl").len(), 1);
     assert_eq!(place.files("trees").len(), 1);
 }

@@ -84,10 +84,10 @@ fn predictions_of_other_tasks_end_the_command() {
     for (form, difference) in forms {
         let file = predictions(&place, "line", form);
         eval(&place, "api", &file).failed().says(&[
-            "line-predictions.jsonl:1: made for another task than \"parcelflow/0\" of api.jsonl",
+            "line-predictions.jsonl:1: belongs to a task other than \"parcelflow/0\" of api.jsonl",
             difference,
             "more records)",
-            "hint: give the tasks file (--tasks) that it was made for",
+            "hint: give the tasks file (--tasks) that this file was made for",
         ]);
         let own = eval(&place, "line", &file).done().silent_on(ALONE);
         assert_eq!(exact_match(&own), 1.0);
@@ -104,7 +104,7 @@ fn a_single_record_of_another_task_is_named() {
     place.write("one.jsonl", jsonl(&records));
     eval(&place, "api", "one.jsonl")
         .failed()
-        .says(&["one.jsonl:8: made for another task than \"parcelflow/7\" of api.jsonl"])
+        .says(&["one.jsonl:8: belongs to a task other than \"parcelflow/7\" of api.jsonl"])
         .silent_on("more record");
 }
 
@@ -207,7 +207,7 @@ fn every_command_refuses_predictions_of_other_tasks() {
     let place = place();
     let file = predictions(&place, "line", with_prompt);
     let refused = |args: &[&str]| {
-        place.run(args).failed().says(&["line-predictions.jsonl:1: made for another task than"]);
+        place.run(args).failed().says(&["line-predictions.jsonl:1: belongs to a task other than"]);
     };
     let of_api = ["--tasks", "api.jsonl", "--repos-dir", "repos", "--predictions", &file];
     refused(&[&["rg-rg"], &of_api[..]].concat());
@@ -403,7 +403,7 @@ fn samples_and_probabilities_of_other_tasks_are_refused() {
     for (flag, file) in [("--samples-from", "samples.jsonl"), ("--probabilities", "asked.jsonl")] {
         let judge = [&judge("line.jsonl", &own, with)[..], &[flag, file]].concat();
         place.run(&judge).failed().says(&[
-            &format!("{file}:1: made for another task than \"parcelflow/0\" of line.jsonl"),
+            &format!("{file}:1: belongs to a task other than \"parcelflow/0\" of line.jsonl"),
             "more records)",
         ]);
     }
@@ -465,7 +465,7 @@ fn conversions_check_predictions_of_every_form() {
         };
         convert("api.jsonl")
             .failed()
-            .says(&["line-predictions.jsonl:1: made for another task than"]);
+            .says(&["line-predictions.jsonl:1: belongs to a task other than"]);
         assert!(!place.path("out.jsonl").exists(), "{to}");
         convert("line.jsonl").done().silent_on(ALONE);
         std::fs::remove_file(place.path("out.jsonl")).unwrap();
