@@ -599,10 +599,10 @@ fn reports_come_through_wrappers() {
 #[ignore = "needs python3"]
 fn mining_reads_no_link_that_a_suite_left() {
     for (put, said) in [
-        ("os.symlink('/proc/self/pagemap', 'reached')", "behind a link"),
+        ("os.symlink('/proc/self/pagemap', 'reached')", "its path contains a link"),
         (
             "os.chdir('..'); os.rename('.repoformer-mining', 'x'); os.symlink('x', '.repoformer-mining')",
-            "behind a link",
+            "its path contains a link",
         ),
         ("os.mkfifo('reached')", "not a regular file"),
         ("open('reached', 'w').truncate(1 << 30)", "more than 64 MiB"),

@@ -280,7 +280,7 @@ fn labels_that_do_not_serve_are_counted_or_refused() {
     let mut alike = labels(0..2);
     alike.iter_mut().for_each(|label| label["label"] = json!(false));
     place.write("alike.jsonl", jsonl(&alike));
-    train("alike.jsonl").failed().says(&["all equal"]);
+    train("alike.jsonl").failed().says(&["all are equal"]);
     place.write("none.jsonl", "");
     train("none.jsonl").failed().says(&["label judge"]);
     let mut silent = labels(0..2);
@@ -664,8 +664,8 @@ fn run_adds_a_row_a_policy() {
         let more = ["--policy-model", "bundled", "--unit", unit];
         place.run(&[&with("learned-scored@0.2")[..], &more].concat()).done()
     };
-    let said =
-        "trained on scores of chunks ranked by jaccard, but these are windows ranked by jaccard";
+    let said = "trained on scores of chunks ranked by jaccard, but these scores are of windows \
+                ranked by jaccard";
     bundled("windows").says(&[said]);
     bundled("chunks").silent_on("trained on scores");
     place.run(&with("always,always")).failed().says(&["'always' is given twice"]);

@@ -648,7 +648,7 @@ fn labels_are_learned_from_what_is_written_where_completions_were_shown() {
     let flags = ["serve", "--repos-dir", "repos", "--repo", "shop", "--endpoint", &url];
     let other = ["--policy", "learned-scored", "--policy-model", "policy.json", "--unit", "chunks"];
     place.run(&[&flags[..], &other].concat()).failed().says(&[
-        "trained on scores of windows ranked by jaccard, but these are chunks ranked by jaccard",
+        "trained on scores of windows ranked by jaccard, but these scores are of chunks ranked by jaccard",
         "--unit",
     ]);
     let other = ["--learn", "labels.jsonl", "--unit", "chunks"];

@@ -225,7 +225,7 @@ fn a_model_that_changed_its_size_is_noticed() {
     );
     let mut other = VectorStore::open(&setting.dir.path().join("other"), "n").unwrap();
     let error = setting.embedder().embed(["a"], &mut other).unwrap_err();
-    assert!(error.to_string().ends_with("are those of 'n'"), "{error}");
+    assert!(error.to_string().ends_with("are from model 'n'"), "{error}");
 }
 
 #[test]

@@ -179,8 +179,8 @@ fn a_faulty_style_names_its_line() {
         ("template = '{left}'\nstop = ['a',\n 3]", "3: 'stop' must be a list of texts, not", ""),
         ("template = '{left}'\nstop = ['']", "2: 'stop' has an empty text", ""),
         ("template = '''\n{path}\n{left}\n{rihgt}'''", "4: unknown slot 'rihgt'", "'right'"),
-        ("template = '{left'", "1: a '{' without its '}'", "written twice"),
-        ("template = 'a}{left}'", "1: a '}' without its '{'", "written twice"),
+        ("template = '{left'", "1: a '{' without its '}'", "twice"),
+        ("template = 'a}{left}'", "1: a '}' without its '{'", "twice"),
         ("template = '{#right}{left}'", "1: the section 'right' is not closed", "{/right}"),
         (
             "template = '{#right}{left}{/path}'",
