@@ -59,23 +59,24 @@ fn every_error_is_shown_with_the_flags_of_its_choices() {
         Io {
             read(Kind::NotFound) =>
                 "data.jsonl: cannot open this file: the system's words",
-                "check the path; relative ones start at the current folder";
+                "check the path; relative paths start at the current folder";
             read(Kind::PermissionDenied) =>
                 "data.jsonl: cannot open this file: the system's words",
-                "make it readable, or name another";
+                "make the file readable, or choose another file";
             read(Kind::IsADirectory) =>
                 "data.jsonl: cannot open this file: the system's words",
                 "name a file in it";
             read(Kind::NotADirectory) =>
                 "data.jsonl: cannot open this file: the system's words",
-                "check the path: a file is in the place of a folder";
+                "check the path: part of it is a file, not a folder";
             read(Kind::TimedOut) => "data.jsonl: cannot open this file: the system's words", "";
             write(Kind::StorageFull) =>
                 "data.jsonl: cannot write this file: the system's words",
                 "free some space, or choose another cache folder (--cache-dir) or output path (-o); no partial file was kept";
             write(Kind::NotADirectory) =>
                 "data.jsonl: cannot write this file: the system's words",
-                "a file is in the place of a folder; choose another cache folder (--cache-dir) or output path (-o)";
+                "part of the path is a file, not a folder; choose another cache folder \
+                 (--cache-dir) or output path (-o)";
             write(Kind::ReadOnlyFilesystem) =>
                 "data.jsonl: cannot write this file: the system's words",
                 "choose a writable cache folder (--cache-dir) or output path (-o)";
@@ -83,7 +84,7 @@ fn every_error_is_shown_with_the_flags_of_its_choices() {
         SourceFile {
             Error::SourceFile { path: "r/a.py".into(), reason: "not UTF-8".into() } =>
                 "r/a.py: left out: not UTF-8",
-                "repair or remove it and run this again; all other files are used";
+                "repair or remove the file and run the command again; all other files are used";
         }
         Repository {
             Error::Repository {
@@ -103,11 +104,11 @@ fn every_error_is_shown_with_the_flags_of_its_choices() {
         Record {
             Error::record(data(), 3, message!["use it as the ", UserChoice::TasksFile]) =>
                 "data.jsonl:3: use it as the tasks file (--tasks)",
-                "correct the line or remove it; the other lines are read";
+                "correct or remove the line; the other lines are used";
         }
         Further {
             Error::Further { path: data().into(), count: 7 } =>
-                "data.jsonl: 7 more problems, which are counted alone", "";
+                "data.jsonl: 7 more problems, which are not listed", "";
         }
         OtherTasks {
             Error::OtherTasks {
@@ -118,13 +119,16 @@ fn every_error_is_shown_with_the_flags_of_its_choices() {
                 difference: "its target differs",
                 count: 3,
             } =>
-                "data.jsonl:2: made for another task than \"r/0\" of tasks.jsonl: its target differs (and 2 more records)",
-                "give the tasks file (--tasks) that it was made for; if its tasks are these, leave targets and prompts out of its records";
+                "data.jsonl:2: belongs to a task other than \"r/0\" of tasks.jsonl: its target \
+                 differs (and 2 more records)",
+                "give the tasks file (--tasks) that this file was made for; if these are the right \
+                 tasks, remove targets and prompts from the file's records";
         }
         NoPrediction {
             Error::NoPrediction { path: data().into(), tasks: "tasks.jsonl".into() } =>
-                "data.jsonl: holds no prediction of any task of tasks.jsonl, so there is nothing to score",
-                "give the tasks file (--tasks) that they were made for";
+                "data.jsonl: contains no predictions for the tasks of tasks.jsonl, so there is \
+                 nothing to score",
+                "give the tasks file (--tasks) that the predictions were made for";
         }
         Task {
             Error::Task {
@@ -139,32 +143,36 @@ fn every_error_is_shown_with_the_flags_of_its_choices() {
                 "data.jsonl: stale", "make it with `repoformer search --mode rg1`";
             Error::from_damage(data(), "its header is not JSON") =>
                 "data.jsonl: damaged: its header is not JSON",
-                "run the command that writes it again; it is rebuilt";
+                "run the command that writes it again to rebuild it";
         }
         Labelling {
             Error::labelling(data(), "has one sample", LabelInput::Samples) =>
                 "data.jsonl: has one sample",
-                "give one completion of each task here, and the others, for their entropy, in a file of samples (--samples-from FILE)";
+                "pass one completion of each task here, and the other samples, for the entropy, as \
+                 a file of samples (--samples-from FILE)";
             Error::labelling(data(), "has none", LabelInput::Likelihoods) =>
                 "data.jsonl: has none", "write likelihoods of targets (`complete --likelihood --mode MODE -o FILE`)";
             Error::labelling(data(), "has none", LabelInput::TestResults) =>
                 "data.jsonl: has none", "run the tests of these predictions, for their unit-test results of each task (`eval --exec --per-task --format jsonl`)";
             Error::labelling(data(), "has none", LabelInput::TestedName) =>
-                "data.jsonl: has none", "give the name in the results (--base-exec NAME=FILE, --rag-exec NAME=FILE) that its records have";
+                "data.jsonl: has none", "pass the name in the results (--base-exec NAME=FILE, --rag-exec NAME=FILE) that its records use";
             Error::labelling(data(), "is of model a", LabelInput::Model) =>
                 "data.jsonl: is of model a",
-                "a label compares completions of one model: make both with the same, or give the name of the model (--model) if a file lacks it";
+                "a label compares completions of one model: complete both with the same model, or \
+                 pass the name of the model (--model) if a file lacks it";
         }
         NoTime {
             Error::NoTime { path: data().into(), part: RequestPart::Retrieval } =>
                 "data.jsonl: has no retrieval_ms",
-                "take the latencies of a mode that retrieves, or give the time of a retrieval (--retrieval-ms) instead of this file";
+                "pass the latencies of a mode that retrieves, or pass the time of a retrieval \
+                 (--retrieval-ms) instead of this file";
             Error::NoTime { path: data().into(), part: RequestPart::Generation } =>
                 "data.jsonl: has no generation_ms",
-                "take the latencies of a mode that retrieves, or add the time of a generation (--generation-ms)";
+                "pass the latencies of a mode that retrieves, or add the time of a generation \
+                 (--generation-ms)";
             Error::NoTime { path: data().into(), part: RequestPart::BaseGeneration } =>
                 "data.jsonl: has no generation_ms",
-                "take the latencies of mode none, or add the time of a generation (--generation-ms)";
+                "pass the latencies of mode none, or add the time of a generation (--generation-ms)";
         }
         Endpoint {
             Error::Endpoint {
@@ -196,7 +204,8 @@ fn every_error_is_shown_with_the_flags_of_its_choices() {
         Tokenizer {
             Error::Tokenizer { path: "t.json".into(), reason: "it is not JSON".into() } =>
                 "t.json: it is not JSON",
-                "a tokenizer is p50k_base, words, or the path of a tokenizer.json as models on the Hugging Face hub carry it";
+                "pass p50k_base, words, or the path of a tokenizer.json of a model, for example \
+                 from the Hugging Face hub";
         }
         Style {
             Error::Style { path: "s.toml".into(), line: 2, reason: "unknown key".into(), hint: Some("'stop'".into()) } =>
@@ -207,7 +216,7 @@ fn every_error_is_shown_with_the_flags_of_its_choices() {
         Room {
             Error::Room { reason: "left 8, right 8, but only 12".into() } =>
                 "left 8, right 8, but only 12",
-                "give the prompt more tokens, or its right and cross-file context fewer";
+                "raise the prompt's token budget, or lower the budgets of the right and cross-file context";
         }
         Execution {
             Error::execution("/w: in use", message!["choose another ", UserChoice::WorkFolder]) =>
@@ -257,7 +266,8 @@ fn causes_and_hints_of_the_program_keep_their_flags() {
     check(
         TokenizerError { path: "t".into(), fault: TokenizerFault::Unusable("no JSON".into()) },
         "t: no JSON",
-        "a tokenizer is p50k_base, words, or the path of a tokenizer.json as models on the Hugging Face hub carry it",
+        "pass p50k_base, words, or the path of a tokenizer.json of a model, for example from the \
+         Hugging Face hub",
     );
 }
 

@@ -201,7 +201,7 @@ fn scores_of_other_cuts_and_other_targets_are_refused() {
     place.write("others.jsonl", others);
     let eval = ["eval", "--tasks", "others.jsonl", "--predictions", "p.jsonl", "--per-task"];
     place.run(&[&eval[..], &["--format", "json", "-o", "others.json"]].concat()).done();
-    let targets = ["targets: others in 1 of 3 tasks (the first is alpha/0)"];
+    let targets = ["targets: different in 1 of 3 tasks (the first is alpha/0)"];
     place.run(&["compare", "own.json", "others.json"]).failed().says(&targets);
 }
 

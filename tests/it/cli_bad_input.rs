@@ -75,7 +75,7 @@ fn files_that_come_and_go_while_they_are_read() {
                 ran.stderr.lines().filter(|line| line.starts_with("error: ")).collect();
             let named = |line: &&str| {
                 line.starts_with("error: repos/alpha/passing_")
-                    && line.ends_with("it vanished while the repository was read")
+                    && line.ends_with("it was removed while the repository was read")
             };
             assert!(errors.iter().all(named), "{}", ran.stderr);
             assert_eq!(ran.code, Some(i32::from(!errors.is_empty())), "{}", ran.stderr);
@@ -196,8 +196,7 @@ fn a_prediction_has_its_texts_once() {
     let both = |pred: &str| json!({"task_id": "alpha/0", "pred": pred, "choices": [{"text": "store_12 = store(12)"}]});
     let eval = ["eval", "--tasks", "tasks.jsonl", "--predictions", "p.jsonl"];
     place.write("p.jsonl", jsonl(&[both("other")]));
-    let wanted =
-        "fields 'choices' and 'pred' have different texts: remove the one that is not meant";
+    let wanted = "fields 'choices' and 'pred' have different texts: remove one of them";
     named_everywhere(&place, "p.jsonl", &[&eval], wanted);
     place.write("p.jsonl", jsonl(&[both("store_12 = store(12)")]));
     assert!(!place.run(&eval).stderr.contains("have different texts"));
@@ -259,8 +258,8 @@ fn a_shard_whose_manifest_has_no_checksum_is_not_merged() {
     }
     let manifest: Value = serde_json::from_str(&place.read("2.jsonl.manifest.json")).unwrap();
     for (output, wanted) in [
-        (Value::Null, "has no checksum of it, 'output.blake3'"),
-        (json!({"blake3": 3}), "has no checksum of it, 'output.blake3'"),
+        (Value::Null, "lacks the checksum 'output.blake3'"),
+        (json!({"blake3": 3}), "lacks the checksum 'output.blake3'"),
     ] {
         let mut changed = manifest.clone();
         let fields = changed.as_object_mut().unwrap();
@@ -577,7 +576,7 @@ fn refused(stderr: &str) -> BTreeMap<usize, String> {
 
 /// What is said of records that are right, and that other records, files or settings do not fit.
 const OF_OTHERS: [&str; 11] = [
-    "is not in tasks.jsonl", "names row", "was answered before", "belongs to no task",
+    "is not in tasks.jsonl", "in that row", "was answered before", "belongs to no task",
     "is there twice", "equals that of line", "same custom_id", "this prediction", "; set it",
     "the target is empty", "ends within a line",
 ];

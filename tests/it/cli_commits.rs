@@ -321,7 +321,7 @@ fn a_commit_of_endless_files_is_left_out_and_named() {
     let sample = "sample --kind line --from-commits made --since 2025-01-01 --min-tokens 1 --trees trees -o t.jsonl";
     let ran = place.shell(&format!("ulimit -v 2000000; REPOFORMER_THREADS=2 repoformer {sample}"));
     let left_out = format!("made: left out: commit {}: it has more than", &commit[..12]);
-    let history = format!("its history is not read for `in_history`: commit {}", &commit[..12]);
+    let history = format!("its history cannot be read for `in_history`: commit {}", &commit[..12]);
     ran.partly().says(&[&left_out, "1,000,000 files", &history]);
     let tasks = parse_jsonl(&place.read("t.jsonl"));
     assert_eq!(tasks.len(), 1);

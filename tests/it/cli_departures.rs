@@ -127,9 +127,9 @@ fn predictions_of_no_task_have_no_score() {
     let place = Place::new();
     let other = json!({"task_id": "other/line-0123456789ab", "pred": "x"});
     place.write("other.jsonl", jsonl(&[other]));
-    let none =
-        "other.jsonl: holds no prediction of any task of tasks.jsonl, so there is nothing to score";
-    let way = "give the tasks file (--tasks) that they were made for";
+    let none = "other.jsonl: contains no predictions for the tasks of tasks.jsonl, so there is \
+                nothing to score";
+    let way = "give the tasks file (--tasks) that the predictions were made for";
     let predictions = "--predictions=other.jsonl";
     for command in [
         &["eval", "--missing=skip", predictions][..],

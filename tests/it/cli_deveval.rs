@@ -141,10 +141,10 @@ fn records_of_another_version_are_named() {
     let cases = [
         (json!([11, 11]), json!([19, 19]), "line 11 does not begin function is_small"),
         (json!([12, 12]), json!([10, 19]), "line 10 does not begin the body of is_small"),
-        (json!([12, 12]), json!([19, 40]), "it has 19 lines, and the function ends at line 40"),
-        (json!([40, 41]), json!([19, 19]), "it has 19 lines, and the function ends at line 41"),
+        (json!([12, 12]), json!([19, 40]), "it has 19 lines, but the function ends at line 40"),
+        (json!([40, 41]), json!([19, 19]), "it has 19 lines, but the function ends at line 41"),
         (json!([7, 7]), json!([9, 19]), "line 7 does not begin function is_small"),
-        (json!([12, 12]), json!([13, 16]), "is_small ends at line 19, and its body at line 16"),
+        (json!([12, 12]), json!([13, 16]), "is_small ends at line 19, but its body at line 16"),
         (json!([12, 12]), json!([0, 19]), "field 'body_position' must be two lines"),
     ];
     let first = place.records("data.jsonl").remove(0);

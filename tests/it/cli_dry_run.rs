@@ -283,7 +283,7 @@ fn policies_that_cannot_choose_are_not_planned() {
     let first = place.read("tasks.jsonl").lines().next().unwrap().to_owned();
     place.write("tasks.jsonl", first + "\n");
     let learned = ["run", "--mode=none,rg1", "--policy=learned", "--dry-run"];
-    let one = "policy learned: all instances are of one repository";
+    let one = "policy learned: all instances belong to one repository";
     let dry = place.stage(&learned).partly().says(&[one]);
     assert!(!dry.stdout.contains("learned-rg1"), "{}", dry.stdout);
 }

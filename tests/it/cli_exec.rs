@@ -407,8 +407,8 @@ fn tasks_whose_tests_cannot_tell_are_excluded_and_listed() {
         .says(&[
             "4 of 5 tasks are excluded",
             "its tests pass with a failure planted before the hole: demo/1 (line 2)",
-            "contains nothing that is executed: comments, blanks or a docstring: comment (line 3)",
-            "is this the version that the task was made from?: other (line 4)",
+            "contains no executable code, only comments, blanks or a docstring: comment (line 3)",
+            "is this the repository version that the task was made from?: other (line 4)",
             "gone.py",
         ]);
     let record: Value = serde_json::from_str(&ran.stdout).unwrap();
@@ -795,13 +795,13 @@ fn copies_lie_apart_from_what_is_the_users() {
         place
             .stage(&exec("sh run.sh", &["--work-dir", folder.to_str().unwrap()]))
             .failed()
-            .says(&["would be among the repositories", "--work-dir"]);
+            .says(&["would be inside the folder of repositories", "--work-dir"]);
     }
     crate::support::assert_same(&before, &place.files("repos"));
     place
         .stage(&exec("sh run.sh", &["--work-dir", "mine"]))
         .partly()
-        .says(&["contains something other than a copy"]);
+        .says(&["contains files that are not a copy"]);
     assert_eq!(place.read("mine/demo/0/data.txt"), "mine");
     // A file of something else is not taken for results, nor cut.
     place.write("notes", "no result");
@@ -934,7 +934,7 @@ fn a_copy_that_changed_is_made_again() {
             files
         };
         let wanted = made("repository/demo");
-        assert!(!run().contains("made again"));
+        assert!(!run().contains("rebuilt"));
         let is_layered = stamp["layered"] == true;
         let places: &[&str] =
             if is_layered { &["repository/demo"] } else { &["repository/demo", "pristine"] };
@@ -970,7 +970,7 @@ fn a_copy_that_changed_is_made_again() {
                     usize::from(!is_restored),
                     "{isolation} {folder} {name}: {said}"
                 );
-                assert_eq!(said.contains("made again"), !is_restored, "{said}");
+                assert_eq!(said.contains("rebuilt"), !is_restored, "{said}");
                 crate::support::assert_same(&made("repository/demo"), &wanted);
             }
         }

@@ -600,10 +600,10 @@ fn reports_come_through_wrappers() {
 #[ignore = "needs python3"]
 fn mining_reads_no_link_that_a_suite_left() {
     for (put, said) in [
-        ("os.symlink('/proc/self/pagemap', 'reached')", "behind a link"),
+        ("os.symlink('/proc/self/pagemap', 'reached')", "its path contains a link"),
         (
             "os.chdir('..'); os.rename('.repoformer-mining', 'x'); os.symlink('x', '.repoformer-mining')",
-            "behind a link",
+            "its path contains a link",
         ),
         ("os.mkfifo('reached')", "not a regular file"),
         ("open('reached', 'w').truncate(1 << 30)", "more than 64 MiB"),
@@ -812,7 +812,7 @@ fn a_run_without_a_layer_cannot_fill_the_disk() {
         ..Way::default()
     };
     let (ran, found) = outcomes(&place, &codes, &way);
-    let note = "the disk that tests write to is watched, not bounded";
+    let note = "the disk space that tests use is watched, not limited by the system";
     assert!(ran.stderr.contains(note), "{}", ran.stderr);
     let found: Vec<(&str, &str)> =
         found.iter().map(|outcome| (&*outcome.status, &*outcome.reason)).collect();

@@ -174,7 +174,7 @@ fn a_name_that_the_file_system_refuses_costs_one_file() {
             "raw.jsonl",
             &[
                 "raw.jsonl:1: 'nnnn",
-                "in o_one is left out, as the file system refuses its name: File name too long",
+                "in o_one is left out because the file system refuses its name: File name too long",
                 "raw.jsonl:3: 'a.py' in oooo",
                 "raw.jsonl:4: field 'files[0].filepath' contains a backslash: \"pkg\\\\win.py\"",
                 "convert: 3 files to repos, 4 skipped",
@@ -246,7 +246,7 @@ fn a_commit_with_a_name_that_the_file_system_refuses_costs_one_file() {
     place
         .run(&sample)
         .partly()
-        .says(&["'nnnn", "is left out, as the file system refuses its name"]);
+        .says(&["'nnnn", "is left out because the file system refuses its name"]);
     assert_eq!(place.records("tasks.jsonl").len(), 1);
     assert_eq!(place.files("trees").len(), 1);
 }
@@ -325,7 +325,8 @@ fn code_that_a_grammar_cannot_parse_is_counted_and_named() {
     ];
     let ran = place.run(&[&eval[..], &["--per-task"]].concat()).done();
     let ran = ran.says(&[
-        "preds.jsonl: repoformer: 1 of 1 prediction is compared whole, as the grammar cannot parse the file up to the end of the hole: r/0",
+        "preds.jsonl: repoformer: 1 of 1 prediction is compared without being cut, because the \
+         grammar cannot parse the file up to the end of the hole: r/0",
     ]);
     let task = parse_jsonl(&ran.stdout).into_iter().find(|record| record["task_id"] == "r/0");
     assert_eq!(task.unwrap()["uncut"], json!({"repoformer": {"file": 1}}));

@@ -207,8 +207,8 @@ fn a_compression_that_is_not_read_is_named_with_those_that_are() {
         let nested = format!("{fixtures}/nested.parquet");
         let ran = place.run(&["group", &file, &nested, "--shards", "1", "-o", "out"]).partly();
         let said = format!(
-            "{codec}.parquet: row group 1: rows 1 to 1 are lost: compressed with {codec}, which is not read; write the file again \
-             with Snappy, zstd, gzip or no compression"
+            "{codec}.parquet: row group 1: rows 1 to 1 are lost: compressed with {codec}, which is \
+             not supported; write the file again with Snappy, zstd, gzip or no compression"
         );
         assert!(ran.stderr.contains(&said), "{}", ran.stderr);
         assert_eq!(repositories(&place, "out").len(), 3, "the other file's");
@@ -410,11 +410,11 @@ fn what_is_broken_is_named_and_the_rest_is_read() {
         "bad.parquet: row 2: a/bad: ../x.py: leads out of the repository",
         "bad.parquet: row 3: a/bad: y.py: not UTF-8 (its line 2)",
         "bad.parquet: row 4: ../bad: y.py: leads out of the repository",
-        "names.jsonl:1: none of the fields 'max_stars_repo_name', 'repo_name'",
+        "names.jsonl:1: the fields 'max_stars_repo_name', 'repo_name'",
         "names.jsonl:2: a JSON object is expected, not a list",
         "names.jsonl:3: field 'content' must be a string, not a number",
         "names.jsonl:5: not JSON",
-        "The Stack v2 names its texts by `blob_id`",
+        "The Stack v2 has no texts, only their `blob_id`",
         "empty.jsonl: is empty",
     ] {
         assert!(ran.stderr.contains(said), "{said}\n{}", ran.stderr);
@@ -462,12 +462,16 @@ fn a_second_process_is_refused() {
     let lock = File::create(place.path("out/.group/lock")).unwrap();
     lock.lock().unwrap();
     let ran = place.run(&["group", "in", "-o", "out"]).failed();
-    assert!(ran.stderr.contains("another process groups into this folder"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("another process is grouping into this folder"), "{}", ran.stderr);
     drop(lock);
     place.run(&["group", "in", "-o", "out"]).done();
     place.write("mine/shard-x", "");
     let ran = place.run(&["group", "in", "-o", "mine"]).failed();
-    assert!(ran.stderr.contains("is there already, and not of this work"), "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains("already exists, but does not belong to this run"),
+        "{}",
+        ran.stderr
+    );
 }
 
 /// Killed before each call that changes files, or with a full disk from there on: the same command ends the work, and the bytes
@@ -544,7 +548,7 @@ fn finished_output_that_was_changed_is_refused() {
         let bytes = std::fs::read(&path).unwrap();
         std::fs::write(&path, [&bytes[..], b"{}\n"].concat()).unwrap();
         let ran = place.run(&group).failed();
-        let said = format!("out/{name}: is missing, or not as it was written");
+        let said = format!("out/{name}: is missing or was changed");
         assert!(ran.stderr.contains(&said), "{}", ran.stderr);
         std::fs::write(&path, bytes).unwrap();
     }

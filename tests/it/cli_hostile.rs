@@ -37,7 +37,7 @@ fn links_out_of_a_repository_are_named_and_nothing_of_what_they_lead_to_is_kept(
             let path = format!("alpha/{link}");
             assert!(here.stderr.contains(&path), "{stage:?} does not name {path}: {}", here.stderr);
         }
-        assert!(here.stderr.contains("a link out of the repository"), "{}", here.stderr);
+        assert!(here.stderr.contains("a link that leads out of the repository"), "{}", here.stderr);
     }
     clean.stage(&["run"]).done();
     let (found, wanted) = (place.files("cache"), clean.files("cache"));
@@ -163,10 +163,11 @@ fn what_programs_of_version_control_would_run_is_left_out_of_written_repositorie
         let out = format!("out-{input}");
         let ran = place.run(&["convert", input, "--to", "repos", "-o", &out]).done();
         ran.says(&[
-            "left out: 11 files in folders of version control, of which programs run commands; the first is '",
+            "left out: 11 files in folders of version control, from which programs run commands; \
+             the first is '",
             ".git/HEAD",
-            "left out: 1 file of settings, which this program would follow in their folder",
-            "left out: 9 files whose names some file systems take for those of others",
+            "left out: 1 file of settings, which this program would apply",
+            "left out: 9 files whose names equal other names on some file systems",
             "A.py",
             "convert: 8 files to repos",
         ]);
@@ -189,7 +190,7 @@ fn what_programs_of_version_control_would_run_is_left_out_of_written_repositorie
         place.shell(&format!("mkdir -p all/{folder} && cp -r one/.git all/{folder}/")).done();
         place.shell("tar -cf all.tar -C all . && rm -r all").done();
         let ran = place.run(&["convert", "all.tar", "--to", "repos", "-o", "none"]).failed();
-        ran.says(&["has no file but those of version control, which are left out", "git archive"]);
+        ran.says(&["contains only files of version control, which are left out", "git archive"]);
     }
 }
 
@@ -357,7 +358,10 @@ fn predictions_whose_parse_takes_too_much_are_kept_whole_and_counted() {
             let record: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
             assert_eq!(record["all"]["n"], tasks.len(), "{language} {steps}: {record}");
             if steps == "comments" {
-                ran.says(&["3 of 4 predictions are compared whole, as their parse would take too much time or memory: r/1, r/2, r/3"]);
+                ran.says(&[
+                    "3 of 4 predictions are compared whole, because parsing would take too \
+                            much time or memory: r/1, r/2, r/3",
+                ]);
             }
         }
     }

@@ -28,9 +28,9 @@ fn labels_compare_what_was_made_alike() {
     let judged = judge("tasks.jsonl", "base.jsonl", "rag.jsonl");
     place.run(&judged).done();
     for (setting, value, said) in [
-        ("max_tokens", json!(64), "rag.jsonl: was made with max-tokens 64, and base.jsonl with 48"),
-        ("temperature", json!(0.8), "was made with temperature 0.8, and base.jsonl with 0"),
-        ("top_p", json!(0.9), "was made with top-p 0.9, and base.jsonl with not set"),
+        ("max_tokens", json!(64), "rag.jsonl: was made with max-tokens 64, but base.jsonl with 48"),
+        ("temperature", json!(0.8), "was made with temperature 0.8, but base.jsonl with 0"),
+        ("top_p", json!(0.9), "was made with top-p 0.9, but base.jsonl with not set"),
     ] {
         predictions(&place, "rag.jsonl", "rg1", |record| record["asked"][setting] = value.clone());
         place.run(&judged).failed().says(&[said, "make both with the same settings"]);
@@ -41,7 +41,7 @@ fn labels_compare_what_was_made_alike() {
     place
         .run(&judged)
         .failed()
-        .says(&["was made with prompt style codellama, and base.jsonl with starcoder"]);
+        .says(&["was made with prompt style codellama, but base.jsonl with starcoder"]);
     predictions(&place, "rag.jsonl", "rg1", |record| {
         record["metadata"].as_object_mut().unwrap().remove("prompt_style");
     });
@@ -55,24 +55,33 @@ fn labels_compare_what_was_made_alike() {
     place.run(&judged).failed().says(&["was made with max-tokens 48 and 64"]);
     predictions(&place, "rag.jsonl", "rg1", same);
     let swapped = judge("tasks.jsonl", "rag.jsonl", "base.jsonl");
-    place.run(&swapped).failed().says(&["rag.jsonl: is of mode rg1, and mode none belongs here"]);
+    place
+        .run(&swapped)
+        .failed()
+        .says(&["rag.jsonl: has predictions of mode rg1, but mode none is needed"]);
     predictions(&place, "gt.jsonl", "gt", same);
-    place.run(&judge("tasks.jsonl", "gt.jsonl", "rag.jsonl")).failed().says(&["is of mode gt"]);
+    place
+        .run(&judge("tasks.jsonl", "gt.jsonl", "rag.jsonl"))
+        .failed()
+        .says(&["has predictions of mode gt"]);
     predictions(&place, "other.jsonl", "none", same);
     let none = judge("tasks.jsonl", "base.jsonl", "other.jsonl");
-    place.run(&none).failed().says(&["is of mode none, and a mode that retrieves belongs here"]);
+    place
+        .run(&none)
+        .failed()
+        .says(&["has predictions of mode none, but a mode that retrieves is needed"]);
     // Prompts of another mode, samples and probabilities of one that retrieves.
     let more = |flag: &'static str, file: &'static str| [&judged[..], &[flag, file]].concat();
     place
         .run(&more("--prompts", "gt.jsonl"))
         .failed()
-        .says(&["was made with mode gt, and rag.jsonl with rg1"]);
+        .says(&["was made with mode gt, but rag.jsonl with rg1"]);
     let sampled = |record: &mut Value| record["entropy"] = json!(1.5);
     predictions(&place, "samples.jsonl", "rg1", sampled);
     place
         .run(&more("--samples-from", "samples.jsonl"))
         .failed()
-        .says(&["samples.jsonl: is of mode rg1"]);
+        .says(&["samples.jsonl: has predictions of mode rg1"]);
     let token = |text: &'static str| {
         move |record: &mut Value| {
             record.as_object_mut().unwrap().remove("asked");
@@ -82,12 +91,15 @@ fn labels_compare_what_was_made_alike() {
     predictions(&place, "cc.jsonl", "none", token("<cc>"));
     place.run(&more("--probabilities", "cc.jsonl")).done();
     predictions(&place, "cc.jsonl", "rg1", token("<cc>"));
-    place.run(&more("--probabilities", "cc.jsonl")).failed().says(&["cc.jsonl: is of mode rg1"]);
+    place
+        .run(&more("--probabilities", "cc.jsonl"))
+        .failed()
+        .says(&["cc.jsonl: has predictions of mode rg1"]);
     predictions(&place, "cc.jsonl", "none", token("<eof>"));
     place
         .run(&more("--probabilities", "cc.jsonl"))
         .failed()
-        .says(&["token '<eof>', and prompt style starcoder asks for retrieval with '<cc>'"]);
+        .says(&["token '<eof>', but prompt style starcoder requests retrieval with '<cc>'"]);
     predictions(&place, "cc.jsonl", "none", |record| {
         token("<cc>")(record);
         record["metadata"]["prompt_style"] = json!("codellama");
@@ -113,7 +125,7 @@ fn a_run_takes_signals_of_its_own_model_without_retrieval() {
     predictions(&place, "samples.jsonl", "rg1", drawn);
     run("entropy@1", "--samples-from", "samples.jsonl")
         .failed()
-        .says(&["samples.jsonl: is of mode rg1"]);
+        .says(&["samples.jsonl: has predictions of mode rg1"]);
     predictions(&place, "samples.jsonl", "none", |record| record["entropy"] = json!(1.5));
     run("entropy@1", "--samples-from", "samples.jsonl")
         .failed()
@@ -132,9 +144,11 @@ fn a_run_takes_signals_of_its_own_model_without_retrieval() {
     predictions(&place, "cc.jsonl", "none", next("codellama", "<cc>"));
     run("self@0.2", "--probabilities", "cc.jsonl").failed().says(&["prompt style codellama"]);
     predictions(&place, "cc.jsonl", "rg1", next("starcoder", "<cc>"));
-    run("self@0.2", "--probabilities", "cc.jsonl").failed().says(&["cc.jsonl: is of mode rg1"]);
+    run("self@0.2", "--probabilities", "cc.jsonl")
+        .failed()
+        .says(&["cc.jsonl: has predictions of mode rg1"]);
     predictions(&place, "cc.jsonl", "none", next("starcoder", "<eof>"));
     run("self@0.2", "--probabilities", "cc.jsonl")
         .failed()
-        .says(&["asks for retrieval with '<cc>'"]);
+        .says(&["requests retrieval with '<cc>'"]);
 }

@@ -255,20 +255,20 @@ fn labels_go_by_the_probability_of_the_target() {
     // Of the same tasks and targets, and no predictions.
     let predictions = place.named("cache/predictions/tasks", "none");
     judged(&predictions, "rg1.jsonl").failed().says(&[&predictions]);
-    judged("rg1.jsonl", "none.jsonl").failed().says(&["is of mode rg1"]);
+    judged("rg1.jsonl", "none.jsonl").failed().says(&["has predictions of mode rg1"]);
     let (mut others, mut first) = (none.clone(), none);
     others[0]["target_digest"] = json!("0123456789abcdef");
     others[1]["task_id"] = json!("elsewhere");
     place.write("others.jsonl", jsonl(&others));
     judged("others.jsonl", "rg1.jsonl").partly().says(&[
-        "the probability is that of another target",
-        "task elsewhere is none of the instances",
+        "the probability belongs to another target",
+        "task elsewhere is not one of the instances",
         "1 instance is left out: no likelihood without retrieval",
     ]);
     let twice = [&rg1[..], &rg1[..1]].concat();
     place.write("twice.jsonl", jsonl(&twice));
     judged("none.jsonl", "twice.jsonl").partly().says(&[
-        "task alpha/0 stands here twice",
+        "task alpha/0 occurs twice",
         "1 instance is left out: no likelihood with retrieval",
     ]);
     let features = ["policy", "features", "--labels", "labels.jsonl"];
@@ -280,7 +280,8 @@ fn labels_go_by_the_probability_of_the_target() {
     first[0].as_object_mut().unwrap().shift_remove("likelihood");
     first[0]["repocoder"] = json!({"es": 0.5});
     place.write("scores.jsonl", jsonl(&first));
-    judged("scores.jsonl", "rg1.jsonl")
-        .failed()
-        .says(&["holds no probabilities of targets", "complete --likelihood --mode MODE -o FILE"]);
+    judged("scores.jsonl", "rg1.jsonl").failed().says(&[
+        "contains no probabilities of targets",
+        "complete --likelihood --mode MODE -o FILE",
+    ]);
 }

@@ -315,7 +315,7 @@ fn a_wrong_change_leaves_a_document_that_is_not_completed() {
         assert!(message.contains(uri) && message.contains(says), "{message}");
         let refused = session.complete(uri, 1, 4);
         let message = refused["error"]["message"].as_str().unwrap();
-        assert!(message.contains(says) && message.contains("close and open it"), "{message}");
+        assert!(message.contains(says) && message.contains("close and reopen it"), "{message}");
         // All of the text is known again.
         change(&mut session, uri, json!(6), json!({"text": "first = 1\nx = "}));
         assert!(session.complete(uri, 1, 4).get("result").is_some());

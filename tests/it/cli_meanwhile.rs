@@ -477,7 +477,7 @@ fn repositories_appear_at_once_or_the_same_command_goes_on() {
             halves += usize::from(there[0] != there[1]);
             assert!(!is_new || there[0] == there[1], "call {number}: {there:?}");
             let again = place.run(&convert).done();
-            let said = again.stderr.contains("was there already, with the same files");
+            let said = again.stderr.contains("already exists, with the same files");
             assert_eq!(said, there[0] || there[1], "{}", again.stderr);
             for path in ["alpha/store.py", "alpha/view.py", "beta/main.py", "beta/pkg/help.py"] {
                 assert_eq!(
@@ -494,7 +494,7 @@ fn repositories_appear_at_once_or_the_same_command_goes_on() {
     place.write("written/alpha/view.py", "mine\n");
     let ran = place.run(&convert).partly();
     assert!(
-        ran.stderr.contains("written/alpha: is there already, with other files"),
+        ran.stderr.contains("written/alpha: already exists, with other files"),
         "{}",
         ran.stderr
     );

@@ -65,7 +65,7 @@ fn exact_match(ran: &Ran) -> f64 {
     scores["all"]["repocoder"]["em"].as_f64().unwrap()
 }
 
-const ALONE: &str = "have nothing but ids such as \"parcelflow/0\"";
+const ALONE: &str = "have only ids such as \"parcelflow/0\" to identify the task";
 
 /// `line` predictions on `api` tasks were scored with exit status 0. By their files, the first targets are `def supports(…)` and another
 /// line, and all 20 prompts end in other lines.
@@ -76,18 +76,18 @@ fn predictions_of_other_tasks_end_the_command() {
     let in_metadata = |_: &Value, id: &str, target: &str| json!({"metadata": {"task_id": id, "ground_truth": target}, "choices": [{"text": target}]});
     let used = |task: &Value, id: &str, target: &str| json!({"task_id": id, "pred": target, "prompt_used": task["prompt"]});
     let forms: [(Form<'_>, &str); 4] = [
-        (&with_prompt, "its prompt does not hold the line before the hole"),
+        (&with_prompt, "its prompt lacks the line before the hole"),
         (&target, "its target differs"),
         (&in_metadata, "its target differs"),
-        (&used, "its prompt does not hold the line before the hole"),
+        (&used, "its prompt lacks the line before the hole"),
     ];
     for (form, difference) in forms {
         let file = predictions(&place, "line", form);
         eval(&place, "api", &file).failed().says(&[
-            "line-predictions.jsonl:1: made for another task than \"parcelflow/0\" of api.jsonl",
+            "line-predictions.jsonl:1: belongs to a task other than \"parcelflow/0\" of api.jsonl",
             difference,
             "more records)",
-            "hint: give the tasks file (--tasks) that it was made for",
+            "hint: give the tasks file (--tasks) that this file was made for",
         ]);
         let own = eval(&place, "line", &file).done().silent_on(ALONE);
         assert_eq!(exact_match(&own), 1.0);
@@ -104,7 +104,7 @@ fn a_single_record_of_another_task_is_named() {
     place.write("one.jsonl", jsonl(&records));
     eval(&place, "api", "one.jsonl")
         .failed()
-        .says(&["one.jsonl:8: made for another task than \"parcelflow/7\" of api.jsonl"])
+        .says(&["one.jsonl:8: belongs to a task other than \"parcelflow/7\" of api.jsonl"])
         .silent_on("more record");
 }
 
@@ -115,7 +115,7 @@ fn numbered_ids_are_warned_of_once() {
     let ran = eval(&place, "api", &file).done();
     let warned = ran.stderr.matches(ALONE).count();
     assert_eq!(warned, 1, "{}", ran.stderr);
-    ran.says(&["20 records have nothing but ids", "`prompt` or target are checked"]);
+    ran.says(&["20 records have only ids", "`prompt` or target can be checked"]);
     // File and line assign the record, if it has them.
     let placed = |task: &Value, id: &str, target: &str| {
         let of = |name: &str| task["metadata"][name].clone();
@@ -164,7 +164,7 @@ fn drawn_ids_tell_kinds_apart() {
     assert!(common.iter().all(|(id, target)| second[*id] == **target), "the same hole alone");
     // Predictions of the second seed, on tasks of API calls.
     let file = predictions(&place, "line", bare);
-    eval(&place, "line", &file).done().silent_on("nothing but ids");
+    eval(&place, "line", &file).done().silent_on("to identify the task");
     sample("api", "1");
     eval(&place, "api", &file).failed().says(&["is not in api.jsonl"]);
 }
@@ -207,7 +207,7 @@ fn every_command_refuses_predictions_of_other_tasks() {
     let place = place();
     let file = predictions(&place, "line", with_prompt);
     let refused = |args: &[&str]| {
-        place.run(args).failed().says(&["line-predictions.jsonl:1: made for another task than"]);
+        place.run(args).failed().says(&["line-predictions.jsonl:1: belongs to a task other than"]);
     };
     let of_api = ["--tasks", "api.jsonl", "--repos-dir", "repos", "--predictions", &file];
     refused(&[&["rg-rg"], &of_api[..]].concat());
@@ -257,15 +257,15 @@ fn searches_refuse_predictions_of_other_cuts() {
     };
     let small = made("10");
     rg_rg(&small, &[]).failed().says(&[
-        "10.jsonl: was made with window_size 10, and this search has window_size 20",
-        "hint: search again with the settings that it was made with",
+        "10.jsonl: was made with window_size 10, but this search has window_size 20",
+        "hint: use the same settings for the search",
     ]);
     rg_rg(&small, &["--window-size", "10", "--slice-size", "5"])
         .failed()
-        .says(&["was made with slice_size 2, and this search has slice_size 5"]);
+        .says(&["was made with slice_size 2, but this search has slice_size 5"]);
     rg_rg(&small, &["--unit", "chunks"])
         .failed()
-        .says(&["was made with window_size 10, and this search has chunk_size"]);
+        .says(&["was made with window_size 10, but this search has chunk_size"]);
     // Neither Python's Infinity nor a size as a text hides the difference.
     let odd = place.read(&small).replace("{\"prompt\"", "{\"perplexity\":NaN,\"prompt\"");
     place.write("odd.jsonl", &odd);
@@ -287,15 +287,16 @@ fn searches_refuse_predictions_of_other_cuts() {
     place.write("styled.jsonl", jsonl(&records));
     rg_rg("styled.jsonl", &styled)
         .failed()
-        .says(&["styled.jsonl: was made with chunk_size 5, and this search has chunk_size 20"]);
+        .says(&["styled.jsonl: was made with chunk_size 5, but this search has chunk_size 20"]);
     let oracle = place.records(&small).into_iter().map(|mut record| {
         record["metadata"]["mode"] = json!("gt");
         record
     });
     place.write("oracle.jsonl", jsonl(&oracle.collect::<Vec<_>>()));
-    rg_rg("oracle.jsonl", &["--window-size", "10"])
-        .failed()
-        .says(&["oracle.jsonl: is of mode gt, whose prompts show what the target found"]);
+    rg_rg("oracle.jsonl", &["--window-size", "10"]).failed().says(&[
+        "oracle.jsonl: has predictions of mode gt, whose prompts show fragments found with \
+         the target",
+    ]);
 }
 
 /// Files of predictions of the lines, without retrieval and with it.
@@ -314,7 +315,7 @@ fn every_file_that_ids_alone_join_is_warned_of() {
     let judged = |more: &[&str]| {
         place.run(&[&judge("line.jsonl", &own, with)[..], &["-o", labels], more].concat())
     };
-    judged(&[]).done().silent_on("nothing but ids");
+    judged(&[]).done().silent_on("to identify the task");
     let write = |name: &str, record: &dyn Fn(&str) -> Value| {
         let tasks = place.records("line.jsonl");
         let ids = tasks.iter().map(|task| task["metadata"]["task_id"].as_str().unwrap());
@@ -323,7 +324,7 @@ fn every_file_that_ids_alone_join_is_warned_of() {
     let warns_once = |ran: &Ran, file: &str| {
         let warning = format!("warning: {file}: 20 records {ALONE}");
         assert_eq!(ran.stderr.matches(&warning).count(), 1, "{warning}\n{}", ran.stderr);
-        assert_eq!(ran.stderr.matches("nothing but").count(), 1, "{}", ran.stderr);
+        assert_eq!(ran.stderr.matches("to identify the task").count(), 1, "{}", ran.stderr);
     };
     write("times.jsonl", &|id| json!({"task_id": id, "retrieval_ms": 1, "generation_ms": 2}));
     let sweep =
@@ -361,7 +362,8 @@ fn every_file_that_ids_alone_join_is_warned_of() {
         "o",
     ];
     place.run(&convert).done().says(&[
-        "warning: answers.jsonl: 20 records have nothing but ids such as \"row-0\", which tasks of other files may have too",
+        "warning: answers.jsonl: 20 records have only ids such as \"row-0\" to identify the task, \
+         and other task files may use the same",
     ]);
     // Scores that say which target they are of are compared.
     let scores = |kind: &str| {
@@ -375,11 +377,11 @@ fn every_file_that_ids_alone_join_is_warned_of() {
         output
     };
     let (of_lines, of_calls) = (scores("line"), scores("api"));
-    place.run(&["compare", &of_lines, &of_lines]).done().silent_on("nothing but");
+    place.run(&["compare", &of_lines, &of_lines]).done().silent_on("to identify the task");
     place
         .run(&["compare", &of_lines, &of_calls])
         .failed()
-        .says(&["targets: others in 20 of 20 tasks"]);
+        .says(&["targets: different in 20 of 20 tasks"]);
 }
 
 /// Samples and probabilities are refused if their prompts are of other tasks.
@@ -401,7 +403,7 @@ fn samples_and_probabilities_of_other_tasks_are_refused() {
     for (flag, file) in [("--samples-from", "samples.jsonl"), ("--probabilities", "asked.jsonl")] {
         let judge = [&judge("line.jsonl", &own, with)[..], &[flag, file]].concat();
         place.run(&judge).failed().says(&[
-            &format!("{file}:1: made for another task than \"parcelflow/0\" of line.jsonl"),
+            &format!("{file}:1: belongs to a task other than \"parcelflow/0\" of line.jsonl"),
             "more records)",
         ]);
     }
@@ -437,11 +439,12 @@ fn test_results_of_other_tasks_are_refused() {
     results(&|row| format!("parcelflow/{}", 19 - row));
     for command in [&report[..], &judge] {
         place.run(command).failed().says(&[
-            "exec.jsonl: holds test results of other tasks: row 0 is \"parcelflow/19\" there, and \"parcelflow/0\" in line.jsonl",
+            "exec.jsonl: contains test results of other tasks: its row 0 is \"parcelflow/19\", but \
+             \"parcelflow/0\" in line.jsonl",
         ]);
     }
     results(&|row| format!("parcelflow/{row}"));
-    place.run(&report).done().says(&["exec.jsonl: 20 records have nothing but ids such as"]);
+    place.run(&report).done().says(&["exec.jsonl: 20 records have only ids such as"]);
 }
 
 /// A conversion joins records with the tasks that it is given in both directions, and when the form stays.
@@ -462,7 +465,7 @@ fn conversions_check_predictions_of_every_form() {
         };
         convert("api.jsonl")
             .failed()
-            .says(&["line-predictions.jsonl:1: made for another task than"]);
+            .says(&["line-predictions.jsonl:1: belongs to a task other than"]);
         assert!(!place.path("out.jsonl").exists(), "{to}");
         convert("line.jsonl").done().silent_on(ALONE);
         std::fs::remove_file(place.path("out.jsonl")).unwrap();

@@ -172,7 +172,7 @@ fn retrievers_have_times_of_their_own_and_measured_ones_count() {
         (&["--latency", "none.jsonl"], "none.jsonl"),
         (
             &["--latency", "times.jsonl", "--base-latency", "other.jsonl"],
-            "the times of measured without retrieval belong to none of these instances",
+            "no time of measured without retrieval belongs to these instances",
         ),
         (&["--base-latency", "times.jsonl"], "add --latency FILE"),
         (&["--policy", "sometimes"], "trial-retrieval"),
@@ -266,11 +266,13 @@ fn labels_that_do_not_serve_are_counted_or_refused() {
     let mut two = labels(0..2);
     two[59]["generation_model"] = json!("other");
     place.write("two.jsonl", jsonl(&two));
-    train("two.jsonl")
-        .failed()
-        .says(&["two.jsonl: line 60", "judged by model other", "give the labels of one"]);
+    train("two.jsonl").failed().says(&[
+        "two.jsonl: line 60",
+        "this label is of model other",
+        "labels of a single model",
+    ]);
     place.write("one.jsonl", jsonl(&labels(0..1)));
-    train("one.jsonl").done().says(&["all instances are of one repository (repo0)"]);
+    train("one.jsonl").done().says(&["all instances belong to one repository (repo0)"]);
     place
         .run(&["policy", "sweep", "--labels", "one.jsonl", "--policy", "learned"])
         .failed()
@@ -278,7 +280,7 @@ fn labels_that_do_not_serve_are_counted_or_refused() {
     let mut alike = labels(0..2);
     alike.iter_mut().for_each(|label| label["label"] = json!(false));
     place.write("alike.jsonl", jsonl(&alike));
-    train("alike.jsonl").failed().says(&["all equal"]);
+    train("alike.jsonl").failed().says(&["all are equal"]);
     place.write("none.jsonl", "");
     train("none.jsonl").failed().says(&["label judge"]);
     let mut silent = labels(0..2);
@@ -315,14 +317,14 @@ fn labels_that_do_not_serve_are_counted_or_refused() {
     place
         .run(&scored)
         .failed()
-        .says(&["every labelled instance has a query that contained", "--target-queries"]);
+        .says(&["the query of every labelled instance contained the target", "--target-queries"]);
     let mut mixed = labels(0..2);
     mixed[1]["metric"] = json!("repoformer");
     place.write("mixed.jsonl", jsonl(&mixed));
     train("mixed.jsonl").failed().says(&[
-        "mixed.jsonl: line 2 is judged by metric repoformer",
-        "that it does not name",
-        "judge all by one",
+        "mixed.jsonl: line 2: this label uses metric repoformer",
+        "(not named)",
+        "judge all labels by one",
     ]);
     let same = ["policy", "features", "--labels", "one.jsonl", "-o", "one.jsonl"];
     place.run(&same).failed().says(&["would overwrite"]);
@@ -388,8 +390,8 @@ fn run_tells_of_missing_scores() {
     let rows = parse_jsonl(&run("lists.jsonl").done().stdout);
     assert_eq!((rows.len(), &rows[2]["with_retrieved"]), (3, &json!(1.0)));
     let texts = run("texts.jsonl").partly().says(&[
-        "trial-retrieval@0.3: left out: 4 of 4 tasks lack a score of their best fragment",
-        "have",
+        "trial-retrieval@0.3: left out: 4 of 4 tasks lack the score of their best fragment",
+        "plain-text cross-file context",
     ]);
     assert_eq!(parse_jsonl(&texts.stdout).len(), 2);
 }
@@ -463,7 +465,7 @@ fn samples_do_not_take_the_place_of_the_base() {
     let of_samples = crate::support::judge("tasks.jsonl", "samples.jsonl", &rag);
     place.run(&[&of_samples[..], &["--model", "in-context"]].concat()).failed().says(&[
         "samples.jsonl",
-        "has 2 samples, and a label compares one completion with one",
+        "has 2 samples, but a label compares two single completions",
         "--samples-from FILE",
     ]);
     let from = ["--samples-from", "samples.jsonl", "--model", "in-context", "-o", "drawn.jsonl"];
@@ -537,7 +539,7 @@ fn labels_go_by_unit_tests() {
     place
         .run(&judged)
         .failed()
-        .says(&["base.jsonl: holds test results of other predictions", "eval --exec"]);
+        .says(&["base.jsonl: contains test results of predictions other than", "eval --exec"]);
     place.shell("rm base.jsonl.manifest.json").done();
     let named = [&judge[..], &["--base-exec", "x=base.jsonl", "--rag-exec", "rag.jsonl"]].concat();
     let mut records = place.records("base.jsonl");
@@ -581,7 +583,7 @@ fn sets_of_labels_are_swept_apart() {
     place
         .run(&sets)
         .failed()
-        .says(&["by metric repoformer, and those before by none that they name"]);
+        .says(&["by metric repoformer, but earlier labels are by (not named)"]);
 }
 
 #[test]
@@ -662,8 +664,8 @@ fn run_adds_a_row_a_policy() {
         let more = ["--policy-model", "bundled", "--unit", unit];
         place.run(&[&with("learned-scored@0.2")[..], &more].concat()).done()
     };
-    let said =
-        "trained on scores of chunks ranked by jaccard, but these are windows ranked by jaccard";
+    let said = "trained on scores of chunks ranked by jaccard, but these scores are of windows \
+                ranked by jaccard";
     bundled("windows").says(&[said]);
     bundled("chunks").silent_on("trained on scores");
     place.run(&with("always,always")).failed().says(&["'always' is given twice"]);
@@ -729,7 +731,7 @@ fn any_tasks_are_judged() {
     place.write("some.jsonl", crate::support::jsonl(&place.records(&prompts)[..2]));
     let ran = place.run(&[&judge[..], &["--prompts", "some.jsonl"]].concat());
     assert_eq!(ran.code, Some(1), "{}", ran.stderr);
-    assert!(ran.stderr.contains("some.jsonl has no prompt of row 2"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("some.jsonl has no prompt for row 2"), "{}", ran.stderr);
     assert_eq!(place.records("labels.jsonl").len(), 2);
     place.write("none.jsonl", "");
     let ran = place.run(&[&judge[..], &["--prompts", "none.jsonl"]].concat());

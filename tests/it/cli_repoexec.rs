@@ -119,9 +119,9 @@ fn records_that_do_not_fit_are_named() {
     let place = place(&records);
     let wanted = [
         "texts/gone.py: cannot be read",
-        "is this folder the project's?",
-        "it has no function gone; is this the version",
-        "function reverse has another text; is this the version",
+        "does this folder belong to the project?",
+        "it has no function gone; is this the repository version",
+        "function reverse has different text; is this the repository version",
     ];
     place.run(&CONVERT).partly().says(&wanted);
     assert_eq!(place.records("tasks.jsonl").len(), 1, "the others are not lost");
@@ -187,7 +187,7 @@ fn the_files_of_tests_are_there_while_they_run() {
         (json!({"/a.py": ""}), "its path leads out of the repository"),
         (json!({"src//texts/change.py": ""}), "is the file with the hole"),
         (json!({"src/texts/change.py": ""}), "is the file with the hole"),
-        (json!({"out/new/a.py": ""}), "a link out of the repository"),
+        (json!({"out/new/a.py": ""}), "a link that leads out of the repository"),
         (json!({"gone": ""}), "a link that leads nowhere"),
         (json!({ name: 1 }), "must be a string, not a number"),
         (json!([name]), "'metadata.test_files' must be an object, not a list"),

@@ -301,7 +301,7 @@ fn a_replay_measures_what_an_editor_sees() {
     place.run(&[&replay[..], &["http://127.0.0.1:9"]].concat()).failed().says(&["127.0.0.1:9"]);
     let other = [&replay[..], &[&server, "--repo", "quillpad"]].concat();
     place.run(&other).failed().says(&[
-        "is of repository quillpad, and the server has parcelflow",
+        "belongs to repository quillpad, but the server serves parcelflow",
         "choose the tasks of parcelflow among the repositories (--repo)",
     ]);
 }
@@ -648,12 +648,13 @@ fn labels_are_learned_from_what_is_written_where_completions_were_shown() {
     let flags = ["serve", "--repos-dir", "repos", "--repo", "shop", "--endpoint", &url];
     let other = ["--policy", "learned-scored", "--policy-model", "policy.json", "--unit", "chunks"];
     place.run(&[&flags[..], &other].concat()).failed().says(&[
-        "trained on scores of windows ranked by jaccard, but these are chunks ranked by jaccard",
+        "trained on scores of windows ranked by jaccard, but these scores are of chunks ranked by jaccard",
         "--unit",
     ]);
     let other = ["--learn", "labels.jsonl", "--unit", "chunks"];
     place.run(&[&flags[..], &other].concat()).failed().says(&[
-        "labels.jsonl:1: this label is of windows ranked by jaccard, and those here are chunks ranked by jaccard",
+        "labels.jsonl:1: this label is of windows ranked by jaccard, but this server uses chunks \
+         ranked by jaccard",
         "--learn",
     ]);
     #[cfg(unix)]
@@ -789,7 +790,7 @@ fn a_model_decides_at_the_cursor() {
     place.run(&all).failed().says(&["policy self-scored needs a trained model"]);
     let style = |word| if word == "repoformer" { "plain" } else { word };
     let all: Vec<&str> = all.into_iter().chain(joined[1..].iter().copied()).map(style).collect();
-    place.run(&all).failed().says(&["nothing says where to decide"]);
+    place.run(&all).failed().says(&["the model has no place to decide"]);
 }
 
 #[test]
@@ -1055,7 +1056,7 @@ fn requests_are_checked_and_bounded() {
     assert_eq!(status("/v1/completions", "", "{"), 400);
     assert_eq!(status("/v1/completions", "", "{\"model\": \"m\"}"), 400);
     let get = serving.ask("/v1/completions", "", "");
-    assert!(get.0 == 405 && get.2.contains("another method"), "{get:?}");
+    assert!(get.0 == 405 && get.2.contains("does not support this method"), "{get:?}");
     let warm =
         serving.post("/v1/completions", &json!({"prompt": "", "max_tokens": 0, "stream": true}));
     assert!(warm.0 == 200 && warm.2.ends_with("data: [DONE]\n\n"), "{warm:?}");

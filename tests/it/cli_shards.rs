@@ -112,7 +112,7 @@ fn files_of_shards_become_the_file_of_one_process() {
             assert!(said.contains("damaged or changed"), "{said}");
             fs::remove_file(place.path(&format!("{lost}.manifest.json"))).unwrap();
             let said = merge(&parts).failed().stderr;
-            assert!(said.contains("not a shard's file"), "{said}");
+            assert!(said.contains("not the file of a shard"), "{said}");
             assert!(!place.path("merged.jsonl").exists());
         }
     }
@@ -126,7 +126,7 @@ fn files_of_shards_become_the_file_of_one_process() {
     part(&["--shard", "2/2", "--seed", "7"], "b.jsonl");
     let said = place.run(&["merge", "a.jsonl", "b.jsonl", "-o", "merged.jsonl"]).failed().stderr;
     assert!(
-        said.contains("b.jsonl: is not a part of what a.jsonl is a part of: seed differs"),
+        said.contains("b.jsonl: does not belong to the same command as a.jsonl: seed differs"),
         "{said}"
     );
     part(&["--shard", "2/3"], "b.jsonl");
@@ -199,7 +199,7 @@ fn shards_of_another_language_are_drawn_from() {
     );
     assert!(!drawn.is_empty());
     let said = draw("grouped", &["--language", "python"]).failed().stderr;
-    assert!(said.contains("grouped: grouped by language java, so there is no python"), "{said}");
+    assert!(said.contains("grouped: grouped for java only, not for python"), "{said}");
     let filled = [1, 2].map(|n| format!("grouped/shard-0000{n}-of-00002.jsonl.zst"));
     let sizes = filled.each_ref().map(|name| fs::metadata(place.path(name)).unwrap().len());
     let one = &filled[usize::from(sizes[1] > sizes[0])];
@@ -274,7 +274,10 @@ fn labels_of_all_shards_are_those_of_one_process() {
     );
     let more = ["--shard", "1/5", "-o", "labels.jsonl"];
     let said = place.run(&[&judge("i-2.jsonl", &base, &rag)[..], &more].concat()).failed().stderr;
-    assert!(said.contains("i-2.jsonl: the instances of shard 2/5, not of 1/5"), "{said}");
+    assert!(
+        said.contains("i-2.jsonl: contains the instances of shard 2/5, not of shard 1/5"),
+        "{said}"
+    );
 }
 
 /// Labels of 12 repositories whose names say little about their shards, those of a repository not in a row.
@@ -339,21 +342,24 @@ fn sequences_of_all_shards_are_those_of_one_process() {
         // In the order of the command's arguments, none of which is the first shard.
         place.write("1-of-3/tokenizer.json", format!("{tokenizer} "));
         let said = merge(&parts).failed().stderr;
-        assert!(said.contains("not the one that the sequences beside it were made with"), "{said}");
+        assert!(
+            said.contains("not the file that the sequences in this folder were made with"),
+            "{said}"
+        );
         place.write("1-of-3/tokenizer.json", tokenizer);
         let said = verbalize("2-of-3", &["--shard", "1/3"]).failed().stderr;
-        assert!(said.contains("2-of-3: holds the sequences of shard 2/3"), "{said}");
+        assert!(said.contains("2-of-3: contains the sequences of shard 2/3"), "{said}");
         verbalize("2-of-3", &["--shard", "2/3", "--seed", "7"]).partly();
         let said = merge(&parts).failed().stderr;
         assert!(said.contains("seed differs"), "{said}");
         assert_same(&whole, &place.files("merged"));
         let said = verbalize("whole", &["--shard", "2/3"]).failed().stderr;
-        assert!(said.contains("whole: holds the sequences of all shards"), "{said}");
+        assert!(said.contains("whole: contains the sequences of all shards"), "{said}");
         // A whole run into a shard's folder leaves nothing of the shard.
         verbalize("1-of-3", &[]).partly();
         assert_same(&whole, &place.files("1-of-3"));
         let said = merge(&parts).failed().stderr;
-        assert!(said.contains("not a shard's file"), "{said}");
+        assert!(said.contains("not the file of a shard"), "{said}");
     }
 }
 
@@ -484,7 +490,7 @@ fn scores_of_all_shards_are_those_of_one_process() {
 fn what_has_no_shards_refuses_them() {
     let place = place();
     let bad = place.run(&with(&["window"], &["--shard", "3/2"])).failed();
-    assert!(bad.stderr.contains("2/8 is the second of eight"), "{}", bad.stderr);
+    assert!(bad.stderr.contains("2/8 for the second of eight"), "{}", bad.stderr);
     let all = place.command(&with(&["run"], &[])).env("REPOFORMER_SHARD", "1/2").output().unwrap();
     let said = String::from_utf8(all.stderr).unwrap();
     assert!(

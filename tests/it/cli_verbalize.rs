@@ -241,10 +241,10 @@ fn what_cannot_be_used_is_told_and_counted() {
             "the share for validation (--validation) must be at least 0 and less than 1",
         ),
         (["--lambda", "nan"], "--lambda"),
-        (["--tokenizer", "p50k_base"], "the tokenizer (--tokenizer) must be the file of a model"),
+        (["--tokenizer", "p50k_base"], "the tokenizer (--tokenizer) must be a model's own file"),
         (["--eof-token", "<cc>"], "'<cc>'"),
-        (["--eof-token", "end"], "'end' could occur in code"),
-        (["--end-token", ""], "'' could occur in code"),
+        (["--eof-token", "end"], "'end' could also occur in code"),
+        (["--end-token", ""], "'' could also occur in code"),
         (
             ["--end-token", "<fim_suffix>"],
             "the end token (--end-token) '<fim_suffix>' is already part",
@@ -379,7 +379,7 @@ fn all_of_it_in_one_command() {
     ran.says(&["leave none of 1 repository"]).silent_on("complete");
     // What cannot be made is known before anything is drawn.
     let without = ["label", "all", "--repos-dir", "repos", "-o", "none"];
-    place.run(&without).failed().says(&["the tokenizer (--tokenizer) must be the file of a model"]);
+    place.run(&without).failed().says(&["the tokenizer (--tokenizer) must be a model's own file"]);
     assert!(!place.path("none").exists());
 }
 

@@ -15,7 +15,7 @@ pub struct Curves<'a> {
 }
 
 /// Name and unit of the axis of retrievals.
-const BUDGET: &str = "instances retrieved for, %";
+const BUDGET: &str = "instances with retrieval, %";
 
 /// Kinds of instances for which a policy does not retrieve, as in figure 5.
 pub const ABSTENTIONS: [&str; 3] =
@@ -62,7 +62,8 @@ impl Curves<'_> {
             name: "budget-es".into(),
             title: format!("{title} by retrieval budget"),
             caption: format!(
-                "{title} over all instances where a share of them is retrieved for, those with the highest scores first."
+                "{title} over all instances when the policy retrieves for a percentage of them, \
+                 highest scores first."
             ),
             x: BUDGET.into(),
             y: format!("{score} × 100"),
@@ -76,7 +77,7 @@ impl Curves<'_> {
         Chart {
             name: "budget-em".into(),
             title: "Exact match by retrieval budget".into(),
-            caption: "Exact match by the same budgets.".into(),
+            caption: "Exact match at the same budgets.".into(),
             x: BUDGET.into(),
             y: "exact match × 100".into(),
             lines: self.lines(|point| Some((rate(point), 100.0 * point.em?))),
@@ -89,7 +90,9 @@ impl Curves<'_> {
         Chart {
             name: "abstention".into(),
             title: "Precision of abstention".into(),
-            caption: "Of the instances that are not retrieved for, the share that retrieval would not have helped.".into(),
+            caption: "Percentage of the instances without retrieval that retrieval would not have \
+                      helped."
+                .into(),
             x: BUDGET.into(),
             y: "rightly abstained, %".into(),
             lines: self.lines(|point| Some((rate(point), 100.0 * point.abstention_precision?))),
@@ -104,7 +107,7 @@ impl Curves<'_> {
             name: "threshold".into(),
             title: format!("{title} by threshold"),
             caption: format!(
-                "{title} where instances are retrieved for whose probability is above a threshold."
+                "{title} when the policy retrieves for instances whose probability is above a threshold."
             ),
             x: "threshold".into(),
             y: format!("{score} × 100"),
@@ -138,7 +141,8 @@ impl Curves<'_> {
             name: format!("latency-{}", clock + 1),
             title: format!("{title} by latency ({retriever})"),
             caption: format!(
-                "What each policy trades: {score} against the mean latency of a request, retriever {retriever}."
+                "Trade-off of each policy: {score} against the mean latency of a request, \
+                 retriever {retriever}."
             ),
             x: "mean latency, ms".into(),
             y: format!("{score} × 100"),
@@ -164,8 +168,10 @@ impl Curves<'_> {
         Chart {
             name: "abstentions".into(),
             title: "Instances without retrieval".into(),
-            caption: "Instances that a policy does not retrieve for. The lower two parts together are the precision of abstention."
-                .into(),
+            caption:
+                "Instances for which a policy does not retrieve. The two lower parts together \
+                      are the precision of abstention."
+                    .into(),
             x: String::new(),
             y: "abstentions, %".into(),
             lines: ABSTENTIONS.iter().enumerate().map(part).collect(),
@@ -191,7 +197,10 @@ impl Curves<'_> {
         Chart {
             name: "calibration".into(),
             title: "Calibration".into(),
-            caption: "Instances by the probability that a policy gives retrieval, and how many of them it helped. On the diagonal probabilities hold.".into(),
+            caption: "Instances by the probability that a policy assigns to retrieval, and the \
+                      percentage that retrieval helped. Calibrated probabilities are on the \
+                      diagonal."
+                .into(),
             x: "probability that retrieval helps, %".into(),
             y: "helped, %".into(),
             lines: calibrated.collect(),
@@ -226,7 +235,8 @@ pub fn gains(each: &[(String, &[f64])], measure: Measure) -> Chart {
     Chart {
         name: "gains".into(),
         title: "Gains by retrieval".into(),
-        caption: "How many of the instances gain or lose how much by retrieval. A label stands for gains within 10 points of it, 0 for none."
+        caption: "Instances by their gain or loss from retrieval. Each label stands for gains of \
+                  up to 10 points from it; 0 means no change."
             .into(),
         x: format!("gain in {name} × 100"),
         y: "instances, %".into(),

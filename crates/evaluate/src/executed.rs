@@ -82,7 +82,7 @@ pub fn join(
         let Some(task) = tasks.of_row(*row) else { continue };
         if task.id != executed.task_id {
             let reason = format!(
-                "holds test results of other tasks: row {row} is {:?} there, and {:?} in {}",
+                "contains test results of other tasks: its row {row} is {:?}, but {:?} in {}",
                 executed.task_id,
                 task.id,
                 tasks.path.display()
@@ -138,7 +138,7 @@ pub fn read_outcome(path: &Path, line: usize, object: &Object) -> Result<(usize,
             path,
             line,
             message![
-                "has neither 'statuses' nor 'excluded': these are not the ",
+                "'statuses' and 'excluded' are missing; pass the ",
                 UserChoice::UnitTestResults
             ],
         ));
@@ -185,6 +185,6 @@ mod tests {
         std::fs::write(&path, "{\"task_id\": \"a\", \"row\": 0, \"repocoder\": {\"em\": 1}}\n")
             .unwrap();
         let error = read_executed(&path, "rg1").unwrap_err().to_string();
-        assert!(error.contains("x:1: has neither 'statuses'"), "{error}");
+        assert!(error.contains("x:1: 'statuses' and 'excluded' are missing"), "{error}");
     }
 }

@@ -46,9 +46,9 @@ pub fn as_prediction(path: &Path, line: usize, record: Object) -> Result<Object>
     let of_doc = fields.below("doc.", doc);
     let filter = record.get("filter").filter(|filter| !filter.is_null());
     if let Some(filter) = filter.filter(|filter| *filter != NO_FILTER) {
-        return Err(fields.error(format!(
-            "is of filter {filter}; answers are read from the samples of filter \"{NO_FILTER}\""
-        )));
+        return Err(
+            fields.error(format!("has filter {filter}; use the samples of filter \"{NO_FILTER}\""))
+        );
     }
     let text = |name: &str| of_doc.optional_string(name).map(Option::unwrap_or_default);
     let (sent, withheld) = (text("prompt")?, text("withheld")?);
@@ -194,7 +194,7 @@ mod tests {
         for (found, wanted) in [
             (
                 of(&|sample| sample["filter"] = "strict".into()),
-                "is of filter \"strict\"; answers are read from the samples of filter \"none\"",
+                "has filter \"strict\"; use the samples of filter \"none\"",
             ),
             (
                 of(&|sample| sample["resps"] = json!([[["-1.5", "False"]], [["-2.5", "False"]]])),

@@ -230,8 +230,8 @@ impl Origin {
         match self.of(MODE).find(|mode| *mode != Mode::Without.name()) {
             None => Ok(()),
             Some(mode) => Err(self.wrong(
-                format!("is of mode {mode}, and mode {} belongs here", Mode::Without),
-                "give the predictions made without retrieval",
+                format!("has predictions of mode {mode}, but mode {} is needed", Mode::Without),
+                "pass the predictions made without retrieval",
             )),
         }
     }
@@ -240,8 +240,11 @@ impl Origin {
     pub(crate) fn check_with(&self) -> Result<()> {
         if self.of(MODE).any(|mode| mode == Mode::Without.name()) {
             Err(self.wrong(
-                format!("is of mode {}, and a mode that retrieves belongs here", Mode::Without),
-                "give the predictions made with retrieval",
+                format!(
+                    "has predictions of mode {}, but a mode that retrieves is needed",
+                    Mode::Without
+                ),
+                "pass the predictions made with retrieval",
             ))
         } else {
             Ok(())
@@ -250,12 +253,12 @@ impl Origin {
 
     /// Checks that the prompts show fragments of this cut, according to the records.
     pub fn check_cut(&self, cut: Cut) -> Result<()> {
-        let hint = "search again with the settings that it was made with";
+        let hint = "use the same settings for the search";
         let own = cut.fields();
         for (name, value) in own {
             if let Some(other) = self.of(name).find(|said| *said != value.to_string()) {
                 let reason =
-                    format!("was made with {name} {other}, and this search has {name} {value}");
+                    format!("was made with {name} {other}, but this search has {name} {value}");
                 return Err(self.wrong(reason, hint));
             }
         }
@@ -264,7 +267,7 @@ impl Origin {
         match (others.next(), own[0]) {
             (Some((name, said)), (own, value)) => {
                 let reason =
-                    format!("was made with {name} {said}, and this search has {own} {value}");
+                    format!("was made with {name} {said}, but this search has {own} {value}");
                 Err(self.wrong(reason, hint))
             }
             (None, _) => Ok(()),
@@ -276,8 +279,8 @@ impl Origin {
         match self.of(MODE).find(|mode| *mode == Mode::GroundTruth.name()) {
             None => Ok(()),
             Some(mode) => Err(self.wrong(
-                format!("is of mode {mode}, whose prompts show what the target found"),
-                "give predictions of another mode",
+                format!("has predictions of mode {mode}, whose prompts show fragments found with the target"),
+                "pass predictions of another mode",
             )),
         }
     }
@@ -333,7 +336,7 @@ impl Origin {
         }
         Err(self.wrong(
             format!(
-                "was made with {setting} {}, and {} with {}",
+                "was made with {setting} {}, but {} with {}",
                 join(here),
                 other.path.display(),
                 join(there)
@@ -347,9 +350,9 @@ impl Origin {
     pub fn check_token(&self) -> Result<()> {
         let tokens: Vec<&str> = self.of(TOKEN).collect();
         if let [one, other, ..] = tokens[..] {
-            let reason = format!("has probabilities of token '{one}', and others of '{other}'");
+            let reason = format!("has probabilities of two tokens, '{one}' and '{other}'");
             return Err(
-                self.wrong(reason, "give the probabilities of the token that asks for retrieval")
+                self.wrong(reason, "pass only probabilities of the token that requests retrieval")
             );
         }
         let bundled = |name: &str| {
@@ -363,7 +366,7 @@ impl Origin {
             && frame.cc() != *token
         {
             let reason = format!(
-                "has probabilities of token '{token}', and prompt style {style} asks for retrieval with '{}'",
+                "has probabilities of token '{token}', but prompt style {style} requests retrieval with '{}'",
                 frame.cc()
             );
             return Err(self.wrong(reason, "ask the model for the probability of that token"));

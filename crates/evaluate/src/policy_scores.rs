@@ -25,8 +25,11 @@ impl TrainedPolicies {
             let name = model.policy.name();
             if models.insert(name, model).is_some() {
                 return Err(Error::from_refusal(
-                    format!("{}: two trained policies are of kind {name}", path.as_ref().display()),
-                    "give one of each kind",
+                    format!(
+                        "{}: another trained policy is already of kind {name}",
+                        path.as_ref().display()
+                    ),
+                    "pass one trained policy of each kind",
                 ));
             }
         }
@@ -52,12 +55,12 @@ impl TrainedPolicies {
         }
         let are_named = repositories.iter().any(|name| !name.is_empty());
         let why = if are_named {
-            "all instances are of one repository"
+            "all instances belong to one repository"
         } else {
-            "the tasks name no repository"
+            "the tasks do not name their repositories"
         };
         Err(Error::from_refusal(
-            format!("policy {kind}: {why}, so there is no other to train on"),
+            format!("policy {kind}: {why}, so no other repository is left to train on"),
             message!["give a ", UserChoice::TrainedPolicy, ", or instances of more repositories"],
         ))
     }
@@ -80,7 +83,8 @@ impl TrainedPolicies {
                 training.repositories.iter().filter(is_known).map(String::as_str).collect();
             if !both.is_empty() {
                 warnings.push(format!(
-                    "policy {policy} was trained on {} of these repositories ({}); without its file, each repository is scored after training on the others",
+                    "policy {policy} was trained on {} of these repositories ({}); without its \
+                     file, each repository is scored by a policy trained on the others",
                     both.len(),
                     both.join(", ")
                 ));
@@ -89,14 +93,15 @@ impl TrainedPolicies {
                 && trained != here
             {
                 warnings.push(format!(
-                    "policy {policy} was trained on completions of {trained}, but these are of {here}"
+                    "policy {policy} was trained on completions of {trained}, but these \
+                     completions are of {here}"
                 ));
             }
             if let (Some(trained), Some(here)) = (&training.metric, metric)
                 && trained != here
             {
                 warnings.push(format!(
-                    "policy {policy} was trained on gains by metric {trained}, but these are by {here}"
+                    "policy {policy} was trained on gains in metric {trained}, but these gains are in {here}"
                 ));
             }
             warnings.extend(fragments.and_then(|here| model.other_fragments(here)));

@@ -134,7 +134,8 @@ pub fn read(path: &Path, tasks: &TaskSet) -> Result<JoinedPredictions> {
                         path,
                         line,
                         format!(
-                            "{} tasks share the id {:?}, file and line, and {} predictions name them; add metadata.row, the task's 0-based place in its file",
+                            "{} tasks share the id {:?}, file and line, and {} predictions match \
+                             them; add metadata.row, the task's 0-based position in its file",
                             alike.len(),
                             tasks.tasks()[alike[0]].id,
                             turn.len()
@@ -194,14 +195,14 @@ pub fn samples(path: &Path, line: usize, object: &Object) -> Result<Vec<String>>
             }
             if pred.is_some() && read_pred()? != texts {
                 return Err(fields.error(
-                    "fields 'choices' and 'pred' have different texts: remove the one that is not meant",
+                    "fields 'choices' and 'pred' have different texts: remove one of them",
                 ));
             }
             ("choices", texts)
         }
         (None, Some(_)) => ("pred", read_pred()?.into_iter().map(str::to_owned).collect()),
         (None, None) if object.contains_key("next_token") => {
-            return Err(fields.error("has the probability of a token and not a completion"));
+            return Err(fields.error("contains the probability of a token, not a completion"));
         }
         (None, None) => return Err(fields.error("field 'choices' or 'pred' is missing")),
     };
@@ -484,12 +485,12 @@ impl<'a> TaskIndex<'a> {
         let task = &self.tasks.tasks()[place];
         match &name.id {
             Some(id) if *id != task.id => Err(record.error(format!(
-                "field 'metadata.row' names row {row}, whose task is {:?}, not {id:?}",
+                "field 'metadata.row' is {row}, but the task in that row is {:?}, not {id:?}",
                 task.id
             ))),
             _ if name.fits(task) => Ok(TaskMatch::Task(place)),
             _ => Err(record.error(format!(
-                "field 'metadata.row' names row {row}, whose hole is at {}, line_no {}, not at {}",
+                "field 'metadata.row' is {row}, but the hole in that row is at {}, line_no {}, not at {}",
                 task.path,
                 task.line_no,
                 name.place()
@@ -723,7 +724,7 @@ mod tests {
             reasons(&joined.problems),
             [
                 "3: task row 2 is not in t.jsonl",
-                r#"4: field 'metadata.row' names row 3, whose task is "j", not "i""#,
+                r#"4: field 'metadata.row' is 3, but the task in that row is "j", not "i""#,
                 r#"5: task "i" at r/y.py, line_no 1 is not in t.jsonl"#,
             ]
         );

@@ -320,9 +320,11 @@ impl Scores {
     pub fn tell_uncut(&self, reason: UncutReason) -> Vec<String> {
         const SHOWN: usize = 5;
         let why = match reason {
-            UncutReason::File => "as the grammar cannot parse the file up to the end of the hole",
-            UncutReason::Prediction => "as no beginning of the prediction parses",
-            UncutReason::Bound => "as their parse would take too much time or memory",
+            UncutReason::File => {
+                "because the grammar cannot parse the file up to the end of the hole"
+            }
+            UncutReason::Prediction => "because no prefix of the prediction can be parsed",
+            UncutReason::Bound => "because parsing would take too much time or memory",
         };
         let all: usize = self.tasks.iter().map(|task| task.samples).sum();
         let uncut = self.uncut();
@@ -340,7 +342,7 @@ impl Scores {
             };
             let (count, ids) = (uncut[recipe].get(reason), ids[..ids.len().min(SHOWN)].join(", "));
             let count = part(count, all, "prediction", ["is", "are"]);
-            format!("{metric}: {count} compared whole, {why}: {ids}{rest}")
+            format!("{metric}: {count} compared without being cut, {why}: {ids}{rest}")
         };
         told.map(tell).collect()
     }

@@ -102,7 +102,7 @@ impl Bench {
                         UserChoice::SetupCommand,
                         " runs once per repository, not per task"
                     ],
-                    "of {tests}, {task_id}, {path} and {repository} it can use only the last",
+                    "use only {repository}, not {tests}, {task_id} or {path}",
                 ));
             }
             for (command, name) in commands.iter_mut().zip(repositories) {
@@ -136,21 +136,21 @@ impl Bench {
         }
         if commands.map.is_none() && !is_mining {
             remarks.push(Remark::Note(message![
-                "exec: each task runs all tests of its repository; choose fewer as ",
+                "exec: each task runs all tests of its repository; to run fewer, pass the ",
                 UserChoice::TestsOfTasks
             ]));
         }
         let results = self.settings.execution.results.display();
         remarks.push(Remark::Note(message![
             format!(
-                "exec: results are appended to {results}; known ones are not run again, but for "
+                "exec: results are appended to {results}; tests with known results run again only with "
             ),
             UserChoice::RepeatedRuns
         ]));
         let in_tests = tasks.tasks().iter().filter(|task| is_test_file(task.file_in_repository()));
         if let count @ 1.. = in_tests.count() {
             let holes = subject(count, "task", ["has its hole", "have their hole"]);
-            let warning = format!("exec: {holes} in test code, where an empty test passes");
+            let warning = format!("exec: {holes} in test code, and an empty test passes");
             remarks.push(Remark::Warning(warning.into()));
         }
         remarks

@@ -198,11 +198,11 @@ impl Surroundings {
         match self {
             Self::Plain => None,
             Self::Quotes => {
-                Some(["within quotes or behind a backslash", "write it outside of quotes"])
+                Some(["within quotes or after a backslash", "move it outside the quotes"])
             }
             Self::OtherRules => Some([
-                "behind a here-document, backticks, `$'`, `((`, `[[`, `case` or quotes in `${}`",
-                "write it before these, or put the command into a script",
+                "after a here-document, backticks, `$'`, `((`, `[[`, `case` or quotes in `${}`",
+                "move it before these, or put the command in a script",
             ]),
         }
     }
@@ -260,7 +260,7 @@ impl Template {
     /// report success.
     pub fn parse(name: &'static str, text: &str) -> Result<Self> {
         if text.trim().is_empty() {
-            return Err(Error::parameter(name, "is empty; name a command, or leave it out"));
+            return Err(Error::parameter(name, "is empty; pass a command, or omit this setting"));
         }
         let mut parts = Vec::new();
         let mut plain = String::new();
@@ -284,7 +284,7 @@ impl Template {
                     let Some(place) = PLACES.iter().find(|place| **place == inside) else {
                         let known = PLACES.map(|place| format!("{{{place}}}")).join(", ");
                         let reason = format!(
-                            "unknown placeholder {{{inside}}}; known: {known} (a literal brace is written twice)"
+                            "unknown placeholder {{{inside}}}; known: {known} (write a literal brace twice)"
                         );
                         return Err(Error::parameter(name, reason));
                     };
@@ -309,7 +309,7 @@ impl Template {
         match refused.and_then(|(index, around)| Some((places[index].1, around.refusal()?))) {
             Some((place, [stands, way_out])) => {
                 let reason = format!(
-                    "{{{place}}} stands {stands}: the shell would not read its value as one word there; {way_out}"
+                    "{{{place}}} is {stands}, so the shell would not read its value as one word; {way_out}"
                 );
                 Err(Error::parameter(name, reason))
             }
@@ -434,7 +434,7 @@ mod tests {
         assert_eq!(fill("${path} {{path}} }"), "${path} {path} }");
         for empty in ["", " \n"] {
             let error = Template::parse("test-cmd", empty).unwrap_err().to_string();
-            assert_eq!(error, "test-cmd: is empty; name a command, or leave it out");
+            assert_eq!(error, "test-cmd: is empty; pass a command, or omit this setting");
         }
         let error = Template::parse("setup-cmd", "x {Tests}").unwrap_err().to_string();
         assert!(

@@ -70,7 +70,7 @@ impl MiningSettings {
     ) -> Result<Self> {
         let template = |name: &String| {
             commands.template(&repos_dir.join(name)).map_err(|reason| {
-                let hint = "give one with {tests} in the place of the tests' names";
+                let hint = "pass a command with {tests} in place of the tests' names";
                 Error::from_refusal(message![format!("{name}: "), reason], hint)
             })
         };
@@ -82,7 +82,7 @@ impl MiningSettings {
                     UserChoice::TestCommand,
                     format!(" runs the same tests for every task: `{fixed}`")
                 ],
-                "put {tests} in the place of the tests' names",
+                "put {tests} in place of the tests' names",
             ));
         }
         let suite = |(name, template): (&String, &Template)| {
@@ -293,9 +293,8 @@ impl Work<'_> {
             let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
             let tests: Arc<[Arc<str>]> = lines.take(MOST_LISTED + 1).map(Arc::from).collect();
             if tests.len() > MOST_LISTED {
-                let end = format!(
-                    " lists more than {MOST_LISTED} tests, and each may be run for each task"
-                );
+                let end =
+                    format!(" lists more than {MOST_LISTED} tests, and each may run once per task");
                 return Err(message!["the ", UserChoice::ListCommand, end]);
             }
             if tests.is_empty() {
@@ -344,7 +343,7 @@ impl Work<'_> {
             if text.is_empty() {
                 let end = tail(output.trim(), 300);
                 return Err(format!(
-                    "no test of the whole suite reaches any hole; it ends with: {end}"
+                    "no test of the whole suite reaches any hole; the output ends with: {end}"
                 )
                 .into());
             }
@@ -358,7 +357,7 @@ impl Work<'_> {
         for subject in tasks.iter().filter_map(|task| self.subjects[*task].as_ref().ok()) {
             for (path, text) in &subject.test_files {
                 if files.insert(path, text).is_some_and(|before| before != text) {
-                    return Err(format!("its tasks bring different texts of {path} along"));
+                    return Err(format!("its tasks have different texts for {path}"));
                 }
             }
         }
@@ -550,7 +549,7 @@ impl<'a> HoleTests<'a> {
             }
             if of_test.len() > MOST_REACHING {
                 return Err(format!(
-                    "by its own word, more than {MOST_REACHING} tests of the whole suite reach its holes"
+                    "it reports that more than {MOST_REACHING} tests of the whole suite reach its holes"
                 ));
             }
         }

@@ -36,12 +36,14 @@ pub(super) fn find(
     hole: Range<usize>,
 ) -> Result<StatementPosition, String> {
     let spec = grammar.language().spec();
-    let syntax = Syntax::parse(text, grammar)
-        .ok_or("its file takes too much time or memory to be parsed")?;
+    let syntax =
+        Syntax::parse(text, grammar).ok_or("parsing its file takes too much time or memory")?;
     let first = first_code(&syntax, &hole)
-        .ok_or("its hole contains nothing that is executed: comments, blanks or a docstring")?;
-    let nowhere =
-        || "its hole is in no statement: a field, a type or a signature without a body".to_owned();
+        .ok_or("its hole contains no executable code, only comments, blanks or a docstring")?;
+    let nowhere = || {
+        "its hole is not in a statement, but in a field, a type or a signature without a body"
+            .to_owned()
+    };
     let mut node = first;
     let (statement, body) = loop {
         let parent = node.parent().ok_or_else(nowhere)?;
@@ -190,7 +192,7 @@ mod tests {
                 "‹%\n›try:\n    a()\n⟦except E:⟧\n    pass\n",
             ],
         );
-        let nothing = "its hole contains nothing that is executed";
+        let nothing = "its hole contains no executable code";
         for marked in [
             "def f():\n⟦    \"\"\"Doc.\"\"\"⟧\n    return 1\n",
             "a = 1\n⟦# b⟧\n",
@@ -229,7 +231,7 @@ mod tests {
             (Language::CSharp, "class A { int F() => ⟦a⟧; }"),
         ] {
             let reason = planted(language, marked).unwrap_err();
-            assert!(reason.starts_with("its hole is in no statement"), "{reason}");
+            assert!(reason.starts_with("its hole is not in a statement"), "{reason}");
         }
     }
 }

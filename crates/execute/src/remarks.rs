@@ -51,8 +51,8 @@ impl Execution {
             };
             if runs_all && excluded().any(is_failing) {
                 remarks.push(Remark::Hint(message![
-                    "one failing test excludes every task that runs it; choose the tests that pass with the reference text and fail with a \
-                     broken hole as ",
+                    "one failing test excludes every task that runs it; pass only tests that pass \
+                     with the reference text and fail with a broken hole as ",
                     UserChoice::TestsOfTasks
                 ]));
             }
@@ -82,7 +82,7 @@ impl Execution {
             }
         }
         let Self { runs, reused, .. } = self;
-        let note = format!("exec {name}: {runs} runs, {reused} results known or shared");
+        let note = format!("exec {name}: {runs} runs, {reused} results reused");
         remarks.push(Remark::Note(note.into()));
         remarks
     }
@@ -165,7 +165,7 @@ mod tests {
         let of = |tested: &Execution, runs_all| {
             words(tested.remarks("rg1", &tasks, Path::new("results.jsonl"), runs_all))
         };
-        let last = "note: exec rg1: 3 runs, 2 results known or shared";
+        let last = "note: exec rg1: 3 runs, 2 results reused";
         let mut sound = execution(vec![task("a", None, &[Status::Pass])]);
         let faked = "warning: rg1: 1 of 1 task is judged by the exit code";
         let [warning, note] = &of(&sound, true)[..] else { panic!() };

@@ -489,7 +489,7 @@ impl Board<'_> {
                 let what = match status {
                     Status::Pass => "its tests pass with a failure planted before the hole".into(),
                     _ => self.in_words(
-                        "its tests do not fail with a failure planted before the hole",
+                        "its tests do not fail as expected with a failure planted before the hole",
                         status,
                         &reason,
                         "",

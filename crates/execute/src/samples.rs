@@ -24,9 +24,9 @@ pub fn execution_recipe(asked: Option<&Postprocess>, usual: Recipe) -> Result<Re
             message![
                 "the ",
                 UserChoice::Postprocessing,
-                format!(" {asked} makes texts for comparison, not for execution")
+                format!(" {asked} produces texts for comparison, not for execution")
             ],
-            "use steps that only cut, such as chat or lines",
+            "use only steps that cut text, such as chat or lines",
         )),
     }
 }
@@ -97,7 +97,7 @@ pub fn check_missing(
         (MissingPredictions::Error, Some((task, _))) => {
             let count = part(without.len(), tasks.tasks().len(), "task", ["has", "have"]);
             let reason = message![
-                format!("it has no prediction ({count} none); choose what becomes of "),
+                format!("it has no prediction ({count} none); choose the treatment of "),
                 UserChoice::TasksWithoutPrediction
             ];
             Err(tasks.error(task, reason))
@@ -125,7 +125,7 @@ mod tests {
         assert_eq!(execution_recipe(Some(&lines), usual.clone()).unwrap().to_string(), "lines");
         let own = Postprocess::own(true);
         let error = execution_recipe(Some(&own), usual).unwrap_err().to_string();
-        assert!(error.ends_with("makes texts for comparison, not for execution"), "{error}");
+        assert!(error.ends_with("produces texts for comparison, not for execution"), "{error}");
     }
 
     #[test]

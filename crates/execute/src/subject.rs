@@ -63,7 +63,7 @@ impl Commands {
                     UserChoice::TestCommand,
                     format!(" does not use them: `{template}`")
                 ],
-                "put {tests} in the place of the tests' names, or leave the tests of each task out",
+                "put {tests} in place of the tests' names, or omit the tests of each task",
             )),
             _ => Ok(Self { test, map, runner }),
         }
@@ -99,7 +99,7 @@ pub fn subjects(
         let repository = repositories
             .iter()
             .position(|name| *name == task.repository)
-            .ok_or("its repository is not tested")?;
+            .ok_or("its repository is not among the repositories to test")?;
         let template = templates[repository].clone()?;
         let site = site(task, repos_dir)?;
         let planted = site.plant_failure()?;
@@ -145,7 +145,7 @@ fn check_command(command: &str) -> Result<(), String> {
         ));
     }
     if command.contains('\0') {
-        Err("its command would contain NUL, which no command can".into())
+        Err("its command would contain a NUL character".into())
     } else {
         Ok(())
     }
@@ -177,7 +177,7 @@ fn test_files(task: &Task, hole: &str, repos_dir: &Path) -> Result<Vec<(String, 
 /// The file does not exist or does not match the task; the message says why.
 pub fn site(task: &Task, repos_dir: &Path) -> Result<Site, String> {
     if task.file_in_repository().is_empty() {
-        return Err("its record names no file".into());
+        return Err("its record does not name a file".into());
     }
     Site::find(task, read_named(repos_dir, &task.path)?)
 }

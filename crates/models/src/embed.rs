@@ -17,7 +17,7 @@ use crate::endpoint::{Endpoint, MASK};
 const PATH: &str = "/v1/embeddings";
 
 /// Reason for the refusal of a vector that spells the key, which is not stored.
-const OF_KEY: &str = "the server answers with its key";
+const OF_KEY: &str = "the server's answer contains the API key";
 
 /// An embedding model on a server.
 #[derive(Debug, Clone)]
@@ -106,7 +106,7 @@ impl Embedder {
     ) -> Result<EmbeddingCounts> {
         if store.model != self.model {
             let (path, other) = (store.path.display(), &store.model);
-            let reason = format!("the vectors of {path} are those of '{other}'");
+            let reason = format!("the vectors in {path} are from model '{other}'");
             return Err(Error::parameter("model", reason));
         }
         let (wanted, mut counts) = missing(texts, store, times.as_deref());
@@ -125,7 +125,7 @@ impl Embedder {
                     wanted.len(),
                     store.path.display()
                 );
-                hint.push("; then run this again: only the others are requested");
+                hint.push("; then run the command again: only the missing vectors are requested");
             }
             error
         })
@@ -211,9 +211,9 @@ impl Embedder {
             && dim != found
         {
             let path = store.path.display();
-            return Err(
-                self.wrong(format!("vectors of {found} numbers, where those of {path} have {dim}"))
-            );
+            return Err(self.wrong(format!(
+                "the new vectors have {found} numbers, but the vectors in {path} have {dim}"
+            )));
         }
         let records: Vec<(Digest, &[f32])> = batch
             .iter()
@@ -225,7 +225,7 @@ impl Embedder {
 
     fn wrong(&self, reason: String) -> Error {
         let hint = format!(
-            "is '{}' an embedding model, and the one whose vectors are already stored?",
+            "check that '{}' is an embedding model and the model of the stored vectors",
             self.model
         );
         self.endpoint.error(PATH, reason, hint)
@@ -264,7 +264,7 @@ fn vectors(answer: &Value, texts: &[&str]) -> Result<Vec<Vec<f32>>, String> {
     };
     if data.len() != texts.len() {
         let (found, wanted) = (data.len(), texts.len());
-        return Err(format!("{found} vectors for {wanted} texts"));
+        return Err(format!("the answer has {found} vectors for {wanted} texts"));
     }
     let mut vectors: Vec<Vec<f32>> = vec![Vec::new(); texts.len()];
     for (place, entry) in data.iter().enumerate() {
@@ -276,7 +276,7 @@ fn vectors(answer: &Value, texts: &[&str]) -> Result<Vec<Vec<f32>>, String> {
         let slot = index.and_then(|index| Some((index, vectors.get_mut(index)?)));
         let Some((index, slot)) = slot.filter(|(_, slot)| slot.is_empty()) else {
             let index = &entry["index"];
-            return Err(format!("an 'index' of the answer is wrong or repeated: {index}"));
+            return Err(format!("the answer has a wrong or repeated 'index': {index}"));
         };
         let of = |reason: String| {
             format!("the vector of text {} is wrong: {reason}", quote_start(texts[index]))
@@ -292,7 +292,7 @@ fn vectors(answer: &Value, texts: &[&str]) -> Result<Vec<Vec<f32>>, String> {
     let sizes = vectors.iter().map(Vec::len);
     match sizes.zip(texts).find(|(size, _)| *size != vectors[0].len()) {
         Some((size, text)) => Err(format!(
-            "the vector of text {} has {size} numbers, that of text {} has {}",
+            "the vector of text {} has {size} numbers, but the vector of text {} has {}",
             quote_start(text),
             quote_start(texts[0]),
             vectors[0].len()

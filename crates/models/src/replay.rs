@@ -318,7 +318,7 @@ fn read<T: for<'de> Deserialize<'de>>(endpoint: &Endpoint, path: &str) -> Result
     T::deserialize(answer).map_err(|error| Error::FailedAnswer {
         url: endpoint.url(path),
         reason: format!("unexpected answer: {error}"),
-        hint: "a server that `repoformer serve` started answers there".into(),
+        hint: "is the server at this URL `repoformer serve`?".into(),
     })
 }
 
@@ -328,13 +328,13 @@ fn check_repository(endpoint: &Endpoint, tasks: &[&Task]) -> Result<()> {
         None => Ok(()),
         Some(other) => Err(Error::from_refusal(
             format!(
-                "task '{}' is of repository {}, and the server has {served}",
+                "task '{}' belongs to repository {}, but the server serves {served}",
                 other.id, other.repository
             ),
             message![
                 format!("choose the tasks of {served} among the "),
                 UserChoice::Repositories,
-                ", or start the server with the other one"
+                ", or start the server with the other repository"
             ],
         )),
     }

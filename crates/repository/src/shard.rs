@@ -48,7 +48,7 @@ impl fmt::Display for Shard {
 
 /// Error for a text that is not a shard.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("a part is I/N, with I from 1 to N: 2/8 is the second of eight")]
+#[error("write a shard as I/N, with I from 1 to N, such as 2/8 for the second of eight")]
 pub struct ShardError;
 
 impl FromStr for Shard {

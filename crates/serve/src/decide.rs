@@ -114,7 +114,7 @@ impl Decider {
     ) -> Result<Signals, Error> {
         let question = self.question.as_ref().ok_or(Error::Parameter {
             name: "policy",
-            reason: "the layout of prompts has no place where the model decides".into(),
+            reason: "the prompt style has no place for the model's decision".into(),
         })?;
         let token = match self.token.get() {
             Some(token) => token,
@@ -142,8 +142,8 @@ impl Decider {
         if self.policy.policy == Policy::SelfGreedy && tokens.len() < 2 {
             return Err(Error::Endpoint {
                 url: endpoint.url("/v1/completions"),
-                reason: "the server does not tell which token is the likeliest".into(),
-                hint: "choose policy self@T, which needs the probability alone".into(),
+                reason: "the server does not return the likeliest token".into(),
+                hint: "choose policy self@T, which needs only the probability".into(),
                 status: None,
             });
         }
@@ -202,7 +202,7 @@ impl Decider {
         let score = score.filter(|score| !score.is_nan()).ok_or_else(|| {
             Error::parameter(
                 "policy",
-                format!("{}: the model's server told no probability", self.policy.policy),
+                format!("{}: the model's server returned no probability", self.policy.policy),
             )
         })?;
         Ok(Decision { retrieves: score > self.policy.threshold, score: Some(score) })
@@ -279,7 +279,7 @@ mod tests {
         assert_eq!(greedy(Some(true)).unwrap(), decision(true, Some(1.0)));
         assert_eq!(greedy(Some(false)).unwrap(), decision(false, Some(0.0)));
         let error = asked(None).unwrap_err().to_string();
-        assert!(error.contains("the model's server told no probability"), "{error}");
+        assert!(error.contains("the model's server returned no probability"), "{error}");
     }
 
     #[test]

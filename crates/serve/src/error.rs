@@ -15,13 +15,13 @@ pub enum ServeError {
     #[error(transparent)]
     Store(#[from] Error),
     /// Other machines could reach the server without a token.
-    #[error("{listen}: other machines can reach this address, and there is no token")]
+    #[error("{listen}: other machines can reach this address, but no token is set")]
     OpenToAll {
         /// Address to listen on.
         listen: SocketAddr,
     },
     /// The policy asks the model, and the style of prompts has no place for its answer.
-    #[error("policy {policy}: prompt style {style} has no place where the model decides")]
+    #[error("policy {policy}: prompt style {style} has no place for the model's decision")]
     NoPlaceToDecide {
         /// The policy.
         policy: Policy,
@@ -29,7 +29,7 @@ pub enum ServeError {
         style: String,
     },
     /// A log has labels of other fragments, so no policy could be trained on it.
-    #[error("{}:{line}: this label is of {found}, and those here are {here}", path.display())]
+    #[error("{}:{line}: this label is of {found}, but this server uses {here}", path.display())]
     OtherFragments {
         /// The log.
         path: PathBuf,

@@ -163,10 +163,11 @@ impl Learner {
             if waiting.fetch_add(1, Relaxed) >= WAITING {
                 waiting.fetch_sub(1, Relaxed);
                 self.state.warn(&format!(
-                    "{path}: no label of a line, since {WAITING} wait for the model"
+                    "{path}: a line was not labelled, because {WAITING} labels wait for the model"
                 ));
             } else if self.written.send(LineOutcome { shown, truth, accepted }).is_err() {
-                self.state.warn(&format!("{path}: no label of a line, since the log was closed"));
+                self.state
+                    .warn(&format!("{path}: a line was not labelled, because the log was closed"));
             }
         }
     }
@@ -295,7 +296,7 @@ fn write_labels(
             .map_err(ServeError::from)
             .and_then(|label| log.add(&label));
         if let Err(error) = done {
-            state.warn(&format!("{path}: no label of a line: {}", error.with_causes()));
+            state.warn(&format!("{path}: a line was not labelled: {}", error.with_causes()));
         }
         state.waiting.fetch_sub(1, Relaxed);
     }
@@ -529,7 +530,7 @@ mod tests {
         std::fs::write(&path, "{\"fragments\": \"a\"}\n{\"fragments\": \"b\"}\n{\"fragm").unwrap();
         let error = check_fragments(&path, "a").unwrap_err();
         assert!(
-            error.to_string().ends_with(":2: this label is of b, and those here are a"),
+            error.to_string().ends_with(":2: this label is of b, but this server uses a"),
             "{error}"
         );
         Log::open(&path).unwrap().add(&serde_json::json!({"fragments": "a"})).unwrap();

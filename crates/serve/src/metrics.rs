@@ -79,14 +79,14 @@ impl Metrics {
             let _ = writeln!(out, "{name}{{protocol=\"{protocol}\"}} {}", count.load(Relaxed));
         }
         for (name, help, count) in [
-            ("retrieved", "Requests whose prompt holds retrieved fragments.", &self.retrieved),
-            ("cancelled", "Requests that the editor ended.", &self.cancelled),
-            ("failed", "Requests that the model's server failed.", &self.failed),
-            ("refused", "Requests that were wrong or too many.", &self.refused),
+            ("retrieved", "Requests whose prompt contains retrieved fragments.", &self.retrieved),
+            ("cancelled", "Requests that the editor cancelled.", &self.cancelled),
+            ("failed", "Requests that failed in the model's server.", &self.failed),
+            ("refused", "Requests that were invalid or exceeded a limit.", &self.refused),
             ("prompt_tokens", "Tokens of prompts.", &self.prompt_tokens),
             (
                 "cached_tokens",
-                "Tokens of prompts that the model's server had, where it says so.",
+                "Prompt tokens that the model's server had cached, if it reports them.",
                 &self.cached_tokens,
             ),
             ("written_tokens", "Tokens of completions.", &self.written_tokens),

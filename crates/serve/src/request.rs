@@ -99,7 +99,7 @@ impl EditorRequest {
         };
         for name in ["n", "best_of"] {
             if body.get(name).is_some_and(|value| !value.is_null() && *value != 1) {
-                return Err(format!("'{name}' must be 1: one completion is made for a request"));
+                return Err(format!("'{name}' must be 1: each request returns one completion"));
             }
         }
         for name in ["echo", "logprobs"] {
@@ -189,15 +189,13 @@ impl EditorRequest {
             Some(Value::String(text)) => vec![text.clone()],
             Some(Value::Array(texts)) => {
                 let texts = texts.iter().map(|text| text.as_str().map(str::to_owned));
-                texts.collect::<Option<_>>().ok_or("'stop' must hold texts")?
+                texts.collect::<Option<_>>().ok_or("'stop' must contain only texts")?
             }
             Some(_) => return Err("'stop' must be a text or a list of texts".into()),
         };
         let length: usize = stop.iter().map(String::len).sum();
         if length > LONGEST_STOPS {
-            return Err(format!(
-                "'stop' has {length} bytes; at most {LONGEST_STOPS} are looked for"
-            ));
+            return Err(format!("'stop' has {length} bytes; at most {LONGEST_STOPS} are allowed"));
         }
         let passed = PASSED.iter().filter_map(|name| {
             let value = body.get(*name).filter(|value| !value.is_null())?;
@@ -274,7 +272,7 @@ fn short_text(body: &Map<String, Value>, name: &str) -> Result<String, String> {
     let text = text(body, name)?;
     match text.len() {
         0..=LONGEST_NAME => Ok(text),
-        length => Err(format!("'{name}' has {length} bytes; a name has at most {LONGEST_NAME}")),
+        length => Err(format!("'{name}' has {length} bytes; at most {LONGEST_NAME} are allowed")),
     }
 }
 

@@ -213,8 +213,9 @@ impl Service {
         let asked = is_learned
             .then(|| self.learn_request(wanted, (&cursor, task), (now, signals), decision, scratch))
             .and_then(|asked| {
-                let tell =
-                    |error| self.messages.detail(&format!("{path}: no label of a line: {error}"));
+                let tell = |error| {
+                    self.messages.detail(&format!("{path}: a line was not labelled: {error}"))
+                };
                 asked.map_err(tell).ok()
             })
             .map(Box::new);

@@ -77,7 +77,7 @@ impl Watch {
         let folders: BTreeSet<&Path> = lists.iter().filter_map(|list| list.parent()).collect();
         for of_lists in folders {
             if let Err(error) = watcher.watch(of_lists, RecursiveMode::NonRecursive) {
-                let what = "lists of ignored files there are not watched for changes";
+                let what = "ignore files in this folder are not watched for changes";
                 messages.detail(&format!("{}: {what}: {error}", of_lists.display()));
             }
         }
@@ -138,8 +138,10 @@ impl Places {
     ) -> bool {
         let Ok(folder) = files::canonicalize(&self.given) else {
             if self.identity.take().is_some() {
-                messages
-                    .warning(format!("{}: is gone; it is waited for", self.given.display()).into());
+                messages.warning(
+                    format!("{}: was removed; waiting for it to return", self.given.display())
+                        .into(),
+                );
             }
             return false;
         };

@@ -92,7 +92,8 @@ impl AppendLog {
             File::open_with(std::fs::File::options().create(true).read(true).append(true), path)
                 .map_err(writing)?;
         if is_locked(&file) {
-            let reason = format!("{}: another {} is writing to it", path.display(), kind.writer);
+            let reason =
+                format!("{}: another {} is writing to this file", path.display(), kind.writer);
             let hint = message!["wait until it ends, or choose another ", kind.file, kind.remark];
             return Err(Error::execution(reason, hint));
         }

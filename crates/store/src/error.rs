@@ -69,7 +69,7 @@ impl LabelInput {
     fn hint(self) -> Message {
         match self {
             Self::Samples => message![
-                "give one completion of each task here, and the others, for their entropy, in a ",
+                "pass one completion of each task here, and the other samples, for the entropy, as a ",
                 UserChoice::SamplesFile
             ],
             Self::Likelihoods => message!["write ", UserChoice::TargetLikelihoods],
@@ -78,10 +78,10 @@ impl LabelInput {
                 UserChoice::UnitTestResults
             ],
             Self::TestedName => {
-                message!["give the ", UserChoice::NameInResults, " that its records have"]
+                message!["pass the ", UserChoice::NameInResults, " that its records use"]
             }
             Self::Model => message![
-                "a label compares completions of one model: make both with the same, or give the ",
+                "a label compares completions of one model: complete both with the same model, or pass the ",
                 UserChoice::ModelName,
                 " if a file lacks it"
             ],
@@ -349,7 +349,7 @@ impl Error {
 
     /// Returns the error for an artifact whose content was changed.
     pub fn from_damage(path: &Path, reason: impl Into<String>) -> Self {
-        let hint = "run the command that writes it again; it is rebuilt";
+        let hint = "run the command that writes it again to rebuild it";
         Self::artifact(path, format!("damaged: {}", reason.into()), hint)
     }
 
@@ -418,13 +418,13 @@ impl Error {
             Self::Record { path, line, reason, .. } => at_line(path, *line, reason),
             Self::Style { path, line, reason, .. } => at_line(path, *line, reason),
             Self::Further { path, count } => {
-                at(path, format!("{count} more problems, which are counted alone"))
+                at(path, format!("{count} more problems, which are not listed"))
             }
             Self::OtherTasks { path, line, task_id, tasks, difference, count } => at_line(
                 path,
                 *line,
                 format!(
-                    "made for another task than {task_id:?} of {}: {difference}{}",
+                    "belongs to a task other than {task_id:?} of {}: {difference}{}",
                     tasks.display(),
                     others(*count)
                 ),
@@ -432,7 +432,7 @@ impl Error {
             Self::NoPrediction { path, tasks } => at(
                 path,
                 format!(
-                    "holds no prediction of any task of {}, so there is nothing to score",
+                    "contains no predictions for the tasks of {}, so there is nothing to score",
                     tasks.display()
                 ),
             ),
@@ -471,22 +471,23 @@ impl Error {
             Self::NoTime { part, .. } => {
                 let way = match part {
                     RequestPart::Retrieval => {
-                        message!["give the ", UserChoice::RetrievalTime, " instead of this file"]
+                        message!["pass the ", UserChoice::RetrievalTime, " instead of this file"]
                     }
                     RequestPart::Generation | RequestPart::BaseGeneration => {
                         message!["add the ", UserChoice::GenerationTime]
                     }
                 };
-                Some(message![format!("take the latencies of {}, or ", part.modes()), way])
+                Some(message![format!("pass the latencies of {}, or ", part.modes()), way])
             }
             Self::Style { hint, .. } => hint.clone(),
             Self::OtherTasks { .. } => Some(message![
                 "give the ",
                 UserChoice::TasksFile,
-                " that it was made for; if its tasks are these, leave targets and prompts out of its records"
+                " that this file was made for; if these are the right tasks, remove targets and \
+                 prompts from the file's records"
             ]),
             Self::NoPrediction { .. } => {
-                Some(message!["give the ", UserChoice::TasksFile, " that they were made for"])
+                Some(message!["give the ", UserChoice::TasksFile, " that the predictions were made for"])
             }
             Self::Unknown(name) => name.hint().map(Into::into),
             Self::UnknownToken { .. } => Some(message![
@@ -496,13 +497,14 @@ impl Error {
             ]),
             Self::Tokenizer { .. } => Some(tokenize::model::HINT.into()),
             Self::Room { .. } => Some(
-                "give the prompt more tokens, or its right and cross-file context fewer".into(),
+                "raise the prompt's token budget, or lower the budgets of the right and cross-file \
+                 context".into(),
             ),
             Self::SourceFile { .. } => {
-                Some("repair or remove it and run this again; all other files are used".into())
+                Some("repair or remove the file and run the command again; all other files are used".into())
             }
             Self::Record { hint, .. } => Some(hint.clone().unwrap_or_else(|| {
-                "correct the line or remove it; the other lines are read".into()
+                "correct or remove the line; the other lines are used".into()
             })),
             Self::Repository { .. }
             | Self::Further { .. }
@@ -555,16 +557,16 @@ fn io_hint(kind: std::io::ErrorKind, writing: bool) -> Option<Message> {
             message!["free some space, or ", elsewhere(), "; no partial file was kept"]
         }
         Kind::NotADirectory | Kind::AlreadyExists if writing => {
-            message!["a file is in the place of a folder; ", elsewhere()]
+            message!["part of the path is a file, not a folder; ", elsewhere()]
         }
         Kind::PermissionDenied | Kind::ReadOnlyFilesystem | Kind::NotFound if writing => {
             message!["choose a writable ", UserChoice::CacheFolder, " or ", UserChoice::OutputPath]
         }
-        Kind::PermissionDenied => "make it readable, or name another".into(),
-        Kind::NotFound => "check the path; relative ones start at the current folder".into(),
+        Kind::PermissionDenied => "make the file readable, or choose another file".into(),
+        Kind::NotFound => "check the path; relative paths start at the current folder".into(),
         Kind::IsADirectory if !writing => "name a file in it".into(),
         Kind::NotADirectory if !writing => {
-            "check the path: a file is in the place of a folder".into()
+            "check the path: part of it is a file, not a folder".into()
         }
         _ => return None,
     })

@@ -54,7 +54,8 @@ impl<R: Read> Read for ExpansionGuard<R> {
             > ALWAYS.max(self.compressed.load(Ordering::Relaxed).saturating_mul(MOST_TIMES))
         {
             return Err(io::Error::other(format!(
-                "it expands to more than {MOST_TIMES} times its size, as no text does; decompress it yourself if you trust it"
+                "it expands to more than {MOST_TIMES} times its size, unlike text; decompress it \
+                 yourself if you trust it"
             )));
         }
         Ok(read)

@@ -45,7 +45,8 @@ fn next_member<R: BufRead>(mut input: R) -> io::Result<Option<GzDecoder<R>>> {
                 return Ok(Some(GzDecoder::new(input)));
             }
             Some(_) => {
-                let reason = "bytes that are not gzip follow the compressed text; the file is damaged, or was appended to";
+                let reason = "bytes that are not gzip follow the compressed text; the file is \
+                              damaged, or something was appended to it";
                 return Err(io::Error::new(io::ErrorKind::InvalidData, reason));
             }
         }

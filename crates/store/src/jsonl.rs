@@ -704,7 +704,7 @@ mod tests {
         let mut problems = for_each(&path, |_, _| Ok(())).unwrap();
         assert_eq!((problems.len(), count_of(&problems)), (KEPT + 1, KEPT + 5));
         let last = problems[KEPT].to_string();
-        assert!(last.ends_with("x.jsonl: 5 more problems, which are counted alone"), "{last}");
+        assert!(last.ends_with("x.jsonl: 5 more problems, which are not listed"), "{last}");
         // A list with problems of several files; a number of further problems is added to another list.
         keep(&mut problems, Path::new("y"), Error::record(Path::new("y"), 1, "wrong"));
         assert_eq!((problems.len(), count_of(&problems)), (KEPT + 2, KEPT + 6));

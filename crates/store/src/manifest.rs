@@ -215,14 +215,18 @@ pub fn check_beside(path: &Path) -> Result<()> {
     };
     let Some(written) = digest.as_str() else {
         let reason = "field 'output.blake3' must be a string: no checksum of the file";
-        return Err(Error::artifact(&beside(path), reason, "make the file again, or remove this"));
+        return Err(Error::artifact(
+            &beside(path),
+            reason,
+            "write the file again, or remove this manifest",
+        ));
     };
     if digest_of(path)?.digest == written {
         return Ok(());
     }
     let beside = beside(path).display().to_string();
-    let reason = format!("damaged or changed: {beside} has another checksum of it");
-    let hint = format!("make it again; if you changed it, remove {beside}");
+    let reason = format!("damaged or changed: its checksum in {beside} differs");
+    let hint = format!("write the file again; if you changed it on purpose, remove {beside}");
     Err(Error::artifact(path, reason, hint))
 }
 

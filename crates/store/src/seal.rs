@@ -107,7 +107,7 @@ pub(crate) fn check_document(path: &Path, json: &[u8]) -> Result<()> {
 pub(crate) const DAMAGED: &str = "damaged: its checksum does not match";
 /// Hint given when a document is rejected.
 const WAY_OUT: &str =
-    "make it again; if you edited it, remove its field `record_checksum`, and it is taken as it is";
+    "write it again; if you edited it on purpose, remove its field `record_checksum`";
 
 /// Damage that was found and skipped because the damaged content is rebuilt.
 static FOUND: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
@@ -120,7 +120,7 @@ pub(crate) fn pass_over(path: &Path, line: usize, format: Option<&str>) {
     };
     let mut found = FOUND.lock().unwrap_or_else(PoisonError::into_inner);
     found.insert(format!(
-        "{}:{line}: {reason}: left out, and made again where it is needed; {end} to end this warning",
+        "{}:{line}: {reason}: left out, and rebuilt when needed; {end} to stop this warning",
         path.display()
     ));
 }
@@ -128,7 +128,7 @@ pub(crate) fn pass_over(path: &Path, line: usize, format: Option<&str>) {
 /// Remembers a copy that is rebuilt.
 pub fn make_again(path: &Path, reason: &str) {
     let mut found = FOUND.lock().unwrap_or_else(PoisonError::into_inner);
-    found.insert(format!("{}: made again: {reason}", path.display()));
+    found.insert(format!("{}: rebuilt: {reason}", path.display()));
 }
 
 /// Returns the remembered sentences, one for each damaged line or copy, and forgets them.

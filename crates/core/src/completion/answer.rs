@@ -202,13 +202,13 @@ pub enum AnswerError {
         finish: String,
     },
     /// The completions, joined, spell a secret.
-    #[error("the answer's completions, taken together, contain a key")]
+    #[error("the answer's completions, joined together, contain an API key")]
     Secret,
     /// The model's name is too long.
     #[error("the answer's model name is longer than {LONGEST_NAME} bytes")]
     LongName,
     /// A stream has more choices than were requested.
-    #[error("the answer has more choices than were asked for ({most})")]
+    #[error("the answer has more choices than requested ({most})")]
     TooManyChoices {
         /// Number of choices that were requested.
         most: usize,
@@ -225,20 +225,20 @@ impl AnswerError {
                 " needs messages"
             ],
             Self::NoChoice | Self::Reported(_) | Self::FailedChoice { .. } => {
-                "see the server's log, or its provider's status".into()
+                "see the server's log, or the provider's status page".into()
             }
             Self::NoText { field: TEXT, .. } => {
-                "the server must have OpenAI's /v1/completions, which chat models lack".into()
+                "use a server with OpenAI's /v1/completions (chat models lack it)".into()
             }
             Self::NoText { .. } => {
-                "a model that thinks may have used up its tokens: allow it more".into()
+                "a reasoning model may have used up its tokens: allow more".into()
             }
-            Self::Secret => "the server repeats a key that it knows: do not trust it".into(),
+            Self::Secret => "the server repeats your API key: do not trust this server".into(),
             Self::TooManyChoices { .. } | Self::LongName => {
                 "is this an OpenAI-compatible server?".into()
             }
             Self::Unfinished { .. } => {
-                "see the server's log, and its documentation of this reason".into()
+                "see the server's log, or look up this reason in its documentation".into()
             }
         }
     }
@@ -372,7 +372,7 @@ fn choice(choice: &Value, number: u64, place: TextPlace) -> Result<Choice<'_>, A
     // OpenAI puts the words of a model that refuses into this field and leaves the text empty.
     let refusal = ["/message/refusal", "/delta/refusal"].iter().find_map(|at| choice.pointer(at));
     if let Some(words) = refusal.and_then(Value::as_str).filter(|words| !words.is_empty()) {
-        let message = format!("the model refuses: {words}");
+        let message = format!("the model refused: {words}");
         return Err(AnswerError::FailedChoice { choice: index, message });
     }
     // SGLang's native API reports an object.

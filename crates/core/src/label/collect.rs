@@ -159,7 +159,7 @@ impl RawFile {
         let read = readings::find(&self.path)?.map(|content| content.digest);
         match (&self.digest, read) {
             (Some(wanted), Some(read)) if *wanted != read => {
-                let reason = format!("is not the file that {RAW_FOLDER} is of");
+                let reason = format!("does not match its checksum in {RAW_FOLDER}");
                 Err(Error::artifact(&self.path, reason, "run `group` again"))
             }
             _ => Ok(()),
@@ -221,7 +221,7 @@ pub fn drawn_language(asked: Option<Language>, raw: Option<&Path>) -> Result<Lan
         && asked != grouped
     {
         return Err(Error::from_refusal(
-            format!("{}: grouped by language {grouped}, so there is no {asked}", raw.display()),
+            format!("{}: grouped for {grouped} only, not for {asked}", raw.display()),
             message!["leave the ", UserChoice::Language, " out, or group the corpus again"],
         ));
     }
@@ -235,8 +235,8 @@ fn raw_files(path: &Path, shard: Shard) -> Result<Vec<RawFile>> {
         return Ok(vec![RawFile { number: 0, path: path.to_owned(), digest: None }]);
     }
     let Some(record) = RawRecord::read(path)? else {
-        let reason = format!("has no {RAW_FOLDER}, so its shards may not be whole");
-        return Err(Error::artifact(path, reason, "run `group` to its end"));
+        let reason = format!("has no {RAW_FOLDER}, so its shards may be incomplete");
+        return Err(Error::artifact(path, reason, "run `group` until it finishes"));
     };
     // A file and a shard can share a name only if their numbers are equal modulo the gcd of the two counts.
     let alike = gcd(record.shards.len() as u64, shard.count);

@@ -99,9 +99,9 @@ impl fmt::Display for Rejection {
         f.pad(match self {
             Self::FewFiles => "too few files",
             Self::FewLines => "too few lines",
-            Self::FewImports => "too few imports a file",
-            Self::FewLocalImports => "too few imports of its own files a file",
-            Self::NoInstance => "nothing to cut out",
+            Self::FewImports => "too few imports per file",
+            Self::FewLocalImports => "too few imports of the repository's own files per file",
+            Self::NoInstance => "no code suitable for an instance",
         })
     }
 }

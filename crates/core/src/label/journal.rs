@@ -21,7 +21,7 @@ const LOG: LogKind = LogKind {
     begin: "{\"key\":",
     line: "a record of the instances drawn from a repository",
     file: UserChoice::OutputPath,
-    remark: " (this file is beside the output)",
+    remark: " (this file is stored next to the output)",
     writer: "drawing",
 };
 
@@ -164,7 +164,7 @@ impl Journal {
         key: &str,
         emit: &mut dyn FnMut(&str) -> Result<()>,
     ) -> Result<RepositoryDraw> {
-        let hint = "remove it and draw again";
+        let hint = "remove the file and run the command again";
         let changed = || Error::artifact(&self.path, "was changed while it was read", hint);
         let known = self.known.get(key).ok_or_else(changed)?;
         for place in &known.records {

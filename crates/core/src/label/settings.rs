@@ -45,19 +45,20 @@ impl Drawing {
         };
         if !(self.ratio > 0.0 && self.ratio <= 1.0) {
             let range = "more than 0 and at most 1".to_owned();
-            return refused(UserChoice::InstanceRatio, range, "the paper's is 0.2");
+            return refused(UserChoice::InstanceRatio, range, "the paper uses 0.2");
         }
         if self.max_candidates == Some(0) {
-            let hint = "without it, all are clustered";
+            let hint = "omit it to cluster all candidates";
             return refused(UserChoice::CandidateLimit, "at least 1".to_owned(), hint);
         }
         if !(self.poisson_mean > 0.0 && self.poisson_mean <= CHUNK_LINES as f64) {
-            let hint = format!("a chunk has {CHUNK_LINES} lines; the paper's mean is 3");
+            let hint =
+                format!("chunks have at most {CHUNK_LINES} lines; the paper uses a mean of 3");
             let range = format!("more than 0 and at most {CHUNK_LINES}");
             return refused(UserChoice::PoissonMean, range, &hint);
         }
         if self.fragments == 0 {
-            let hint = "the paper's number is 3";
+            let hint = "the paper uses 3";
             return refused(UserChoice::FragmentCount, "at least 1".to_owned(), hint);
         }
         Ok(())
@@ -121,20 +122,20 @@ impl FilterLimits {
         let may_count = language == Language::Python || matches!(from, Repositories::Raw(..));
         if !may_count && imports.iter().any(Option::is_some) {
             return Err(Error::from_refusal(
-                format!("imports are counted in Python, not in {language}"),
+                format!("imports can be counted only in Python, not in {language}"),
                 message![
                     "leave out the ",
                     UserChoice::ImportLimits,
                     "; the ",
                     UserChoice::SizeLimits,
-                    " serve all languages"
+                    " work for all languages"
                 ],
             ));
         }
         if !imports.iter().flatten().all(|least| *least >= 0.0 && least.is_finite()) {
             return Err(Error::from_refusal(
                 message!["the ", UserChoice::ImportLimits, " must be at least 0"],
-                "the paper's are 3 and 2",
+                "the paper uses 3 and 2",
             ));
         }
         let usual = Filter::paper(language);
@@ -158,7 +159,7 @@ pub fn parse_function_lines(text: &str) -> Result<RangeInclusive<usize>> {
         Some((least @ 1.., most)) if least <= most => Ok(least..=most),
         _ => Err(Error::from_refusal(
             message!["the ", UserChoice::FunctionLines, format!(" cannot be '{text}'")],
-            "from 3 to 30 lines is 3-30",
+            "write a range such as 3-30 (from 3 to 30 lines)",
         )),
     }
 }

@@ -331,20 +331,20 @@ impl Examples {
         fragments.remove(&None);
         examples.model = only(models, |other, one| {
             (
-                format!("is judged by model {other}, and others by {one}"),
-                "what helps one model need not help another: give the labels of one",
+                format!("this label is of model {other}, but others are of model {one}"),
+                "retrieval may help one model and not another: pass labels of a single model",
             )
         })?;
         examples.metric = only(metrics, |other, one| {
             (
-                format!("is judged by metric {other}, and others by {one}"),
-                "gains of two metrics cannot be compared: judge all by one",
+                format!("this label uses metric {other}, but others use metric {one}"),
+                "gains in two metrics cannot be compared: judge all labels by one metric",
             )
         })?;
         examples.fragments = only(fragments, |other, one| {
             (
-                format!("has {other}, and others have {one}"),
-                "scores of two kinds of fragments cannot be compared: give the labels of one",
+                format!("this label has {other}, but others have {one}"),
+                "scores of two kinds of fragments cannot be compared: pass labels of one kind",
             )
         })?;
         examples.measure = asked.unwrap_or_default();
@@ -500,7 +500,7 @@ fn as_shares<S: Scaled>(
             });
             let Some((name, value)) = wrong else { return true };
             let reason = format!(
-                "field '{name}' must be between 0 and {most}, as in the rest of the file, not {value}"
+                "field '{name}' must be between 0 and {most}, like the other labels in this file, not {value}"
             );
             let (id, line) = one.place();
             let (path, task_id, reason) = (path.to_owned(), id.to_owned(), reason.into());
@@ -517,11 +517,11 @@ fn only(
     wrong: impl FnOnce(&str, &str) -> (String, &'static str),
 ) -> Result<Option<String>> {
     let mut seen = seen.into_iter();
-    let name = |value: Option<String>| value.unwrap_or_else(|| "that it does not name".into());
+    let name = |value: Option<String>| value.unwrap_or_else(|| "(not named)".into());
     match (seen.next(), seen.next()) {
         (Some((one, _)), Some((other, (path, line)))) => {
             let (reason, hint) = wrong(&name(other), &name(one));
-            Err(Error::artifact(&path, format!("line {line} {reason}"), hint))
+            Err(Error::artifact(&path, format!("line {line}: {reason}"), hint))
         }
         (one, _) => Ok(one.and_then(|(value, _)| value)),
     }

@@ -112,15 +112,17 @@ impl Policy {
     pub fn lacking(self) -> Message {
         match self {
             Self::TrialRetrieval => {
-                "a score of their best fragment: a cross-file context that is one text has none, `crossfile_context.list` and retrieval have".into()
+                "the score of their best fragment: take it from retrieval or from \
+                 `crossfile_context.list`, not from a plain-text cross-file context"
+                    .into()
             }
-            Self::LearnedScored => {
-                "their fragments with scores: a cross-file context that is one text has none, `crossfile_context.list` and retrieval have".into()
-            }
+            Self::LearnedScored => "their fragments with scores: take them from retrieval or from \
+                 `crossfile_context.list`, not from a plain-text cross-file context"
+                .into(),
             Self::SelfScored => message![
                 "cc_probability: ",
                 UserChoice::RetrievalProbability,
-                ", or their fragments with scores, which mode rg1 has"
+                ", or their fragments with scores, as in mode rg1"
             ],
             Self::TrialGeneration => {
                 "min_logprob: log-probabilities of the completion's tokens".into()

@@ -76,7 +76,7 @@ impl FromStr for Threshold {
         };
         found.ok_or_else(|| {
             let reason =
-                format!("'{text}' must be a number, as in 0.2, or a share from 0% to 100%");
+                format!("'{text}' must be a number, such as 0.2, or a percentage from 0% to 100%");
             Error::parameter("threshold", reason)
         })
     }

@@ -162,7 +162,7 @@ impl Queries {
                 match query {
                     Some(query) => queries.push(Query { sample: sample as u32, ..query }),
                     None => skipped.push(tasks.error(task, format!(
-                        "sample {sample}: neither the prediction nor the lines before it hold anything to search with"
+                        "sample {sample}: the prediction and the lines before it have no words to search with"
                     ))),
                 }
             }
@@ -209,7 +209,7 @@ fn window(
 }
 
 /// Hint at the usual reason why a task does not match its repository.
-const OTHER_VERSION: &str = "; is this the version that the tasks were made from?";
+const OTHER_VERSION: &str = "; is this the repository version that the tasks were made from?";
 
 /// Returns the lines of a task's file.
 fn file_lines<'a>(task: &Task, fragments: &'a RepoFragments) -> Result<&'a Lines, String> {
@@ -228,7 +228,7 @@ pub fn hole_lines<'a>(task: &Task, fragments: &'a RepoFragments) -> Result<&'a L
     let lines = file_lines(task, fragments)?;
     if task.line_no >= lines.count() {
         return Err(format!(
-            "its hole is at line {} (from 0) of {}, which has {}{OTHER_VERSION}",
+            "its hole is at line {} (counted from 0) of {}, which has {}{OTHER_VERSION}",
             task.line_no,
             task.path,
             format_count(lines.count() as u64, "line")
@@ -278,7 +278,7 @@ impl Payload for Queries {
 
     fn check(&self) -> Result<(), String> {
         if self.form == QueryForm::Window && self.shape.is_none() {
-            return Err("queries of windows without their shape".into());
+            return Err("its window queries lack the window shape".into());
         }
         Ok(())
     }
@@ -328,7 +328,7 @@ mod tests {
         assert!(second.text.ends_with("p8\np9"));
         assert_eq!(cut.queries.queries.len(), 2);
         let skipped: Vec<_> = cut.skipped.iter().map(|e| e.to_string()).collect();
-        let wanted = "t.jsonl:2: task r/1: sample 0: neither the prediction";
+        let wanted = "t.jsonl:2: task r/1: sample 0: the prediction and the lines";
         assert!(skipped[0].starts_with(wanted), "{skipped:?}");
         assert!(skipped[1].starts_with("t.jsonl:3: task r/2: has no prediction"), "{skipped:?}");
     }

@@ -32,7 +32,7 @@ impl<'a> TaskFiles<'a> {
     pub fn text(&mut self, task: &mut Task) -> Result<&IndexedText<'static>, String> {
         task.name_folder(&self.folders);
         if task.path.is_empty() {
-            return Err(format!("{} names no file", task.format));
+            return Err(format!("{} records do not name a file", task.format));
         }
         let text = self.texts.entry(task.path.clone()).or_insert_with(|| {
             let text = read_named(self.repos_dir, &task.path)?;

@@ -16,7 +16,7 @@ pub struct Hole {
     pub end: usize,
 }
 
-const OTHER_VERSION: &str = "is this the version that the task was made from?";
+const OTHER_VERSION: &str = "is this the repository version that the task was made from?";
 
 impl Task {
     /// Finds the hole in the text of its file (newlines as text mode reads them). The task's line, the line before it and its
@@ -85,7 +85,7 @@ impl Task {
 
     fn beyond(&self, text: &str) -> String {
         format!(
-            "its hole is at line {} (from 0) of {}, which has {}; {OTHER_VERSION}",
+            "its hole is at line {} (counted from 0) of {}, which has {}; {OTHER_VERSION}",
             self.line_no,
             self.path,
             format_count(Lines::new(text).count() as u64, "line")
@@ -94,7 +94,7 @@ impl Task {
 
     fn differs(&self, place: &str) -> String {
         format!(
-            "{} has other text {place} (line {}, from 0); {OTHER_VERSION}",
+            "{} has different text {place} (line {}, counted from 0); {OTHER_VERSION}",
             self.path, self.line_no
         )
     }

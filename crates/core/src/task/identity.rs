@@ -64,7 +64,7 @@ impl OtherHole {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Target => "its target differs",
-            Self::LeftContext => "its prompt does not hold the line before the hole",
+            Self::LeftContext => "its prompt lacks the line before the hole",
         }
     }
 }
@@ -153,7 +153,7 @@ fn name_before_digest(id: &str) -> Option<&str> {
 /// records.add("r/0");
 /// assert_eq!(
 ///     records.warning("t.jsonl", None).unwrap(),
-///     "t.jsonl: 1 record has nothing but ids such as \"r/0\", which tasks of other files may have too"
+///     "t.jsonl: 1 record has only ids such as \"r/0\" to identify the task, and other task files may use the same"
 /// );
 /// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -192,10 +192,11 @@ impl NumberedRecords {
             n => format!("{n} records have"),
         };
         let first = &self.first;
-        let proof =
-            proof.map_or(String::new(), |proof| format!("; records with {proof} are checked"));
+        let proof = proof
+            .map_or(String::new(), |proof| format!("; only records with {proof} can be checked"));
         Some(format!(
-            "{file}: {records} nothing but {first}, which tasks of other files may have too{proof}"
+            "{file}: {records} only {first} to identify the task, and other task files may use the \
+             same{proof}"
         ))
     }
 }

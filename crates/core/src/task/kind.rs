@@ -252,7 +252,7 @@ impl RecordKind {
             }
             Self::Task(Format::RepoBench) => "a task of RepoBench (it has 'next_line')",
             Self::Task(Format::ReccEval) => "a task of ReccEval (it has 'fpath')",
-            Self::Window => "a window (its 'metadata' is a list of places)",
+            Self::Window => "a window (its 'metadata' is a list of positions)",
             Self::QueryWindow => "a query window (it has 'metadata.start_line_no')",
             Self::Retrieval => "a retrieval result (it has 'top_k_context')",
             Self::Prompt => {
@@ -292,7 +292,7 @@ impl RecordKind {
                 message![
                     "the ",
                     UserChoice::WindowAndSearchStages,
-                    " make their own from a ",
+                    " build their own from a ",
                     UserChoice::RepositoriesFolder,
                     " and the ",
                     UserChoice::TasksFile
@@ -303,7 +303,7 @@ impl RecordKind {
                 message![
                     "use it as the ",
                     UserChoice::PredictionsFile,
-                    ", with the tasks it was made for"
+                    ", with the tasks that it was generated for"
                 ]
             }
             Self::Pair => message!["use it as the ", UserChoice::PairsFile],
@@ -324,12 +324,12 @@ impl RecordKind {
             Self::BatchRequest => "send it to a batch endpoint".into(),
             Self::BatchResponse => UserChoice::ConvertToPredictions.into(),
             Self::BeirDocument | Self::BeirQuery => {
-                "it is for retrieval tools that read BEIR".into()
+                "use it with retrieval tools that read BEIR".into()
             }
-            Self::Latency => "use it as the latency file of a policy's sweep".into(),
+            Self::Latency => "use it as the latency file of a policy sweep".into(),
             Self::Sequence => "train a model with it".into(),
             Self::DevEval | Self::RepoExec => {
-                "convert it to tasks, with the folder of its repositories".into()
+                "convert it to tasks, and pass the folder of its repositories".into()
             }
             Self::DevEvalCompletion => {
                 message![UserChoice::ConvertToPredictions, ", with its tasks"]

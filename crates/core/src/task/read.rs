@@ -34,8 +34,8 @@ impl TaskSet {
         if tasks.is_empty() && !(problems.is_empty() && is_part(path)) {
             return Err(problems.into_iter().next().unwrap_or_else(|| Error::Artifact {
                 path: path.to_owned(),
-                reason: "the file holds no task".into(),
-                hint: message!["name a task file, or ", UserChoice::DrawTasks],
+                reason: "the file contains no tasks".into(),
+                hint: message!["pass a file of tasks, or ", UserChoice::DrawTasks],
             }));
         }
         let mut seen: FxHashSet<&str> = FxHashSet::default();
@@ -367,7 +367,7 @@ fn check_order(fields: &Fields<'_>, context_start: usize, line_no: usize) -> Res
         return Ok(());
     }
     Err(fields.error(format!(
-        "field 'metadata.context_start_lineno' ({context_start}) lies behind the hole's line ({line_no})"
+        "field 'metadata.context_start_lineno' ({context_start}) is after the hole's line ({line_no})"
     )))
 }
 

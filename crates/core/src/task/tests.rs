@@ -51,7 +51,7 @@ fn each_bad_record_is_named_and_keeps_its_row() {
     let wanted = [
         "t.jsonl:2: field 'metadata.lineno' must be a whole number from 0, not -1",
         "t.jsonl:3: field 'metadata.fpath_tuple' must be [repository, folder, …, file]",
-        "t.jsonl:4: field 'metadata.context_start_lineno' (2) lies behind the hole's line (1)",
+        "t.jsonl:4: field 'metadata.context_start_lineno' (2) is after the hole's line (1)",
         "t.jsonl:5: field 'prompt' is missing",
     ];
     assert_eq!(reading.problems.len(), wanted.len());
@@ -291,12 +291,12 @@ fn repoeval_becomes_repoformer_as_its_converter_has_it() {
     assert_eq!(back.left_out, ["right_context"], "the others say no more");
     let body = Task { ground_truth: "        return 1\n".into(), ..filled };
     assert_eq!(body.to_format(Format::Repoformer).unwrap().record["groundtruth"], "return 1");
-    assert!(line.to_format(Format::ReccEval).unwrap_err().to_string().contains("only read"));
+    assert!(line.to_format(Format::ReccEval).unwrap_err().to_string().contains("not written"));
     let bare = json!({"prompt": "", "groundtruth": "x", "metadata": {"task_id": "a"}});
     let error = task(bare).unwrap().to_format(Format::Repoformer).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "'metadata.filepath' is missing: crosscodelongeval names no file"
+        "'metadata.filepath' is missing: crosscodelongeval tasks do not name a file"
     );
 
     // 51 newlines: the rest of the line and 50 lines.
@@ -340,11 +340,14 @@ fn a_hole_is_found_or_what_differs_is_named() {
         assert_eq!(at(3, "b = 2\nc = 3", stripped), Ok(Hole { start: 8, end: 20 }), "{stripped:?}");
     }
     for (found, wanted) in [
-        (at(5, "x", ""), "its hole is at line 5 (from 0) of r/a.py, which has 5 lines; is this"),
-        (at(3, "b", "x\n"), "r/a.py has other text before the hole (line 3"),
-        (at(3, "b = 3", "a = 1\n"), "r/a.py has other text in the hole (line 3"),
-        (at(3, "b = 2\nc", "a = 1\n"), "r/a.py has other text in the hole (line 3"),
-        (at(3, "x", "a = 1\nc"), "r/a.py has other text before the hole, on its line"),
+        (
+            at(5, "x", ""),
+            "its hole is at line 5 (counted from 0) of r/a.py, which has 5 lines; is this",
+        ),
+        (at(3, "b", "x\n"), "r/a.py has different text before the hole (line 3"),
+        (at(3, "b = 3", "a = 1\n"), "r/a.py has different text in the hole (line 3"),
+        (at(3, "b = 2\nc", "a = 1\n"), "r/a.py has different text in the hole (line 3"),
+        (at(3, "x", "a = 1\nc"), "r/a.py has different text before the hole, on its line"),
     ] {
         let reason = found.unwrap_err();
         assert!(reason.starts_with(wanted), "{reason}");

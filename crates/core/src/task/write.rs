@@ -101,7 +101,7 @@ impl Task {
     /// The format is read-only, or information is missing; the error describes it and names the fields.
     pub fn to_format(&self, format: Format) -> Result<TaskRecord, Message> {
         if !format.is_written() {
-            return Err(format!("{format} is only read").into());
+            return Err(format!("format {format} can be read but not written").into());
         }
         if format == self.format {
             return Ok(TaskRecord {
@@ -117,7 +117,10 @@ impl Task {
                 _ => "file",
             };
             let format = self.format;
-            return Err(format!("'metadata.{field}' is missing: {format} names no file").into());
+            return Err(format!(
+                "'metadata.{field}' is missing: {format} tasks do not name a file"
+            )
+            .into());
         }
         match format {
             Format::RepoEval => Ok(self.to_repo_eval()),
@@ -201,7 +204,7 @@ impl Task {
         }
         let Some(right_context) = &cut.right_context else {
             return Err(message![
-                format!("'right_context' is missing: {} has none; name the ", self.format),
+                format!("'right_context' is missing from this {} task; pass the ", self.format),
                 UserChoice::RepositoriesFolder,
                 " to take it from the file"
             ]);

@@ -37,7 +37,7 @@ pub(super) fn join(a: &PerTask, b: &PerTask, problems: &mut Vec<Error>) -> Joine
     let mut joined = JoinedTasks::default();
     for (id, places) in &ids {
         let Some(rows) = group(sides, places, |task| task.row) else {
-            let common = ", and not all have a row to tell them by";
+            let common = ", and not all have a row that tells them apart";
             joined.add(sides, id, places, common, problems);
             continue;
         };
@@ -101,7 +101,7 @@ impl JoinedTasks {
                         "{} records have the task_id {id:?}{common}; none of them is compared",
                         places.len()
                     );
-                    let hint = "score each task once, and several samples of it as one prediction";
+                    let hint = "score each task once, and pass several samples of a task as one prediction";
                     Error::artifact(side.name.as_ref(), reason, hint)
                 }));
             }

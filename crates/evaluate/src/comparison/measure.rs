@@ -78,7 +78,7 @@ impl Column {
             return Err("has no task with a value in both".into());
         }
         if let Some(value) = each().find(|value| !(0.0..=1.0).contains(value)) {
-            return Err(format!("is not always between 0 and 1: a value is {value}"));
+            return Err(format!("has values outside 0 to 1, such as {value}"));
         }
         Ok(Self {
             measure: measure.to_owned(),

@@ -207,7 +207,7 @@ fn other_targets(a: &PerTask, b: &PerTask, pairs: &[TaskPair]) -> Option<String>
     let mut others = pairs.iter().filter(differ);
     let first = others.next()?;
     let (count, id) = (1 + others.count(), &a.tasks[first.a].task_id);
-    Some(format!("targets: others in {count} of {} tasks (the first is {id})", pairs.len()))
+    Some(format!("targets: different in {count} of {} tasks (the first is {id})", pairs.len()))
 }
 
 /// Returns true if both sides have the same repository for a task.
@@ -218,7 +218,7 @@ fn agree(a: &PerTask, b: &PerTask, pair: TaskPair, problems: &mut Vec<Error>) ->
     };
     if of_a != of_b {
         let reason = format!(
-            "task {:?} is of repository {of_b}, but of {of_a} in {}; it is not compared",
+            "task {:?} belongs to repository {of_b} here, but to {of_a} in {}; it is not compared",
             other.task_id, a.name
         );
         problems.push(Error::artifact(b.name.as_ref(), reason, SAME_TASKS));
@@ -244,7 +244,7 @@ fn no_task(a: &PerTask, b: &PerTask, joined: &join::JoinedTasks) -> Error {
         ),
         hint: match joined.moved {
             0 => SAME_TASKS.into(),
-            n => format!("{n} ids are in both, at different rows; {SAME_TASKS}").into(),
+            n => format!("{n} ids are in both files, at different rows; {SAME_TASKS}").into(),
         },
     }
 }
@@ -301,7 +301,7 @@ fn groups(tasks: &[PairedTask], unit: Option<ResamplingUnit>) -> Result<Groups> 
         Some(ResamplingUnit::Repositories) => repositories_of(tasks).ok_or_else(|| {
             let unknown = tasks.iter().filter(|task| task.repository.is_none()).count();
             let reason = match unknown {
-                0 => "all tasks are of one repository".into(),
+                0 => "all tasks belong to one repository".into(),
                 n => part(n, tasks.len(), "task", ["names", "name"]) + " no repository",
             };
             Error::parameter("unit", format!("repositories cannot be resampled: {reason}"))

@@ -82,7 +82,9 @@ impl PerTask {
             values[place] = Some(value);
         }
         if values.iter().all(Option::is_none) {
-            return Err("has no scores: no field is an object of numbers, as 'repocoder' is".into());
+            return Err(
+                "has no scores: no field is an object of numbers, such as 'repocoder'".into()
+            );
         }
         self.samples = self.samples.max(samples_of(record));
         self.tasks.push(TaskValues { task_id, row, repository, target, values });

@@ -14,7 +14,7 @@ use super::PerTask;
 use crate::conditions::Conditions;
 
 /// Hint for files without such scores.
-const NEEDED: &str = "give the scores of each task";
+const NEEDED: &str = "pass a file with the scores of each task";
 
 /// Scores read from a file.
 #[derive(Debug)]
@@ -61,8 +61,8 @@ pub fn read(given: &str) -> Result<ReadScores> {
     }
     if reading.scores.tasks.is_empty() {
         return Err(match reading.problems.first().map(reason) {
-            Some(first) => wrong(path, format_args!("holds no task's scores: {first}")),
-            None => wrong(path, "holds no task's scores"),
+            Some(first) => wrong(path, format_args!("contains no scores of tasks: {first}")),
+            None => wrong(path, "contains no scores of tasks"),
         });
     }
     Ok(reading)
@@ -253,17 +253,17 @@ impl Sets {
 /// Describes the content of an object without a task's scores, and returns the hint for it.
 fn explain_refusal(object: &Object) -> Option<(String, &'static str)> {
     if object.get("all").is_some_and(|all| all.get("n").is_some()) {
-        return Some(("holds means, and not each task's scores".into(), NEEDED));
+        return Some(("contains means, not the scores of each task".into(), NEEDED));
     }
     let kind = RecordKind::from_record(object).filter(|kind| *kind != RecordKind::Score)?;
     let hint = match kind {
         RecordKind::RepoCoderPrediction
         | RecordKind::CrossCodeEvalPrediction
         | RecordKind::LmEvalSample
-        | RecordKind::Pair => "score them first",
+        | RecordKind::Pair => "compute their scores first",
         _ => NEEDED,
     };
-    Some((format!("holds {}, and no task's scores", kind.record()), hint))
+    Some((format!("contains {}, not scores of tasks", kind.record()), hint))
 }
 
 /// Chooses a set.
@@ -285,10 +285,10 @@ fn choose(
         let (file, list) = (path.display(), names.join(", "));
         Error::Comparison {
             reason: match wanted {
-                Some(wanted) => format!("{file}: holds no scores of '{wanted}', but of {list}"),
-                None => format!("{file}: holds the scores of several predictions: {list}"),
+                Some(wanted) => format!("{file}: contains scores of {list}, but not of '{wanted}'"),
+                None => format!("{file}: contains the scores of several predictions: {list}"),
             },
-            hint: format!("name one of them: {file}#{}", names[0]).into(),
+            hint: format!("choose one with {file}#{}", names[0]).into(),
         }
     })?;
     Ok(named.swap_remove(place))

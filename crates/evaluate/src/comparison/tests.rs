@@ -59,7 +59,8 @@ mod joining {
         // Two tasks with the same id cannot be distinguished without rows.
         let found = compare(&a, &[bare("x", 1.0), bare("x", 0.0), bare("z", 1.0)]).unwrap();
         assert_eq!(ids(&found), ["z"]);
-        let wanted = "B: 2 records have the task_id \"x\", and not all have a row to tell them by; none of them is compared";
+        let wanted = "B: 2 records have the task_id \"x\", and not all have a row that tells them \
+                      apart; none of them is compared";
         assert_eq!(texts(&found.problems), [wanted]);
         assert_eq!(found.a.alone, ["y"], "x is no task that B lacks");
     }
@@ -72,7 +73,7 @@ mod joining {
         assert_eq!(ids(&found), ["z"]);
         let wanted = [
             "A: 2 records have the task_id \"x\" and row 0; none of them is compared",
-            "B: task \"y\" is of repository s, but of r in A; it is not compared",
+            "B: task \"y\" belongs to repository s here, but to r in A; it is not compared",
         ];
         assert_eq!(texts(&found.problems), wanted);
     }
@@ -82,7 +83,11 @@ mod joining {
         let (a, b) = ([es("x", 0, "r", 0.5), es("y", 1, "r", 0.5)], [es("x", 1, "r", 0.5)]);
         let error = compare(&a, &b).unwrap_err();
         assert!(
-            error.hint().unwrap().to_string().starts_with("1 ids are in both, at different rows")
+            error
+                .hint()
+                .unwrap()
+                .to_string()
+                .starts_with("1 ids are in both files, at different rows")
         );
         let found = compare(&a, &[&b[..], &[es("y", 1, "r", 0.0)]].concat()).unwrap();
         assert_eq!((ids(&found), found.moved), (vec!["y"], 1));
@@ -112,11 +117,8 @@ mod measures {
         let found = compare(&a, &b).unwrap();
         assert_eq!(found.all.len(), 1);
         let left_out: Vec<_> = found.left_out.iter().map(|(m, why)| format!("{m} {why}")).collect();
-        let wanted = [
-            "m.big is not always between 0 and 1: a value is 3",
-            "m.a is only in A",
-            "m.b is only in B",
-        ];
+        let wanted =
+            ["m.big has values outside 0 to 1, such as 3", "m.a is only in A", "m.b is only in B"];
         assert_eq!(left_out, wanted);
         let lists = "A has m.one, m.big, m.a; B has m.one, m.big, m.b";
         for (measure, said) in
@@ -149,7 +151,7 @@ mod measures {
         assert_eq!(unit(None, &nameless).unwrap(), ResamplingUnit::Tasks);
         for (records, reason) in [
             (&nameless[..], "1 of 2 tasks names no repository"),
-            (&two[..1], "all tasks are of one repository"),
+            (&two[..1], "all tasks belong to one repository"),
         ] {
             let error = unit(Some(ResamplingUnit::Repositories), records).unwrap_err().to_string();
             assert_eq!(error, format!("unit: repositories cannot be resampled: {reason}"));
@@ -285,10 +287,12 @@ mod reading {
             assert_eq!(values(&file.read("#rg1").unwrap())[0], ("x", Some(0.5)));
             assert_eq!(values(&file.read("#none").unwrap())[0], ("x", Some(0.25)));
             assert!(
-                file.refuses("").0.ends_with("holds the scores of several predictions: none, rg1")
+                file.refuses("")
+                    .0
+                    .ends_with("contains the scores of several predictions: none, rg1")
             );
             let (error, _) = file.refuses("#gt");
-            assert_eq!(error, "s.json: holds no scores of 'gt', but of none, rg1");
+            assert_eq!(error, "s.json: contains scores of none,, but not of 'gt' rg1");
         }
         // A name with # is first tried as a file name.
         let file = File::new("");
@@ -307,7 +311,7 @@ mod reading {
             (r#"{"repocoder": {"es": 1}}"#, ":3: field 'task_id' is missing"),
             (
                 r#"{"task_id": "y", "es": 1, "row": 1}"#,
-                ":4: has no scores: no field is an object of numbers, as 'repocoder' is",
+                ":4: has no scores: no field is an object of numbers, such as 'repocoder'",
             ),
             (
                 r#"{"task_id": "z", "row": -1, "repocoder": {"es": 1}}"#,
@@ -319,7 +323,7 @@ mod reading {
             ),
             (
                 r#"{"task_id": "w", "pred": "text"}"#,
-                ":7: holds a prediction (it has 'pred'), and no task's scores",
+                ":7: contains a prediction (it has 'pred'), not scores of tasks",
             ),
         ];
         let lines: String = bad.map(|(line, _)| format!("\n{line}")).concat();
@@ -340,28 +344,32 @@ mod reading {
 
     #[test]
     fn a_file_without_scores_is_named_for_what_it_is() {
-        let needed = "give the scores of each task";
+        let needed = "pass a file with the scores of each task";
         let prediction = "{\"task_id\": \"x\", \"pred\": \"y\"}\n";
         for (text, wanted, hint) in [
             (
                 r#"{"predictions": "rg1", "all": {"n": 2, "repocoder": {"es": 1}}, "missing": 0}"#,
-                "s.json: holds means, and not each task's scores",
+                "s.json: contains means, not the scores of each task",
                 needed,
             ),
             (
                 &prediction.repeat(3),
-                "s.json: holds a prediction (it has 'pred'), and no task's scores",
-                "score them first",
+                "s.json: contains a prediction (it has 'pred'), not scores of tasks",
+                "compute their scores first",
             ),
-            (r#"{"task_id": "x", "pred": "y", "target": "y"}"#, "s.json: ", "score them first"),
+            (
+                r#"{"task_id": "x", "pred": "y", "target": "y"}"#,
+                "s.json: ",
+                "compute their scores first",
+            ),
             ("", "s.json: is empty", needed),
-            ("# Title\n", "s.json: holds no task's scores: line 1: not JSON", needed),
+            ("# Title\n", "s.json: contains no scores of tasks: line 1: not JSON", needed),
             ("[\n{\n", "s.json: not JSON: EOF", needed),
-            ("[1]", "s.json: holds no task's scores: [0]: a JSON object is expected", needed),
-            ("{\"tasks\": []}", "s.json: holds no task's scores", needed),
+            ("[1]", "s.json: contains no scores of tasks: [0]: a JSON object is expected", needed),
+            ("{\"tasks\": []}", "s.json: contains no scores of tasks", needed),
             (
                 "{\"task_id\": \"x\"}",
-                "s.json: holds no task's scores: line 1: has no scores",
+                "s.json: contains no scores of tasks: line 1: has no scores",
                 needed,
             ),
         ] {

@@ -39,9 +39,9 @@ pub fn judge(judging: &JudgeSettings<'_>, emit: &mut EmitLabel<'_>) -> Result<Ju
     let JudgeSettings { base, augmented, .. } = *judging;
     if base == augmented {
         return Err(Error::from_refusal(
-            "the predictions with and without retrieval are one file, so nothing would ever help",
+            "the predictions with and without retrieval are the same file, so no gain can be measured",
             message![
-                "give different files as ",
+                "pass different files as ",
                 UserChoice::BasePredictions,
                 " and ",
                 UserChoice::RetrievalPredictions
@@ -142,7 +142,7 @@ impl<'a> JudgeInputs<'a> {
             if let Some(place) = several {
                 let task = &tasks.tasks()[place];
                 let reason = format!(
-                    "task {} has {} samples, and a label compares one completion with one",
+                    "task {} has {} samples, but a label compares two single completions",
                     task.id,
                     predictions[place].len()
                 );
@@ -217,7 +217,7 @@ impl<'a> JudgeInputs<'a> {
             let place = first + batch.read;
             let before = self.tasks.tasks().get(place);
             if before.is_none_or(|before| (before.row, &before.id) != (task.row, &task.id)) {
-                let hint = "judge again when no program writes to it";
+                let hint = "run the command again when no other program writes to the file";
                 return Err(Error::artifact(path, "was changed while it was read", hint));
             }
             batch.read += 1;
@@ -261,7 +261,7 @@ impl<'a> JudgeInputs<'a> {
                         let both =
                             Outcome::Likelihood([without, with].map(|one| one.per_character));
                         if is_other {
-                            Err("the probability is that of another target".into())
+                            Err("the probability belongs to another target".into())
                         } else {
                             Ok(both)
                         }
@@ -320,7 +320,7 @@ impl<'a> JudgeInputs<'a> {
             && !shown.contains_key(&row)
         {
             return Err(format!(
-                "{} has no prompt of row {row}: give the prompts that were completed",
+                "{} has no prompt for row {row}: pass the prompts that were completed",
                 prompts.display()
             ));
         }
@@ -328,7 +328,7 @@ impl<'a> JudgeInputs<'a> {
             && before != now
         {
             return Err(format!(
-                "it was judged by model {before}, and these completions are of {now}"
+                "it was judged with completions of model {before}, but these are of {now}"
             ));
         }
         // This signal depends only on the prompt and the model, the others on the completion.
@@ -461,8 +461,10 @@ fn read_pass_rates(
     for ((path, name), predictions) in results.into_iter().zip([judging.base, judging.augmented]) {
         let is_of = executed::is_of(path, predictions)?;
         if is_of == Some(false) {
-            let reason =
-                format!("holds test results of other predictions than {}", predictions.display());
+            let reason = format!(
+                "contains test results of predictions other than {}",
+                predictions.display()
+            );
             return Err(Error::labelling(path, reason, LabelInput::TestResults));
         }
         let found = executed::read_executed(path, name)?;
@@ -471,7 +473,7 @@ fn read_pass_rates(
             warnings.extend(numbered.warning(path.display(), None));
         }
         if found.is_empty() {
-            let reason = format!("holds no test results of predictions '{name}'");
+            let reason = format!("contains no test results of predictions '{name}'");
             return Err(Error::labelling(path, reason, LabelInput::TestedName));
         }
         all.push(found);
@@ -524,7 +526,7 @@ fn one_model(named: Option<&str>, base: &Origin, augmented: &Origin) -> Result<O
         {
             return Err(wrong(
                 of,
-                format!("holds completions of model {first}, and others are of {other}"),
+                format!("contains completions of two models, {first} and {other}"),
             ));
         }
         named_models.push(of.models().next().or(named).map(str::to_owned));
@@ -533,7 +535,9 @@ fn one_model(named: Option<&str>, base: &Origin, augmented: &Origin) -> Result<O
         (one, other) if one == other => Ok(named_models.swap_remove(0)),
         (Some(one), Some(other)) => Err(wrong(
             augmented,
-            format!("these predictions are of model {other}, and others of {one}"),
+            format!(
+                "these predictions are of model {other}, but the predictions without retrieval are of {one}"
+            ),
         )),
         (None, _) => Err(wrong(base, UNNAMED.into())),
         (_, None) => Err(wrong(augmented, UNNAMED.into())),

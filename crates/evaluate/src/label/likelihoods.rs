@@ -45,7 +45,7 @@ pub(super) fn likelihoods(
     let mut numbered = NumberedRecords::default();
     for task in &read.scores.tasks {
         let Some(per_character) = read.scores.value(task, "likelihood.per_character") else {
-            let reason = "holds no probabilities of targets";
+            let reason = "contains no probabilities of targets";
             return Err(Error::labelling(path, reason, LabelInput::Likelihoods));
         };
         let place = match task.row {
@@ -61,16 +61,20 @@ pub(super) fn likelihoods(
             Some(place) if found[place].is_some() => repeated.push(place),
             Some(place) => found[place] = Some(Likelihood { per_character, target }),
             None => {
-                let reason = format!("task {} is none of the instances", task.task_id);
-                problems.push(Error::artifact(path, reason, "give the file of these instances"));
+                let reason = format!("task {} is not one of the instances", task.task_id);
+                problems.push(Error::artifact(
+                    path,
+                    reason,
+                    "pass the likelihoods of these instances",
+                ));
             }
         }
     }
     warnings.extend(numbered.warning(path.display(), Some("`target_digest`")));
     for place in repeated {
         found[place] = None;
-        let reason = format!("task {} stands here twice", tasks.tasks()[place].id);
-        problems.push(Error::artifact(path, reason, "keep one line of each task"));
+        let reason = format!("task {} occurs twice", tasks.tasks()[place].id);
+        problems.push(Error::artifact(path, reason, "keep one line per task"));
     }
     Ok(found)
 }

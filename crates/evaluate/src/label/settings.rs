@@ -66,11 +66,11 @@ impl<'a> LabelCriterion<'a> {
             }
             (LabelMetric::Pass, _) => Err(Error::from_refusal(
                 message!["metric pass needs the ", UserChoice::ResultsOfBoth],
-                message!["make ", UserChoice::UnitTestResults, " with each of the predictions"],
+                message!["make ", UserChoice::UnitTestResults, " for both files of predictions"],
             )),
             (_, [Some(_), _] | [_, Some(_)]) => Err(Error::from_refusal(
-                message!["the ", UserChoice::ResultsOfBoth, " are for metric pass alone"],
-                "choose this metric, or leave them out",
+                message!["the ", UserChoice::ResultsOfBoth, " apply only to metric pass"],
+                "choose metric pass, or omit the test results",
             )),
             (LabelMetric::Likelihood, _) => Ok(Self::Likelihood),
             (LabelMetric::Similarity(metric), _) => Ok(Self::Similarity(metric)),
@@ -116,7 +116,7 @@ pub fn check_threshold(threshold: f64) -> Result<()> {
     }
     Err(Error::from_refusal(
         message!["the ", UserChoice::LabelThreshold, " must be a number"],
-        "the paper's is 0: any improvement counts",
+        "the paper uses 0, so any improvement counts",
     ))
 }
 
@@ -147,7 +147,7 @@ mod tests {
         assert_eq!(lacking.to_string(), "metric pass needs the test results of both predictions");
         for metric in [LabelMetric::Usual, LabelMetric::Likelihood] {
             let needless = LabelCriterion::new(metric, [None, both[1]]).unwrap_err();
-            assert!(needless.to_string().contains("for metric pass alone"), "{needless}");
+            assert!(needless.to_string().contains("only to metric pass"), "{needless}");
         }
         let likelihood = "likelihood".parse().unwrap();
         assert_eq!(LabelCriterion::new(likelihood, [None; 2]).unwrap(), LabelCriterion::Likelihood);

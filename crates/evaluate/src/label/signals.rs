@@ -25,7 +25,8 @@ pub fn entropies(path: &Path, tasks: &TaskSet, signals: &mut [Signals]) -> Resul
         predictions::samples(path, at.line, &object)?;
         let Some(entropy) = Signals::of_prediction(&object).entropy else {
             return Err(record.error(
-                "has no 'entropy': several samples at temperature 1 have one, with log-probabilities of tokens that spell them",
+                "'entropy' is missing: it needs several samples at temperature 1, with \
+                 log-probabilities of their tokens",
             ));
         };
         match index.find(path, at.line, &object)? {
@@ -41,7 +42,7 @@ pub fn entropies(path: &Path, tasks: &TaskSet, signals: &mut [Signals]) -> Resul
     let numbered = index.finish(path)?;
     if found.iter().all(Option::is_none) {
         let hint = "draw several samples of each prompt without retrieval at temperature 1";
-        let none = || Error::artifact(path, "holds no entropy of these tasks", hint);
+        let none = || Error::artifact(path, "contains no entropy of these tasks", hint);
         return Err(problems.into_iter().next().unwrap_or_else(none));
     }
     let count = found.iter().flatten().count();
@@ -105,7 +106,7 @@ impl ReadSignals {
     pub(super) fn nothing(self, path: &Path) -> Error {
         let first = self.problems.into_iter().chain(self.unmatched).next();
         let hint = message!["ask the model for the ", UserChoice::RetrievalProbability];
-        first.unwrap_or_else(|| Error::artifact(path, "holds no probability", hint))
+        first.unwrap_or_else(|| Error::artifact(path, "contains no probabilities", hint))
     }
 }
 

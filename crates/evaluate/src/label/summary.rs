@@ -42,7 +42,7 @@ impl MissingCompletion {
         match self {
             Self::Base => format!("no {what} without retrieval"),
             Self::Augmented => format!("no {what} with retrieval"),
-            Self::Both => format!("no {what} at all"),
+            Self::Both => format!("no {what} with or without retrieval"),
             Self::Tests => "no conclusive unit tests".to_owned(),
         }
     }

@@ -52,10 +52,14 @@ impl Printable for Explanation<'_> {
                 format!("probability: 1 / (1 + exp(-({slope:.3} x log-odds + {offset:.3})))\n")
             }
             Calibration::Isotonic { points } => {
-                format!("probability: a rising curve through {} points\n", points.len())
+                format!(
+                    "probability: an isotonic (increasing) curve through {} points\n",
+                    points.len()
+                )
             }
         };
-        text += "\nWhat each feature adds to the log-odds: its spread over the training data, and whether more of it speaks for (+)\nor against (-) retrieval.\n\n";
+        text += "\nContribution of each feature to the log-odds: its spread over the training \
+                 data, and whether larger values\nfavour (+) or oppose (-) retrieval.\n\n";
         let table = self.table().text();
         let mut lines = table.lines();
         text += &format!("{}  meaning\n", lines.next().unwrap_or_default());
@@ -64,7 +68,7 @@ impl Printable for Explanation<'_> {
         }
         if !policy.model.words.is_empty() {
             text += &format!(
-                "\nThe words near the hole, hashed into {} buckets, add to that.\n",
+                "\nThe words near the hole, hashed into {} buckets, contribute as well.\n",
                 policy.model.words.len()
             );
         }

@@ -69,7 +69,7 @@ pub fn read_labels(
         ),
         (
             &examples.contradicting,
-            ["is there again with another label", "are there again with another label"],
+            ["is repeated with another label", "are repeated with another label"],
         ),
     ] {
         if let Some(first) = repeats.first() {
@@ -84,10 +84,10 @@ pub fn read_labels(
     if knowing > 0 && !looking.is_empty() {
         let (count, names) = (group(knowing), looking.join(", "));
         tell(Remark::Note(if keeps_targets {
-            let done = format!("kept, although their fragments give {names} the target away");
+            let done = format!("kept, although their fragments reveal the target to {names}");
             format!("{count} instances whose query contained the target are {done}").into()
         } else {
-            let done = format!("left out, as their fragments give {names} the target away");
+            let done = format!("left out, because their fragments reveal the target to {names}");
             message![format!("{count} "), UserChoice::TargetQueries, format!(" are {done}")]
         }));
         if keeps_targets {
@@ -99,8 +99,8 @@ pub fn read_labels(
     }
     if examples.all.is_empty() && knowing > 0 {
         return Err(Error::from_refusal(
-            "every labelled instance has a query that contained the target",
-            message!["draw others than ", UserChoice::TargetQueries],
+            "the query of every labelled instance contained the target",
+            message!["add labels other than ", UserChoice::TargetQueries],
         ));
     }
     if examples.all.is_empty() {
@@ -109,7 +109,7 @@ pub fn read_labels(
             _ => "",
         };
         return Err(Error::from_refusal(
-            "these files hold no labelled instance",
+            "these files contain no labelled instances",
             message![UserChoice::JudgeInstances, by],
         ));
     }
@@ -151,7 +151,8 @@ pub fn train_on(
     let policy = train(&examples, kind, method)?;
     if let [only] = &policy.training.repositories[..] {
         let warning = format!(
-            "all instances are of one repository ({only}), so the held-out quality is measured on it as well"
+            "all instances belong to one repository ({only}), so held-out quality is measured on \
+             the training repository"
         );
         tell(Remark::Warning(warning.into()));
     }

@@ -129,7 +129,7 @@ impl SweepResults {
         let (_, curve) = self.curves().find(|(_, curve)| is_untimed(curve))?;
         Some(message![
             format!(
-                "policy {} has no latency: the time of its decision is not known; give the ",
+                "policy {} has no latency, because the time of its decision is unknown; pass the ",
                 curve.policy
             ),
             UserChoice::DecisionTime,
@@ -288,7 +288,7 @@ fn threshold(threshold: f64) -> Option<f64> {
 
 /// Returns the scores of never, always and the oracle, in words.
 pub(super) fn finding(examples: &Examples) -> String {
-    let metric = examples.metric.as_deref().unwrap_or("a metric that the labels do not name");
+    let metric = examples.metric.as_deref().unwrap_or("an unnamed metric");
     format!(
         "{} of {}, {} x 100{}: never {}, always {}, oracle {}",
         format_count(examples.all.len() as u64, "instance"),

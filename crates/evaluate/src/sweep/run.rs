@@ -120,7 +120,7 @@ impl Sweep {
                     policy.lacking(),
                     "; as the ",
                     UserChoice::SweptPolicy,
-                    " it is swept over the rest"
+                    " it is swept over the remaining instances"
                 ])),
                 Err(reason) if are_chosen => return Err(reason),
                 Err(reason) => {
@@ -137,22 +137,25 @@ fn check_metric(first: &SetCurves, examples: &Examples) -> Result<()> {
     if first.metric == examples.metric {
         return Ok(());
     }
-    let name = |metric: &Option<String>| metric.clone().unwrap_or("none that they name".into());
+    let name = |metric: &Option<String>| metric.clone().unwrap_or("(not named)".into());
     let (here, before) = (name(&examples.metric), name(&first.metric));
     Err(Error::from_refusal(
-        format!("these labels are by metric {here}, and those before by {before}"),
+        format!("these labels are by metric {here}, but earlier labels are by {before}"),
         one_metric(),
     ))
 }
 
 /// Returns the hint for labels of two metrics.
 fn one_metric() -> Message {
-    message!["gains of two metrics cannot be compared: judge all by one ", UserChoice::LabelMetric]
+    message![
+        "gains in two metrics cannot be compared: judge all labels with the same ",
+        UserChoice::LabelMetric
+    ]
 }
 
 /// Checks that the training labels have the same model, metric and fragments.
 fn check_making(examples: &Examples, more: &Examples) -> Result<()> {
-    let name = |metric: &Option<String>| metric.clone().unwrap_or("they do not name".into());
+    let name = |metric: &Option<String>| metric.clone().unwrap_or("(not named)".into());
     let differ = |[there, here]: [String; 2], hint: Message| {
         let [training, swept] = [UserChoice::TrainingLabels, UserChoice::SweptLabels];
         let reason = message![training, format!(" {there}, but "), swept, format!(" {here}")];
@@ -166,13 +169,14 @@ fn check_making(examples: &Examples, more: &Examples) -> Result<()> {
         && here != there
     {
         let hint =
-            "scores of two kinds of fragments cannot be compared: give the labels of one".into();
+            "scores of two kinds of fragments cannot be compared: pass labels of one kind".into();
         return differ([format!("have {there}"), format!("have {here}")], hint);
     }
     match (&examples.model, &more.model) {
         (Some(here), Some(there)) if here != there => {
             let hint =
-                "what helps one model may not help another: label both with the same model".into();
+                "retrieval may help one model and not another: label both with the same model"
+                    .into();
             differ([format!("are of model {there}"), format!("of {here}")], hint)
         }
         _ => Ok(()),
@@ -187,7 +191,7 @@ fn check_signal(scored: PolicyScores) -> Result<PolicyScores> {
     let policy = scored.policy;
     let hint = match policy {
         Policy::TrialRetrieval => message![
-            "instances have scores where their fragments do: retrieve for them again, and label them with these ",
+            "the instances' fragments have no scores: retrieve again, and label the instances with the new ",
             UserChoice::LabelPrompts
         ],
         _ => "complete the instances and label them again".into(),
@@ -217,7 +221,7 @@ fn curves(
                 "no instance can be scored by all of these policies: ",
                 Message::join(needs, "; ")
             ],
-            "sweep them one by one, or label the instances again with the signals of all",
+            "sweep the policies one by one, or label the instances again with the signals of all policies",
         ));
     }
     for scored in lack {
@@ -269,11 +273,11 @@ fn at_threshold(policy: Policy, scores: &[f64], asked: Threshold) -> Option<Mess
         let [retrieves, all] = [retrieved, count].map(group);
         return Some(message![
             format!(
-                "policy sweep: {policy} at {asked}: retrieves for {retrieves} of {all} instances, those whose score is above {threshold}; \
-                 {policy}@{threshold} as a "
+                "policy sweep: {policy} at {asked}: retrieves for {retrieves} of {all} instances \
+                 (scores above {threshold}); {policy}@{threshold} as a "
             ),
             UserChoice::PolicyOfRun,
-            " uses this number on other tasks"
+            " uses this threshold on other tasks"
         ]);
     }
     let (equals, few) = match retrieved {
@@ -282,7 +286,8 @@ fn at_threshold(policy: Policy, scores: &[f64], asked: Threshold) -> Option<Mess
         _ => return None,
     };
     let note = format!(
-        "policy sweep: {policy}: {few} instance has a score above {asked}, so it equals {equals} there"
+        "policy sweep: {policy}: {few} instance has a score above {asked}, so the policy equals \
+         {equals} at that threshold"
     );
     Some(note.into())
 }

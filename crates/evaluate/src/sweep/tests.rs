@@ -127,19 +127,20 @@ fn instances_that_know_the_target_are_left_out_for_who_looks_at_fragments() {
     assert_eq!(heard.take(), [unjudged]);
     let looking = [Policy::Learned, Policy::LearnedScored];
     assert_eq!(read(&path, &looking, false, &heard).unwrap().all.len(), 10);
-    let left_out = "note: 1 instances whose query contained the target are left out, as their fragments give learned-scored the target away";
+    let left_out = "note: 1 instances whose query contained the target are left out, because their \
+                    fragments reveal the target to learned-scored";
     assert_eq!(heard.take(), [unjudged, left_out]);
     let kept = read(&path, &looking, true, &heard).unwrap();
     assert!(kept.all.len() == 11 && kept.all.iter().all(|one| !one.query_has_target));
     assert!(
         heard.take()[1]
-            .ends_with("are kept, although their fragments give learned-scored the target away")
+            .ends_with("are kept, although their fragments reveal the target to learned-scored")
     );
     knowing.iter_mut().for_each(|label| label["metadata"]["query_has_target"] = json!(true));
     let path = write(&folder, "knowing.jsonl", &knowing);
     let (reason, hint) = refusal(read(&path, &looking, false, &heard));
-    assert_eq!(reason, "every labelled instance has a query that contained the target");
-    assert_eq!(hint, "draw others than instances whose query contained the target");
+    assert_eq!(reason, "the query of every labelled instance contained the target");
+    assert_eq!(hint, "add labels other than instances whose query contained the target");
     let none = write(&folder, "none.jsonl", &[]);
     assert_eq!(refusal(read(&none, &looking, false, &heard)).1, "judge instances");
 }
@@ -172,7 +173,7 @@ fn a_policy_learns_from_the_instances_that_have_its_data() {
     let one = write(&folder, "one.jsonl", &labels(0..1));
     train(&one, LearnedPolicy::Learned).unwrap();
     let [warning] = &heard.take()[..] else { panic!() };
-    assert!(warning.starts_with("warning: all instances are of one repository (repo0)"));
+    assert!(warning.starts_with("warning: all instances belong to one repository (repo0)"));
 
     let explained = Explanation::new(&policy, 3);
     let records: Vec<Value> = explained.lines().collect();
@@ -242,9 +243,11 @@ fn thresholds_say_what_they_come_to() {
     assert_eq!(
         heard.take(),
         [
-            "note: policy sweep: trial-retrieval at 50%: retrieves for 8 of 24 instances, those whose score is above 0.1; \
-         trial-retrieval@0.1 as a policy of a run uses this number on other tasks",
-            "note: policy sweep: trial-retrieval: no instance has a score above 7, so it equals never there",
+            "note: policy sweep: trial-retrieval at 50%: retrieves for 8 of 24 instances (scores \
+             above 0.1); trial-retrieval@0.1 as a policy of a run uses this threshold on other \
+             tasks",
+            "note: policy sweep: trial-retrieval: no instance has a score above 7, so the policy \
+             equals never at that threshold",
         ]
     );
 }
@@ -284,7 +287,7 @@ fn instances_without_a_signal_are_left_out_of_every_curve() {
             && reason.contains("; trial-retrieval needs "),
         "{reason}"
     );
-    assert!(hint.starts_with("sweep them one by one"));
+    assert!(hint.starts_with("sweep the policies one by one"));
 }
 
 #[test]
@@ -301,8 +304,14 @@ fn labels_of_two_makings_are_refused() {
     let model = by("model.jsonl", "generation_model", "n");
     let named = PathBuf::from(format!("b={}", metric.display()));
     let (reason, hint) = refusal(run(&of(&[Policy::Never]), &[&here, &named], &heard));
-    assert_eq!(reason, "these labels are by metric repoformer, and those before by repocoder");
-    assert_eq!(hint, "gains of two metrics cannot be compared: judge all by one metric of labels");
+    assert_eq!(
+        reason,
+        "these labels are by metric repoformer, but earlier labels are by repocoder"
+    );
+    assert_eq!(
+        hint,
+        "gains in two metrics cannot be compared: judge all labels with the same metric of labels"
+    );
     for (more, wanted) in [
         (metric, "training labels are by the metric repoformer, but labels to sweep by repocoder"),
         (model, "training labels are of model n, but labels to sweep of m"),
@@ -313,7 +322,7 @@ fn labels_of_two_makings_are_refused() {
     // A policy of one repository needs other repositories whose labels were made in the same way.
     let (reason, _) = refusal(run(&of(&[Policy::Learned]), &[&here], &heard));
     assert!(
-        reason.contains("all instances are of one repository, so there is no other"),
+        reason.contains("all instances belong to one repository, so no other repository"),
         "{reason}"
     );
     let training_labels = vec![write(&folder, "more.jsonl", &labels(1..3))];
@@ -345,7 +354,8 @@ fn times_belong_to_retrievers_and_instances() {
     let sweep = Sweep { times: read(&two).unwrap(), ..of(&[Policy::Never, Policy::SelfDecision]) };
     assert_eq!(
         heard.take(),
-        ["note: policy sweep: the times of index are of benchmark api; labels do not name theirs"]
+        ["note: policy sweep: the times of index are from benchmark api; the labels do not name \
+             a benchmark"]
     );
     let mut asked = labels.clone();
     asked.iter_mut().for_each(|label| label["cc_probability"] = json!(0.5));
@@ -356,13 +366,13 @@ fn times_belong_to_retrievers_and_instances() {
     assert_eq!(swept.rows().nth(1).unwrap()["retriever"], "dense");
     let warning = swept.warning().unwrap().to_string();
     assert!(
-        warning.starts_with("policy self has no latency: the time of its decision"),
+        warning.starts_with("policy self has no latency, because the time of its decision"),
         "{warning}"
     );
 
     let base = TimeSources { base: Some(of_line), measured: measured("a", &file), ..two.clone() };
     assert!(refusal(read(&base)).0.ends_with(
-        "has the times of benchmark api, but the times of completions without retrieval are of line"
+        "has times from benchmark api, but the times of completions without retrieval are from line"
     ));
     let twice = TimeSources { measured: measured("dense", &part), ..two.clone() };
     assert_eq!(refusal(read(&twice)).0, "two retrievers have the name 'dense'");
@@ -376,10 +386,10 @@ fn times_belong_to_retrievers_and_instances() {
     assert!(swept.is_ok());
     assert_eq!(
         told,
-        ["warning: 4 of 24 instances have no time of part; the mean of the others is used"]
+        ["warning: 4 of 24 instances have no time of part; the mean of the other times is used"]
     );
     let (swept, _) = checked(measured("other", &other));
-    assert_eq!(refusal(swept).0, "the times of other belong to none of these instances");
+    assert_eq!(refusal(swept).0, "no time of other belongs to these instances");
 }
 
 #[test]
@@ -396,14 +406,14 @@ fn trained_policies_say_where_they_do_not_fit() {
     assert!(
         refusal(TrainedPolicies::read(&[&one, &two]))
             .0
-            .ends_with("two trained policies are of kind learned")
+            .ends_with("another trained policy is already of kind learned")
     );
     let trained = TrainedPolicies::read(&[&one]).unwrap();
     assert!(trained.check_others(Policy::Learned, ["a"].into_iter()).is_ok(), "it has learned");
     let untrained = TrainedPolicies::default();
     assert!(untrained.check_others(Policy::Learned, ["a", "b"].into_iter()).is_ok());
     let (reason, _) = refusal(untrained.check_others(Policy::LearnedScored, [""].into_iter()));
-    assert!(reason.contains("the tasks name no repository"), "{reason}");
+    assert!(reason.contains("the tasks do not name their repositories"), "{reason}");
     let here = read(&path, &[], false, &heard).unwrap();
     let warnings = |[generator, metric, fragments]: [&str; 3]| -> Vec<String> {
         let warnings =
@@ -416,8 +426,8 @@ fn trained_policies_say_where_they_do_not_fit() {
     assert_eq!(
         others[1..],
         [
-            "policy learned was trained on completions of m, but these are of n",
-            "policy learned was trained on gains by metric repocoder, but these are by pass",
+            "policy learned was trained on completions of m, but these completions are of n",
+            "policy learned was trained on gains in metric repocoder, but these gains are in pass",
         ]
     );
     assert_eq!("pass".parse::<Measure>().unwrap(), Measure::Pass);
@@ -484,7 +494,7 @@ fn instances_that_come_twice_are_named() {
     let path = write(&folder, "labels.jsonl", &twice);
     read(&path, &[], false, &heard).unwrap();
     let again = format!(
-        "warning: 3 instances are there again with another label (first {first}); each counts"
+        "warning: 3 instances are repeated with another label (first {first}); each counts"
     );
     assert_eq!(heard.take(), [repeats, again]);
 }
@@ -566,7 +576,7 @@ fn missing_scores_are_counted() {
     assert!(reason.starts_with("every instance lacks ") && hint.contains("policy"), "{hint}");
     let (reason, hint) = refusal(run(&of(&[Policy::TrialRetrieval]), &[&none], &heard));
     assert!(reason.contains("no instance has its signal"), "{reason}");
-    assert!(hint.contains("retrieve for them again"), "{hint}");
+    assert!(hint.contains("retrieve again"), "{hint}");
 }
 
 /// The order of the labels does not matter.
@@ -582,11 +592,11 @@ fn labels_of_two_makings_in_one_file_are_refused() {
     let mut by_other = labels(0..1);
     by_other.iter_mut().for_each(|label| label["generation_model"] = json!("other"));
     let here = labels(1..3);
-    for (others, what) in [(by_tests, "metric"), (by_other, "model")] {
+    for (others, what) in [(by_tests, "uses metric"), (by_other, "is of model")] {
         for all in [[others.clone(), here.clone()].concat(), [here.clone(), others].concat()] {
             let path = write(&folder, "labels.jsonl", &all);
             let error = read(&path, &[], false, &heard).unwrap_err().to_string();
-            assert!(error.contains(&format!(" is judged by {what} ")), "{error}");
+            assert!(error.contains(&format!(": this label {what} ")), "{error}");
             assert_eq!(heard.take(), [""; 0]);
         }
     }

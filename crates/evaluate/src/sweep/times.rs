@@ -54,13 +54,15 @@ impl RetrieverTimes {
         for (name, file) in &sources.measured {
             let model = LatencyModel::read(file, base, sources.generation_ms)?;
             if model.without_embedding {
-                let reason = "the times of retrieval lack those for the queries' dense vectors, which came from a file";
+                let reason = "the retrieval times do not include the queries' dense vectors, which \
+                              came from a file";
                 tell(Remark::Warning(format!("{}: {reason}", file.display()).into()));
             }
             if let Some(benchmark) = benchmark_of(file) {
                 check_base(file, benchmark, base)?;
                 let note = format!(
-                    "policy sweep: the times of {name} are of benchmark {benchmark}; labels do not name theirs"
+                    "policy sweep: the times of {name} are from benchmark {benchmark}; the labels \
+                     do not name a benchmark"
                 );
                 tell(Remark::Note(note.into()));
             }
@@ -73,7 +75,7 @@ impl RetrieverTimes {
             if times.names[..place].contains(name) {
                 return Err(Error::from_refusal(
                     format!("two retrievers have the name '{name}'"),
-                    "name their times, as in sparse=12 and dense=350",
+                    "give each a name, as in sparse=12 and dense=350",
                 ));
             }
         }
@@ -113,9 +115,9 @@ fn check_known(
     let all = examples.all.len();
     match examples.all.iter().filter(|example| knows(example)).count() {
         0 => Err(Error::from_refusal(
-            format!("the times of {name} belong to none of these instances"),
+            format!("no time of {name} belongs to these instances"),
             message![
-                "give the times of their own predictions, or the ",
+                "pass the times of these instances' predictions, or the ",
                 UserChoice::RetrievalTime,
                 " with the ",
                 UserChoice::GenerationTime
@@ -123,7 +125,8 @@ fn check_known(
         )),
         known if known < all => {
             let without = part(all - known, all, "instance", ["has", "have"]);
-            let warning = format!("{without} no time of {name}; the mean of the others is used");
+            let warning =
+                format!("{without} no time of {name}; the mean of the other times is used");
             tell(Remark::Warning(warning.into()));
             Ok(())
         }
@@ -137,11 +140,11 @@ fn check_base(file: &Path, benchmark: &str, base: Option<&Path>) -> Result<()> {
         None => Ok(()),
         Some(other) => Err(Error::from_refusal(
             message![
-                format!("{} has the times of benchmark {benchmark}, but the ", file.display()),
+                format!("{} has times from benchmark {benchmark}, but the ", file.display()),
                 UserChoice::BaseTimes,
-                format!(" are of {other}")
+                format!(" are from {other}")
             ],
-            "give both of one benchmark",
+            "pass times from the same benchmark",
         )),
     }
 }

@@ -127,8 +127,15 @@ impl<'a> Copies<'a> {
         let is_in_cache = cache.as_ref().is_some_and(|cache| work_dir.starts_with(cache));
         let inside = repositories.iter().find(|name| work_dir.starts_with(repos_dir.join(name)));
         if work_dir == repos_dir || (inside.is_some() && !is_in_cache) {
-            let reason = format!("{}: copies would be among the repositories", work_dir.display());
-            let hint = message!["choose a ", UserChoice::WorkFolder, " outside the repositories"];
+            let reason = format!(
+                "{}: the copies would be inside the folder of repositories",
+                work_dir.display()
+            );
+            let hint = message![
+                "choose a ",
+                UserChoice::WorkFolder,
+                " outside the folder of repositories"
+            ];
             return Err(Error::execution(reason, hint));
         }
         let lock = lock(&work_dir)?;
@@ -369,7 +376,7 @@ fn is_room(place: &Path) -> bool {
 fn no_room_reason(place: &Path) -> Message {
     message![
         format!(
-            "{}: contains something other than a copy, which is not removed; choose another ",
+            "{}: contains files that are not a copy and will not be removed; choose another ",
             place.display()
         ),
         UserChoice::WorkFolder

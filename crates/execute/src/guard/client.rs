@@ -128,7 +128,8 @@ impl Guard {
                     guard.enclosure.open.extend(outcome.open.into_iter().map(Message::from));
                     guard.enclosure.notes = outcome.notes;
                     if !guard.enclosure.layered {
-                        let note = "the disk that tests write to is watched, not bounded";
+                        let note =
+                            "the disk space that tests use is watched, not limited by the system";
                         guard.enclosure.notes.push(note.into());
                     }
                     return Ok(guard);
@@ -156,7 +157,10 @@ impl Guard {
             open.push(message!["tests can write wherever you can, and see your processes", &why]);
         }
         if !self.enclosure.enclosed && !self.group.exists() {
-            open.push(message!["tests can start processes until the program ends them", &why]);
+            open.push(message![
+                "tests can start any number of processes until they are killed",
+                &why
+            ]);
         }
         if !self.enclosure.filtered {
             open.push(message!["tests can make any system call", &why]);
@@ -212,7 +216,7 @@ impl Guard {
             let reason = format!("cannot run a guard ({}): {error}", self.program.display());
             Error::execution(
                 reason,
-                "does the program still exist, and can the system start more processes?",
+                "check that the program still exists and that the system can start more processes",
             )
         })
     }

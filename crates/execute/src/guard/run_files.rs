@@ -151,8 +151,11 @@ pub(super) fn collect(folder: &Path, name: &str) -> Option<Result<String, String
         Err(error) if error.kind() == io::ErrorKind::NotFound => None,
         Err(error) => {
             let is_link = error.raw_os_error() == Some(Errno::ELOOP as i32);
-            let why =
-                if is_link { "behind a link, which is not followed" } else { &error.to_string() };
+            let why = if is_link {
+                "its path contains a link, which is not followed"
+            } else {
+                &error.to_string()
+            };
             Some(Err(format!("{}, left by the run: {why}", folder.join(name).display())))
         }
     }

@@ -67,9 +67,9 @@ pub(crate) fn to_folders(path: &Path, input: Box<dyn BufRead>, dir: &Path) -> Re
         let name = entry.path().map_err(cannot_read)?.into_owned();
         let shown = name.display().to_string();
         let file = match place(&name) {
-            _ if is_sparse(&mut entry).map_err(cannot_read)? => Err(
-                "is left out: a sparse file, whose holes the archive does not hold; make the archive without such files",
-            ),
+            _ if is_sparse(&mut entry).map_err(cannot_read)? => {
+                Err("is left out: sparse files are not supported; make the archive without them")
+            }
             place => place,
         };
         let file = match file {
@@ -91,7 +91,8 @@ pub(crate) fn to_folders(path: &Path, input: Box<dyn BufRead>, dir: &Path) -> Re
         }
     }
     if is_at_end.get() {
-        let reason = "has no end mark: it is cut off, and files may be missing; get it again";
+        let reason =
+            "has no end marker, so it is truncated and files may be missing; download it again";
         conversion.problems.push(refused(reason.into()));
     }
     let left_out =
@@ -110,8 +111,8 @@ fn distribute(path: &Path, folders: &mut Folders, conversion: &mut Conversion) -
     let refused =
         |reason: String| Error::Repository { path: path.to_owned(), reason: reason.into() };
     if !folders.unpacked_folder().exists() && folders.describe_left_out().next().is_some() {
-        let reason = "has no file but those of version control, which are left out; make an archive of the other \
-                      files, as with `git archive`";
+        let reason = "contains only files of version control, which are left out; make an archive \
+                      of the other files, for example with `git archive`";
         conversion.problems.push(refused(reason.into()));
         return Ok(());
     }
@@ -123,12 +124,13 @@ fn distribute(path: &Path, folders: &mut Folders, conversion: &mut Conversion) -
             Err(reason) => conversion.problems.push(refused(reason)),
         }
         conversion.notes.push(format!(
-            "{shown}: used as one repository, '{name}', for it has {signs}; unpack it yourself if its folders are repositories"
+            "{shown}: used as one repository, '{name}', because it has {signs}; unpack the archive \
+             yourself if its folders are repositories"
         ).into());
         return Ok(());
     }
     let Ok(found) = RepositoryFolders::below(&folders.unpacked_folder()) else {
-        let reason = "has neither a source file nor a folder with one";
+        let reason = "contains no source files";
         conversion.problems.push(refused(reason.into()));
         return Ok(());
     };
@@ -145,7 +147,7 @@ fn distribute(path: &Path, folders: &mut Folders, conversion: &mut Conversion) -
     let rest = folders.count_left()?;
     if rest > 0 && are_adopted {
         let (count, names) = (format_count(rest, "file"), found.names.join(", "));
-        let warning = format!("{shown}: left out: {count} outside of its repositories, {names}");
+        let warning = format!("{shown}: left out: {count} outside its repositories, {names}");
         conversion.warnings.push(warning.into());
     }
     Ok(())
@@ -236,7 +238,7 @@ pub(crate) fn recognise(
     let read = input.by_ref().take(512).read_to_end(&mut start);
     read.map_err(|e| Error::reading(path, "read this file", e))?;
     if start.starts_with(b"PK\x03\x04") {
-        let (reason, hint) = ("a zip archive", "unpack it, or take the .tar.gz");
+        let (reason, hint) = ("a zip archive", "unpack it, or use the .tar.gz");
         return Err(Error::Form {
             path: path.to_owned(),
             reason: reason.into(),
@@ -322,7 +324,7 @@ mod tests {
         let conversion = to_folders(Path::new("x.tar"), input, &dir.path().join("out")).unwrap();
         let problems: Vec<String> = conversion.problems.iter().map(Error::to_string).collect();
         for (problem, name) in problems.iter().zip(["r/hole.py", "r/pax.py"]) {
-            let start = format!("x.tar: '{name}' is left out: a sparse file");
+            let start = format!("x.tar: '{name}' is left out: sparse files");
             assert!(problem.starts_with(&start), "{problem}");
         }
         assert_eq!((conversion.records, problems.len()), (1, 2));

@@ -40,7 +40,7 @@ pub fn requests(path: &Path, sampling: &BatchSettings, emit: &mut Emit<'_>) -> R
         };
         if !seen.insert(id.clone()) {
             let reason = format!(
-                "an earlier prompt has the same custom_id {id:?}: their 'metadata.row' are equal"
+                "an earlier prompt has the same custom_id {id:?}, because both have the same 'metadata.row'"
             );
             return Err(Error::record(path, at.line, reason));
         }

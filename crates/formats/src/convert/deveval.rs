@@ -21,7 +21,11 @@ use super::gold::Gold;
 
 /// Returns the reason why a record without its repository is not a task.
 pub(super) fn no_folder() -> Message {
-    message!["its text is in its repository; a ", UserChoice::RepositoriesFolder, " is needed"]
+    message![
+        "its text must be read from its repository; the ",
+        UserChoice::RepositoriesFolder,
+        " is needed"
+    ]
 }
 
 /// Converts a record to a task. Fields that have no place in a task are kept in its metadata.
@@ -49,7 +53,7 @@ pub(super) fn task(
     let lines = Lines::new(text);
     let ends = text.matches('\n').count();
     if lines.count() != ends + usize::from(!text.is_empty() && !text.ends_with('\n')) {
-        let reason = "has line ends other than newlines, which the record does not count";
+        let reason = "has line ends other than newlines, so the record's line numbers do not fit";
         return Err(refused(format!("{}: {reason}", place.path).into()));
     }
     // Some records count the empty line after a file's last newline.
@@ -58,7 +62,7 @@ pub(super) fn task(
     }
     let name = namespace.rsplit('.').next().unwrap_or(&namespace);
     check(&lines, &place.path, name, &signature, &body).map_err(|what| {
-        let version = "is this the version that the record was made from?";
+        let version = "is this the repository version that the record was made from?";
         refused(format!("{}: {what}; {version}", place.path).into())
     })?;
     let target = lines.range(body.start, body.end);
@@ -97,7 +101,7 @@ impl FunctionDescription {
         RecordKind::DevEval.check(path, line, object)?;
         let fields = Fields::new(path, line, "", object);
         if fields.list("tests")?.is_empty() {
-            return Err(fields.error("field 'tests' is empty, so nothing can judge a completion"));
+            return Err(fields.error("field 'tests' is empty, so no completion can be tested"));
         }
         Ok(Self {
             namespace: fields.string("namespace")?.to_owned(),
@@ -117,7 +121,7 @@ fn file_of(fields: &Fields<'_>) -> Result<String> {
     let file = whole.strip_prefix(topic).map(|file| file.trim_start_matches('/'));
     match file {
         Some(file) if file.contains('/') => Ok(file.to_owned()),
-        _ => Err(fields.error("field 'completion_path' is not the path of a file of a project")),
+        _ => Err(fields.error("field 'completion_path' must be project/…/file")),
     }
 }
 
@@ -153,7 +157,7 @@ fn check(
     if body.end > lines.count() || signature.start >= lines.count() {
         let last = body.end.max(signature.end);
         return Err(format!(
-            "it has {} lines, and the function ends at line {last}",
+            "it has {} lines, but the function ends at line {last}",
             lines.count()
         ));
     }
@@ -180,7 +184,7 @@ fn check(
     if function.span.lines.end == end {
         Ok(())
     } else {
-        Err(format!("{name} ends at line {}, and its body at line {end}", function.span.lines.end))
+        Err(format!("{name} ends at line {}, but its body at line {end}", function.span.lines.end))
     }
 }
 

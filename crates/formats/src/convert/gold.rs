@@ -40,8 +40,8 @@ impl Gold {
         (self.named > 0).then(|| {
             message![
                 format!(
-                    "{} of {} dependencies in other files are functions, classes, methods or variables that were found; they are the \
-                     definitions that ",
+                    "{} of {} dependencies in other files were found as functions, classes, \
+                     methods or variables; these definitions are the ones that ",
                     self.found, self.named
                 ),
                 UserChoice::RetrievalScores,

@@ -98,7 +98,7 @@ fn no_tasks() -> Message {
 }
 
 fn no_indent() -> Message {
-    let reason = "completions of DevEval are placed at their tasks' indents; the ";
+    let reason = "completions of DevEval need the indentation of their tasks; the ";
     message![reason, UserChoice::TasksFile, " is needed"]
 }
 

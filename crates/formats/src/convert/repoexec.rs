@@ -59,7 +59,8 @@ pub(super) fn task(
     let of_file = read(files, &file);
     let is_package = of_file.is_err();
     let (place, text) = of_file.or_else(|reason| {
-        let none = |other: String| format!("{reason}; {other}; is this folder the project's?");
+        let none =
+            |other: String| format!("{reason}; {other}; does this folder belong to the project?");
         read(files, &package).map_err(|other| refused(none(other).into()))
     })?;
     let lines = Lines::new(&text);
@@ -104,18 +105,18 @@ fn body(
     };
     let functions = syntax.functions();
     let named: Vec<_> = functions.iter().filter(|function| function.name == name).collect();
-    let version = "is this the version that the record was made from?";
+    let version = "is this the repository version that the record was made from?";
     if named.is_empty() {
         return Err(format!("it has no function {name}; {version}"));
     }
     let function = match named.iter().copied().filter(is_it).collect::<Vec<_>>()[..] {
         [only] => only,
-        [] => return Err(format!("function {name} has another text; {version}")),
+        [] => return Err(format!("function {name} has different text; {version}")),
         _ => return Err(format!("several functions {name} have this text")),
     };
     match &function.body {
         Some(body) if body.is_whole_lines => Ok(body.span.lines.clone()),
-        _ => Err(format!("the body of {name} does not have lines of its own")),
+        _ => Err(format!("the body of {name} shares a line with other code")),
     }
 }
 

@@ -78,8 +78,9 @@ impl Owners {
         if *owner == raw.name {
             return Ok((raw, left_out));
         }
-        let reason =
-            format!("its folder '{folder}' is that of repository '{owner}'; rename one of them");
+        let reason = format!(
+            "its folder '{folder}' already belongs to repository '{owner}'; rename one of them"
+        );
         Err(Error::record(path, line, reason))
     }
 }
@@ -145,7 +146,7 @@ pub fn from_folders(
             } else {
                 message![format!(", but {}; choose the ", counts.join(", ")), UserChoice::Language]
             };
-            let none = format!("holds no {} file that can be read", language.title());
+            let none = format!("contains no readable {} files", language.title());
             let reason = message![none, others];
             conversion.problems.push(Error::Repository { path: repos_dir.join(name), reason });
         } else if to == RecordKind::Package {

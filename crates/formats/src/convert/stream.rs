@@ -94,10 +94,10 @@ pub(super) fn finish(
     let names = placed.same.iter().map(|name| dir.join(name));
     conversion.notes.extend(
         names
-            .map(|place| format!("{}: was there already, with the same files", place.display()))
+            .map(|place| format!("{}: already exists, with the same files", place.display()))
             .map(Message::from),
     );
-    let reason = "is there already, with other files; remove it or choose another -o";
+    let reason = "already exists, with other files; remove it or choose another -o";
     let refused = placed.refused.iter().map(|name| dir.join(name));
     let refused = refused.map(|path| Error::Repository { path, reason: reason.into() });
     conversion.problems.extend(refused);

@@ -159,7 +159,8 @@ fn prompts_become_requests_and_answers_in_any_order_predictions() {
     assert_eq!(
         problems,
         [
-            "4: an earlier prompt has the same custom_id \"row-0\": their 'metadata.row' are equal",
+            "4: an earlier prompt has the same custom_id \"row-0\", because both have the same \
+             'metadata.row'",
             "6: field 'prompt' must be a string, not a number",
         ]
     );
@@ -266,7 +267,7 @@ fn raw_repositories_do_not_share_a_folder() {
     let raw =
         |name: &str| json!({"repo_name": name, "files": [{"filepath": "m.py", "content": name}]});
     let both = [raw("a/b_c"), raw("a_b/c")];
-    let wanted = "2: its folder 'a_b_c' is that of repository 'a/b_c'; rename one of them";
+    let wanted = "2: its folder 'a_b_c' already belongs to repository 'a/b_c'; rename one of them";
     let (given, problems) = converted(&both, |path, emit| records(path, RecordKind::Package, emit));
     assert_eq!((given.len(), problems), (1, vec![wanted.to_owned()]));
     let (dir, path) = file(&both);
@@ -295,7 +296,7 @@ fn tasks_take_what_is_missing_from_the_repositories() {
     assert_eq!(given[0]["right_context"], "\nc = 3\n");
     assert_eq!(given[0]["metadata"]["filepath"], "o_r/a.py");
     assert!(problems[0].contains("gone.py: cannot be read"), "{problems:?}");
-    assert!(problems[1].starts_with("3: task i: o_r/a.py has other text"), "{problems:?}");
+    assert!(problems[1].starts_with("3: task i: o_r/a.py has different text"), "{problems:?}");
     assert!(problems[2].starts_with("4: this is a prediction"), "{problems:?}");
     for target in TargetFormat::ALL {
         assert_eq!(target.to_string().parse::<TargetFormat>().ok(), Some(target));

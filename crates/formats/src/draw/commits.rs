@@ -116,7 +116,7 @@ impl<'a> CommitSampling<'a> {
             self.drawn.note_history(begin, &lines, history, sampling.language)?
         };
         let unread = unread.map(|skipped| {
-            problem(path, format!("its history is not read for `in_history`: {skipped}"))
+            problem(path, format!("its history cannot be read for `in_history`: {skipped}"))
         });
         Ok(HistoryTasks { commits, tasks: lines.len(), problems, unread })
     }
@@ -138,7 +138,7 @@ impl<'a> CommitSampling<'a> {
         };
         Err(Error::from_refusal(
             format!(
-                "{} of the tasks' folders are there already, with other files, as {}",
+                "{} of the tasks' folders already exist, with other files, such as {}",
                 placed.refused.len(),
                 trees.join(name).display()
             ),
@@ -337,7 +337,7 @@ mod tests {
         let mut again = CommitSampling::new(&trees, "2025-01-01", &sampling).unwrap();
         again.draw(&history, &dir).unwrap();
         let error = again.finish().map(drop).unwrap_err().to_string();
-        assert!(error.starts_with("1 of the tasks' folders are there already"), "{error}");
+        assert!(error.starts_with("1 of the tasks' folders already exist"), "{error}");
         let mut wrong = CommitSampling::new(&trees, "2025", &sampling).unwrap();
         let error = wrong.draw(&history, &dir).map(drop).unwrap_err().to_string();
         assert!(error.starts_with("the first day: "), "{error}");

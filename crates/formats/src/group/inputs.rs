@@ -54,7 +54,8 @@ pub(super) fn list(inputs: &[PathBuf], output: &Path) -> Result<InputList> {
         }
         if input.is_dir() && readable == 0 {
             let reason = format!("has no file named {}; others: {others}", ends());
-            let hint = "name the files themselves: then their content says what they are".into();
+            let hint =
+                "pass the files themselves: their format is then read from their content".into();
             return Err(Error::Form { path: input.clone(), reason, hint });
         }
     }
@@ -75,8 +76,8 @@ fn has_known_end(path: &Path) -> bool {
 /// Returns the files of an input, each with whether the input names it directly.
 fn expand(input: &Path) -> Result<Vec<(PathBuf, bool)>> {
     if input == Path::new("-") {
-        let reason = "standard input cannot be read again where interrupted work goes on";
-        let hint = "write it to a file first".into();
+        let reason = "standard input cannot be read again when interrupted work continues";
+        let hint = "write the input to a file first".into();
         return Err(Error::Form { path: input.to_owned(), reason: reason.into(), hint });
     }
     if input.is_dir() {
@@ -96,7 +97,7 @@ fn expand(input: &Path) -> Result<Vec<(PathBuf, bool)>> {
         hint: hint.into(),
     };
     let paths = glob::glob(&text).map_err(|e| {
-        bad(format!("not a pattern of paths: {e}"), "*, ?, [ab] and ** stand for parts of names")
+        bad(format!("not a pattern of paths: {e}"), "use the wildcards *, ?, [ab] and **")
     })?;
     let mut found = Vec::new();
     for path in paths {
@@ -104,7 +105,10 @@ fn expand(input: &Path) -> Result<Vec<(PathBuf, bool)>> {
         if path.is_dir() { found.extend(walk(&path)?) } else { found.push((path, true)) }
     }
     if found.is_empty() {
-        return Err(bad("no file has such a name".into(), "check the pattern, and its folder"));
+        return Err(bad(
+            "no file matches this pattern".into(),
+            "check the pattern, and its folder",
+        ));
     }
     found.sort();
     Ok(found)
@@ -228,7 +232,7 @@ mod tests {
         assert_eq!(names(&["b", "b"]).unwrap().0, all.0);
         for (input, reason) in [
             ("nothing", "cannot open"),
-            ("x*", "no file has such a name"),
+            ("x*", "no file matches this pattern"),
             ("b/out", "has no file named .parquet"),
         ] {
             let error = names(&[input]).unwrap_err();

@@ -186,7 +186,7 @@ impl Grouping {
 /// Checks that finished output is complete and belongs to this plan.
 fn check_done(output: &Path, plan: &Plan, done: &Plan, record: &GroupRecord) -> Result<()> {
     let hint = message![
-        "remove its shards and group.json to make them again, or choose another ",
+        "remove its shards and group.json to rebuild them, or choose another ",
         UserChoice::OutputPath
     ];
     if let Some(difference) = plan.difference(done) {
@@ -201,7 +201,7 @@ fn check_done(output: &Path, plan: &Plan, done: &Plan, record: &GroupRecord) -> 
         None if !dropped => DROPPED,
         None => return Ok(()),
     };
-    let reason = "is missing, or not as it was written";
+    let reason = "is missing or was changed";
     Err(Error::artifact(&output.join(lost), reason, hint))
 }
 

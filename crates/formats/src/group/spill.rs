@@ -251,7 +251,7 @@ fn unreadable(path: &Path, error: io::Error) -> Error {
     if error.raw_os_error().is_some() {
         return Error::reading(path, "read this work file", error);
     }
-    let hint = "remove the folder that it lies in, and run the command again";
+    let hint = "remove the folder that contains it, and run the command again";
     Error::artifact(path, format!("damaged: {error}"), hint)
 }
 

@@ -48,7 +48,7 @@ impl Plan {
         }
         let mut pairs = self.inputs.iter().zip(&other.inputs);
         let (ours, _) = pairs.find(|(ours, theirs)| !ours.is_same(theirs))?;
-        Some(format!("of other inputs: {} has another content or place", ours.path))
+        Some(format!("of other inputs: {} was changed or moved", ours.path))
     }
 }
 
@@ -65,7 +65,8 @@ impl WorkFolder {
         let file = File::open_with(options.create(true).write(true).truncate(false), &lock)
             .map_err(|e| Error::writing(&lock, "create this file", e))?;
         if matches!(file.try_lock(), Err(TryLockError::WouldBlock)) {
-            let reason = format!("{}: another process groups into this folder", output.display());
+            let reason =
+                format!("{}: another process is grouping into this folder", output.display());
             let hint = message!["wait until it ends, or choose another ", UserChoice::OutputPath];
             return Err(Error::execution(reason, hint));
         }
@@ -99,7 +100,8 @@ impl WorkFolder {
             Some(Some(difference)) => {
                 let reason = format!("holds unfinished work {difference}");
                 let hint = message![
-                    "repeat that command to go on, remove the folder to begin anew, or choose another ",
+                    "repeat the earlier command to continue, remove the folder to start over, or \
+                     choose another ",
                     UserChoice::OutputPath
                 ];
                 return Err(Error::artifact(&self.path, reason, hint));
@@ -118,7 +120,7 @@ impl WorkFolder {
             let entry = entry.map_err(cannot_list)?;
             let name = entry.file_name().to_string_lossy().into_owned();
             if name.starts_with("shard-") || name == DROPPED || name == RECORD {
-                let reason = "is there already, and not of this work";
+                let reason = "already exists, but does not belong to this run";
                 let hint = message!["remove it, or choose another ", UserChoice::OutputPath];
                 return Err(Error::artifact(&entry.path(), reason, hint));
             }

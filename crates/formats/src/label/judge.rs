@@ -45,11 +45,14 @@ impl<'a> InstanceJudgement<'a> {
         {
             let instances = settings.instances.display();
             return Err(Error::from_refusal(
-                format!("{instances}: the instances of shard {}, not of {asked}", part.shard),
+                format!(
+                    "{instances}: contains the instances of shard {}, not of shard {asked}",
+                    part.shard
+                ),
                 message![
                     "leave the ",
                     UserChoice::Shard,
-                    " out, or name the instances of all repositories"
+                    " out, or pass the instances of all repositories"
                 ],
             ));
         }
@@ -92,7 +95,7 @@ impl<'a> InstanceJudgement<'a> {
         if lacking.is_empty() && !problems.is_empty() {
             return Err(Error::from_refusal(
                 format!("{instances}: no instance could be judged"),
-                "the errors above say why",
+                "see the errors above",
             ));
         }
         if self.settings.by == LabelCriterion::Likelihood {
@@ -111,7 +114,7 @@ impl<'a> InstanceJudgement<'a> {
             format!(
                 "{instances}: no instance has both a completion without and one with retrieval"
             ),
-            "complete the prompts of modes none and given of these instances, and give both files",
+            "complete the prompts of these instances in modes none and given, and pass both files",
         ))
     }
 

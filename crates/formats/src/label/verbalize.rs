@@ -34,8 +34,8 @@ pub fn verbalize_into(
 /// Rejects a folder that contains the sequences of another shard, or of all.
 fn check_own_folder(folder: &Path, shard: Shard) -> Result<()> {
     let refused = |of: String| {
-        let reason = format!("{}: holds the sequences of {of}", folder.display());
-        Err(Error::from_refusal(reason, "give each shard a folder of its own, or remove this one"))
+        let reason = format!("{}: contains the sequences of {of}", folder.display());
+        Err(Error::from_refusal(reason, "give each shard its own folder, or remove this folder"))
     };
     for split in Split::ALL {
         // Only the sequences of all shards together have a Parquet table.
@@ -158,8 +158,8 @@ mod tests {
         let refusal = |output, shard| run(place.path(), output, shard).unwrap_err().to_string();
         run(place.path(), "part", first).unwrap();
         run(place.path(), "part", first).unwrap();
-        assert!(refusal("part", second).ends_with("holds the sequences of shard 1/2"));
+        assert!(refusal("part", second).ends_with("contains the sequences of shard 1/2"));
         run(place.path(), "all", None).unwrap();
-        assert!(refusal("all", first).ends_with("holds the sequences of all shards"));
+        assert!(refusal("all", first).ends_with("contains the sequences of all shards"));
     }
 }

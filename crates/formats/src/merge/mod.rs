@@ -108,7 +108,7 @@ impl ShardFile {
                 UserChoice::Shard,
                 ", with an ",
                 UserChoice::OutputPath,
-                "; keep its FILE.manifest.json beside it"
+                "; keep its FILE.manifest.json next to it"
             ];
             Error::artifact(path, reason, hint)
         };
@@ -116,18 +116,20 @@ impl ShardFile {
             return Err(refused("no such file"));
         }
         let Some(of_shard) = manifest.remove(SHARD) else {
-            return Err(refused("not a shard's file: no manifest beside it says which part it is"));
+            return Err(refused(
+                "not the file of a shard: it has no manifest that names its shard",
+            ));
         };
         let digest = manifest.get("output").and_then(|output| output["blake3"].as_str());
         if digest.is_none() {
-            return Err(refused("the manifest beside it has no checksum of it, 'output.blake3'"));
+            return Err(refused("its manifest lacks the checksum 'output.blake3'"));
         }
         #[derive(Deserialize)]
         struct ShardLine {
             part: String,
             records: Positions,
         }
-        let damaged = || Error::from_damage(&beside(path), "its part cannot be read");
+        let damaged = || Error::from_damage(&beside(path), "its shard number cannot be read");
         let lacking = match manifest.get("counts").and_then(|counts| counts.get(LACKING)) {
             None => 0,
             Some(count) => count.as_u64().ok_or_else(damaged)?,
@@ -154,8 +156,8 @@ impl ShardFile {
     fn check_alike(&self, other: &Self) -> Result<()> {
         let refused = |what: String| {
             let reason =
-                format!("is not a part of what {} is a part of: {what}", self.path.display());
-            Err(Error::artifact(&other.path, reason, "merge the parts of one command alone"))
+                format!("does not belong to the same command as {}: {what}", self.path.display());
+            Err(Error::artifact(&other.path, reason, "merge only the shards of one command"))
         };
         if self.shard.count != other.shard.count {
             return refused(format!(
@@ -222,14 +224,18 @@ fn parts_of_one_whole(paths: &[PathBuf], output: &Path) -> Result<Vec<ShardFile>
     if let Some(twice) = parts.windows(2).find(|two| two[0].shard == two[1].shard) {
         let (shard, other) = (twice[0].shard, twice[0].path.display());
         let reason = format!("is shard {shard}, as is {other}: its records would count twice");
-        return Err(Error::artifact(&twice[1].path, reason, "name each shard once"));
+        return Err(Error::artifact(&twice[1].path, reason, "pass each shard once"));
     }
     let there = |shard: &Shard| parts.iter().any(|part| part.shard == *shard);
     let lost: Vec<String> =
         Shard::all(count).filter(|shard| !there(shard)).map(|shard| shard.to_string()).collect();
     if !lost.is_empty() {
         let reason = format!("shards are missing: {}", lost.join(", "));
-        return Err(Error::artifact(output, reason, "run these, and name their files too"));
+        return Err(Error::artifact(
+            output,
+            reason,
+            "run the missing shards, and pass their files too",
+        ));
     }
     Ok(parts)
 }
@@ -254,7 +260,7 @@ fn interleave(
     runs.sort_unstable();
     let mut line = Vec::new();
     let unlike = |part: &ShardFile| {
-        let reason = "has other records than its manifest says";
+        let reason = "does not have the records that its manifest lists";
         Error::artifact(&part.path, reason, "make it again")
     };
     for (_, records, number) in runs {
@@ -265,7 +271,7 @@ fn interleave(
             read.map_err(|e| Error::reading(&part.path, "read this file", e))?;
             if jsonl::is_too_long(&line) {
                 let reason = format!("has a record of more than {} MiB", LONGEST_REPOSITORY >> 20);
-                return Err(Error::artifact(&part.path, reason, "leave its repository out"));
+                return Err(Error::artifact(&part.path, reason, "omit its repository"));
             }
             if line.last() != Some(&b'\n') {
                 return Err(unlike(part));

@@ -32,7 +32,7 @@ pub fn merge_sequences(folders: &[PathBuf], output: &Path) -> Result<MergeCounts
     let Some(part) = parts.iter().find_map(|(_, parts)| parts.first()) else {
         let reason = "holds no training sequences";
         let hint =
-            message!["name the folders of training sequences, one for each ", UserChoice::Shard];
+            message!["pass the folders of training sequences, one for each ", UserChoice::Shard];
         return Err(Error::artifact(folders.first().map_or(output, |folder| folder), reason, hint));
     };
     let beside = BESIDE.map(|(name, input)| beside(part, name, input));
@@ -59,6 +59,6 @@ fn beside(part: &ShardFile, name: &str, input: &str) -> Result<Vec<u8>> {
     if known.is_some_and(|known| known["blake3"] == digest(&bytes).as_str()) {
         return Ok(bytes);
     }
-    let reason = "is not the one that the sequences beside it were made with";
+    let reason = "is not the file that the sequences in this folder were made with";
     Err(Error::artifact(&path, reason, "verbalize that shard again"))
 }

@@ -32,7 +32,7 @@ impl FunctionLevel {
         let mut reason =
             "its line is 'metadata.lineno', where other files have 'line_no'".to_owned();
         if self.released_ids {
-            reason.push_str("; ids are NAME/idx for all tasks of a repository");
+            reason.push_str("; all tasks of a repository have the id NAME/idx");
         }
         if self.stripped {
             reason.push_str("; prompts are stripped at their end");

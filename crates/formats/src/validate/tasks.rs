@@ -98,8 +98,9 @@ fn findings(task: &Task, has_released_id: bool) -> Vec<(Severity, String)> {
     for (what, name) in [("id", &task.id), ("repository", &task.repository)] {
         if hub_name(name) && !(what == "id" && has_released_id) {
             let folder = task.repository.replace("--", "_");
-            let reason =
-                format!("its {what} is named as on the hub, {name:?}; the folder is {folder:?}");
+            let reason = format!(
+                "its {what} has the name used on the Hugging Face hub, {name:?}; the folder is {folder:?}"
+            );
             find(Note, &reason);
         }
     }

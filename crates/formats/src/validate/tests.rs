@@ -45,8 +45,8 @@ fn labels_of_another_scale_than_the_files_are_found() {
     assert_eq!(
         scales(&[share.clone(), label([20.0, 0.4], 0.0), share, label([0.1, 0.2], 2.0)]),
         [
-            "2 error field 'es_infile' must be between 0 and 1, as in the rest of the file, not 20",
-            "4 error field 'em_infile' must be between 0 and 1, as in the rest of the file, not 2",
+            "2 error field 'es_infile' must be between 0 and 1, like the other labels in this file, not 20",
+            "4 error field 'em_infile' must be between 0 and 1, like the other labels in this file, not 2",
         ]
     );
 }
@@ -84,7 +84,7 @@ fn every_problem_of_a_task_file_has_its_line() {
             "5 error field 'metadata.fpath_tuple[1]' must be a string, not a number",
             "5 error field 'metadata.line_no' must be a whole number from 0, not -1",
             "6 error field 'metadata.fpath_tuple' leads out of the repository: \"..\"",
-            "8 error field 'metadata.context_start_lineno' (4) lies behind the hole's line (1)",
+            "8 error field 'metadata.context_start_lineno' (4) is after the hole's line (1)",
             "9 error its ground truth is empty: there is nothing to predict",
             "10 note no left context: its prompt is empty",
             "11 note its prompt ends 1 line, but from line 0 to 3 there are 3",
@@ -205,7 +205,8 @@ fn beside_the_repositories_other_texts_are_found() {
         found(&report).into_iter().filter(|f| !f.contains("its prompt ends")).collect();
     assert_eq!(
         found[0],
-        "2 error its hole is at line 9 (from 0) of r/a.py, which has 3 lines; is this the version that the task was made from?"
+        "2 error its hole is at line 9 (counted from 0) of r/a.py, which has 3 lines; is this the \
+         repository version that the task was made from?"
     );
     assert!(
         found[1].starts_with("3 error ") && found[1].contains("gone.py: cannot be read: "),
@@ -214,8 +215,10 @@ fn beside_the_repositories_other_texts_are_found() {
     assert_eq!(
         found[2..],
         [
-            "4 error r/a.py has other text in the hole (line 1, from 0); is this the version that the task was made from?",
-            "5 error r/a.py has other text before the hole (line 1, from 0); is this the version that the task was made from?",
+            "4 error r/a.py has different text in the hole (line 1, counted from 0); is this the \
+             repository version that the task was made from?",
+            "5 error r/a.py has different text before the hole (line 1, counted from 0); is this \
+             the repository version that the task was made from?",
             "6 note 'prompt' differs from r/a.py",
         ]
     );
@@ -240,7 +243,8 @@ fn function_level_files_have_one_note() {
         task(whole, 8, "    return f(a)\n"),
         task(&whole.replace('\n', "\r\n"), 8, "    return f(a)\r\n"),
     ];
-    let note = "its line is 'metadata.lineno', where other files have 'line_no'; ids are NAME/idx for all tasks of a repository; \
+    let note = "its line is 'metadata.lineno', where other files have 'line_no'; all tasks of a \
+                repository have the id NAME/idx; \
                 prompts are stripped at their end, as in RepoEval's function-level files (first here, in 3 records)";
     for text in [file.to_owned(), file.replace('\n', "\r\n")] {
         write(&text);
@@ -255,7 +259,8 @@ fn function_level_files_have_one_note() {
     let errors = found(&report).into_iter().filter(|f| f.contains("error")).collect::<Vec<_>>();
     let reason = |line: usize| {
         format!(
-            "o_r/a.py has other text before the hole, on its line (line {line}, from 0); is this the version that the task was made from?"
+            "o_r/a.py has different text before the hole, on its line (line {line}, counted from \
+             0); is this the repository version that the task was made from?"
         )
     };
     assert_eq!(errors, [format!("1 error {}", reason(3)), format!("2 error {}", reason(8))]);

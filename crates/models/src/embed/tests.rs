@@ -119,7 +119,7 @@ fn what_was_computed_before_a_failure_is_kept_and_the_rest_alone_asked_for() {
                 .hint()
                 .unwrap()
                 .to_string()
-                .ends_with("run this again: only the others are requested")
+                .ends_with("run the command again: only the missing vectors are requested")
         );
         let before = setting.asked().len();
         let report = setting.embed(&texts).unwrap();
@@ -177,12 +177,18 @@ fn answers_that_are_no_vectors_are_refused_with_the_text_they_are_of() {
         (json!({"data": []}), "0 vectors for 2 texts"),
         (json!({"vectors": []}), "no list 'data': {\"vectors\":[]}"),
         (json!([1]), "no list 'data': [1]"),
-        (two(json!([1.0])), "text \"b\" has 1 numbers, that of text \"a\" has 2"),
+        (two(json!([1.0])), "text \"b\" has 1 numbers, but the vector of text \"a\" has 2"),
         (two(json!([1.0, null])), "text \"b\" is wrong: number 2 is null"),
         (two(json!([0.0, 0])), "text \"b\" is wrong: all its numbers are 0"),
         (two(Value::Null), "a list of numbers is expected, not null"),
-        (json!({"data": [entry(0, json!([1.0])), entry(0, json!([2.0]))]}), "wrong or repeated: 0"),
-        (json!({"data": [entry(0, json!([1.0])), entry(2, json!([2.0]))]}), "wrong or repeated: 2"),
+        (
+            json!({"data": [entry(0, json!([1.0])), entry(0, json!([2.0]))]}),
+            "wrong or repeated 'index': 0",
+        ),
+        (
+            json!({"data": [entry(0, json!([1.0])), entry(2, json!([2.0]))]}),
+            "wrong or repeated 'index': 2",
+        ),
     ] {
         let setting = Setting::new(move |_, _| ok(&body));
         let error = setting.embed(&["a", "b"]).unwrap_err();
@@ -213,12 +219,13 @@ fn a_model_that_changed_its_size_is_noticed() {
     let setting = Setting::new(|number, request| ok(&answered(request, 3 + number)));
     let error = setting.embed(&["a", "b", "c"]).unwrap_err().to_string();
     assert!(
-        error.contains("vectors of 4 numbers, where those of") && error.contains("have 3; 2 of 3"),
+        error.contains("the new vectors have 4 numbers, but the vectors in")
+            && error.contains("have 3; 2 of 3"),
         "{error}"
     );
     let mut other = VectorStore::open(&setting.dir.path().join("other"), "n").unwrap();
     let error = setting.embedder().embed(["a"], &mut other).unwrap_err();
-    assert!(error.to_string().ends_with("are those of 'n'"), "{error}");
+    assert!(error.to_string().ends_with("are from model 'n'"), "{error}");
 }
 
 #[test]
@@ -291,7 +298,10 @@ fn a_vector_that_spells_the_key_is_refused() {
         let dir = tempfile::tempdir().unwrap();
         let mut store = VectorStore::open(&dir.path().join("v"), "m").unwrap();
         let refused = Embedder::new(endpoint, "m").embed(["a"], &mut store).unwrap_err();
-        assert!(refused.to_string().contains("the server answers with its key"), "{refused}");
+        assert!(
+            refused.to_string().contains("the server's answer contains the API key"),
+            "{refused}"
+        );
         assert!(!store.contains(&digest("a")));
     }
 }

@@ -57,7 +57,7 @@ impl Address {
         if !["http", "https"].contains(&scheme.to_ascii_lowercase().as_str()) {
             return Err(Error::Endpoint {
                 url: format!("{MASK}://{MASK}"),
-                reason: "the scheme is not HTTP's".into(),
+                reason: "the scheme is not http or https".into(),
                 hint: example().into(),
                 status: None,
             });
@@ -67,20 +67,20 @@ impl Address {
         }
         if user_end(rest).is_some() {
             let hint = format!(
-                "take it out, and set the environment variable {DEFAULT_KEY_VARIABLE} to the server's key"
+                "remove it, and set the environment variable {DEFAULT_KEY_VARIABLE} to the server's key"
             );
-            return Err(wrong("the URL holds a user name or key".into(), hint));
+            return Err(wrong("the URL contains a user name or key".into(), hint));
         }
         if !given.is_ascii() {
-            let hint = "write other characters as %C3%A9, and hosts in the form xn--".to_owned();
-            return Err(wrong("a URL has only ASCII characters".into(), hint));
+            let hint = "write these characters as in %C3%A9, and hosts in the form xn--".to_owned();
+            return Err(wrong("the URL contains characters other than ASCII".into(), hint));
         }
         let uri: Uri = given.parse().map_err(|e| wrong(format!("not a URL: {e}"), example()))?;
         let authority = uri.authority().map_or("", |authority| authority.as_str());
         let host = uri.host().unwrap_or_default();
         let port = authority.strip_prefix(host).unwrap_or_default();
         if !port.is_empty() && uri.port_u16().is_none_or(|port| port == 0) {
-            let hint = "write :8080, a number from 1 to 65535, or leave it out".into();
+            let hint = "write a number from 1 to 65535, as in :8080, or omit the port".into();
             // What is no port may be a key.
             return Err(Error::Endpoint {
                 url: format!("{scheme}://{host}:{MASK}"),
@@ -273,7 +273,7 @@ mod tests {
         for (url, reason, hint) in [
             ("localhost:8080", "no scheme", "http://localhost:8080"),
             ("", "no scheme", "http://"),
-            ("ftp://h", "the scheme is not HTTP's", "http://localhost"),
+            ("ftp://h", "the scheme is not http or https", "http://localhost"),
             ("http://", "no host", "http://localhost"),
             ("http:///v1", "no host", "http://localhost"),
             ("http://h:/v1", "its port is not a number", ":8080"),

@@ -97,9 +97,9 @@ impl Context<'_> {
 pub(super) fn too_long(context: Context<'_>) -> Failure {
     let Size { bytes, values } = context.greatest;
     let reason = format!(
-        "the answer is longer than {bytes} bytes or {values} values of JSON, more than was asked for"
+        "the answer is longer than {bytes} bytes or {values} JSON values, which is more than requested"
     );
-    Failure::new(RetryOutlook::Never, reason, "is this the server's URL?")
+    Failure::new(RetryOutlook::Never, reason, "check that this is the server's URL")
 }
 
 /// Failure of a request without any response.
@@ -107,7 +107,7 @@ pub(super) fn unanswered_failure(error: &ureq::Error, context: Context<'_>) -> F
     use ureq::Error as E;
     let reason = match error {
         E::Timeout(ureq::Timeout::Connect | ureq::Timeout::Resolve) => {
-            "no connection in time".into()
+            "no connection before the timeout".into()
         }
         E::Timeout(_) => return timeout_failure(context.timeout),
         E::HostNotFound => "the host was not found".into(),
@@ -123,13 +123,18 @@ pub(super) fn unanswered_failure(error: &ureq::Error, context: Context<'_>) -> F
             );
         }
     };
-    let hint = "is the server running there, and on this port? HTTP_PROXY, HTTPS_PROXY and NO_PROXY choose a proxy";
+    let hint = "is the server running on this host and port? HTTP_PROXY, HTTPS_PROXY and NO_PROXY \
+                choose a proxy";
     Failure { is_silence: true, ..Failure::new(RetryOutlook::Later, reason, hint) }
 }
 
 fn timeout_failure(timeout: Duration) -> Failure {
     let reason = format!("no complete answer within {timeout:?}");
-    Failure::new(RetryOutlook::AtMost(TIMEOUTS), reason, "send less at a time, or wait longer")
+    Failure::new(
+        RetryOutlook::AtMost(TIMEOUTS),
+        reason,
+        "send fewer or shorter requests, or raise the timeout",
+    )
 }
 
 /// Failure to read on in a response; `broken_off` names one that the server broke off for this reason.
@@ -213,7 +218,7 @@ fn not_json(bytes: &[u8], error: &serde_json::Error) -> Failure {
     if bytes.trim_ascii_start().starts_with(b"<") {
         let reason = format!("HTML instead of JSON: {}", excerpt(bytes));
         let hint =
-            "use the URL of the server's API, such as http://localhost:8080/v1, not of a web page";
+            "use the URL of the server's API, such as http://localhost:8080/v1, not a web page";
         return Failure::new(RetryOutlook::Never, reason, hint);
     }
     // The text near a distant error says more than the beginning of the answer. A column counts bytes.
@@ -250,7 +255,7 @@ fn refusal_failure(
     let variable = context.key_variable;
     let hint: Message = match status.as_u16() {
 _ if too_long => {
-            "send shorter texts, or start the server with a larger batch; llama.cpp calls it 'ubatch-size' for vectors"
+            "send shorter texts, or start the server with a larger batch (in llama.cpp: 'ubatch-size')"
                 .into()
         }
         401 | 403 if context.has_key => {
@@ -262,9 +267,9 @@ _ if too_long => {
         400 | 422 if message.contains("context") || message.contains("long") => {
             shorter()
         }
-        400 | 422 => "the server rejects such a request: its message says why".into(),
-        429 => "the server accepts fewer requests: send fewer at the same time".into(),
-        501 => "start the server with this function; llama.cpp calls it 'embeddings' for vectors".into(),
+        400 | 422 => "see the server's message for the reason".into(),
+        429 => "send fewer requests at the same time".into(),
+        501 => "start the server with this function enabled (for vectors in llama.cpp: 'embeddings')".into(),
         _ => "see the server's log".into(),
     };
     let again = match status.as_u16() {

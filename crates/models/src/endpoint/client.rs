@@ -227,7 +227,7 @@ impl Endpoint {
     /// They are.
     pub fn check_open(&self) -> Result<()> {
         if self.is_closed.load(Ordering::Relaxed) {
-            Err(self.error("/v1", "the request was given up", ""))
+            Err(self.error("/v1", "the request was cancelled", ""))
         } else {
             Ok(())
         }

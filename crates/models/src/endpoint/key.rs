@@ -80,7 +80,9 @@ impl Key {
         if secret.is_empty() {
             return if named.is_none() { Ok(None) } else { Err(not("is empty")) };
         }
-        Self::new(secret).ok_or_else(|| not("contains characters that no key has")).map(Some)
+        Self::new(secret)
+            .ok_or_else(|| not("contains characters that keys cannot contain"))
+            .map(Some)
     }
 
     /// A key of ASCII characters other than blanks.

@@ -58,7 +58,7 @@ pub(super) fn find(
                 Some(false) => {}
                 None => {
                     return Err(WrongVariable {
-                        reason: format!("entry {number} of the variable {name} names no host"),
+                        reason: format!("entry {number} of the variable {name} is not a host"),
                         hint: "write hosts, domains (.example.com), addresses or networks (10.0.0.0/8), with or without a port, or * for all",
                     });
                 }
@@ -241,7 +241,7 @@ mod tests {
         for wrong in ["a,http://b", "a b:x", "a, b/8", "x 10.0.0.0/33", "a *b*", "a .", "a u@b"] {
             let variables = [("HTTP_PROXY", "http://proxy"), ("NO_PROXY", wrong)];
             let reason = found(host, &variables);
-            assert_eq!(reason, "entry 2 of the variable NO_PROXY names no host", "{wrong}");
+            assert_eq!(reason, "entry 2 of the variable NO_PROXY is not a host", "{wrong}");
             assert_eq!(found(host, &variables[1..]), "", "there is no proxy");
         }
     }

@@ -139,7 +139,7 @@ fn closed_connections_end_the_work_for_their_request_alone() {
     let clone = own.clone();
     assert!(clone.check_open().is_ok());
     own.close();
-    assert_ends(&clone.check_open().unwrap_err(), "the request was given up");
+    assert_ends(&clone.check_open().unwrap_err(), "the request was cancelled");
     assert!(all.check_open().is_ok() && own.with_own_connections().check_open().is_ok());
 }
 
@@ -155,7 +155,7 @@ fn an_answer_that_nobody_wants_any_longer_is_an_error() {
         true
     };
     let error = endpoint.post_events("/v1/x", &json!({}), &mut close).unwrap_err();
-    assert_ends(&error, "the request was given up");
+    assert_ends(&error, "the request was cancelled");
     assert_eq!(server.requests().len(), 1, "it is not asked again");
 }
 
@@ -169,7 +169,7 @@ fn a_request_that_is_given_up_waits_no_longer_for_its_retry() {
     let closing = endpoint.clone();
     let endpoint = endpoint.on_retry(move |_| closing.close());
     let error = endpoint.post_json("/v1/x", &json!({})).unwrap_err();
-    assert_ends(&error, "the request was given up");
+    assert_ends(&error, "the request was cancelled");
 }
 
 #[test]
@@ -203,7 +203,7 @@ fn a_slow_server_is_left_and_asked_again() {
         Endpoint::new(&server.url(), ConnectionSettings { retries: 1, ..settings }).unwrap();
     let error = endpoint.post_json("/v1/x", &json!({})).unwrap_err();
     assert_ends(&error, "no complete answer within 100ms; sent 2 times");
-    assert!(error.hint().unwrap().to_string().contains("wait longer"));
+    assert!(error.hint().unwrap().to_string().contains("raise the timeout"));
 }
 
 #[test]
@@ -260,8 +260,8 @@ fn a_key_comes_from_the_environment_and_is_shown_nowhere() {
     for (value, reason) in [
         (Err(VarError::NotPresent), "MY_KEY is not set"),
         (Ok(" "), "MY_KEY is empty"),
-        (Ok("sk-1\nsk-2"), "MY_KEY contains characters that no key has"),
-        (Ok("ключ"), "MY_KEY contains characters that no key has"),
+        (Ok("sk-1\nsk-2"), "MY_KEY contains characters that keys cannot contain"),
+        (Ok("ключ"), "MY_KEY contains characters that keys cannot contain"),
     ] {
         let error = of(Some("MY_KEY"), value).unwrap_err();
         assert_ends(&error, reason);

@@ -104,7 +104,7 @@ fn samples_that_spell_a_key_together_are_a_failure() {
             let is_enough: &dyn Fn(&str, usize) -> bool = &is_enough;
             let completer = Completer::new(&endpoint);
             let error = completer.ask(&asking, "p", is_streamed.then_some(is_enough)).unwrap_err();
-            assert!(error.to_string().contains("taken together, contain a key"), "{error}");
+            assert!(error.to_string().contains("joined together, contain an API key"), "{error}");
         }
     }
 }

@@ -38,7 +38,7 @@ impl RepositoryFolders {
             if holds_source { &mut found.names } else { &mut found.without_source }.push(name);
         }
         if found.names.is_empty() {
-            let reason = "holds no folder with a source file";
+            let reason = "contains no folder with source files";
             return Err(not_repositories(repos_dir, reason));
         }
         Ok(found)
@@ -149,7 +149,7 @@ mod tests {
         assert_eq!(refused.names, ["deep"]);
         fs::remove_file(dir.join("b/deep/er/a.go")).unwrap();
         let refused = RepositoryFolders::below(&dir.join("b")).unwrap_err().to_string();
-        assert!(refused.contains("no folder with a source file"), "{refused}");
+        assert!(refused.contains("no folder with source files"), "{refused}");
     }
 
     #[cfg(unix)]

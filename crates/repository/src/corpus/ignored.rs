@@ -115,7 +115,8 @@ impl GitRules {
             let rules = reading.read(&path, &ListPlace::Path);
             if lists.len() == MOST_LISTS && !rules.is_empty() {
                 let reason = format!(
-                    "{MOST_LISTS} lists of the folders above apply here, so that its patterns are not used"
+                    "{MOST_LISTS} ignore files of parent folders already apply here; the patterns \
+                     of this file are not used"
                 );
                 reading.problems.push(Error::SourceFile { path, reason: reason.into() });
             } else if !rules.is_empty() {
@@ -292,13 +293,14 @@ impl ListReading {
             Ok(Some(bytes)) => bytes,
             Ok(None) => {
                 problem(
-                    "the repository's lists of ignored files are longer than 256 KiB with this one, so that its patterns are not used"
+                    "with this file, the repository's ignore files are longer than 256 KiB; the \
+                     patterns of this file are not used"
                         .into(),
                 );
                 return Gitignore::empty();
             }
             Err(error) => {
-                problem(format!("cannot be read, so that its patterns are not used: {error}"));
+                problem(format!("cannot be read, so its patterns are not used: {error}"));
                 return Gitignore::empty();
             }
         };

@@ -355,7 +355,10 @@ fn not_walked(path: &Path, error: &walkdir::Error) -> Error {
     if let Some(io) = error.io_error() {
         return unreadable(path, io);
     }
-    Error::SourceFile { path: path.to_owned(), reason: "a link to a folder that it lies in".into() }
+    Error::SourceFile {
+        path: path.to_owned(),
+        reason: "a link to one of its parent folders".into(),
+    }
 }
 
 fn to_slashes(name: &str, relative: &Path) -> Option<String> {

@@ -43,7 +43,10 @@ pub(super) fn leads_out(real: &Path, path: &Path) -> Option<String> {
 /// Describes a file, given by its path without links, if it is outside of the folder `real`, a canonical path.
 pub(super) fn lies_outside(real: &Path, place: &Path) -> Option<String> {
     (!place.starts_with(real)).then(|| {
-        format!("a link out of the repository, to {}; put a copy in its place", place.display())
+        format!(
+            "a link that leads out of the repository, to {}; replace it with a copy",
+            place.display()
+        )
     })
 }
 
@@ -89,8 +92,8 @@ impl LinkTargets {
 
     /// Returns an error that names the first repeat that was left out, if any.
     pub(super) fn problem(self) -> Option<Error> {
-        let reason = "links lead to files and folders a second time, more than 20,000 or 256 MiB of them; this repeat and \
-                      later ones are left out";
+        let reason = "links repeat more than 20,000 files or 256 MiB; this repetition and later \
+                      ones are left out";
         self.first_lost.map(|path| Error::SourceFile { path, reason: reason.into() })
     }
 }

@@ -132,8 +132,10 @@ pub fn decode(path: &Path, bytes: Vec<u8>) -> Result<String> {
         let line = 1 + memchr::memchr_iter(b'\n', &error.as_bytes()[..at]).count();
         Error::SourceFile {
             path: path.to_owned(),
-            reason: format!("not UTF-8 (byte {at}, line {line}); convert it to have it indexed")
-                .into(),
+            reason: format!(
+                "not UTF-8 (byte {at}, line {line}); convert it to UTF-8 to have it indexed"
+            )
+            .into(),
         }
     })
 }
@@ -141,7 +143,7 @@ pub fn decode(path: &Path, bytes: Vec<u8>) -> Result<String> {
 pub(super) fn unreadable(path: &Path, error: &io::Error) -> Error {
     let reason = match error.kind() {
         io::ErrorKind::NotFound if path.is_symlink() => "a link that leads nowhere".into(),
-        io::ErrorKind::NotFound => "it vanished while the repository was read".into(),
+        io::ErrorKind::NotFound => "it was removed while the repository was read".into(),
         _ => format!("cannot be read: {error}").into(),
     };
     Error::SourceFile { path: path.to_owned(), reason }

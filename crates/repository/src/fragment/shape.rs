@@ -24,7 +24,7 @@ impl Cut {
     pub fn check(self) -> Result<()> {
         for (name, value) in self.sizes() {
             if value == 0 || value > LARGEST {
-                let reason = format!("must lie between 1 and {LARGEST}, not {value}");
+                let reason = format!("must be between 1 and {LARGEST}, not {value}");
                 return Err(Error::parameter(name, reason));
             }
         }
@@ -185,7 +185,7 @@ mod tests {
         let chunks = Cut::Chunks(ChunkShape { size: 1, stride: 0 });
         for (cut, name) in [(windows, "window-size"), (chunks, "chunk-stride")] {
             let error = cut.check().unwrap_err().to_string();
-            assert!(error.starts_with(&format!("{name}: must lie between")), "{error}");
+            assert!(error.starts_with(&format!("{name}: must be between")), "{error}");
         }
     }
 }

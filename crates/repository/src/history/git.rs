@@ -125,7 +125,7 @@ impl Git {
     }
 
     fn not_run(&self, error: &std::io::Error) -> Error {
-        self.refusal(format!("git, which reads its history, cannot be run: {error}; install git"))
+        self.refusal(format!("cannot run git to read its history: {error}; install git"))
     }
 
     fn failure(&self, subcommand: &str, said: &[u8]) -> Error {

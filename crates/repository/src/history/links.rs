@@ -151,7 +151,9 @@ fn git_dir(named: NamedFolder<'_>) -> Result<PathBuf> {
         }
     }
     if is_file {
-        return Err(named.refusal(".git names no folder of git's; clone the repository anew"));
+        return Err(
+            named.refusal(".git does not point to a git folder; clone the repository again")
+        );
     }
     if is_git_dir(root) {
         return Ok(root.to_owned());
@@ -162,7 +164,7 @@ fn git_dir(named: NamedFolder<'_>) -> Result<PathBuf> {
     };
     Err(match root.ancestors().skip(1).find(is_repository) {
         Some(path) => named.refusal(format!(
-            "is not a Git repository, but a folder of the one in {}; name that",
+            "is not a Git repository, but a folder inside the repository {}; pass that repository",
             path.display()
         )),
         None => named.refusal("is not a Git repository"),
@@ -179,7 +181,9 @@ fn read_pointer(named: NamedFolder<'_>, path: &Path) -> Result<PathBuf> {
     let text = named.read(&target, MOST_NAME)?.unwrap_or_default();
     match str::from_utf8(&text).ok().and_then(|text| text.strip_prefix("gitdir: ")) {
         Some(folder) => Ok(named.root.join(folder.trim_end_matches(['\n', '\r']))),
-        None => Err(named.refusal(".git names no folder of git's; clone the repository anew")),
+        None => {
+            Err(named.refusal(".git does not point to a git folder; clone the repository again"))
+        }
     }
 }
 

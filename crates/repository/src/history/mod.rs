@@ -105,14 +105,16 @@ impl History {
         let name = named.or(whole.parent()).and_then(folder_name).unwrap_or_default();
         let name = name.strip_suffix(".git").unwrap_or(name);
         if !is_folder_name(name) || name.starts_with('.') {
-            return Err(named_folder.refusal("has no name that a folder can have; rename it"));
+            return Err(
+                named_folder.refusal("has a name that cannot be used as a folder name; rename it")
+            );
         }
         let git = Git::new(dir, OwnFolder::make(&place, &tip)?);
         let mut sizes = TreeSizes::start(&git)?;
         // Git would follow a tag to its end, and the chain may be endless.
         if let Some(kind) = sizes.other_kind(&tip.id)? {
             return Err(named_folder.refusal(format!(
-                "its HEAD leads to no commit, but to an object of the kind '{kind}'; check out a branch"
+                "its HEAD points to a {kind} instead of a commit; check out a branch"
             )));
         }
         Ok(Self { name: name.to_owned(), git, sizes: RefCell::new(sizes) })
@@ -359,12 +361,8 @@ fn check_day(day: &str) -> Result<()> {
         Ok(())
     } else {
         Err(Error::from_refusal(
-            message![
-                "the ",
-                UserChoice::FirstDay,
-                format!(": '{day}' is no day such as 2024-01-31")
-            ],
-            "write the day as 2024-01-31",
+            message!["the ", UserChoice::FirstDay, format!(": '{day}' is not a date")],
+            "write the date as in 2024-01-31",
         ))
     }
 }

@@ -27,7 +27,8 @@ impl Tip {
     pub(super) fn read(named: NamedFolder<'_>, place: &HistoryPath) -> Result<Self> {
         if [&place.git_dir, &place.common].iter().any(|folder| folder.join("reftable").exists()) {
             return Err(named.refusal(
-                "stores its branches as a reftable, which is not read; clone it with `git clone --no-local --ref-format=files`, \
+                "stores its branches as a reftable, which is not supported; clone it with `git \
+                 clone --no-local --ref-format=files`, \
                  or, if it is your own, run `git refs migrate --ref-format=files`",
             ));
         }
@@ -53,19 +54,20 @@ fn commit(named: NamedFolder<'_>, place: &HistoryPath) -> Result<String> {
             Some(Ref::Name(next)) => name = next,
             None => {
                 return Err(named.refusal(format!(
-                    "has no commits on {name}, which its HEAD leads to; check out a branch that has"
+                    "has no commits on {name}, the branch of its HEAD; check out a branch with commits"
                 )));
             }
         }
     }
-    Err(named.refusal(format!("its HEAD leads over more than {MOST_NAMES} names to a commit")))
+    Err(named.refusal(format!("its HEAD points to a commit through more than {MOST_NAMES} names")))
 }
 
 fn read(named: NamedFolder<'_>, place: &HistoryPath, name: &str) -> Result<Option<Ref>> {
     let of_worktree = ["refs/bisect/", "refs/worktree/", "refs/rewritten/"];
     let is_own = name == "HEAD" || of_worktree.iter().any(|start| name.starts_with(start));
     let path = if is_own { &place.git_dir } else { &place.common }.join(name);
-    let other_form = |path: &Path| named.refusal(format!("{} names no commit", named.name(path)));
+    let other_form =
+        |path: &Path| named.refusal(format!("{} does not name a commit", named.name(path)));
     let followed = |name: &str| {
         if is_ref_name(name) {
             Ok(Some(Ref::Name(name.to_owned())))
@@ -115,7 +117,7 @@ fn shallow(named: NamedFolder<'_>, place: &HistoryPath, digits: usize) -> Result
     // A message must not show another file's content either.
     let other_form = || {
         let name = named.name(&path);
-        named.refusal(format!("{name} is no list of commits; clone the repository anew"))
+        named.refusal(format!("{name} is not a list of commits; clone the repository again"))
     };
     match files::symlink_metadata(&path) {
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(None),

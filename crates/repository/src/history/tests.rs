@@ -147,7 +147,10 @@ fn a_reftable_is_refused_with_a_way_out() {
     run(&dir, "", &["config", "--file", ".git/config", "core.repositoryFormatVersion", "1"]);
     run(&dir, "", &["config", "--file", ".git/config", "extensions.refStorage", "reftable"]);
     let said = read_in_time(&dir);
-    assert!(said.contains("a reftable, which is not read; clone it with `git clone"), "{said}");
+    assert!(
+        said.contains("a reftable, which is not supported; clone it with `git clone"),
+        "{said}"
+    );
 }
 
 /// Returns a list of packs under a path other than the repository's own.
@@ -207,7 +210,7 @@ fn a_list_of_shallow_commits_is_no_other_file() {
     fs::remove_file(&shallow).unwrap();
     fs::write(&shallow, "password\n").unwrap();
     for said in [of_link, read_in_time(&dir)] {
-        assert!(said.contains(".git/shallow is no list of commits"), "{said}");
+        assert!(said.contains(".git/shallow is not a list of commits"), "{said}");
         assert!(!said.contains("password"), "{said}");
     }
 }
@@ -230,12 +233,12 @@ fn branches_lead_to_a_commit_or_are_named() {
     fs::remove_file(&head).unwrap();
     fs::write(guard.path().join("secret"), "password\n").unwrap();
     for (text, reason) in [
-        ("ref: refs/heads/none\n", "has no commits on refs/heads/none, which its HEAD leads to"),
-        ("ref: refs/heads/circle\n", "its HEAD leads over more than 5 names to a commit"),
-        ("ref: refs/../../../secret\n", ".git/HEAD names no commit"),
-        ("ref: ../secret\n", ".git/HEAD names no commit"),
-        ("ref: refs/heads//x\n", ".git/HEAD names no commit"),
-        ("password\n", ".git/HEAD names no commit"),
+        ("ref: refs/heads/none\n", "has no commits on refs/heads/none, the branch of its HEAD"),
+        ("ref: refs/heads/circle\n", "its HEAD points to a commit through more than 5 names"),
+        ("ref: refs/../../../secret\n", ".git/HEAD does not name a commit"),
+        ("ref: ../secret\n", ".git/HEAD does not name a commit"),
+        ("ref: refs/heads//x\n", ".git/HEAD does not name a commit"),
+        ("password\n", ".git/HEAD does not name a commit"),
         (&"0".repeat(5000), ".git/HEAD has more than 4096 bytes"),
     ] {
         fs::write(git.join("refs/heads/circle"), "ref: refs/heads/circle\n").unwrap();
@@ -248,10 +251,7 @@ fn branches_lead_to_a_commit_or_are_named() {
     object(&dir, "tag", format!("object {itself}\ntype tag\ntag x\n").as_bytes(), Some(&itself));
     fs::write(&head, format!("{itself}\n")).unwrap();
     let said = read_in_time(&dir);
-    assert!(
-        said.contains("its HEAD leads to no commit, but to an object of the kind 'tag'"),
-        "{said}"
-    );
+    assert!(said.contains("its HEAD points to a tag instead of a commit"), "{said}");
     // Ids of SHA-256.
     let dir = guard.path().join("long");
     fs::create_dir(&dir).unwrap();
@@ -393,7 +393,10 @@ fn what_is_no_repository_or_no_day_is_refused() {
     let said = |path: &Path| History::open(path).unwrap_err().to_string();
     for inner in ["d", ".git/refs"] {
         let said = said(&dir.join(inner));
-        assert!(said.contains("is not a Git repository, but a folder of the one in"), "{said}");
+        assert!(
+            said.contains("is not a Git repository, but a folder inside the repository"),
+            "{said}"
+        );
     }
     let plain = guard.path().join("plain");
     fs::create_dir(&plain).unwrap();

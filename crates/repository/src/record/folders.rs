@@ -68,9 +68,9 @@ enum LeftOutReason {
 impl LeftOutReason {
     const fn reason(self) -> &'static str {
         match self {
-            Self::Control => "in folders of version control, of which programs run commands",
-            Self::Settings => "of settings, which this program would follow in their folder",
-            Self::Alike => "whose names some file systems take for those of others",
+            Self::Control => "in folders of version control, from which programs run commands",
+            Self::Settings => "of settings, which this program would apply",
+            Self::Alike => "whose names equal other names on some file systems",
         }
     }
 }
@@ -195,7 +195,7 @@ impl Folders {
         path_names(repository).map_err(|error| error.to_string())?;
         let is_hidden = repository.starts_with('.') || is_version_control(repository);
         if repository.contains('/') || is_hidden {
-            return Err(format!("'{repository}' cannot name a repository's folder"));
+            return Err(format!("'{repository}' cannot be used as a folder name"));
         }
         let place = self.dir.join(repository);
         match place.symlink_metadata() {
@@ -207,7 +207,7 @@ impl Folders {
             }
             Ok(_) => {
                 let place = place.display();
-                return Err(format!("{place} is there already; remove it or choose another -o"));
+                return Err(format!("{place} already exists; remove it or choose another -o"));
             }
         }
         Ok(())
@@ -255,12 +255,12 @@ impl Folders {
         let refused = |error: std::io::Error| {
             self.remove_empty(parent);
             Ok(WriteOutcome::Refused(format!(
-                "'{shown}'{of} is left out, as the file system refuses its name: {error}"
+                "'{shown}'{of} is left out because the file system refuses its name: {error}"
             )))
         };
         match files::create_dir_all(parent) {
             Err(error) if is_taken(&error) => {
-                return Ok(WriteOutcome::Refused(format!("'{shown}' lies below a file")));
+                return Ok(WriteOutcome::Refused(format!("'{shown}' is below a file")));
             }
             Err(error) if is_refused_name(&error) => return refused(error),
             _ => {}
@@ -421,7 +421,10 @@ mod tests {
         write(&mut folders, "r", &format!("only/{fits}"));
         for path in [&long, &format!("in/{long}"), &format!("{long}/a.py")] {
             let reason = reason_of(folders.write("r", path, b"x"));
-            assert!(reason.contains("' in r is left out, as the file system refuses"), "{reason}");
+            assert!(
+                reason.contains("' in r is left out because the file system refuses"),
+                "{reason}"
+            );
             assert!(reason.contains("File name too long") && reason.len() < 300, "{reason}");
         }
         let reason = reason_of(folders.write(&long, "a.py", b"x"));
@@ -475,7 +478,7 @@ mod tests {
             ("GIT~1", "config", "cannot name"),
             ("r", "a/b.py", "is there twice"),
             ("r", "a", "is there twice"),
-            ("r", "a/b.py/c.py", "lies below a file"),
+            ("r", "a/b.py/c.py", "is below a file"),
         ] {
             let reason = reason_of(folders.write(repository, path, b"bad"));
             assert!(reason.contains(wanted), "{repository} {path}: {reason}");

@@ -95,7 +95,7 @@ impl Bodies {
         if left < self.part {
             format!("the body took longer than {} s", self.whole.as_secs())
         } else {
-            format!("no part of the body came for {} s", self.part.as_secs())
+            format!("no part of the body arrived for {} s", self.part.as_secs())
         }
     }
 }

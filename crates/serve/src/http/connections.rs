@@ -272,7 +272,7 @@ mod tests {
         let mut open = vec![connect(address, REQUEST), connect(address, REQUEST)];
         let begin = Instant::now();
         while asked.load(Relaxed) < 2 {
-            assert!(begin.elapsed() < Duration::from_secs(30), "no request was answered");
+            assert!(begin.elapsed() < Duration::from_secs(30), "no request has been answered");
             std::thread::sleep(Duration::from_millis(1));
         }
         // One sends nothing and one half a head. They end, as do those that were answered.

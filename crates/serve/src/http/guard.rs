@@ -66,7 +66,8 @@ impl RequestGuard {
         };
         let is_foreign = only("origin").is_some_and(|origin| !is_same(origin))
             || only("sec-fetch-site").is_some_and(|site| !["none", "same-origin"].contains(&site));
-        is_foreign.then_some((StatusCode::FORBIDDEN, "a page of another site may not ask"))
+        is_foreign
+            .then_some((StatusCode::FORBIDDEN, "requests from pages of other sites are refused"))
     }
 
     /// The name in a host with its port, if that is this server's: an address, or this machine's name for itself. A name of the network

@@ -67,7 +67,7 @@ pub fn serve(service: Arc<Service>, guard: RequestGuard) -> Result<()> {
     runtime()?.block_on(async {
         let listener = tokio::net::TcpListener::bind(guard.listen).await;
         let failed = ServeError::system(format!(
-            "cannot listen on {}; is another server there?",
+            "cannot listen on {}; is another server using this address?",
             guard.listen
         ));
         let listener = listener.map_err(failed)?;
@@ -99,7 +99,7 @@ fn router(service: Arc<Service>, guard: RequestGuard) -> Router {
         .route("/debug/decisions", get(decisions))
         .route("/", get(page::page))
         .method_not_allowed_fallback(async || {
-            refusal(StatusCode::METHOD_NOT_ALLOWED, "this path takes another method")
+            refusal(StatusCode::METHOD_NOT_ALLOWED, "this path does not support this method")
         })
         .fallback(async || refusal(StatusCode::NOT_FOUND, "unknown path; known: /v1/completions, /infill, /v1/models, /health, /metrics, /debug/last, /"))
         .layer(DefaultBodyLimit::disable())
@@ -341,7 +341,7 @@ impl Flow {
         }
         match &self.end {
             Some(end) => of_json(&self.answer.whole(&self.wanted, &self.text, end)),
-            None => refusal(StatusCode::BAD_GATEWAY, "the completion was not written to its end"),
+            None => refusal(StatusCode::BAD_GATEWAY, "the completion is incomplete"),
         }
     }
 
@@ -426,7 +426,7 @@ impl futures_core::Stream for Events {
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         self.0.poll_recv(context).map(|part| match part {
             Some(event) => event.map(|event| Ok(Bytes::from(event))),
-            None => Some(Err("the completion was not written to its end")),
+            None => Some(Err("the completion is incomplete")),
         })
     }
 }
@@ -494,7 +494,7 @@ async fn metrics(State(shared): State<RouteState>) -> Response {
 async fn last(State(shared): State<RouteState>) -> Response {
     match wait_for_decisions(shared, 0, 1).await.into_iter().next() {
         Some(last) => of_json(&last),
-        None => refusal(StatusCode::NOT_FOUND, "no request was answered yet"),
+        None => refusal(StatusCode::NOT_FOUND, "no request has been answered yet"),
     }
 }
 

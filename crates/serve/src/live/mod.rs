@@ -105,7 +105,7 @@ impl LiveRepository {
     ) -> Result<(Self, T)> {
         let [name] = &experiment.repositories[..] else {
             let names = experiment.repositories.join(", ");
-            let reason = format!("one repository is served at a time, and here are: {names}");
+            let reason = format!("only one repository can be served at a time, not {names}");
             return Err(Error::parameter("repo", reason));
         };
         let name = name.clone();
@@ -184,7 +184,7 @@ impl LiveRepository {
     pub(crate) fn task(&self, cursor: &Cursor<'_>) -> Result<Task> {
         let Cursor { path, text, offset, first_line } = *cursor;
         let (Some(left), Some(right)) = (text.get(..offset), text.get(offset..)) else {
-            let reason = format!("offset {offset} is not in the text, or within a character");
+            let reason = format!("offset {offset} is beyond the text or inside a character");
             return Err(Error::parameter("cursor", reason));
         };
         let line_no = line_ends(left);

@@ -199,7 +199,7 @@ impl Server {
                     None => drop(self.documents.insert(uri(), document)),
                     Some(known) => {
                         let reason = known.open_again(document).err().unwrap_or_else(|| {
-                            "opened again without being closed; its newer text is taken".into()
+                            "opened again without being closed; the newer text is used".into()
                         });
                         self.output.log(&format!("{}: {reason}", uri()));
                     }
@@ -245,7 +245,7 @@ impl Server {
             Ok(text) => text,
             Err(reason) => {
                 let reason = format!(
-                    "{uri}: its text is not known since a wrong change ({reason}); close and open it"
+                    "{uri}: its text is unknown since an invalid change ({reason}); close and reopen it"
                 );
                 return self.output.fail(id, FAILED, &reason);
             }
@@ -264,7 +264,7 @@ impl Server {
             let place = |name: &str| document.offset_of(&selected["range"][name], self.encoding);
             let Some((start, end)) = place("start").zip(place("end")).filter(|(a, b)| a <= b)
             else {
-                let reason = "the range of selectedCompletionInfo is not one of positions";
+                let reason = "the range of selectedCompletionInfo does not consist of positions";
                 return self.output.fail(id, INVALID_PARAMS, reason);
             };
             before = format!("{}{entry}", &text[..start]);
@@ -272,7 +272,7 @@ impl Server {
             item = Some((entry.to_owned(), selected["range"].clone()));
         }
         let Ok(permit) = Arc::clone(&self.room).try_acquire_owned().map(Arc::new) else {
-            let reason = format!("{UNENDED} earlier requests are still being worked on");
+            let reason = format!("{UNENDED} earlier requests are still in progress");
             return self.output.fail(id, FAILED, &reason);
         };
         let path = path_of_url(uri).into_owned();
@@ -354,7 +354,7 @@ fn answer(
             Some(Ok(StreamPart::End(end))) => {
                 if let Some(dropped) = end.dropped {
                     let dropped = shorten_dropped(&dropped);
-                    let text = format!("dropped, since it continues the line before: {dropped}");
+                    let text = format!("dropped because it continues the previous line: {dropped}");
                     service.messages.detail(&text);
                 }
                 break;
@@ -589,7 +589,7 @@ mod tests {
         let params = json!({"textDocument": document, "position": {"line": 0, "character": 0}});
         server.take(&json!({"id": 1, "method": "textDocument/inlineCompletion", "params": params}));
         let said = String::from_utf8(lock(&written.0).clone()).unwrap();
-        assert!(said.contains("64 earlier requests are still being worked on"), "{said}");
+        assert!(said.contains("64 earlier requests are still in progress"), "{said}");
     }
 
     #[test]
@@ -602,7 +602,7 @@ mod tests {
         let folder =
             json!({"workspaceFolders": [{"uri": "file:///a%20b"}], "rootUri": "file:///c"});
         let (end, answers) = session(&[json!({"id": 7, "method": "initialize", "params": folder})]);
-        let reason = "/a b:1: this label is of a, and those here are b";
+        let reason = "/a b:1: this label is of a, but this server uses b";
         assert_eq!(end.unwrap_err().to_string(), reason);
         assert_eq!(answers[0]["error"], json!({"code": FAILED, "message": reason}));
     }

@@ -112,7 +112,7 @@ impl fmt::Display for Difference {
             Self::Parameter { name, was: None, .. } => write!(f, "{name} is not recorded"),
             Self::Input { name, is: Some(_), .. } => write!(f, "{name} changed"),
             Self::Parameter { is: None, .. } | Self::Input { is: None, .. } => {
-                write!(f, "it was made from more than is there now")
+                write!(f, "some of its inputs or settings no longer exist")
             }
         }
     }

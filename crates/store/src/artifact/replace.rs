@@ -206,7 +206,7 @@ impl Replacement {
         if self.may_be_input || !inputs::is_input(&self.path).map_err(cannot_write)? {
             return Ok(());
         }
-        let reason = "this command reads this file, and its output would overwrite the file";
+        let reason = "the output would overwrite an input of this command";
         Err(Error::artifact(&self.path, reason, "name another file for the output"))
     }
 
@@ -369,7 +369,7 @@ mod tests {
         assert!(early.finish().is_err());
         for path in [&input, &link] {
             let error = write_file(path, b"scores").unwrap_err();
-            assert!(error.to_string().contains("this command reads this file"), "{error}");
+            assert!(error.to_string().contains("overwrite an input of this command"), "{error}");
         }
         assert_eq!(fs::read(&input).unwrap(), b"tasks");
         let output = dir.path().join("scores.json");

@@ -182,7 +182,7 @@ pub fn open(path: &Path) -> Result<(Header, Columns)> {
             path,
             "damaged, or not an artifact of repoformer: its first line differs",
             message![
-                "choose a file that a stage wrote below the ",
+                "choose a file that a stage wrote in the ",
                 UserChoice::CacheFolder,
                 ", or run that stage again"
             ],

@@ -301,7 +301,8 @@ where
             let bytes = OF_VALUE + cell.as_ref().map_or(0, |cell| cell.length() as u64);
             *left = left.checked_sub(bytes).ok_or_else(|| {
                 let reason = format!(
-                    "its values have more than {MOST_TIMES} times its size, as no table's do"
+                    "its values are more than {MOST_TIMES} times as large as the file, unlike any \
+                     normal table"
                 );
                 RowError::Own(reason)
             })?;

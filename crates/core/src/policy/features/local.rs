@@ -7,73 +7,72 @@ use super::{Context, NEAR_LINES, features};
 features! {
     /// Features that are known before retrieval.
     Local {
-        lines_before: "Lines before the hole, of the nearest 5 KiB (ln(1 + count), as every count)",
-        lines_behind: "Lines after the hole, of the nearest 2 KiB",
-        bytes_before: "Bytes of the whole file before the hole",
+        lines_before: "Lines in the 5 KiB before the hole (as every count: ln(1 + count))",
+        lines_behind: "Lines in the 2 KiB after the hole",
+        bytes_before: "Bytes from the start of the file to the hole",
         indent: "Indentation of the last line before the hole, in columns",
         indent_step:
-            "Indentation of the next line after the hole minus that of the last line before it",
-        begun: "Columns of the hole's own line before the hole",
-        begun_tokens: "Tokens of the hole's own line before the hole",
-        open_brackets: "Brackets that are open before the hole",
+            "Indentation of the first line after the hole minus the last line's indentation",
+        begun: "Columns before the hole on its own line",
+        begun_tokens: "Tokens before the hole on its own line",
+        open_brackets: "Open brackets before the hole",
         opens: "The last line opens a block or a bracket",
         after_def: "The last line defines a function",
         after_class: "The last line defines a class",
         after_decorator: "The last line is a decorator or annotation",
-        after_import: "The last line imports",
+        after_import: "The last line is an import",
         after_leave: "The last line leaves its block: return, raise, break, continue, pass",
         after_branch: "The last line is a condition or a loop",
         after_comment: "The last line is a comment or ends a docstring",
-        after_assignment: "The last line assigns",
+        after_assignment: "The last line is an assignment",
         after_call: "The last line ends with a closing bracket",
         after_comma: "The last line ends with a comma",
-        after_blank: "A blank line is before the hole",
+        after_blank: "A blank line precedes the hole",
         before_blank: "A blank line follows the hole",
         before_closing: "The next line closes a bracket",
         before_leave: "The next line leaves its block",
         before_def: "The next line begins a definition",
-        last_tokens: "Tokens of the last line",
-        last_names: "Names of the last line",
+        last_tokens: "Tokens in the last line",
+        last_names: "Names in the last line",
         repeat_tokens:
-            "Tokens of the longest end of the left context that occurs earlier in the file",
+            "Tokens in the longest suffix of the left context that also occurs earlier",
         repeat_lines:
-            "Lines of the longest end of the left context that occurs earlier in the file",
-        repeat_places: "Occurrences of the longest repeated end of the left context",
+            "Lines in the longest suffix of the left context that also occurs earlier",
+        repeat_places: "Occurrences of the longest repeated suffix of the left context",
         repeat_place:
-            "Position of the longest repeated end of the left context, as a share \
-             of the text before the hole",
+            "Relative position of the longest repeated suffix of the left context, from 0 to 1",
         repeat_agreement:
-            "Share of the occurrences of the last three tokens that are followed by the same token",
+            "Fraction of the occurrences of the last three tokens followed by the same token",
         familiar:
-            "Share of the triples of tokens of the last five lines that the file has elsewhere",
+            "Fraction of the last five lines' token trigrams that occur elsewhere in the file",
         familiar_behind:
-            "Share of the triples of the five lines after the hole that the file has elsewhere",
-        repeat_behind: "Tokens of the longest end of the left context that occurs after the hole",
+            "Fraction of the next five lines' token trigrams that occur elsewhere in the file",
+        repeat_behind: "Tokens in the longest suffix of the left context that occurs after the hole",
         follow_tokens:
-            "Tokens of the longest beginning of the right context that occurs before the hole",
+            "Tokens in the longest prefix of the right context that occurs before the hole",
         follow_lines:
-            "Lines of the longest beginning of the right context that occurs before the hole",
+            "Lines in the longest prefix of the right context that occurs before the hole",
         bridge_tokens:
             "Tokens between a repetition of the text before the hole and one of the text \
              after it; 0 without any",
         bridge:
             "The file has a repetition of the text before the hole followed by one of the text \
              after it",
-        near_overlap: "Largest share of the near names in ten other lines of the file",
+        near_overlap: "Largest fraction of the names near the hole in any other ten lines of the file",
         near_names: "Names near the hole",
-        near_unseen: "Share of the near names that occur nowhere else in the file",
-        near_unseen_count: "Near names that occur nowhere else in the file",
-        near_common: "Share of the near names that occur elsewhere at least three times",
-        new_behind: "Names after the hole that are in no line before it",
-        near_imported: "Near names that are imported from the repository",
-        near_imported_share: "Share of the near names that are imported from the repository",
-        local_imports: "Import statements that name the repository itself",
-        local_import_share: "Share of the import statements that name the repository itself",
-        diversity: "Distinct names as a share of all names before the hole",
-        same_beginning: "Lines before the hole that start like the last one",
+        near_unseen: "Fraction of the names near the hole that occur nowhere else in the file",
+        near_unseen_count: "Names near the hole that occur nowhere else in the file",
+        near_common: "Fraction of the names near the hole that occur at least three more times",
+        new_behind: "Names after the hole that do not occur before it",
+        near_imported: "Names near the hole that are imported from the repository",
+        near_imported_share: "Fraction of the names near the hole that are imported from the repository",
+        local_imports: "Import statements for modules of the repository itself",
+        local_import_share: "Fraction of the import statements that are for the repository itself",
+        diversity: "Distinct names divided by all names before the hole",
+        same_beginning: "Lines before the hole that start like the last line",
         is_test: "The file is a test",
         is_index: "The file is an index of its folder (`__init__`)",
-        depth: "Folders on its path",
+        depth: "Folders in the file's path",
     }
 }
 

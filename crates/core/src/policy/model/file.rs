@@ -130,7 +130,7 @@ impl PolicyModel {
         let trained = self.training.fragments.as_deref().filter(|trained| *trained != here)?;
         self.policy.looks_at_fragments().then(|| {
             format!(
-                "policy {} was trained on scores of {trained}, but these are {here}",
+                "policy {} was trained on scores of {trained}, but these scores are of {here}",
                 self.policy
             )
         })
@@ -191,7 +191,7 @@ impl PolicyModel {
         }
         if head.version != VERSION {
             return Err(wrong(format!(
-                "this policy is of version {}, and this program's are of version {VERSION}",
+                "this policy has format version {}, but this program reads version {VERSION}",
                 head.version
             )));
         }
@@ -209,7 +209,8 @@ impl PolicyModel {
         if let Some(place) = place {
             return Err(wrong(match (known.get(place), trained.get(place)) {
                 (Some(known), Some(trained)) => format!(
-                    "this policy was trained on other features: it has '{trained}' where this program has '{known}'"
+                    "this policy was trained on other features: it has '{trained}', this program \
+                     has '{known}'"
                 ),
                 (Some(known), None) => {
                     format!("this policy was trained without the feature '{known}'")
@@ -222,14 +223,14 @@ impl PolicyModel {
         }
         if ![0, BUCKETS].contains(&policy.model.words.len()) {
             return Err(wrong(format!(
-                "this policy has {} buckets of words, and this program {BUCKETS}",
+                "this policy has {} word buckets, but this program uses {BUCKETS}",
                 policy.model.words.len()
             )));
         }
         if let Calibration::Isotonic { points } = &policy.calibration
             && (points.is_empty() || !points.is_sorted_by(|a, b| a.0 < b.0 && a.1 <= b.1))
         {
-            let reason = "this policy is damaged: its calibration is not increasing";
+            let reason = "this policy is damaged: its calibration curve does not increase";
             return Err(wrong(reason.into()));
         }
         let Training { held_out_auc, held_out_calibration_error, .. } = policy.training;

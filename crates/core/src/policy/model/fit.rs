@@ -45,7 +45,7 @@ pub(super) fn fit(examples: &[&Example], kind: LearnedPolicy) -> Result<Additive
     let lacking = examples.iter().filter(|example| !kind.has_data(example)).count();
     if lacking > 0 {
         let all = examples.len();
-        let reason = format!("{lacking} of {all} lack the data that policy {kind} decides from");
+        let reason = format!("{lacking} of {all} labels lack the data that policy {kind} needs");
         return Err(Error::parameter("labels", reason));
     }
     let rows: Vec<Vec<f64>> =
@@ -56,7 +56,7 @@ pub(super) fn fit(examples: &[&Example], kind: LearnedPolicy) -> Result<Additive
     let labels: Vec<bool> = examples.iter().map(|example| example.label).collect();
     if labels.iter().all(|&label| label) || !labels.iter().any(|&label| label) {
         let reason =
-            "are all equal: retrieval helped always or never, so there is nothing to learn";
+            "all are equal: retrieval always helped or never did, so there is nothing to learn";
         return Err(Error::parameter("labels", reason));
     }
     let scaled = |row: &Vec<f64>| {
@@ -77,7 +77,7 @@ pub(super) fn fit(examples: &[&Example], kind: LearnedPolicy) -> Result<Additive
         labels,
     };
     let Some(weights) = data.fit(REGULARISATION) else {
-        return Err(Error::parameter("labels", "have features that are not finite numbers"));
+        return Err(Error::parameter("labels", "some features are not finite numbers"));
     };
     Ok(assemble(kind, &rows, &columns, &weights, words))
 }

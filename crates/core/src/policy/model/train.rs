@@ -82,7 +82,7 @@ pub fn hold_out(
             Some((example, _)) => Error::parameter(
                 "labels",
                 format!(
-                    "without those of repository {}: {error}; held-out quality needs more, or other, repositories",
+                    "when repository {} is held out: {error}; add labels of more repositories",
                     example.repository
                 ),
             ),

@@ -93,8 +93,8 @@ pub(super) fn fragments(
         Some(block) if context.text[block.end..].trim().is_empty() => Ok(block.fragments.into()),
         _ => Err(Error::Parameter {
             name: "prompt-style",
-            reason: "it shows the cross-file context as files, and this task has a text that names none; use a style that \
-                     shows it as comments"
+            reason: "this style shows the cross-file context as files, but this task's context is \
+                     a text without file names; use a style that shows it as comments"
                 .into(),
         }),
     }

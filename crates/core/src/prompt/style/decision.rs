@@ -70,8 +70,9 @@ impl DecisionFrame {
             (style.template.pieces(with(false)), style.template.pieces(with(true)));
         let Some((Piece::Special(middle), rest)) = alone.split_last() else {
             return Err(wrong(
-                "has no special token that begins the completion, so that nothing says where to decide; take starcoder, \
-                 deepseek-coder, qwen2.5-coder or the like, or a file of your own",
+                "has no special token that begins the completion, so the model has no place to \
+                 decide; use a style with such a token, such as starcoder, deepseek-coder or \
+                 qwen2.5-coder, or your own style file",
             ));
         };
         let (current_file, own, last) = match (rest.split_last(), &retrieved[..]) {
@@ -98,16 +99,19 @@ impl DecisionFrame {
         let place = |piece| retrieved.iter().position(|one| *one == piece);
         if own.is_none() && place(Piece::Slot(Slot::CrossFile)) > place(Piece::Special(middle)) {
             return Err(wrong(
-                "shows cross-file context after the token that begins the completion, where no token asks for it and none ends it; \
-                 write it there as {#cross_file}<cc>{cross_file}<cc_end>{/cross_file}",
+                "shows cross-file context after the token that begins the completion, without \
+                 tokens around it; enclose it in tokens: \
+                 {#cross_file}<cc>{cross_file}<cc_end>{/cross_file}",
             ));
         }
         if own.is_some() && style.fragment.is_some() {
-            return Err(wrong("shows cross-file context as files; here it is shown as comments"));
+            return Err(wrong(
+                "shows cross-file context as files; use a style that shows it as comments",
+            ));
         }
         for slot in [Slot::Left, Slot::Right] {
             if !current_file.contains(&Piece::Slot(slot)) {
-                return Err(wrong("shows no left or no right context"));
+                return Err(wrong("lacks the left or the right context"));
             }
         }
         let current_file = current_file.iter().filter_map(|piece| match *piece {
@@ -131,9 +135,9 @@ impl DecisionFrame {
         let twice =
             |token: &&&str| token.is_empty() || specials.iter().filter(|s| s == token).count() > 1;
         match specials.iter().find(twice) {
-            Some(token) => {
-                Err(wrong(&format!("needs special tokens that differ, and '{token}' is none")))
-            }
+            Some(token) => Err(wrong(&format!(
+                "needs distinct special tokens, but '{token}' is empty or repeated"
+            ))),
             None => Ok(frame),
         }
     }

@@ -91,8 +91,9 @@ pub(super) fn read(text: &str, path: &Path, name: &str) -> Result<Style> {
     }
     let specials = source.texts(&table, "specials")?;
     let Some(template_value) = table.get("template") else {
-        let hint = "for one, template = \"<fim_prefix>{left}<fim_suffix>{right}<fim_middle>\"";
-        return Err(source.error(0, "there is no 'template'".into(), Some(hint.into())));
+        let hint =
+            "add one, such as template = \"<fim_prefix>{left}<fim_suffix>{right}<fim_middle>\"";
+        return Err(source.error(0, "'template' is missing".into(), Some(hint.into())));
     };
     let template = source.template(&table, "template", &PROMPT, &specials)?;
     let template = template.unwrap_or_default();
@@ -103,15 +104,15 @@ pub(super) fn read(text: &str, path: &Path, name: &str) -> Result<Style> {
         && !fragment.shows(Slot::Text)
     {
         let at = table.get("fragment").map_or(0, |value| value.span().start);
-        let hint = "a fragment's lines are {text}, its path {path}";
-        return Err(source.error(at, "there is no {text}".into(), Some(hint.into())));
+        let hint = "write {text} for a fragment's lines and {path} for its path";
+        return Err(source.error(at, "{text} is missing".into(), Some(hint.into())));
     }
     let used = |special: &&String| {
         template.has_special(special) || fragment.as_ref().is_some_and(|f| f.has_special(special))
     };
     if let Some(special) = specials.iter().find(|special| !used(special)) {
         let at = table.get("specials").map_or(0, |value| value.span().start);
-        let reason = format!("the special token '{special}' is nowhere in the template");
+        let reason = format!("the template does not use the special token '{special}'");
         return Err(source.error(at, reason, None));
     }
     Ok(Style {
@@ -133,21 +134,22 @@ fn check_slots(template: &Template) -> std::result::Result<(), (String, String)>
         let pieces = template.pieces(presence);
         let count = |slot| pieces.iter().filter(|p| **p == Piece::Slot(slot)).count();
         let situation = match (presence.right, presence.cross_file) {
-            (true, true) => "with right and cross-file context",
-            (true, false) => "with right and without cross-file context",
-            (false, true) => "with cross-file and without right context",
-            (false, false) => "without right and cross-file context",
+            (true, true) => "if there is right and cross-file context",
+            (true, false) => "if there is right but no cross-file context",
+            (false, true) => "if there is cross-file but no right context",
+            (false, false) => "if there is no right and no cross-file context",
         };
         if count(Slot::Left) == 0 {
-            let reason = format!("the template has no prefix: {situation} there is no {{left}}");
-            let hint = "a completion continues the left context, so every prompt shows it";
+            let reason = format!("the template has no {{left}} {situation}");
+            let hint = "add {left} to this case: every prompt needs the left context";
             return Err((reason, hint.into()));
         }
         for slot in PROMPT {
             if count(slot) > 1 {
                 let name = slot.name();
-                let reason = format!("{situation} there is more than one {{{name}}}");
-                let hint = "put them into sections that exclude each other: {#right}…{/right} and {^right}…{/right}";
+                let reason = format!("the template has more than one {{{name}}} {situation}");
+                let hint = "put them in sections that exclude each other: {#right}…{/right} and \
+                            {^right}…{/right}";
                 return Err((reason, hint.into()));
             }
         }

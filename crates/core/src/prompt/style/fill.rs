@@ -171,13 +171,13 @@ impl Frame<'_> {
         };
         let total = budget.total;
         let own = match budget.left {
-            Some(left) if frame_tokens < total => format!(", which may have {left} tokens"),
+            Some(left) if frame_tokens < total => format!(" of up to {left} tokens"),
             _ => String::new(),
         };
         Error::Room {
             reason: format!(
-                "{who} no room for the left context{own}: all but it is {frame_tokens} tokens, and the prompt may have {total}; lower the \
-                 budgets of the others, or raise that of the prompt"
+                "{who} no room for the left context{own}: the rest of the prompt has \
+                 {frame_tokens} tokens, and the limit is {total}"
             ),
         }
     }

@@ -184,8 +184,8 @@ impl Parser<'_> {
                 (Some(Token::Close(slot, at)), open) => return Err(crossing_fault(at, slot, open)),
                 (None, Some((slot, start))) => {
                     let name = slot.name();
-                    let reason = format!("the section of '{name}' has no end");
-                    return Err(fault(start, reason, Some(format!("it ends with {{/{name}}}"))));
+                    let reason = format!("the section '{name}' is not closed");
+                    return Err(fault(start, reason, Some(format!("close it with {{/{name}}}"))));
                 }
                 (None, None) => return Ok(nodes),
             }
@@ -210,7 +210,7 @@ impl Parser<'_> {
             } else {
                 "a '{' without its '}'"
             };
-            let hint = "a brace itself is written twice: {{ and }}";
+            let hint = "write a literal brace twice: {{ or }}";
             return Err(fault(start, reason.into(), Some(hint.into())));
         };
         self.at = start + tag.len() + 2;
@@ -220,7 +220,9 @@ impl Parser<'_> {
             Some((kind @ ("#" | "^"), name)) => {
                 let (slot, with) = (slot(name)?, kind == "#");
                 if !slot.is_optional() {
-                    let reason = format!("{{{kind}{name}}}: '{name}' is always there");
+                    let reason = format!(
+                        "{{{kind}{name}}}: '{name}' is never absent, so it needs no section"
+                    );
                     return Err(fault(start, reason, None));
                 }
                 Token::Open { slot, with }
@@ -281,8 +283,9 @@ pub(super) fn first_special(text: &str, specials: &[String]) -> Option<Range<usi
 
 fn crossing_fault(at: usize, slot: Slot, open: Option<(Slot, usize)>) -> Fault {
     let name = slot.name();
-    let reason = format!("{{/{name}}} ends a section that is not open here");
-    let hint = open.map(|(open, _)| format!("{{/{}}} would end the one that is", open.name()));
+    let reason = format!("{{/{name}}} closes a section that is not open here");
+    let hint =
+        open.map(|(open, _)| format!("close the open section with {{/{}}} first", open.name()));
     fault(at, reason, hint)
 }
 

@@ -172,34 +172,42 @@ fn unknown_special_tokens_are_named() {
 #[test]
 fn a_faulty_style_names_its_line() {
     for (text, message, hint) in [
-        ("stop = []", "1: there is no 'template'", "for one, template = "),
+        ("stop = []", "1: 'template' is missing", "add one, such as template = "),
         ("\n\ntemplate = {", "3: ", ""),
         ("template = \"{left}\"\nstop = [\"a\"\n", "", ""),
         ("\ntemplate = 3", "2: 'template' must be a text, not integer", ""),
         ("template = '{left}'\nstop = ['a',\n 3]", "3: 'stop' must be a list of texts, not", ""),
         ("template = '{left}'\nstop = ['']", "2: 'stop' has an empty text", ""),
         ("template = '''\n{path}\n{left}\n{rihgt}'''", "4: unknown slot 'rihgt'", "'right'"),
-        ("template = '{left'", "1: a '{' without its '}'", "written twice"),
-        ("template = 'a}{left}'", "1: a '}' without its '{'", "written twice"),
-        ("template = '{#right}{left}'", "1: the section of 'right' has no end", "{/right}"),
+        ("template = '{left'", "1: a '{' without its '}'", "twice"),
+        ("template = 'a}{left}'", "1: a '}' without its '{'", "twice"),
+        ("template = '{#right}{left}'", "1: the section 'right' is not closed", "{/right}"),
         (
             "template = '{#right}{left}{/path}'",
-            "1: {/path} ends a section that is not open",
+            "1: {/path} closes a section that is not open",
             "{/right}",
         ),
-        ("template = '{#left}x{/left}'", "1: {#left}: 'left' is always there", ""),
-        ("template = '{left}'\nfragment = 'x'", "2: there is no {text}", "{path}"),
+        (
+            "template = '{#left}x{/left}'",
+            "1: {#left}: 'left' is never absent, so it needs no section",
+            "",
+        ),
+        ("template = '{left}'\nfragment = 'x'", "2: {text} is missing", "{path}"),
         ("template = '{left}'\nfragment = '{left}'", "2: unknown slot 'left'", ""),
-        ("template = '{left}'\nspecials = ['<a>']", "2: the special token '<a>' is nowhere", ""),
-        ("template = '{right}'", "1: the template has no prefix: ", "left context"),
+        (
+            "template = '{left}'\nspecials = ['<a>']",
+            "2: the template does not use the special token '<a>'",
+            "",
+        ),
+        ("template = '{right}'", "1: the template has no {left} ", "left context"),
         (
             "template = '{#right}{left}{/right}'",
-            "1: the template has no prefix: with cross-file and without right context there is no {left}",
+            "1: the template has no {left} if there is cross-file but no right context",
             "",
         ),
         (
             "template = '{left}{#path}{left}{/path}'",
-            "1: with right and cross-file context there is more than one {left}",
+            "1: the template has more than one {left} if there is right and cross-file context",
             "sections",
         ),
         ("template = '{left}'\nstops = []", "2: unknown key 'stops'", "'stop'"),
@@ -244,8 +252,8 @@ fn each_part_is_cut_to_its_own_budget() {
     // None of the left context fits next to the rest: 9 + 1 + 5.
     let budget = Budget { total: 15, ..budget };
     let error = style("starcoder").fill(&whole, &budget, &Tokenizer::words()).unwrap_err();
-    let reason = "the right context (1 tokens) and the cross-file context (5 tokens) leave no room for the left context: all but it \
-                  is 15 tokens, and the prompt may have 15; lower the budgets of the others, or raise that of the prompt";
+    let reason = "the right context (1 tokens) and the cross-file context (5 tokens) leave no room \
+                  for the left context: the rest of the prompt has 15 tokens, and the limit is 15";
     assert_eq!(error.to_string(), reason);
     assert!(error.hint().is_some());
     let uncut = Budget { right: None, cross_file: Some(0), total: 9, ..budget };
@@ -289,7 +297,10 @@ fn files_are_read_from_a_text_where_a_task_has_that_alone() {
     let context = CrossFile { text: "# see b.py\n".into(), fragments: vec![] };
     let error = style("qwen2.5-coder").fill(&parts(&context), &LARGE, &Tokenizer::words());
     let error = error.unwrap_err().to_string();
-    assert!(error.starts_with("prompt-style: it shows the cross-file context as files"), "{error}");
+    assert!(
+        error.starts_with("prompt-style: this style shows the cross-file context as files"),
+        "{error}"
+    );
     // As comments, any text is shown.
     let filled = style("plain").fill(&parts(&context), &LARGE, &Tokenizer::words());
     assert_eq!(filled.unwrap().text, "# see b.py\n\nL1\nL2 = ");

@@ -24,9 +24,9 @@ const NAMED: usize = 3;
 /// Returns a hint on how to compute vectors for every text.
 fn write_them() -> Message {
     message![
-        "compute a vector for every line of the ",
+        "use one model to compute a vector for every line of the ",
         UserChoice::FileOfTexts,
-        ", all with one model, and import it with that file"
+        ", and import the vectors with that file"
     ]
 }
 
@@ -82,7 +82,7 @@ pub fn import(path: &Path, texts: &[Text]) -> Result<TextVectors> {
     let start = reader.fill_buf().map_err(|e| Error::reading(path, "read this file", e))?;
     let mut import = Import::new(path, texts);
     if start.starts_with(b"PK") {
-        let reason = "an archive of arrays (.npz); one array is needed";
+        let reason = "this is an archive of arrays (.npz); a single array is needed";
         let hint = "save one array with numpy.save, not numpy.savez";
         return Err(Error::vectors(path, "", reason, hint));
     }
@@ -144,8 +144,8 @@ impl<'a> Import<'a> {
 
     fn rows(&mut self, array: npy::Array) -> Result<()> {
         if array.rows != self.texts.len() {
-            let reason = format!("{} rows for {} texts", array.rows, self.texts.len());
-            let hint = "a row for each text is needed, in the order of the file of texts, which must be the current one";
+            let reason = format!("has {} rows for {} texts", array.rows, self.texts.len());
+            let hint = "write one row per text, in the order of the current file of texts";
             return Err(Error::vectors(self.path, "", reason, hint));
         }
         for row in 0..array.rows {
@@ -171,7 +171,7 @@ impl<'a> Import<'a> {
             let kept = match jsonl::parse(self.path, line, &bytes) {
                 Ok(object) => self.record(&object, line),
                 Err(Error::Record { reason, .. }) => {
-                    Err(wrong(reason, "NaN is not JSON; see the line"))
+                    Err(wrong(reason, "correct the line (JSON has no NaN)"))
                 }
                 Err(other) => return Err(other),
             };
@@ -199,7 +199,7 @@ impl<'a> Import<'a> {
             Some(Value::String(text)) => Ok(Some(text.as_str())),
             Some(other) => {
                 let reason = format!("field '{name}' must be a string, not {}", kind(other));
-                Err(wrong(reason, "see the line"))
+                Err(wrong(reason, "correct the line"))
             }
             None => Ok(None),
         };
@@ -213,7 +213,10 @@ impl<'a> Import<'a> {
             };
             let found = Digest::from_hex(hex).map_err(no_digest)?;
             if text.is_some_and(|text| text != found) {
-                return Err(wrong("field 'digest' does not match field 'text'", "see the line"));
+                return Err(wrong(
+                    "field 'digest' does not match field 'text'",
+                    "correct the line",
+                ));
             }
             self.check_id(object, found)?;
             return Ok(found);
@@ -233,14 +236,14 @@ impl<'a> Import<'a> {
         match self.by_id.get(id.as_str()) {
             Some(Some(number)) => Ok(self.digests[*number]),
             Some(None) => {
-                Err(wrong(format!("the id {id:?} names several texts"), "name them by 'digest'"))
+                Err(wrong(format!("several texts have the id {id:?}"), "identify them by 'digest'"))
             }
             None => Err(wrong(
                 format!("no text has the id {id:?}"),
                 message![
-                    "the vectors must belong to the ",
+                    "use vectors computed from the ",
                     UserChoice::FileOfTexts,
-                    "; name them by 'digest' to keep the unchanged ones"
+                    "; identify texts by 'digest' to keep the vectors of unchanged texts"
                 ],
             )),
         }
@@ -268,7 +271,7 @@ impl<'a> Import<'a> {
         let matrix = self.matrix.get_or_insert_with(|| Matrix::new(vector.len()));
         if vector.len() != matrix.dim() {
             let (size, first) = (vector.len(), matrix.dim());
-            let reason = format!("the vector has {size} numbers, those before it have {first}");
+            let reason = format!("the vector has {size} numbers, but earlier vectors have {first}");
             return Err(wrong(reason, write_them()));
         }
         let Some(number) = self.by_digest.get(&digest) else {
@@ -281,11 +284,14 @@ impl<'a> Import<'a> {
                 return Ok(());
             }
             let reason = format!(
-                "another vector for the text of {what} {}, {}",
+                "differs from the vector in {what} {} for the same text, {}",
                 self.places[*row],
                 quote_start(&self.texts[*number].text)
             );
-            return Err(wrong(reason, "a text has one vector; are these from two models?"));
+            return Err(wrong(
+                reason,
+                "keep one vector per text; are these vectors from two models?",
+            ));
         }
         matrix.push(vector).map_err(|e| wrong(e.to_string(), write_them()))?;
         self.rows.insert(digest, self.places.len());
@@ -306,7 +312,7 @@ impl<'a> Import<'a> {
             let names = names.collect::<Vec<_>>().join(", ");
             let more = if missing.len() > NAMED { ", …" } else { "" };
             let reason = format!(
-                "no vector for {} of {} texts: {names}{more}",
+                "has no vector for {} of {} texts: {names}{more}",
                 missing.len(),
                 self.texts.len()
             );
@@ -328,7 +334,8 @@ pub fn numbers(value: &Value) -> Result<Vec<f32>, String> {
     };
     if list.first().is_some_and(Value::is_array) {
         return Err(
-            "a list of lists, a vector for each token: have the server pool them into one".into()
+            "a list of lists, with a vector for each token: have the server pool the token vectors \
+             into one".into()
         );
     }
     if list.is_empty() {

@@ -130,7 +130,7 @@ impl Matrix {
 
     fn check_vector(&self, vector: &[f32]) -> Result<()> {
         let reason = if vector.len() != self.dim {
-            format!("it has {} numbers, the others have {}", vector.len(), self.dim)
+            format!("it has {} numbers, but the other vectors have {}", vector.len(), self.dim)
         } else if !vector.iter().all(|number| number.is_finite()) {
             "a number in it is not finite".into()
         } else {
@@ -319,7 +319,7 @@ mod tests {
     fn vectors_of_another_size_and_numbers_that_are_none_are_refused() {
         let mut matrix = matrix(2, &[vec![1.0, 2.0]]);
         let text = matrix.push(&[1.0]).unwrap_err().to_string();
-        assert_eq!(text, "vector: it has 1 numbers, the others have 2");
+        assert_eq!(text, "vector: it has 1 numbers, but the other vectors have 2");
         assert!(matrix.push(&[1.0, f32::NAN]).is_err());
         assert!(matrix.cosines(&[1.0], &mut Vec::new()).is_err());
         assert!(matrix.cosines(&[1.0, f32::INFINITY], &mut Vec::new()).is_err());

@@ -45,30 +45,28 @@ pub(super) fn read(path: &Path, reader: &mut dyn Read) -> Result<Array> {
     let wrong = |reason: String, hint: &str| Error::vectors(path, "", reason, hint);
     let reading = |e| Error::reading(path, "read this file", e);
     let Some(header) = Header::read(reader).map_err(reading)? else {
-        let reason = "not an NPY file, or one with a damaged header".to_owned();
+        let reason = "this is not an NPY file, or its header is damaged".to_owned();
         return Err(wrong(reason, "save the array with numpy.save"));
     };
     let Some(float) = Float::from_descr(&header.descr) else {
-        let reason = format!(
-            "an array of {}; floating-point numbers of 16, 32 or 64 bits are needed",
-            header.descr
-        );
+        let reason =
+            format!("has numbers of type {}; 16-, 32- or 64-bit floats are needed", header.descr);
         return Err(wrong(reason, "save it as array.astype('float32')"));
     };
     let [rows, dim] = header.shape[..] else {
         let (count, shape) = (header.shape.len(), &header.shape);
-        let reason = format!("an array of {count} dimensions, {shape:?}; two are needed");
-        let hint = "save a row for each text, in the order of the file of texts";
+        let reason = format!("has {count} dimensions, {shape:?}; two are needed");
+        let hint = "save one row per text, in the order of the file of texts";
         return Err(wrong(reason, hint));
     };
     // Any number of such rows would fit the file.
     if dim == 0 && rows > 0 {
-        let reason = format!("its {rows} rows have no numbers");
+        let reason = format!("its {rows} rows are empty");
         return Err(wrong(reason, "save a row of numbers for each text"));
     }
     let count = rows.checked_mul(dim);
     let Some(size) = count.and_then(|count| count.checked_mul(float.bytes)) else {
-        let reason = format!("{rows} rows of {dim} numbers are more than memory can hold");
+        let reason = format!("{rows} rows of {dim} numbers do not fit in memory");
         return Err(wrong(reason, "save the array again"));
     };
     let mut bytes = Vec::new();
@@ -77,7 +75,7 @@ pub(super) fn read(path: &Path, reader: &mut dyn Read) -> Result<Array> {
     if bytes.len() != size {
         let found = if bytes.len() > size { "more".into() } else { bytes.len().to_string() };
         let reason =
-            format!("{rows} rows of {dim} numbers are {size} bytes, and there are {found}");
+            format!("{rows} rows of {dim} numbers need {size} bytes, but the file has {found}");
         return Err(wrong(reason, "save the array again; it may be truncated"));
     }
     let mut numbers = Vec::with_capacity(rows * dim);
@@ -94,7 +92,7 @@ pub(super) fn read(path: &Path, reader: &mut dyn Read) -> Result<Array> {
                     path,
                     &place(row),
                     reason,
-                    "all numbers must be finite",
+                    "save finite 32-bit numbers only",
                 ));
             }
             largest = largest.max(wide.abs());
@@ -252,15 +250,18 @@ mod tests {
         for (bytes, reason) in [
             (
                 &include_bytes!("../../../../../tests/fixtures/dense/i8.npy")[..],
-                "an array of '<i8'",
+                "numbers of type '<i8'",
             ),
-            (include_bytes!("../../../../../tests/fixtures/dense/object.npy"), "an array of '|O'"),
+            (
+                include_bytes!("../../../../../tests/fixtures/dense/object.npy"),
+                "numbers of type '|O'",
+            ),
             (
                 include_bytes!("../../../../../tests/fixtures/dense/one_dimension.npy"),
-                "of 1 dimensions, [12]",
+                "has 1 dimensions, [12]",
             ),
-            (&good[..good.len() - 1], "4 rows of 3 numbers are 48 bytes, and there are 47"),
-            (&[good, &b"x"[..]].concat(), "are 48 bytes, and there are more"),
+            (&good[..good.len() - 1], "4 rows of 3 numbers need 48 bytes, but the file has 47"),
+            (&[good, &b"x"[..]].concat(), "need 48 bytes, but the file has more"),
             (&good[..40], "not an NPY file"),
             (MAGIC, "not an NPY file"),
             (
@@ -269,9 +270,9 @@ mod tests {
             ),
             (&file("'<f8'", "(1, 1)", &1e300_f64.to_le_bytes()), "too large for 32 bits"),
             (&file("'<f8'", "(1, 1)", &1e-60_f64.to_le_bytes()), "too small for 32 bits"),
-            (&file("'<f8'", "(4000000000, 4000000000)", &[]), "more than memory can hold"),
+            (&file("'<f8'", "(4000000000, 4000000000)", &[]), "do not fit in memory"),
             // A loop over so many rows would take years.
-            (&file("'<f4'", "(4000000000000000000, 0)", &[]), "rows have no numbers"),
+            (&file("'<f4'", "(4000000000000000000, 0)", &[]), "rows are empty"),
         ] {
             let error = read_bytes(bytes).unwrap_err();
             assert!(error.to_string().contains(reason) && error.hint().is_some(), "{error}");

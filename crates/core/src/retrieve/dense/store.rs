@@ -181,12 +181,12 @@ impl VectorStore {
         }
         if !MAGIC.starts_with(&magic) {
             return Err(self.error(
-                "not a file of repoformer's vectors: its first line differs",
-                "choose another file, or remove this one",
+                "is not a vector file of repoformer: its first line differs",
+                "choose another file, or remove this file",
             ));
         }
         if !json.ends_with(b"\n") && (json.len() as u64) < LONGEST_HEADER - MAGIC.len() as u64 {
-            self.note("its header is truncated, as an interrupted run leaves it; started anew");
+            self.note("its header is truncated, as after an interrupted run; the file is rebuilt");
             return self.truncate(0);
         }
         let version: HeaderVersion = serde_json::from_slice(&json).unwrap_or_default();
@@ -201,10 +201,10 @@ impl VectorStore {
             return Err(self.error(reason, again()));
         }
         let header: Header = serde_json::from_slice(&json)
-            .map_err(|e| self.error(format!("damaged: its header: {e}"), again()))?;
+            .map_err(|e| self.error(format!("its header is damaged: {e}"), again()))?;
         if header.model != self.model {
             let reason =
-                format!("contains vectors of model '{}', not of '{}'", header.model, self.model);
+                format!("contains vectors of model '{}', not '{}'", header.model, self.model);
             return Err(self.error(reason, "use another file for each model"));
         }
         if !(1..=LARGEST_DIM).contains(&header.dim) {
@@ -241,16 +241,16 @@ impl VectorStore {
         self.count = whole;
         if whole > 1 && bad.len() as u64 == whole {
             return Err(self.error(
-                format!("damaged: none of its {whole} vectors is intact"),
+                format!("all of its {whole} vectors are damaged"),
                 "remove it; its vectors are then computed again",
             ));
         }
         if shape.at(whole) != size {
-            self.note("its last vector is truncated, as an interrupted run leaves it; dropped");
+            self.note("its last vector is truncated, as after an interrupted run, and was dropped");
         }
         if !bad.is_empty() {
             self.note(format!(
-                "damaged: {} of its {whole} vectors dropped, to be computed again",
+                "{} of its {whole} vectors were damaged and will be recomputed",
                 bad.len()
             ));
         }
@@ -292,7 +292,7 @@ impl VectorStore {
     }
 
     fn note(&mut self, reason: impl Into<String>) {
-        let error = self.error(reason, "nothing needs to be done; all other vectors are used");
+        let error = self.error(reason, "you need not do anything; all other vectors are used");
         self.notes.push(error);
     }
 
@@ -327,7 +327,7 @@ impl VectorStore {
             if vector.len() != dim || dim == 0 || dim > LARGEST_DIM {
                 let (path, n) = (self.path.display(), vector.len());
                 return Err(wrong(format!(
-                    "{digest}: it has {n} numbers, the others of {path} have {dim}"
+                    "{digest}: it has {n} numbers, but the other vectors in {path} have {dim}"
                 )));
             }
             if !vector.iter().all(|number| number.is_finite()) {
@@ -377,7 +377,7 @@ impl VectorStore {
         let mut record = vec![0; shape.record()];
         self.read_at(&mut record, shape.at(*number))?;
         if parse(&record) != Some(*digest) {
-            return Err(self.error("damaged while it was open", "run this again"));
+            return Err(self.error("was damaged while it was open", "run this again"));
         }
         Ok(Some(shape.numbers(&record)))
     }
@@ -407,7 +407,7 @@ impl VectorStore {
             n => Err(self.error(
                 format!("contains no vector for {n} of the texts; the first is {first}"),
                 message![
-                    "have them computed: vectorize the texts with a ",
+                    "compute the missing vectors: vectorize the texts with a ",
                     UserChoice::DenseVectorizer,
                     " and an ",
                     UserChoice::EmbeddingServer

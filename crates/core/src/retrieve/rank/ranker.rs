@@ -141,7 +141,7 @@ impl Ranker {
     /// use repoformer_text::language::Language;
     /// let fusion: Ranker = "rrf:codebleu,bm25".parse().unwrap();
     /// assert_eq!(fusion.refusal(Language::Go), None);
-    /// let refusal = "ranker codebleu is defined for python, java, csharp, go, and the language is typescript";
+    /// let refusal = "ranker codebleu supports python, java, csharp, go, not typescript";
     /// assert_eq!(fusion.refusal(Language::TypeScript).as_deref(), Some(refusal));
     /// ```
     pub fn refusal(&self, language: Language) -> Option<String> {
@@ -151,7 +151,7 @@ impl Ranker {
         let known = Language::ALL.into_iter().filter(|known| codebleu::is_defined_for(*known));
         let names = known.map(Language::name).collect::<Vec<_>>().join(", ");
         let name = Self::CodeBleu;
-        Some(format!("ranker {name} is defined for {names}, and the language is {language}"))
+        Some(format!("ranker {name} supports {names}, not {language}"))
     }
 
     fn from_name(name: &str) -> Option<Self> {
@@ -184,9 +184,10 @@ impl FromStr for Ranker {
         let unknown = |name: &str| Error::unknown("ranker", name, Self::NAMES);
         if let Some(ranker) = name.strip_prefix(GRAPH) {
             return match ranker.parse()? {
-                Self::Graph(_) => {
-                    Err(Error::parameter("ranker", format!("'{name}': a prior stands once")))
-                }
+                Self::Graph(_) => Err(Error::parameter(
+                    "ranker",
+                    format!("'{name}': the prefix '{GRAPH}' may occur only once"),
+                )),
                 ranker => Ok(Self::Graph(ranker.into())),
             };
         }
@@ -196,11 +197,11 @@ impl FromStr for Ranker {
         let refused = |reason| Error::parameter("ranker", format!("'{name}': a fusion {reason}"));
         let part = |part: &str| match Self::from_name(part) {
             Some(ranker) => Ok(ranker),
-            None if part.starts_with(GRAPH) => {
-                Err(refused(format!("has a prior as a whole, as in {GRAPH}{FUSION}jaccard,bm25")))
-            }
+            None if part.starts_with(GRAPH) => Err(refused(format!(
+                "takes the prefix '{GRAPH}' as a whole, as in {GRAPH}{FUSION}jaccard,bm25"
+            ))),
             None if part == "rrf" || part.starts_with(FUSION) => {
-                Err(refused("cannot be a part of another".to_owned()))
+                Err(refused("cannot contain another fusion".to_owned()))
             }
             None => Err(unknown(part)),
         };
@@ -238,10 +239,13 @@ mod tests {
             ("rrf:jaccard", "ranker: 'rrf:jaccard': a fusion needs two rankers"),
             ("rrf:jaccard,", "unknown ranker ''"),
             ("graph:", "unknown ranker ''"),
-            ("graph:graph:bm25", "ranker: 'graph:graph:bm25': a prior stands once"),
+            (
+                "graph:graph:bm25",
+                "ranker: 'graph:graph:bm25': the prefix 'graph:' may occur only once",
+            ),
             (
                 "rrf:graph:bm25,jaccard",
-                "ranker: 'rrf:graph:bm25,jaccard': a fusion has a prior as a whole",
+                "ranker: 'rrf:graph:bm25,jaccard': a fusion takes the prefix 'graph:' as a whole",
             ),
             ("rrf:jaccard,rrf:bm25,dense", "ranker: 'rrf:jaccard,rrf:bm25,dense': a fusion cannot"),
         ] {

@@ -348,7 +348,7 @@ impl Payload for Words {
         if fits && self.check_rows() {
             Ok(())
         } else {
-            Err("its rows of words do not fit together".into())
+            Err("its rows of words are inconsistent".into())
         }
     }
 }

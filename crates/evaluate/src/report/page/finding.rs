@@ -10,7 +10,7 @@ pub(super) fn html(report: &ReportContents) -> String {
         return "No system was measured.".into();
     };
     if report.tasks.is_empty() {
-        return "There are no tasks to report on.".into();
+        return "No tasks were evaluated.".into();
     }
     let (system, measure) = (&report.systems[chosen], escape(&report.main_label()));
     let name = format!("<b>{}</b>", escape(&system.name));

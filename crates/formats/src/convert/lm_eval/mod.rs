@@ -126,7 +126,7 @@ fn check_metrics(settings: &LmEvalSettings<'_>) -> Result<()> {
         if !METRICS.contains(metric) {
             let known = METRICS.map(Metric::name).join(", ");
             return refused(format!(
-                "lm-evaluation-harness cannot compute {metric} as `eval` does; it can compute {known}"
+                "lm-evaluation-harness cannot compute {metric} like `eval`; use {known}"
             ));
         }
     }
@@ -135,8 +135,8 @@ fn check_metrics(settings: &LmEvalSettings<'_>) -> Result<()> {
         && (settings.bodies.are_all() || settings.bodies.are_unsure())
     {
         return refused(format!(
-            "repoformer cuts function bodies by a parser, which lm-evaluation-harness has not, and {found} of the first {looked_at} \
-             holes are bodies ({unknown} cannot be told)"
+            "repoformer cuts function bodies with a parser, which lm-evaluation-harness lacks, and \
+             {found} of the first {looked_at} holes are function bodies ({unknown} unknown)"
         ));
     }
     Ok(())
@@ -147,7 +147,7 @@ fn checked_name(name: &str) -> Result<String> {
     if !name.is_empty() && name.chars().all(is_of_name) {
         return Ok(name.to_owned());
     }
-    let reason = format!("'{name}' must be of letters, digits, '_', '-' and '.'");
+    let reason = format!("'{name}' may contain only letters, digits, '_', '-' and '.'");
     Err(Error::parameter("name", reason))
 }
 
@@ -183,10 +183,11 @@ impl<'a> Documents<'a> {
         if let Some((other, _)) = &self.of_task[place] {
             return Err(self.wrong(
                 format!(
-                    "lines {other} and {line} are prompts of one task, {}, of which lm-evaluation-harness takes one",
+                    "lines {other} and {line} are prompts of the same task, {}, but \
+                     lm-evaluation-harness needs one per task",
                     task.id
                 ),
-                "give the prompts of one mode and one sample",
+                "pass the prompts of one mode and one sample",
             ));
         }
         let asking = self.asking(line, object)?;
@@ -194,10 +195,10 @@ impl<'a> Documents<'a> {
         if let Some(stop) = asking.withheld_stop(prompt) {
             return Err(self.wrong(
                 format!(
-                    "line {line}: stop text {stop:?} can begin in the white space that is not sent after the prompt, and would end \
-                     the answer at once"
+                    "line {line}: stop text {stop:?} can match the white space removed from the \
+                     end of the prompt, and would end the answer at once"
                 ),
-                "send prompts as they are, or leave that stop text out",
+                "keep the white space at the end of prompts, or omit that stop text",
             ));
         }
         let metadata = object.get("metadata").and_then(Value::as_object);
@@ -248,7 +249,7 @@ impl<'a> Documents<'a> {
         }
         if said_target(object).is_some_and(|said| said != task.ground_truth) {
             let file = self.settings.tasks.path.display();
-            return Err(problem(&format!("its target is another one in {file}")));
+            return Err(problem(&format!("its target differs from the one in {file}")));
         }
         Ok((place, prompt))
     }
@@ -266,10 +267,11 @@ impl<'a> Documents<'a> {
             Some((first, other)) if other.stop != asking.stop => {
                 return Err(self.wrong(
                     format!(
-                        "lines {first} and {line} differ in their stop texts, {:?} and {:?}, of which a task has one list",
+                        "lines {first} and {line} have different stop texts, {:?} and {:?}, but a \
+                         harness task has only one list",
                         other.stop, asking.stop
                     ),
-                    "give the prompts of one style",
+                    "pass the prompts of one style",
                 ));
             }
             Some(_) => {}

@@ -142,7 +142,7 @@ fn prompts_of_other_tasks_are_refused() {
     let refused = converted(&[prompt("a", 0, "p"), other], |_| {}).unwrap_err();
     assert_eq!(
         refused,
-        "2: made for another task than \"b\" of folder/my tasks.jsonl.gz: its target differs"
+        "2: belongs to a task other than \"b\" of folder/my tasks.jsonl.gz: its target differs"
     );
 }
 
@@ -155,13 +155,13 @@ fn what_would_be_scored_otherwise_is_refused() {
     let has = |text: String, wanted: &str| assert!(text.contains(wanted), "{text}");
     has(
         refused(&[prompt("a", 0, "p"), prompt("a", 0, "q")], &|_| {}),
-        "lines 1 and 2 are prompts of one task, a",
+        "lines 1 and 2 are prompts of the same task, a",
     );
     let mut styled = prompt("b", 1, "p");
     styled["metadata"]["stop"] = json!(["<eof>"]);
     has(
         refused(&[prompt("a", 0, "p"), styled], &|_| {}),
-        "lines 1 and 2 differ in their stop texts, [] and [\"<eof>\"]",
+        "lines 1 and 2 have different stop texts, [] and [\"<eof>\"]",
     );
 
     let newline = texts(&["\n"]);
@@ -170,25 +170,25 @@ fn what_would_be_scored_otherwise_is_refused() {
             settings.stop = newline;
             settings.ending = Ending::BeforeWhitespace;
         }),
-        "line 1: stop text \"\\n\" can begin in the white space that is not sent",
+        "line 1: stop text \"\\n\" can match the white space removed",
     );
     has(
         refused(&one(), &|settings| settings.metrics = &[Metric::CrossCodeEval]),
-        "cannot compute crosscodeeval as `eval` does; it can compute repocoder, repoformer, chars",
+        "cannot compute crosscodeeval like `eval`; use repocoder, repoformer, chars",
     );
     let bodies = FunctionBodies { looked_at: 2, found: 2, unknown: 0 };
     has(
         refused(&one(), &|settings| {
             (settings.metrics, settings.bodies) = (&[Metric::Repoformer], bodies);
         }),
-        "2 of the first 2 holes are bodies",
+        "2 of the first 2 holes are function bodies",
     );
     let lines = |settings: &mut LmEvalSettings<'_>| settings.bodies = bodies;
     assert_eq!(converted(&one(), lines).unwrap().conversion.records, 1);
     for name in ["", "a b", "a,b", "../a", "é"] {
         has(
             refused(&one(), &|settings| settings.name = Some(name)),
-            "must be of letters, digits, '_', '-' and '.'",
+            "may contain only letters, digits, '_', '-' and '.'",
         );
     }
 }

@@ -99,7 +99,7 @@ fn string<'r>(row: &'r Object, names: &[&str]) -> Result<&'r str, String> {
             let way = if row.contains_key("blob_id") && names == TEXT { NO_TEXT } else { "" };
             let names = names.join("', '");
             let end = if way.is_empty() { "" } else { ": " };
-            Err(format!("none of the fields '{names}' is there{end}{way}"))
+            Err(format!("the fields '{names}' are all missing{end}{way}"))
         }
     }
 }

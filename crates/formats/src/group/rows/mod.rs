@@ -30,7 +30,8 @@ const STARS: [&str; 4] = ["max_stars_count", "star_events_count", "stars_count",
 /// Name of the field with the files in a row that is a repository.
 const FILES: &str = "files";
 /// Hint for rows of The Stack v2 that have ids of texts instead of texts.
-const NO_TEXT: &str = "The Stack v2 names its texts by `blob_id`: download them, and add each as a field `content` beside its `path`";
+const NO_TEXT: &str = "The Stack v2 has no texts, only their `blob_id`: download the texts, and \
+                       add each as a field `content` next to `path`";
 
 /// Greatest size of an accepted file; no source file is larger.
 const LONGEST: usize = 64 << 20;

@@ -129,7 +129,7 @@ impl Rows<'_> {
         let counts: Vec<u64> = counts.map(|rows| u64::try_from(rows).unwrap_or(0)).collect();
         let all = counts.iter().fold(0u64, |sum, rows| sum.saturating_add(*rows));
         if all > bytes.saturating_mul(MOST_ROWS) {
-            self.problem(None, format!("damaged: it promises {all} rows in {bytes} bytes"));
+            self.problem(None, format!("damaged: its header promises {all} rows in {bytes} bytes"));
             return Ok(());
         }
         let (mut row, mut left) = (0, ALWAYS.max(bytes.saturating_mul(MOST_TIMES)));
@@ -143,7 +143,8 @@ impl Rows<'_> {
             }
             if left == 0 {
                 let reason = format!(
-                    "its texts have more than {MOST_TIMES} times its size, as no texts do; the rest is left out"
+                    "its texts are more than {MOST_TIMES} times as large as the file, which looks \
+                     malicious; the rest is left out"
                 );
                 self.problem(None, reason);
                 break;
@@ -167,7 +168,8 @@ impl Rows<'_> {
             ParquetError::General(words) if words.starts_with("Disabled feature") => {
                 let codec = words.rsplit(' ').next().unwrap_or_default();
                 format!(
-                    "compressed with {codec}, which is not read; write the file again with Snappy, zstd, gzip or no compression"
+                    "compressed with {codec}, which is not supported; write the file again with \
+                     Snappy, zstd, gzip or no compression"
                 )
             }
             _ => error.to_string(),

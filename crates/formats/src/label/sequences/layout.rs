@@ -46,9 +46,9 @@ impl SequenceLayout<'_> {
                 message![
                     "the ",
                     UserChoice::Tokenizer,
-                    " must be the file of a model, whose token ids the training uses"
+                    " must be a model's own file, because training uses its token ids"
                 ],
-                "name a tokenizer.json, as models on the Hugging Face hub have it",
+                "pass the tokenizer.json of the model, for example from the Hugging Face hub",
             ));
         }
         let frame = DecisionFrame::new(style, self.eof, self.cc)?;
@@ -60,7 +60,7 @@ impl SequenceLayout<'_> {
                     UserChoice::EndToken,
                     format!(" '{end}' is already part of a sequence")
                 ],
-                "take the model's own end of a text, such as <|endoftext|>",
+                "use the model's own end-of-text token, such as <|endoftext|>",
             ));
         }
         specials.extend(self.end);
@@ -72,7 +72,7 @@ impl SequenceLayout<'_> {
                     self.max_tokens,
                     specials.len()
                 ),
-                message!["raise the ", UserChoice::SequenceTokens, "; the paper's is 2048"],
+                message!["raise the ", UserChoice::SequenceTokens, "; the paper uses 2048"],
             ));
         }
         let encoder = Encoder::open(tokenizer, &specials)?;
@@ -99,17 +99,17 @@ impl SequenceLayout<'_> {
             [(UserChoice::ValidationShare, validation), (UserChoice::TestShare, test)]
         {
             if !(0.0..1.0).contains(&share) {
-                let hint = "a tenth of the repositories is 0.1";
+                let hint = "write 0.1 for a tenth of the repositories";
                 return refused(choice, "at least 0 and less than 1", hint);
             }
         }
         if !(self.lambda >= 0.0 && self.lambda.is_finite()) {
-            let range = "a number of at least 0";
-            return refused(UserChoice::DecisionWeight, range, "the paper's is 1.0");
+            let range = "a number from 0 up";
+            return refused(UserChoice::DecisionWeight, range, "the paper uses 1.0");
         }
         if self.max_cross_file_tokens == 0 {
             let range = "at least 1: a positive sequence shows some cross-file context";
-            return refused(UserChoice::CrossFileTokens, range, "the paper's is 512");
+            return refused(UserChoice::CrossFileTokens, range, "the paper uses 512");
         }
         for (choice, token) in [
             (UserChoice::EofToken, self.eof),
@@ -121,7 +121,9 @@ impl SequenceLayout<'_> {
                     message![
                         "the ",
                         choice,
-                        format!(" '{token}' could occur in code, and would be special there too")
+                        format!(
+                            " '{token}' could also occur in code, where it would count as a special token"
+                        )
                     ],
                     "choose a text in angle or square brackets, as in <eof>",
                 ));
@@ -187,9 +189,9 @@ mod tests {
             (SequenceLayout { held_out: held_out(0.0, -0.1), ..layout() }, "share for tests"),
             (SequenceLayout { lambda: f32::NAN, ..layout() }, "weight of the decision"),
             (SequenceLayout { max_cross_file_tokens: 0, ..layout() }, "cross-file tokens"),
-            (SequenceLayout { eof: Some("end"), ..layout() }, "'end' could occur in code"),
-            (SequenceLayout { cc: Some("<a b>"), ..layout() }, "'<a b>' could occur in code"),
-            (SequenceLayout { end: Some("<>"), ..layout() }, "'<>' could occur in code"),
+            (SequenceLayout { eof: Some("end"), ..layout() }, "'end' could also occur in code"),
+            (SequenceLayout { cc: Some("<a b>"), ..layout() }, "'<a b>' could also occur in code"),
+            (SequenceLayout { end: Some("<>"), ..layout() }, "'<>' could also occur in code"),
             (SequenceLayout { end: Some("<fim_suffix>"), ..layout() }, "already part"),
             (SequenceLayout { max_tokens: 6, ..layout() }, "cannot hold its 5 special tokens"),
         ] {
@@ -198,7 +200,7 @@ mod tests {
         }
         let style: Style = "starcoder".parse().unwrap();
         let words = layout().open(&style, Path::new("words")).map(drop).unwrap_err();
-        assert!(words.to_string().contains("must be the file of a model"), "{words}");
+        assert!(words.to_string().contains("must be a model's own file"), "{words}");
     }
 
     #[test]

@@ -79,7 +79,7 @@ impl std::fmt::Display for SequenceRejection {
             Self::NotJudged => "not judged: neither label nor es_infile and es_rg1",
             Self::NoRepository => "no repository: filename has no folder",
             Self::NoTarget => "the target is empty",
-            Self::NoCrossFile => "labelled as helped by a cross-file context, and there is none",
+            Self::NoCrossFile => "labelled as helped by cross-file context, but has none",
             Self::TooLong => "target and cross-file context leave no room for the current file",
             Self::HeldOut => "the same target and contexts are held out in another split",
         })
@@ -207,7 +207,7 @@ fn places(encoded: &EncodedText, settings: &VerbalizeSettings) -> Result<[usize;
     match places {
         [Some(eof), Some(middle)] => Ok([eof + 1, middle + 1]),
         _ => {
-            let reason = "it does not know the special tokens of a sequence";
+            let reason = "it lacks the special tokens of a sequence";
             Err(Error::parameter("tokenizer", reason))
         }
     }

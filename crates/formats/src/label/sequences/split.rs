@@ -59,7 +59,7 @@ impl Proportions {
         }
         Err(Error::from_refusal(
             format!(
-                "{validation} for validation and {test} for tests leave none of {} to train on",
+                "{validation} for validation and {test} for tests leave none of {} for training",
                 format_count(repositories as u64, "repository")
             ),
             message!["label more, or ", UserChoice::NothingHeldOut],

@@ -76,8 +76,9 @@ impl VerbalizeSummary {
             let share = summary.sequences as f64 / sequences.max(1) as f64;
             (share > 2.0 * asked || share < asked / 2.0).then(|| {
                 format!(
-                    "{} holds {:.1} % of the sequences, and {:.1} % were asked for: repositories are held out whole, so that no code is in two \
-                     splits, and these are {} of {repositories}; labels of more repositories come closer",
+                    "{} holds {:.1} % of the sequences instead of {:.1} %: repositories are held \
+                     out whole, so that no code is in two splits, and these are {} of \
+                     {repositories}; labels of more repositories come closer",
                     split.name(),
                     100.0 * share,
                     100.0 * asked,
@@ -145,7 +146,7 @@ pub(super) fn nothing(labels: &[&Path], verbalized: &VerbalizeSummary) -> Error 
     };
     let reason = format!("no instance{others} can be a sequence: {}", reasons.join("; "));
     let path = labels.first().copied().unwrap_or(Path::new(""));
-    Error::artifact(path, reason, "give judged labels")
+    Error::artifact(path, reason, "pass judged labels")
 }
 
 #[cfg(test)]
@@ -192,7 +193,9 @@ mod tests {
         };
         assert_eq!([5, 20].map(|validation| warnings(validation).len()), [0, 0]);
         assert_eq!([4, 21].map(|validation| warnings(validation).len()), [1, 1]);
-        assert!(warnings(4)[0].starts_with("validation holds 4.0 % of the sequences, and 10.0 %"));
+        assert!(
+            warnings(4)[0].starts_with("validation holds 4.0 % of the sequences instead of 10.0 %")
+        );
         assert!(warnings(4)[0].contains("these are 1 of 10;"));
     }
 }

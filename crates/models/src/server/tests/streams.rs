@@ -108,7 +108,7 @@ fn a_stream_of_more_choices_than_were_asked_for_is_a_failure() {
         Completer::new(&endpoint).ask(&asking, "p", Some(&|_, _| false))
     };
     let error = ask(8).unwrap_err().to_string();
-    assert!(error.contains("more choices than were asked for (8)"), "{error}");
+    assert!(error.contains("more choices than requested (8)"), "{error}");
     assert_eq!(ask(9).unwrap().samples.len(), 9);
     // Two choices of one number.
     let mut answer = PartialAnswer::new(Api::Completions, &json!({"n": 3}));

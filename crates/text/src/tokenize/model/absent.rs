@@ -22,7 +22,7 @@ impl File {
     }
 
     pub(super) fn of_bytes(path: &Path, _bytes: &[u8]) -> Result<Self> {
-        let reason = "this build reads no tokenizer.json: it lacks the feature `tokenizers`";
+        let reason = "this build cannot read tokenizer.json: it lacks the feature `tokenizers`";
         Err(tokenizer_error(path, reason.into()))
     }
 

@@ -25,7 +25,7 @@ pub(super) fn growth(table: &str, read: CharsRead) -> Result<u64, String> {
         let mut below = FxHashSet::default();
         for node in nodes {
             let block = units.get(node & !0xFF..=node | 0xFF);
-            let block = block.ok_or("its table of characters leads out of itself")?;
+            let block = block.ok_or("its table of characters has an offset beyond its end")?;
             for byte in 1..=0xFF {
                 let unit = block[(node & 0xFF) ^ byte];
                 if label(unit) != byte {

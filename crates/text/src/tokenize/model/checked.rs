@@ -158,7 +158,7 @@ fn growth_of(step: Step, kinds: &[&str], before: u64) -> PartResult<u64> {
             return Err(format!("it has more than {STEPS} steps"));
         }
         if !kinds.contains(&step.kind.as_str()) {
-            return Err(format!("{} is none of its types", step.kind));
+            return Err(format!("{} is not a supported type", step.kind));
         }
         if BY_FIELDS.contains(&step.kind.as_str()) && step.is_mixed() {
             return Err(format!("{} has fields of another type", step.kind));
@@ -169,7 +169,7 @@ fn growth_of(step: Step, kinds: &[&str], before: u64) -> PartResult<u64> {
         }
         if growth > GROWTH {
             return Err(format!(
-                "{} makes texts more than {GROWTH} times as long, by what stands before it or alone",
+                "{} makes texts more than {GROWTH} times as long, alone or with the steps before it",
                 step.kind
             ));
         }
@@ -237,7 +237,7 @@ fn may_be_empty(pattern: &Pattern) -> PartResult<bool> {
     }
     let Pattern::Regex(regex) = pattern else { return Ok(text.is_empty()) };
     if is_slow(regex) {
-        return Err("its pattern has too many ways to match at one place".into());
+        return Err("its pattern can match in too many ways at one position".into());
     }
     let asserts = ASSERTIONS.iter().any(|sign| regex.contains(sign));
     let compiled = SysRegex::new(regex).map_err(|e| format!("a pattern is not valid: {e}"))?;
@@ -292,7 +292,9 @@ fn tokens_around(around: &PostProcessor, mut tokens: u64, steps: &mut usize) -> 
         for place in places {
             sum += match place {
                 TemplatePiece::Sequence { id } if id == "A" => tokens,
-                TemplatePiece::Sequence { .. } => return Err("one text has no second one".into()),
+                TemplatePiece::Sequence { .. } => {
+                    return Err("the template for a single text contains a second text".into());
+                }
                 TemplatePiece::SpecialToken { id } => {
                     let special = around.special_tokens.as_ref().and_then(|known| known.get(id));
                     special.ok_or_else(|| format!("it has no special token {id}"))?.ids.len() as u64
@@ -413,7 +415,7 @@ fn check_ids(ids: &FxHashMap<String, u32>) -> PartResult<()> {
     let of_long: FxHashSet<u32> = long.iter().copied().collect();
     let all = ids.values().filter(|id| of_long.contains(id)).count();
     if all > of_long.len() {
-        Err(format!("a token of more than {MARK} characters has the id of another one"))
+        Err(format!("a token of more than {MARK} characters shares the id of another token"))
     } else {
         Ok(())
     }

@@ -121,8 +121,9 @@ impl File {
 
     fn push_plain(&self, run: &mut String, ids: &mut Vec<u32>) -> Result<()> {
         if !run.is_empty() {
-            let encoding = encode(&self.plain, run, false)
-                .map_err(|e| tokenizer_error(&self.path, format!("it rejects a text: {e}")))?;
+            let encoding = encode(&self.plain, run, false).map_err(|e| {
+                tokenizer_error(&self.path, format!("it cannot tokenize a text: {e}"))
+            })?;
             ids.extend_from_slice(encoding.get_ids());
             run.clear();
         }
@@ -257,7 +258,7 @@ fn ids_before(tokenizer: &Tokenizer) -> Vec<u32> {
 }
 
 /// Message about a file for which the library panics.
-const DAMAGED: &str = "a part of it is damaged; download it again";
+const DAMAGED: &str = "part of the file is damaged; download it again";
 
 /// Encodes a text as a whole, without the positions of its tokens.
 fn encode(tokenizer: &Tokenizer, text: &str, added: bool) -> tokenizers::Result<Encoding> {

@@ -31,7 +31,8 @@ pub struct EncodedText {
 }
 
 /// Description of the values that a tokenizer setting accepts.
-pub const HINT: &str = "a tokenizer is p50k_base, words, or the path of a tokenizer.json as models on the Hugging Face hub carry it";
+pub const HINT: &str = "pass p50k_base, words, or the path of a tokenizer.json of a model, for \
+                        example from the Hugging Face hub";
 
 /// Error of a tokenizer that cannot be used.
 #[derive(Debug)]

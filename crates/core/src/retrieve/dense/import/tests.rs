@@ -55,7 +55,7 @@ fn a_wrong_line_is_named() {
     for (record, reason) in [
         (
             json!({"_id": "1", "embedding": [1.0]}),
-            "the vector has 1 numbers, those before it have 2",
+            "the vector has 1 numbers, but earlier vectors have 2",
         ),
         (json!({"_id": "1", "embedding": [1.0, null]}), "field 'embedding': number 2 is null"),
         (json!({"_id": "1", "vector": [1.0, "NaN"]}), "field 'vector': number 2 is \"NaN\""),
@@ -73,7 +73,7 @@ fn a_wrong_line_is_named() {
             "one of the fields 'digest', 'text', '_id' and 'id' is needed",
         ),
         (json!({"_id": "9", "vector": [1.0, 2.0]}), "no text has the id \"9\""),
-        (json!({"_id": "2", "vector": [1.0, 2.0]}), "the id \"2\" names several texts"),
+        (json!({"_id": "2", "vector": [1.0, 2.0]}), "several texts have the id \"2\""),
         (json!({"text": 1, "vector": [1.0, 2.0]}), "field 'text' must be a string, not a number"),
         (json!({"digest": "ab", "vector": [1.0, 2.0]}), "not a BLAKE3 digest"),
         (
@@ -82,7 +82,7 @@ fn a_wrong_line_is_named() {
         ),
         (
             json!({"text": "a", "vector": [1.0, 2.1]}),
-            "another vector for the text of line 1, \"a\"",
+            "differs from the vector in line 1 for the same text, \"a\"",
         ),
         (json!([]), "a JSON object is expected, not a list"),
     ] {
@@ -105,7 +105,10 @@ fn the_same_text_may_have_a_vector_twice_if_it_is_the_same() {
     // The vectors differ by a hundredth of the first one's length, and by a little more.
     let vectors = of(&two(0.01), &texts).unwrap();
     assert_eq!(vectors.get(&digest("a")), Some(&[1.0, 0.0][..]), "the first one stays");
-    assert!(refused(&two(0.0101), &texts).contains("another vector for the text of line 1"));
+    assert!(
+        refused(&two(0.0101), &texts)
+            .contains("differs from the vector in line 1 for the same text")
+    );
 }
 
 #[test]
@@ -116,10 +119,12 @@ fn texts_without_a_vector_are_counted_and_the_first_named() {
         many.iter().map(|(id, text)| (id.as_str(), text.as_str())).collect();
     let bytes = lines(&[json!({"_id": "t1", "vector": [1.0]})]);
     let text = refused(&bytes, &texts(&many));
-    let end = "no vector for 8 of 9 texts: t0 (\"text 0\"), t2 (\"text 2\"), t3 (\"text 3\"), …";
+    let end =
+        "has no vector for 8 of 9 texts: t0 (\"text 0\"), t2 (\"text 2\"), t3 (\"text 3\"), …";
     assert!(text.ends_with(end), "{text}");
     assert!(
-        refused(b"", &texts(&many[..1])).ends_with("no vector for 1 of 1 texts: t0 (\"text 0\")")
+        refused(b"", &texts(&many[..1]))
+            .ends_with("has no vector for 1 of 1 texts: t0 (\"text 0\")")
     );
     assert_eq!(of(b"\n", &texts(&[("e", "")])).unwrap().matrix([""]).unwrap().len(), 1);
     assert!(of(b"", &[]).unwrap().rows.is_empty());
@@ -141,7 +146,9 @@ fn rows_follow_the_texts() {
     let twice = texts(&[("0", "a"), ("1", "a"), ("2", "c"), ("3", "d")]);
     let text = refused(bytes, &twice);
     assert!(
-        text.ends_with("v row 1 (counted from 0): another vector for the text of row 0, \"a\""),
+        text.ends_with(
+            "v row 1 (counted from 0): differs from the vector in row 0 for the same text, \"a\""
+        ),
         "{text}"
     );
     let gzip = {
@@ -153,5 +160,5 @@ fn rows_follow_the_texts() {
     let archive = include_bytes!("../../../../../../tests/fixtures/dense/archive.npz");
     assert!(refused(archive, &four).contains("an archive of arrays"));
     let none = include_bytes!("../../../../../../tests/fixtures/dense/no_numbers.npy");
-    assert!(refused(none, &four).ends_with("its 4 rows have no numbers"));
+    assert!(refused(none, &four).ends_with("its 4 rows are empty"));
 }

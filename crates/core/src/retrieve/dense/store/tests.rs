@@ -120,8 +120,8 @@ fn a_file_that_is_something_else_is_left_alone() {
         [&good[..at], to.as_bytes(), &good[at + from.len()..]].concat()
     };
     for (bytes, model, reason, hint) in [
-        (b"a = 1\n".to_vec(), "m", "not a file of repoformer's vectors", "another file"),
-        (good.clone(), "n", "contains vectors of model 'm', not of 'n'", "each model"),
+        (b"a = 1\n".to_vec(), "m", "not a vector file of repoformer", "another file"),
+        (good.clone(), "n", "contains vectors of model 'm', not 'n'", "each model"),
         (
             replaced("\"format\":1", "\"format\":7"),
             "m",
@@ -129,8 +129,13 @@ fn a_file_that_is_something_else_is_left_alone() {
             "remove it",
         ),
         (replaced("\"dim\":3", "\"dim\":0"), "m", "have 0 numbers", "remove it"),
-        (replaced("\"dim\":3", "\"dim\":4"), "m", "none of its", "remove it"),
-        (replaced("\"format\":1", "\"farmat\":1"), "m", "its header: missing field", "remove it"),
+        (replaced("\"dim\":3", "\"dim\":4"), "m", "all of its", "remove it"),
+        (
+            replaced("\"format\":1", "\"farmat\":1"),
+            "m",
+            "its header is damaged: missing field",
+            "remove it",
+        ),
     ] {
         // Two more vectors, so that more than one record is complete in the other size, too.
         let bytes = [&bytes[..], &[0; 200]].concat();
@@ -161,7 +166,7 @@ fn vectors_that_do_not_fit_change_nothing() {
     let mut store = filled(&path, &["a"]);
     let before = std::fs::read(&path).unwrap();
     for (wrong, reason) in [
-        (&[1.0, 2.0][..], "it has 2 numbers, the others of"),
+        (&[1.0, 2.0][..], "it has 2 numbers, but the other vectors in"),
         (&[1.0, f32::NAN, 0.0], "not finite"),
         (&[], "it has 0 numbers"),
     ] {
