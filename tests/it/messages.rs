@@ -78,14 +78,14 @@ fn literals(code: &str) -> Vec<String> {
             let end = start + code[start..].find(&format!("\"{}", "#".repeat(hashes))).unwrap();
             found.push(code[start..end].to_owned());
             at = end + 1 + hashes;
-        } else if rest.starts_with('"') {
-            let (text, length) = unescape(&rest[1..]);
+        } else if let Some(literal) = rest.strip_prefix('"') {
+            let (text, length) = unescape(literal);
             found.push(text);
             at += length + 2;
-        } else if rest.starts_with('\'') {
+        } else if let Some(character) = rest.strip_prefix('\'') {
             // A character, or the name of a lifetime.
             let end = rest.char_indices().skip(2).take(10).find(|(_, c)| *c == '\'');
-            let is_escape = rest[1..].starts_with('\\');
+            let is_escape = character.starts_with('\\');
             let is_one = rest.chars().nth(2) == Some('\'');
             at += match end {
                 Some((end, _)) if is_escape || is_one => end + 1,
