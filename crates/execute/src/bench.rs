@@ -90,7 +90,7 @@ impl Bench {
     /// Returns the commands that set up the copies of these repositories.
     ///
     /// # Errors
-    /// The setup command has an unknown placeholder, or one that stands for a property of a task.
+    /// The setup command has an unknown placeholder, or a placeholder for a property of a task.
     pub fn setup(&self, repositories: &[String]) -> Result<Setup> {
         let mut commands = vec![None; repositories.len()];
         if let Some(text) = &self.settings.setup_command {

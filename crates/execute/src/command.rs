@@ -344,7 +344,7 @@ impl Template {
         variables + &command
     }
 
-    /// True if the template contains a placeholder.
+    /// Returns true if the template contains a placeholder.
     pub fn names(&self, place: &str) -> bool {
         self.parts.iter().any(|part| matches!(part, TemplatePart::Place(name) if *name == place))
     }

@@ -231,7 +231,7 @@ type Candidates = BTreeMap<usize, TaskCandidates>;
 struct TaskCandidates {
     /// Tests to try, in this order. Tasks share the names.
     tests: Arc<[Arc<str>]>,
-    /// Number of candidates, including those that are not tried.
+    /// Number of candidates, including candidates that are not tried.
     count: usize,
 }
 

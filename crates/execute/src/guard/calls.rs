@@ -165,7 +165,7 @@ const LARGE_PAGES: [(i64, u8, i32); 3] = [
 const BUFFERS: [i32; 4] =
     [libc::SO_SNDBUF, libc::SO_SNDBUFFORCE, libc::SO_RCVBUF, libc::SO_RCVBUFFORCE];
 
-/// Socket options that stay allowed, by level: those that hold no memory. Others hold uncounted memory: filters, keys of connections
+/// Socket options that stay allowed, by level: options that hold no memory. Others hold uncounted memory: filters, keys of connections
 /// (`TCP_MD5SIG`), groups and their sources, headers. To programs, the system seems to lack them.
 const SETTINGS: [(i32, &[i32]); 5] = [
     (

@@ -3,7 +3,7 @@
 //! First, [`leave`] moves the guard into new namespaces. Then [`mount_view`], in the first process of the new namespaces, mounts the file
 //! system that the command sees: every file system read-only and without devices, layers in memory above the folders that commands write
 //! to, a `/dev` with harmless devices, and a `/proc` with the command's processes. Devices and `/proc` are read-only too, because their
-//! owners and modes are those of the whole system. Finally, a second user namespace is entered, within which the mounts of the first one
+//! owners and modes belong to the whole system. Finally, a second user namespace is entered, within which the mounts of the first one
 //! cannot be undone.
 
 use std::fs::{self, File, Permissions};
@@ -528,7 +528,7 @@ fn loopback_up() -> nix::Result<()> {
     message.extend_from_slice(&[0; 4]); // family, padding, type
     message.extend_from_slice(&LOOPBACK.to_ne_bytes());
     message.extend_from_slice(&UP.to_ne_bytes()); // flags
-    message.extend_from_slice(&UP.to_ne_bytes()); // those that change
+    message.extend_from_slice(&UP.to_ne_bytes()); // mask of the flags to change
     let socket = socket(
         AddressFamily::Netlink,
         SockType::Raw,

@@ -71,7 +71,7 @@ impl Group {
                     }
                     made.paths.push(folder);
                 }
-                Err(_) => return Self::default(), // what was made is removed
+                Err(_) => return Self::default(), // dropping `made` removes its folders
             }
         }
         if !made.paths.is_empty() {

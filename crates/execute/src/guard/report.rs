@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 const REPORTER: &str = include_str!("reporter.py");
 /// Environment variable of the reporter: number and inode of its socket.
 const VARIABLE: &str = "_REPOFORMER_REPORT";
-/// Lowest numbers to try for the command's descriptor: the first is above those that scripts use; the others are for systems that allow
+/// Lowest numbers to try for the command's descriptor: the first is above any that scripts use; the others are for systems that allow
 /// fewer.
 const LOWEST: [i32; 3] = [200, 50, 10];
 /// Largest number of sessions of a run.

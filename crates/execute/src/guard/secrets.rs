@@ -24,9 +24,9 @@ const OTHER: [&str; 16] = [
     "OLDPWD", "MONKEY", "MONKEYS", "DONKEY", "TURKEY", "HOCKEY", "JOCKEY", "WHISKEY", "HOTKEY",
     "HOTKEYS", "COMPASS", "BYPASS", "TRESPASS", "OVERPASS", "UNDERPASS", "SURPASS",
 ];
-/// Prefixes of keys, by issuer: GitHub, GitLab, Amazon, OpenAI and others, npm, Hugging Face, Slack, PyPI,
-/// Google, Docker, Groq, Vault, SendGrid, DigitalOcean, Atlassian, Stripe, Supabase, Linear, Databricks, Replicate, xAI, NVIDIA, Perplexity,
-/// Tavily, Shopify, Facebook, age, Figma, Notion, Postman, New Relic, Contentful; and JSON Web Tokens.
+/// Prefixes of keys, by issuer: GitHub, GitLab, Amazon, OpenAI and others, npm, Hugging Face, Slack, PyPI, Google, Docker, Groq, Vault,
+/// SendGrid, DigitalOcean, Atlassian, Stripe, Supabase, Linear, Databricks, Replicate, xAI, NVIDIA, Perplexity, Tavily, Shopify, Facebook,
+/// age, Figma, Notion, Postman, New Relic, Contentful; and JSON Web Tokens.
 const KEYS: [&str; 50] = [
     "whsec_", "sbp_", "lin_api_", "dapi", "r8_", "xai-", "nvapi-", "pplx-", "tvly-", "shpat_",
     "shpss_", "GOCSPX-", "EAAC", "AGE-SECRET-KEY-", "ghp_", "gho_", "ghu_", "ghs_", "ghr_",

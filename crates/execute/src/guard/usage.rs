@@ -316,7 +316,7 @@ const OTHER: [&str; 3] = ["VmSwap:", "VmPTE:", "HugetlbPages:"];
 /// Memory that does not appear in the sizes of processes, in bytes.
 #[derive(Debug, Default, Clone, Copy)]
 pub(super) struct UnseenMemory {
-    /// Shared regions not backed by a file. They keep their content, even that of ended processes, until nobody maps them.
+    /// Shared regions not backed by a file. They keep their content, even if an ended process wrote it, until nobody maps them.
     shared: u64,
     /// The kernel's own memory, which describes mappings.
     kernel: u64,

@@ -57,7 +57,7 @@ impl FileWatch {
         Self { before: SystemFiles::now().map_or(0, |files| files.open) }
     }
 
-    /// Returns whether the processes of a run hold more than their share, if there are `beside` other runs.
+    /// Returns whether the processes of a run hold more than their share, if `beside` other runs are in progress.
     ///
     /// # Errors
     /// The system does not report the numbers.
