@@ -256,7 +256,7 @@ fn missing<'a>(
     (wanted, counts)
 }
 
-/// Returns the vectors of an answer in the order of the texts; the error describes what is wrong.
+/// Returns the vectors of an answer in the order of the texts; the error describes the problem.
 fn vectors(answer: &Value, texts: &[&str]) -> Result<Vec<Vec<f32>>, String> {
     let Some(data) = answer.get("data").and_then(Value::as_array) else {
         let text = repoformer_core::completion::excerpt(answer.to_string().as_bytes());

@@ -13,7 +13,7 @@ pub(crate) const MASK: &str = "***";
 /// Last path segments of URLs that users copy from a request instead of the server's address.
 const REQUESTS: [&str; 4] = ["embeddings", "completions", "chat", "models"];
 
-/// Address of an API, split where a request's path is inserted.
+/// Address of an API, split at the position of a request's path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Address {
     /// Scheme, host, port and the path before the API's version, without a trailing slash.

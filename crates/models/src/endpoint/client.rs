@@ -216,7 +216,7 @@ impl Endpoint {
         Self { agent, is_closed: Arc::default(), ..self.clone() }
     }
 
-    /// Closes all connections, including those of clones of this client: requests in flight end, and further ones are refused.
+    /// Closes all connections, including the connections of clones of this client: requests in flight end, and further ones are refused.
     pub fn close(&self) {
         self.is_closed.store(true, Ordering::Relaxed);
         self.agent.clone().shutdown();

@@ -5,7 +5,7 @@ use super::escapes::{Sign, escape, mail, number};
 
 /// Maximum number of bytes that are read as one character: three nested escapes of eight characters.
 const LONGEST: usize = 8 * 8 * 8;
-/// Maximum number of bytes between two characters, in total and of those that a key may contain; enough for `),\n        UInt8(`.
+/// Maximum number of bytes between two characters, in total and of characters that a key may contain; enough for `),\n        UInt8(`.
 const LONGEST_BETWEEN: (usize, usize) = (64, 32);
 /// Number of spaces that keep two texts apart.
 pub(super) const FAR: usize = LONGEST_BETWEEN.0 + 1;
@@ -252,7 +252,7 @@ pub(super) struct Reader {
     pub(super) runs: Vec<(usize, usize)>,
     /// First character of the layer that is not read yet.
     next: usize,
-    /// Number of bytes since the last character, in total and of those that a key may contain.
+    /// Number of bytes since the last character, in total and of characters that a key may contain.
     between: (usize, usize),
     /// Whether a letter or digit precedes the unread text, so that no number begins there.
     is_in_word: bool,

@@ -67,7 +67,7 @@ impl Alignment {
         libm::pow(similarity, p::POWER) * information - p::MISMATCH * (1.0 - similarity)
     }
 
-    /// Returns, for each line, the Dice coefficient of its tokens and those of `one`, as multisets weighted by information.
+    /// Returns, for each line, the Dice coefficient of its tokens and the tokens of `one`, as multisets weighted by information.
     fn compare(&self, corpus: &Corpus, one: &[Piece]) -> Vec<f64> {
         let mut common = vec![0.0; corpus.lines.len()];
         let mut cores: Vec<Core> = one.iter().map(|piece| piece.core()).collect();

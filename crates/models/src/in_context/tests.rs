@@ -100,7 +100,7 @@ fn a_huge_line_is_bounded_work() {
     assert!(!complete(&"é\n".repeat(1 << 20), 1).text.is_empty());
 }
 
-/// Text whose lines repeat, so that contexts match.
+/// Generates text whose lines repeat, so that contexts match.
 fn code() -> impl Strategy<Value = String> {
     let line = prop_oneof![
         "[ ]{0,8}[ab(=.:,)#\"']{0,12}",

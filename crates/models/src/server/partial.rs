@@ -36,7 +36,7 @@ const TIMINGS: [&str; 11] = [
     "draft_n_accepted",
 ];
 
-/// Returns the numeric fields with these names of an event's object, including those in nested objects.
+/// Returns the numeric fields with these names of an event's object, including fields of nested objects.
 fn counts(event: &Value, object: &str, names: &[&str]) -> Option<Value> {
     let fields = event.get(object)?.as_object()?.iter();
     let known = fields.filter(|(name, _)| names.contains(&name.as_str()));

@@ -144,7 +144,7 @@ struct Spelling {
     places: Vec<(usize, usize)>,
     names: String,
     places_of_names: Vec<(usize, usize)>,
-    /// Lists and objects; each one precedes those that it holds.
+    /// Lists and objects; each one precedes its contents.
     holders: Vec<Holder>,
     /// Whether the last value is a number that no character has, like most numbers of an embedding.
     is_behind_none: bool,
