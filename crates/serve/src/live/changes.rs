@@ -83,7 +83,7 @@ impl LiveRepository {
     }
 
     /// Reads files that may have changed, given by paths from the repository's folder on, and all files below the folders among these
-    /// paths. The empty path stands for the whole repository.
+    /// paths. The empty path means the whole repository.
     ///
     /// # Errors
     /// The repository's folder cannot be opened or listed.

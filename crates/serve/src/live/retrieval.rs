@@ -92,7 +92,7 @@ impl LiveRepository {
         Ok(LiveRetrieval { task, query, found, took: [updated, begin.elapsed()] })
     }
 
-    /// Searches, unless the last search was the same.
+    /// Searches, or returns the last result if the search is the same.
     fn find(
         &self,
         snapshot: Arc<Snapshot>,
