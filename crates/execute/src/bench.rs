@@ -1,4 +1,4 @@
-//! Sets up where tests run: folders, limits, isolation and setup, and the manifest that names them.
+//! Sets up the environment in which tests run: folders, limits, isolation and setup, and the manifest that records them.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -26,12 +26,12 @@ use super::subject::Commands;
 /// Isolation that runs must have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Isolation {
-    /// Completely, or nothing is run.
+    /// Complete isolation; otherwise nothing is run.
     #[default]
     Required,
-    /// As far as the system allows.
+    /// As much isolation as the system allows.
     Auto,
-    /// Not at all.
+    /// No isolation.
     Off,
 }
 
@@ -40,32 +40,32 @@ pub enum Isolation {
 pub struct BenchSettings {
     /// Settings of each run.
     pub execution: ExecutionSettings,
-    /// Folder of the repositories' copies.
+    /// Folder for the copies of repositories.
     pub work_dir: PathBuf,
-    /// Command that prepares a copy; `{repository}` stands for the repository's name.
+    /// Command that prepares a copy; `{repository}` is replaced by the repository's name.
     pub setup_command: Option<String>,
     /// Time limit of the setup, in seconds.
     pub setup_seconds: f64,
     /// Isolation of runs.
     pub isolation: Isolation,
-    /// True if tests can use the network.
+    /// True if tests may use the network.
     pub network: bool,
 }
 
-/// Place where tests can run.
+/// Environment in which tests can run.
 #[derive(Debug)]
 pub struct Bench {
     /// Settings of the bench.
     pub settings: BenchSettings,
-    /// Guard that runs one command.
+    /// Guard that runs commands.
     pub guard: Guard,
 }
 
 impl Bench {
-    /// Creates the folder of copies, and tests how far runs can be isolated. `program` starts the guard.
+    /// Creates the folder of copies, and tests how far runs can be isolated. `program` is the program that starts the guard.
     ///
     /// # Errors
-    /// The folder cannot be created, no guard can be started, or runs cannot be isolated as far as they must.
+    /// The folder cannot be created, no guard can be started, or runs cannot be isolated as required.
     pub fn open(program: OsString, settings: BenchSettings, tell: &dyn Fn(Remark)) -> Result<Self> {
         let work_dir = &settings.work_dir;
         files::create_dir_all(work_dir)
@@ -90,7 +90,7 @@ impl Bench {
     /// Returns the commands that set up the copies of these repositories.
     ///
     /// # Errors
-    /// The setup command has an unknown placeholder, or one that stands for a property of a task.
+    /// The setup command has an unknown placeholder, or a placeholder for a property of a task.
     pub fn setup(&self, repositories: &[String]) -> Result<Setup> {
         let mut commands = vec![None; repositories.len()];
         if let Some(text) = &self.settings.setup_command {
@@ -113,8 +113,8 @@ impl Bench {
         Ok(Setup { commands, seconds: self.settings.setup_seconds })
     }
 
-    /// Returns the remarks before tests are run or mined: the isolation, the commands that were chosen by default, the file of
-    /// results, and holes in test code.
+    /// Returns the remarks before tests are run or mined: on isolation, commands chosen by default, the results file, and holes in test
+    /// code.
     pub fn remarks(
         &self,
         tasks: &TaskSet,
@@ -156,8 +156,8 @@ impl Bench {
         remarks
     }
 
-    /// Returns the manifest of all results, independent of time and number of workers, and the same for all parts of a whole
-    /// (`is_part`).
+    /// Returns the manifest of all results. It does not depend on the time or the number of workers, and with `is_part` it is the same for
+    /// all shards.
     ///
     /// # Errors
     /// An input cannot be read.

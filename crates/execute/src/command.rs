@@ -1,4 +1,4 @@
-//! Shell commands given by the user, with placeholders.
+//! Shell commands with placeholders, as given by the user.
 
 use std::path::{Path, PathBuf};
 
@@ -9,9 +9,8 @@ use repoformer_store::files;
 /// Names of the placeholders.
 const PLACES: [&str; 4] = ["tests", "repository", "task_id", "path"];
 
-/// A shell command in which `{tests}`, `{repository}`, `{task_id}` and `{path}` are replaced, each value as one word. Other
-/// braces stay as they are if they contain no name: `${HOME}` and `{a,b}` belong to the shell; `{{` and `}}` stand for one
-/// brace.
+/// Shell command in which `{tests}`, `{repository}`, `{task_id}` and `{path}` are replaced, each value as one word. Other braces stay
+/// unchanged if they contain no placeholder name: `${HOME}` and `{a,b}` belong to the shell; `{{` and `}}` stand for one brace.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Template {
     parts: Vec<TemplatePart>,
@@ -26,22 +25,22 @@ enum TemplatePart {
 /// Values of the placeholders.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Values<'a> {
-    /// Tests of the task, by the names that the test runner knows.
+    /// Tests of the task, as the test runner names them.
     pub tests: &'a [String],
     /// Name of the repository.
     pub repository: &'a str,
-    /// The task's id.
+    /// Id of the task.
     pub task_id: &'a str,
     /// Path of the hole's file in the repository.
     pub path: &'a str,
 }
 
 impl Values<'_> {
-    /// Checks that a command cannot take a value for an option. The repository's name counts in any case, as set-up commands have it
-    /// as well.
+    /// Checks that the command cannot mistake a value for an option. The repository's name is always checked, because set-up commands
+    /// contain it too.
     ///
     /// # Errors
-    /// A value begins with a hyphen; the text says which.
+    /// A value begins with a hyphen; the error names it.
     pub(crate) fn check_options(&self, template: &Template) -> Result<(), String> {
         let tests = self.tests.iter().map(|test| ("tests", test.as_str()));
         let others = [("task_id", self.task_id), ("path", self.path)];
@@ -56,8 +55,8 @@ impl Values<'_> {
     }
 }
 
-/// Absolute paths that a template names. Values do not count, since the user did not write them: the author of a repository
-/// names its tests.
+/// Absolute paths in a template. Paths in values do not count, because the user did not write them: the tests' names come from the author
+/// of the repository.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct NamedPaths {
     /// Paths without a placeholder.
@@ -75,18 +74,18 @@ pub(crate) fn paths_in(text: &str) -> Vec<PathBuf> {
     words.filter(|path| path.is_absolute()).collect()
 }
 
-/// Text around a place in a shell command.
+/// Text around a placeholder in a shell command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Surroundings {
-    /// A quoted word is one word, whatever is in it.
+    /// Plain text, in which a quoted word is one word, whatever it contains.
     Plain,
-    /// Quotes, or a backslash.
+    /// Quotes, or a preceding backslash.
     Quotes,
-    /// Text that the shell reads by other rules begins before the place, and may reach to it.
+    /// Text before the placeholder that the shell reads by different rules, and that may extend to the placeholder.
     OtherRules,
 }
 
-/// Syntax of the shell that a place can be nested in.
+/// Shell syntax in which a placeholder can be nested.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Context {
     /// `(…)`
@@ -100,8 +99,8 @@ enum Context {
 }
 
 impl Surroundings {
-    /// Returns the first place where no value could stand, as its index, and what surrounds it. `places` are positions of letters
-    /// in `text`, and they ascend.
+    /// Returns the index of the first placeholder at which no value may be inserted, and its surroundings. `places` are ascending positions
+    /// of letters in `text` that stand for the placeholders.
     fn find_refused(text: &str, places: &[usize]) -> Option<(usize, Self)> {
         let mut places = places.iter().copied().enumerate().peekable();
         let mut contexts = Vec::new();
@@ -129,7 +128,7 @@ impl Surroundings {
                 || !is_double && (begins("$'") || begins("(("))
                 || is_word("[["); // what it compares may be computed
             if is_word("case") {
-                // Where its patterns end, only a whole parser of the shell knows.
+                // Only a complete shell parser knows where the patterns of `case` end.
                 patterns = patterns.or_else(|| Some(at + position_of_word(rest, "in")));
             }
             if !is_double && begins("\\\n") {
@@ -152,7 +151,7 @@ impl Surroundings {
                 (Some(Context::Parameter), '}') | (Some(Context::Double), '"') => {
                     contexts.pop();
                 }
-                // Whether quotes count there depends on what is around it.
+                // Whether quotes count inside `${}` depends on the surroundings.
                 (Some(Context::Parameter), '\'' | '"' | '\\') => are_other_rules = true,
                 (_, '\\') => {
                     length += rest[1..].chars().next().map_or(0, char::len_utf8);
@@ -168,12 +167,12 @@ impl Surroundings {
                 (Some(Context::Parentheses | Context::Substitution), ')') => {
                     is_word_start = contexts.pop() == Some(Context::Parentheses);
                 }
-                // Patterns of `case` end with a parenthesis that nothing opened.
+                // A pattern of `case` ends with a parenthesis that was not opened.
                 (_, ')') => are_other_rules = true,
                 // `<<<` is followed by a word.
                 (_, '<') if begins("<<<") => length = 3,
                 (_, '<') if begins("<<") => are_other_rules = true,
-                // Quotes mean nothing in a comment.
+                // Quotes have no meaning in a comment.
                 (_, '#') if was_word_start => length = rest.find('\n').unwrap_or(rest.len()),
                 _ => {}
             }
@@ -193,7 +192,7 @@ impl Surroundings {
         None
     }
 
-    /// Says where the place is, and what to do, if the shell would not read a value there as one word.
+    /// Returns a description of the place and a hint, if the shell would not read a value there as one word.
     fn refusal(self) -> Option<[&'static str; 2]> {
         match self {
             Self::Plain => None,
@@ -208,21 +207,21 @@ impl Surroundings {
     }
 }
 
-/// Blanks of the shell; to it, others are letters.
+/// White space of the shell, which treats any other kind as letters.
 const BLANKS: [char; 3] = [' ', '\t', '\n'];
 
-/// Returns the position of a word, or else the length of the text.
+/// Returns the position of a word, or the length of the text if it does not contain the word.
 fn position_of_word(text: &str, word: &str) -> usize {
     let before =
         text.split_inclusive(BLANKS).take_while(|part| part.trim_end_matches(BLANKS) != word);
     before.map(str::len).sum()
 }
 
-/// Stands for a value that the user did not write.
+/// Placeholder for a value that the user did not write.
 const VALUE: char = '\0';
 
 impl Template {
-    /// Returns the absolute paths that the template itself names for a repository.
+    /// Returns the absolute paths that the template contains for a repository.
     pub fn named_paths(&self, repository: &str) -> NamedPaths {
         let words = |repository: Option<&str>| -> String {
             let value = VALUE.to_string();
@@ -256,7 +255,7 @@ impl Template {
     /// ```
     ///
     /// # Errors
-    /// A name in braces is unknown or stands within quotes, where no value takes its place, or there is no command: the shell would
+    /// A name in braces is unknown or within quotes, where no value can be inserted, or the command is empty, for which the shell would
     /// report success.
     pub fn parse(name: &'static str, text: &str) -> Result<Self> {
         if text.trim().is_empty() {
@@ -264,7 +263,7 @@ impl Template {
         }
         let mut parts = Vec::new();
         let mut plain = String::new();
-        // The text with a letter for each place, since a value is a word.
+        // The text with a letter for each placeholder, because a value is one word.
         let (mut words, mut places) = (String::new(), Vec::new());
         let mut rest = text;
         while let Some(at) = rest.find(['{', '}']) {
@@ -317,9 +316,9 @@ impl Template {
         }
     }
 
-    /// Returns the command with these values. One that the shell could read as more than a word stands at the command's beginning,
-    /// as the value of a variable, and its place has the variable: whatever quotes surround that, the shell runs nothing of the
-    /// value, unless the command itself evaluates its words (`eval`, `let`, `sh -c`).
+    /// Returns the command with these values. A value that the shell could read as more than a word is assigned to a variable at the
+    /// beginning of the command, and its placeholder is replaced by the variable. Whatever quotes surround it, the shell then executes no
+    /// part of the value, unless the command itself evaluates its words (`eval`, `let`, `sh -c`).
     pub fn fill(&self, values: Values<'_>) -> String {
         let (mut variables, mut command, mut count) = (String::new(), String::new(), 0);
         let mut fill = |value: &str| {
@@ -345,13 +344,13 @@ impl Template {
         variables + &command
     }
 
-    /// True if the template contains a placeholder.
+    /// Returns true if the template contains a placeholder.
     pub fn names(&self, place: &str) -> bool {
         self.parts.iter().any(|part| matches!(part, TemplatePart::Place(name) if *name == place))
     }
 }
 
-/// Prints the template as it was given.
+/// Prints the template as the user wrote it.
 impl std::fmt::Display for Template {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         self.parts.iter().try_for_each(|part| match part {
@@ -361,7 +360,7 @@ impl std::fmt::Display for Template {
     }
 }
 
-/// True for a character that means nothing to the shell, wherever it stands.
+/// Returns true for a character that has no special meaning to the shell in any position.
 fn is_harmless(c: char) -> bool {
     c.is_ascii_alphanumeric() || "_-./:,=+@%".contains(c)
 }
@@ -374,10 +373,10 @@ fn quote(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }
 
-/// Most bytes that are read of a repository's settings.
+/// Maximum number of bytes that are read of a repository's settings.
 const LONGEST_SETTINGS: u64 = 1 << 20;
 
-/// Returns the default test command of a repository: pytest if it is configured, otherwise Python's own runner; `None` without
+/// Returns the default test command of a repository: pytest if it is configured, otherwise Python's own runner; `None` if there is no
 /// Python code.
 pub fn default_test_command(repository: &Path) -> Option<&'static str> {
     let says = |file: &str, word: &str| {
@@ -514,7 +513,7 @@ mod tests {
         }
     }
 
-    /// Even if a place stands where none may, and whatever is around it.
+    /// Even in a placeholder at a forbidden position, and with any surroundings.
     #[test]
     fn no_value_becomes_a_command() {
         let dir = tempfile::tempdir().unwrap();
@@ -555,7 +554,7 @@ mod tests {
         assert_eq!(default_test_command(dir.path()), None);
         std::fs::write(dir.path().join("a.py"), "").unwrap();
         assert!(default_test_command(dir.path()).unwrap().contains("unittest"));
-        // Neither a pipe that nobody writes to nor a device without end is read.
+        // Neither a pipe without a writer nor an endless device is read.
         let made = std::process::Command::new("mkfifo").arg(dir.path().join("setup.cfg")).status();
         assert!(made.unwrap().success());
         std::os::unix::fs::symlink("/dev/zero", dir.path().join("tox.ini")).unwrap();

@@ -1,5 +1,5 @@
-//! Unit tests as a metric: a prediction is right if the repository's own tests pass with it (Repoformer and RepoCoder call this
-//! the unit-test pass rate).
+//! Unit tests as a metric: a prediction is correct if the repository's own tests pass with it (the unit-test pass rate of the Repoformer
+//! and RepoCoder papers).
 //!
 //! The steps for one task:
 //!
@@ -7,16 +7,15 @@
 //! 2. [`Template`], [`TestMap`]: the command that runs the task's tests.
 //! 3. [`Copies`]: a copy of the repository, set up once; the original is never written.
 //! 4. The oracle ([`run()`]): the tests must pass with the reference text, and fail with a failure planted before the hole
-//!    ([`Site::plant_failure`]). Other tests say nothing about predictions, so their tasks are excluded and listed.
-//! 5. Every prediction in the hole, each in a run of its own ([`guard`]), judged by [`judge`].
+//!    ([`Site::plant_failure`]). Other tests reveal nothing about predictions, so their tasks are excluded and listed.
+//! 5. Each prediction is inserted into the hole, in a separate run ([`guard`]), and judged by [`judge`].
 //! 6. [`pass_at_k`], [`Summaries`]: rates over one denominator, the tasks with a sound oracle.
 //!
-//! Every result is appended to a log as it arrives, under a digest of everything that the result depends on, so that no run is
-//! repeated after an interruption or for another set of predictions. Summaries depend on neither the order nor the number of
-//! workers.
+//! Every result is appended to a log as it arrives, under a digest of everything that it depends on, so that no run is repeated after an
+//! interruption or for another set of predictions. Summaries do not depend on the order of results or the number of workers.
 //!
-//! [`mine`] finds the tests of each task: it marks the holes, runs the suite once to see which tests reach them, and keeps
-//! those that detect a planted failure.
+//! [`mine`] finds the tests of each task: it marks the holes, runs the suite once to see which tests reach the marks, and keeps the tests
+//! that detect a planted failure.
 
 #![cfg(target_os = "linux")]
 #![forbid(unsafe_code)]

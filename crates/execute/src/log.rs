@@ -74,7 +74,8 @@ fn is_lasting() -> bool {
 }
 
 impl RunRecord {
-    /// True if the run need not be repeated. A broken environment is tried again: the user may have installed what was missing.
+    /// Returns true if the run need not be repeated. A run in a broken environment is repeated: the user may have installed what was
+    /// missing.
     fn is_kept(&self) -> bool {
         self.is_lasting && self.status != Status::EnvironmentBroken
     }
@@ -105,7 +106,7 @@ const LOG: LogKind = LogKind {
     writer: "evaluation",
 };
 
-/// The results file, open for appending; the lock keeps other processes from writing to it.
+/// Results file, open for appending; a lock keeps other processes from writing to it.
 #[derive(Debug)]
 pub struct Log {
     lines: AppendLog,
@@ -185,9 +186,8 @@ struct ShardResults {
     is_kept: bool,
 }
 
-/// Appends the results that other files have recorded to a results file, and returns for how many runs the other files hold
-/// results. If a run was repeated, the last result counts; a run that was repeated in the results file itself keeps the result
-/// from there.
+/// Appends the results recorded in other files to a results file, and returns the number of runs with results in the other files. If a run
+/// was repeated, the last result counts; a run that was repeated in the results file itself keeps its result from there.
 ///
 /// # Errors
 /// A file cannot be read or written, contains something else, or another evaluation is writing to it.
@@ -318,11 +318,11 @@ mod tests {
         let length = fs::metadata(&whole).unwrap().len();
         assert_eq!(gather(&whole, &others).unwrap(), 2);
         assert_eq!(fs::metadata(&whole).unwrap().len(), length, "nothing is new");
-        // Repeated in the whole file.
+        // Repeated in the combined file.
         add(&whole, record(0, Status::Timeout, "a"), &[Status::Pass]);
         gather(&whole, &others).unwrap();
         assert_eq!(status("a"), Some(Status::Timeout));
-        // The result is no longer reliable.
+        // The environment broke, so the earlier result no longer counts.
         add(&two, record(1, Status::EnvironmentBroken, "b"), &[Status::Pass]);
         gather(&whole, &others).unwrap();
         assert_eq!(status("b"), None);
@@ -343,7 +343,7 @@ mod tests {
             assert!(error.contains("x.json:1: not a result"), "{error}");
             assert_eq!(fs::read_to_string(&path).unwrap(), text);
         }
-        // Among results, the line is skipped.
+        // Between results, the line is skipped.
         fs::write(&path, "").unwrap();
         Log::open(&path, &[]).unwrap().append(&record(0, Status::Fail, "a")).unwrap();
         let text = fs::read_to_string(&path).unwrap();

@@ -55,8 +55,8 @@ pub struct MiningSettings {
 }
 
 impl MiningSettings {
-    /// Mines with the test command of each repository, or with its default. `list` prints a repository's tests, `max_tests` is
-    /// the number of tests kept per task, and `suite_seconds` limits a run of the whole suite.
+    /// Creates settings with the test command of each repository, or its default. `list` prints a repository's tests, `max_tests` is the
+    /// number of tests kept per task, and `suite_seconds` limits a run of the whole suite.
     ///
     /// # Errors
     /// A repository has no test command, or one that runs the same tests for every task.
@@ -231,7 +231,7 @@ type Candidates = BTreeMap<usize, TaskCandidates>;
 struct TaskCandidates {
     /// Tests to try, in this order. Tasks share the names.
     tests: Arc<[Arc<str>]>,
-    /// Number of candidates, including those that are not tried.
+    /// Number of candidates, including candidates that are not tried.
     count: usize,
 }
 
@@ -351,7 +351,7 @@ impl Work<'_> {
         }))
     }
 
-    /// Returns the test files that the tasks of a repository bring along.
+    /// Returns the test files that come with the tasks of a repository.
     fn test_files(&self, tasks: &[usize]) -> Result<Vec<(String, String)>, String> {
         let mut files: BTreeMap<&String, &String> = BTreeMap::new();
         for subject in tasks.iter().filter_map(|task| self.subjects[*task].as_ref().ok()) {
@@ -411,7 +411,7 @@ impl Work<'_> {
             }
         }
         let mark = |(path, mut marks): (&str, Vec<(super::StatementPosition, usize, &str)>)| {
-            // From the end to the start, so that the offsets before remain valid.
+            // Insert from the end to the start, so that earlier offsets remain valid.
             marks.sort_by_key(|(planting, task, _)| (std::cmp::Reverse(planting.at), *task));
             let mut text = marks.first().map_or("", |(.., text)| text).to_owned();
             for (planting, task, _) in &marks {
@@ -489,11 +489,11 @@ impl Work<'_> {
     }
 }
 
-/// Orders candidates from lines of `number<TAB>test`: tests that reach few holes are specific to them. For a hole that is
+/// Orders candidates from lines of `number<TAB>test`: tests that reach few holes are specific to these, so they come first. If a hole is
 /// reached while its file is loaded, every test is a candidate. The first `most` candidates of each task are kept.
 ///
 /// # Errors
-/// More tests than a suite has, in words.
+/// There are more tests than a suite can have; the error is text.
 fn in_order(reached: &str, tasks: &[usize], most: usize) -> Result<Candidates, String> {
     let reaching = HoleTests::read(reached, tasks)?;
     let names: Vec<Arc<str>> = reaching.tests.iter().map(|(name, _)| Arc::from(*name)).collect();
@@ -521,7 +521,7 @@ fn in_order(reached: &str, tasks: &[usize], most: usize) -> Result<Candidates, S
 
 /// Tests that reach holes of tasks.
 struct HoleTests<'a> {
-    /// Name of each test, and the holes that the test reaches, sorted; tests that reach the fewest holes come first, then by
+    /// Name of each test, and the holes that the test reaches, sorted. Tests that reach the fewest holes come first; ties are sorted by
     /// name.
     tests: Vec<(&'a str, Vec<usize>)>,
     /// Holes that are reached while their files are loaded, sorted.
@@ -645,7 +645,7 @@ mod tests {
         );
     }
 
-    /// A suite may write the list of tests itself.
+    /// The code under test may write the list of tests itself.
     #[test]
     fn more_tests_than_a_suite_has_are_refused() {
         let reached: String = (0..MOST_REACHING + 1).map(|n| format!("0\tt{n}\n")).collect();

@@ -1,10 +1,8 @@
-//! Plants a failure before a hole: tests that do not detect the failure cannot distinguish a wrong completion from the true
-//! one.
+//! Plants a failure before a hole: tests that do not detect it cannot distinguish a wrong completion from the true one.
 //!
-//! The failure goes directly before the innermost statement that contains the first code of the hole, so that both are reached
-//! together. If this statement is the head of a function, the failure becomes the first statement of the function's body:
-//! before the head, it would be reached whenever the file is loaded. A hole of comments, blanks or a docstring contains nothing
-//! that is executed.
+//! The failure is inserted directly before the innermost statement that contains the first code of the hole, so that both are reached
+//! together. If this statement is the head of a function, the failure becomes the first statement of the function's body: before the head,
+//! it would be reached whenever the file is loaded. A hole that consists of comments, white space or a docstring contains no executed code.
 
 use std::ops::Range;
 
@@ -66,7 +64,7 @@ pub(super) fn find(
     let behind = (spec.is_constructor_call)(statement.kind(), &text[statement.byte_range()]);
     let at = if behind { statement.end_byte() } else { statement.start_byte() };
     let planting = StatementPosition { at, separator: separator(text, spec, at, behind) };
-    // Every test, whatever it tests, would detect a file that no longer loads.
+    // Otherwise every test would detect a file that no longer loads, whatever it tests.
     let planted = planting.insert(text, spec.failure);
     let broken = Syntax::parse(&planted, grammar).is_none_or(|planted| planted.has_error());
     if broken && !syntax.has_error() {
@@ -88,7 +86,7 @@ fn first_code<'tree>(syntax: &'tree Syntax<'_>, hole: &Range<usize>) -> Option<N
             return false;
         }
         let is_token = node.child_count() == 0 && node.end_byte() > node.start_byte();
-        // The end of a block is not code in itself.
+        // The end of a block alone is not code.
         let closes = matches!(node.kind(), "}" | ";" | "{") || node.kind().trim().is_empty();
         if is_token && !closes {
             found = Some(node);
@@ -98,7 +96,7 @@ fn first_code<'tree>(syntax: &'tree Syntax<'_>, hole: &Range<usize>) -> Option<N
     found
 }
 
-/// True if a node is a statement in its parent; the expression or pattern of a `switch` branch is not.
+/// Returns true if a node is a statement in its parent; the expression or pattern of a `switch` branch is not.
 fn is_statement(node: Node<'_>, parent: Node<'_>, spec: &LanguageSpec) -> bool {
     let chooses = || {
         parent.child_by_field_name("value") == Some(node)
@@ -151,7 +149,7 @@ mod tests {
 
     use super::*;
 
-    /// Plants `%` in files with `⟦` and `⟧` around the hole, and `‹` and `›` around the planted text.
+    /// Plants `%` in files in which `⟦` and `⟧` mark the hole, and `‹` and `›` mark the planted text.
     fn assert_planted(language: Language, marked: &[&str]) {
         for marked in marked {
             let wanted = marked.replace(['⟦', '⟧', '‹', '›'], "");

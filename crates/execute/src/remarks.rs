@@ -14,9 +14,8 @@ use super::summary::Summaries;
 use super::verdict::Status;
 
 impl Execution {
-    /// Returns the remarks about the execution of some predictions: the repositories whose tests cannot be run, the excluded
-    /// tasks, and the tasks that are judged by output alone. `runs_all` means that each task runs all tests of its repository;
-    /// `results` is the file of results.
+    /// Returns the remarks about the execution of a set of predictions: repositories whose tests cannot be run, excluded tasks, and tasks
+    /// that are judged by output alone. `runs_all` means that each task runs all tests of its repository; `results` is the results file.
     pub fn remarks(
         &self,
         name: &str,
@@ -89,8 +88,8 @@ impl Execution {
 }
 
 impl Summaries {
-    /// Returns the remarks about the pass rates of some predictions: tasks without predictions, rates that need more samples,
-    /// and that no task can be judged. A part of a whole (`is_part`) may have no task.
+    /// Returns the remarks about the pass rates of a set of predictions: tasks without predictions, rates that need more samples, and the
+    /// absence of judged tasks. With `is_part`, a shard may have no task.
     pub fn remarks(&self, name: &str, missing: MissingPredictions, is_part: bool) -> Vec<Remark> {
         let (all, mut remarks) = (&self.all, Vec::new());
         if all.missing > 0 {

@@ -32,9 +32,9 @@ pub struct ExecutionResults<'a> {
     pub ks: &'a [usize],
     /// True if the results of each task are written.
     pub per_task: bool,
-    /// Resampling of the intervals.
+    /// Resampling settings of the intervals.
     pub resampling: &'a Resampling,
-    /// The manifest, which is part of every record.
+    /// Manifest, which is part of every record.
     pub manifest: &'a Value,
 }
 
@@ -109,7 +109,7 @@ impl Printable for ExecutionResults<'_> {
 }
 
 impl ExecutionResults<'_> {
-    /// Returns one row per task if requested, one per repository, and one for all; rates × 100, statuses in samples.
+    /// Returns one row per task if requested, one per repository, and one overall. Rates are in percent, statuses are numbers of samples.
     fn rates(&self, with_intervals: bool) -> Table {
         let ids = if self.per_task { 2 } else { 0 };
         let start = ["predictions", "repository", "tasks", "excluded", "n", "samples"];
@@ -234,7 +234,7 @@ mod tests {
         TestedPredictions { name: name.into(), execution, summaries }
     }
 
-    /// By hand: pass@1 is 1/2 and 2/3; pass@2 is 1 for both.
+    /// Calculated by hand: pass@1 is 1/2 and 2/3; pass@2 is 1 for both.
     #[test]
     fn rates_are_rows_records_and_columns() {
         let (resampling, manifest) = (Resampling::default(), json!({"kind": "execution"}));

@@ -1,9 +1,8 @@
 //! Schedules test runs on all cores: tasks, their oracle and their predictions.
 //!
-//! Each task goes through steps, one after another: the reference text must pass (as often as requested), the planted failure
-//! must fail, then every prediction is tested. Equal runs (the same text in the same file under the same command) run once: a
-//! prediction equal to the reference text has already passed, and if all tasks of a repository share its whole suite, the
-//! reference text runs once.
+//! Each task goes through steps, one after another: the reference text must pass (as often as requested), the planted failure must fail,
+//! then every prediction is tested. Equal runs (the same text in the same file with the same command) run once: a prediction equal to the
+//! reference text has already passed, and if all tasks of a repository share its whole suite, the reference text runs only once.
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
@@ -27,8 +26,8 @@ use super::verdict::{ReachedLimit, Status, Verdict, judge};
 /// Number of bytes of a run's output that its result keeps.
 const OUTPUT_TAIL: usize = 4000;
 
-/// Number of tasks after which a repository's environment counts as broken, if the tests of none could be run. Arbitrary: a missing
-/// program costs a run of a few milliseconds for each.
+/// Number of tasks after which a repository's environment counts as broken if none of their tests could be run. The value is arbitrary:
+/// with a missing program, each task costs a run of a few milliseconds.
 const TRIED_TASKS: usize = 20;
 
 /// Settings of test runs.
@@ -83,7 +82,7 @@ pub struct Execution {
     pub broken: Vec<(String, CopyFailure)>,
     /// Number of runs made.
     pub runs: usize,
-    /// Number of results that were known or came from an equal run.
+    /// Number of results that were already known or shared with an equal run.
     pub reused: usize,
     /// Status and reason of each run of a prediction that has no final result.
     pub lost: Vec<(Status, String)>,
@@ -164,17 +163,17 @@ struct TaskProgress {
     samples: Vec<Option<(Status, String)>>,
 }
 
-/// What every run with the reference text achieved.
+/// Results that every run with the reference text achieved.
 #[derive(Debug, Clone)]
 struct Reference {
     /// Smallest number of passed tests, according to the output.
     passed: Option<u64>,
-    /// What all reports agree on, if the test libraries wrote complete reports.
+    /// Combined report of all runs, if the test libraries wrote complete reports.
     report: Option<Report>,
 }
 
 impl Reference {
-    /// Adds a run to the ones before.
+    /// Adds a run to the earlier ones.
     fn with(before: Option<Self>, passed: Option<u64>, report: Option<Report>) -> Self {
         let report = report.filter(Report::is_whole);
         match before {
@@ -186,13 +185,13 @@ impl Reference {
         }
     }
 
-    /// Returns why a prediction has not passed although its exit code and output say so.
+    /// Returns why a prediction has not passed, even though its exit code and output indicate a pass.
     fn missing(&self, passed: Option<u64>, report: Option<&Report>) -> Option<String> {
         if let Some(reference) = &self.report {
             // A run without any session lacks all sessions.
             return report.cloned().unwrap_or_default().missing(reference);
         }
-        // A text that ends the run early, or makes tests be skipped, passes the remaining tests.
+        // A prediction that ends the run early, or causes tests to be skipped, passes the remaining tests.
         let (passed, truth) = passed.zip(self.passed)?;
         (passed < truth).then(|| format!("{passed} tests passed, {truth} with the reference text"))
     }
@@ -246,7 +245,7 @@ struct Board<'a> {
     made: usize,
     /// Number of steps done.
     done: usize,
-    /// Progress in steps, as far as they are known.
+    /// Progress in steps, as far as their number is known.
     progress: Work,
     lost: Vec<(Status, String)>,
     failed: Option<Error>,
@@ -309,7 +308,7 @@ impl Drop for WorkerExit<'_, '_> {
 }
 
 impl Board<'_> {
-    /// Takes a run that can start: runs of a repository must wait while its shared copy is being made.
+    /// Takes a run that can start: a repository's runs must wait while its shared copy is being made.
     fn take(&mut self, last: usize) -> Option<usize> {
         let count = self.queues.len();
         let mut order: Vec<usize> = (0..count).map(|i| (last + i) % count.max(1)).collect();
@@ -432,7 +431,7 @@ impl Board<'_> {
         let (is_lasting, passed) = (result.is_lasting, result.passed);
         match (step, status) {
             _ if !is_lasting => {}
-            // The tests ran with the reference text, so the other text keeps them from running.
+            // The tests ran with the reference text, so this text is the reason why they no longer run.
             (Step::Planted | Step::Sample(_), Status::EnvironmentBroken) => {
                 status = Status::Error;
             }
@@ -511,8 +510,8 @@ impl Board<'_> {
         }
     }
 
-    /// Describes a failure with its reason and a telling line of the output, both of which may be empty; a reached limit is named
-    /// by its setting.
+    /// Describes a failure with its reason and an informative line of the output, both of which may be empty. A limit that was reached is
+    /// named by its setting.
     fn in_words(&self, what: &str, status: Status, reason: &str, line: &str) -> Message {
         let reason = reason.parse().map_or_else(
             |_| reason.into(),
@@ -530,15 +529,15 @@ impl Board<'_> {
         self.states[task].excluded = Some(Exclusion { status, reason });
     }
 
-    /// Records tasks whose tests cannot be run. Returns true if the environment of their repository is to blame, because enough
-    /// tasks were tried and none could be run; otherwise, these tasks' own tests may be to blame.
+    /// Records tasks whose tests cannot be run. Returns true if the environment of their repository is at fault, because enough tasks were
+    /// tried and none could be run; otherwise these tasks' own tests may be at fault.
     fn is_environment_broken(&mut self, repository: usize, waiting: &[(usize, Step)]) -> bool {
         let trials = &mut self.trials[repository];
         trials.broken_tasks.extend(waiting.iter().map(|&(task, _)| task));
         !trials.is_working && trials.broken_tasks.len() >= trials.tasks.min(TRIED_TASKS)
     }
 
-    /// Ends everything that waits for a repository whose tests cannot be run.
+    /// Ends all steps that wait for a repository whose tests cannot be run.
     fn break_repository(&mut self, repository: usize, broken: &CopyFailure) {
         self.broken[repository].get_or_insert_with(|| broken.clone());
         for number in std::mem::take(&mut self.queues[repository]) {
@@ -601,7 +600,7 @@ impl Board<'_> {
     }
 }
 
-/// Returns the result of a run, for every step that waits for the run.
+/// Returns the result of a run, for every step that waits for it.
 pub(super) fn record_of(verdict: Verdict, outcome: &RunOutcome, key: String) -> RunRecord {
     let round = |number: f64| (number * 1000.0).round() / 1000.0;
     RunRecord {

@@ -1,4 +1,4 @@
-//! Texts to execute: predictions, cut so that they fit into their files.
+//! Predictions to execute, cut so that they fit into their files.
 
 use std::path::Path;
 
@@ -12,10 +12,10 @@ use repoformer_text::counts::part;
 use repoformer_text::message;
 use repoformer_text::message::UserChoice;
 
-/// Returns how predictions are cut before they are written into their files: as requested, or as usual.
+/// Returns the settings by which predictions are cut before they are written into their files: the requested ones, or the usual ones.
 ///
 /// # Errors
-/// The requested cut differs by metric, or leaves out the beginning of a function.
+/// The requested settings differ by metric, or remove the beginning of a function.
 pub fn execution_recipe(asked: Option<&Postprocess>, usual: Recipe) -> Result<Recipe> {
     match asked {
         None => Ok(usual),
@@ -31,11 +31,11 @@ pub fn execution_recipe(asked: Option<&Postprocess>, usual: Recipe) -> Result<Re
     }
 }
 
-/// Reads the predictions in a file, joins them with their tasks and cuts them; returns the samples of each tested task, in the
-/// order of the tasks. `name` names the predictions in warnings.
+/// Reads the predictions in a file, joins them with their tasks and cuts them. Returns the samples of each tested task, in the order of the
+/// tasks. `name` is the name of the predictions in warnings.
 ///
 /// # Errors
-/// The file cannot be read, or belongs to other tasks.
+/// The file cannot be read, or contains predictions of other tasks.
 pub fn read_samples(
     name: &str,
     path: &Path,
@@ -61,7 +61,7 @@ pub fn read_samples(
     Ok(of_tested.filter(|(task, _)| is_tested(task)).map(cut).collect())
 }
 
-/// Warns if many predictions continue after the hole: uncut, they pass no test.
+/// Returns a warning if many predictions continue after the hole: uncut, they pass no test.
 fn long_predictions(name: &str, tasks: &TaskSet, predictions: &[Vec<String>]) -> Option<Remark> {
     let lines = |text: &str| text.lines().filter(|line| !line.trim().is_empty()).count();
     let is_long = |(task, samples): &(&Task, &Vec<String>)| {
@@ -82,7 +82,7 @@ fn long_predictions(name: &str, tasks: &TaskSet, predictions: &[Vec<String>]) ->
     })
 }
 
-/// Checks that every task has a sample, if a missing prediction is an error.
+/// Checks that every task has a sample, if missing predictions are errors.
 ///
 /// # Errors
 /// A task has no sample.

@@ -11,9 +11,9 @@ use super::plant::{self, StatementPosition};
 /// A task's hole in its file.
 #[derive(Debug, Clone)]
 pub struct Site {
-    /// The file's path in its repository.
+    /// Path of the file in its repository.
     pub path: String,
-    /// The file as it is on disk, with its line ends.
+    /// Content of the file on disk, with its line ends.
     text: String,
     hole: Range<usize>,
     grammar: Grammar,
@@ -33,7 +33,7 @@ impl Site {
     /// ```
     ///
     /// # Errors
-    /// The file does not match the task; the message says why.
+    /// The file does not match the task; the error is the reason.
     pub fn find(task: &Task, text: String) -> Result<Self, String> {
         let normal = universal_newlines(text.clone());
         let hole = task.hole(&normal)?;
@@ -68,7 +68,7 @@ impl Site {
     /// Returns the position for a statement that is reached before the content of the hole.
     ///
     /// # Errors
-    /// The hole contains nothing that is executed.
+    /// The hole contains no executed code.
     pub fn planting(&self) -> Result<StatementPosition, String> {
         plant::find(&self.text, self.grammar, self.hole.clone())
     }
@@ -76,7 +76,7 @@ impl Site {
     /// Returns the file with a failure before the statement that contains the hole.
     ///
     /// # Errors
-    /// The hole contains nothing that is executed.
+    /// The hole contains no executed code.
     pub fn plant_failure(&self) -> Result<String, String> {
         let planting = self.planting()?;
         Ok(planting.insert(&self.text, self.grammar.language().spec().failure))
@@ -85,7 +85,7 @@ impl Site {
 
 /// Converts an offset in the text with `\n` line ends to one in the file on disk.
 fn on_disk(text: &str, offset: usize) -> usize {
-    // Every `\r\n` before the offset is one byte longer on disk; a lone `\r` is not.
+    // Each `\r\n` before the offset is one byte longer on disk; a lone `\r` is not.
     let (mut normal, mut at) = (0, 0);
     let bytes = text.as_bytes();
     while normal < offset && at < bytes.len() {

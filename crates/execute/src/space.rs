@@ -1,4 +1,4 @@
-//! Waiting for disk space that a concurrent run has used up.
+//! Waits for disk space that a concurrent run has used up.
 
 use std::io::ErrorKind;
 use std::thread;
@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use repoformer_store::error::{Error, Result};
 
-/// Greatest number of attempts.
+/// Maximum number of attempts.
 const ATTEMPTS: usize = 100;
-/// Time between two attempts.
+/// Pause between two attempts.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Repeats what fails for lack of disk space while other runs go on: the guard of a run that fills the disk ends the run, and its
-/// files are removed.
+/// Repeats an operation that fails for lack of disk space while other runs continue: the guard of a run that fills the disk ends the run,
+/// and the run's files are then removed.
 pub(crate) fn retry_when_full<T>(
     has_others: bool,
     mut attempt: impl FnMut() -> Result<T>,

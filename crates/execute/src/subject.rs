@@ -16,7 +16,7 @@ use super::site::Site;
 use super::test_map::TestMap;
 use super::verdict::Runner;
 
-/// A task whose tests can be run.
+/// Task whose tests can be run.
 #[derive(Debug)]
 pub struct Subject {
     /// Index of the task's repository among the tested ones.
@@ -27,13 +27,13 @@ pub struct Subject {
     pub site: Site,
     /// The file with a failure before the hole.
     pub planted: String,
-    /// Test files that the task brings along, by their paths in the repository.
+    /// Test files that come with the task, by their paths in the repository.
     pub test_files: Vec<(String, String)>,
     /// Command that runs the task's tests.
     pub command: String,
     /// Paths that the user names in the command.
     pub named: NamedPaths,
-    /// How the result of the command is read.
+    /// Runner by which the command's result is read.
     pub runner: Runner,
 }
 
@@ -44,7 +44,7 @@ pub struct Commands {
     pub test: Option<Template>,
     /// Tests of each task, or `None` for all tests of its repository.
     pub map: Option<TestMap>,
-    /// How the result of a command is read.
+    /// Runner by which a command's result is read.
     pub runner: Runner,
 }
 
@@ -52,7 +52,7 @@ impl Commands {
     /// Combines a test command with the tests of each task.
     ///
     /// # Errors
-    /// The tests of tasks are named, but the command does not use them.
+    /// Tests are given for each task, but the command does not use them.
     pub fn new(test: Option<Template>, map: Option<TestMap>, runner: Runner) -> Result<Self> {
         match (&test, &map) {
             (Some(template), Some(map)) if !template.names("tests") => Err(Error::from_refusal(
@@ -69,10 +69,10 @@ impl Commands {
         }
     }
 
-    /// Returns the test command for the repository in a folder: the given one, or a default.
+    /// Returns the test command for the repository in a folder: the given command or a default.
     ///
     /// # Errors
-    /// No command is given and no default exists; the message says so.
+    /// No command is given and there is no default.
     pub fn template(&self, folder: &Path) -> Result<Template, Message> {
         match (&self.test, default_test_command(folder)) {
             (Some(template), _) => Ok(template.clone()),
@@ -86,7 +86,7 @@ impl Commands {
     }
 }
 
-/// Prepares each task, or says why it cannot be tested.
+/// Prepares each task, or returns the reason why it cannot be tested.
 pub fn subjects(
     tasks: &TaskSet,
     repositories: &[String],
@@ -133,10 +133,10 @@ pub fn subjects(
     tasks.tasks().iter().map(of).collect()
 }
 
-/// Longest command, in bytes: the system takes no argument of 128 KiB.
+/// Maximum length of a command, in bytes: the system accepts no argument of 128 KiB.
 const LONGEST_COMMAND: usize = 120_000;
 
-/// Checks that the system can run a command. It could not be told apart from a copy that is broken for all tasks.
+/// Checks that the system can run a command. If it could not, the failure would look like a broken copy for all tasks.
 fn check_command(command: &str) -> Result<(), String> {
     if command.len() > LONGEST_COMMAND {
         return Err(format!(
@@ -174,7 +174,7 @@ fn test_files(task: &Task, hole: &str, repos_dir: &Path) -> Result<Vec<(String, 
 /// Finds the hole of a task in its file.
 ///
 /// # Errors
-/// The file does not exist or does not match the task; the message says why.
+/// The file does not exist or does not match the task; the error is the reason.
 pub fn site(task: &Task, repos_dir: &Path) -> Result<Site, String> {
     if task.file_in_repository().is_empty() {
         return Err("its record does not name a file".into());
@@ -203,7 +203,7 @@ impl Subject {
     /// distinguishes runs of the same text.
     ///
     /// # Errors
-    /// The repository cannot be read; the message says why.
+    /// The repository cannot be read.
     pub(super) fn key_of(
         &self,
         command: &str,

@@ -1,7 +1,7 @@
 //! Pass rates of a repository and overall, over one denominator.
 //!
-//! The denominator is the number of tasks with a sound oracle. A task with a sound oracle but without a prediction counts with
-//! pass rate 0 (or is excluded on request), and the number of such tasks is reported.
+//! The denominator is the number of tasks with a sound oracle. A task with a sound oracle but no prediction counts with pass rate 0 (or is
+//! excluded on request), and the number of such tasks is reported.
 
 use std::collections::BTreeMap;
 
@@ -41,12 +41,12 @@ pub struct Summaries {
     pub all: Summary,
     /// Interval of each overall rate, if it has one.
     pub intervals: Vec<Option<Interval>>,
-    /// Resampled unit and the number of units.
+    /// Unit that is resampled, and the number of units.
     pub drawn: (ResamplingUnit, usize),
 }
 
 impl Summaries {
-    /// Summarises an execution, for each k of pass@k; whole repositories are resampled if there are two or more.
+    /// Summarizes an execution, for each k of pass@k; whole repositories are resampled if there are two or more.
     pub fn new(
         execution: &Execution,
         ks: &[usize],
@@ -82,7 +82,7 @@ impl Summaries {
         self.intervals.iter().any(Option::is_some).then(|| unit.interval_kind(units))
     }
 
-    /// Returns `{"kind", "unit", "units", "level", "resamples", "seed", "exec": {"pass_1": [low, high], …}}`.
+    /// Returns the record of the intervals, `{"kind", "unit", "units", "level", "resamples", "seed", "exec": {"pass_1": [low, high], …}}`.
     pub fn intervals_to_record(&self, resampling: &Resampling) -> Value {
         let named = self.all.rates.iter().zip(&self.intervals);
         let named = named.map(|((k, _), interval)| {
@@ -231,7 +231,7 @@ mod tests {
         };
         let resampling = Resampling::default();
         let zero = Summaries::new(&execution, &[1, 2, 3], MissingPredictions::Zero, &resampling);
-        // Draws of two repositories: pass@1 is 1/2 (b twice), (1/2 + 0 + 1/2) / 3 (a and b) or (0 + 1/2) / 2 (a twice).
+        // Possible draws of two repositories: pass@1 is 1/2 (b twice), (1/2 + 0 + 1/2) / 3 (a and b) or (0 + 1/2) / 2 (a twice).
         assert_eq!(zero.drawn, (ResamplingUnit::Repositories, 2));
         let ends = zero.intervals[0].map(|interval| (interval.low, interval.high));
         assert_eq!((ends, zero.intervals[2]), (Some((0.25, 0.5)), None));
@@ -243,7 +243,7 @@ mod tests {
         let (all, close) = (&zero.all, |a: Option<f64>, b: f64| (a.unwrap() - b).abs() < 1e-12);
         assert_eq!((all.tasks, all.excluded, all.n, all.missing), (4, 1, 3, 1));
         assert_eq!(all.samples, (2, 4));
-        // By hand: pass@1 = (1/2 + 2/4 + 0) / 3; pass@2 = (1 + (1 − 1/6) + 0) / 3; one task has fewer than three samples.
+        // Calculated by hand: pass@1 = (1/2 + 2/4 + 0) / 3; pass@2 = (1 + (1 − 1/6) + 0) / 3; one task has fewer than three samples.
         assert!(close(all.rates[0].1, 1.0 / 3.0) && close(all.rates[1].1, (1.0 + 5.0 / 6.0) / 3.0));
         assert_eq!(all.rates[2], (3, None));
         assert_eq!(all.counts, [3, 2, 0, 1, 0, 0, 0]);

@@ -1,9 +1,9 @@
-//! Finds the line of a test run's output that explains its end best.
+//! Finds the line of a test run's output that best explains how the run ended.
 
-/// Largest number of characters of a line that are shown.
+/// Maximum number of characters of a line that are shown.
 const SHOWN: usize = 200;
 
-/// Starts of lines in which runners name a failure, or a cause that keeps them from running.
+/// Prefixes of lines in which runners report a failure, or a reason why they cannot run.
 const BEGINNINGS: [&str; 10] = [
     "FAILED ", "ERROR ", "ERROR:", "E   ", "INTERNALERROR> ", "FAIL:", "[ERROR] ", "not ok ", "✕ ",
     "● ",

@@ -8,23 +8,23 @@ use repoformer_store::jsonl::{self, Fields, Object};
 use rustc_hash::FxHashMap;
 use serde_json::{Value, json};
 
-/// The tests of each task, by the names that the test runner knows.
+/// Tests of each task, as the test runner names them.
 #[derive(Debug, Clone)]
 pub struct TestMap {
     /// Path of the map.
     pub path: PathBuf,
     by_row: FxHashMap<usize, Vec<String>>,
-    /// Records that are assigned to their tasks by numbers alone.
+    /// Records that are assigned to their tasks by number alone.
     pub numbered: NumberedRecords,
 }
 
 impl TestMap {
-    /// Reads a map: one line `{"task_id": …, "tests": […]}` per task, with `"row"` (the task's 0-based position in its file) if
-    /// ids repeat; or one object `{task_id: [tests], …}`. Records of tasks that are not in the set are skipped. The errors
-    /// returned with the map name the lines that cannot be used.
+    /// Reads a map: one line `{"task_id": …, "tests": […]}` per task, with `"row"` (the task's 0-based position in its file) if ids repeat;
+    /// or one object `{task_id: [tests], …}`. Records of tasks that are not in the set are skipped. The errors returned with the map
+    /// identify the lines that cannot be used.
     ///
     /// # Errors
-    /// The file cannot be read, or contains no map at all.
+    /// The file cannot be read, or does not contain a map.
     pub fn read(path: &Path, tasks: &TaskSet) -> Result<(Self, Vec<Error>)> {
         let text = jsonl::read(path)?;
         let (by_row, numbered) = Default::default();
@@ -59,7 +59,7 @@ impl TestMap {
         }
     }
 
-    /// Returns the tests that tasks name themselves, in their `metadata.tests`; `None` if no task does.
+    /// Returns the tests listed in the tasks' own `metadata.tests`; `None` if no task lists any.
     ///
     /// # Errors
     /// The tests of a task are not a list of names.
@@ -113,7 +113,7 @@ impl TestMap {
         Ok(())
     }
 
-    /// Returns the tests of a task; `None` if the map names no tests for the task.
+    /// Returns the tests of a task; `None` if the map lists none.
     pub fn of(&self, task: &Task) -> Option<&[String]> {
         let tests = self.by_row.get(&task.row).map(Vec::as_slice);
         tests.filter(|tests| !tests.is_empty())

@@ -1,4 +1,4 @@
-//! Batch endpoints: requests and responses in the form that OpenAI's and compatible servers exchange.
+//! Batch endpoints: files of requests and responses in the format of OpenAI's batch API.
 //!
 //! Responses arrive in any order; a request and its response share their `custom_id`.
 
@@ -19,13 +19,13 @@ pub struct BatchSettings {
     pub model: String,
     /// Largest number of tokens in a completion.
     pub max_tokens: usize,
-    /// 0 for the most probable tokens.
+    /// Sampling temperature; 0 always takes the most probable token.
     pub temperature: f64,
-    /// Stop texts.
+    /// Texts that end a completion.
     pub stop: Vec<String>,
 }
 
-/// A request to complete a prompt: `custom_id, method, url, body{model, prompt, max_tokens, temperature[, stop]}`.
+/// Returns a request to complete a prompt: `custom_id, method, url, body{model, prompt, max_tokens, temperature[, stop]}`.
 ///
 /// ```
 /// use repoformer_models::batch::{BatchSettings, request};
@@ -46,11 +46,11 @@ pub fn request(custom_id: &str, prompt: &str, sampling: &BatchSettings) -> Value
     json!({"custom_id": custom_id, "method": "POST", "url": "/v1/completions", "body": body})
 }
 
-/// Separates the row from the rest of a `custom_id`.
+/// Text between the row and the rest of a `custom_id`.
 pub const SEPARATOR: &str = "-of-";
 
-/// Returns the `custom_id` of a task's prompt: `row-12`, and `row-12-sample-1` for the second prompt of one task (in mode
-/// rg-rg). A task is identified by its row, because ids of benchmarks repeat.
+/// Returns the `custom_id` of a task's prompt: `row-12`, and `row-12-sample-1` for the second prompt of a task (in mode rg-rg). Tasks are
+/// identified by row because benchmarks repeat task ids.
 pub fn custom_id(row: usize, sample: usize) -> String {
     match sample {
         0 => format!("row-{row}"),
@@ -58,7 +58,7 @@ pub fn custom_id(row: usize, sample: usize) -> String {
     }
 }
 
-/// Parses row and sample of a `custom_id` made by [`custom_id`], with or without a suffix `-of-…`.
+/// Parses the row and the sample of a `custom_id` built by [`custom_id`], with or without a suffix `-of-…`.
 pub fn parse_custom_id(id: &str) -> Option<(usize, usize)> {
     let rest = id.split(SEPARATOR).next()?.strip_prefix("row-")?;
     let (row, sample) = match rest.split_once("-sample-") {
@@ -73,16 +73,15 @@ pub fn parse_custom_id(id: &str) -> Option<(usize, usize)> {
 pub struct Response {
     /// The request's id.
     pub custom_id: String,
-    /// `text` of completions, `message.content` of chats; at least one.
+    /// Texts of the choices (`text` of completions, `message.content` of chats); at least one.
     pub texts: Vec<String>,
 }
 
 impl Response {
-    /// Reads the record at a line of a file.
+    /// Reads a response from a record of a file.
     ///
     /// # Errors
-    /// A field is missing or has another type, the endpoint answered with an error, which is quoted, or with a completion that
-    /// failed.
+    /// A field is missing or has the wrong type, or the endpoint answered with an error (which is quoted) or with a failed completion.
     pub fn read(path: &Path, line: usize, record: &Object) -> Result<Self> {
         let fields = Fields::new(path, line, "", record);
         let (custom_id, answer) = answer(path, line, record)?;
@@ -96,10 +95,10 @@ impl Response {
     }
 }
 
-/// Returns the `custom_id` of a response, and its body or the endpoint's error message, both without the program's keys.
+/// Returns the `custom_id` of a response and its body or the endpoint's error message, with the program's API keys masked.
 ///
 /// # Errors
-/// A field is missing or of another type.
+/// A field is missing or has the wrong type.
 pub fn answer(
     path: &Path,
     line: usize,
@@ -143,7 +142,7 @@ mod tests {
         }
     }
 
-    /// Records in the form of OpenAI's documentation of its batch API.
+    /// The records follow the documentation of OpenAI's batch API.
     #[test]
     fn answers_and_refusals() {
         let answer = |body: Value| json!({"id": "b", "custom_id": "row-1", "response": {"status_code": 200, "request_id": "r", "body": body}, "error": null});

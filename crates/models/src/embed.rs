@@ -1,4 +1,4 @@
-//! Vectors from a server: texts in batches, several requests at a time, every batch stored as soon as it arrives.
+//! Vectors from an embedding server: texts are sent in batches, several requests at a time, and each batch is stored as soon as it arrives.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc;
@@ -16,7 +16,7 @@ use crate::endpoint::{Endpoint, MASK};
 
 const PATH: &str = "/v1/embeddings";
 
-/// Reason for the refusal of a vector that spells the key, which is not stored.
+/// Error for a vector that spells the API key; such a vector is not stored.
 const OF_KEY: &str = "the server's answer contains the API key";
 
 /// An embedding model on a server.
@@ -33,7 +33,7 @@ pub struct Embedder {
 pub struct EmbeddingCounts {
     /// Number of different texts.
     pub texts: usize,
-    /// Number of these whose vectors were stored already.
+    /// Number of texts whose vectors were already stored.
     pub known: usize,
     /// Number of vectors computed by the server.
     pub computed: usize,
@@ -49,20 +49,20 @@ struct MissingText<'a> {
 type Answer = Result<(Vec<Vec<f32>>, Duration)>;
 
 impl Embedder {
-    /// A model by the server's name for it: 64 texts a request, two requests at a time.
+    /// Creates an embedder that sends 64 texts per request and two requests at a time.
     pub fn new(endpoint: Endpoint, model: &str) -> Self {
         let model = model.into();
         Self { endpoint, model, batch_size: 64, concurrency: 2 }
     }
 
-    /// Sets the number of texts a request; 0 counts as 1.
+    /// Sets the number of texts per request; 0 counts as 1.
     #[must_use]
     pub fn batch_size(mut self, texts: usize) -> Self {
         self.batch_size = texts.max(1);
         self
     }
 
-    /// Sets the number of requests at a time; 0 counts as 1.
+    /// Sets the number of concurrent requests; 0 counts as 1.
     #[must_use]
     pub fn concurrency(mut self, requests: usize) -> Self {
         self.concurrency = requests.max(1);
@@ -72,9 +72,9 @@ impl Embedder {
     /// Computes the vectors that the store does not contain and stores them batch by batch.
     ///
     /// # Errors
-    /// The store is another model's or cannot be written, or the server fails, or does not answer with one vector a text, all
-    /// of one size, of finite numbers that are not all zero. Requests in progress are awaited and their vectors stored, so
-    /// that the next call requests only the rest.
+    /// The store belongs to another model or cannot be written, or the server fails, or its answer is not one vector per text, all of one
+    /// size, with finite numbers that are not all zero. Requests in progress are awaited and their vectors stored, so that the next call
+    /// requests only the rest.
     pub fn embed<'a>(
         &self,
         texts: impl IntoIterator<Item = &'a str>,
@@ -83,8 +83,8 @@ impl Embedder {
         self.run(texts, store, None)
     }
 
-    /// Does the same with one text a request and one request at a time, and keeps the time of each. Texts whose time is not
-    /// known are asked for too.
+    /// Computes the vectors like [`embed`](Self::embed), but with one text per request and one request at a time, and stores how long each
+    /// text took. Texts whose time is unknown are requested too.
     ///
     /// # Errors
     /// As for [`embed`](Self::embed), or the times cannot be written.
@@ -131,7 +131,7 @@ impl Embedder {
         })
     }
 
-    /// Requests all batches; of several failures, returns that of the first batch.
+    /// Requests all batches; if several fail, returns the error of the first one in order.
     fn compute(
         &self,
         wanted: &[MissingText<'_>],
@@ -185,7 +185,7 @@ impl Embedder {
         failed.map_or(Ok(()), |(_, error)| Err(error))
     }
 
-    /// Requests the vectors of some texts, in their order.
+    /// Requests the vectors of a batch of texts, in the order of the texts.
     fn request(&self, batch: &[MissingText<'_>]) -> Answer {
         let input: Vec<&str> = batch.iter().map(|wanted| wanted.text).collect();
         let body = json!({"model": self.model, "input": input, "encoding_format": "float"});
@@ -232,8 +232,8 @@ impl Embedder {
     }
 }
 
-/// The different texts whose vectors the store does not contain, or whose times are wanted and not known, in the order of
-/// their first occurrence.
+/// Returns the distinct texts whose vectors the store does not contain, or whose times are needed and unknown, in the order of their first
+/// occurrence.
 fn missing<'a>(
     texts: impl IntoIterator<Item = &'a str>,
     store: &VectorStore,
@@ -256,7 +256,7 @@ fn missing<'a>(
     (wanted, counts)
 }
 
-/// The vectors of an answer in the order of the texts; the error says what is wrong.
+/// Returns the vectors of an answer in the order of the texts; the error describes the problem.
 fn vectors(answer: &Value, texts: &[&str]) -> Result<Vec<Vec<f32>>, String> {
     let Some(data) = answer.get("data").and_then(Value::as_array) else {
         let text = repoformer_core::completion::excerpt(answer.to_string().as_bytes());
@@ -268,7 +268,7 @@ fn vectors(answer: &Value, texts: &[&str]) -> Result<Vec<Vec<f32>>, String> {
     }
     let mut vectors: Vec<Vec<f32>> = vec![Vec::new(); texts.len()];
     for (place, entry) in data.iter().enumerate() {
-        // Without 'index', a server can only mean the order of the texts.
+        // Without an `index`, the vectors must be in the order of the texts.
         let index = match entry.get("index") {
             None | Some(Value::Null) => Some(place),
             Some(index) => index.as_u64().and_then(|index| usize::try_from(index).ok()),

@@ -2,8 +2,8 @@
 //!
 //! - [`in_context`]: the embedded model, which knows only its prompt and needs no server.
 //! - [`endpoint`]: the HTTP client for servers that speak OpenAI's protocol: addresses, keys, retries, streams.
-//! - [`server`]: completions and probabilities from such a server, with a log of its answers. [`batch`]: whole files of requests.
-//! - [`embed`]: vectors from a server. [`replay`]: tasks typed into a server of completions.
+//! - [`server`]: completions and probabilities from such a server, with a log of its answers. [`batch`]: files of requests.
+//! - [`embed`]: vectors from a server. [`replay`]: tasks typed against a completion server.
 //!
 //! ```
 //! use repoformer_models::in_context::{CompletionLimits, complete};

@@ -1,4 +1,4 @@
-//! The lines of tasks, typed into a server of completions: what an editor would see and how long it would wait.
+//! Replays typing the lines of tasks against a completion server, to measure what an editor would show and how long it would wait.
 
 use std::ops::Range;
 use std::path::Path;
@@ -18,25 +18,25 @@ use serde_json::{Value, json};
 use crate::endpoint::Endpoint;
 use crate::server::read_whole;
 
-/// Failures in a row after which nothing more is typed.
+/// Number of consecutive failures after which the replay stops.
 const MOST_FAILURES: usize = 5;
-/// Lines before and behind the cursor that a request holds, as llama.vim's.
+/// Number of lines before and after the cursor in a request, as in llama.vim.
 const LINES: [usize; 2] = [256, 64];
 
-/// How lines are typed.
+/// Settings for typing lines.
 #[derive(Debug, Clone)]
 pub struct TypingSettings {
-    /// Lines of a task that are typed, from its target on; at least 1.
+    /// Number of lines typed per task, beginning with its target; at least 1.
     pub lines: usize,
-    /// Characters of each line that are typed, each with a request.
+    /// Number of characters typed per line, each with a request.
     pub keystrokes: usize,
-    /// Time between two characters, after which a request that is not answered is cancelled; without it, each is awaited.
+    /// Time between two characters, after which an unanswered request is cancelled; if `None`, every request is awaited.
     pub pause: Option<Duration>,
-    /// Maximum tokens of a completion.
+    /// Maximum number of tokens in a completion.
     pub max_tokens: u64,
 }
 
-/// A decision of the server, as `/debug/decisions` has it.
+/// Decision of the server, as `/debug/decisions` lists it.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
 struct ServedDecision {
@@ -47,7 +47,7 @@ struct ServedDecision {
     tokens: ServedTokens,
 }
 
-/// Milliseconds of its steps, of those that it came to.
+/// Milliseconds of the steps of a decision; steps that were not reached have none.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
 struct ServedTimes {
@@ -60,7 +60,7 @@ struct ServedTimes {
     whole: Option<f64>,
 }
 
-/// Its tokens, if the model's server says them.
+/// Token counts of a decision, if the model server reports them.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
 struct ServedTokens {
@@ -68,23 +68,23 @@ struct ServedTokens {
     cached: Option<u64>,
 }
 
-/// What the server says of itself.
+/// Health report of the server.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Health {
     repository: Option<String>,
 }
 
-/// Distribution of measured milliseconds: the values that 50, 95 and 99 in a hundred are at most.
+/// Percentiles of measured times in milliseconds.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct TimeSummary {
     /// The median.
     pub p50: Option<f64>,
-    /// 95 in a hundred.
+    /// 95th percentile.
     pub p95: Option<f64>,
-    /// 99 in a hundred.
+    /// 99th percentile.
     pub p99: Option<f64>,
-    /// The longest.
+    /// Maximum.
     pub max: Option<f64>,
     /// Number of values.
     pub n: usize,
@@ -110,58 +110,58 @@ impl TimeSummary {
 /// Results of a replay.
 #[derive(Debug, Clone, Serialize)]
 pub struct ReplayResults {
-    /// Lines whose completion was compared with what was typed.
+    /// Number of lines whose completion was compared with the true line.
     pub lines: usize,
-    /// Requests that the server decided on.
+    /// Number of requests that the server decided on.
     pub requests: usize,
-    /// Those that were cancelled by the next character.
+    /// Number of requests that were cancelled by the next character.
     pub cancelled: usize,
-    /// Requests that failed.
+    /// Number of requests that failed.
     pub failed: usize,
-    /// Share of the requests whose prompts show what was retrieved.
+    /// Share of the requests for which the server retrieved context.
     pub retrieved_share: f64,
-    /// Milliseconds of retrieval and decision.
+    /// Milliseconds of indexing, search and decision.
     pub preparing_ms: TimeSummary,
-    /// Milliseconds until the file was found.
+    /// Milliseconds to find the file.
     pub locate_ms: TimeSummary,
-    /// Milliseconds until the prompt was laid out.
+    /// Milliseconds to lay out the prompt.
     pub prompt_ms: TimeSummary,
     /// Milliseconds to the first text.
     pub first_text_ms: TimeSummary,
-    /// Milliseconds to the end.
+    /// Milliseconds to the end of the completion.
     pub whole_ms: TimeSummary,
-    /// Tokens of the prompts of answered requests, if the model's server says them.
+    /// Number of prompt tokens of completed requests, if the model server reports it.
     pub prompt_tokens: Option<u64>,
-    /// Those of them that it had kept.
+    /// Number of these tokens that the model server had cached.
     pub cached_tokens: Option<u64>,
-    /// Those of them that it evaluated.
+    /// Number of these tokens that the model server evaluated.
     pub evaluated_tokens: Option<u64>,
     /// Mean edit similarity, between 0 and 1.
     pub es: f64,
 }
 
-/// A replay against a server of completions.
+/// Replay against a completion server.
 #[derive(Debug)]
 pub struct Replay<'a> {
     endpoint: &'a Endpoint,
     settings: TypingSettings,
-    /// Number of the latest decision that was taken.
+    /// Number of the latest decision that was read.
     last: u64,
     decisions: Vec<ServedDecision>,
     es: Vec<f64>,
     errors: Vec<Error>,
     /// Number of requests that failed.
     failed: usize,
-    /// Number of the last requests, all of which failed.
+    /// Number of consecutive failed requests, up to the last request.
     in_a_row: usize,
 }
 
 impl<'a> Replay<'a> {
-    /// Begins behind the latest decision of the server.
+    /// Starts a replay after the latest decision of the server.
     ///
     /// # Errors
-    /// The server does not answer, or serves another repository than that of one of the tasks: their files would be found by
-    /// chance, or not at all.
+    /// The server does not answer, or it serves a different repository from a task's: the task's file would be found by chance or not at
+    /// all.
     pub fn begin(
         endpoint: &'a Endpoint,
         tasks: &[&Task],
@@ -181,11 +181,11 @@ impl<'a> Replay<'a> {
         })
     }
 
-    /// Types the lines of a task whose repository lies in a folder. Returns whether to go on: no longer if the server fails time
-    /// after time.
+    /// Types the lines of a task whose repository is in a folder. Returns false if the replay must stop, because requests fail repeatedly
+    /// or the decisions cannot be read.
     ///
     /// # Errors
-    /// The task's file cannot be read, or does not have its hole.
+    /// The task's file cannot be read or does not contain the task's hole.
     pub fn task(&mut self, task: &Task, dir: &Path) -> Result<bool, String> {
         for line in TypedLine::lines(task, dir, self.settings.lines)? {
             self.type_line(&line);
@@ -200,13 +200,13 @@ impl<'a> Replay<'a> {
         Ok(true)
     }
 
-    /// The results, and the errors of requests and of decisions that could not be read; no results if the server decided on none.
+    /// Returns the results, or `None` if the server made no decisions, and the errors of requests and of unreadable decisions.
     pub fn finish(self) -> (Option<ReplayResults>, Vec<Error>) {
         let results = (!self.decisions.is_empty()).then(|| self.results());
         (results, self.errors)
     }
 
-    /// Asks at the beginning of a line, and with each character that is typed.
+    /// Requests a completion at the beginning of a line and after each typed character.
     fn type_line(&mut self, line: &TypedLine) {
         let first = self.ask(line, "");
         let first = self.note(first);
@@ -223,7 +223,7 @@ impl<'a> Replay<'a> {
                 self.note(answered);
             }
         }
-        // As many lines as the target has; a blank line says nothing.
+        // The score uses as many lines as the target has; a blank target is not scored.
         if let Some(first) = first.filter(|_| !line.target.trim().is_empty()) {
             self.es.push(repocoder::score(&line.target, &first).es);
         }
@@ -233,7 +233,7 @@ impl<'a> Replay<'a> {
         complete(self.endpoint, &line.body(typed, self.settings.max_tokens))
     }
 
-    /// Asks until the next character is typed; `None` if there is no answer by then.
+    /// Requests a completion until the next character is typed; `None` if there is no answer by then.
     fn ask_for(&self, line: &TypedLine, typed: &str, pause: Duration) -> Option<Result<String>> {
         let (begin, own) = (Instant::now(), self.endpoint.with_own_connections());
         let (asked, body) = (own.clone(), line.body(typed, self.settings.max_tokens));
@@ -247,7 +247,7 @@ impl<'a> Replay<'a> {
         answer
     }
 
-    /// Notes whether a request failed; returns its completion.
+    /// Counts a failed request; returns the completion of a successful one.
     fn note(&mut self, answer: Result<String>) -> Option<String> {
         match answer {
             Ok(text) => {
@@ -263,9 +263,9 @@ impl<'a> Replay<'a> {
         }
     }
 
-    /// Takes the decisions after the last one, which the server keeps for a while.
+    /// Reads the decisions after the last one; the server keeps them only for a while.
     fn take(&mut self) -> Result<()> {
-        // What was cancelled is kept once its connection is gone.
+        // The server records a cancelled request only after its connection is closed.
         std::thread::sleep(Duration::from_millis(5));
         let path = format!("/debug/decisions?after={}", self.last);
         let decisions: Vec<ServedDecision> = read(self.endpoint, &path)?;
@@ -312,7 +312,7 @@ impl<'a> Replay<'a> {
     }
 }
 
-/// Reads what a server answers at a path.
+/// Reads the server's answer at a path.
 fn read<T: for<'de> Deserialize<'de>>(endpoint: &Endpoint, path: &str) -> Result<T> {
     let answer = endpoint.get_json(path)?;
     T::deserialize(answer).map_err(|error| Error::FailedAnswer {
@@ -345,7 +345,7 @@ fn complete(endpoint: &Endpoint, body: &Value) -> Result<String> {
     Ok(samples.into_iter().next().map(|sample| sample.text).unwrap_or_default())
 }
 
-/// A line to type, and the text around it.
+/// Line to type, and the text around it.
 #[derive(Debug, PartialEq, Eq)]
 struct TypedLine {
     file: String,
@@ -355,7 +355,7 @@ struct TypedLine {
 }
 
 impl TypedLine {
-    /// The lines of a task, one after the other: what is behind the last of them is there from the first on.
+    /// Returns the lines of a task, in order. The text after the last of them is present from the start.
     fn lines(task: &Task, dir: &Path, lines: usize) -> Result<Vec<Self>, String> {
         let path = dir.join(&task.path);
         let text = files::read_to_string(&path).map_err(|e| format!("{}: {e}", path.display()))?;
@@ -387,7 +387,7 @@ impl TypedLine {
         Ok(targets.into_iter().map(of_line).collect())
     }
 
-    /// The request once a part of the line is typed.
+    /// Returns the request for the line typed so far.
     fn body(&self, typed: &str, max_tokens: u64) -> Value {
         let prefix = format!("{}{typed}", self.prefix);
         json!({

@@ -1,4 +1,4 @@
-//! Whether to retrieve for a cursor.
+//! Decides whether to retrieve for a cursor.
 
 use std::hash::{BuildHasher as _, Hasher as _};
 use std::sync::OnceLock;
@@ -19,20 +19,20 @@ use repoformer_text::message::UserChoice;
 
 use crate::error::{Result, ServeError};
 
-/// A policy with a threshold, and its model.
+/// Policy with its threshold and its model.
 #[derive(Debug)]
 pub struct DecisionPolicy {
-    /// The policy, one of [`DECIDING`].
+    /// Policy, one of [`DECIDING`].
     pub policy: Policy,
-    /// Score above which it retrieves.
+    /// Score above which the policy retrieves.
     pub threshold: f64,
-    /// Name with the threshold: `learned-scored@0.3`.
+    /// Name of the policy with its threshold: `learned-scored@0.3`.
     pub name: String,
-    /// The trained model of a learned policy.
+    /// Trained model of a learned policy.
     pub model: Option<PolicyModel>,
 }
 
-/// Policies that decide before a completion.
+/// Policies that can decide before the completion.
 pub const DECIDING: [Policy; 9] = [
     Policy::Never,
     Policy::Always,
@@ -45,17 +45,17 @@ pub const DECIDING: [Policy; 9] = [
     Policy::SelfGreedy,
 ];
 
-/// Decides for each request whether its prompt shows what was retrieved.
+/// Decides for each request whether its prompt shows the retrieved fragments.
 #[derive(Debug)]
 pub struct Decider {
     policy: DecisionPolicy,
-    /// Asked if the policy asks the model.
+    /// Question for the model, if the policy asks it.
     question: Option<TokenQuestion>,
-    /// The question's token, found in the model's vocabulary with the first request.
+    /// Token of the question, looked up in the model's vocabulary with the first request.
     token: OnceLock<NextToken>,
 }
 
-/// What a policy asks the model, in the layout of its prompts.
+/// Returns the question that a policy asks the model, in the layout of its prompts.
 fn question(policy: Policy, prompts: &PromptSettings) -> Result<TokenQuestion> {
     let PromptSettings { layout, tokenizer, .. } = prompts;
     let PromptLayout::Style(style) = layout else {
@@ -69,43 +69,43 @@ fn question(policy: Policy, prompts: &PromptSettings) -> Result<TokenQuestion> {
     Ok(TokenQuestion { text, id, after })
 }
 
-/// A decision.
+/// Decision about a request.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Decision {
     pub(crate) retrieves: bool,
-    /// Score of the request by the policy, if it has one.
+    /// Score that the policy gives the request, if any.
     pub(crate) score: Option<f64>,
 }
 
 impl Decider {
-    /// The policy, for prompts that are laid out so.
+    /// Creates a decider for a policy and a prompt layout.
     ///
     /// # Errors
-    /// The policy asks the model, and the layout has no place for a decision.
+    /// The policy asks the model, but the layout has no place for a decision.
     pub fn new(policy: DecisionPolicy, prompts: &PromptSettings) -> Result<Self> {
         let question = policy.policy.asks_model().then(|| question(policy.policy, prompts));
         Ok(Self { question: question.transpose()?, policy, token: OnceLock::new() })
     }
 
-    /// Name of the policy, with its threshold.
+    /// Returns the name of the policy, with its threshold.
     pub(crate) fn name(&self) -> &str {
         &self.policy.name
     }
 
-    /// Score above which it retrieves.
+    /// Returns the score above which the policy retrieves.
     pub(crate) fn threshold(&self) -> f64 {
         self.policy.threshold
     }
 
-    /// Whether the model is asked, for the probability of a token after the prompt without retrieval.
+    /// Returns whether the policy asks the model for the probability of a token after the prompt without retrieval.
     pub(crate) fn asks_model(&self) -> bool {
         self.question.is_some()
     }
 
-    /// Signals of the model about a request.
+    /// Requests the model's signals for a request.
     ///
     /// # Errors
-    /// Its server does not answer, or tells no such probability.
+    /// The model's server does not answer, or does not return the probability.
     pub(crate) fn ask(
         &self,
         endpoint: &Endpoint,
@@ -121,7 +121,7 @@ impl Decider {
             None => {
                 let text = &question.text;
                 let found = match (NextToken::find(endpoint, model, text), question.id) {
-                    // The number that the model's tokenizer.json has.
+                    // The token's number in the model's tokenizer.json.
                     (Err(Error::UnknownToken { .. }), Some(id)) => {
                         NextToken { text: text.clone(), id }
                     }
@@ -154,7 +154,7 @@ impl Decider {
         })
     }
 
-    /// The decision, if it does not depend on what would be retrieved. `right` is the right context that prompts show.
+    /// Returns the decision, or `None` if it depends on the retrieved fragments. `right` is the right context shown in prompts.
     ///
     /// # Errors
     /// A signal is missing.
@@ -175,7 +175,7 @@ impl Decider {
         self.by_score(score).map(Some)
     }
 
-    /// The decision about a prompt with what was retrieved.
+    /// Returns the decision about a prompt with retrieved fragments.
     ///
     /// # Errors
     /// A signal is missing.
@@ -209,7 +209,7 @@ impl Decider {
     }
 }
 
-/// A number between 0 and 1, another each time.
+/// Returns a random number between 0 and 1.
 fn chance() -> f64 {
     let hasher = std::hash::RandomState::new().build_hasher();
     (hasher.finish() >> 11) as f64 / (1u64 << 53) as f64

@@ -1,4 +1,4 @@
-//! The last decisions, as the page and `/debug/last` show them.
+//! The latest decisions, for the web page and `/debug/last`.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -13,10 +13,10 @@ use crate::live::LiveRepository;
 /// Number of decisions that are kept.
 pub(crate) const KEPT: usize = 100;
 
-/// Bytes of a dropped text that are kept.
+/// Maximum number of bytes of a dropped text that are kept.
 const LONGEST_DROPPED: usize = 2 << 10;
 
-/// A dropped text as decisions and messages show it: its beginning and its length if it is long.
+/// Shortens a dropped text for decisions and messages: a long one is cut, and its length is added.
 pub(crate) fn shorten_dropped(text: &str) -> String {
     if text.len() > LONGEST_DROPPED {
         let shown = &text[..text.floor_char_boundary(LONGEST_DROPPED)];
@@ -26,18 +26,18 @@ pub(crate) fn shorten_dropped(text: &str) -> String {
     }
 }
 
-/// A decision and what came of it. A request that failed or was given up before has the first fields alone.
+/// Decision about a request, and its outcome. A request that failed or was cancelled before its decision has only the first fields.
 #[derive(Debug, Clone, Default, Serialize)]
 pub(crate) struct DecisionRecord {
     pub(crate) number: u64,
     /// Seconds since 1970.
     pub(crate) time: f64,
     pub(crate) protocol: &'static str,
-    /// Path of the file, if it is known.
+    /// Path of the file, if known.
     pub(crate) file: Option<String>,
-    /// Line of the cursor, from 1.
+    /// Line of the cursor, counted from 1.
     pub(crate) line: Option<usize>,
-    /// The policy with its threshold.
+    /// Policy with its threshold.
     pub(crate) policy: String,
     pub(crate) score: Option<f64>,
     pub(crate) threshold: f64,
@@ -50,16 +50,16 @@ pub(crate) struct DecisionRecord {
     pub(crate) dropped: Option<String>,
     pub(crate) outcome: &'static str,
     pub(crate) tokens: TokenCounts,
-    /// The fragments that the prompt showed, until their lines are looked for.
+    /// Fragments that the prompt showed, until their line numbers have been looked up.
     #[serde(skip)]
     pub(crate) shown: Vec<ShownFragment>,
 }
 
-/// A fragment that a prompt showed.
+/// Fragment that a prompt showed.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct FragmentRecord {
     path: String,
-    /// Its lines as the file is saved, from 1.
+    /// First and last line in the saved file, counted from 1.
     first_line: Option<usize>,
     last_line: Option<usize>,
     score: Option<f64>,
@@ -68,12 +68,12 @@ pub(crate) struct FragmentRecord {
 /// Milliseconds of a request.
 #[derive(Debug, Clone, Default, Serialize)]
 pub(crate) struct Times {
-    /// Times of a prompt.
+    /// Times of preparing the prompt.
     #[serde(flatten)]
     pub(crate) prompt: Option<PromptTimes>,
-    /// From the request to the first text.
+    /// Milliseconds from the request to the first text.
     pub(crate) first_token: Option<f64>,
-    /// From the request to its end.
+    /// Milliseconds from the request to its end.
     pub(crate) whole: f64,
 }
 
@@ -87,7 +87,7 @@ pub(crate) struct PromptTimes {
     pub(crate) prompt: f64,
 }
 
-/// Numbers of tokens, if the model's server says them.
+/// Token counts, if the model's server reports them.
 #[derive(Debug, Clone, Default, Serialize)]
 pub(crate) struct TokenCounts {
     pub(crate) prompt: Option<u64>,
@@ -106,7 +106,7 @@ impl TokenCounts {
 }
 
 impl DecisionRecord {
-    /// Record of a request that begins now.
+    /// Creates the record of a request that begins now.
     pub(crate) fn new(number: u64, protocol: &'static str) -> Self {
         let time = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         Self { number, protocol, time: time.as_secs_f64(), ..Self::default() }
@@ -124,7 +124,7 @@ impl DecisionRecord {
         self.shown = fragments.to_vec();
     }
 
-    /// Looks for the fragments' lines in the files as they are saved; returns whether it had to.
+    /// Looks up the fragments' lines in the saved files; returns whether a lookup was needed.
     fn find_lines(&mut self, live: &LiveRepository) -> bool {
         let shown = std::mem::take(&mut self.shown);
         for (fragment, lines) in self.fragments.iter_mut().zip(live.lines_of(&shown)) {
@@ -135,7 +135,7 @@ impl DecisionRecord {
     }
 }
 
-/// The last decisions, the latest first.
+/// The latest decisions, newest first.
 #[derive(Debug, Default)]
 pub(crate) struct Decisions(Mutex<VecDeque<DecisionRecord>>);
 
@@ -150,7 +150,8 @@ impl Decisions {
         kept.truncate(KEPT);
     }
 
-    /// Decisions of numbers above `number`, `most` at most. Reads the files whose fragments were shown, for their lines.
+    /// Returns at most `most` decisions with numbers above `number`. Reads the files of the fragments that were shown, to look up their
+    /// lines.
     pub(crate) fn after(
         &self,
         number: u64,
@@ -165,7 +166,7 @@ impl Decisions {
             is_new |= record.find_lines(live);
         }
         if is_new {
-            // The files are not read again.
+            // Store the lines, so that the files are not read again.
             for kept in self.lock().iter_mut() {
                 if let Some(found) = found.iter().find(|found| found.number == kept.number) {
                     kept.clone_from(found);

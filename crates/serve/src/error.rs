@@ -1,4 +1,4 @@
-//! Failures of a server, except those of the crates below.
+//! Errors of this crate.
 
 use std::io;
 use std::net::SocketAddr;
@@ -8,10 +8,10 @@ use repoformer_core::policy::Policy;
 use repoformer_store::error::Error;
 use thiserror::Error;
 
-/// Failure of a server.
+/// Error of a server.
 #[derive(Debug, Error)]
 pub enum ServeError {
-    /// A failure of a crate below.
+    /// An error of a crate that this one uses.
     #[error(transparent)]
     Store(#[from] Error),
     /// Other machines could reach the server without a token.
@@ -20,7 +20,7 @@ pub enum ServeError {
         /// Address to listen on.
         listen: SocketAddr,
     },
-    /// The policy asks the model, and the style of prompts has no place for its answer.
+    /// The policy asks the model, but the prompt style has no place for its answer.
     #[error("policy {policy}: prompt style {style} has no place for the model's decision")]
     NoPlaceToDecide {
         /// The policy.
@@ -28,27 +28,27 @@ pub enum ServeError {
         /// Name of the style.
         style: String,
     },
-    /// A log has labels of other fragments, so no policy could be trained on it.
+    /// A log has labels for a different kind of fragments, so no policy could be trained on it.
     #[error("{}:{line}: this label is of {found}, but this server uses {here}", path.display())]
     OtherFragments {
         /// The log.
         path: PathBuf,
-        /// Number of the label's line.
+        /// Line number of the label.
         line: usize,
-        /// Kind of the label's fragments.
+        /// Kind of fragments in the log.
         found: String,
-        /// Kind of the fragments here.
+        /// Kind of fragments in this server.
         here: String,
     },
-    /// A message of an editor that cannot be read.
+    /// A message of an editor cannot be read.
     #[error("a message without its length, or too long")]
     Unbounded,
-    /// A call of the operating system that failed.
+    /// A call of the operating system failed.
     #[error("{failure}")]
     System {
-        /// What failed.
+        /// Description of the failure.
         failure: String,
-        /// Why.
+        /// Cause.
         source: io::Error,
     },
 }
@@ -57,7 +57,7 @@ pub enum ServeError {
 pub(crate) type Result<T, E = ServeError> = std::result::Result<T, E>;
 
 impl ServeError {
-    /// The failure and its causes on one line.
+    /// Returns the error and its causes on one line.
     pub(crate) fn with_causes(&self) -> String {
         let mut text = self.to_string();
         let mut cause = std::error::Error::source(self);
@@ -68,7 +68,7 @@ impl ServeError {
         text
     }
 
-    /// Describes a failed call of the operating system.
+    /// Returns a function that wraps the error of a failed call of the operating system.
     pub(crate) fn system<E: Into<Box<dyn std::error::Error + Send + Sync>>>(
         failure: impl Into<String>,
     ) -> impl FnOnce(E) -> Self {

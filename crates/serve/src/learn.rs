@@ -1,5 +1,5 @@
-//! Labels of the lines that the user wrote: for each shown completion, the text accepted or typed in its place is the truth,
-//! and the model is asked for the completion that was not shown, while the user pauses.
+//! Learns labels from the lines that the user writes: for each completion shown, the text accepted or typed in its place is the truth, and
+//! the model writes the completion that was not shown while the user pauses.
 
 use std::collections::VecDeque;
 use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
@@ -25,34 +25,34 @@ use serde_json::Value;
 
 use crate::error::{Result, ServeError};
 
-/// Quiet time before asking for the other completion.
+/// Idle time before the other completion is requested.
 const PAUSE: Duration = Duration::from_secs(1);
-/// Time after which a model's server that does not answer is asked again, and how often.
+/// Delay before a request that the model's server did not answer is repeated, and the maximum number of repetitions.
 const LATER: Duration = Duration::from_secs(5);
 const TRIES: usize = 60;
-/// Lines that wait for a pause, at most.
+/// Maximum number of lines that wait for a pause.
 const WAITING: usize = 256;
-/// Files whose last completion is kept.
+/// Number of files whose last completion is kept.
 const FILES: usize = 16;
 
-/// A request whose completion may be shown.
+/// Request whose completion may be shown.
 #[derive(Debug)]
 pub(crate) struct LearnRequest {
-    /// The hole at the cursor.
+    /// Hole at the cursor.
     pub(crate) task: Task,
-    /// The file's whole text, and its bytes before the cursor.
+    /// Whole text of the file, and the number of bytes before the cursor.
     pub(crate) text: String,
     pub(crate) offset: usize,
-    /// Fragments retrieved for the request, shown or not.
+    /// Fragments retrieved for the request, whether shown or not.
     pub(crate) found: PromptContext,
-    /// Signals of the model, if it was asked.
+    /// The model's signals, if it was asked.
     pub(crate) signals: Signals,
     pub(crate) retrieved: bool,
-    /// Request for the completion of the other prompt.
+    /// Request for the completion of the prompt that was not used.
     pub(crate) other: StreamRequest,
 }
 
-/// The fragments of a prompt, and its right context.
+/// Fragments of a prompt, and its right context.
 #[derive(Debug)]
 pub(crate) struct PromptContext {
     fragments: Vec<cross_file::CrossFileFragment>,
@@ -66,7 +66,7 @@ impl PromptContext {
     }
 }
 
-/// A completion that was shown.
+/// Completion that was shown.
 #[derive(Debug)]
 struct ShownCompletion {
     asked: LearnRequest,
@@ -74,7 +74,7 @@ struct ShownCompletion {
     model: String,
 }
 
-/// A line that was written in place of a completion.
+/// Line that the user wrote in place of a completion.
 #[derive(Debug)]
 struct LineOutcome {
     shown: ShownCompletion,
@@ -85,19 +85,19 @@ struct LineOutcome {
 /// Log of labels.
 #[derive(Debug)]
 pub struct Learner {
-    /// By file, the last shown last.
+    /// At most one completion per file, the latest last.
     shown: Mutex<VecDeque<ShownCompletion>>,
     written: Sender<LineOutcome>,
     state: Arc<LearnerState>,
 }
 
-/// State that requests share with the thread that writes labels.
+/// State shared by requests and the thread that writes labels.
 #[derive(Debug)]
 struct LearnerState {
-    /// Kind of the fragments.
+    /// Kind of fragments.
     fragments: String,
     last_request: Mutex<Instant>,
-    /// Connection of a completion that nobody waits for.
+    /// Connection of a completion that no editor waits for.
     asking: Mutex<Option<Endpoint>>,
     waiting: AtomicUsize,
     messages: Arc<dyn Messages>,
@@ -114,10 +114,10 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 }
 
 impl Learner {
-    /// Opens a log of labels to append to: `fragments` is the kind of the fragments here.
+    /// Opens a log of labels for appending. `fragments` is the kind of fragments of this server.
     ///
     /// # Errors
-    /// The log cannot be opened, or has labels of other fragments.
+    /// The log cannot be opened, or has labels for another kind of fragments.
     pub fn open(
         path: &Path,
         endpoint: &Endpoint,
@@ -142,8 +142,8 @@ impl Learner {
         Ok(Self { shown: Mutex::default(), written, state })
     }
 
-    /// Finds in a file's text, with its cursor, the line written in place of a completion. `held` are the bytes of the text that
-    /// are sure to be current.
+    /// Looks in a file's text, with its cursor, for the line written in place of a completion, and queues its label. `held` is the range of
+    /// the text that is known to be current.
     pub(crate) fn see(&self, path: &str, (text, offset): (&str, usize), held: &Range<usize>) {
         *lock(&self.state.last_request) = Instant::now();
         if let Some(asking) = lock(&self.state.asking).take() {
@@ -172,12 +172,12 @@ impl Learner {
         }
     }
 
-    /// Whether a completion was shown in a file at its current line.
+    /// Returns whether the completion shown last in a file is still kept.
     pub(crate) fn has(&self, path: &str) -> bool {
         is_kept(&lock(&self.shown), path)
     }
 
-    /// Keeps a completion that was shown, unless an earlier one at its line is kept.
+    /// Keeps a completion that was shown, unless an earlier one is kept for the file.
     pub(crate) fn keep(&self, asked: LearnRequest, completion: String, model: String) {
         *lock(&self.state.last_request) = Instant::now();
         let mut all = lock(&self.shown);
@@ -191,7 +191,7 @@ impl Learner {
     }
 }
 
-/// Refuses a log with labels of other fragments: no policy could be trained on it.
+/// Rejects a log with labels for another kind of fragments: no policy could be trained on it.
 fn check_fragments(path: &Path, here: &str) -> Result<()> {
     #[derive(serde::Deserialize)]
     struct FragmentsOfLabels {
@@ -200,7 +200,7 @@ fn check_fragments(path: &Path, here: &str) -> Result<()> {
     let failed = ServeError::system(format!("{}: cannot be read", path.display()));
     let text = files::read_regular(path).map_err(failed)?;
     for (number, line) in (1..).zip(text.split(|byte| *byte == b'\n')) {
-        // A line that was cut off is reported when labels are read.
+        // A truncated line is reported when the labels are read.
         if let Ok(there) = serde_json::from_slice::<FragmentsOfLabels>(line)
             && there.fragments != here
         {
@@ -219,12 +219,12 @@ fn is_kept(all: &VecDeque<ShownCompletion>, path: &str) -> bool {
     all.iter().any(|shown| shown.asked.task.path == path)
 }
 
-/// Fate of a completion.
+/// Outcome of a completion that was shown.
 #[derive(Debug, PartialEq)]
 enum CompletionFate {
-    /// Its line is still being written.
+    /// The line is still being written.
     Typing,
-    /// Nothing was written there, or the text around it changed.
+    /// Nothing was written in its place, or the text around it changed.
     Nothing,
     Written {
         truth: String,
@@ -240,7 +240,7 @@ fn find_fate(
     let LearnRequest { text: before, offset: at, .. } = &shown.asked;
     let seen = of_text((&before[..*at], &before[*at..]), &shown.completion, (text, offset));
     match &seen {
-        // Text outside the editor's part is the last saved text.
+        // Outside `held`, the text is the last saved text and may be outdated.
         CompletionFate::Written { truth, .. }
             if *at < held.start || at + truth.len() > held.end =>
         {
@@ -250,7 +250,8 @@ fn find_fate(
     }
 }
 
-/// Lines between the texts before and after a cursor where a completion was shown, as many as the completion has.
+/// Returns the outcome of a completion: the lines between the texts before and after the cursor at which it was shown, as many as the
+/// completion has.
 fn of_text(
     (left, right): (&str, &str),
     completion: &str,
@@ -259,7 +260,7 @@ fn of_text(
     let rest = text.strip_prefix(left).and_then(|rest| rest.strip_suffix(right));
     let Some(between) = rest else { return CompletionFate::Nothing };
     let inside = offset.checked_sub(left.len()).filter(|at| *at <= between.len());
-    // The cursor's line is not finished.
+    // The cursor's line is unfinished.
     let whole = match inside {
         Some(at) => match between[..at].rfind('\n') {
             Some(end) => &between[..=end],
@@ -268,7 +269,7 @@ fn of_text(
         None => between,
     };
     let count = completion.trim_end().split_inclusive('\n').count().max(1);
-    // An accepted completion of several lines, whose last one has the cursor.
+    // The cursor is in the last line of an accepted completion of several lines.
     let lines = whole.split_inclusive('\n').count();
     if inside.is_some() && lines < count && completion.starts_with(whole) {
         return CompletionFate::Typing;
@@ -282,7 +283,7 @@ fn of_text(
     CompletionFate::Written { truth: truth.to_owned(), accepted }
 }
 
-/// Asks for the completions that were not shown, one at a time, and writes the labels.
+/// Requests the completions that were not shown, one at a time, and writes the labels.
 fn write_labels(
     state: &LearnerState,
     endpoint: &Endpoint,
@@ -302,7 +303,7 @@ fn write_labels(
     }
 }
 
-/// The completion of the other prompt, from a server that may have to be restarted.
+/// Returns the completion of the other prompt, retrying in case the server must be restarted.
 fn patient_completion(
     state: &LearnerState,
     endpoint: &Endpoint,
@@ -320,7 +321,7 @@ fn patient_completion(
     }
 }
 
-/// The completion of the other prompt. A request of the editor ends it, and it begins again after that.
+/// Returns the completion of the other prompt. A request of the editor cancels it, and it is requested again afterwards.
 fn other_completion(
     state: &LearnerState,
     endpoint: &Endpoint,
@@ -334,7 +335,7 @@ fn other_completion(
         }
         let own = endpoint.with_own_connections();
         *lock(&state.asking) = Some(own.clone());
-        // A request that came meanwhile closed nothing.
+        // An editor request that arrived just before could not close this connection yet.
         if lock(&state.last_request).elapsed() < PAUSE {
             continue;
         }
@@ -354,7 +355,7 @@ fn other_completion(
     }
 }
 
-/// The label of a line, by the completions without and with retrieval.
+/// Returns the label of a line, from the completions with and without retrieval.
 fn label(written: LineOutcome, other: String, fragments: &str) -> Result<Value, Error> {
     let LineOutcome { shown: ShownCompletion { asked, completion, model }, truth, accepted } =
         written;
@@ -378,12 +379,12 @@ fn label(written: LineOutcome, other: String, fragments: &str) -> Result<Value, 
     Ok(label.to_record())
 }
 
-/// A file to which lines are appended.
+/// File to which lines are appended.
 #[derive(Debug)]
 struct Log {
     path: PathBuf,
     file: files::File,
-    /// Whether the last line may have been cut off.
+    /// Whether the last line may be truncated.
     is_cut: bool,
 }
 
@@ -391,12 +392,12 @@ impl Log {
     fn open(path: &Path) -> Result<Self> {
         let mut options = std::fs::File::options();
         options.read(true).append(true).create(true);
-        // It holds the user's code.
+        // The log contains the user's code.
         #[cfg(unix)]
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
         let open = || -> std::io::Result<files::File> {
             let mut file = files::File::open_with(&options, path)?;
-            // A line that was cut off stays one line.
+            // Keep a truncated line separate from the next one.
             if file.metadata()?.len() > 0 {
                 let mut last = [0];
                 file.seek(SeekFrom::End(-1))?;
@@ -453,7 +454,7 @@ mod tests {
         assert_eq!(of_text(("aa", "aa"), "", ("aaa", 0)), CompletionFate::Nothing);
     }
 
-    /// Prompts of a file, and a learner whose model writes `other` for each.
+    /// Returns a learner whose model writes `other` for each prompt, the path of its log, and the endpoint.
     fn learner(dir: &tempfile::TempDir, other: &'static str) -> (Learner, PathBuf, Endpoint) {
         let path = dir.path().join("labels.jsonl");
         let endpoint = endpoint(

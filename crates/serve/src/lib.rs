@@ -1,12 +1,12 @@
 //! Completions for editors, with selective retrieval from the repository as it is edited.
 //!
-//! Follow one keystroke. An editor sends the text around its cursor, over HTTP ([`http`]) or as a language server's client ([`lsp`]).
-//! A [`LiveRepository`] finds the file and makes the prompt for the cursor, as the stages would make it of the files as they are now;
-//! a [`Watch`] tells it of changes. A [`Decider`] says whether the prompt shows what was retrieved, and a [`Session`] keeps prompts
-//! stable from request to request. The model's server writes the completion, which a [`Service`] passes on. A [`Learner`] makes
-//! labels of the text that the user writes in place of completions that were shown.
+//! Follow one keystroke. An editor sends the text around its cursor, over HTTP ([`http`]) or as the client of a language server ([`lsp`]).
+//! A [`LiveRepository`] finds the file and prepares the prompt for the cursor, exactly as the pipeline's stages would from the current
+//! files; a [`Watch`] notifies it of changes. A [`Decider`] decides whether the prompt shows the retrieved fragments, and a [`Session`]
+//! keeps prompts stable from request to request. The model's server writes the completion, which a [`Service`] passes on. A [`Learner`]
+//! records labels from the text that the user writes in place of the completions shown.
 //!
-//! The crate prints nothing: whoever starts a server receives its [`Messages`](repoformer_pipeline::Messages).
+//! The crate prints nothing; the caller receives its [`Messages`](repoformer_pipeline::Messages).
 //!
 //! ```no_run
 //! use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Numbers for Prometheus.
+//! Metrics for Prometheus.
 
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -9,7 +9,7 @@ const BOUNDS: [f64; 16] = [
     10.0,
 ];
 
-/// A histogram of times.
+/// Histogram of times.
 #[derive(Debug, Default)]
 pub(crate) struct Histogram {
     buckets: [AtomicU64; BOUNDS.len()],
@@ -45,7 +45,7 @@ impl Histogram {
     }
 }
 
-/// Counts of a server.
+/// Counters of a server.
 #[derive(Debug, Default)]
 pub(crate) struct Metrics {
     /// Requests by protocol: OpenAI's, llama.cpp's, Tabby's, the language server's.
@@ -57,7 +57,7 @@ pub(crate) struct Metrics {
     pub(crate) prompt_tokens: AtomicU64,
     pub(crate) cached_tokens: AtomicU64,
     pub(crate) written_tokens: AtomicU64,
-    /// Decision and retrieval.
+    /// Times of decision and retrieval.
     pub(crate) preparing: Histogram,
     pub(crate) first_token: Histogram,
     pub(crate) whole: Histogram,

@@ -1,4 +1,4 @@
-//! Requests of editors, in the protocols that they speak.
+//! Requests of editors, in the protocols that they use.
 
 use serde_json::{Map, Value};
 
@@ -28,31 +28,31 @@ impl Protocol {
     }
 }
 
-/// A request for a completion.
+/// Request for a completion.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct EditorRequest {
     pub(crate) protocol: Protocol,
     /// Text before the cursor.
     pub(crate) prefix: String,
-    /// Text behind it.
+    /// Text after the cursor.
     pub(crate) suffix: String,
-    /// Name of the file, where the editor sends it.
+    /// Name of the file, if the editor sends it.
     pub(crate) file: Option<String>,
     pub(crate) stream: bool,
     pub(crate) max_tokens: Option<u64>,
     /// Texts that end the completion.
     pub(crate) stop: Vec<String>,
-    /// Fields that the model's server gets as they are.
+    /// Fields that are passed to the model's server unchanged.
     pub(crate) passed: Map<String, Value>,
-    /// Fields of the answer that the editor reads, where it says so.
+    /// Fields of the answer that the editor wants, if it names any.
     pub(crate) response_fields: Vec<String>,
     pub(crate) model: String,
     pub(crate) include_usage: bool,
-    /// Whether the text is what the file would have if an entry of the editor's list was taken.
+    /// Whether the text is hypothetical, as if an entry of the editor's list had been accepted.
     pub(crate) is_supposed: bool,
 }
 
-/// Fields of requests that the model's server gets as they are.
+/// Fields of requests that are passed to the model's server unchanged.
 const PASSED: [&str; 12] = [
     "temperature", "top_p", "top_k", "min_p", "seed", "presence_penalty", "frequency_penalty",
     "repeat_penalty", "repetition_penalty", "logit_bias", "t_max_predict_ms", "samplers",
@@ -63,14 +63,14 @@ const READ: [&str; 17] = [
     "stream_options", "stop", "max_tokens", "max_completion_tokens", "n_predict", "n", "best_of",
     "echo", "logprobs", "response_fields",
 ];
-/// Most bytes of a file's or a model's name: what a path may have on Linux.
+/// Maximum number of bytes of a file's or a model's name: the longest path on Linux.
 const LONGEST_NAME: usize = 4096;
-/// Most bytes of all stop texts: the machine that looks for them takes a hundred times as many.
+/// Maximum number of bytes of all stop texts: the automaton that searches for them needs a hundred times as many.
 const LONGEST_STOPS: usize = 1 << 16;
-/// Names under which editors send the file's name.
+/// Fields in which editors send the name of the file.
 const FILE_NAMES: [&str; 5] = ["filepath", "filename", "file", "path", "file_path"];
 
-/// Whether a field of a request is read; any other is skipped.
+/// Returns whether a field of a request is read; any other is skipped.
 pub(crate) fn is_read(name: &str) -> bool {
     READ.contains(&name) || PASSED.contains(&name) || FILE_NAMES.contains(&name)
 }
@@ -79,7 +79,7 @@ impl EditorRequest {
     /// Reads the body of a request to `/v1/completions`.
     ///
     /// # Errors
-    /// Says in words what is wrong with it.
+    /// The request is invalid; the error is the reason in words.
     pub(crate) fn completion(body: &Value) -> Result<Self, String> {
         let body = object(body)?;
         match body.get("segments") {
@@ -123,18 +123,18 @@ impl EditorRequest {
     /// Reads the body of a request to `/infill`.
     ///
     /// # Errors
-    /// Says in words what is wrong with it.
+    /// The request is invalid; the error is the reason in words.
     pub(crate) fn infill(body: &Value) -> Result<Self, String> {
         let body = object(body)?;
         if !body.contains_key("input_prefix") {
             return Err("'input_prefix' is missing: the text before the cursor".into());
         }
         Ok(Self {
-            // llama.cpp's own order: the prompt is the beginning of the cursor's line.
+            // As in llama.cpp, the prompt is the beginning of the cursor's line.
             prefix: text(body, "input_prefix")? + &text(body, "prompt")?,
             suffix: text(body, "input_suffix")?,
             max_tokens: match whole(body, "n_predict") {
-                // Any negative number: no limit.
+                // A negative number means no limit.
                 Err(_) if body.get("n_predict").is_some_and(Value::is_i64) => None,
                 tokens => tokens?,
             },
@@ -154,7 +154,7 @@ impl EditorRequest {
         Ok(wanted)
     }
 
-    /// A cursor in an open document.
+    /// Returns the request for a cursor in an open document.
     pub(crate) fn of_document(prefix: &str, suffix: &str, file: String) -> Self {
         Self {
             protocol: Protocol::Document,
@@ -172,7 +172,7 @@ impl EditorRequest {
         }
     }
 
-    /// The request's file and cursor, as far as it tells them.
+    /// Returns the request's file and cursor, as far as it states them.
     pub(crate) fn place(&self) -> RequestPosition<'_> {
         RequestPosition {
             prefix: &self.prefix,
@@ -182,7 +182,7 @@ impl EditorRequest {
         }
     }
 
-    /// The fields that all protocols share.
+    /// Reads the fields that all protocols share.
     fn new(body: &Map<String, Value>, protocol: Protocol) -> Result<Self, String> {
         let stop = match body.get("stop") {
             None | Some(Value::Null) => Vec::new(),
@@ -267,7 +267,7 @@ fn file(body: &Map<String, Value>) -> Result<Option<String>, String> {
     named.map(|name| short_text(body, name)).transpose()
 }
 
-/// A name, which is kept with the decision and may be looked for part by part.
+/// Reads a name, which must be short because it is stored with the decision and searched for.
 fn short_text(body: &Map<String, Value>, name: &str) -> Result<String, String> {
     let text = text(body, name)?;
     match text.len() {

@@ -1,4 +1,4 @@
-//! Threads that requests run on.
+//! Threads that process requests.
 
 use tokio::runtime::{Builder, Runtime};
 

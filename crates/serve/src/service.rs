@@ -1,4 +1,4 @@
-//! From a request to a prompt: which file, what is retrieved, and whether the prompt shows it.
+//! From a request to a prompt: finds the file, retrieves, and decides whether the prompt shows the retrieved fragments.
 
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -22,20 +22,20 @@ use crate::request::{EditorRequest, Protocol};
 use crate::session::Session;
 use crate::upstream::{self, UpstreamRequest, ms_since};
 
-/// Files that were edited last.
+/// Number of recently edited files that are remembered.
 const RECENT: usize = 8;
-/// The model that completes.
+/// Model that completes code.
 #[derive(Debug)]
 pub struct Model {
-    /// Its name; empty: the server has one.
+    /// Name of the model; empty if the server has only one.
     pub name: String,
     /// Largest number of tokens in a completion.
     pub max_tokens: u64,
-    /// Number of tokens if the editor names none.
+    /// Number of tokens in a completion if the editor requests no number.
     pub usual_tokens: u64,
-    /// 0: the most probable token at each step.
+    /// Sampling temperature; 0 always takes the most probable token.
     pub temperature: f64,
-    /// Share of probability from which tokens are drawn; the server's default if `None`.
+    /// Probability mass from which tokens are sampled (top-p); `None` uses the server's default.
     pub top_p: Option<f64>,
     /// Texts that end a completion.
     pub stop: Vec<String>,
@@ -43,7 +43,7 @@ pub struct Model {
     pub ending: Ending,
 }
 
-/// Completions for the files of one repository: all that requests share.
+/// Completion service for the files of one repository; its state is shared by all requests.
 pub struct Service {
     pub(crate) live: Arc<LiveRepository>,
     decider: Decider,
@@ -58,23 +58,23 @@ pub struct Service {
     pub(crate) messages: Arc<dyn Messages>,
 }
 
-/// A prompt for a request, what the model's server is asked with it, and why it is as it is.
+/// Prompt for a request, with the request to the model's server and the decision behind it.
 #[derive(Debug)]
 pub(crate) struct PreparedPrompt {
     pub(crate) number: u64,
     pub(crate) prompt: TaskPrompt,
     pub(crate) request: StreamRequest,
     pub(crate) decision: Decision,
-    /// As the page and `/debug/last` show it.
+    /// Record for the web page and `/debug/last`.
     pub(crate) record: DecisionRecord,
-    /// Milliseconds of decision and retrieval.
+    /// Milliseconds spent on decision and retrieval.
     pub(crate) ms: f64,
-    /// The request, where a label is to be made of it.
+    /// Request to learn from, if a label is to be computed for it.
     pub(crate) asked: Option<Box<LearnRequest>>,
 }
 
 impl Service {
-    /// A service of a repository, its policy, and the model that completes.
+    /// Creates a service from a repository, its policy, and the model that completes.
     pub fn new(
         live: Arc<LiveRepository>,
         decider: Decider,
@@ -99,8 +99,8 @@ impl Service {
         }
     }
 
-    /// Makes the prompt for a request. It computes, and waits for nothing but a model that decides, by way of `endpoint`; once that
-    /// is closed, it goes no further.
+    /// Prepares the prompt for a request. It never blocks, except for a model that decides, which it asks through `endpoint`; once that is
+    /// closed, it stops.
     pub(crate) fn prepare(
         &self,
         wanted: &EditorRequest,
@@ -155,9 +155,9 @@ impl Service {
         let mut deciding = ms_since(begin);
         let mut steps = [0.0; 2];
         let (mut laying, mut prompt) = (0.0, None);
-        // While a line is typed, its first completion counts.
+        // While a line is typed, only its first completion is learned from.
         let is_learned = learner.is_some_and(|learner| *is_known && !learner.has(path));
-        // Labels have what was found now, by which policies decide, whatever is shown.
+        // Labels always contain the current retrieval, from which policies decide, even if the prompt shows an earlier one.
         let mut now = None;
         if decision.is_none_or(|decision| decision.retrieves) {
             endpoint.check_open()?;
@@ -168,7 +168,7 @@ impl Service {
             let new = self.live.prompt(&found, scratch)?;
             laying = ms_since(begin);
             let begin = Instant::now();
-            // What was found now decides, whatever is shown.
+            // The current retrieval decides, even if the prompt shows an earlier one.
             let after = match decision {
                 Some(decision) => decision,
                 None => stay(self.decider.after_retrieval(&found.task, &new, signals)?),
@@ -223,7 +223,7 @@ impl Service {
         Ok(PreparedPrompt { number, prompt, request, decision, record, ms, asked })
     }
 
-    /// A request whose completion is shown, with that for the completion that is not.
+    /// Returns the request whose completion is shown, together with the request for the completion that is not shown.
     fn learn_request(
         &self,
         wanted: &EditorRequest,
@@ -244,7 +244,7 @@ impl Service {
         Ok(LearnRequest { task, text, offset, found, signals, retrieved, other })
     }
 
-    /// Keeps a completion that the editor has got, to learn from what is made of it.
+    /// Keeps a completion that the editor received, to learn from how the user changes it.
     pub(crate) fn keep_shown(
         &self,
         asked: Option<Box<LearnRequest>>,
@@ -256,7 +256,7 @@ impl Service {
         }
     }
 
-    /// Name of the model that completes, as its server knows it; empty where neither side says one.
+    /// Returns the name of the model that completes, as its server knows it; empty if neither the settings nor the request name one.
     pub(crate) fn name_of_model<'w>(&'w self, wanted: &'w EditorRequest) -> &'w str {
         if self.model.name.is_empty() { &wanted.model } else { &self.model.name }
     }
@@ -270,7 +270,7 @@ impl Service {
         }
     }
 
-    /// Asks the model's server, and holds `permit` as long as that takes.
+    /// Requests a completion from the model's server, and holds `permit` until the request has ended.
     pub(crate) fn complete(
         &self,
         request: StreamRequest,
@@ -279,7 +279,7 @@ impl Service {
         upstream::complete(&self.endpoint, request, permit)
     }
 
-    /// The request for a prompt's completion.
+    /// Returns the request for a prompt's completion.
     fn request(&self, wanted: &EditorRequest, prompt: &TaskPrompt) -> StreamRequest {
         let Model { max_tokens, usual_tokens, temperature, top_p, stop, .. } = &self.model;
         let tokens = wanted.max_tokens.unwrap_or(*usual_tokens).min(*max_tokens).max(1);
@@ -288,10 +288,10 @@ impl Service {
             top_p: *top_p,
             ..CompletionRequest::new(self.name_of_model(wanted), tokens as usize)
         };
-        // The editor's stop texts first: a server accepts only a few.
+        // The editor's stop texts come first, because servers accept only a few.
         let stops = wanted.stop.iter().chain(stop).chain(&prompt.stop);
         settings.add_stops(stops.cloned().collect());
-        // A text that ends the completion may not be what it begins with.
+        // A stop text within the trimmed white space must not end the completion at its beginning.
         let is_kept = settings.holds_stop(self.model.ending.split(&prompt.text).1);
         settings.ending = if is_kept { Ending::AsIs } else { self.model.ending };
         StreamRequest::new(&settings, &prompt.text, &wanted.passed)
@@ -302,13 +302,13 @@ impl Service {
         self.metrics.requests[protocol as usize].fetch_add(1, Relaxed);
     }
 
-    /// Counts a prompt, and the time that it took.
+    /// Counts a prompt and the time spent on it.
     pub(crate) fn count_prepared(&self, prepared: &PreparedPrompt) {
         self.metrics.preparing.add_ms(prepared.ms);
         self.metrics.retrieved.fetch_add(u64::from(prepared.decision.retrieves), Relaxed);
     }
 
-    /// The record of a request, with its number.
+    /// Returns the record of a request, with its number.
     fn record(&self, wanted: &EditorRequest) -> DecisionRecord {
         let number = self.numbers.fetch_add(1, Relaxed);
         DecisionRecord {
@@ -318,12 +318,12 @@ impl Service {
         }
     }
 
-    /// The record of a request for which no decision was made: it failed before, or was given up.
+    /// Returns the record of a request without a decision, because it failed or was cancelled before.
     pub(crate) fn record_unmade(&self, wanted: &EditorRequest) -> DecisionRecord {
         DecisionRecord { file: wanted.file.clone(), ..self.record(wanted) }
     }
 
-    /// Keeps a decision for the page, with what came of it.
+    /// Keeps a decision and its outcome for the web page.
     pub(crate) fn keep(
         &self,
         mut record: DecisionRecord,
@@ -344,8 +344,8 @@ impl Service {
         self.decisions.keep(record);
     }
 
-    /// The last decisions, of numbers above one and so many at most, the latest first. It reads the files whose fragments were
-    /// shown, for their lines.
+    /// Returns at most `most` decisions with numbers above `after`, newest first. Reads the files of the fragments that were shown, to look
+    /// up their lines.
     pub(crate) fn decisions(&self, after: u64, most: usize) -> Vec<DecisionRecord> {
         self.decisions.after(after, most, &self.live)
     }
@@ -358,7 +358,7 @@ impl Service {
 }
 
 impl PreparedPrompt {
-    /// The decision in a header: `retrieved; policy=learned@0.2; score=0.31; fragments=4; ms=0.52`.
+    /// Returns the decision as a header: `retrieved; policy=learned@0.2; score=0.31; fragments=4; ms=0.52`.
     pub(crate) fn header(&self, policy: &Service) -> String {
         let what = if self.decision.retrieves { "retrieved" } else { "not retrieved" };
         let score = self.decision.score.filter(|score| score.is_finite());

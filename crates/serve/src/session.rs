@@ -1,4 +1,4 @@
-//! Stable prompts: a model's server keeps the beginning that a prompt shares with the last one, and reads the rest.
+//! Stable prompts: a model's server reuses the beginning that a prompt shares with the last one, and reads only the rest.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -9,10 +9,10 @@ use repoformer_text::lines::line_ends;
 
 use crate::live::{CursorScratch, LiveRepository, LiveRetrieval};
 
-/// Share of the left context's tokens that a new beginning leaves room for, so that it can stay while lines are added.
+/// Share of the left context's tokens that a new left context fills, so that its beginning can stay while lines are added.
 const FILLED: f64 = 0.75;
 
-/// The last request's beginning of the left context, and its fragments.
+/// The last request: where its left context began, its decision, and its fragments.
 #[derive(Debug)]
 struct LastRequest {
     path: String,
@@ -21,23 +21,23 @@ struct LastRequest {
     retrieves: bool,
 }
 
-/// A retrieval, and the fragments of it that the prompt showed.
+/// Retrieval, with the fragments that the prompt showed.
 #[derive(Debug)]
 struct ShownRetrieval {
     retrieval: LiveRetrieval,
     fragments: Vec<ShownFragment>,
 }
 
-/// The file that is being edited.
+/// Editing session, which keeps the prompts of one file stable.
 #[derive(Debug)]
 pub struct Session {
-    /// Gain in mean similarity that is worth reading new fragments; 0: the best fragments are always shown.
+    /// Gain in mean similarity above which the prompt shows new fragments; with 0, it always shows the best ones.
     stability: f64,
     kept: Mutex<Option<LastRequest>>,
 }
 
 impl Session {
-    /// A session; with a `stability` of 0 each prompt is that of the stages.
+    /// Creates a session. With a `stability` of 0, every prompt is the same as the stages' prompt.
     pub fn new(stability: f64) -> Self {
         Self { stability, kept: Mutex::default() }
     }
@@ -46,7 +46,7 @@ impl Session {
         self.stability > 0.0
     }
 
-    /// First line of the left context: the last request's as long as what follows fits.
+    /// Returns the first line of the left context: the last request's first line, as long as the text after it fits.
     pub(crate) fn first_line(
         &self,
         live: &LiveRepository,
@@ -67,7 +67,7 @@ impl Session {
         }
     }
 
-    /// The prompt with what was found, or with what the last prompt showed where that is as good, and still there.
+    /// Returns the new prompt, or a prompt with the last prompt's fragments if these are about as similar and still current.
     pub(crate) fn prompt(
         &self,
         live: &LiveRepository,
@@ -100,14 +100,14 @@ impl Session {
         Ok((old, retrieval))
     }
 
-    /// Whether to retrieve, where the score is so near the threshold that a change is not worth reading another prompt.
+    /// Returns the last request's decision if the score is so close to the threshold that a change is not worth reading another prompt.
     pub(crate) fn decide(&self, path: &str, score: Option<f64>, threshold: f64) -> Option<bool> {
         let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         let kept = kept.as_ref().filter(|kept| self.is_on() && kept.path == path)?;
         ((score? - threshold).abs() <= self.stability / 2.0).then_some(kept.retrieves)
     }
 
-    /// Keeps a request's.
+    /// Remembers the first line, decision and fragments of a request.
     pub(crate) fn keep(
         &self,
         path: &str,

@@ -1,4 +1,4 @@
-//! A repository, a model's server and messages for unit tests.
+//! Helpers for unit tests: a repository, a model's server and messages.
 
 use std::sync::{Arc, Mutex};
 
@@ -26,13 +26,13 @@ use crate::live::{Cursor, LiveRepository};
 use crate::service::{Model, Service};
 use crate::session::Session;
 
-/// A repository `shop` in a folder of its own.
+/// Repository `shop` in a temporary folder.
 pub(crate) struct Shop {
     pub(crate) dir: TempDir,
     pub(crate) live: Arc<LiveRepository>,
 }
 
-/// A style that shows everything, and one that asks the model.
+/// Returns settings whose prompts show everything, in a style that asks the model.
 pub(crate) fn prompts() -> PromptSettings {
     PromptSettings {
         align: Align::None,
@@ -96,17 +96,17 @@ fn write(dir: &TempDir, name: &str, text: &str) {
     std::fs::write(path, text).unwrap();
 }
 
-/// The cursor at the end of a file's text.
+/// Returns the cursor at the end of a file's text.
 pub(crate) fn at_end<'a>(path: &'a str, text: &'a str) -> Cursor<'a> {
     Cursor { path, text, offset: text.len(), first_line: 0 }
 }
 
-/// Lines that look alike in files of different names.
+/// Returns lines that look alike in files of different names.
 pub(crate) fn lines(name: &str, numbers: std::ops::Range<usize>) -> String {
     numbers.map(|n| format!("{name}_{n} = load_table({n})\n")).collect()
 }
 
-/// A server that answers each request by `answer`, from the JSON of its body.
+/// Returns a client of a server that computes each answer from the JSON body of the request.
 pub(crate) fn endpoint(
     answer: impl Fn(&serde_json::Value) -> serde_json::Value + Send + Sync + 'static,
 ) -> Endpoint {
@@ -115,12 +115,12 @@ pub(crate) fn endpoint(
     Endpoint::new(&url, ConnectionSettings { retries: 0, ..ConnectionSettings::default() }).unwrap()
 }
 
-/// URL of a server that is busy.
+/// Returns the URL of a server that is always busy.
 pub(crate) fn refusing_url() -> String {
     TestServer::start_without_models(|_| refusal("503 Service Unavailable", "busy")).leak().0
 }
 
-/// A service of a repository, whose model writes nothing.
+/// Returns a service of a repository whose model writes nothing.
 pub(crate) fn service(shop: &Shop, policy: Policy) -> Service {
     let policy = DecisionPolicy { policy, threshold: 0.0, name: policy.to_string(), model: None };
     let decider = Decider::new(policy, &prompts()).unwrap();
@@ -129,7 +129,7 @@ pub(crate) fn service(shop: &Shop, policy: Policy) -> Service {
     Service::new(live, decider, model(), endpoint, Session::new(0.0), None, messages)
 }
 
-/// Keeps messages.
+/// Log that keeps messages.
 #[derive(Default)]
 pub(crate) struct MessageLog(pub(crate) Mutex<Vec<String>>);
 
@@ -155,7 +155,7 @@ impl Messages for MessageLog {
     }
 }
 
-/// A model with nothing chosen.
+/// Returns a model with default settings.
 pub(crate) fn model() -> Model {
     Model {
         name: "m".into(),

@@ -1,4 +1,4 @@
-//! The model's server, asked for one completion, which ends if the editor no longer wants it.
+//! Requests one completion from the model's server, and cancels it if the editor no longer wants it.
 
 use std::time::Instant;
 
@@ -7,16 +7,16 @@ use repoformer_models::server::{StreamPart, StreamRequest, stream};
 use repoformer_store::error::Error;
 use tokio::sync::mpsc;
 
-/// A request in flight, which ends when the value is dropped.
+/// Request in flight, which is cancelled when the value is dropped.
 #[derive(Debug)]
 pub(crate) struct UpstreamRequest {
-    /// Its parts, or why there are no more.
+    /// Parts of the completion, or the error that ended it.
     pub(crate) parts: mpsc::Receiver<Result<StreamPart, Error>>,
     connection: Endpoint,
 }
 
 impl UpstreamRequest {
-    /// The connection; closing it ends the request.
+    /// Returns the connection; closing it ends the request.
     pub(crate) fn connection(&self) -> Endpoint {
         self.connection.clone()
     }
@@ -24,16 +24,16 @@ impl UpstreamRequest {
 
 impl Drop for UpstreamRequest {
     fn drop(&mut self) {
-        // A server stops when nobody listens.
+        // A server stops when the connection is closed.
         self.connection.close();
     }
 }
 
-/// Parts that wait for the editor, at most.
+/// Maximum number of parts that wait for the editor.
 const WAITING: usize = 256;
 
-/// Asks for a completion. Always as a stream: a server notices at the next token that nobody listens. `permit` is held until the
-/// work has ended, which may be some time after the request was cancelled.
+/// Requests a completion. It is always streamed, so that the server notices a closed connection at the next token. `permit` is held until
+/// the work has ended, which may be some time after the request was cancelled.
 pub(crate) fn complete(
     endpoint: &Endpoint,
     request: StreamRequest,
@@ -45,7 +45,7 @@ pub(crate) fn complete(
     tokio::task::spawn_blocking(move || {
         let is_gone = &mut |part| sender.blocking_send(Ok(part)).is_err();
         if let Err(error) = stream(&asked, request, is_gone) {
-            // The receiver may be gone.
+            // Ignore the result: the receiver may be gone.
             let _ = sender.blocking_send(Err(error));
         }
         drop(permit);
@@ -53,7 +53,7 @@ pub(crate) fn complete(
     UpstreamRequest { parts, connection }
 }
 
-/// Milliseconds since a moment.
+/// Returns the milliseconds since a moment.
 pub(crate) fn ms_since(begin: Instant) -> f64 {
     begin.elapsed().as_secs_f64() * 1e3
 }
@@ -81,7 +81,7 @@ mod tests {
             first_delay: Duration::ZERO,
             ..ConnectionSettings::default()
         };
-        // Work that goes on whatever happens to the connection.
+        // This work continues even if the connection is closed.
         let endpoint = Endpoint::new(&refusing_url(), settings).unwrap().on_retry(move |_| {
             begun.send(()).unwrap();
             let _ = ends.lock().unwrap().recv();
@@ -96,7 +96,7 @@ mod tests {
         drop(asked);
         assert_eq!(Arc::strong_count(&permit), 2);
         drop(end);
-        // Waits for all work.
+        // Dropping the runtime waits for all work.
         drop(runtime);
         assert_eq!(Arc::strong_count(&permit), 1);
     }

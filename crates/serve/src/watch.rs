@@ -1,4 +1,4 @@
-//! Changes of the repository's files.
+//! Watches the repository's files for changes.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -15,18 +15,18 @@ use repoformer_store::files;
 use crate::error::{Result, ServeError};
 use crate::live::LiveRepository;
 
-/// Quiet after which changes are read: editors write a file in several steps.
+/// Idle time after which changes are read, because editors write a file in several steps.
 const QUIET: Duration = Duration::from_millis(10);
-/// Longest time that changes wait for others.
+/// Longest time that changes wait for further ones.
 const LONGEST: Duration = Duration::from_millis(100);
-/// Time after which the repository's folder is looked at, whether something happened in it or not.
+/// Interval at which the repository's folder is checked, even without events.
 const AGAIN: Duration = Duration::from_secs(1);
 
-/// A watch that is followed, until this is dropped.
+/// Handle of a watch that is being followed, until it is dropped.
 #[derive(Debug)]
 pub struct Watcher(#[expect(dead_code, reason = "held, not read")] Arc<Mutex<RecommendedWatcher>>);
 
-/// Watch over a repository, whose events wait until they are followed.
+/// Watch on a repository; its events are queued until it is followed.
 #[derive(Debug)]
 pub struct Watch {
     watcher: RecommendedWatcher,
@@ -35,37 +35,37 @@ pub struct Watch {
     messages: Arc<dyn Messages>,
 }
 
-/// Folders and lists that are watched.
+/// Folders and ignore files that are watched.
 #[derive(Debug)]
 struct Places {
-    /// The repository's folder as it was given, which may be a link.
+    /// The repository's folder as given by the user, which may be a link.
     given: PathBuf,
-    /// The folder itself.
+    /// The folder after resolving links.
     folder: PathBuf,
-    /// Its identity on disk; `None` where it is not watched.
+    /// Identity of the folder on disk; `None` if it is not watched.
     identity: Option<u64>,
-    /// Lists of ignored files outside the folder.
+    /// Ignore files outside the folder.
     lists: Vec<PathBuf>,
 }
 
 impl Watch {
-    /// Begins to watch a folder, and the lists of what is ignored in it.
+    /// Begins to watch a folder and the ignore files that apply to it.
     ///
     /// # Errors
     /// The folder cannot be watched.
     pub fn begin(folder: &Path, walk: Walk, messages: Arc<dyn Messages>) -> Result<Self> {
         let (sender, events) = mpsc::channel();
         let given = folder.to_owned();
-        // Events name files from the folder on as it is given here.
+        // Paths in events begin with the folder as it is named here.
         let folder = files::canonicalize(folder)
             .map_err(ServeError::system(format!("{}: cannot be opened", folder.display())))?;
         let identity = Some(corpus::identity(&folder));
-        // Links may lead anywhere; a file that has several names is read again by all of them.
+        // Links may lead anywhere; a file with several names is read again under all of them.
         let config = Config::default().with_follow_symlinks(false);
-        // Files that are only read, by this program first of all, wake nobody.
+        // Ignore files that are only read, above all by this program.
         let pass = move |event: notify::Result<Event>| {
             let is_access = event.as_ref().is_ok_and(|event| event.kind.is_access());
-            // Nobody follows any more where it cannot be sent.
+            // Sending fails once nobody follows the watch.
             let _ = (!is_access).then(|| sender.send(event));
         };
         let mut watcher = RecommendedWatcher::new(pass, config)
@@ -85,10 +85,10 @@ impl Watch {
         Ok(Self { watcher, events, places, messages })
     }
 
-    /// Reads what changed, until the watcher is dropped.
+    /// Reads changes until the watcher is dropped.
     ///
     /// # Errors
-    /// No thread can be started.
+    /// The thread cannot be started.
     pub fn follow(self, live: Arc<LiveRepository>) -> Result<Watcher> {
         let Self { watcher, events, mut places, messages } = self;
         let watcher = Arc::new(Mutex::new(watcher));
@@ -101,12 +101,12 @@ impl Watch {
     }
 }
 
-/// Files that changed, or all.
+/// Changed files, or the whole repository.
 #[derive(Debug, Default)]
 struct Changes {
     paths: BTreeSet<PathBuf>,
     all: bool,
-    /// Whether the repository's folder itself was moved or removed, be there another one or not.
+    /// Whether the repository's folder itself was moved or removed, even if another one has taken its place.
     is_moved: bool,
 }
 
@@ -122,14 +122,14 @@ impl Changes {
                 self.all |= event.need_rescan();
                 self.paths.extend(event.paths);
             }
-            // Events may be lost.
+            // Events may have been lost.
             Err(_) => self.all = true,
         }
     }
 }
 
 impl Places {
-    /// Watches the repository's folder again where another one has taken its place; returns whether all of it is to be read.
+    /// Watches the repository's folder again if another one has taken its place; returns whether the whole folder must be read.
     fn follow(
         &mut self,
         is_moved: bool,
@@ -151,7 +151,7 @@ impl Places {
         }
         let was_watched = self.identity.is_some();
         let mut watcher = watcher.lock().unwrap_or_else(PoisonError::into_inner);
-        // Of the folder that was there.
+        // Stop watching the previous folder.
         let _ = watcher.unwatch(&self.folder);
         match watcher.watch(&folder, RecursiveMode::Recursive) {
             Ok(()) => {
@@ -183,7 +183,7 @@ fn follow(
         match events.recv_timeout(AGAIN) {
             Ok(event) => changes.add(event, &places.folder),
             Err(RecvTimeoutError::Timeout) => {}
-            // It ends with the watcher.
+            // The watcher was dropped.
             Err(RecvTimeoutError::Disconnected) => return,
         }
         let begin = Instant::now();
@@ -202,7 +202,7 @@ fn follow(
     }
 }
 
-/// Name of the file or folder whose files an event may have changed.
+/// Returns the path of the file or folder whose files an event may have changed.
 fn files_of(path: String, walk: Walk) -> Option<String> {
     let (folder, name) = path.rsplit_once('/').unwrap_or(("", &path));
     if walk == Walk::Git && name == GIT_IGNORE {
@@ -211,7 +211,7 @@ fn files_of(path: String, walk: Walk) -> Option<String> {
     if walk == Walk::Git && path == GIT_EXCLUDE {
         return Some(String::new());
     }
-    // Version control and caches write much that is no part of the repository.
+    // Version control and caches write many files that do not belong to the repository.
     let is_hidden = path.split('/').any(|name| name.starts_with('.'));
     (walk == Walk::Rglob || !is_hidden).then_some(path)
 }

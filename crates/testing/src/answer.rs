@@ -1,4 +1,4 @@
-//! Answers as bytes.
+//! HTTP answers as bytes.
 
 use serde_json::{Value, json};
 
@@ -19,18 +19,18 @@ pub fn ok(body: &Value) -> Vec<u8> {
     answer("200 OK", "Content-Type: application/json\r\n", body.to_string())
 }
 
-/// Returns a stream of these events, and its end.
+/// Returns a stream of these events, followed by the `[DONE]` event.
 pub fn events(events: &[Value]) -> Vec<u8> {
     let text: String = events.iter().map(|event| format!("data: {event}\n\n")).collect();
     answer("200 OK", "Content-Type: text/event-stream\r\n", text + "data: [DONE]\n\n")
 }
 
-/// Returns a refusal as OpenAI's servers word it.
+/// Returns an error response, worded as OpenAI's servers word it.
 pub fn refusal(status: &str, message: &str) -> Vec<u8> {
     refusal_with(status, "", message)
 }
 
-/// Returns a refusal with further header lines.
+/// Returns an error response with further header lines.
 pub fn refusal_with(status: &str, headers: &str, message: &str) -> Vec<u8> {
     answer(status, headers, json!({"error": {"message": message}}).to_string())
 }
@@ -49,7 +49,7 @@ pub fn next_token(id: u64, logprob: f64) -> Vec<u8> {
     ok(&json!({"choices": [choice]}))
 }
 
-/// Returns a completion of these tokens: token by token if the request asks for a stream, and whole otherwise.
+/// Returns a completion of these tokens: as one event per token if the request asks for a stream, otherwise as one answer.
 pub fn token_completion(request: &ReceivedRequest, tokens: &[&str]) -> Vec<u8> {
     let is_chat = request.path.contains("chat");
     let logprob = |token: &str| json!({"token": token, "logprob": -0.25 * token.len() as f64});

@@ -1,8 +1,8 @@
-//! A server for tests of what asks models, with configurable faults.
+//! A test server that stands in for a model server, with configurable faults.
 //!
 //! - [`TestServer`]: the server. It listens on a free port of this machine and records each [`ReceivedRequest`].
 //! - [`answer()`], [`ok`], [`refusal`], [`refusal_with`], [`events`]: the bytes of an answer; [`completion`], [`next_token`],
-//!   [`token_completion`]: those of a model. [`gate`]: makes an answer wait.
+//! [`token_completion`]: the bytes of a model's answer. [`gate`]: makes an answer wait.
 //!
 //! ```
 //! use std::io::{Read, Write};
@@ -81,7 +81,7 @@ pub struct TestServer {
     thread: Option<JoinHandle<()>>,
 }
 
-/// What a server answers.
+/// Answers of a server.
 struct Answers<A> {
     /// Answer to requests without a body, which are then not recorded.
     models: Option<Vec<u8>>,
@@ -90,7 +90,7 @@ struct Answers<A> {
 }
 
 impl TestServer {
-    /// Starts a server. `answer` turns the n-th request (from 0) into the bytes of the answer; if there are none, the server
+    /// Starts a server. `answer` turns the n-th request (counted from 0) into the bytes of the answer; if it returns no bytes, the server
     /// closes the connection.
     ///
     /// # Panics
@@ -101,8 +101,8 @@ impl TestServer {
         Self::listen(Answers { models: None, answer })
     }
 
-    /// Starts a server of models: it answers `models` to requests without a body, which it does not record, and the others by
-    /// `answer`.
+    /// Starts a server of models: it answers requests without a body with `models`, without recording them, and all others with the result
+    /// of `answer`.
     ///
     /// # Panics
     /// No port is free.
@@ -116,7 +116,7 @@ impl TestServer {
         })
     }
 
-    /// Starts such a server that lists no models.
+    /// Starts a server of models that lists no models.
     ///
     /// # Panics
     /// No port is free.
@@ -160,7 +160,7 @@ impl TestServer {
         self.requests.lock().unwrap().clone()
     }
 
-    /// Lets the server answer until the process ends. Returns its address and its requests.
+    /// Keeps the server answering until the process ends. Returns its address and its requests.
     pub fn leak(self) -> (String, ReceivedRequests) {
         let parts = (self.url(), Arc::clone(&self.requests));
         std::mem::forget(self);
@@ -227,7 +227,7 @@ fn read(reader: &mut BufReader<TcpStream>) -> Option<ReceivedRequest> {
     Some(ReceivedRequest { method: method.to_owned(), path: path.to_owned(), headers, body })
 }
 
-/// Returns a sender and a gate, which lets nobody pass before the sender is dropped.
+/// Returns a sender and a gate, which blocks its callers until the sender is dropped.
 pub fn gate() -> (Sender<()>, impl Fn() + Send + Sync + 'static) {
     let (sender, receiver) = channel();
     let receiver = Mutex::new(receiver);

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use repoformer_store::files;
 use walkdir::WalkDir;
 
-/// Makes an empty folder, removing what exists.
+/// Creates an empty folder, removing any existing content.
 pub(super) fn empty(folder: &Path) -> io::Result<()> {
     remove(folder)?;
     files::create_dir_all(folder)
@@ -21,17 +21,17 @@ pub(super) fn remove(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Bits of a mode that copies keep: not set-user-ID and set-group-ID, with which a program runs as its owner, nor the sticky bit.
+/// Mode bits that copies keep: not set-user-ID and set-group-ID, which make a program run as its owner, and not the sticky bit.
 const MODE: u32 = 0o777;
 
-/// Most bytes of the files of a folder that is digested or copied; a sparse file counts with its length.
+/// Maximum number of bytes in the files of a folder that is digested or copied; a sparse file counts with its length.
 const MOST_BYTES: u64 = 16 << 30;
 
-/// Opens a file of a folder whose owner may replace it at any time: with a link, or with a pipe that nobody writes to.
+/// Opens a file of a folder whose owner may replace it at any time by a link, or by a pipe without a writer.
 /// Also returns its length and mode.
 ///
 /// # Errors
-/// There is no regular file at the path, or a folder on the path is a link.
+/// The path is not a regular file, or a folder on the path is a link.
 fn open_regular(path: &Path) -> io::Result<(impl io::Read + use<>, files::Metadata)> {
     match files::File::open_unlinked(path)? {
         Some(open) if open.place()? == path => Ok((open.file, open.metadata)),
@@ -39,7 +39,7 @@ fn open_regular(path: &Path) -> io::Result<(impl io::Read + use<>, files::Metada
     }
 }
 
-/// Removes the bits that let a program run as its owner from all files and folders of a folder: a command may have set them.
+/// Removes the bits that make a program run as its owner from all files and folders of a folder, because a command may have set them.
 pub(super) fn remove_special_modes(folder: &Path) -> io::Result<()> {
     for entry in WalkDir::new(folder) {
         let entry = entry?;
@@ -51,13 +51,13 @@ pub(super) fn remove_special_modes(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// The refusal of a folder with too many bytes.
+/// Returns the error for a folder with too many bytes.
 fn too_large(root: &Path) -> io::Error {
     io::Error::other(format!("{}: its files have more than 16 GiB", root.display()))
 }
 
-/// Copies a folder's content into another, except the folders `without`. Times, modes and links are kept, except the bits that let
-/// a program run as its owner; an absolute link into the folder becomes a relative one to the same place in the copy.
+/// Copies a folder's content into another, except the folders `without`. Times, modes and links are kept, except the bits that make a
+/// program run as its owner; an absolute link into the folder becomes a relative link to the same path in the copy.
 pub(super) fn copy_folder(from: &Path, to: &Path, without: &[PathBuf]) -> io::Result<()> {
     let (from, mut left) = (&files::canonicalize(from)?, MOST_BYTES);
     let walk = WalkDir::new(from).min_depth(1).sort_by_file_name().into_iter();
@@ -69,10 +69,11 @@ pub(super) fn copy_folder(from: &Path, to: &Path, without: &[PathBuf]) -> io::Re
     Ok(())
 }
 
-/// Copies the file, link or folder (without its content) at a path from one folder into another. Returns the number of bytes of a file.
+/// Copies the file, link or folder (without its content) at a path from one folder into another. Returns the number of bytes if it is a
+/// file.
 ///
 /// # Errors
-/// Also that a file has more than `most` bytes.
+/// Also if a file has more than `most` bytes.
 pub(super) fn copy_entry(root: &Path, copy: &Path, path: &Path, most: u64) -> io::Result<u64> {
     let (from, to) = (&root.join(path), &copy.join(path));
     let metadata = files::symlink_metadata(from)?;
@@ -90,7 +91,7 @@ pub(super) fn copy_entry(root: &Path, copy: &Path, path: &Path, most: u64) -> io
                 let target: PathBuf = up.chain([inside]).collect();
                 symlink(if target == Path::new("") { Path::new(".") } else { &target }, to)?;
             }
-            // A link to elsewhere, such as a virtual environment's interpreter, or to nothing, is kept.
+            // A link out of the folder, such as a virtual environment's interpreter, or to a missing file, is kept.
             None => symlink(&target, to)?,
         }
     }
@@ -108,7 +109,7 @@ pub(super) fn copy_entry(root: &Path, copy: &Path, path: &Path, most: u64) -> io
     Ok(0) // sockets, pipes and devices are not source code
 }
 
-/// Returns a digest of the names, kinds and contents of a folder, and of which files are programs, except the folders `without`.
+/// Returns a digest of the names, types and contents of a folder's files, and of which files are executable, except the folders `without`.
 pub(super) fn digest(root: &Path, without: &[PathBuf]) -> io::Result<String> {
     let root = &files::canonicalize(root)?;
     let (mut hasher, mut bytes) = (blake3::Hasher::new(), 0);
@@ -178,7 +179,7 @@ mod tests {
         assert_eq!(&of(), seen.last().unwrap());
     }
 
-    /// Its owner may swap a file at any time.
+    /// The owner may replace a file at any time.
     #[test]
     fn only_a_regular_file_at_its_own_place_is_opened() {
         let dir = tempfile::tempdir().unwrap();
@@ -193,7 +194,7 @@ mod tests {
         for name in ["link", "way/file", "pipe", "folder", "none"] {
             assert!(open_regular(&at(name)).is_err(), "{name}");
         }
-        // Opening a link's target, such as a tape, could change it.
+        // Opening the target of a link, such as a tape, could change it.
         let error = open_regular(&at("link")).err().unwrap();
         assert_eq!(error.raw_os_error(), Some(nix::libc::ELOOP));
     }
@@ -228,7 +229,7 @@ mod tests {
             assert!(error.contains("more than 16 GiB"), "{error}");
         }
         assert!(!copy.path().join("holes").exists());
-        // Together they have too many.
+        // Together, the files exceed the limit.
         fs::write(dir.path().join("a"), "1").unwrap();
         fs::File::options().write(true).open(dir.path().join("holes")).unwrap().set_len(0).unwrap();
         let copy_of = |most| copy_entry(dir.path(), copy.path(), Path::new("a"), most);

@@ -1,12 +1,12 @@
-//! Copies of repositories in which tests run; the user's own are never written.
+//! Copies of repositories in which tests run; the user's repositories are never written to.
 //!
-//! A copy is made once, set up once and kept for later runs: its stamp is a digest of the repository's content and of the
-//! setup command. The stamp also has a digest of the copy's content then; a copy that has changed since is rebuilt. That
-//! takes as long as reading the copy: 0.8 s of processor time at each start for 1.1 GB in 30,000 files that memory held.
+//! A copy is made once, set up once and kept for later runs. Its stamp contains digests of the repository's content, of the setup command,
+//! and of the copy's content after the setup; a copy that has changed since is rebuilt. Checking this takes as long as reading the copy:
+//! 0.8 s of processor time at each start for 1.1 GB in 30,000 cached files.
 //!
-//! If runs write to a layer of their own above it, a copy never changes, and one serves all workers.
-//! Otherwise every worker has one, and a second that stays unchanged; after each run, everything that changed, appeared or
-//! vanished is restored, so that no run influences another.
+//! If each run writes to a separate layer above the copy, the copy never changes and serves all workers. Otherwise every worker has a copy
+//! of its own, and a second one that stays unchanged; after each run, everything that was changed, created or removed is restored, so that
+//! no run influences another.
 
 mod folder;
 mod snapshot;
@@ -35,27 +35,27 @@ use super::space::retry_when_full;
 pub struct Copies<'a> {
     repos_dir: PathBuf,
     work_dir: PathBuf,
-    /// Folders that do not belong to a repository even if they are inside one: this program's own.
+    /// Folders that do not belong to a repository even if they are inside one: the folders of this program.
     apart: Vec<PathBuf>,
     guard: &'a Guard,
     setup: Setup,
     /// Number of parallel runs.
     pub(super) workers: usize,
     repositories: Vec<CopySource>,
-    /// Files and folders that hold answers: the repositories and their copies, this program's own files, the user's files.
+    /// Files and folders that contain answers: the repositories and their copies, this program's own files, the user's files.
     answers: Vec<PathBuf>,
-    /// Conditions of all runs besides their own command, text and repository.
+    /// Conditions of all runs, in addition to their command, text and repository.
     pub(super) surroundings: String,
-    /// Held while copies are in use.
+    /// Lock held while copies are in use.
     _lock: files::File,
 }
 
-/// Commands that set copies up.
+/// Commands that set up copies.
 #[derive(Debug, Clone, Default)]
 pub struct Setup {
-    /// Command of each repository, in their order; `None` if there is nothing to do.
+    /// Command of each repository, in the order of the repositories; `None` if there is nothing to do.
     pub commands: Vec<Option<String>>,
-    /// Time limit of one command, in seconds.
+    /// Time limit for one command, in seconds.
     pub seconds: f64,
 }
 
@@ -63,7 +63,7 @@ pub struct Setup {
 struct CopySource {
     name: String,
     digest: OnceLock<Result<String, String>>,
-    /// One per worker, or one for all.
+    /// Copies: one per worker, or one for all.
     copies: Vec<OnceLock<Result<Copy, CopyFailure>>>,
 }
 
@@ -81,7 +81,7 @@ pub struct Copy {
 pub struct CopyFailure {
     /// Explanation.
     pub reason: Message,
-    /// End of the output of its setup.
+    /// End of the setup's output.
     pub output: String,
 }
 
@@ -94,12 +94,12 @@ pub struct CopyFolders<'a> {
     pub work_dir: &'a Path,
     /// This program's own files, which are never copied.
     pub cache: &'a Path,
-    /// Files with answers: tasks with their reference texts, predictions, tests, results. Some may be made later.
+    /// Files with answers: tasks with their reference texts, predictions, tests, results. Some may be created later.
     pub answers: &'a [&'a Path],
 }
 
 impl<'a> Copies<'a> {
-    /// Prepares copies of these repositories; makes none yet.
+    /// Prepares copies of these repositories, without making any yet.
     ///
     /// # Errors
     /// A folder does not exist or cannot be created, copies would be inside a repository, or another evaluation uses them.
@@ -159,20 +159,20 @@ impl<'a> Copies<'a> {
         })
     }
 
-    /// Returns the command that sets a repository's copies up.
+    /// Returns the command that sets up a repository's copies.
     pub(super) fn setup_command(&self, repository: usize) -> Option<&str> {
         self.setup.commands.get(repository)?.as_deref()
     }
 
-    /// Whether all workers share one copy.
+    /// Returns whether all workers share one copy.
     pub fn is_shared(&self) -> bool {
         self.guard.enclosure.layered
     }
 
-    /// Returns a digest of a repository's files: names, kinds, content, and which are programs.
+    /// Returns a digest of a repository's files: names, types, contents, and which files are executable.
     ///
     /// # Errors
-    /// A file cannot be read; the message says why.
+    /// A file cannot be read.
     pub fn digest(&self, repository: usize) -> Result<String, String> {
         let source = &self.repositories[repository];
         let digest = source.digest.get_or_init(|| {
@@ -185,7 +185,7 @@ impl<'a> Copies<'a> {
     /// Returns a worker's copy of a repository, made and set up if necessary.
     ///
     /// # Errors
-    /// It cannot be made or set up.
+    /// The copy cannot be made or set up.
     pub fn of(&self, repository: usize, worker: usize) -> Result<&Copy, &CopyFailure> {
         let source = &self.repositories[repository];
         let slot = if source.copies.len() == 1 { 0 } else { worker };
@@ -205,7 +205,7 @@ impl<'a> Copies<'a> {
         };
         let variables = [
             ("TMPDIR", temporary.as_str()),
-            // No run may find another's compiled files; and the order of sets is the same in every run.
+            // No run may find compiled files of another one, and sets must have the same order in every run.
             ("PYTHONDONTWRITEBYTECODE", "1"),
             ("PYTHONHASHSEED", "0"),
             // Summaries are read as plain text.
@@ -234,7 +234,7 @@ impl<'a> Copies<'a> {
         let broken = |reason: String| CopyFailure { reason: reason.into(), output: String::new() };
         let of_source = self.digest(repository).map_err(broken)?;
         let place = self.work_dir.join(name).join(slot.to_string());
-        // In a folder of its own, as the repository may have the name of another part.
+        // In a separate folder, because the repository may be named like another part.
         let (folder, pristine) = (place.join("repository").join(name), place.join("pristine"));
         let (scratch, stamp_path) = (place.join("scratch"), place.join("stamp.json"));
         let command = self.setup_command(repository).map(str::to_owned);
@@ -272,13 +272,13 @@ impl<'a> Copies<'a> {
                 let from = self.repos_dir.join(name);
                 let copy = |from: &Path, to: &Path, without: &[PathBuf]| {
                     copy_folder(from, to, without).map_err(|e| {
-                        // It may have filled the disk.
+                        // The incomplete copy may have filled the disk.
                         let _ = remove(&place);
                         at(to, e)
                     })
                 };
                 copy(&from, &folder, &self.apart)?;
-                // The copy must have the files that identify results.
+                // The copy must contain the files by which results are identified.
                 let now = digest(&from, &self.apart).map_err(|e| at(&from, e))?;
                 if now != stamp.repository {
                     let from = from.display();
@@ -310,7 +310,7 @@ impl<'a> Copies<'a> {
         Ok(Copy { folder, scratch, pristine: kept })
     }
 
-    /// Returns the folders that hold the user's repositories: their folder, and outside targets of links in it.
+    /// Returns the folders that contain the user's repositories: their folder, and targets of its links outside.
     fn protected_folders(&self) -> Vec<PathBuf> {
         let entries = files::read_dir(&self.repos_dir).into_iter().flatten().flatten();
         let named = self.repositories.iter().map(|source| self.repos_dir.join(&source.name));
@@ -363,16 +363,16 @@ impl<'a> Copies<'a> {
     }
 }
 
-/// File that marks a folder in which copies are made and removed.
+/// Name of the file that marks a folder in which copies are made and removed.
 const MARK: &str = "copy-of-repoformer";
 
-/// Whether a copy can be made at a place: content other than a copy is not removed.
+/// Returns whether a copy can be made at a path: content that is not a copy is never removed.
 fn is_room(place: &Path) -> bool {
     let is_empty = || files::read_dir(place).is_ok_and(|mut entries| entries.next().is_none());
     files::symlink_metadata(place).is_err() || place.join(MARK).is_file() || is_empty()
 }
 
-/// Reason why there is no room for a copy.
+/// Returns the reason why a copy cannot be made at a path.
 fn no_room_reason(place: &Path) -> Message {
     message![
         format!(
@@ -383,12 +383,12 @@ fn no_room_reason(place: &Path) -> Message {
     ]
 }
 
-/// Lets no other user into a folder: their changes there would become test results.
+/// Denies other users access to a folder, because their changes there would become test results.
 fn make_private(folder: &Path) -> io::Result<()> {
     files::set_permissions(folder, files::Permissions::from_mode(0o700))
 }
 
-/// Makes an empty folder for a copy if there [is room](is_room).
+/// Creates an empty folder for a copy, if [possible](is_room).
 fn make_room(place: &Path) -> io::Result<()> {
     remove(place)?;
     files::create_dir_all(place)?;
@@ -396,7 +396,7 @@ fn make_room(place: &Path) -> io::Result<()> {
     files::write(place.join(MARK), "")
 }
 
-/// Returns the absolute path of a file or folder that exists or may be made later; `None` for pipes and devices.
+/// Returns the absolute path of a file or folder that exists or may be created later; `None` for pipes and devices.
 fn whereabouts(path: &Path) -> Option<PathBuf> {
     match files::canonicalize(path) {
         Ok(path) => (path.is_file() || path.is_dir()).then_some(path),
@@ -404,12 +404,12 @@ fn whereabouts(path: &Path) -> Option<PathBuf> {
     }
 }
 
-/// Keeps other evaluations away from the copies of a folder.
+/// Locks the copies in a folder against other evaluations.
 fn lock(work_dir: &Path) -> Result<files::File> {
     let path = work_dir.join(".lock");
     let file = files::File::open_or_create(&path)
         .map_err(|e| Error::writing(&path, "create this file", e))?;
-    // Whoever can open it could lock it.
+    // Anybody who can open it could lock it.
     let owner = files::Permissions::from_mode(0o600);
     files::set_permissions(&path, owner)
         .map_err(|e| Error::writing(&path, "protect this file", e))?;
@@ -423,12 +423,12 @@ fn lock(work_dir: &Path) -> Result<files::File> {
                 UserChoice::ResultsFile
             ],
         )),
-        // Some file systems have no locks.
+        // Some file systems do not support locks.
         _ => Ok(file),
     }
 }
 
-/// Values of the variables that select programs and libraries.
+/// Returns the values of the variables that select programs and libraries.
 fn variables() -> [Option<String>; 8] {
     let names = [
         "PATH", "PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV", "CONDA_PREFIX", "NODE_PATH",
@@ -437,16 +437,17 @@ fn variables() -> [Option<String>; 8] {
     names.map(|name| std::env::var_os(name).map(|value| value.to_string_lossy().into_owned()))
 }
 
-/// Enclosure of the commands, and the variables that select programs and libraries.
+/// Describes the isolation of the commands and the variables that select programs and libraries.
 fn surroundings(guard: &Guard) -> String {
     let enclosure = &guard.enclosure;
     let network = guard.network || !enclosure.network_off;
     serde_json::json!([enclosure.enclosed, network, enclosure.filtered, variables()]).to_string()
 }
 
-/// Returns the hidden parts of files and folders with answers. Paths that the user's command or a variable names stay, such as an
-/// environment in a repository: of a path below such a folder, its first part stays; of the folder, all. A path with the
-/// repository's name keeps parts of this repository only: others may have chosen the name.
+/// Returns the files and folders with answers to hide. Paths that the user's command or a variable names stay visible, such as an
+/// environment in a repository: if a path is inside such a folder, its first component inside the folder stays; if it is the folder itself,
+/// the whole folder stays. A path filled in with the repository's name keeps only parts of this repository, because somebody else may have
+/// chosen the name.
 fn hidden_places(answers: &[PathBuf], named: &NamedPaths, repos_dir: &Path) -> Vec<HiddenPlace> {
     let of_variables: Vec<PathBuf> =
         variables().iter().flatten().flat_map(|value| paths_in(value)).collect();
@@ -463,7 +464,7 @@ fn hidden_places(answers: &[PathBuf], named: &NamedPaths, repos_dir: &Path) -> V
     answers.iter().filter_map(hide).collect()
 }
 
-/// Returns the last bytes of a text, starting at a character.
+/// Returns at most the last `bytes` bytes of a text, without splitting a character.
 pub(super) fn tail(text: &str, bytes: usize) -> &str {
     let mut start = text.len().saturating_sub(bytes);
     while !text.is_char_boundary(start) {
@@ -485,7 +486,7 @@ struct Stamp {
 }
 
 impl Stamp {
-    /// Undoes what runs changed in a copy since the stamp; otherwise returns in words why it cannot be used.
+    /// Undoes changes that runs made to a copy since the stamp; the error is the reason why the copy cannot be used.
     fn take_up(self, folder: &Path, pristine: &Path) -> Result<Snapshot, String> {
         let at = |path: &Path, e: io::Error| format!("{}: {e}", path.display());
         let mut snapshot = self.snapshot;
@@ -557,7 +558,7 @@ mod tests {
             [own.clone(), nothing.clone()]
         );
         assert_eq!(kept("cd /work/repos/demo; pytest"), std::slice::from_ref(&nothing));
-        // The repository's author named the tests, and may have named it.
+        // The repository's author named the tests, and may have named the repository.
         assert_eq!(kept("pytest {tests}"), [nothing.clone(), nothing.clone()]);
         assert_eq!(
             kept("/work/repos/{repository}/.venv/bin/python {tests}"),

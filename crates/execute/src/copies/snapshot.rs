@@ -1,4 +1,4 @@
-//! State of an unused copy, and restoring it.
+//! Snapshots of a copy's state, and restoring them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -17,7 +17,7 @@ pub(super) struct Snapshot {
     entries: BTreeMap<PathBuf, PathMetadata>,
 }
 
-/// Metadata of a path. Any change updates the change time, which no program can set.
+/// Metadata of a path. Any change updates the change time, which programs cannot set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 struct PathMetadata {
     inode: u64,
@@ -30,7 +30,7 @@ struct PathMetadata {
 impl PathMetadata {
     fn from_metadata(metadata: &files::Metadata) -> Self {
         let is_folder = metadata.is_dir();
-        // The size and times of a folder reflect its entries, which have their own.
+        // The size and times of a folder reflect its entries, which are compared separately.
         let unless_folder = |pair| if is_folder { (0, 0) } else { pair };
         Self {
             inode: metadata.ino(),
@@ -54,10 +54,10 @@ impl Snapshot {
     }
 }
 
-/// Restores a folder to the state of its snapshot from an unchanged copy, and updates the snapshot.
+/// Restores a folder from an unchanged copy to the state of its snapshot, and updates the snapshot.
 pub(super) fn restore(folder: &Path, pristine: &Path, snapshot: &mut Snapshot) -> io::Result<()> {
     files::create_dir_all(folder)?; // a run may have removed it
-    // A link that leads out of here would have its target emptied.
+    // If it were a link out of here, its target would be emptied.
     if files::canonicalize(folder)? != folder {
         return Err(io::Error::other("a run left a link in its place"));
     }
@@ -73,7 +73,7 @@ pub(super) fn restore(folder: &Path, pristine: &Path, snapshot: &mut Snapshot) -
             let entry = match entry {
                 Ok(entry) => entry,
                 Err(error) => match error.path() {
-                    // It had no permissions for its owner, and got them back as an entry of its parent.
+                    // Its owner had no permissions on it; they were restored when its parent was visited.
                     Some(path) if *path != root => {
                         folders.push(path.to_owned());
                         continue;
@@ -177,7 +177,7 @@ mod tests {
         assert_eq!(digest(&copy, &[]).unwrap(), before);
     }
 
-    /// Restoring a folder that a run replaced would empty what the link leads to.
+    /// If a run replaced the folder by a link, restoring it would empty the link's target.
     #[test]
     fn nothing_behind_a_link_is_restored() {
         let dir = tempfile::tempdir().unwrap();

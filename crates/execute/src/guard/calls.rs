@@ -1,8 +1,8 @@
-//! System calls that a command is refused: those that namespaces leave open.
+//! System calls that commands are denied because namespaces leave them open.
 //!
-//! Namespaces give a command its own view of the system, but not a smaller kernel. Refused are calls that look into other
-//! processes, change mounts or namespaces, load code into the kernel, set clocks, or reach devices and sockets that no namespace
-//! encloses, such as those between virtual machines. A test sees what it would see without the right to call them.
+//! Namespaces give a command its own view of the system, but not a smaller kernel. The filters deny calls that inspect other processes,
+//! change mounts or namespaces, load code into the kernel, set clocks, or reach devices and sockets outside all namespaces, such as sockets
+//! between virtual machines. A test sees the same errors as without the permission to make them.
 
 use std::collections::BTreeMap;
 
@@ -14,21 +14,21 @@ use seccompiler::{
 };
 use serde::{Deserialize, Serialize};
 
-/// Processes that the filters protect from one command, and whether they refuse uncounted memory.
+/// Processes that the filters protect from one command, and whether they deny uncounted memory.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct FilterScope {
-    /// Processes that it may not signal; negative numbers are process groups, and -1 all processes.
+    /// Processes that the command may not signal; negative numbers are process groups, and -1 is all processes.
     processes: Vec<i32>,
-    /// Their threads.
+    /// Threads of these processes.
     threads: Vec<i32>,
-    /// Whether the kernel counts memory of every kind; otherwise the kinds that no process shows are refused.
+    /// Whether the kernel counts memory of every kind; otherwise the filters deny kinds that appear in no process.
     counted: bool,
-    /// Whether files may reserve disk space before they are written; not if the disk is only watched.
+    /// Whether files may reserve disk space before they are written; false if the disk is only watched.
     may_reserve: bool,
 }
 
 impl FilterScope {
-    /// Guards this process, with all threads that it has now. `alone` says that the command sees no other process.
+    /// Protects this process with all its current threads. `alone` means that the command sees no other process.
     pub(super) fn this(alone: bool, counted: bool, may_reserve: bool) -> Self {
         let mut processes = vec![Pid::this().as_raw()];
         if !alone {
@@ -46,11 +46,11 @@ impl FilterScope {
     }
 }
 
-/// Numbers of calls that `libc` does not know yet, of every processor.
+/// Numbers of calls that `libc` does not know yet, the same on every processor.
 const OPEN_TREE_ATTR: i64 = 467;
 const SETXATTRAT: i64 = 463;
 
-/// Calls that always fail with "not permitted".
+/// Calls that always fail with "operation not permitted".
 const REFUSED: &[i64] = &[
     // Other processes.
     libc::SYS_ptrace,
@@ -78,15 +78,15 @@ const REFUSED: &[i64] = &[
     libc::SYS_quotactl,
     libc::SYS_quotactl_fd,
     OPEN_TREE_ATTR,
-    // Placement of memory: the kernel keeps the choice for each part of a file in memory, and charges it to nobody.
+    // Memory placement: the kernel stores the policy for each part of a file in memory, and charges it to nobody.
     libc::SYS_mbind,
     libc::SYS_set_mempolicy,
     libc::SYS_set_mempolicy_home_node,
     libc::SYS_migrate_pages,
     libc::SYS_move_pages,
-    // Memory that counts as a cache, although nothing can drop it.
+    // Memory that counts as a cache although it cannot be dropped.
     libc::SYS_memfd_secret,
-    // The kernel itself, and its parts with many faults.
+    // The kernel itself, and its most vulnerable parts.
     libc::SYS_bpf,
     libc::SYS_perf_event_open,
     libc::SYS_userfaultfd,
@@ -115,12 +115,12 @@ const REFUSED: &[i64] = &[
     libc::SYS_setdomainname,
 ];
 
-/// Calls that give files attributes. A file in memory may have access lists of 64 KB each, which the kernel charges to nobody, and
-/// a filter cannot read the attribute's name. Programs see file systems without attributes.
+/// Calls that set attributes of files. A file in memory may have access lists of 64 KB each, which the kernel charges to nobody, and a
+/// filter cannot read the attribute's name. To programs, file systems seem to have no attributes.
 const ATTRIBUTES: [i64; 4] =
     [libc::SYS_setxattr, libc::SYS_lsetxattr, libc::SYS_fsetxattr, SETXATTRAT];
 
-/// Calls that change another process, named first: its limits, priority and processors. Their own number is 0.
+/// Calls that change another process, given as first argument: its limits, priority and processors. The number 0 means the caller.
 const OF_OTHERS: &[i64] = &[
     libc::SYS_prlimit64,
     libc::SYS_sched_setparam,
@@ -129,7 +129,7 @@ const OF_OTHERS: &[i64] = &[
     libc::SYS_sched_setaffinity,
 ];
 
-/// Calls that reach a process by its number.
+/// Calls that identify a process by its number.
 const OF_PROCESS: &[i64] = &[
     libc::SYS_kill,
     libc::SYS_tgkill,
@@ -138,7 +138,7 @@ const OF_PROCESS: &[i64] = &[
     libc::SYS_pidfd_open,
 ];
 
-/// Calls that give memory which no process shows.
+/// Calls that allocate memory which appears in no process.
 const UNSEEN: &[i64] = &[
     libc::SYS_memfd_create,
     libc::SYS_shmget,
@@ -149,24 +149,24 @@ const UNSEEN: &[i64] = &[
     libc::SYS_landlock_restrict_self,
 ];
 
-/// Calls that put pages of a file or of memory into pipes and sockets, where each part of a page, however small, keeps the whole
-/// page: nothing counts pages of other files, and without a control group no page. Programs then read and write.
+/// Calls that move pages of a file or of memory into pipes and sockets, where any part of a page, however small, keeps the whole page.
+/// Pages of other files are never counted, and without a control group no pages are. Programs fall back to reading and writing.
 const MOVES: [i64; 4] = [libc::SYS_splice, libc::SYS_tee, libc::SYS_vmsplice, libc::SYS_sendfile];
 
-/// Flags of calls, by the number of the argument, that ask for large pages, which no group counts. A system may have none, so programs
-/// go on without.
+/// Flags of calls, with the index of their argument, that request large pages, which no group counts. Programs go on without them, because
+/// a system may have none.
 const LARGE_PAGES: [(i64, u8, i32); 3] = [
     (libc::SYS_mmap, 3, libc::MAP_HUGETLB),
     (libc::SYS_memfd_create, 1, libc::MFD_HUGETLB.cast_signed()),
     (libc::SYS_shmget, 2, libc::SHM_HUGETLB),
 ];
 
-/// Settings of a socket that let it hold more.
+/// Socket options that enlarge its buffers.
 const BUFFERS: [i32; 4] =
     [libc::SO_SNDBUF, libc::SO_SNDBUFFORCE, libc::SO_RCVBUF, libc::SO_RCVBUFFORCE];
 
-/// Settings of sockets that stay allowed, by level: those that hold no memory. Others hold uncounted memory: filters, keys of
-/// connections (`TCP_MD5SIG`), groups and their sources, headers. To a program, the system lacks them.
+/// Socket options that stay allowed, by level: options that hold no memory. Others hold uncounted memory: filters, keys of connections
+/// (`TCP_MD5SIG`), groups and their sources, headers. To programs, the system seems to lack them.
 const SETTINGS: [(i32, &[i32]); 5] = [
     (
         libc::SOL_SOCKET,
@@ -275,55 +275,57 @@ const SETTINGS: [(i32, &[i32]); 5] = [
     (libc::IPPROTO_UDP, &[libc::UDP_CORK, libc::UDP_SEGMENT, libc::UDP_GRO]),
 ];
 
-/// Requests to terminals and sockets for parts of the kernel that programs do not need, and that it may load: line disciplines,
+/// Requests to terminals and sockets for parts of the kernel that programs do not need but that the kernel might load: line disciplines,
 /// virtual networks and bridges.
 const PARTS: [libc::Ioctl; 7] = [libc::TIOCSETD, 0x8940, 0x8941, 0x8982, 0x8983, 0x89a0, 0x89a1];
 
-/// Calls that set filters of system calls. The whole system has a fixed amount of memory for translated filters, without which no
-/// program can set any; a filter with a listener outlives its process.
+/// Calls that set system call filters. The whole system has a fixed amount of memory for translated filters; once it is used up, no program
+/// can set any. A filter with a listener outlives its process.
 const FILTERING: [(i64, Option<u64>); 2] =
     [(libc::SYS_seccomp, None), (libc::SYS_prctl, Some(libc::PR_SET_SECCOMP as u64))];
 
-/// Requests to `prctl` that are newer than those which programs need. One of them takes memory that no process shows, up to a gigabyte
-/// a process, and does not let go of the processor meanwhile: `PR_FUTEX_HASH` (78, Linux 6.16). Greater numbers are requests again.
+/// Requests to `prctl` that are newer than any that programs need. One of them allocates memory that appears in no process, up to a
+/// gigabyte per process, and does not yield the processor meanwhile: `PR_FUTEX_HASH` (78, Linux 6.16). Numbers above this range are older
+/// requests again.
 const NEWER_PRCTL: std::ops::Range<u64> = 77..1 << 16;
 
-/// Calls that can name all processes of a user, and the first argument that does.
+/// Calls that can refer to all processes of a user, with the first argument that does.
 const OF_USER: [(i64, u64); 2] = [(libc::SYS_setpriority, 2), (libc::SYS_ioprio_set, 3)];
 
-/// Requests that choose the process which gets a file's signals, and that `libc` does not know.
+/// Request that chooses the process which receives a file's signals; `libc` does not define it.
 const F_SETOWN_EX: u64 = 15;
-/// Requests for a lease of a file, or of a folder (new in Linux 6.19): whoever opens it waits for the holder.
+/// Requests for a lease on a file, or on a folder (new in Linux 6.19): any program that opens it then waits for the holder.
 const LEASES: [u64; 2] = [libc::F_SETLEASE as u64, 1040];
 const FIOSETOWN: libc::Ioctl = 0x8901;
 const SIOCSPGRP: libc::Ioctl = 0x8902;
 
-/// Bit of the calls by x32, another ABI of x86-64 kernels, and the calls that have their own numbers there.
+/// Bit that marks calls of x32, another ABI of x86-64 kernels, and the range of calls that have separate numbers there.
 const X32: (i64, std::ops::Range<i64>) = (1 << 30, 512..548);
 
-/// Socket families that stay allowed; the kernel counts their memory in control groups, `processes` otherwise:
-/// - `AF_UNIX`, of the machine: pairs and servers of programs that speak with their own processes, such as `multiprocessing`;
-/// - `AF_INET` and `AF_INET6`, of the internet: servers on `localhost`, in a network that namespaces close off.
+/// Socket families that stay allowed; the kernel counts their memory in control groups, otherwise `processes` does:
+/// - `AF_UNIX`, local sockets: pairs and servers of programs that talk to their own processes, such as `multiprocessing`;
+/// - `AF_INET` and `AF_INET6`, internet sockets: servers on `localhost`, in a network that namespaces isolate.
 ///
-/// The others reach what no namespace encloses, or hold memory that nothing counts. `AF_NETLINK` does: messages that wait in its
-/// sockets. What asks it for the network's settings finds none; `getaddrinfo` then takes all families for present.
+/// The other families reach parts of the system that no namespace isolates, or hold memory that nothing counts, like the messages waiting
+/// in sockets of `AF_NETLINK`. Programs that ask it for network settings receive none; `getaddrinfo` then assumes that all families are
+/// available.
 const FAMILIES: [i32; 3] = [libc::AF_UNIX, libc::AF_INET, libc::AF_INET6];
 
-/// Internet protocols that stay allowed: the usual one of a stream or of datagrams, by default or by number. The memory
-/// of others (MPTCP, UDP-Lite, SCTP, DCCP, ICMP) is counted partly or not at all.
+/// Internet protocols that stay allowed: the usual one for streams or datagrams, by default or by number. The memory of others (MPTCP,
+/// UDP-Lite, SCTP, DCCP, ICMP) is counted only in part or not at all.
 const PROTOCOLS: [i32; 3] = [libc::IPPROTO_IP, libc::IPPROTO_TCP, libc::IPPROTO_UDP];
 
-/// Bits in a socket's kind that neither a stream (1) nor datagrams (2) have; raw sockets have both of these.
+/// Bit patterns in a socket's type that neither streams (1) nor datagrams (2) match; raw sockets (3) have both bits.
 const OTHER_KINDS: [u64; 3] = [3, 4, 8];
 
-/// Filters of a command's system calls, in the order in which they are set.
+/// Filters for a command's system calls, in the order in which they are set.
 pub(super) struct Filters(Vec<BpfProgram>);
 
 impl Filters {
-    /// Builds the filters for this machine, and for the guarded processes.
+    /// Builds the filters for this machine and the protected processes.
     ///
     /// # Errors
-    /// The filters do not support the processor.
+    /// The filters do not support this processor.
     pub(super) fn new(guarded: &FilterScope) -> Result<Self, String> {
         let failed = |error: &dyn std::fmt::Display| format!("a filter of system calls: {error}");
         let architecture = TargetArch::try_from(std::env::consts::ARCH).map_err(|e| failed(&e))?;
@@ -342,7 +344,7 @@ impl Filters {
             .iter()
             .map(|&flag| (0, SeccompCmpOp::MaskedEq(flag as u64), flag as u64))
             .collect();
-        // Input typed at a terminal by the program's user, and the receiver of a socket's signals.
+        // Fake input at the terminal of the program's user, and the receiver of a socket's signals.
         let ioctl = [libc::TIOCSTI, libc::TIOCLINUX, FIOSETOWN, SIOCSPGRP]
             .into_iter()
             .chain(PARTS)
@@ -365,12 +367,12 @@ impl Filters {
             let numbers = numbers.iter().map(|&number| u64::from(number.cast_unsigned()));
             numbers.map(|number| one((0, SeccompCmpOp::Eq, number))).collect()
         };
-        // A thread's number means its process.
+        // The number of a thread stands for its process.
         let guarded_numbers = [&guarded.processes[..], &guarded.threads].concat();
         for &call in OF_PROCESS {
             refused.insert(call, is_any(&guarded_numbers)?);
         }
-        // Signals about files may go to any process. The newer call has the process in memory, hidden from filters.
+        // Signals about files may go to any process. The newer call passes the process in memory, hidden from filters.
         let mut requests = vec![one((1, SeccompCmpOp::Eq, F_SETOWN_EX))?];
         for &number in &guarded_numbers {
             let owner = u64::from(number.cast_unsigned());
@@ -383,13 +385,13 @@ impl Filters {
         refused.insert(libc::SYS_fcntl, requests);
         refused.insert(libc::SYS_tkill, is_any(&guarded.threads)?);
         let (families, protocols) = socket_rules().map_err(|e| failed(&e))?;
-        // Its flags are in memory, where no filter can read them; libraries then use the older call.
+        // Its flags are in memory, which filters cannot read; libraries fall back to the older call.
         let mut newer = BTreeMap::from([(libc::SYS_clone3, Vec::new())]);
-        // A folder of `/proc` names a process as well; programs then signal by its number.
+        // A folder of `/proc` can also identify a process; programs fall back to signalling by number.
         newer.insert(libc::SYS_pidfd_send_signal, Vec::new());
-        // The whole system has a fixed number of its requests.
+        // The number of these requests is limited for the whole system.
         newer.insert(libc::SYS_io_setup, Vec::new());
-        // Tables of segments stay while a file of `/proc` that describes the ended process is open.
+        // Segment tables stay in memory while a file of `/proc` that describes the ended process is open.
         #[cfg(target_arch = "x86_64")]
         newer.insert(libc::SYS_modify_ldt, Vec::new());
         let mut large_pages = BTreeMap::new();
@@ -397,8 +399,8 @@ impl Filters {
             let flag = u64::from(flag.cast_unsigned());
             large_pages.insert(call, vec![one((argument, SeccompCmpOp::MaskedEq(flag), flag))?]);
         }
-        // The only limit of core dumps that also holds for a program which takes them from a pipe is that of a run; a lower one would
-        // not. The system takes others and changes nothing.
+        // Only the limit of core dumps that the run sets also holds for a program that receives dumps through a pipe; a lower limit would
+        // not. Calls that set another limit succeed without effect.
         let core = u64::from(libc::RLIMIT_CORE);
         let limit = SeccompCondition::new(1, SeccompCmpArgLen::Dword, SeccompCmpOp::Eq, core);
         let new = SeccompCondition::new(2, SeccompCmpArgLen::Qword, SeccompCmpOp::Ne, 0);
@@ -416,7 +418,7 @@ impl Filters {
                 ])
             });
             let larger = larger.into_iter().collect::<Result<_, _>>()?;
-            // The system also accepts more than it gives.
+            // Like the system, which also accepts larger sizes than it grants.
             ignored.insert(libc::SYS_setsockopt, larger);
         }
         let sockets = |rules: Vec<SeccompRule>| {
@@ -427,7 +429,7 @@ impl Filters {
         let [mut unsupported, moves] =
             [ATTRIBUTES, MOVES].map(|calls| BTreeMap::from(calls.map(|call| (call, Vec::new()))));
         if !guarded.may_reserve {
-            // Takes any part of the disk at once; programs then write.
+            // It reserves any amount of disk at once; programs fall back to writing.
             unsupported.insert(libc::SYS_fallocate, Vec::new());
         }
         let mut filters = vec![
@@ -438,11 +440,11 @@ impl Filters {
             build(large_pages, libc::ENOMEM)?,
             build(newer, libc::ENOSYS)?,
             build(sockets(families), libc::EAFNOSUPPORT)?,
-            // Libraries that try MPTCP first (Go) then use TCP.
+            // Libraries that try MPTCP first (Go) fall back to TCP.
             build(sockets(protocols), libc::EPROTONOSUPPORT)?,
             build(ignored, 0)?,
         ];
-        // The last one, as it refuses all that follow.
+        // This filter must be the last one, because it denies setting any others.
         let mut filtering = BTreeMap::new();
         for (call, request) in FILTERING {
             let request = request.map(|request| one((0, SeccompCmpOp::Eq, request)));
@@ -455,17 +457,17 @@ impl Filters {
         Ok(Self(filters))
     }
 
-    /// Sets the filters for this thread and all that it starts.
+    /// Sets the filters for this thread and everything that it starts.
     ///
     /// # Errors
-    /// The system has no such filters.
+    /// The system does not support such filters.
     pub(super) fn set(&self) -> std::io::Result<()> {
         let failed = |error| std::io::Error::other(format!("a filter of system calls: {error}"));
         self.0.iter().try_for_each(|filter| seccompiler::apply_filter(filter).map_err(failed))
     }
 }
 
-/// Flags of `clone` that make namespaces.
+/// Flags of `clone` that create namespaces.
 const NAMESPACES: [i32; 7] = [
     libc::CLONE_NEWUSER,
     libc::CLONE_NEWNS,
@@ -476,25 +478,24 @@ const NAMESPACES: [i32; 7] = [
     libc::CLONE_NEWCGROUP,
 ];
 
-/// Number of an argument, and how its lower half compares with a value.
+/// Index of an argument, and how its lower half compares with a value.
 type Condition = (u8, SeccompCmpOp, u64);
 
-/// Flags of `clone` that make a thread with open files of its own, which the list of its process does not show.
+/// Flags of `clone` that create a thread with its own open files, which its process does not list.
 const OWN_FILES: Condition = (
     0,
     SeccompCmpOp::MaskedEq((libc::CLONE_THREAD | libc::CLONE_FILES) as u64),
     libc::CLONE_THREAD as u64,
 );
 
-/// Flags of `clone` that make a process which shares the open files of another: its locks outlive it, and no list shows
-/// them.
+/// Flags of `clone` that create a process sharing the open files of another: its locks outlive it, and no list shows them.
 const OTHERS_FILES: Condition = (
     0,
     SeccompCmpOp::MaskedEq((libc::CLONE_THREAD | libc::CLONE_FILES) as u64),
     libc::CLONE_FILES as u64,
 );
 
-/// Refused calls of x32: all that the filters name otherwise.
+/// Returns the denied calls of x32: all that the other filters treat by name.
 fn of_x32() -> impl Iterator<Item = i64> {
     let (bit, own) = X32;
     let by_argument = [
@@ -521,7 +522,7 @@ fn of_x32() -> impl Iterator<Item = i64> {
     numbers.chain(OF_USER.map(|(call, _)| call)).map(move |call| call | bit)
 }
 
-/// Rules that refuse families of sockets, and kinds and protocols of internet sockets.
+/// Returns the rules that deny families of sockets, and types and protocols of internet sockets.
 fn socket_rules() -> Result<(Vec<SeccompRule>, Vec<SeccompRule>), seccompiler::BackendError> {
     let others = FAMILIES.map(|family| (0, SeccompCmpOp::Ne, family as u64));
     let mut of_internet = Vec::new();
@@ -536,7 +537,7 @@ fn socket_rules() -> Result<(Vec<SeccompRule>, Vec<SeccompRule>), seccompiler::B
     Ok((vec![rule(&others)?], of_internet))
 }
 
-/// Rules that refuse settings of sockets: all of other levels, and all except some of these.
+/// Returns the rules that deny socket options: all of other levels, and all except the allowed ones of these levels.
 fn settings() -> Result<Vec<SeccompRule>, seccompiler::BackendError> {
     let is = |argument: u8, compare: SeccompCmpOp, number: i32| {
         (argument, compare, u64::from(number.cast_unsigned()))
@@ -551,7 +552,7 @@ fn settings() -> Result<Vec<SeccompRule>, seccompiler::BackendError> {
     Ok(rules)
 }
 
-/// Rule that holds if all conditions do.
+/// Returns a rule that applies if all conditions hold.
 fn rule(conditions: &[Condition]) -> Result<SeccompRule, seccompiler::BackendError> {
     let conditions = conditions.iter().map(|(argument, compare, value)| {
         SeccompCondition::new(*argument, SeccompCmpArgLen::Dword, compare.clone(), *value)

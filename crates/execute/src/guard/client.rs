@@ -1,4 +1,4 @@
-//! Starting guards and sending them orders.
+//! Starts guards and sends them orders.
 
 use std::ffi::OsString;
 use std::io::{self, Read, Write};
@@ -22,23 +22,23 @@ use super::order::{Files, HiddenPlace, Limits, RunEnd, RunOrder, RunOutcome};
 use super::processes::SUBCOMMAND;
 use super::{priority, processes, sockets};
 
-/// Counter of a run's memory, processes and processor time.
+/// Entity that counts a run's memory, processes and processor time.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Counter {
-    /// The kernel, in a control group of each run.
+    /// The kernel, in a separate control group for each run.
     Kernel,
-    /// The guard, which adds up what `/proc` shows.
+    /// The guard, which adds up the values in `/proc`.
     #[default]
     Guard,
 }
 
-/// Isolation of commands, as far as the system allowed it when it was tried.
+/// Isolation of commands, as far as the system allowed it in a trial.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Enclosure {
     /// Whether processes and the file system are isolated.
     pub enclosed: bool,
-    /// Whether writes to the copy go to a layer that vanishes with the run; otherwise the copy must be restored.
+    /// Whether writes to the copy go to a layer that is discarded with the run; otherwise the copy must be restored.
     pub layered: bool,
     /// Whether the network is isolated.
     pub network_off: bool,
@@ -46,14 +46,14 @@ pub struct Enclosure {
     pub filtered: bool,
     /// Counter of memory, processes and processor time.
     pub counter: Counter,
-    /// Parts that are not isolated, and why.
+    /// Parts that are not isolated, with reasons.
     pub open: Vec<Message>,
-    /// Other differences from the system outside, which do no harm.
+    /// Other harmless differences from the system outside.
     pub notes: Vec<String>,
 }
 
 impl Enclosure {
-    /// Describes the isolation, for a manifest and a message.
+    /// Describes the isolation for a manifest and a message.
     pub fn describe(&self) -> String {
         let state = |closed: bool| if closed { "closed off" } else { "open" };
         let counter = match self.counter {
@@ -68,22 +68,22 @@ impl Enclosure {
     }
 }
 
-/// Starts guards.
+/// Launcher of guards.
 #[derive(Debug, Clone)]
 pub struct Guard {
     /// Program whose hidden subcommand is the guard.
     program: OsString,
-    /// Isolation of its commands.
+    /// Isolation of the guard's commands.
     pub enclosure: Enclosure,
     /// Whether commands may use the network.
     pub network: bool,
-    /// Group of all processes.
+    /// Control group of all processes.
     group: Group,
 }
 
 impl Guard {
-    /// Determines how far this system can isolate commands; not at all if `enclosed` is false. `network` says whether commands
-    /// may use the network. `work` is a folder for the trial.
+    /// Determines how far this system can isolate commands; they are not isolated at all if `enclosed` is false. `network` tells whether
+    /// commands may use the network, and `work` is a folder for the trial.
     ///
     /// # Errors
     /// No guard can be started.
@@ -103,7 +103,7 @@ impl Guard {
             network,
         };
         let mut ways = Vec::new();
-        // Some systems let a group be made, but not entered.
+        // Some systems allow creating a group but not entering it.
         let groups = if group.exists() { vec![group, Group::default()] } else { vec![group] };
         for group in &groups {
             if enclosed {
@@ -171,7 +171,7 @@ impl Guard {
         open
     }
 
-    /// Runs an order in the enclosure (without network if that is isolated); returns when none of its processes is left.
+    /// Runs an order in isolation (including from the network, if that is possible); returns when all its processes have ended.
     ///
     /// # Errors
     /// The guard cannot be started, or communication with it fails.
@@ -184,7 +184,7 @@ impl Guard {
             order.filtered = self.enclosure.filtered;
         }
         if self.enclosure.enclosed && !order.network && !set_up {
-            // Sockets in the file system, which no namespace closes off.
+            // Hide sockets in the file system, which no namespace isolates.
             let hidden = |path| HiddenPlace { path, kept: Vec::new() };
             order.hidden.extend(sockets::reachable().into_iter().map(hidden));
         }
@@ -193,7 +193,7 @@ impl Guard {
             (true, false) => "enclosed",
             (true, true) => "enclosed-with-network",
         };
-        // An enclosed run writes to memory; a setup writes to the disk.
+        // An isolated run writes to memory, a setup to the disk.
         let layers = self.enclosure.enclosed && !set_up;
         let bounds =
             Bounds { tasks: order.limits.tasks(), memory: order.limits.most_memory(layers) };
@@ -203,7 +203,7 @@ impl Guard {
         };
         order.group = admitted.own();
         if stage == "open" {
-            // If the guard is killed, its processes become children of this program, which ends them. Old kernels lack the call.
+            // If the guard is killed, this program becomes the parent of its processes and ends them. Old kernels lack the call.
             let _ = prctl::set_child_subreaper(true);
         }
         let outcome = self.serve(stage, &order);
@@ -222,7 +222,7 @@ impl Guard {
     }
 
     fn serve(&self, stage: &str, order: &RunOrder) -> io::Result<RunOutcome> {
-        // A guard lives beside the command, and needs no keys.
+        // The guard runs next to the command and needs no keys.
         let mut command = program(&self.program);
         command
             .args([SUBCOMMAND, stage])
@@ -237,7 +237,7 @@ impl Guard {
         let number = Pid::from_raw(child.id().cast_signed());
         if let (Some(stdin), Some(stdout)) = (&stdin, &mut child.stdout) {
             let mut input: &std::process::ChildStdin = stdin;
-            // A guard that refuses does not read its order.
+            // A guard that refuses to start does not read its order.
             let _ = input.write_all(&line);
             let (answered, waits) = mpsc::channel::<()>();
             thread::scope(|scope| {
@@ -256,7 +256,7 @@ impl Guard {
     }
 }
 
-/// Kills a guard that is stopped, since a stopped guard enforces no limit. `has_inner` says that it has started a second one in its
+/// Kills a guard that is stopped, because a stopped guard enforces no limit. `has_inner` means that the guard starts a second one in its
 /// namespaces. Returns once the guard's answer has been read.
 fn end_if_stopped(guard: Pid, has_inner: bool, waits: &mpsc::Receiver<()>) {
     let mut seen = 0;
@@ -270,13 +270,13 @@ fn end_if_stopped(guard: Pid, has_inner: bool, waits: &mpsc::Receiver<()>) {
             continue;
         };
         seen += 1;
-        // A single stop may be an accident, which the guard survives.
+        // A single stop may be accidental; let the guard continue.
         let signal = if seen < 3 { Signal::SIGCONT } else { Signal::SIGKILL };
         let _ = kill(stopped, signal);
     }
 }
 
-/// A command that does nothing.
+/// Returns an order whose command does nothing.
 fn trial(work: &Path) -> RunOrder {
     RunOrder {
         command: "exit 0".into(),

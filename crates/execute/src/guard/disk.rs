@@ -1,7 +1,7 @@
-//! Watch on the disk that a run writes to, if no layer of limited size takes what it writes.
+//! Watches the disk that a run writes to, if no layer of limited size receives its writes.
 //!
-//! Adding up all files takes time. So it is done now and then, and as soon as the free space of the file system has fallen so far
-//! that the run may have passed its limit.
+//! Adding up all files takes time, so it is done only at intervals, and whenever the free space of the file system has fallen so far that
+//! the run may have exceeded its limit.
 
 use std::fs;
 use std::io::{self, BufRead as _, BufReader};
@@ -21,18 +21,18 @@ use super::order::{Limits, RunEnd, RunOrder};
 use super::processes::Process;
 use super::usage::mapped_region;
 
-/// Shortest interval between sums while the free space does not call for one.
+/// Shortest interval between two sums, unless the free space requires one earlier.
 const INTERVAL: Duration = Duration::from_millis(500);
 
-/// Free space that a run leaves to others. Not all that a run holds can be added up, such as files on their way to another
+/// Free space that a run must leave to others. Some of a run's files cannot be added up, such as files that are being passed to another
 /// process.
 const RESERVE: DiskSpace = DiskSpace { bytes: 256 << 20, files: 4096 };
 
-/// Flags of every call that opens a folder of a run.
+/// Flags of every call that opens one of a run's folders.
 const FOLDER: OFlags =
     OFlags::DIRECTORY.union(OFlags::NOFOLLOW).union(OFlags::NONBLOCK).union(OFlags::CLOEXEC);
 
-/// Bytes and number of files.
+/// Amount of disk space: bytes and number of files.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct DiskSpace {
     bytes: u64,
@@ -40,10 +40,10 @@ struct DiskSpace {
 }
 
 impl DiskSpace {
-    /// Returns the free space of the file system of a folder.
+    /// Returns the free space of the file system that contains a folder.
     fn free(folder: &OwnedFd) -> io::Result<Self> {
         let system = fstatvfs(folder)?;
-        // Some file systems have no fixed number of files.
+        // Some file systems do not limit the number of files.
         let files = if system.f_files == 0 { u64::MAX } else { system.f_favail };
         Ok(Self { bytes: system.f_bavail.saturating_mul(system.f_frsize), files })
     }
@@ -57,7 +57,7 @@ impl DiskSpace {
         self.bytes > other.bytes || self.files > other.files
     }
 
-    /// Whether so much of the space fell away that hardly any is left.
+    /// Returns whether hardly any space is left, after a large loss of space during the run.
     fn is_scarce(self, fallen: Self) -> bool {
         let is_of = |free, fallen, reserve| free < reserve && fallen > reserve;
         is_of(self.bytes, fallen.bytes, RESERVE.bytes)
@@ -72,10 +72,10 @@ pub(super) struct DiskWatch {
     /// Device of the copy.
     device: u64,
     most: DiskSpace,
-    /// Space that the folders took before the start.
+    /// Space that the folders used before the start.
     before: DiskSpace,
     free_before: DiskSpace,
-    /// Free space below which the run may have passed its limit.
+    /// Free space below which the run may have exceeded its limit.
     floor: DiskSpace,
     added_up: Instant,
     interval: Duration,
@@ -112,7 +112,7 @@ impl DiskWatch {
         Ok(watch)
     }
 
-    /// Returns the limit that is exceeded.
+    /// Returns the limit that the run has exceeded, if any.
     ///
     /// # Errors
     /// The disk lost more space than the run's limit, and some of the run's files cannot be read.
@@ -138,12 +138,12 @@ impl DiskWatch {
         if !sum.is_complete && fallen.exceeds(self.most) {
             return Err(io::ErrorKind::PermissionDenied.into());
         }
-        // Other programs use the disk, too: only what this run may still write counts from here.
+        // Other programs use the disk too, so from here on only the space that this run may still use counts.
         self.floor = free.minus(self.most.minus(used));
         Ok(None)
     }
 
-    /// Whether the folders have reached the limit.
+    /// Returns whether the folders have reached the limit.
     pub(super) fn is_full(&self) -> bool {
         let sum = self.add_up(&[]);
         let used = sum.space.minus(self.before);
@@ -162,11 +162,11 @@ impl DiskWatch {
     }
 }
 
-/// Space of files, added up.
+/// Sum of the space of files.
 #[derive(Default)]
 struct Sum {
     space: DiskSpace,
-    /// Inodes of counted files that may be met again.
+    /// Inodes of counted files that may be encountered again.
     met: FxHashSet<u64>,
     /// Whether everything could be read.
     is_complete: bool,
@@ -185,14 +185,14 @@ impl Sum {
         }
     }
 
-    /// Adds everything in a folder, by names within each folder: a whole path may be longer than the system reads.
+    /// Adds everything in a folder, opening each folder by its name in the parent, because a full path may exceed the system's limit.
     fn add_folder(&mut self, folder: &OwnedFd) {
         let mut folders = Vec::new();
         let mut next = Some(openat(folder, c".", FOLDER, Mode::empty()));
         loop {
             match next.take().map(|opened| opened.and_then(Dir::new)) {
                 Some(Ok(opened)) => folders.push(opened),
-                // Removed or replaced meanwhile.
+                // It was removed or replaced meanwhile.
                 None | Some(Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP)) => {}
                 Some(Err(_)) => self.is_complete = false,
             }
@@ -222,11 +222,11 @@ impl Sum {
         }
     }
 
-    /// Adds files that have no name any more, but that a process has open or, on this device, mapped.
+    /// Adds files without a name that a process has open or, on this device, mapped.
     fn add_nameless(&mut self, process: &Process, device: u64) {
         let folder = format!("/proc/{}/task", process.pid);
         let threads = fs::read_dir(folder).into_iter().flatten().flatten();
-        // Threads share files and mappings; one that has ended shows neither.
+        // Threads share files and mappings; a thread that has ended shows neither.
         for thread in threads.map(|thread| thread.path()) {
             match fs::read_dir(thread.join("fd")) {
                 Ok(list) => {
@@ -252,7 +252,7 @@ impl Sum {
         }
     }
 
-    /// Adds mapped files from a list of mappings. Returns whether there is a mapping.
+    /// Adds the mapped files in a list of mappings. Returns whether the list has any mapping.
     fn add_mapped(&mut self, list: &Path, device: u64) -> bool {
         let device = format!("{:02x}:{:02x} ", major(device), minor(device));
         let (mut extents, mut is_any) = (FxHashMap::default(), false);
@@ -278,7 +278,7 @@ impl Sum {
     }
 }
 
-/// Whether an open file takes space of a disk. Overlays show the devices below them: those of a run's own layers are in memory, like
+/// Returns whether an open file uses disk space. Overlays report the devices below them, which for a run's own layers are in memory, like
 /// `/dev`.
 fn is_on_disk(path: &Path, file: &fs::Metadata) -> bool {
     fs::metadata("/dev").is_ok_and(|memory| memory.dev() != file.dev())
@@ -296,7 +296,7 @@ mod tests {
         Limits { disk_mb, ..Limits::default() }
     }
 
-    /// Writes so many megabytes that the disk really takes.
+    /// Writes that many megabytes so that the disk really stores them.
     fn fill(file: &fs::File, mega: usize) {
         use std::io::Write as _;
         let mut file = file;
@@ -341,7 +341,7 @@ mod tests {
         watch.interval = Duration::MAX;
         assert_eq!(watch.look(&[]).unwrap(), None);
         fill(&fs::File::create(dir.path().join("x")).unwrap(), 5);
-        // As if nobody else freed anything.
+        // As if nobody else had freed any space.
         watch.floor = watch.free_before;
         assert_eq!(watch.look(&[]).unwrap(), Some(RunEnd::Disk));
         assert!(watch.is_full());

@@ -1,10 +1,10 @@
 //! Isolation of a command by Linux namespaces; no privilege is needed.
 //!
-//! First [`leave`] puts the guard into namespaces of its own, then [`mount_view`], in the first process of the new ones,
-//! mounts what the command sees: every file system read-only and without devices, layers in memory above them for the
-//! folders that commands write to, a `/dev` of harmless devices, a `/proc` of the command's processes. Devices and `/proc` are
-//! read-only, too: their owners and modes are those of the whole system. Last comes a second user namespace: mounts of the
-//! first one cannot be undone within it.
+//! First, [`leave`] moves the guard into new namespaces. Then [`mount_view`], in the first process of the new namespaces, mounts the file
+//! system that the command sees: every file system read-only and without devices, layers in memory above the folders that commands write
+//! to, a `/dev` with harmless devices, and a `/proc` with the command's processes. Devices and `/proc` are read-only too, because their
+//! owners and modes belong to the whole system. Finally, a second user namespace is entered, within which the mounts of the first one
+//! cannot be undone.
 
 use std::fs::{self, File, Permissions};
 use std::io;
@@ -28,26 +28,26 @@ use super::mounts::{Mount, mounts, nearest, other_paths, topmost_below};
 use super::order::{Files, HiddenPlace, RunOrder};
 use super::secrets::secret_places;
 
-/// Why an enclosure was refused: the step and the system's error.
+/// Reason why isolation failed: the step and the system's error.
 pub(super) type Refusal = String;
 
 fn at<E: std::fmt::Display>(step: &str) -> impl Fn(E) -> Refusal {
     move |error| format!("{step}: {error}")
 }
 
-/// Moves this process into user, mount, message and (without `network`) network namespaces of its own, and its children
-/// into a process namespace. The process must have one thread.
+/// Moves this process into new user, mount, message and (without `network`) network namespaces, and its children into a new process
+/// namespace. The process must have only one thread.
 pub(super) fn leave(network: bool) -> Result<(), Refusal> {
     let mut flags = CloneFlags::CLONE_NEWUSER
         | CloneFlags::CLONE_NEWNS
         | CloneFlags::CLONE_NEWPID
         | CloneFlags::CLONE_NEWIPC;
     flags.set(CloneFlags::CLONE_NEWNET, !network);
-    // As root of the namespace: other users lose their rights when they start the inner guard.
+    // As root of the namespace: other users lose their privileges when they start the inner guard.
     into_namespaces(flags, 0, 0, Path::new("/proc"))
 }
 
-/// Enters new namespaces, among them one of users, as this user and group. `processes` is a `/proc` that can be written.
+/// Enters new namespaces, including a user namespace, as this user and group. `processes` is a writable `/proc`.
 fn into_namespaces(
     flags: CloneFlags,
     user: u32,
@@ -69,7 +69,7 @@ fn into_namespaces(
     write("self/gid_map", format!("{group} {own_group} 1"))
 }
 
-/// Returns the user and group outside this namespace that its root represents.
+/// Returns the user and group outside this namespace that correspond to its root.
 fn outer_user() -> Result<(u32, u32), Refusal> {
     let of = |file: &str| {
         let text = fs::read_to_string(file).map_err(at(file))?;
@@ -80,25 +80,25 @@ fn outer_user() -> Result<(u32, u32), Refusal> {
     Ok((of("/proc/self/uid_map")?, of("/proc/self/gid_map")?))
 }
 
-/// View of the system that a command gets, and handles that the guard keeps.
+/// View of the system that a command has, and the handles that the guard keeps.
 #[derive(Debug, Default)]
 pub(super) struct View {
-    /// Parts that could not be enclosed.
+    /// Parts that could not be isolated.
     pub(super) open: Vec<String>,
-    /// Parts that could not be mounted, which does no harm.
+    /// Parts that could not be mounted, without harm.
     pub(super) notes: Vec<String>,
-    /// File systems in memory that the command writes to, each by one of its folders.
+    /// File systems in memory that the command writes to, each given by one of its folders.
     pub(super) in_memory: Vec<PathBuf>,
     /// The run's control group.
     pub(super) group: Option<Handles>,
     /// Hidden files and folders with answers.
     pub(super) hidden: Vec<HiddenFile>,
-    /// A `/proc` that can be written, if the command's cannot.
+    /// A writable `/proc`, if the command's is read-only.
     processes: Option<HeldFolder>,
 }
 
 impl View {
-    /// Opens a view of everything.
+    /// Opens a view without isolation.
     pub(super) fn open(order: &RunOrder) -> Result<Self, Refusal> {
         Ok(Self { group: open_group(order)?, ..Self::default() })
     }
@@ -109,7 +109,7 @@ impl View {
     }
 }
 
-/// Refuses a system that hands core dumps out of the namespaces whatever limit a run sets.
+/// Rejects a system that passes core dumps out of the namespaces whatever limit a run sets.
 fn check_core_pattern() -> Result<(), Refusal> {
     let file = "/proc/sys/kernel/core_pattern";
     let pattern = fs::read_to_string(file).map_err(at(file))?;
@@ -124,8 +124,8 @@ fn check_core_pattern() -> Result<(), Refusal> {
     }
 }
 
-/// Mounts what an order's command sees; called in the first process of a new process namespace. Whatever fails is refused, but
-/// for what the result names.
+/// Mounts the view of the system that an order's command sees; called in the first process of a new process namespace. Any failure is an
+/// error, except those that the result lists.
 pub(super) fn mount_view(order: &RunOrder) -> Result<View, Refusal> {
     let mut view = View::default();
     check_core_pattern()?;
@@ -141,7 +141,7 @@ pub(super) fn mount_view(order: &RunOrder) -> Result<View, Refusal> {
     match &order.files {
         Files::Open { protected } => {
             view.group = open_group(order)?;
-            // The copy may be below the repositories, like a cache beside them.
+            // The copy may be inside the folder of repositories, or be a cache next to them.
             let copy = HeldFolder::new(&order.folder)?;
             for folder in protected {
                 bind(folder, folder, MsFlags::MS_REC).map_err(at("the repositories"))?;
@@ -169,7 +169,7 @@ pub(super) fn mount_view(order: &RunOrder) -> Result<View, Refusal> {
     {
         view.notes.push(format!("no loopback device: {error}"));
     }
-    // Tests expect to run as the usual user.
+    // Tests expect to run as the ordinary user.
     let flags = CloneFlags::CLONE_NEWUSER | CloneFlags::CLONE_NEWNS;
     into_namespaces(flags, user, group, &view.processes())?;
     std::env::set_current_dir(&order.folder).map_err(at("the copy"))?;
@@ -178,23 +178,23 @@ pub(super) fn mount_view(order: &RunOrder) -> Result<View, Refusal> {
 
 const NONE: Option<&str> = None;
 
-/// Limits the number of processes for root, to whom the usual limit does not apply. Since Linux 6.14 every process namespace
-/// has a largest process number of its own; before, there was only one for the whole system, which must not be changed.
-/// Returns whether it was set.
+/// Limits the number of processes for root, to whom the ordinary limit does not apply. Since Linux 6.14, every process namespace has its
+/// own maximum process number; before, there was only one for the whole system, which must not be changed. Returns whether the limit was
+/// set.
 fn bound_processes(tasks: usize) -> bool {
     let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
     let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(str::parse::<u32>);
     if let (Some(Ok(major)), Some(Ok(minor))) = (numbers.next(), numbers.next())
         && (major, minor) >= (6, 14)
     {
-        // Users other than root may not set it, and are limited without it. The first numbers are not reused.
+        // Users other than root may not set it, and are limited without it. The lowest numbers are not reused.
         return fs::write("/proc/sys/kernel/pid_max", (300 + tasks).to_string()).is_ok();
     }
     false
 }
 
-/// Limits how many instances and watches of inotify(7) the namespaces' users have together: the kernel keeps up to 8 MB of events
-/// for each instance, and without a control group it counts them for nobody.
+/// Limits the total number of inotify(7) instances and watches of the namespaces' users: the kernel stores up to 8 MB of events for each
+/// instance and, without a control group, charges them to nobody.
 fn bound_watches() -> Result<(), Refusal> {
     for (name, most) in [("max_inotify_instances", 8), ("max_inotify_watches", 16384)] {
         let file = format!("/proc/sys/user/{name}");
@@ -219,13 +219,13 @@ fn read_only(path: &Path, flags: MsFlags) -> nix::Result<()> {
     mount(NONE, path, NONE, again | flags, NONE)
 }
 
-/// Makes a mount of the system read-only.
+/// Makes one of the system's mounts read-only.
 fn keep_mount(mount: &Mount) -> Result<(), Refusal> {
     let flags = mount.kept | MsFlags::MS_NOSUID | MsFlags::MS_NODEV;
     match read_only(&mount.path, flags) {
         Ok(()) => Ok(()),
         Err(error) => {
-            // A mount hidden below another one cannot be reached, by the command neither.
+            // A mount hidden below another one cannot be reached by the command either.
             let reachable = fs::metadata(&mount.path).is_ok() && error != Errno::EINVAL;
             if reachable || mount.path == Path::new("/") {
                 Err(format!("{}, read-only: {error}", mount.path.display()))
@@ -236,7 +236,7 @@ fn keep_mount(mount: &Mount) -> Result<(), Refusal> {
     }
 }
 
-/// A folder that stays reachable when something is mounted over it.
+/// Folder that stays reachable when another file system is mounted over it.
 #[derive(Debug)]
 struct HeldFolder {
     path: PathBuf,
@@ -256,7 +256,7 @@ impl HeldFolder {
     }
 }
 
-/// Folders besides the copy that commands write to.
+/// Returns the folders that commands write to, other than the copy.
 fn private_folders(order: &RunOrder) -> Vec<PathBuf> {
     let mut folders: Vec<PathBuf> = ["/tmp", "/var/tmp"].map(PathBuf::from).into();
     folders.extend(std::env::var_os("HOME").map(PathBuf::from));
@@ -267,13 +267,13 @@ fn private_folders(order: &RunOrder) -> Vec<PathBuf> {
     folders
 }
 
-/// Opens the run's control group; the view must still allow writing there.
+/// Opens the run's control group; called while the view still allows writing to it.
 fn open_group(order: &RunOrder) -> Result<Option<Handles>, Refusal> {
     let open = |group: &RunGroup| group.open(|folder| io::Result::Ok(folder.to_owned()));
     order.group.as_ref().map(open).transpose().map_err(at("a control group"))
 }
 
-/// Makes everything read-only except the copy, and mounts a layer over home and temporary folders each.
+/// Makes everything read-only except the copy, and mounts a layer over each of the home and temporary folders.
 fn layers(order: &RunOrder, mounts: &[Mount], view: &mut View) -> Result<(), Refusal> {
     let size = format!("size={}m,nr_inodes={}", order.limits.disk_mb, order.limits.files());
     let copy = HeldFolder::new(&order.folder)?;
@@ -285,7 +285,7 @@ fn layers(order: &RunOrder, mounts: &[Mount], view: &mut View) -> Result<(), Ref
         .iter()
         .filter_map(|name| HeldFolder::new(&Path::new("/dev").join(name)).ok())
         .collect();
-    // The layers are kept where the command cannot see them: below what becomes /dev.
+    // The layers are stored where the command cannot see them: below the mount point of the new /dev.
     tmpfs("/dev", &size).map_err(at("a file system in memory"))?;
     let stage = Path::new("/dev/devices");
     make_devices(stage, &devices, mounts)?;
@@ -295,7 +295,7 @@ fn layers(order: &RunOrder, mounts: &[Mount], view: &mut View) -> Result<(), Ref
     bind(Path::new("/proc"), processes, MsFlags::empty()).map_err(at("/proc"))?;
     view.processes = Some(HeldFolder::new(processes)?);
     if let Some(group) = &order.group {
-        // A mount with files open for writing cannot become read-only, so these are opened through mounts of their own.
+        // A mount with files open for writing cannot be made read-only, so these are opened through separate mounts.
         let mut number = 0;
         let place = |folder: &Path| -> io::Result<PathBuf> {
             number += 1;
@@ -314,7 +314,7 @@ fn layers(order: &RunOrder, mounts: &[Mount], view: &mut View) -> Result<(), Ref
         keep_mount(mount)?;
     }
     for (number, folder) in folders.iter().enumerate() {
-        // A folder around it may have become empty: the system does not layer one with mounts in it.
+        // A surrounding folder may have been emptied, because the system cannot layer a folder that contains mounts.
         let _ = fs::create_dir_all(&folder.path);
         if let Err(error) = layer(folder, &format!("/dev/{number}")) {
             let of_system =
@@ -329,12 +329,12 @@ fn layers(order: &RunOrder, mounts: &[Mount], view: &mut View) -> Result<(), Ref
         }
     }
     if !order.network {
-        // Sockets of the system's services: files, which no network namespace isolates.
+        // Hide the sockets of system services, which are files that no network namespace isolates.
         hide(&services(), &stage.join("null"), "/dev/run").map_err(at("/run"))?;
         let is_own = |path: &Path| ["/proc", "/dev"].iter().any(|own| path.starts_with(own));
         let automatic = mounts.iter().filter(|mount| mount.is_automatic && !is_own(&mount.path));
         for (number, mount) in automatic.enumerate() {
-            // A program outside would ask the network for each name that a run looks up.
+            // A program outside would query the network for each name that a run looks up.
             let kept = topmost_below(mounts, &mount.path).map(Path::to_owned).collect();
             let hidden = HiddenPlace { path: mount.path.clone(), kept };
             hide(&hidden, &stage.join("null"), &format!("/dev/automatic-{number}"))
@@ -344,7 +344,7 @@ fn layers(order: &RunOrder, mounts: &[Mount], view: &mut View) -> Result<(), Ref
     fs::create_dir("/dev/hidden").map_err(at("hide"))?;
     let whole = |path: PathBuf| HiddenPlace { path, kept: Vec::new() };
     let secrets = secret_places().into_iter().map(whole);
-    // Another `/proc` shows all processes, and takes what one of a user's own may be told.
+    // Another `/proc` would show all processes and accept writes to the user's own.
     let of_system = mounts.iter().filter(|mount| {
         mount.shows_system
             && !mount.path.starts_with("/proc")
@@ -379,7 +379,7 @@ fn layers(order: &RunOrder, mounts: &[Mount], view: &mut View) -> Result<(), Ref
     Ok(())
 }
 
-/// Returns the folder of the system's services, of which disks and programs stay: on NixOS, all programs are there.
+/// Returns the folder of the system's services, in which disks and programs stay visible: on NixOS, all programs are there.
 fn services() -> HiddenPlace {
     let folders = [
         "media", "current-system", "booted-system", "opengl-driver", "opengl-driver-32", "wrappers",
@@ -396,7 +396,7 @@ fn services() -> HiddenPlace {
     HiddenPlace { path, kept }
 }
 
-/// What a run finds in the place of a hidden file or folder.
+/// File or folder that a run finds in place of a hidden one.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct HiddenFile {
     path: PathBuf,
@@ -405,16 +405,16 @@ pub(super) struct HiddenFile {
 }
 
 impl HiddenFile {
-    /// Reads what is there now.
+    /// Reads the file or folder that is at a path now.
     fn read(path: &Path) -> Option<Self> {
         let metadata = stat(path).ok()?;
         Some(Self { path: path.to_owned(), device: metadata.st_dev, inode: metadata.st_ino })
     }
 
-    /// Whether another file or folder is there now: a mount goes with the name that it covers, if somebody outside renames a file over
-    /// it.
+    /// Returns whether another file or folder is at the path now: if somebody outside renames a file over the hidden one, the mount that
+    /// covers it disappears with the name.
     pub(super) fn is_replaced(&self) -> bool {
-        // Programs make their sockets again when they start.
+        // Programs recreate their sockets when they start.
         let is_content = |metadata: &fs::Metadata| metadata.is_file() || metadata.is_dir();
         fs::metadata(&self.path).is_ok_and(|metadata| {
             is_content(&metadata) && (metadata.dev(), metadata.ino()) != (self.device, self.inode)
@@ -422,9 +422,9 @@ impl HiddenFile {
     }
 }
 
-/// Makes a folder empty, but for what is kept of it, or a file. What is written to the folder is stored at `place`.
+/// Empties a file, or a folder except for its kept parts. Writes to the folder are stored at `place`.
 fn hide(hidden: &HiddenPlace, null: &Path, place: &str) -> Result<(), Refusal> {
-    // This call makes no automatic mount.
+    // This call triggers no automatic mount.
     let Ok(metadata) = stat(&hidden.path) else {
         return Ok(()); // not there, or in one that was hidden before
     };
@@ -453,7 +453,7 @@ fn tmpfs<P: ?Sized + nix::NixPath>(path: &P, size: &str) -> nix::Result<()> {
     mount(Some("tmpfs"), path, Some("tmpfs"), flags, Some(size))
 }
 
-/// Mounts an empty, writable folder over `folder`. Its files are stored at `place`, so they count for the limit of all layers.
+/// Mounts an empty, writable folder over `folder`. Its files are stored at `place`, so that they count towards the limit of all layers.
 fn empty(folder: &Path, place: &str) -> io::Result<()> {
     let _ = fs::remove_dir_all(place);
     fs::create_dir(place)?;
@@ -461,7 +461,7 @@ fn empty(folder: &Path, place: &str) -> io::Result<()> {
     Ok(bind(Path::new(place), folder, MsFlags::empty())?)
 }
 
-/// Mounts an overlay over a folder, whose changes are stored below `place`.
+/// Mounts an overlay over a folder and stores its changes below `place`.
 fn layer(folder: &HeldFolder, place: &str) -> Result<(), Refusal> {
     for part in ["changes", "work"] {
         fs::create_dir_all(format!("{place}/{part}")).map_err(at(place))?;
@@ -476,12 +476,12 @@ fn layer(folder: &HeldFolder, place: &str) -> Result<(), Refusal> {
         let kind = Some("overlay");
         mount(kind, folder.path.as_path(), kind, flags, Some(options))
     };
-    // User attributes allow replacing folders as well; older systems have none in memory.
+    // With user attributes, folders can be replaced as well; older systems do not have these in memory.
     overlay(&format!("{options},userxattr")).or_else(|_| overlay(&options)).map_err(at("overlay"))
 }
 
-/// Makes the files in `/dev` that programs expect and that do no harm. A device can be written to through a read-only mount;
-/// its mode and owner, which are the system's, cannot be changed.
+/// Creates the harmless devices that programs expect in `/dev`. On a read-only mount, devices can still be written to, but their mode and
+/// owner, which are the system's, cannot be changed.
 fn make_devices(stage: &Path, devices: &[HeldFolder], mounts: &[Mount]) -> Result<(), Refusal> {
     let failed = at("/dev");
     let make = || -> io::Result<()> {
@@ -508,7 +508,7 @@ fn make_devices(stage: &Path, devices: &[HeldFolder], mounts: &[Mount]) -> Resul
     make().map_err(failed)?;
     // Terminals are optional.
     let flags = MsFlags::MS_NOSUID | MsFlags::MS_NOEXEC;
-    // The kernel keeps up to 150 KB for each, and counts them for nobody.
+    // The kernel uses up to 150 KB for each terminal and charges it to nobody.
     let options = Some("newinstance,ptmxmode=0666,mode=0620,max=256");
     let _ = mount(Some("devpts"), &stage.join("pts"), Some("devpts"), flags, options);
     Ok(())
@@ -528,7 +528,7 @@ fn loopback_up() -> nix::Result<()> {
     message.extend_from_slice(&[0; 4]); // family, padding, type
     message.extend_from_slice(&LOOPBACK.to_ne_bytes());
     message.extend_from_slice(&UP.to_ne_bytes()); // flags
-    message.extend_from_slice(&UP.to_ne_bytes()); // those that change
+    message.extend_from_slice(&UP.to_ne_bytes()); // mask of the flags to change
     let socket = socket(
         AddressFamily::Netlink,
         SockType::Raw,

@@ -1,12 +1,12 @@
-//! Control groups: the kernel counts what a run takes, and refuses what is beyond its limits.
+//! Control groups: the kernel counts the resources that a run uses, and enforces the run's limits.
 //!
-//! All runs of a program lie in one group: their number of processes is bounded, and together they get the processor time of
-//! one ordinary program, however many they are and whatever sessions they open. Each run has a [group of its own](RunGroup) in
-//! it, where the kernel counts its memory (of whatever kind, held by whatever process or by none), its processes and its
-//! processor time. Guards stay outside: no limit of a run ends its guard, and no run takes its guard's time.
+//! All runs of a program share one group, in which their number of processes is bounded and which together receives the processor time of
+//! one ordinary program, however many runs and sessions there are. Each run has a [group of its own](RunGroup) inside it, in which the
+//! kernel counts its memory (of any kind, whether or not a process holds it), its processes and its processor time. Guards stay outside, so
+//! that a run's limits never end its guard, and no run takes its guard's time.
 //!
-//! A group needs the right to make one: root has it as a rule, and users in a part of the tree that was delegated to them. Both
-//! versions of the interface are used, cgroups(7).
+//! Creating a group requires a permission, which root usually has, and users have in a part of the tree that was delegated to them. Both
+//! versions of the interface are supported, cgroups(7).
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -23,19 +23,19 @@ use serde::{Deserialize, Serialize};
 
 use super::processes::{self, SUBCOMMAND};
 
-/// Beginning of a group's name; the number of the program's process follows.
+/// Prefix of a group's name; the number of the program's process follows.
 const NAME: &str = "repoformer-";
-/// Beginning of the rest of the name of a group that a program moved to.
+/// Prefix, after [`NAME`], of the name of a group that a program moved to.
 const OWN: &str = "own-";
-/// Controllers of the second version; the last one is optional, as it only shares out the processor.
+/// Controllers of version 2; the last one is optional, because it only divides processor time.
 const CONTROLLERS: [&str; 3] = ["memory", "pids", "cpu"];
-/// Controllers of the first version; time is counted by one of its own.
+/// Controllers of version 1, which counts processor time with a separate controller.
 const CONTROLLERS_OF_FIRST: [&str; 4] = ["memory", "pids", "cpuacct", "cpu"];
 
-/// The first version's bound of memory.
+/// File with version 1's memory limit.
 const BOUND_OF_FIRST: &str = "memory.limit_in_bytes";
 
-/// A group for all runs, in one folder a hierarchy; it is removed with the last copy of this.
+/// Group of all runs, with one folder per hierarchy; it is removed when the last clone is dropped.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Group {
     folders: Arc<Folders>,
@@ -44,17 +44,17 @@ pub(super) struct Group {
 #[derive(Debug, Default)]
 struct Folders {
     paths: Vec<PathBuf>,
-    /// Processes and threads that may be in it now.
+    /// Maximum number of processes and threads of the runs admitted now.
     admitted: Mutex<usize>,
-    /// Number of runs that were admitted so far.
+    /// Number of runs admitted so far.
     runs: AtomicUsize,
-    /// Process that removes them if this program cannot.
+    /// Process that removes the folders if this program cannot.
     sweeper: Option<Child>,
 }
 
 impl Group {
-    /// Makes a group for this program, or none if the system does not allow it. Groups of programs that are gone are removed.
-    /// `program` is this one.
+    /// Creates a group for this program, or none if the system does not allow it. Removes groups of programs that have ended. `program` is
+    /// this program.
     pub(super) fn make(program: &OsStr) -> Self {
         let mut made = Folders::default();
         for parent in parents() {
@@ -62,7 +62,7 @@ impl Group {
             let folder = parent.join(format!("{NAME}{}", std::process::id()));
             match fs::create_dir(&folder) {
                 Ok(()) => {
-                    // The second version gives groups within it no controllers by itself; the first has no such file.
+                    // Version 2 does not pass controllers to groups inside automatically; version 1 has no such file.
                     for controller in CONTROLLERS {
                         let _ = fs::write(
                             folder.join("cgroup.subtree_control"),
@@ -71,25 +71,25 @@ impl Group {
                     }
                     made.paths.push(folder);
                 }
-                Err(_) => return Self::default(), // what was made is removed
+                Err(_) => return Self::default(), // dropping `made` removes its folders
             }
         }
         if !made.paths.is_empty() {
-            // Without it, the next program removes them.
+            // Without a sweeper, the next program removes them.
             made.sweeper = start_sweeper(program, &made.paths).ok();
         }
         Self { folders: Arc::new(made) }
     }
 
-    /// Whether there is one.
+    /// Returns whether the group exists.
     pub(super) fn exists(&self) -> bool {
         !self.folders.paths.is_empty()
     }
 
-    /// Admits a run within these bounds, until the result is dropped.
+    /// Admits a run within these limits, until the result is dropped.
     ///
     /// # Errors
-    /// The run's group cannot be made. Without any group at all, the run is admitted to none.
+    /// The run's group cannot be created. If there is no group of the program, the run is admitted without one.
     pub(super) fn admit(&self, bounds: Bounds) -> io::Result<Admission<'_>> {
         let tasks = bounds.tasks;
         self.folders.change(|admitted| admitted + tasks);
@@ -108,7 +108,7 @@ impl Group {
     }
 }
 
-/// Bounds that the kernel holds a run to.
+/// Limits of a run that the kernel enforces.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Bounds {
     /// Number of processes and threads.
@@ -117,7 +117,7 @@ pub(super) struct Bounds {
     pub(super) memory: u64,
 }
 
-/// A run that may start its processes.
+/// Permission of a run to start its processes.
 pub(super) struct Admission<'g> {
     folders: &'g Folders,
     tasks: usize,
@@ -125,7 +125,7 @@ pub(super) struct Admission<'g> {
 }
 
 impl Admission<'_> {
-    /// Returns the run's own group.
+    /// Returns the group of the run.
     pub(super) fn own(&self) -> Option<RunGroup> {
         (!self.own.folders.is_empty()).then(|| self.own.clone())
     }
@@ -140,13 +140,13 @@ impl Drop for Admission<'_> {
 }
 
 impl Folders {
-    /// Changes the largest number of processes and threads.
+    /// Changes the maximum number of processes and threads.
     fn change(&self, next: impl FnOnce(usize) -> usize) {
         let mut admitted = self.admitted.lock().unwrap_or_else(PoisonError::into_inner);
         *admitted = next(*admitted);
         for file in self.paths.iter().map(|path| path.join("pids.max")).filter(|file| file.exists())
         {
-            // Without this bound, that of the run remains.
+            // Without this limit, the run's own limit still applies.
             let _ = fs::write(file, admitted.to_string());
         }
     }
@@ -162,7 +162,7 @@ impl Drop for Folders {
     }
 }
 
-/// Starts a process that waits for the end of this program, whatever ends it, to [sweep] the folders of its group.
+/// Starts a process that waits for the end of this program, whatever its cause, and then [sweeps](sweep) the folders of its group.
 fn start_sweeper(program: &OsStr, folders: &[PathBuf]) -> io::Result<Child> {
     let mut line = serde_json::to_vec(folders)?;
     line.push(b'\n');
@@ -170,13 +170,13 @@ fn start_sweeper(program: &OsStr, folders: &[PathBuf]) -> io::Result<Child> {
     command.args([SUBCOMMAND, "sweep"]).process_group(0);
     command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
     let mut sweeper = processes::start(&mut command)?;
-    // It stays open for as long as the program is there.
+    // Standard input stays open as long as the program runs.
     sweeper.stdin.as_mut().map_or(Ok(()), |stdin| stdin.write_all(&line))?;
     Ok(sweeper)
 }
 
-/// Reads the folders of a group (a line of JSON) from standard input, waits for its end, ends what is still in them, and removes
-/// them.
+/// Reads the folders of a group (a line of JSON) from standard input, waits for the end of the input, kills the processes that are left in
+/// the folders, and removes the folders.
 pub(super) fn sweep() -> io::Result<()> {
     let mut stdin = io::stdin().lock();
     let mut line = String::new();
@@ -196,29 +196,31 @@ pub(super) fn sweep() -> io::Result<()> {
     Ok(())
 }
 
-/// The group of one run, in one folder a hierarchy.
+/// Control group of one run, with one folder per hierarchy.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct RunGroup {
     folders: Vec<PathBuf>,
 }
 
-/// Resources of a run, as the kernel counts them.
+/// Resources of a run, as counted by the kernel.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Counts {
-    /// Bytes of memory that the run holds: its processes' own, shared memory, and the kernel's for it, without caches of files.
+    /// Bytes of memory that the run holds: its processes' own memory, shared memory, and the kernel's memory for them, without caches of
+    /// files.
     pub(super) memory: u64,
-    /// Bytes of that memory in internet sockets, which the first version counts separately, and neither before they are accepted.
+    /// Bytes of `memory` in internet sockets, which version 1 counts separately, and which neither version counts before a connection is
+    /// accepted.
     pub(super) apart: u64,
-    /// Nanoseconds of processor time, of processes that ended too.
+    /// Nanoseconds of processor time, including ended processes.
     pub(super) nanoseconds: u64,
-    /// Processes that the kernel ended because the run had no memory left.
+    /// Number of processes that the kernel killed because the run had no memory left.
     pub(super) killed: u64,
-    /// Processes and threads that the kernel refused because the run had too many.
+    /// Number of processes and threads that the kernel refused to start because the run had too many.
     pub(super) refused: u64,
 }
 
 impl RunGroup {
-    /// Sets the kernel's bounds.
+    /// Sets the kernel's limits.
     fn bound(&self, bounds: Bounds) -> io::Result<()> {
         self.write("pids.max", &bounds.tasks.to_string())?;
         let bytes = bounds.memory.to_string();
@@ -226,18 +228,18 @@ impl RunGroup {
             self.write("memory.max", &bytes)?;
             // Systems without swap have no such file.
             let _ = self.write("memory.swap.max", "0");
-            // Whoever lost one of its processes would be judged by what the others say.
+            // Kill all processes together: if only one were killed, the run would be judged by the output of the others.
             let _ = self.write("memory.oom.group", "1");
         } else {
             self.write(BOUND_OF_FIRST, &bytes)?;
             let _ = self.write("memory.memsw.limit_in_bytes", &bytes);
-            // Counted from the first bound on, and apart from the rest.
+            // This memory is counted only after a limit was set, and separately from the rest.
             self.write("memory.kmem.tcp.limit_in_bytes", &bytes)?;
         }
         Ok(())
     }
 
-    /// Returns the path of a file that one of the folders has.
+    /// Returns the path of a file in the folder that contains it.
     fn file(&self, name: &str) -> io::Result<PathBuf> {
         let found = self.folders.iter().map(|folder| folder.join(name)).find(|path| path.exists());
         found.ok_or_else(|| io::Error::other(format!("no control group has a file {name}")))
@@ -251,7 +253,7 @@ impl RunGroup {
         fs::read_to_string(self.file(name)?)
     }
 
-    /// Opens the files that a guard writes. `place` returns the path at which a folder is writable.
+    /// Opens the files that a guard writes to. `place` returns the path under which a folder is writable.
     pub(super) fn open<E: From<io::Error>>(
         &self,
         mut place: impl FnMut(&Path) -> Result<PathBuf, E>,
@@ -268,7 +270,7 @@ impl RunGroup {
         Ok(handles)
     }
 
-    /// Reads the counts. `in_files` is the number of bytes in file systems in memory, which have a limit of their own.
+    /// Reads the counts. `in_files` is the number of bytes in file systems in memory, which have a separate limit.
     pub(super) fn counts(&self, in_files: u64) -> io::Result<Counts> {
         let number = |text: String| {
             text.trim().parse::<u64>().map_err(|_| io::Error::other(format!("no number: {text:?}")))
@@ -290,7 +292,7 @@ impl RunGroup {
             Ok(_) => number(self.read("cpuacct.usage")?)?,
             Err(_) => value_of(&self.read("cpu.stat")?, "usage_usec")?.saturating_mul(1000),
         };
-        // Caches count shared memory and locked files as well, which nothing can drop.
+        // Caches include shared memory and locked files, which cannot be dropped.
         let held = used.saturating_sub(cached.saturating_sub(kept));
         Ok(Counts {
             memory: held.saturating_sub(in_files) + apart,
@@ -301,7 +303,7 @@ impl RunGroup {
         })
     }
 
-    /// Kills every process in the group, until none is left or the patience ends.
+    /// Kills every process in the group; without `cgroup.kill`, waits about a second for the processes to end.
     fn end(&self) {
         if self.write("cgroup.kill", "1").is_ok() {
             return;
@@ -321,22 +323,22 @@ impl RunGroup {
     }
 }
 
-/// Open files of a group, which the command sees read-only.
+/// Open files of a group, which the command can only read.
 #[derive(Debug)]
 pub(super) struct Handles {
     members: Vec<File>,
-    /// The first version's bound of memory.
+    /// Version 1's memory limit.
     bound: Option<File>,
 }
 
 impl Handles {
-    /// Takes a process into the group, and all that it will start.
+    /// Moves a process into the group, with everything that it will start.
     pub(super) fn take(&self, pid: u32) -> io::Result<()> {
         self.members.iter().try_for_each(|mut file| file.write_all(pid.to_string().as_bytes()))
     }
 
-    /// Whether the run holds more than `most` bytes after the kernel has dropped what it can. The first version does not tell how
-    /// much of the kernel's own memory that is; but it refuses a bound that it cannot reach.
+    /// Returns whether the run holds more than `most` bytes after the kernel has dropped what it can. Version 1 does not report how much of
+    /// the kernel's memory can be dropped, but it rejects a limit that it cannot reach.
     pub(super) fn holds_more(&self, most: u64, usual: u64) -> bool {
         let Some(mut bound) = self.bound.as_ref() else {
             return true;
@@ -347,7 +349,7 @@ impl Handles {
     }
 }
 
-/// Returns the value of a line `name value`.
+/// Returns the value in a line `name value`.
 fn value_of(text: &str, name: &str) -> io::Result<u64> {
     let of_line = |line: &str| line.strip_prefix(name)?.strip_prefix(' ')?.trim().parse().ok();
     text.lines()
@@ -355,7 +357,7 @@ fn value_of(text: &str, name: &str) -> io::Result<u64> {
         .ok_or_else(|| io::Error::other(format!("a control group does not tell {name}")))
 }
 
-/// Removes a group and those of its runs. It fails while a process is in one; the next program removes it then.
+/// Removes a group and the groups of its runs. This fails while a group contains a process; the next program then removes it.
 fn remove(folder: &Path) {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         // Only folders can be removed there.
@@ -364,7 +366,7 @@ fn remove(folder: &Path) {
     let _ = fs::remove_dir(folder);
 }
 
-/// Removes groups of programs that are gone.
+/// Removes the groups of programs that have ended.
 fn remove_left(parent: &Path) {
     for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
         let name = entry.file_name();
@@ -380,11 +382,11 @@ fn is_running(pid: &str) -> bool {
     Path::new("/proc").join(pid).exists()
 }
 
-/// Returns the folders in which a group is made: one for all controllers, or several.
+/// Returns the folders in which to create a group: one for all controllers, or several.
 fn parents() -> Vec<PathBuf> {
     let own = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
     let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
-    // Controllers are either all in the second version's only hierarchy, or in hierarchies of the first.
+    // Controllers are either all in version 2's only hierarchy, or in hierarchies of version 1.
     if let Some((top, folder)) = own_folder(&own, &mounts, "") {
         let delegates = |folder: &&Path| {
             let file = folder.join("cgroup.subtree_control");
@@ -410,8 +412,8 @@ fn parents() -> Vec<PathBuf> {
     folders
 }
 
-/// Enables the controllers of a folder that was delegated to this program alone, such as a scope of systemd:
-/// only a folder without processes can do so, and the program moves to a group below.
+/// Enables the controllers of a folder that was delegated to this program alone, such as a systemd scope. Only a folder without processes
+/// can do so, so the program moves to a group inside it.
 fn step_aside(folder: &Path) -> io::Result<()> {
     let controllers = fs::read_to_string(folder.join("cgroup.controllers"))?;
     let has = |name: &&str| controllers.split_whitespace().any(|given| given == *name);
@@ -429,7 +431,7 @@ fn step_aside(folder: &Path) -> io::Result<()> {
         file.write_all(b"+memory +pids")
     });
     if moved.is_err() {
-        // Others are in the folder.
+        // The folder contains other processes.
         let _ = (enter(folder), fs::remove_dir(&aside));
     }
     moved
@@ -439,9 +441,9 @@ fn is_writable(folder: &Path) -> bool {
     nix::unistd::access(folder, nix::unistd::AccessFlags::W_OK).is_ok()
 }
 
-/// Returns the top of a controller's hierarchy, as far as it is mounted, and this process's folder in it. `own` is
-/// `/proc/self/cgroup`, lines of `number:controllers:path`; `mounts` is `/proc/self/mountinfo`. The second version has no
-/// controllers there: its name is empty.
+/// Returns the root of a controller's hierarchy, as far as it is mounted, and this process's folder in it. `own` is `/proc/self/cgroup`,
+/// with lines of `number:controllers:path`; `mounts` is `/proc/self/mountinfo`. For version 2, whose lines list no controllers, the name is
+/// empty.
 fn own_folder(own: &str, mounts: &str, controller: &str) -> Option<(PathBuf, PathBuf)> {
     let path = own.lines().find_map(|line| {
         let mut fields = line.splitn(3, ':').skip(1);

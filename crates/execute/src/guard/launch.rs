@@ -1,7 +1,7 @@
-//! The last step before a command: a process that applies the command's limits to itself, and then becomes the command.
+//! Last step before a command: a process that applies the command's limits to itself, and then becomes the command.
 //!
-//! Limits, priority and filters of system calls are inherited by whatever the command starts; its guard has none of them, so
-//! nothing that exhausts them stops the guard.
+//! Everything that the command starts inherits limits, priority and system call filters. Its guard has none of them, so that a command that
+//! exhausts them does not stop the guard.
 
 use std::fs;
 use std::io::{self, Read, Write};
@@ -23,32 +23,32 @@ use super::priority;
 use super::processes::SUBCOMMAND;
 use super::usage::SystemFiles;
 
-/// Largest and smallest limit of open files of each process.
+/// Largest and smallest limit on the open files of each process.
 const OPEN_FILES: (u64, u64) = (4096, 256);
 
-/// Largest number of signals with data that wait, and of timers, of all processes of a run: a user has a share of them.
+/// Maximum number of queued signals with data, and of timers, of all processes of a run: a user's number of these is limited.
 const SIGNALS: u64 = 256;
 
-/// Start of a command: its limits, priority and filters.
+/// Start of a command, with its limits, priority and filters.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Launch {
-    /// For `sh -c`.
+    /// Command for `sh -c`.
     command: String,
-    /// Limit of processor time, in seconds.
+    /// Limit on processor time, in seconds.
     cpu_seconds: u64,
-    /// Limit of a file's size, in bytes.
+    /// Limit on a file's size, in bytes.
     file_bytes: Option<u64>,
-    /// Limit of open files of each process: all of a run together must leave enough of the system's to others.
+    /// Limit on the open files of each process: a run's processes together must leave enough of the system's files to others.
     open_files: Option<u64>,
-    /// Limit of the user's processes and threads.
+    /// Limit on the user's processes and threads.
     tasks: Option<u64>,
     niceness: i32,
-    /// Processes that filters of system calls protect; `None` without filters.
+    /// Processes that system call filters protect; `None` without filters.
     guarded: Option<FilterScope>,
 }
 
 impl Launch {
-    /// Describes the start of an order's command. `alone` says that no other process of the user is counted with the command's.
+    /// Describes the start of an order's command. `alone` means that no other process of the user counts together with the command's.
     pub(super) fn new(order: &RunOrder, alone: bool, guarded: Option<FilterScope>) -> Self {
         let has_files = matches!(order.files, Files::Open { .. });
         Self {
@@ -62,11 +62,11 @@ impl Launch {
         }
     }
 
-    /// Starts a command of this program that becomes the launched one in this view, and in its control group. `command` has its
-    /// folder, environment and output.
+    /// Starts a process of this program that becomes the command in this view and in its control group. `command` has its folder,
+    /// environment and output set.
     ///
     /// # Errors
-    /// In words: the step that failed.
+    /// The step that failed, in words.
     pub(super) fn start(&self, mut command: Command, view: &View) -> Result<Child, String> {
         let failed = |error: &dyn std::fmt::Display| format!("cannot start the command: {error}");
         let (mut own, its) = UnixStream::pair().map_err(|e| failed(&e))?;
@@ -74,7 +74,7 @@ impl Launch {
         let mut child = command.spawn().map_err(|e| failed(&e))?;
         drop(command); // it holds the other end
         let mut begin = || -> io::Result<String> {
-            // If memory runs out, the system should kill the command, not its guard. Some systems do not let it choose.
+            // If memory runs out, the system should kill the command and not its guard. Some systems do not allow this choice.
             let choice = format!("{}/oom_score_adj", child.id());
             let _ = fs::write(view.processes().join(choice), "1000");
             if let Some(group) = &view.group {
@@ -104,8 +104,8 @@ impl Launch {
             let limit = |resource, soft, hard| {
                 setrlimit(resource, soft, hard).map_err(step("a limit of the system"))
             };
-            // No file has room in this, and it is the only value at which the kernel starts no program for the dump, core(5). A system
-            // that allows no dumps and starts programs for them is refused before.
+            // No file fits into this limit, and it is the only value for which the kernel does not start a program to receive the dump,
+            // core(5). A system that disallows dumps but starts programs for them was rejected before.
             let (_, most) =
                 getrlimit(Resource::RLIMIT_CORE).map_err(step("the limit of core dumps"))?;
             if most > 0 {
@@ -145,14 +145,14 @@ impl Launch {
     }
 }
 
-/// Returns the limit of open files of each of so many processes: about a quarter of the system's for all together.
+/// Returns the limit on open files per process for a number of processes: together they may use about a quarter of the system's files.
 fn open_files(processes: u64) -> u64 {
     let (most, least) = OPEN_FILES;
     let all = SystemFiles::now().map_or(u64::MAX, |files| files.most);
     (all / 4 / processes.max(1)).clamp(least, most)
 }
 
-/// Becomes the command that standard input describes; returns only if it cannot.
+/// Becomes the command that standard input describes; returns only if that fails.
 pub(super) fn serve() -> io::Result<()> {
     let stdin = io::stdin().as_fd().try_clone_to_owned()?;
     let mut guard = UnixStream::from(stdin);
@@ -162,7 +162,7 @@ pub(super) fn serve() -> io::Result<()> {
     guard.write_all(refusal.as_bytes())
 }
 
-/// Command that starts the stage of this file.
+/// Returns the command that starts this stage.
 pub(super) fn command() -> Command {
     let mut command = Command::new("/proc/self/exe");
     command.args([SUBCOMMAND, "command"]);

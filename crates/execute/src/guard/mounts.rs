@@ -7,28 +7,28 @@ use std::{fs, io};
 
 use nix::mount::MsFlags;
 
-/// A mount of the system.
+/// Mount of the system.
 pub(super) struct Mount {
     pub(super) path: PathBuf,
-    /// Number of its file system.
+    /// Device number of the file system.
     pub(super) device: Vec<u8>,
-    /// Shown part of the file system.
+    /// Part of the file system that is shown.
     pub(super) root: PathBuf,
     /// Flags that a user namespace must not change.
     pub(super) kept: MsFlags,
-    /// Whether it shows the system itself: its processes, devices, kernel internals, or large pages.
+    /// Whether the mount shows the system itself: its processes, devices, kernel internals, or large pages.
     pub(super) shows_system: bool,
-    /// Whether looking up a name in it asks a program outside to mount something, as a rule from a server of that name.
+    /// Whether looking up a name in the mount asks a program outside to mount something, usually from a server of that name.
     pub(super) is_automatic: bool,
-    /// Folders whose content it shows, if it is an overlay.
+    /// Folders whose content the mount shows, if it is an overlay.
     pub(super) layers: Vec<PathBuf>,
 }
 
-/// Kinds of file systems that show the system itself.
+/// Types of file systems that show the system itself.
 const OF_SYSTEM: [&[u8]; 6] =
     [b"proc", b"sysfs", b"debugfs", b"tracefs", b"securityfs", b"hugetlbfs"];
 
-/// Returns the mounts of the system; of several at one path, the top one.
+/// Returns the mounts of the system; if several are at one path, the top one.
 pub(super) fn mounts() -> io::Result<Vec<Mount>> {
     let text = fs::read("/proc/self/mountinfo")?;
     let mut found: Vec<Mount> = Vec::new();
@@ -39,8 +39,8 @@ pub(super) fn mounts() -> io::Result<Vec<Mount>> {
     Ok(found)
 }
 
-/// Parses a line of `/proc/self/mountinfo` (proc_pid_mountinfo(5)): the third to sixth fields are the file system's number, its
-/// part that is shown, the path, and the options; the kind of file system, its source and its own options come after others and a
+/// Parses a line of `/proc/self/mountinfo` (proc_pid_mountinfo(5)): the third to sixth fields are the file system's device number, the part
+/// of it that is shown, the path, and the mount options; the file system's type, source and own options follow after optional fields and a
 /// hyphen.
 fn parse_mount(line: &[u8]) -> Option<Mount> {
     let mut fields = line.split(|byte| *byte == b' ').skip(2);
@@ -73,7 +73,7 @@ fn parse_mount(line: &[u8]) -> Option<Mount> {
     })
 }
 
-/// Returns the folders that the options of an overlay name.
+/// Returns the folders in the options of an overlay.
 fn layers(options: &[u8]) -> Vec<PathBuf> {
     let of_option = |option: &[u8]| -> Vec<PathBuf> {
         let names: [&[u8]; 4] = [b"lowerdir=", b"lowerdir+=", b"datadir+=", b"upperdir="];
@@ -85,7 +85,7 @@ fn layers(options: &[u8]) -> Vec<PathBuf> {
     options.split(|byte| *byte == b',').flat_map(of_option).collect()
 }
 
-/// Replaces `\` and three octal digits, which stand for blanks, tabs, newlines and backslashes.
+/// Replaces `\` followed by three octal digits, which stands for a space, tab, newline or backslash.
 fn unescape(text: &[u8]) -> OsString {
     let mut parts = text.split(|byte| *byte == b'\\');
     let mut plain = parts.next().unwrap_or_default().to_owned();
@@ -111,11 +111,11 @@ pub(super) fn nearest<'m>(mounts: &'m [Mount], path: &Path) -> Option<&'m Mount>
     around.max_by_key(|mount| mount.path.as_os_str().len())
 }
 
-/// Greatest number of mounts that one path leads through. An overlay below one of its own layers contains itself, without end.
+/// Maximum number of mounts on the way to one path. An overlay inside one of its own layers contains itself endlessly.
 const MOST_STEPS: usize = 4;
 
-/// Returns the other paths of a file or folder: through other mounts of its file system, through the layers of an overlay, and
-/// through an overlay of which a folder around it is a layer. Some of them may not exist.
+/// Returns the other paths of a file or folder: through other mounts of its file system, through the layers of an overlay, and through an
+/// overlay one of whose layers contains it. Some of them may not exist.
 pub(super) fn other_paths(mounts: &[Mount], path: &Path) -> Vec<PathBuf> {
     let mut paths = vec![path.to_owned()];
     let mut first = 0;
@@ -133,7 +133,7 @@ pub(super) fn other_paths(mounts: &[Mount], path: &Path) -> Vec<PathBuf> {
     paths.split_off(1)
 }
 
-/// Returns the paths that lead to a file or folder by one mount.
+/// Returns the paths that lead to a file or folder through one mount.
 fn next_paths(mounts: &[Mount], path: &Path) -> Vec<PathBuf> {
     let Some(own) = nearest(mounts, path) else { return Vec::new() };
     let Ok(below) = path.strip_prefix(&own.path) else { return Vec::new() };
@@ -155,7 +155,7 @@ fn next_paths(mounts: &[Mount], path: &Path) -> Vec<PathBuf> {
     by_device.chain(in_layers).chain(of_layer).collect()
 }
 
-/// Returns the mounts below a path that are not below another one of these.
+/// Returns the mounts below a path that are not below another such mount.
 pub(super) fn topmost_below<'m>(
     mounts: &'m [Mount],
     path: &'m Path,
@@ -176,7 +176,7 @@ mod tests {
 
     #[test]
     fn mounts_are_read_as_the_kernel_writes_them() {
-        // The example of proc_pid_mountinfo(5), and one with a blank in its name.
+        // The example of proc_pid_mountinfo(5), and a mount with a space in its name.
         let line = br"36 35 98:0 /mnt1 /mnt/par\040ent rw,noatime,nosuid master:1 - ext3 /dev/root rw,errors=continue";
         let mount = parse_mount(line).unwrap();
         assert_eq!(mount.path, Path::new("/mnt/par ent"));
@@ -186,7 +186,7 @@ mod tests {
         assert!(parse_mount(other).unwrap().shows_system);
         let strict = parse_mount(b"1 1 0:1 / / rw,noexec - tmpfs none rw").unwrap();
         assert_eq!(strict.kept, MsFlags::MS_NOEXEC | MsFlags::MS_STRICTATIME);
-        // A part of the first file system, shown elsewhere, and another one.
+        // A part of the first file system, shown at another path, and a different file system.
         let part = parse_mount(b"1 1 0:1 /srv/a /mnt/part rw - tmpfs none rw").unwrap();
         let apart = parse_mount(b"1 1 0:2 / /mnt/apart rw - tmpfs none rw").unwrap();
         let mounts = [strict, part, apart];
@@ -222,7 +222,7 @@ mod tests {
         assert!(others("/srv/u/x").contains(&"/srv/m/x".into()));
         assert!(others("/mnt/u/part/x").contains(&"/mnt/part/x".into()));
         assert!(others("/srv/w/x").is_empty());
-        // Below one of its own layers.
+        // Inside one of its own layers.
         let inside = [
             b"1 1 0:1 / / rw - ext4 none rw".as_slice(),
             b"1 1 0:2 / /mnt/m rw - overlay o rw,lowerdir=/,upperdir=/tmp/u,workdir=/tmp/w",

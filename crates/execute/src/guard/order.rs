@@ -1,4 +1,4 @@
-//! Orders to a guard, and their outcomes.
+//! Orders for a guard, and their outcomes.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
@@ -15,63 +15,63 @@ use super::report::Report;
 pub struct Limits {
     /// Wall-clock seconds.
     pub wall_seconds: f64,
-    /// Processor seconds of all its processes.
+    /// Seconds of processor time of all processes.
     pub cpu_seconds: f64,
-    /// Megabytes (2²⁰ bytes) of memory of all its processes together.
+    /// Megabytes (2²⁰ bytes) of memory of all processes together.
     pub memory_mb: u64,
     /// Megabytes of files written.
     pub disk_mb: u64,
-    /// Number of processes at a time.
+    /// Number of concurrent processes.
     pub processes: usize,
 }
 
 impl Limits {
-    /// Number of processes and threads that the system allows; a process may have many threads.
+    /// Returns the number of processes and threads that the system allows; a process may have many threads.
     pub(super) fn tasks(&self) -> usize {
         2 * self.processes.max(64)
     }
 
-    /// Number of files written: an empty one takes room, too.
+    /// Returns the number of files that a run may write: empty files need space too.
     pub(super) fn files(&self) -> u64 {
         self.disk_mb.saturating_mul(256).max(1 << 16)
     }
 
-    /// Bytes that the kernel lets a run hold. What it writes to file systems in memory (`layers`) counts there, so there is room for
-    /// both limits; its guard holds it to each.
+    /// Returns the number of bytes that the kernel lets a run hold. Writes to file systems in memory (`layers`) count as memory, so this is
+    /// the sum of both limits; the guard enforces each of them.
     pub(super) fn most_memory(&self, layers: bool) -> u64 {
         let in_files = if layers { self.disk_mb } else { 0 };
         self.memory_mb.saturating_add(in_files).saturating_mul(1 << 20)
     }
 }
 
-/// View of the file system that a command gets.
+/// View of the file system that a command has.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Files {
-    /// The copy below a layer of its own: writes to it, to the home folder and to temporary folders vanish with the run.
+    /// The copy below a separate layer: writes to the copy, to the home folder and to temporary folders are discarded with the run.
     #[default]
     Layered,
-    /// The copy itself; home and temporary folders as above if the command is enclosed.
+    /// The copy itself; home and temporary folders as above if the command is isolated.
     InPlace,
-    /// Everything, with the user's repositories read-only: for setting a copy up.
+    /// Everything, with the user's repositories read-only: for setting up a copy.
     Open {
-        /// The user's repositories: their folder, and folders elsewhere that links in it lead to.
+        /// The user's repositories: their folder, and folders outside that its links lead to.
         #[serde(with = "any_paths")]
         protected: Vec<PathBuf>,
     },
 }
 
-/// A file or folder that a command finds empty.
+/// File or folder that a command finds empty.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HiddenPlace {
-    /// The file or folder.
+    /// Path of the file or folder.
     #[serde(with = "any_path")]
     pub path: PathBuf,
-    /// Folders in it that stay.
+    /// Folders inside it that stay visible.
     #[serde(with = "any_paths")]
     pub kept: Vec<PathBuf>,
 }
 
-/// A path in JSON: text, or bytes if others chose a name that is not UTF-8.
+/// Path in JSON: text, or bytes if its name is not UTF-8.
 #[derive(Serialize, Deserialize)]
 #[serde(untagged)]
 enum AnyPath {
@@ -122,41 +122,41 @@ mod any_paths {
     }
 }
 
-/// A command for a guard to run. Its folders, its view of the files and the network are chosen for it, but for a setup.
+/// Command for a guard to run. Except for a setup, its view of the files and its network are set by [`Guard::run`](super::Guard::run).
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct RunOrder {
-    /// For `sh -c`.
+    /// Command for `sh -c`.
     pub command: String,
-    /// The copy, in which the command runs; an absolute path.
+    /// Absolute path of the copy, in which the command runs.
     pub folder: PathBuf,
     /// Files of the copy and their new content.
     pub texts: Vec<(String, String)>,
-    /// Environment variables besides those of the program.
+    /// Environment variables in addition to the program's.
     pub environment: Vec<(String, String)>,
     /// Limits of the run.
     pub limits: Limits,
-    /// Whether the network is available; without an enclosure it always is.
+    /// Whether the network is available; without isolation it always is.
     pub network: bool,
-    /// Number of runs that there may be beside this one.
+    /// Maximum number of other runs at the same time.
     pub beside: usize,
     /// View of the file system.
     pub files: Files,
-    /// What the command's user names.
+    /// Paths that the user names in the command.
     #[serde(skip)]
     pub named: NamedPaths,
-    /// Files and folders that the command finds empty, if it is enclosed: those that hold answers.
+    /// Files and folders with answers, which the command finds empty if it is isolated.
     pub hidden: Vec<HiddenPlace>,
-    /// Whether its system calls are filtered.
+    /// Whether the command's system calls are filtered.
     pub filtered: bool,
-    /// Niceness of its processes, from -20 to 19.
+    /// Niceness of the command's processes, from -20 to 19.
     pub niceness: i32,
-    /// Folder for temporary files, if the run has no `/tmp` of its own.
+    /// Folder for temporary files, if the run has no separate `/tmp`.
     pub scratch: PathBuf,
-    /// File of the copy to read after the end.
+    /// File of the copy to read after the end of the run.
     pub collect: Option<String>,
     /// Whether Python's test libraries report their results to the guard.
     pub reports: bool,
-    /// Control group of its processes; without one, the guard adds up what `/proc` shows.
+    /// Control group of the run's processes; without one, the guard adds up the values in `/proc`.
     pub group: Option<RunGroup>,
 }
 
@@ -164,29 +164,29 @@ pub struct RunOrder {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RunEnd {
-    /// By itself.
+    /// The command ended without reaching a limit.
     Exited,
-    /// At the limit of wall-clock time.
+    /// The limit on wall-clock time was reached.
     Wall,
-    /// At the limit of processor time.
+    /// The limit on processor time was reached.
     Cpu,
-    /// At the limit of memory, or when the system ran out of it.
+    /// The memory limit was reached, or the system ran out of memory.
     Memory,
-    /// At the limit of disk space.
+    /// The limit on disk space was reached.
     Disk,
-    /// At the limit of processes.
+    /// The limit on processes was reached.
     Processes,
-    /// When it held too many of the files that the system can have open.
+    /// The run held too many of the files that the system can have open.
     Files,
-    /// When the disk that it writes to was nearly full, whoever filled it.
+    /// The disk that the run writes to was nearly full, whatever filled it.
     FullDisk,
-    /// When a file or folder that it must not see was replaced outside.
+    /// A file or folder hidden from the run was replaced outside.
     Replaced,
-    /// When the guard could no longer read what it uses.
+    /// The guard could no longer read the run's resource use.
     Unseen,
-    /// Before it began: one of its files cannot be written. The output says why.
+    /// The run did not begin, because one of its files cannot be written. The output contains the reason.
     Unwritten,
-    /// The program that gave the order is gone.
+    /// The program that gave the order has ended.
     Abandoned,
     /// The guard itself was killed.
     #[default]
@@ -196,19 +196,19 @@ pub enum RunEnd {
 /// Result of a run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct RunOutcome {
-    /// Why there was no run: the system refused a step.
+    /// Reason why there was no run: the system refused a step.
     pub refused: Option<String>,
     /// How the run ended.
     pub ended: RunEnd,
     /// Exit code of the command.
     pub exit_code: Option<i32>,
-    /// The signal that ended it.
+    /// Signal that ended the command.
     pub signal: Option<i32>,
     /// Wall-clock seconds.
     pub seconds: f64,
     /// Processor seconds.
     pub cpu_seconds: f64,
-    /// Peak memory in megabytes, as far as it was observed.
+    /// Peak memory in megabytes, as far as observed.
     pub peak_memory_mb: f64,
     /// Number of processes that outlived the command and were killed.
     pub left_behind: usize,
@@ -218,20 +218,20 @@ pub struct RunOutcome {
     pub output_bytes: u64,
     /// Whether the disk was full.
     pub disk_full: bool,
-    /// Whether it reached the limit of seconds and had waited for a processor for most of them.
+    /// Whether the run reached the wall-clock limit after waiting for a processor most of that time.
     pub is_starved: bool,
-    /// Content of the collected file, or why it is not read; `None` if there is none.
+    /// Content of the collected file, or the reason why it was not read; `None` if it does not exist.
     pub collected: Option<Result<String, String>>,
-    /// Report of the test libraries, where the order asks for one.
+    /// Report of the test libraries, if the order requests one.
     pub report: Option<Report>,
-    /// Parts that could not be enclosed.
+    /// Parts that could not be isolated.
     pub open: Vec<String>,
-    /// Other differences from the system that the program runs on.
+    /// Other differences from the system outside.
     pub notes: Vec<String>,
 }
 
 impl RunOutcome {
-    /// Outcome of a run that did not start.
+    /// Returns the outcome of a run that did not start.
     pub fn from_refusal(reason: impl Into<String>) -> Self {
         Self { refused: Some(reason.into()), ..Self::default() }
     }
@@ -241,7 +241,7 @@ impl RunOutcome {
 mod tests {
     use super::*;
 
-    /// Anybody can bind a socket whose name is not UTF-8, and no run could start any more.
+    /// Anybody can bind a socket whose name is not UTF-8, which must not keep all runs from starting.
     #[test]
     fn paths_that_are_not_utf8_arrive() {
         let odd = PathBuf::from(OsString::from_vec(b"/tmp/\xff".to_vec()));

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 /// Number of bytes kept of the beginning, and of the end.
 const KEPT: usize = 32 << 10;
-/// Number of reads without a pause, and the pause after each further one: the guard comes before other programs, so a flood of output
-/// must not keep it busy. A pipe holds 64 KiB meanwhile.
+/// Number of reads without a pause, and the pause after each further read. A guard has a higher priority than other programs, so a flood of
+/// output must not keep it busy. Meanwhile, a pipe holds 64 KiB.
 const FREELY: usize = 4000;
 const PAUSE: Duration = Duration::from_millis(1);
 
@@ -15,7 +15,7 @@ const PAUSE: Duration = Duration::from_millis(1);
 #[derive(Debug, Default)]
 pub(super) struct HeadAndTail {
     head: Vec<u8>,
-    /// Bytes after the head; up to twice as many as are kept, so that they are moved rarely.
+    /// Bytes after the head; up to twice as many as are kept, so that they are rarely moved.
     tail: Vec<u8>,
     bytes: u64,
 }
@@ -49,12 +49,12 @@ impl HeadAndTail {
         }
     }
 
-    /// Total number of bytes.
+    /// Returns the total number of bytes.
     pub(super) fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// Returns the text without a terminal's escape codes, with a line in place of the omitted part.
+    /// Returns the text without terminal escape codes, with a line in place of the omitted part.
     pub(super) fn text(&self) -> String {
         let tail = &self.tail[self.tail.len().saturating_sub(KEPT)..];
         let left_out = self.bytes - (self.head.len() + tail.len()) as u64;
@@ -95,7 +95,7 @@ mod tests {
     #[test]
     fn escape_codes_are_removed() {
         for (text, wanted) in [
-            // Summaries of pytest 8 and vitest 3 with colours, of jest 29 too.
+            // Summaries of pytest 8 and vitest 3 with colours, and of jest 29.
             (
                 "\u{1b}[32m\u{1b}[32m\u{1b}[1m2 passed\u{1b}[0m\u{1b}[32m in 0.01s\u{1b}[0m",
                 "2 passed in 0.01s",
@@ -125,7 +125,7 @@ mod tests {
             let kept = HeadAndTail::read(text.as_bytes());
             assert_eq!((kept.bytes(), kept.text()), (length as u64, text));
         }
-        // By hand: 32 KiB at each end of 10 MiB.
+        // Calculated by hand: 32 KiB at each end of 10 MiB.
         let text = format!("begin{}end", "x".repeat(10 << 20));
         let kept = HeadAndTail::read(text.as_bytes());
         let shown = kept.text();

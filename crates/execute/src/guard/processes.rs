@@ -26,11 +26,11 @@ pub(super) struct Process {
     pub(super) cpu_ticks: u64,
 }
 
-/// Returns the processes below this one at any depth, zombies included, from each process's list of children. A process
-/// that forks meanwhile may be missed, which suffices for watching.
+/// Returns the descendants of this process, including zombies, using each process's list of children. A process that forks meanwhile may be
+/// missed, which is good enough for watching.
 ///
 /// # Errors
-/// A process that exists cannot be read.
+/// An existing process cannot be read.
 pub(super) fn below() -> io::Result<Vec<Process>> {
     let children = |pid: i32| -> Option<Vec<i32>> {
         let mut found = Vec::new();
@@ -52,10 +52,10 @@ pub(super) fn below() -> io::Result<Vec<Process>> {
     pids.into_iter().filter_map(|pid| read(pid).transpose()).collect()
 }
 
-/// Returns the processes below this one from a list of all processes.
+/// Returns the descendants of this process, using a list of all processes.
 ///
 /// # Errors
-/// As [`below`].
+/// As for [`below`].
 pub(super) fn all_below() -> io::Result<Vec<Process>> {
     let mut children: FxHashMap<i32, Vec<Process>> = FxHashMap::default();
     for process in all_pids()?.filter_map(|pid| read(pid).transpose()) {
@@ -72,18 +72,17 @@ pub(super) fn all_below() -> io::Result<Vec<Process>> {
     Ok(found)
 }
 
-/// Returns all processes but this one: those of the run, for the first process of a namespace.
+/// Returns all processes except this one; for the first process of a namespace, these are the processes of the run.
 ///
 /// # Errors
-/// As [`below`].
+/// As for [`below`].
 pub(super) fn all_others() -> io::Result<Vec<Process>> {
     let own = Pid::this().as_raw();
     let others = all_pids()?.filter(|pid| *pid != own);
     others.filter_map(|pid| read(pid).transpose()).collect()
 }
 
-/// Whether there are more processes than `most`, this one and those that ended included, or none can be listed. It opens none of
-/// them.
+/// Returns whether there are more than `most` processes, including this one and ended ones, or they cannot be listed. Opens none of them.
 pub(super) fn many(most: usize) -> bool {
     all_pids().map_or(true, |mut pids| pids.nth(most).is_some())
 }
@@ -94,10 +93,10 @@ pub(super) fn all_pids() -> io::Result<impl Iterator<Item = i32>> {
     Ok(entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()))
 }
 
-/// Reads a file of a process; `None` if the process no longer exists.
+/// Reads a file of a process; returns `None` if the process no longer exists.
 pub(super) fn read_file(path: &str) -> io::Result<Option<String>> {
     match fs::read(path) {
-        // The name of a process may be anything.
+        // The name of a process may contain any bytes.
         Ok(bytes) => Ok(Some(String::from_utf8_lossy(&bytes).into_owned())),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) if error.raw_os_error() == Some(Errno::ESRCH as i32) => Ok(None),
@@ -105,7 +104,7 @@ pub(super) fn read_file(path: &str) -> io::Result<Option<String>> {
     }
 }
 
-/// Reads a process; `None` if it no longer exists.
+/// Reads a process; returns `None` if it no longer exists.
 pub(super) fn read(pid: i32) -> io::Result<Option<Process>> {
     let path = format!("/proc/{pid}/stat");
     let Some(stat) = read_file(&path)? else { return Ok(None) };
@@ -127,13 +126,13 @@ pub(super) fn read(pid: i32) -> io::Result<Option<Process>> {
     parse().map(Some).ok_or_else(|| io::Error::other(format!("{path}: {stat:?}")))
 }
 
-/// Returns the children of a process's first thread; none if the kernel does not list them.
+/// Returns the children of a process's first thread; returns none if the kernel does not list them.
 pub(super) fn children(pid: Pid) -> Vec<Pid> {
     let text = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
     text.split_ascii_whitespace().filter_map(|pid| pid.parse().ok()).map(Pid::from_raw).collect()
 }
 
-/// The letter of a process's state, such as `T` of a stopped one; `None` if it cannot be read.
+/// Returns the letter of a process's state, such as `T` if it is stopped; `None` if it cannot be read.
 pub(super) fn state(pid: Pid) -> Option<char> {
     let stat = read_file(&format!("/proc/{pid}/stat")).ok()??;
     stat.get(stat.rfind(')')? + 2..)?.chars().next()
@@ -149,14 +148,14 @@ impl Process {
         let _ = kill(Pid::from_raw(self.pid), signal);
     }
 
-    /// Reads what the process's status says of its memory; nothing if it has none any more.
+    /// Reads the memory values in the process's status; empty if the process has no memory left.
     pub(super) fn status(&self) -> io::Result<String> {
         let has_memory = |status: &str| status.contains("\nRssAnon:");
         let status = read_file(&format!("/proc/{}/status", self.pid))?.unwrap_or_default();
         if has_memory(&status) || !self.is_alive() {
             return Ok(status);
         }
-        // The first thread has ended, and only the others tell.
+        // The first thread has ended, and only the others have the values.
         let Ok(threads) = fs::read_dir(format!("/proc/{}/task", self.pid)) else {
             return Ok(status);
         };
@@ -171,10 +170,10 @@ impl Process {
     }
 }
 
-/// Numbers of the processes that this program started and did not wait for yet.
+/// Numbers of the processes that this program started and has not waited for yet.
 static STARTED: Mutex<Vec<u32>> = Mutex::new(Vec::new());
 
-/// Starts a process. Other sessions than this program's are those of processes that were started so, or of orphans.
+/// Starts a process and remembers its number, by which [`end_orphans`] distinguishes it from orphans.
 pub(super) fn start(command: &mut Command) -> io::Result<Child> {
     let mut started = STARTED.lock().unwrap_or_else(PoisonError::into_inner);
     let child = command.spawn()?;
@@ -182,7 +181,7 @@ pub(super) fn start(command: &mut Command) -> io::Result<Child> {
     Ok(child)
 }
 
-/// Waits for the end of a process that was started.
+/// Waits for the end of a process that [`start`] started.
 pub(super) fn wait(child: &mut Child) -> io::Result<ExitStatus> {
     let status = child.wait()?;
     let mut started = STARTED.lock().unwrap_or_else(PoisonError::into_inner);
@@ -190,11 +189,11 @@ pub(super) fn wait(child: &mut Child) -> io::Result<ExitStatus> {
     Ok(status)
 }
 
-/// Kills every process that a guard without namespaces left to this one when it was killed: the processes below this one that are
-/// in another session, as all of a guard are, and not below one of those that it started.
+/// Kills every process that a killed guard without namespaces left to this one: children of this process in another session, like all
+/// processes of a guard, that [`start`] did not start, and their descendants.
 pub(super) fn end_orphans() {
     for _ in 0..1000 {
-        // Nothing is started while the list is made.
+        // Hold the lock, so that nothing is started while the list is made.
         let started = STARTED.lock().unwrap_or_else(PoisonError::into_inner);
         let below = all_below().unwrap_or_default();
         let is_orphan = |process: &Process| {
@@ -204,7 +203,7 @@ pub(super) fn end_orphans() {
         };
         let mut orphans: Vec<Process> = Vec::new();
         for process in below {
-            // Parents come first.
+            // Parents precede their children.
             if is_orphan(&process) || orphans.iter().any(|other| other.pid == process.parent) {
                 orphans.push(process);
             }
@@ -217,7 +216,7 @@ pub(super) fn end_orphans() {
             orphans.iter().for_each(|process| process.send(signal));
         }
         for process in &orphans {
-            // Others are not this process's children yet.
+            // The others are not children of this process yet.
             let _ = waitpid(Pid::from_raw(process.pid), Some(WaitPidFlag::WNOHANG));
         }
         std::thread::sleep(Duration::from_millis(1));

@@ -1,10 +1,10 @@
-//! Reports of Python's test libraries: a channel that the code under test does not know the secret of.
+//! Reports of Python's test libraries, through a channel whose secret the code under test does not know.
 //!
-//! A summary in the output can be printed by anyone, and an exit code chosen by anyone. So the interpreters of a command load
-//! a reporter (`reporter.py`, as `sitecustomize`) before anything else. In pytest and unittest it begins a session on a socket
-//! of the guard, which answers with a secret; the code under test is imported after that. Only messages with the secret count.
-//! A session ends with the counts of the library's own results, and with the tests and parts of the library that were replaced
-//! meanwhile. [`Report::missing`] compares it with the report of the reference text.
+//! Any code can print a summary or choose an exit code. Therefore the interpreters of a command load a reporter (`reporter.py`, as
+//! `sitecustomize`) before anything else. In pytest and unittest it begins a session on a socket of the guard, which answers with a secret;
+//! the code under test is imported afterwards. Only messages with the secret count. A session ends with the counts of the library's own
+//! results, and with the tests and parts of the library that were replaced meanwhile. [`Report::missing`] compares a report with the report
+//! of the reference text.
 
 use std::fs;
 use std::io;
@@ -21,17 +21,18 @@ use serde::{Deserialize, Serialize};
 const REPORTER: &str = include_str!("reporter.py");
 /// Environment variable of the reporter: number and inode of its socket.
 const VARIABLE: &str = "_REPOFORMER_REPORT";
-/// Smallest numbers of the command's descriptor, the first beyond those that scripts use; where few are allowed, the next.
+/// Lowest numbers to try for the command's descriptor: the first is above any that scripts use; the others are for systems that allow
+/// fewer.
 const LOWEST: [i32; 3] = [200, 50, 10];
 /// Largest number of sessions of a run.
 const MOST_SESSIONS: usize = 1000;
-/// Largest number of messages of a run, and of wrong ones: who sends more wants to keep the guard busy.
+/// Maximum number of messages of a run, and of wrong ones: more can only be meant to keep the guard busy.
 const MOST_MESSAGES: usize = 100_000;
 const MOST_FORGED: usize = 1000;
-/// Largest total length of the names of changes, in bytes.
+/// Maximum total length of the names of changes, in bytes.
 const LONGEST_CHANGES: usize = 256 << 10;
 
-/// Sessions of test libraries in one run, as they reported them themselves.
+/// Sessions of test libraries in one run, as the libraries report them.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Report {
     /// Number of sessions that began.
@@ -42,21 +43,21 @@ pub struct Report {
     pub passed: u64,
     /// Number of tests that failed, or could not be run.
     pub failed: u64,
-    /// Number of tests that were skipped, or failed as they should.
+    /// Number of tests that were skipped or failed as expected.
     pub skipped: u64,
     /// Tests and parts of the test libraries that were replaced, sorted.
     pub changed: Vec<String>,
-    /// Number of messages without a secret, or after its session's end.
+    /// Number of messages without a secret, or after the end of their session.
     pub forged: usize,
 }
 
 impl Report {
-    /// Whether the sessions of this report, of a reference text, tell all: others can be held against them.
+    /// Returns whether this report of a reference text is complete and without failures, so that other reports can be compared with it.
     pub fn is_whole(&self) -> bool {
         self.begun > 0 && self.begun == self.ended && self.failed == 0 && self.forged == 0
     }
 
-    /// Returns why a run with this report is no pass, compared with the [whole](Self::is_whole) report of the reference text.
+    /// Returns why a run with this report did not pass, compared with the [complete](Self::is_whole) report of the reference text.
     pub fn missing(&self, reference: &Self) -> Option<String> {
         let Self { begun, ended, passed, failed, skipped, .. } = self;
         if self.forged > 0 {
@@ -90,8 +91,8 @@ impl Report {
         })
     }
 
-    /// Combines the reports of several runs of the reference text: what each of them reaches, or changes. `None` if their
-    /// sessions differ.
+    /// Combines the reports of several runs of the reference text: the tests that every run passes, and the changes of any run. `None` if
+    /// their sessions differ.
     #[must_use]
     pub fn and(mut self, other: &Self) -> Option<Self> {
         if !self.is_whole() || !other.is_whole() || self.begun != other.begun {
@@ -115,7 +116,7 @@ pub(super) struct Channel {
 }
 
 impl Channel {
-    /// Makes a channel, and writes the reporter to a folder for temporary files.
+    /// Creates a channel, and writes the reporter to a folder for temporary files.
     pub(super) fn open(scratch: &Path) -> io::Result<Self> {
         let folder = scratch.join(".repoformer-report");
         fs::create_dir_all(&folder)?;
@@ -130,7 +131,7 @@ impl Channel {
         Ok(Self { guards, commands, folder })
     }
 
-    /// Environment variables that lead Python to the reporter. `paths` are those that it searches otherwise.
+    /// Returns the environment variables that lead Python to the reporter. `paths` are the paths that Python searches otherwise.
     pub(super) fn variables(&self, paths: Option<&str>) -> io::Result<[(&'static str, String); 2]> {
         let inode = fstat(self.commands.as_fd())?.st_ino;
         let folder = self.folder.to_string_lossy();
@@ -140,7 +141,7 @@ impl Channel {
         Ok([("PYTHONPATH", paths), (VARIABLE, socket)])
     }
 
-    /// Takes the two ends apart. The command inherits its own, which is to be closed here once that has started.
+    /// Separates the two ends. The command inherits its end, which must be closed here once the command has started.
     pub(super) fn apart(self) -> (Listener, OwnedFd) {
         (Listener { guards: self.guards }, self.commands)
     }
@@ -152,14 +153,14 @@ pub(super) struct Listener {
 }
 
 impl Listener {
-    /// Reads messages until no process holds the command's end any more, or too many have come.
+    /// Reads messages until no process holds the command's end any more, or too many messages have arrived.
     pub(super) fn listen(self) -> Report {
         let Self { guards } = self;
         let (mut report, mut secrets) = (Report::default(), Vec::new());
         let (mut names, mut buffer) = (Vec::new(), vec![0; 64 << 10]);
         for number in 0.. {
             if number == MOST_MESSAGES || report.forged >= MOST_FORGED {
-                // The end of this function closes the channel.
+                // Returning closes the channel.
                 report.forged += 1;
                 break;
             }
@@ -174,9 +175,9 @@ impl Listener {
                 if report.begun > MOST_SESSIONS {
                     report.forged += 1;
                 }
-                // A run with more sessions than that is none that can be told from a forged one.
+                // A run with more sessions cannot be distinguished from a forged one.
                 if let Some(secret) = secret().filter(|_| report.begun <= MOST_SESSIONS) {
-                    // Whoever reads no answers has no session, and nobody waits.
+                    // A process that does not read its answer has no session, and the guard does not wait for it.
                     let flags = MsgFlags::MSG_NOSIGNAL | MsgFlags::MSG_DONTWAIT;
                     let _ = send(guards.as_raw_fd(), secret.as_bytes(), flags);
                     secrets.push(Some(secret));
@@ -224,7 +225,7 @@ fn counts(text: &[u8]) -> Option<[u64; 4]> {
     numbers?.try_into().ok()
 }
 
-/// A secret of 128 random bits.
+/// Returns a secret of 128 random bits.
 fn secret() -> Option<String> {
     let mut bytes = [0; 16];
     let mut source = fs::File::open("/dev/urandom").ok()?;
@@ -236,7 +237,7 @@ fn secret() -> Option<String> {
 mod tests {
     use super::*;
 
-    /// Report of a run that sends these messages; `SECRET` stands for the secret of the session that began last.
+    /// Returns the report of a run that sends these messages; `SECRET` stands for the secret of the latest session.
     fn report(messages: &[&str]) -> Report {
         let dir = tempfile::tempdir().unwrap();
         let channel = Channel::open(dir.path()).unwrap();
@@ -292,7 +293,7 @@ mod tests {
             let listening = std::thread::spawn(move || listener.listen());
             let end = (0..1_000_000).find(|_| {
                 let sent = send(commands.as_raw_fd(), message.as_bytes(), MsgFlags::MSG_NOSIGNAL);
-                // Answers that nobody reads fill the channel the other way.
+                // Unread answers fill the channel in the other direction.
                 let _ = recv(commands.as_raw_fd(), &mut [0; 64], MsgFlags::MSG_DONTWAIT);
                 sent.is_err()
             });

@@ -1,6 +1,6 @@
-//! Files that a guard writes into a run's folder before the run, and reads from it afterwards. A repository, a set-up command or the
-//! run may have left a link, a pipe or a device in the place of any file or folder: a guard, which can open more than a run, neither
-//! follows a link out of the folder nor waits for a pipe.
+//! Files that a guard writes into a run's folder before the run, and reads from it afterwards. A repository, a set-up command or the run
+//! may have replaced any file or folder with a link, a pipe or a device. A guard can open more than a run, so it neither follows a link out
+//! of the folder nor waits for a pipe.
 
 use std::fs;
 use std::io::{self, Read as _, Write as _};
@@ -14,16 +14,16 @@ use nix::sys::stat::{Mode, mkdirat};
 
 use super::order::RunOrder;
 
-/// Largest size of a collected file, in bytes; also of its text as JSON, by which it is handed over.
+/// Maximum size of a collected file, in bytes; also of its text as JSON, in which it is passed on.
 const LARGEST_COLLECTED: u64 = 64 << 20;
 
 /// Flags of every call that opens something in a run's folder.
 const CALM: OFlag = OFlag::O_NONBLOCK.union(OFlag::O_CLOEXEC).union(OFlag::O_NOCTTY);
 
-/// Writes the order's files, with times that differ from those of any compiled form of the previous content.
+/// Writes the order's files, with modification times that differ from those recorded in any compiled form of the previous content.
 ///
 /// # Errors
-/// A file cannot be written, or its place leads out of the folder or is no regular file.
+/// A file cannot be written, or its path leads out of the folder or is not a regular file.
 pub(super) fn put(order: &RunOrder) -> Result<(), String> {
     if order.texts.is_empty() {
         return Ok(());
@@ -64,18 +64,18 @@ fn put_one(folder: &OwnedFd, name: &Path, text: &str) -> io::Result<()> {
     file.set_modified(SystemTime::now().max(metadata.modified()? + Duration::from_secs(2)))
 }
 
-/// Opens a path below a folder. Links are followed, but not out of the folder.
+/// Opens a path inside a folder. Follows links, but not out of the folder.
 fn open_within(folder: &OwnedFd, name: &Path, flags: OFlag) -> nix::Result<OwnedFd> {
     let within = ResolveFlag::RESOLVE_BENEATH | ResolveFlag::RESOLVE_NO_MAGICLINKS;
     let how = OpenHow::new().flags(flags | CALM).mode(mode_of(flags)).resolve(within);
     match openat2(folder, name, how) {
-        // Linux before 5.6, or a sandbox around this one that does not know the call.
+        // Linux before 5.6, or a surrounding sandbox that does not know the call.
         Err(Errno::ENOSYS | Errno::EPERM) => open_without_links(folder, name, flags),
         opened => opened,
     }
 }
 
-/// Opens a path below a folder, unless a part of it is a link.
+/// Opens a path inside a folder, unless a part of the path is a link.
 fn open_without_links(folder: &OwnedFd, name: &Path, flags: OFlag) -> nix::Result<OwnedFd> {
     let walk = CALM | OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW;
     let mut place = openat(folder, ".", walk, Mode::empty())?;
@@ -102,7 +102,7 @@ fn mode_of(flags: OFlag) -> Mode {
     if flags.contains(OFlag::O_CREAT) { Mode::from_bits_truncate(0o666) } else { Mode::empty() }
 }
 
-/// Creates the folders of a path below a folder, as far as they do not exist.
+/// Creates the missing folders of a path inside a folder.
 fn make_folders(folder: &OwnedFd, path: &Path) -> nix::Result<()> {
     let mut parent = PathBuf::from(".");
     for part in path {
@@ -115,8 +115,8 @@ fn make_folders(folder: &OwnedFd, path: &Path) -> nix::Result<()> {
     Ok(())
 }
 
-/// Reads a file that a run was to write; `None` if there is none. In its place, or in that of a folder around it, the run may have
-/// left a link, a device, or a pipe that never ends.
+/// Reads a file that a run was expected to write; returns `None` if it does not exist. The run may have replaced it, or a folder around it,
+/// with a link, a device, or an endless pipe.
 pub(super) fn collect(folder: &Path, name: &str) -> Option<Result<String, String>> {
     let flags = OFlag::O_RDONLY | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;
     let read = || -> io::Result<String> {
@@ -161,7 +161,7 @@ pub(super) fn collect(folder: &Path, name: &str) -> Option<Result<String, String
     }
 }
 
-/// Counts the bytes that JSON writes for a byte of a text.
+/// Returns the number of bytes that JSON needs for a byte of a text.
 fn bytes_of_json(byte: u8) -> u64 {
     match byte {
         b'\n' | b'\r' | b'\t' | 0x08 | 0x0c | b'"' | b'\\' => 2,
@@ -278,10 +278,10 @@ mod tests {
         refused("own", "not a regular file");
         fs::File::create(dir.path().join("own/large")).unwrap().set_len(1 << 40).unwrap();
         refused("own/large", "more than 64 MiB");
-        // 12 MiB, of which JSON makes 72.
+        // 12 MiB, which become 72 MiB in JSON.
         fs::write(dir.path().join("own/controls"), vec![1; 12 << 20]).unwrap();
         refused("own/controls", "more than 64 MiB, as JSON writes it");
-        // 24 MiB, each byte of which is read as a character of three.
+        // 24 MiB, each byte of which is decoded to a three-byte character.
         fs::write(dir.path().join("own/bytes"), vec![0xff; 24 << 20]).unwrap();
         refused("own/bytes", "more than 64 MiB, as JSON writes it");
         for text in ["\n\r\t\u{8}\u{c}\"\\", "\u{1}\u{b}\u{1f}", "aé\u{7f}"] {

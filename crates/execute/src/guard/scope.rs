@@ -1,4 +1,4 @@
-//! A scope of the user's systemd: a control group that is delegated to this program.
+//! A scope of the user's systemd, which is a control group delegated to this program.
 
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -8,14 +8,14 @@ use repoformer_store::program::program;
 
 use super::group::Group;
 
-/// Variable that holds the number of the process for which systemd was already asked.
+/// Variable with the number of the process for which systemd was already asked.
 const ASKED: &str = "IN_SCOPE_OF_REPOFORMER";
 
-/// Restarts the program in a scope of the user's systemd if it cannot make a control group any other way. The process keeps its number
-/// and arguments. Returns if a scope is not needed, or cannot be had.
+/// Restarts the program in a scope of the user's systemd if it cannot create a control group any other way. The process keeps its number
+/// and arguments. Returns if a scope is not needed or not available.
 ///
-/// Only for a user who lingers (`loginctl enable-linger`): otherwise the user's systemd ends with the last session, and kills runs that
-/// should outlive the session.
+/// Only for a user with lingering enabled (`loginctl enable-linger`): otherwise the user's systemd ends with the last session, and kills
+/// runs that should outlive the session.
 pub fn enter_scope() {
     let process = std::process::id().to_string();
     if std::env::var(ASKED).is_ok_and(|asked| asked == process) || !lingers() {
@@ -35,8 +35,8 @@ pub fn enter_scope() {
         let mut trial = scope(program("systemd-run"), Path::new("true"));
         let trial = trial.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         if trial.status().is_ok_and(|status| status.success()) {
-            // This returns only if nothing was started; the guard counts then.
-            // It becomes this program again, so it keeps all variables.
+            // This returns only if nothing was started, in which case the guard counts. The process becomes this program again, so it keeps
+            // all variables.
             let mut anew = scope(Command::new("systemd-run"), &own);
             let _ = anew.args(std::env::args_os().skip(1)).exec();
         }

@@ -1,32 +1,32 @@
-//! Secrets that code under test does not get: environment variables, and places that it finds empty.
+//! Secrets withheld from code under test: environment variables, and paths that it finds empty.
 
 use std::fs;
 use std::path::PathBuf;
 
 use nix::unistd::{User, getuid};
 
-/// Parts of names.
+/// Parts of names that indicate a secret.
 const PARTS: [&str; 19] = [
     "TOKEN", "SECRET", "PASSWORD", "PASSWD", "PSWD", "OAUTH", "BEARER", "PASSPHRASE", "CREDENTIAL",
     "APIKEY", "ACCESSKEY", "PRIVATEKEY", "KEYFILE", "AUTHORIZATION", "SSHPASS", "AUTH_SOCK",
     "COOKIE", "PASSCODE", "WEBHOOK",
 ];
-/// Words of names, between `_`, `-` and `.`.
+/// Words in names, separated by `_`, `-` and `.`, that indicate a secret.
 const WORDS: [&str; 12] = [
     "KEY", "KEYS", "PASS", "PWD", "AUTH", "PIN", "OTP", "TOTP", "HMAC", "SALT", "USERPIN",
     "SIGNATURE",
 ];
-/// Last words of names.
+/// Last words of names that indicate a secret.
 const LAST: [&str; 6] = ["PAT", "PW", "CRED", "CREDS", "JWT", "DSN"];
-/// Ends of last words of names, and last words that end so and mean something else; `PWD` and `OLDPWD` are folders.
+/// Suffixes of last words that indicate a secret, and last words with such a suffix that do not; `PWD` and `OLDPWD` are folders.
 const ENDS: [&str; 4] = ["KEY", "KEYS", "PWD", "PASS"];
 const OTHER: [&str; 16] = [
     "OLDPWD", "MONKEY", "MONKEYS", "DONKEY", "TURKEY", "HOCKEY", "JOCKEY", "WHISKEY", "HOTKEY",
     "HOTKEYS", "COMPASS", "BYPASS", "TRESPASS", "OVERPASS", "UNDERPASS", "SURPASS",
 ];
-/// Prefixes of keys, by issuer: GitHub, GitLab, Amazon, OpenAI and others, npm, Hugging Face, Slack, PyPI,
-/// Google, Docker, Groq, Vault, SendGrid, DigitalOcean, Atlassian, Stripe, Supabase, Linear, Databricks, Replicate, xAI, NVIDIA, Perplexity,
-/// Tavily, Shopify, Facebook, age, Figma, Notion, Postman, New Relic, Contentful; and JSON Web Tokens.
+/// Prefixes of keys, by issuer: GitHub, GitLab, Amazon, OpenAI and others, npm, Hugging Face, Slack, PyPI, Google, Docker, Groq, Vault,
+/// SendGrid, DigitalOcean, Atlassian, Stripe, Supabase, Linear, Databricks, Replicate, xAI, NVIDIA, Perplexity, Tavily, Shopify, Facebook,
+/// age, Figma, Notion, Postman, New Relic, Contentful; and JSON Web Tokens.
 const KEYS: [&str; 50] = [
     "whsec_", "sbp_", "lin_api_", "dapi", "r8_", "xai-", "nvapi-", "pplx-", "tvly-", "shpat_",
     "shpss_", "GOCSPX-", "EAAC", "AGE-SECRET-KEY-", "ghp_", "gho_", "ghu_", "ghs_", "ghr_",
@@ -34,23 +34,23 @@ const KEYS: [&str; 50] = [
     "pypi-", "AIza", "ya29.", "dckr_pat_", "eyJ", "xapp-", "xoxa-", "gsk_", "hvs.", "SG.",
     "dop_v1_", "doo_v1_", "glrt-", "ATATT", "ATCTT", "figd_", "ntn_", "PMAK-", "NRAK-", "CFPAT-",
 ];
-/// Texts before a secret in a longer value, in lower case.
+/// Texts that precede a secret in a longer value, in lower case.
 const BEFORE: [&str; 18] = [
     "-----begin", "bearer ", "basic ", "token ", "password=", "password:", "password\"",
     "password ", "pwd=", "accountkey=", "api_key=", "api-key=", "token=", "sig=",
     "hooks.slack.com/", "/api/webhooks/", "\"auth\":", ".atlasv1.",
 ];
-/// What stands before a colon and an address without a password.
+/// Schemes that precede a colon and an address without a password.
 const SCHEMES: [&str; 5] = ["mailto", "sip", "sips", "xmpp", "acct"];
 
-/// Whether a variable's name or value says that it holds a secret, or the way to an agent that does.
+/// Returns whether a variable's name or value indicates that it contains a secret, or the path to an agent that has one.
 pub(super) fn is_secret(name: &str, value: &str) -> bool {
     let name = name.to_uppercase();
     let name = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '_');
     let is_named = name != "TOKENIZERS_PARALLELISM" && PARTS.iter().any(|part| name.contains(part));
     let mut words_of_name = name.split(['_', '-', '.']);
     let has_word = name != "PWD" && words_of_name.any(|word| WORDS.contains(&word));
-    // Other seeds are numbers, of generators.
+    // Numeric seeds are for random number generators.
     let is_seed = name.split(['_', '-', '.']).any(|word| word == "SEED")
         && !value.trim().bytes().all(|byte| byte.is_ascii_digit());
     let last = name.rsplit('_').next().unwrap_or("");
@@ -73,13 +73,13 @@ pub(super) fn is_secret(name: &str, value: &str) -> bool {
         })
 }
 
-/// Whether a word holds a key of an issuer, at its beginning or behind a sign that neither keys nor paths have.
+/// Returns whether a word contains an issuer's key, at its beginning or after a character that neither keys nor paths contain.
 fn holds_key(word: &str) -> bool {
     let between = |c: char| c.is_ascii_punctuation() && !"-_./".contains(c);
     let is_key = |part: &str| {
         KEYS.iter().any(|key| part.strip_prefix(key).is_some_and(|rest| rest.len() >= 12))
     };
-    // Of crates.io.
+    // Keys of crates.io.
     let is_short = |part: &str| {
         let rest = part.strip_prefix("cio").filter(|rest| rest.len() == 32);
         rest.is_some_and(|rest| rest.bytes().all(|byte| byte.is_ascii_alphanumeric()))
@@ -87,7 +87,7 @@ fn holds_key(word: &str) -> bool {
     word.split(between).any(|part| is_key(part) || is_short(part))
 }
 
-/// Whether a word holds the key of a bot of Telegram: its number, of 8 to 10 digits, and `:AA` with 33 characters.
+/// Returns whether a word contains the key of a Telegram bot: a number of 8 to 10 digits, then `:AA` and 33 more characters.
 fn holds_bot(word: &str) -> bool {
     let of_key = |byte: &u8| byte.is_ascii_alphanumeric() || b"_-".contains(byte);
     word.match_indices(":AA").any(|(at, mark)| {
@@ -97,7 +97,7 @@ fn holds_bot(word: &str) -> bool {
     })
 }
 
-/// Whether a word holds `user:password` in base64, of twelve characters at least.
+/// Returns whether a word contains `user:password` in base64, of at least twelve characters.
 fn holds_pair(word: &str) -> bool {
     let of_base64 = |c: char| c.is_ascii_alphanumeric() || "+/-_".contains(c);
     let is_pair = |part: &str| {
@@ -135,7 +135,8 @@ fn from_base64(text: &str) -> Option<String> {
     Some(decoded)
 }
 
-/// Whether a URL, from its host on, names a user with a password, or with a name as long as a key. A password may hold slashes.
+/// Returns whether a URL, given from its host on, contains a user with a password, or a user name as long as a key. A password may contain
+/// slashes.
 fn has_user(url: &str) -> bool {
     let before = |text: &str| text.split_once('@').map(|(user, _)| user.to_owned());
     let host = url.split('/').next().unwrap_or("");
@@ -144,7 +145,7 @@ fn has_user(url: &str) -> bool {
         || (url.contains('@') && host.split_once(':').is_some_and(|(_, port)| !is_port(port)))
 }
 
-/// Whether a word is `user:password@host`: no path, no address of electronic mail, no version or digest of a package.
+/// Returns whether a word is `user:password@host`, and not a path, an email address, or a version or digest of a package.
 fn has_password(name: &str, word: &str) -> bool {
     let parts = word.split_once(':').and_then(|(user, rest)| {
         let (password, host) = rest.rsplit_once('@')?;
@@ -169,7 +170,7 @@ fn has_password(name: &str, word: &str) -> bool {
     })
 }
 
-/// Files and folders of the home folder that hold keys and passwords, or histories of commands with some.
+/// Files and folders in the home folder that contain keys and passwords, or command histories with some.
 const SECRETS: &[&str] = &[
     ".ssh",
     ".gnupg",
@@ -311,9 +312,9 @@ const SECRETS: &[&str] = &[
     ".node_repl_history",
 ];
 
-/// Places of secrets that exist: of the user, and of the system, which its root could read.
+/// Returns the existing paths with secrets: the user's, and the system's, which root could read.
 pub(super) fn secret_places() -> Vec<PathBuf> {
-    // Tests may be given another home than the user's own.
+    // Tests may be run with a home folder other than the user's own.
     let own = User::from_uid(getuid()).ok().flatten().map(|user| user.dir);
     let homes = std::env::var_os("HOME").map(PathBuf::from).into_iter().chain(own);
     let homes: Vec<PathBuf> = homes.filter(|home| home.is_absolute()).collect();

@@ -16,10 +16,10 @@ use super::order::{RunOrder, RunOutcome};
 use super::processes::SUBCOMMAND;
 use super::{enclose, group, launch, priority, supervise};
 
-/// Serves one order: reads it from standard input (a line of JSON), runs it and writes its outcome (a line of JSON) to
-/// standard output. For stage `enclosed` (or `enclosed-with-network`) the guard first enters namespaces of its own and starts
-/// itself a second time as their first process (`inside`); `open` does neither. Stage `command` becomes the order's command, and `sweep`
-/// removes the program's control groups after its end. It must be called before any thread is started.
+/// Serves one order: reads it from standard input (a line of JSON), runs it and writes its outcome (a line of JSON) to standard output. For
+/// stage `enclosed` (or `enclosed-with-network`), the guard first enters new namespaces and starts itself a second time as their first
+/// process (`inside`); `open` does neither. Stage `command` becomes the order's command, and `sweep` removes the program's control groups
+/// after its end. This function must be called before any thread is started.
 ///
 /// # Errors
 /// The order is invalid, or the outcome cannot be written.
@@ -27,8 +27,8 @@ pub fn serve(stage: &str) -> io::Result<()> {
     if stage == "command" {
         return launch::serve();
     }
-    // An interrupt at the terminal ends the program; its guards then end the commands, and themselves. And no command reaches
-    // the terminal, to read or to type there.
+    // An interrupt at the terminal ends the program; its guards then end the commands and themselves. A new session also keeps commands
+    // from reading or typing at the terminal.
     if stage != "inside" {
         let _ = setsid();
         close_inherited();
@@ -56,11 +56,11 @@ pub fn serve(stage: &str) -> io::Result<()> {
     stdout.flush()
 }
 
-/// Closes the files that whoever started the program left open: a command would inherit them.
+/// Closes files that were open when the program was started, because a command would inherit them.
 fn close_inherited() {
     let names = fs::read_dir("/proc/self/fd").into_iter().flatten().flatten();
     let numbers = names.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
-    // The folder that is read here is among them, and is closed when this list is complete.
+    // The list includes the folder that is read here, which is closed once the list is complete.
     let numbers: Vec<i32> = numbers.filter(|&number| number > 2).collect();
     for number in numbers {
         let _ = close(number);
@@ -77,7 +77,7 @@ fn outside(network: bool) -> Option<RunOutcome> {
     if let Err(error) = prctl::set_dumpable(false) {
         return Some(RunOutcome::from_refusal(format!("the guard: {error}")));
     }
-    // Not before the namespaces: whoever gets rights there loses this.
+    // Set this only after entering the namespaces: gaining privileges there would reset it.
     if let Err(error) = prctl::set_pdeathsig(Signal::SIGKILL) {
         return Some(RunOutcome::from_refusal(format!("the guard: {error}")));
     }
@@ -88,19 +88,19 @@ fn outside(network: bool) -> Option<RunOutcome> {
     }
 }
 
-/// Runs the first process of the namespaces: when it ends, so does every other.
+/// Runs the first process of the namespaces, whose end also ends all others.
 fn inside() -> io::Result<RunOutcome> {
     if Pid::this() != Pid::from_raw(1) {
         return Ok(RunOutcome::from_refusal("not the first process of a namespace"));
     }
-    // The outer guard waits for this one; if that is killed, this one must end.
+    // The outer guard waits for this one; if the outer one is killed, this one must end.
     prctl::set_pdeathsig(Signal::SIGKILL)?;
     carry_out(false)
 }
 
 fn carry_out(open: bool) -> io::Result<RunOutcome> {
     let mut line = Vec::new();
-    // Nothing beyond the line's end is read: the rest of the stream is watched for its end.
+    // Read nothing beyond the end of the line: the rest of the stream is watched for its end.
     let mut stdin = io::stdin().lock();
     stdin.read_until(b'\n', &mut line)?;
     let order: RunOrder = serde_json::from_slice(&line)?;
@@ -113,7 +113,7 @@ fn carry_out(open: bool) -> io::Result<RunOutcome> {
     let abandoned = Arc::new(AtomicBool::new(false));
     let flag = Arc::clone(&abandoned);
     thread::spawn(move || {
-        // Nothing is ever written to it; it closes when the program that gave the order ends.
+        // Nothing is ever written to the stream; it closes when the program that gave the order ends.
         let mut rest = [0; 16];
         while matches!(io::stdin().lock().read(&mut rest), Ok(1..)) {}
         flag.store(true, Ordering::Relaxed);

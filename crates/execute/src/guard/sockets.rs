@@ -1,8 +1,8 @@
-//! Sockets and named pipes of other programs, which no namespace closes off: they are files.
+//! Sockets and named pipes of other programs, which no namespace isolates because they are files.
 //!
-//! `/proc/net/unix` has the names by which sockets were bound, each network's its own. A name may be relative to the folder that
-//! the program was in, or to another root, or lead through `/proc/self`, and the file may have been renamed since. So every socket
-//! and named pipe in a folder where one was bound counts.
+//! `/proc/net/unix` lists the names under which sockets were bound, in each network separately. A name may be relative to the program's
+//! working folder at that time, or to another root, or lead through `/proc/self`, and the file may have been renamed since. Therefore,
+//! every socket and named pipe in a folder in which one was bound counts.
 
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
@@ -14,7 +14,7 @@ use std::sync::{Mutex, PoisonError};
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// Folders of which a run sees a layer: no socket in them is reached. They may hold many files.
+/// Folders over which a run sees a layer, so that it reaches no sockets in them. They may contain many files.
 const CLOSED: [&str; 2] = ["/tmp", "/var/tmp"];
 
 /// Returns the sockets and named pipes that a run could reach, as far as this user can find them.
@@ -24,7 +24,7 @@ pub(super) fn reachable() -> Vec<PathBuf> {
         lists.iter().flat_map(|text| records(text)).filter_map(Bound::parse).collect();
     let mut found = BTreeSet::new();
     let mut folders = BTreeSet::new();
-    // A name alone says little: a run gives its sockets the names of other files, or of abstract ones.
+    // The name alone is unreliable: a run may name its sockets like other files, or like abstract ones.
     let mut note = |path: PathBuf| {
         if let Some(folder) = path.parent().filter(|folder| !is_closed(folder)) {
             folders.insert(folder.to_owned());
@@ -61,16 +61,15 @@ fn is_closed(folder: &Path) -> bool {
     CLOSED.iter().any(|closed| folder.starts_with(closed))
 }
 
-/// Numbers of all processes, as `/proc` names them.
+/// Returns the numbers of all processes, as listed in `/proc`.
 fn processes() -> impl Iterator<Item = String> {
     let names = fs::read_dir("/proc").into_iter().flatten().flatten();
     let names = names.filter_map(|entry| entry.file_name().into_string().ok());
     names.filter(|name| name.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
-/// Returns the lists of sockets of this network and of those of other processes, and the roots of processes that have another than
-/// this one; of those that this user can look into. Runs that this program started are left out: no other program reaches the files of
-/// their networks.
+/// Returns the socket lists of this network and of other processes' networks, and the roots of processes with a different root, as far as
+/// this user can read them. Runs that this program started are omitted, because no other program reaches the files of their networks.
 fn networks_and_roots() -> (Vec<Vec<u8>>, BTreeSet<PathBuf>) {
     let mut lists = vec![fs::read("/proc/net/unix").unwrap_or_default()];
     let mut networks: FxHashSet<_> = fs::read_link("/proc/self/ns/net").into_iter().collect();
@@ -86,7 +85,7 @@ fn networks_and_roots() -> (Vec<Vec<u8>>, BTreeSet<PathBuf>) {
     (lists, roots)
 }
 
-/// Returns the numbers of processes that this one did not start, neither directly nor by way of others.
+/// Returns the numbers of processes that this one did not start, directly or indirectly.
 fn others() -> Vec<String> {
     let parent = |number: &String| -> Option<String> {
         let stat = fs::read_to_string(Path::new("/proc").join(number).join("stat")).ok()?;
@@ -98,17 +97,17 @@ fn others() -> Vec<String> {
     let this = std::process::id().to_string();
     let is_own = |number: &String| {
         let chain = std::iter::successors(parents.get(number), |number| parents.get(*number));
-        // While it was read, a number may have become that of another process.
+        // While the list was read, a number may have been reused for another process.
         chain.take(parents.len()).any(|number| *number == this)
     };
     parents.keys().filter(|number| !is_own(number)).cloned().collect()
 }
 
-/// Most links that a name may lead through, as for the kernel.
+/// Maximum number of links that a name may lead through, as in the kernel.
 const LINKS: usize = 40;
 
-/// Returns the place of a file: in a folder without links, under the last part of its name. `/proc/self` and `/proc/thread-self` are
-/// those of a process; without one, there is no place behind them.
+/// Returns the path of a file after resolving links in its folder, but not in its last component. `/proc/self` and `/proc/thread-self` are
+/// resolved for the given process; without one, a name through them has no path.
 fn place_of(name: &Path, process: Option<&str>) -> Option<PathBuf> {
     let parts = |path: &Path| -> Vec<OsString> {
         path.components().rev().map(|part| part.as_os_str().to_owned()).collect()
@@ -138,12 +137,11 @@ fn place_of(name: &Path, process: Option<&str>) -> Option<PathBuf> {
     Some(place)
 }
 
-/// Places of sockets whose names mean something else for each process, by the sockets' inodes; empty for those whose holder is not
-/// found.
+/// Paths of sockets whose names depend on the process, by the sockets' inodes; empty for sockets whose holder was not found.
 static PLACES: Mutex<Option<FxHashMap<Vec<u8>, BTreeSet<PathBuf>>>> = Mutex::new(None);
 
-/// Returns what the names of sockets mean for the processes that hold them. Processes are searched if there is a socket that was not
-/// there before.
+/// Returns the paths that the names of sockets have for the processes that hold them. The processes are searched only if there is a new
+/// socket.
 fn places(bound: &[&Bound<'_>]) -> Vec<PathBuf> {
     let bound: Vec<_> = bound.iter().filter(|socket| socket.waits).collect();
     let mut known = PLACES.lock().unwrap_or_else(PoisonError::into_inner);
@@ -159,8 +157,8 @@ fn places(bound: &[&Bound<'_>]) -> Vec<PathBuf> {
     bound.iter().filter_map(|socket| known.get(socket.inode)).flatten().cloned().collect()
 }
 
-/// Splits a list into its records. Each begins a line with an address, of 16 hexadecimal digits (8 on small machines), and a colon;
-/// a name may have line feeds.
+/// Splits a list into its records. Each begins a line with an address, of 16 hexadecimal digits (8 on 32-bit machines), and a colon; names
+/// may contain newlines.
 fn records(text: &[u8]) -> Vec<&[u8]> {
     let begins = |line: &[u8]| {
         let digits = line.iter().take_while(|byte| byte.is_ascii_hexdigit()).count();
@@ -177,18 +175,18 @@ fn records(text: &[u8]) -> Vec<&[u8]> {
     starts.iter().zip(next).map(record).collect()
 }
 
-/// A socket that was bound to a file, or that is abstract.
+/// Socket that was bound to a file, or that is abstract.
 struct Bound<'a> {
     /// Inode of the socket, in decimal digits.
     inode: &'a [u8],
     /// Whether another socket can connect to it.
     waits: bool,
-    /// Its name. That of an abstract socket is shown behind `@`, with which a relative name may begin as well.
+    /// Name of the socket. The name of an abstract socket is shown after `@`, with which a relative name may begin as well.
     name: &'a Path,
 }
 
 impl<'a> Bound<'a> {
-    /// Parses a record of `/proc/net/unix`: seven columns, the last two the state and the inode, and the name.
+    /// Parses a record of `/proc/net/unix`: seven columns, of which the last two are the state and the inode, then the name.
     fn parse(record: &'a [u8]) -> Option<Self> {
         let mut rest = record;
         let mut columns = [&record[..0]; 7];
@@ -205,17 +203,17 @@ impl<'a> Bound<'a> {
     }
 }
 
-/// A process that may have bound sockets.
+/// Process that may have bound sockets.
 struct Holder {
     process: String,
-    /// Its working folder.
+    /// Working folder of the process.
     folder: PathBuf,
-    /// Inodes of its sockets, in decimal digits.
+    /// Inodes of the process's sockets, in decimal digits.
     inodes: FxHashSet<Vec<u8>>,
 }
 
 impl Holder {
-    /// Reads a process, if this user can look into it.
+    /// Reads a process, if this user has permission to.
     fn read(process: String) -> Option<Self> {
         let folder = fs::read_link(format!("/proc/{process}/cwd")).ok()?;
         let files = fs::read_dir(format!("/proc/{process}/fd")).ok()?.flatten();
@@ -228,7 +226,7 @@ impl Holder {
         Some(Self { process, folder, inodes })
     }
 
-    /// Returns the place that a name means for this process.
+    /// Returns the path that a name has for this process.
     fn place_of(&self, name: &Path) -> Option<PathBuf> {
         place_of(&self.folder.join(name), Some(&self.process))
     }
@@ -267,7 +265,7 @@ mod tests {
         assert_eq!(place_of(&real.join("circle/a"), None), None);
     }
 
-    /// A run could otherwise empty any file for concurrent runs.
+    /// Otherwise a run could empty any file for concurrent runs.
     #[test]
     fn what_has_the_name_of_a_socket_but_is_none_is_not_hidden() {
         use std::os::linux::net::SocketAddrExt as _;
@@ -285,7 +283,7 @@ mod tests {
         let found = reachable();
         let found: Vec<_> = found.iter().filter_map(|path| path.strip_prefix(&real).ok()).collect();
         assert_eq!(found, [Path::new("socket")]);
-        // Processes that this one started have networks without files that others reach.
+        // Processes started by this one have networks without files that others reach.
         let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
         let (own, child_number) = (others(), child.id().to_string());
         child.kill().and_then(|()| child.wait()).unwrap();

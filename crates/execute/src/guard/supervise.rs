@@ -1,4 +1,4 @@
-//! A command, from its start to the end of every process it started.
+//! Supervises a command, from its start to the end of every process it started.
 
 use std::fs;
 use std::io::{self, PipeReader};
@@ -31,13 +31,13 @@ use super::{enclose, processes};
 
 /// Longest interval between checks of memory, processor time and processes.
 const WATCH: Duration = Duration::from_millis(20);
-/// Time to wait for processes to end.
+/// Time limit for processes to end.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Bytes that the kernel's own memory may grow by during a run, beyond the run's limit: for the run itself, and for each that
-/// runs beside it, as for other programs.
+/// Number of bytes by which the kernel's own memory may grow during a run beyond the run's limit, to allow for other programs; applied once
+/// for the run and once for each concurrent run.
 const KERNEL_ROOM: u64 = 256 << 20;
-/// Runs an order to its end. `alone` says that this is the first process of its own namespace; `abandoned` becomes true when
-/// nobody waits for the outcome any more.
+/// Runs an order to its end. `alone` means that this is the first process of its own namespace; `abandoned` becomes true when nobody waits
+/// for the outcome any more.
 pub(super) fn run(order: &RunOrder, view: View, alone: bool, abandoned: &AtomicBool) -> RunOutcome {
     if let Err(output) = run_files::put(order) {
         return RunOutcome { ended: RunEnd::Unwritten, output, ..RunOutcome::default() };
@@ -58,7 +58,7 @@ struct StartedRun {
     kernel_kills: u64,
     kernel: MemoryWatch,
     unlisted: MemoryWatch,
-    /// Number of sockets in the guard's network before the start; `None` if the system does not tell.
+    /// Number of sockets in the guard's network before the start; `None` if the system does not report it.
     sockets: Option<u64>,
     anonymous: MemoryWatch,
     files: FileWatch,
@@ -80,7 +80,7 @@ fn start(order: &RunOrder, view: View, alone: bool) -> Result<StartedRun, String
         prctl::set_child_subreaper(true).map_err(|e| format!("cannot adopt orphans: {e}"))?;
     }
     let (reader, writer): (PipeReader, _) = io::pipe().map_err(failed("make a pipe"))?;
-    // A command that could inspect the guard could write an outcome of its own.
+    // A command that could inspect the guard could write its own outcome.
     prctl::set_dumpable(false).map_err(|e| format!("cannot close off the guard: {e}"))?;
     let mut command = launch::command();
     command
@@ -89,7 +89,7 @@ fn start(order: &RunOrder, view: View, alone: bool) -> Result<StartedRun, String
         .stdout(writer)
         .envs(order.environment.iter().map(|(name, value)| (name, value)));
     for (name, value) in std::env::vars_os() {
-        // A server's key may be among the first.
+        // These variables may contain a server's key.
         let is_own = name.to_string_lossy().starts_with("REPOFORMER_");
         let is_for_setup = matches!(order.files, Files::Open { .. });
         if is_own
@@ -106,7 +106,7 @@ fn start(order: &RunOrder, view: View, alone: bool) -> Result<StartedRun, String
     };
     if let Some(channel) = &channel {
         if alone {
-            // A command of several steps must not put another reporter in its place.
+            // A command with several steps must not replace the reporter.
             enclose::keep(&channel.folder).map_err(|e| format!("cannot keep the reporter: {e}"))?;
         }
         let ordered = order.environment.iter().rev().find(|(name, _)| name == "PYTHONPATH");
@@ -118,7 +118,7 @@ fn start(order: &RunOrder, view: View, alone: bool) -> Result<StartedRun, String
     let system = SystemMemory::now().map_err(failed("read the system's memory"))?;
     let at_hand = usage::at_hand().map_err(failed("read the system's memory"))?;
     let sockets = usage::sockets().ok();
-    // A command may leave no room for threads of its guard, so these come first.
+    // Start these threads first: a command may leave no room for threads of its guard.
     let thread = || thread::Builder::new();
     let output =
         thread().spawn(move || HeadAndTail::read(reader)).map_err(failed("start a thread"))?;
@@ -172,7 +172,7 @@ impl StartedRun {
             if elapsed.as_secs_f64() >= order.limits.wall_seconds {
                 break RunEnd::Wall;
             }
-            // Short commands are not delayed much, and a growing number of processes is noticed soon.
+            // Short commands are hardly delayed, and a growing number of processes is noticed soon.
             let pause = (elapsed / 20).clamp(Duration::from_millis(1), WATCH);
             if watched.elapsed() >= pause {
                 watched = Instant::now();
@@ -197,11 +197,11 @@ impl StartedRun {
                 usage::longest_wait(&processes).as_secs_f64() * 2.0 > order.limits.wall_seconds
             });
         if ended == RunEnd::Exited && order.group.is_some() {
-            // The kernel may have refused something since the last check.
+            // The kernel may have enforced a limit since the last check.
             ended = self.beyond_counts(order).unwrap_or(ended);
         }
         if left_behind > order.limits.processes {
-            // It started them all since the last check, and may have ended because the system refused it more.
+            // The run started all of them since the last check, and may have ended because the system refused further ones.
             (ended, left_behind) = (RunEnd::Processes, 0);
         }
         self.look_at_disk(order);
@@ -210,7 +210,7 @@ impl StartedRun {
         let counted = order.group.as_ref().and_then(|group| group.counts(0).ok());
         let cpu_seconds =
             counted.map_or_else(reaped_seconds, |counts| counts.nanoseconds as f64 / 1e9);
-        // A run that got half a processor did not lack one, however many of its processes waited for it.
+        // A run that got half a processor did not lack one, however many of its processes were waiting.
         let is_starved = waits && cpu_seconds * 2.0 < seconds;
         // The largest process may have started and ended between two checks.
         let largest = usage.map_or(0, |usage| usage.max_rss() as u64 * 1024);
@@ -229,7 +229,7 @@ impl StartedRun {
             };
         }
         if ended == RunEnd::Exited {
-            // The command may have ignored that a file reached its limit.
+            // The command may have ignored that a file reached the size limit.
             self.disk_full |= self.disk.as_ref().is_some_and(DiskWatch::is_full);
         }
         let end = Instant::now() + PATIENCE;
@@ -255,7 +255,7 @@ impl StartedRun {
         }
     }
 
-    /// Collects the status of all children that have ended, orphans included. Returns whether no child is left.
+    /// Collects the status of all children that have ended, including orphans. Returns whether no child is left.
     fn collect_ended(&mut self) -> bool {
         loop {
             match waitpid(Pid::from_raw(-1), Some(WaitPidFlag::WNOHANG)) {
@@ -271,11 +271,11 @@ impl StartedRun {
         }
     }
 
-    /// Returns the limit that is exceeded.
+    /// Returns the limit that the run has exceeded, if any.
     fn beyond(&mut self, order: &RunOrder) -> Option<RunEnd> {
         let limits = &order.limits;
         if self.alone && processes::many(limits.tasks()) {
-            // So many, with those that ended, that reading each would take longer than ending all.
+            // Including ended ones, there are so many that reading each would take longer than ending all.
             return Some(RunEnd::Processes);
         }
         if self.alone && usage::many_locks() {
@@ -286,7 +286,7 @@ impl StartedRun {
             return Some(RunEnd::Replaced);
         }
         let Ok(processes) = self.processes() else { return Some(RunEnd::Unseen) };
-        // As in a control group, processes that ended count until somebody has waited for them.
+        // As in a control group, ended processes count until they are waited for.
         if processes.len() > limits.processes {
             return Some(RunEnd::Processes);
         }
@@ -302,7 +302,7 @@ impl StartedRun {
         }
         let Ok(system) = SystemMemory::now() else { return Some(RunEnd::Unseen) };
         let room = KERNEL_ROOM.saturating_mul(order.beside as u64 + 1);
-        // A control group counts texts of `/proc`.
+        // A control group already counts the texts of `/proc`.
         let lists = || usage::of_lists(&processes, order.group.is_none());
         if self.kernel.is_beyond(system.kernel, mega(limits.memory_mb), room, lists) {
             return Some(RunEnd::Memory);
@@ -332,7 +332,7 @@ impl StartedRun {
         };
         self.peak = self.peak.max(memory.with(hidden));
         if memory.with(hidden).saturating_add(memory.files) > most {
-            // Forked processes share memory they have not changed, and pipes; only this counts them once.
+            // Forked processes share unchanged memory and pipes; only this calculation counts them once.
             let Ok(files) = usage::of_files(&processes) else { return Some(RunEnd::Unseen) };
             let exact = memory.once(&processes).with(hidden).saturating_add(files);
             return (exact > most).then_some(RunEnd::Memory);
@@ -340,7 +340,7 @@ impl StartedRun {
         None
     }
 
-    /// Whether memory that no list has grew beyond the bound while the run has sockets.
+    /// Returns whether memory that appears in no list grew beyond the limit while the run has sockets.
     fn is_beyond_in_sockets(
         &mut self,
         system: SystemMemory,
@@ -349,7 +349,7 @@ impl StartedRun {
     ) -> io::Result<bool> {
         let most = most.saturating_add(room);
         let is_large = self.unlisted.growth(system.unlisted) > most;
-        // Sockets that cannot be counted are there.
+        // If the sockets cannot be counted, assume that there are some.
         let has_sockets =
             || self.sockets.zip(usage::sockets().ok()).is_none_or(|(old, now)| now > old);
         let unlisted = if is_large && has_sockets() {
@@ -360,7 +360,7 @@ impl StartedRun {
         Ok(self.unlisted.is_beyond(unlisted, most, 0, || 0))
     }
 
-    /// Returns the limit that is exceeded by what the kernel counts.
+    /// Returns the limit that the run has exceeded according to the kernel's counts, if any.
     fn beyond_counts(&mut self, order: &RunOrder) -> Option<RunEnd> {
         let group = order.group.as_ref()?;
         let used = |path: &PathBuf| {
@@ -393,7 +393,7 @@ impl StartedRun {
         None
     }
 
-    /// Returns the processes of the run, those that ended and were not waited for included.
+    /// Returns the processes of the run, including ended ones that were not waited for.
     fn processes(&self) -> io::Result<Vec<processes::Process>> {
         if self.alone { processes::all_others() } else { processes::below() }
     }
@@ -405,19 +405,19 @@ impl StartedRun {
         }
     }
 
-    /// Kills every process below this one, and waits until none is left.
+    /// Kills every process of the run, and waits until none is left.
     fn end_all(&mut self) {
         let begin = Instant::now();
         while begin.elapsed() < PATIENCE {
             if self.alone {
-                // All of the namespace but this, at once: whoever forks meanwhile is killed too.
+                // Kill everything in the namespace except this process at once, including processes that are just being forked.
                 let _ = kill(Pid::from_raw(-1), Signal::SIGKILL);
                 if self.collect_ended() {
                     return;
                 }
             } else {
                 let below = processes::all_below().unwrap_or_default();
-                // Stopped first, so that none forks while another is killed.
+                // Stop all processes first, so that none forks while another is killed.
                 for signal in [Signal::SIGSTOP, Signal::SIGKILL] {
                     below.iter().for_each(|process| process.send(signal));
                 }
@@ -431,9 +431,8 @@ impl StartedRun {
     }
 }
 
-/// Waits for the end of a stream that no process holds any more. Sockets can hold it: those that were sent through each other
-/// and never received are only freed when another socket is closed. A stream that stays open even so
-/// counts as empty.
+/// Waits for the end of a stream that no process holds any more. Sockets may still hold it: sockets that were sent through each other and
+/// never received are only freed when another socket is closed. A stream that stays open nevertheless counts as empty.
 fn last_of<T: Default>(reader: JoinHandle<T>, end: Instant) -> T {
     let mut pause = Duration::from_micros(100);
     while !reader.is_finished() && Instant::now() < end {
@@ -444,14 +443,14 @@ fn last_of<T: Default>(reader: JoinHandle<T>, end: Instant) -> T {
     if reader.is_finished() { reader.join().unwrap_or_default() } else { T::default() }
 }
 
-/// Processor seconds of all children that were waited for.
+/// Returns the processor seconds of all children that were waited for.
 fn reaped_seconds() -> f64 {
     getrusage(UsageWho::RUSAGE_CHILDREN).map_or(0.0, |usage| {
         (usage.user_time().num_microseconds() + usage.system_time().num_microseconds()) as f64 / 1e6
     })
 }
 
-/// Number of processes that the system has killed for lack of memory since it started.
+/// Returns the number of processes that the system has killed for lack of memory since it started.
 fn kernel_kills() -> u64 {
     let text = fs::read_to_string("/proc/vmstat").unwrap_or_default();
     let line = text.lines().find_map(|line| line.strip_prefix("oom_kill "));

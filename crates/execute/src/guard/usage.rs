@@ -1,4 +1,4 @@
-//! Resources of processes: processor time, memory, the kernel's memory for files and sockets, locks.
+//! Resource use of processes: processor time, memory, the kernel's memory for files and sockets, locks.
 
 use std::fs;
 use std::io::{self, BufRead, BufReader, Read};
@@ -27,22 +27,21 @@ pub(super) struct Usage {
 pub(super) struct Memory {
     /// Anonymous memory; part of `own`.
     pub(super) anonymous: u64,
-    /// Own memory, kernel memory for them, and socket memory.
+    /// The processes' own memory, the kernel's memory for them, and socket memory.
     own: u64,
-    /// Visible memory that may be shared and that no file on a disk backs.
+    /// Visible memory that may be shared and is not backed by a file on a disk.
     shared: u64,
-    /// Kernel memory if every slot of the file lists held a file of the costliest kind.
+    /// Kernel memory if every slot of the file lists contained a file of the costliest kind.
     pub(super) files: u64,
 }
 
 impl Memory {
-    /// Returns the sum of this and unseen memory.
+    /// Returns the sum of this memory and unseen memory.
     pub(super) fn with(self, hidden: UnseenMemory) -> u64 {
         self.own + self.shared.max(hidden.shared) + hidden.kernel
     }
 
-    /// Subtracts shared memory as often as it was counted in excess; reading it takes longer. Memory that cannot be read counts as
-    /// not shared.
+    /// Subtracts shared memory that was counted more than once; reading it takes longer. Memory that cannot be read counts as not shared.
     pub(super) fn once(self, processes: &[Process]) -> Self {
         let of_process = |process: &Process| {
             let rollup = read_file(&format!("/proc/{}/smaps_rollup", process.pid)).ok()??;
@@ -59,10 +58,10 @@ impl Memory {
     }
 }
 
-/// Returns the resource use of processes. `own_network` says that no other process uses this one's network.
+/// Returns the resource use of processes. `own_network` means that no other process uses the network of this one.
 ///
 /// # Errors
-/// A process that exists cannot be read.
+/// An existing process cannot be read.
 pub(super) fn usage(processes: &[Process], own_network: bool) -> io::Result<Usage> {
     let system = |variable, or| match sysconf(variable) {
         Ok(Some(value)) => value as u64,
@@ -83,7 +82,7 @@ pub(super) fn usage(processes: &[Process], own_network: bool) -> io::Result<Usag
     Ok(Usage { cpu_seconds: cpu_ticks as f64 / ticks as f64, memory })
 }
 
-/// Returns the longest time that a thread of the processes has waited for a processor: zero if the kernel does not count it.
+/// Returns the longest time that a thread of the processes has waited for a processor; zero if the kernel does not measure it.
 pub(super) fn longest_wait(processes: &[Process]) -> Duration {
     let of_thread = |thread: fs::DirEntry| {
         let text = fs::read_to_string(thread.path().join("schedstat")).ok()?;
@@ -99,27 +98,27 @@ pub(super) fn longest_wait(processes: &[Process]) -> Duration {
 /// Bytes that the kernel uses for an open file, and for a pipe, which has two pages however many pipes there are.
 const FILE: u64 = 512;
 const PIPE: u64 = 10 << 10;
-/// Bytes that stay of the memory of a process that has ended, as long as a file of `/proc` that describes it is open: the description
-/// itself and the topmost table of pages.
+/// Bytes of an ended process's memory that stay allocated while a file of `/proc` that describes the process is open: the description
+/// itself and the top-level page table.
 const DESCRIPTION: u64 = 16 << 10;
 
-/// Number of open files for which a process's list has room, from its status.
+/// Returns the number of open files for which a process's file list has room, from its status.
 fn room_for_files(status: &str) -> u64 {
     let line = status.lines().find_map(|line| line.strip_prefix("FDSize:"));
     line.and_then(|number| number.trim().parse().ok()).unwrap_or(0)
 }
 
-/// Returns the bytes that the kernel takes for open files of processes. A list that cannot be read counts as full of the costliest.
+/// Returns the bytes that the kernel uses for open files of processes. A list that cannot be read counts as full of the costliest files.
 ///
 /// # Errors
-/// A process that exists cannot be read.
+/// An existing process cannot be read.
 pub(super) fn of_files(processes: &[Process]) -> io::Result<u64> {
     let (mut pipes, mut held) = (FxHashSet::default(), 0);
     for process in processes.iter().filter(|process| process.is_alive()) {
         let folder = format!("/proc/{}", process.pid);
         let mut found = files_in(&format!("{folder}/fd"), &mut pipes);
         if found == Some(0) {
-            // The first thread has ended; ask the others.
+            // The first thread has ended; read the others.
             for thread in fs::read_dir(format!("{folder}/task")).into_iter().flatten().flatten() {
                 let of_thread = files_in(&thread.path().join("fd").to_string_lossy(), &mut pipes);
                 found = found.max(of_thread);
@@ -133,7 +132,7 @@ pub(super) fn of_files(processes: &[Process]) -> io::Result<u64> {
     Ok(held + pipes.len() as u64 * PIPE)
 }
 
-/// Returns the bytes of open files in a list, and notes the pipes among them, by device and inode.
+/// Returns the bytes of the open files in a list, and records the pipes among them by device and inode.
 fn files_in(list: &str, pipes: &mut FxHashSet<(u64, u64)>) -> Option<u64> {
     let mut found = 0;
     for entry in fs::read_dir(list).ok()?.flatten() {
@@ -147,14 +146,14 @@ fn files_in(list: &str, pipes: &mut FxHashSet<(u64, u64)>) -> Option<u64> {
     Some(found)
 }
 
-/// Bytes of memory that the whole system cannot give back.
+/// Bytes of memory that the whole system cannot reclaim.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct SystemMemory {
-    /// The kernel's own.
+    /// The kernel's own memory.
     pub(super) kernel: u64,
-    /// Memory that no list has, such as pages of sockets: a byte that waits to be read keeps its whole page.
+    /// Memory that appears in no list, such as pages of sockets: a single unread byte keeps its whole page.
     pub(super) unlisted: u64,
-    /// The anonymous memory of all processes.
+    /// Anonymous memory of all processes.
     pub(super) anonymous: u64,
 }
 
@@ -162,7 +161,7 @@ impl SystemMemory {
     /// Reads the current values.
     ///
     /// # Errors
-    /// They cannot be read.
+    /// The values cannot be read.
     pub(super) fn now() -> io::Result<Self> {
         let text = fs::read_to_string("/proc/meminfo")?;
         Ok(Self::parse(&text))
@@ -185,14 +184,14 @@ impl SystemMemory {
 /// Returns the number of sockets in this process's network.
 ///
 /// # Errors
-/// The system does not tell.
+/// The system does not report it.
 pub(super) fn sockets() -> io::Result<u64> {
     let text = fs::read_to_string("/proc/net/sockstat")?;
     let number = text.lines().find_map(|line| line.strip_prefix("sockets: used "));
     number.and_then(|number| number.trim().parse().ok()).ok_or(io::ErrorKind::InvalidData.into())
 }
 
-/// Returns the bytes of free memory that the kernel keeps at hand for each processor, which do not count as free; 0 on systems without
+/// Returns the bytes of unused memory that the kernel keeps in reserve for each processor, which do not count as free; 0 on systems without
 /// such a list.
 ///
 /// # Errors
@@ -208,12 +207,12 @@ pub(super) fn at_hand() -> io::Result<u64> {
     Ok(pages.saturating_mul(page))
 }
 
-/// Files that the whole system has open, by descriptors, mappings and messages.
+/// Numbers of files that the whole system has open, by descriptors, mappings and messages.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct SystemFiles {
-    /// Their number.
+    /// Current number.
     pub(super) open: u64,
-    /// Their greatest number.
+    /// Maximum number.
     pub(super) most: u64,
 }
 
@@ -221,7 +220,7 @@ impl SystemFiles {
     /// Reads the current numbers.
     ///
     /// # Errors
-    /// They cannot be read.
+    /// The numbers cannot be read.
     pub(super) fn now() -> io::Result<Self> {
         let text = fs::read_to_string("/proc/sys/fs/file-nr")?;
         let mut numbers = text.split_ascii_whitespace().map(str::parse);
@@ -246,7 +245,7 @@ pub(super) fn held_files(processes: &[Process], most: u64) -> u64 {
     for process in processes.iter().filter(|process| process.is_alive()) {
         let threads = fs::read_dir(format!("/proc/{}/task", process.pid)).into_iter().flatten();
         let threads: Vec<_> = threads.flatten().map(|thread| thread.path()).collect();
-        // The threads share both; one that has ended shows neither.
+        // Threads share both; a thread that has ended shows neither.
         let descriptors = threads.iter().map(|thread| descriptors(thread)).find(|count| *count > 0);
         let mappings = threads.iter().map(|thread| mappings(thread)).find(|count| *count > 0);
         held += (descriptors.unwrap_or(0) + mappings.unwrap_or(0)) as u64;
@@ -257,20 +256,20 @@ pub(super) fn held_files(processes: &[Process], most: u64) -> u64 {
     held
 }
 
-/// Files of a process in `/proc` that keep the description of its memory: six that read the memory itself or its tables, and others.
+/// Files of a process in `/proc` that keep the description of its memory: first the six that read the memory or its tables, then others.
 const OF_MEMORY: [&str; 9] = [
     "clear_refs", "mem", "numa_maps", "pagemap", "smaps", "smaps_rollup", "auxv", "environ", "maps",
 ];
 
-/// Whether an entry of a list of open files has one of these names of [`OF_MEMORY`].
+/// Returns whether an entry in a list of open files has one of these names of [`OF_MEMORY`].
 fn is_of_memory(file: &fs::DirEntry, names: &[&str]) -> bool {
     let target = fs::read_link(file.path()).unwrap_or_default();
     let name = target.file_name().unwrap_or_default().to_string_lossy();
     names.contains(&name.trim_end_matches(" (deleted)"))
 }
 
-/// Whether one of the processes has a file open through which it may be reading the memory of another: as long as such a read
-/// lasts, the memory stays, though the other process has ended and no process shows it.
+/// Returns whether a process has a file open through which it may be reading another process's memory: as long as such a read lasts, the
+/// memory stays allocated, even if the other process has ended and no process shows it.
 pub(super) fn look_into_memory(processes: &[Process]) -> bool {
     let (looking, _) = OF_MEMORY.split_at(6);
     let of_thread = |thread: fs::DirEntry| {
@@ -283,11 +282,11 @@ pub(super) fn look_into_memory(processes: &[Process]) -> bool {
     })
 }
 
-/// Returns the bytes that the kernel may keep for lists which processes have open: the names of each folder, of which a layer
-/// remembers one list for each change, and with `of_processes` the text of each file of `/proc`, 8 MB at most.
+/// Returns the bytes that the kernel may use for lists that processes have open: the names in each folder, for which a layer stores one
+/// list per change, and with `of_processes` the text of each file of `/proc`, up to 8 MB.
 pub(super) fn of_lists(processes: &[Process], of_processes: bool) -> u64 {
     const TEXT: u64 = 8 << 20;
-    // A folder in memory has 20 bytes for each name, which takes up to 360 in a list. Sizes below a layer are unknown.
+    // A folder in memory has 20 bytes per name, and a list uses up to 360 for it. The sizes of folders below a layer are unknown.
     let of_folder = |size: u64| size.saturating_mul(18).max(1 << 20);
     let device = fs::metadata("/proc").map(|metadata| metadata.dev()).ok();
     let of_file = |file: fs::DirEntry| match fs::metadata(file.path()) {
@@ -299,7 +298,7 @@ pub(super) fn of_lists(processes: &[Process], of_processes: bool) -> u64 {
         let files = fs::read_dir(thread.path().join("fd")).into_iter().flatten().flatten();
         files.map(of_file).sum()
     };
-    // Threads mostly have the same files.
+    // Threads usually have the same files.
     let of_process = |process: &Process| {
         let threads = fs::read_dir(format!("/proc/{}/task", process.pid)).into_iter().flatten();
         threads.flatten().map(of_thread).max().unwrap_or(0)
@@ -307,44 +306,43 @@ pub(super) fn of_lists(processes: &[Process], of_processes: bool) -> u64 {
     processes.iter().filter(|process| process.is_alive()).map(of_process).sum()
 }
 
-/// Memory of a process that no file backs.
+/// Memory of a process that is not backed by a file.
 const RESIDENT: &str = "RssAnon:";
-/// Shared memory, and files of file systems in memory, as far as the process uses them now.
+/// Shared memory and files of file systems in memory, as far as the process uses them now.
 const SHARED: &str = "RssShmem:";
-/// Other memory of a process: on disk, of the kernel for it, and of large pages.
+/// Other memory of a process: swapped out, page tables, and large pages.
 const OTHER: [&str; 3] = ["VmSwap:", "VmPTE:", "HugetlbPages:"];
 
-/// Memory that does not show in the sizes of processes, in bytes.
+/// Memory that does not appear in the sizes of processes, in bytes.
 #[derive(Debug, Default, Clone, Copy)]
 pub(super) struct UnseenMemory {
-    /// Shared regions that no file backs. They keep what was written to them, even by a process that has ended, until nobody maps
-    /// them.
+    /// Shared regions not backed by a file. They keep their content, even if an ended process wrote it, until nobody maps them.
     shared: u64,
-    /// The kernel's own, which describes mappings.
+    /// The kernel's own memory, which describes mappings.
     kernel: u64,
 }
 
-/// Mappings of a run's processes. Its memory in them is at most their capacity, and at most the whole system's memory of this
-/// kind: so a large, hardly used region does no harm unless the system is full of others.
+/// Mappings of a run's processes. Their memory is at most their capacity, and at most the whole system's memory of this kind; a large,
+/// hardly used region is therefore harmless unless the system is full of others.
 #[derive(Debug, Default)]
 pub(super) struct Mappings {
-    /// Largest part of each shared region that was seen mapped, by the region's device and inode.
+    /// For each shared region, by device and inode, the largest part that was seen mapped.
     regions: FxHashMap<Vec<u8>, u64>,
 }
 
-/// Bytes that the kernel takes for each mapping.
+/// Bytes that the kernel uses for each mapping.
 const MAPPING: u64 = 256;
-/// Least bytes that a shared region counts as: the part that is still mapped may be its smallest, and the rest may have
-/// been unmapped unseen.
+/// Minimum number of bytes that a shared region counts as: the part that is still mapped may be its smallest, and the rest may have been
+/// unmapped unnoticed.
 const REGION: u64 = 16 << 20;
-/// Beginnings of the names of shared regions that no file backs.
+/// Prefixes of the names of shared regions that are not backed by a file.
 const REGIONS: [&[u8]; 4] = [b"/dev/zero (deleted)", b"/anon_hugepage", b"/memfd:", b"/SYSV"];
 
 impl Mappings {
-    /// Returns the processes' unseen memory; nothing if they cannot hold more than `most` bytes together.
+    /// Returns the processes' unseen memory; zero if they cannot hold more than `most` bytes together.
     ///
     /// # Errors
-    /// The mappings of a process that exists cannot be read.
+    /// The mappings of an existing process cannot be read.
     pub(super) fn unseen_memory(
         &mut self,
         processes: &[Process],
@@ -360,7 +358,7 @@ impl Mappings {
             let folder = format!("/proc/{}", process.pid);
             let mut found = read_mappings(&format!("{folder}/maps"), most, &mut regions)?;
             if found == 0 {
-                // The first thread has ended; ask the others.
+                // The first thread has ended; read the others.
                 for thread in fs::read_dir(format!("{folder}/task")).into_iter().flatten().flatten()
                 {
                     let path = thread.path().join("maps").display().to_string();
@@ -392,8 +390,8 @@ impl UnseenMemory {
     }
 }
 
-/// Reads a list of mappings (proc_pid_maps(5)), and adds up how far each shared region in it reaches. Returns the number of
-/// mappings, 0 if the process has ended. It stops when they alone take more than `most` bytes.
+/// Reads a list of mappings (proc_pid_maps(5)) and records how far each shared region in it extends. Returns the number of mappings, which
+/// is 0 if the process has ended. It stops when the mappings alone use more than `most` bytes.
 fn read_mappings(path: &str, most: u64, regions: &mut FxHashMap<Vec<u8>, u64>) -> io::Result<u64> {
     let gone = |error: &io::Error| {
         error.kind() == io::ErrorKind::NotFound || error.raw_os_error() == Some(Errno::ESRCH as i32)
@@ -421,8 +419,7 @@ fn read_mappings(path: &str, most: u64, regions: &mut FxHashMap<Vec<u8>, u64>) -
     Ok(found)
 }
 
-/// Returns the region that a line of the mappings shows, if no file backs it: its device and inode, and where this part of
-/// it ends.
+/// Returns the region in a line of the mappings if it is not backed by a file: its device and inode, and the end of the mapped part.
 fn shared_region(line: &[u8]) -> Option<(Vec<u8>, u64)> {
     let name = &line[memchr::memchr(b'/', line)?..];
     if !REGIONS.iter().any(|beginning| name.starts_with(beginning)) {
@@ -431,9 +428,9 @@ fn shared_region(line: &[u8]) -> Option<(Vec<u8>, u64)> {
     mapped_region(line).map(|(region, extent)| (region.into_bytes(), extent))
 }
 
-/// Returns the device and inode that a line of the mappings names, and where this part of the file ends.
+/// Returns the device and inode in a line of the mappings, and the end of the mapped part of the file.
 pub(super) fn mapped_region(line: &[u8]) -> Option<(String, u64)> {
-    // A name may be anything.
+    // A name may contain any bytes.
     let end = memchr::memchr(b'/', line).unwrap_or(line.len());
     let (line, _) = line.split_at(end);
     let text = std::str::from_utf8(line).ok()?;
@@ -446,17 +443,17 @@ pub(super) fn mapped_region(line: &[u8]) -> Option<(String, u64)> {
     Some((format!("{device} {inode}"), extent))
 }
 
-/// Bytes that the sockets of this network may hold. Sockets that no process holds, because they are being passed to another, are
-/// listed as well. The system reports what internet sockets hold, but not Unix sockets: each of these counts as full.
+/// Returns the bytes that the sockets of this network may hold. The lists include sockets that no process holds because they are being
+/// passed to another one. The system reports how many bytes internet sockets hold, but not Unix sockets, each of which counts as full.
 fn of_sockets() -> io::Result<u64> {
     let buffer = getsockopt(&UnixDatagram::unbound()?, sockopt::SndBuf)? as u64;
-    // New networks have this one, whatever the system's has; old kernels do not show it.
+    // New networks have this length, whatever the system's is; old kernels do not show it.
     let queue = fs::read_to_string("/proc/sys/net/unix/max_dgram_qlen").ok();
     let queue = queue.and_then(|number| number.trim().parse().ok()).unwrap_or(10);
     let list = fs::read("/proc/net/unix")?;
     let mut held = of_unix_sockets(&String::from_utf8_lossy(&list), buffer, queue);
     for name in ["tcp", "tcp6", "udp", "udp6"] {
-        // Without IPv6 there are no such files.
+        // Without IPv6 these files do not exist.
         let text = read_file(&format!("/proc/net/{name}"))?.unwrap_or_default();
         let queues = text.lines().skip(1).filter_map(|line| {
             let (sent, received) = line.split_ascii_whitespace().nth(4)?.split_once(':')?;
@@ -468,15 +465,15 @@ fn of_sockets() -> io::Result<u64> {
     Ok(held)
 }
 
-/// Bytes that Unix sockets of a list can hold. Others write to a stream until their `buffer` is full. A datagram may be as long as the
-/// buffer, and takes up to twice its length. What has a name gets more of them than `queue` says by one, from anybody; what has none,
-/// from one other socket, whose buffer may be nearly full before the last.
+/// Returns the bytes that the Unix sockets in a list can hold. Streams are filled until the sender's `buffer` is full. A datagram may be as
+/// long as the buffer, and uses up to twice its length. A named socket accepts one datagram more than `queue`, from any sender; an unnamed
+/// one accepts them only from its peer, whose buffer may be nearly full before the last datagram.
 fn of_unix_sockets(list: &str, buffer: u64, queue: u64) -> u64 {
     const DATAGRAM: &str = "0002";
     let of_line = |line: &str| {
         let mut fields = line.split_ascii_whitespace().skip(4);
         let is_datagram = fields.next() == Some(DATAGRAM);
-        // Blanks are names as well.
+        // A name may consist of white space.
         let is_named = fields.nth(2).is_some() || line.ends_with(|c: char| c.is_ascii_whitespace());
         match (is_datagram, is_named) {
             (false, _) => buffer,
@@ -487,9 +484,10 @@ fn of_unix_sockets(list: &str, buffer: u64, queue: u64) -> u64 {
     list.lines().skip(1).map(of_line).fold(0, u64::saturating_add)
 }
 
-/// Number of TCP sockets of this network, from one of its summaries: the list of them takes milliseconds, however few there are.
+/// Returns the number of TCP sockets of this network, from a summary, because reading the list of sockets takes milliseconds even if there
+/// are few.
 fn sockets_in_use(summary: &str) -> io::Result<u64> {
-    // Without IPv6 there is no such file.
+    // Without IPv6 the file does not exist.
     let text = read_file(&format!("/proc/net/{summary}"))?.unwrap_or_default();
     let of_line = |line: &str| {
         let rest =
@@ -499,9 +497,9 @@ fn sockets_in_use(summary: &str) -> io::Result<u64> {
     Ok(text.lines().find_map(of_line).unwrap_or(0))
 }
 
-/// Bytes that wait in connections of this network which no process has accepted: no control group counts them before. They are
-/// open, to one side at least, and have no inode. Each counts as 16 KB at least, which the kernel takes for a few bytes. If there
-/// are few sockets, nothing counts.
+/// Returns the bytes that wait in connections of this network which no process has accepted, because no control group counts these earlier.
+/// Such a connection is open on at least one side and has no inode. Each counts as at least 16 KB, which the kernel uses even for a few
+/// bytes. If there are few sockets, the result is 0.
 pub(super) fn of_unaccepted() -> io::Result<u64> {
     const STATES: [&str; 2] = ["01", "08"];
     const LEAST: u64 = 16 << 10;
@@ -525,8 +523,8 @@ pub(super) fn of_unaccepted() -> io::Result<u64> {
     Ok(held)
 }
 
-/// Whether processes of this namespace hold more locks of files than programs do, about 15,000: the kernel charges their memory
-/// to nobody.
+/// Returns whether processes of this namespace hold more file locks than ordinary programs do, about 15,000: the kernel charges their
+/// memory to nobody.
 pub(super) fn many_locks() -> bool {
     const MOST: u64 = 1 << 20;
     let mut text = Vec::new();
@@ -537,7 +535,7 @@ pub(super) fn many_locks() -> bool {
     }
 }
 
-/// Reads `Name:  12 kB` of a status; in bytes.
+/// Reads `Name:  12 kB` from a status, and returns bytes.
 fn kilobytes(text: &str, name: &str) -> u64 {
     let line = text.lines().find_map(|line| line.strip_prefix(name));
     let number = line.and_then(|rest| rest.trim().strip_suffix(" kB"));
@@ -572,7 +570,7 @@ mod tests {
         let count = |of_processes| of_lists(&own, of_processes);
         let dir = tempfile::tempdir().unwrap();
         let _kept: Vec<fs::File> = (0..10).map(|_| fs::File::open(dir.path()).unwrap()).collect();
-        // Other tests open and close files too, so only a minimum is known.
+        // Other tests also open and close files, so only a minimum is known.
         assert!(count(false) >= 10 << 20);
         let _texts: Vec<fs::File> =
             (0..10).map(|_| fs::File::open("/proc/self/status").unwrap()).collect();

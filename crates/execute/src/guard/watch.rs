@@ -1,4 +1,4 @@
-//! Watches on what the whole system holds, of which a run may hold a share.
+//! Watches on resources of the whole system, of which a run may use only a share.
 
 use std::io;
 use std::time::{Duration, Instant};
@@ -6,15 +6,14 @@ use std::time::{Duration, Instant};
 use super::processes::Process;
 use super::usage::{SystemFiles, held_files};
 
-/// Time for which the kernel's memory must be beyond its bound: what others let go of is freed a little later.
+/// Time for which the kernel's memory must exceed its limit: memory that others release is freed a little later.
 const CONFIRMED: Duration = Duration::from_millis(200);
 
-/// Watch on memory of the whole system: the kernel's own memory, some kinds of which the kernel counts for nobody, or the memory of all
-/// processes.
+/// Watch on memory of the whole system: the kernel's own memory, some kinds of which it charges to nobody, or the memory of all processes.
 pub(super) struct MemoryWatch {
     /// Bytes before the start.
     before: u64,
-    /// Since when there are more than the bound.
+    /// Time since which the limit has been exceeded.
     beyond_since: Option<Instant>,
 }
 
@@ -23,14 +22,14 @@ impl MemoryWatch {
         Self { before, beyond_since: None }
     }
 
-    /// Returns the bytes by which it has grown to `now`.
+    /// Returns the number of bytes by which the memory has grown to `now`.
     pub(super) fn growth(&self, now: u64) -> u64 {
         now.saturating_sub(self.before)
     }
 
-    /// Whether it has grown to `now` bytes so that the run must be why. Other programs make it grow as well: without a sign of the
-    /// run's doing the bound is generous, `most` and `room`; with one, in the bytes of `signs` that its processes have open, it is
-    /// `most`. Growth that is over soon does not count.
+    /// Returns whether the memory has grown to `now` bytes because of the run. Other programs make it grow too, so the limit is `most` plus
+    /// `room`; if the run's processes hold more than `most` bytes of `signs`, the limit is only `most`. Growth that ends soon does not
+    /// count.
     pub(super) fn is_beyond(
         &mut self,
         now: u64,
@@ -47,9 +46,9 @@ impl MemoryWatch {
     }
 }
 
-/// Watch on the files that the whole system has open: all runs together may hold a quarter of what the system allows.
+/// Watch on the files that the whole system has open: all runs together may hold a quarter of the system's maximum.
 pub(super) struct FileWatch {
-    /// Number before the start.
+    /// Number of open files before the start.
     before: u64,
 }
 
@@ -58,14 +57,14 @@ impl FileWatch {
         Self { before: SystemFiles::now().map_or(0, |files| files.open) }
     }
 
-    /// Whether the processes of a run hold more than its share, with `beside` other runs.
+    /// Returns whether the processes of a run hold more than their share, if `beside` other runs are in progress.
     ///
     /// # Errors
-    /// The system does not tell.
+    /// The system does not report the numbers.
     pub(super) fn is_beyond(&self, processes: &[Process], beside: usize) -> io::Result<bool> {
         let SystemFiles { open, most } = SystemFiles::now()?;
         let share = most / 4 / (beside as u64 + 1);
-        // Counting those of the processes takes time.
+        // Counting the files of the processes takes time, so check the system's number first.
         Ok(open.saturating_sub(self.before) > share && held_files(processes, share) > share)
     }
 }

@@ -1,7 +1,7 @@
-//! Derives the status of a test run from its end.
+//! Derives the status of a test run from how it ended.
 //!
-//! A pass needs exit code 0 and, if the runner prints a summary, a test that passed and none that failed: a shell's `… | tail`
-//! or a test's `os._exit(0)` can hide the exit code of a failure. The last summary in the output counts:
+//! A pass requires exit code 0 and, if the runner prints a summary, at least one passed test and no failed test: a shell's `… | tail` or a
+//! test's `os._exit(0)` can hide the exit code of a failure. The last summary in the output counts:
 //!
 //! | runner | summary | exit codes |
 //! |---|---|---|
@@ -11,8 +11,8 @@
 //! | jest, vitest, mocha, node | `Tests: 3 passed, 3 total`, `Tests 3 passed (3)`, `3 passing`, `# pass 3` | 0, else |
 //! | dotnet | `Failed: 0, Passed: 3, Skipped: 0`; `No test is available` | 0, 1 |
 //!
-//! Any other command passes by exit code 0 alone. A text can forge a whole summary and exit with 0; where pytest or unittest
-//! report the reference text's tests to the guard themselves ([`Report`](super::guard::Report)), a pass needs such a report too.
+//! Any other command passes by exit code 0 alone. A prediction can forge a whole summary and exit with 0. If pytest or unittest report the
+//! reference text's tests to the guard themselves ([`Report`](super::guard::Report)), a pass therefore requires such a report too.
 
 mod other;
 mod pytest;
@@ -29,18 +29,18 @@ use repoformer_text::named;
 
 use super::guard::{Limits, RunEnd, RunOutcome};
 
-/// How the end of a test command is read.
+/// Test runner, which determines how the end of a test command is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Runner {
-    /// By the runner that the command names, or else by any summary that it prints.
+    /// The runner that the command names, or else any summary in the output.
     #[default]
     Auto,
-    /// By pytest's exit codes and summary.
+    /// pytest: exit codes and summary.
     Pytest,
-    /// By unittest's exit codes and summary.
+    /// unittest: exit codes and summary.
     Unittest,
-    /// By the exit code alone.
+    /// Any command: the exit code alone.
     ExitCode,
 }
 
@@ -64,17 +64,17 @@ impl Runner {
     }
 }
 
-/// Limit that a run reached, as the reason of its result names it.
+/// Limit that a run reached, as named in the reason of its result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ReachedLimit {
     Time,
-    /// Of seconds, by a run that others left no processor.
+    /// The time limit, reached by a run that other programs left no processor.
     TimeOfOthers,
     ProcessorTime,
     Memory,
     Disk,
     Processes,
-    /// A write failed for lack of space, which the run itself went on from.
+    /// A write failed for lack of space, and the run went on.
     FullDisk,
 }
 
@@ -90,7 +90,7 @@ named! {
 }
 
 impl ReachedLimit {
-    /// Returns the reason with the limit as a choice, and a time with its number.
+    /// Returns the reason, with the limit as the user's setting, and with its value for a time.
     pub(super) fn message(self, limits: &Limits) -> Message {
         let seconds = message![UserChoice::TimeLimit, format!(", {} s", limits.wall_seconds)];
         match self {
@@ -107,7 +107,7 @@ impl ReachedLimit {
     }
 }
 
-/// Verdict that is not the run's own doing and is not final.
+/// Returns a verdict that the run itself did not cause and that is not final.
 fn provisional(status: Status, reason: &str) -> Verdict {
     Verdict { is_lasting: false, ..verdict(status, reason) }
 }
@@ -180,7 +180,7 @@ fn by_end(runner: Runner, outcome: &RunOutcome) -> Verdict {
     found
 }
 
-/// Returns what is missing for any test to run.
+/// Returns the requirement without which no test can run, if one is missing.
 fn missing_requirement(code: i32, output: &str) -> Option<String> {
     let line = |what: &str| output.lines().rev().find(|line| line.contains(what));
     match code {
@@ -190,7 +190,7 @@ fn missing_requirement(code: i32, output: &str) -> Option<String> {
             None => "the command is not found (exit code 127)".into(),
         }),
         0 => None,
-        // Printed by the interpreter itself about the runner.
+        // Printed by the interpreter itself when the runner is missing.
         _ => ["No module named pytest", "No module named unittest"]
             .into_iter()
             .find_map(line)

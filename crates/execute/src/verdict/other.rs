@@ -37,7 +37,7 @@ fn by_counts(code: i32, counts: Counts) -> Verdict {
     }
 }
 
-/// Reads the summaries of Java's, JavaScript's and .NET's runners; those of several modules are added up.
+/// Reads the summaries of Java's, JavaScript's and .NET's runners; the summaries of several modules are added up.
 fn counts(output: &str) -> Option<Counts> {
     let mut found: Option<Counts> = None;
     for line in output.lines().map(str::trim) {
@@ -54,7 +54,7 @@ fn counts(output: &str) -> Option<Counts> {
             at.and_then(|at| words.get(at.checked_sub(1)?)?.parse().ok()).unwrap_or(0)
         };
         let (passed, failed, errors) = if let Some(ran) = number("Tests run:", ':') {
-            // Maven prints one a class (with the time) and one for all, which counts.
+            // Maven prints one summary per class (with the time) and one overall, which counts.
             let of = |name| number(name, ':').unwrap_or(0);
             let (failed, errors) = (of("Failures:"), of("Errors:"));
             let passed = ran.saturating_sub(failed + errors + of("Skipped:"));

@@ -20,7 +20,7 @@ pub(super) fn judge(code: i32, counts: Option<Counts>, output: &str) -> Verdict 
             verdict(Status::Fail, "")
         }
         (5, _) => verdict(Status::NoTests, "pytest collected no test"),
-        // `make` ends with 2 when a command of its own fails.
+        // `make` exits with 2 when one of its commands fails.
         (2, Some(counts)) if counts.failed > 0 => verdict(Status::Fail, ""),
         (2, _) => verdict(Status::Error, "the tests could not be collected"),
         (4, _) => verdict(Status::Error, "pytest does not know such tests or options"),
@@ -29,7 +29,7 @@ pub(super) fn judge(code: i32, counts: Option<Counts>, output: &str) -> Verdict 
     }
 }
 
-/// Returns the marks of pytest's progress lines, and whether the last one says 100 %; `-qq` prints no other summary.
+/// Returns the marks in pytest's progress lines, and whether the last line shows 100 %; with `-qq` this is the only summary.
 fn progress(output: &str) -> (String, bool) {
     let (mut all, mut is_whole) = (String::new(), false);
     for line in output.lines() {
@@ -47,13 +47,13 @@ fn progress(output: &str) -> (String, bool) {
     (all, is_whole)
 }
 
-/// Whether the progress is complete, with a test that passed and none that did not.
+/// Returns whether the progress is complete, with at least one passed test and no failed one.
 fn all_passed(output: &str) -> bool {
     let (marks, is_whole) = progress(output);
     is_whole && marks.contains('.') && !marks.contains(['F', 'E'])
 }
 
-/// Reads `=== 1 failed, 2 passed, 1 warning in 0.12s (0:00:00) ===`, or the same without the signs.
+/// Reads `=== 1 failed, 2 passed, 1 warning in 0.12s (0:00:00) ===`, with or without the equals signs.
 pub(super) fn counts(output: &str) -> Option<Counts> {
     output.lines().rev().find_map(|line| {
         let line = line.trim().trim_matches('=').trim();

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Status {
-    /// At least one test ran, and all that ran passed.
+    /// At least one test ran, and all tests that ran passed.
     Pass,
     /// A test failed.
     Fail,
@@ -34,16 +34,16 @@ named! {
     EnvironmentBroken = "environment-broken",
 }
 
-/// A status and its explanation.
+/// Status of a run, with its explanation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Verdict {
     /// Status of the run.
     pub status: Status,
     /// Explanation in a few words, or empty.
     pub reason: String,
-    /// Number of tests that passed, if the runner says so.
+    /// Number of tests that passed, if the runner reports it.
     pub passed: Option<u64>,
-    /// Whether it is final; a refusal or kill by the system may not happen again.
+    /// Whether the status is final; a refusal or kill by the system may not happen again.
     pub is_lasting: bool,
 }
 
@@ -51,7 +51,7 @@ pub(super) fn verdict(status: Status, reason: impl Into<String>) -> Verdict {
     Verdict { status, reason: reason.into(), passed: None, is_lasting: true }
 }
 
-/// Verdict by exit code alone.
+/// Returns the verdict by exit code alone.
 pub(super) fn by_code(code: i32) -> Verdict {
     match code {
         0 => verdict(Status::Pass, ""),
@@ -60,7 +60,7 @@ pub(super) fn by_code(code: i32) -> Verdict {
     }
 }
 
-/// Counts of a runner's summary.
+/// Counts in a runner's summary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Counts {
     pub(super) passed: u64,

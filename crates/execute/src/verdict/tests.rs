@@ -1,9 +1,9 @@
-//! Outputs as the runners print them.
+//! Tests with outputs as the runners print them.
 
 use super::Status::{Error, Fail, NoTests, Pass};
 use super::*;
 
-/// Checks exit codes and outputs with the statuses that they stand for.
+/// Checks that exit codes and outputs give these statuses.
 fn assert_judged(runner: Runner, cases: &[(i32, &str, Status)]) {
     for &(code, output, status) in cases {
         let (exit_code, output) = (Some(code), output.to_owned());
@@ -16,7 +16,7 @@ fn assert_judged(runner: Runner, cases: &[(i32, &str, Status)]) {
 #[test]
 fn pytest_as_its_documentation_has_it() {
     let cases = [
-        // Exit codes of pytest's documentation; summaries as pytest 8 prints them.
+        // Exit codes as documented by pytest; summaries as printed by pytest 8.
         (0, "..  [100%]\n2 passed in 0.01s\n", Pass),
         (0, "=== 2 passed, 1 warning in 61.01s (0:01:01) ===", Pass),
         (0, "=== 3 skipped in 0.01s ===", NoTests),
@@ -24,7 +24,7 @@ fn pytest_as_its_documentation_has_it() {
         (0, ".", Error), // os._exit(0) in the middle
         (0, "5 passed soon\n", Error),
         (0, "..s   [100%]\n", Pass), // -qq
-        // os._exit(0) after a whole line of progress, or in the last.
+        // os._exit(0) after a complete progress line, or within the last one.
         (0, "........ [ 88%]\n....", Error),
         (0, "test_a.py .. [ 50%]\ntest_b.py ", Error),
         (0, "test_a.py .F [ 50%]\ntest_b.py .. [100%]", Error),
@@ -39,7 +39,7 @@ fn pytest_as_its_documentation_has_it() {
         (1, "/usr/bin/python3: No module named pytest", Status::EnvironmentBroken),
         (127, "sh: 1: pytest: not found", Status::EnvironmentBroken),
         (139, "", Error),
-        // A prediction that imports something that is not there breaks itself, not the environment.
+        // A prediction that imports a missing module is at fault itself, not the environment.
         (2, "E   ModuleNotFoundError: No module named pytest_x\n1 error in 0.1s", Error),
     ];
     assert_judged(Runner::Pytest, &cases);
@@ -99,7 +99,7 @@ fn other_runners_are_known_by_their_summaries() {
         (0, "No test is available in a.dll.", NoTests),
     ];
     assert_judged(Runner::Auto, &cases);
-    // By exit code alone a summary says nothing.
+    // If only the exit code counts, a summary is ignored.
     assert_judged(Runner::ExitCode, &[(0, "Ran 0 tests in 0.000s\n\nOK", Pass)]);
 }
 
@@ -107,7 +107,7 @@ fn other_runners_are_known_by_their_summaries() {
 fn limits_are_told_apart() {
     let of = |ended| judge(Runner::Auto, &RunOutcome { ended, ..RunOutcome::default() }).status;
     assert_eq!(of(RunEnd::Wall), Status::Timeout);
-    // Others left it no processor: nothing is known of it.
+    // Other programs left the run no processor, so nothing is known about it.
     let of_others = RunOutcome { ended: RunEnd::Wall, is_starved: true, ..RunOutcome::default() };
     let Verdict { status, reason, is_lasting, .. } = judge(Runner::Auto, &of_others);
     assert_eq!((status, is_lasting), (Status::Timeout, false));

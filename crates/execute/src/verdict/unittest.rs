@@ -1,4 +1,4 @@
-//! Results of Python's unittest: `Ran 3 tests`, and below it `OK`, `FAILED` or `NO TESTS RAN`.
+//! Results of Python's unittest: `Ran 3 tests`, followed by `OK`, `FAILED` or `NO TESTS RAN`.
 
 use super::status::{Counts, Status, Verdict, by_code, verdict};
 
@@ -19,7 +19,7 @@ pub(super) fn judge(code: i32, counts: Option<Counts>, output: &str) -> Verdict 
         (5, Counts { failed: 0, errors: 0, .. }) => {
             verdict(Status::NoTests, "unittest ran no test")
         }
-        // For a module that does not load, unittest makes up a test.
+        // unittest creates a test for a module that does not load.
         (_, counts)
             if counts.failed == 0 && counts.errors > 0 && output.contains("_FailedTest") =>
         {
@@ -30,7 +30,7 @@ pub(super) fn judge(code: i32, counts: Option<Counts>, output: &str) -> Verdict 
     }
 }
 
-/// Reads `Ran 3 tests in 0.1s`, and below it `OK (skipped=1)`, `FAILED (failures=1, errors=1)` or `NO TESTS RAN`.
+/// Reads `Ran 3 tests in 0.1s`, followed by `OK (skipped=1)`, `FAILED (failures=1, errors=1)` or `NO TESTS RAN`.
 pub(super) fn counts(output: &str) -> Option<Counts> {
     let lines: Vec<&str> = output.lines().map(str::trim).collect();
     let at = lines.iter().rposition(|line| {

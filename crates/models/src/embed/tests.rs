@@ -6,7 +6,7 @@ use repoformer_testing::{ReceivedRequest, TestServer, answer, gate, ok, refusal}
 use std::sync::Barrier;
 use std::time::Duration;
 
-/// Vector that the test's model makes of a text: numbers from its digest.
+/// Returns the test model's vector for a text: numbers from the text's digest.
 fn model(text: &str, dim: usize) -> Vec<f32> {
     let mut bytes = vec![0; dim];
     let mut hasher = blake3::Hasher::new();
@@ -14,7 +14,7 @@ fn model(text: &str, dim: usize) -> Vec<f32> {
     bytes.iter().map(|byte| f32::from(*byte) / 256.0 + 1.0 / 512.0).collect()
 }
 
-/// The model's answer, its vectors in reverse order, as `index` allows.
+/// Returns the model's answer, with the vectors in reverse order, as their `index` allows.
 fn answered(request: &ReceivedRequest, dim: usize) -> Value {
     let entry =
         |(index, text): (usize, &&str)| json!({"index": index, "embedding": model(text, dim)});
@@ -36,7 +36,7 @@ impl Setting {
         VectorStore::open(&self.dir.path().join("v"), "m").unwrap()
     }
 
-    /// Two texts a request, one request at a time.
+    /// Returns an embedder that sends two texts per request, one request at a time.
     fn embedder(&self) -> Embedder {
         Embedder::new(client(&self.server), "m").batch_size(2).concurrency(1)
     }
@@ -45,7 +45,7 @@ impl Setting {
         self.embedder().embed(texts.iter().copied(), &mut self.store())
     }
 
-    /// Every text that was asked for, in order.
+    /// Returns every text that was requested, in order.
     fn asked(&self) -> Vec<String> {
         let requests = self.server.requests();
         requests.iter().flat_map(|request| request.input()).map(Into::into).collect()
@@ -64,7 +64,7 @@ proptest! {
         let setting = Setting::new(|_, request| ok(&answered(request, 5)));
         let embedder = setting.embedder().batch_size(batch_size).concurrency(concurrency);
         for texts in [&texts, &more, &texts] {
-            // Opened anew each time, as by another run.
+            // Opened again each time, as a later run would.
             let mut store = setting.store();
             let texts = || texts.iter().map(String::as_str);
             let report = embedder.embed(texts(), &mut store).unwrap();
@@ -102,7 +102,7 @@ fn what_was_computed_before_a_failure_is_kept_and_the_rest_alone_asked_for() {
         ("404 Not Found", "name of the model"),
         ("500 Internal Server Error", "log"),
     ] {
-        // The third request fails, and all its retries; the next run's come after them.
+        // The third request and all its retries fail; the requests of the next run follow.
         let last = if status.starts_with('5') { 5 } else { 2 };
         let setting = Setting::new(move |number, request| match number {
             n if (2..=last).contains(&n) => refusal(status, "no"),
@@ -130,7 +130,7 @@ fn what_was_computed_before_a_failure_is_kept_and_the_rest_alone_asked_for() {
 
 #[test]
 fn with_several_requests_at_a_time_those_under_way_are_kept() {
-    // All four are under way before the one is refused, and that comes first.
+    // All four requests are in progress before one is rejected, and the rejection arrives first.
     let all = Barrier::new(4);
     let setting = Setting::new(move |_, request| {
         all.wait();
@@ -230,7 +230,7 @@ fn a_model_that_changed_its_size_is_noticed() {
 
 #[test]
 fn llama_cpps_own_answer_is_read() {
-    // Recorded from llama.cpp's server; its vectors shortened to their first three numbers.
+    // Recorded from llama.cpp's server, with vectors cut to their first three numbers.
     let body = json!({"model": "m", "object": "list", "usage": {"prompt_tokens": 15, "total_tokens": 15}, "data": [
         {"embedding": [0.0021677296608686447, -0.025929288938641548, 0.0035471967421472073], "index": 0, "object": "embedding"},
         {"embedding": [0.5, 0.25, 0.125], "index": 1, "object": "embedding"}]});
@@ -250,7 +250,7 @@ fn queries_are_asked_for_alone_and_their_times_are_kept() {
         let texts = texts.iter().copied();
         setting.embedder().embed_timed(texts, &mut store, &mut times).unwrap()
     };
-    // A text whose vector is there needs its time too.
+    // A text whose vector is already stored still needs its time.
     setting.embed(&["a", "b"]).unwrap();
     assert_eq!(embed(&["a", "c", "", "c"]), EmbeddingCounts { texts: 2, known: 0, computed: 2 });
     assert_eq!(setting.asked(), ["a", "b", "a", "c"]);
@@ -260,7 +260,7 @@ fn queries_are_asked_for_alone_and_their_times_are_kept() {
     assert_eq!(times.len(), 2);
     assert!(times.values().all(|seconds| (0.02..5.0).contains(seconds)), "{times:?}");
     assert!(times.contains_key(&digest("c")) && !times.contains_key(&digest("b")));
-    // The file grows; nothing that is known is asked for again.
+    // The file grows; vectors that are already stored are not requested again.
     assert_eq!(embed(&["a", "b"]), EmbeddingCounts { texts: 2, known: 1, computed: 1 });
     assert_eq!(embed(&["c", "b", "a"]), EmbeddingCounts { texts: 3, known: 3, computed: 0 });
     assert_eq!(setting.asked().len(), 5);
@@ -278,12 +278,12 @@ fn an_answer_far_longer_than_its_vectors_is_not_read() {
     assert_eq!(setting.server.requests().len(), 1);
 }
 
-/// The server has the key, here in its URL; its vectors may hold it as numbers, or as the bytes of these.
+/// The server has the key, here in its URL, and may repeat it in vectors, as numbers or as the bytes of numbers.
 #[test]
 fn a_vector_that_spells_the_key_is_refused() {
     let key = b"0123456789abcdef";
     let numbers: Vec<f64> = key.iter().copied().map(f64::from).collect();
-    // Stored as the same ones, once they are rounded.
+    // Equal to the key once the numbers are rounded for storage.
     let near = numbers.iter().map(|number| number + 1e-9).collect();
     let negative = numbers.iter().map(|number| -number).collect();
     let words = key.as_chunks::<4>().0.iter().map(|bytes| f32::from_le_bytes(*bytes));

@@ -1,4 +1,4 @@
-//! URL of a server's API: parsing the forms users give, building a request's URL, and masking secrets for messages.
+//! The URL of a server's API: parses what users write, builds request URLs, and masks secrets in messages.
 
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -10,31 +10,31 @@ use super::key::SharedKeys;
 
 /// Replacement for secrets in messages.
 pub(crate) const MASK: &str = "***";
-/// Last parts of URLs that users copy from a request instead of from the server's address.
+/// Last path segments of URLs that users copy from a request instead of the server's address.
 const REQUESTS: [&str; 4] = ["embeddings", "completions", "chat", "models"];
 
-/// The address of an API, in parts between which a request's path is inserted.
+/// Address of an API, split at the position of a request's path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Address {
-    /// Scheme, host, port and the path before the API's version; without a slash at the end.
+    /// Scheme, host, port and the path before the API's version, without a trailing slash.
     root: String,
     /// `/v1` or the URL's own version.
     version: String,
     /// `?name=value`, or empty.
     query: String,
-    /// Name in lower case, or address.
+    /// Host name in lower case, or IP address.
     host: String,
     port: u16,
 }
 
 impl Address {
-    /// Parses a URL: with or without `/v1`, a slash or a request's name (`/embeddings`) at its end.
+    /// Parses a URL, which may end with `/v1`, a slash or a request's name (`/embeddings`).
     ///
     /// # Errors
-    /// It has no scheme, a scheme other than HTTP's, no host, a wrong port, or a user name.
+    /// The URL has no scheme, a scheme other than `http` or `https`, no host, an invalid port, or a user name.
     pub(super) fn parse(given: &str) -> Result<Self> {
         let given = given.trim();
-        // What is no URL may be a key.
+        // Text that is not a URL may be a key.
         let masked = |text: String| SharedKeys::of_program().get().mask_text(&text).into_owned();
         let wrong = |reason: String, hint: String| Error::Endpoint {
             url: masked(mask_url(given)),
@@ -81,7 +81,7 @@ impl Address {
         let port = authority.strip_prefix(host).unwrap_or_default();
         if !port.is_empty() && uri.port_u16().is_none_or(|port| port == 0) {
             let hint = "write a number from 1 to 65535, as in :8080, or omit the port".into();
-            // What is no port may be a key.
+            // Text that is not a port may be a key.
             return Err(Error::Endpoint {
                 url: format!("{scheme}://{host}:{MASK}"),
                 reason: "its port is not a number from 1 to 65535".into(),
@@ -103,12 +103,12 @@ impl Address {
         })
     }
 
-    /// Name of the host in lower case, or its address.
+    /// Returns the host's name in lower case, or its IP address.
     pub(super) fn host(&self) -> &str {
         &self.host
     }
 
-    /// Address of the host, if the URL has one instead of a name.
+    /// Returns the host's IP address, if the URL has one instead of a name.
     pub(super) fn ip_address(&self) -> Option<IpAddr> {
         ip_address(&self.host)
     }
@@ -117,17 +117,17 @@ impl Address {
         self.port
     }
 
-    /// Whether it is this machine, for which no proxy is used.
+    /// Returns whether the host is this machine, for which no proxy is used.
     pub(super) fn is_local(&self) -> bool {
         is_local(&self.host)
     }
 
-    /// The query of every request: `?name=value`, or empty.
+    /// Returns the query of every request: `?name=value`, or empty.
     pub(super) fn query(&self) -> &str {
         &self.query
     }
 
-    /// Returns the URL of a request. A path that begins with `/v1/` is below the API's version, any other beside it.
+    /// Returns the URL of a request. A path that begins with `/v1/` is placed under the API's version, any other directly under the root.
     pub(super) fn of(&self, path: &str) -> String {
         let (version, path) = match path.strip_prefix("/v1") {
             Some(rest) if rest.is_empty() || rest.starts_with('/') => (self.version.as_str(), rest),
@@ -137,7 +137,7 @@ impl Address {
     }
 }
 
-/// Splits a path before the API's version.
+/// Splits a path into the part before the API's version and the version.
 fn split_path(path: &str) -> (String, String) {
     let mut segments: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
     while segments.last().is_some_and(|last| REQUESTS.contains(last)) {
@@ -151,7 +151,7 @@ fn split_path(path: &str) -> (String, String) {
     }
 }
 
-/// `v1`, `v4`, `v1beta`.
+/// Returns whether a path segment is an API version: `v1`, `v4`, `v1beta`.
 fn is_version(segment: &str) -> bool {
     let rest = segment.strip_prefix('v').unwrap_or_default();
     rest.starts_with(|c: char| c.is_ascii_digit())
@@ -163,13 +163,13 @@ fn is_local(host: &str) -> bool {
     is_address || bare(host).eq_ignore_ascii_case("localhost")
 }
 
-/// A host without brackets, and without the dot that may end a name.
+/// Returns a host without brackets and without the trailing dot that a name may have.
 pub(super) fn bare(host: &str) -> &str {
     let host = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
     host.strip_suffix('.').unwrap_or(host)
 }
 
-/// An address in any form that systems read (`127.1`, `0x7f000001`, `[::ffff:127.0.0.1]`).
+/// Parses an IP address in any form that operating systems accept (`127.1`, `0x7f000001`, `[::ffff:127.0.0.1]`).
 pub(super) fn ip_address(host: &str) -> Option<IpAddr> {
     if host.contains(':') {
         Some(IpAddr::V6(bare(host).parse().ok()?).to_canonical())
@@ -178,7 +178,7 @@ pub(super) fn ip_address(host: &str) -> Option<IpAddr> {
     }
 }
 
-/// An address of up to four numbers, decimal, octal (`010`) or hexadecimal, the last of which has all bytes that are left.
+/// Parses an IPv4 address of up to four numbers, decimal, octal (`010`) or hexadecimal; the last number fills all remaining bytes.
 fn ipv4_address(host: &str) -> Option<IpAddr> {
     let number = |text: &str| {
         let (digits, radix) = match text.as_bytes() {
@@ -199,7 +199,8 @@ fn ipv4_address(host: &str) -> Option<IpAddr> {
     Some(Ipv4Addr::from_bits(bytes.sum::<u32>() + last).into())
 }
 
-/// Place of the `@` that ends a user name or key. A key may hold what ends a host: then its beginning looks like a wrong port.
+/// Returns the position of the `@` that ends a user name or key. A key may contain characters that end a host, in which case its beginning
+/// looks like an invalid port.
 fn user_end(after_scheme: &str) -> Option<usize> {
     let authority = after_scheme.split(['/', '?', '#']).next().unwrap_or_default();
     let port = authority.rsplit_once(':').map_or("", |(_, port)| port);
@@ -211,7 +212,7 @@ fn user_end(after_scheme: &str) -> Option<usize> {
     if is_wrong { after_scheme.rfind('@') } else { None }
 }
 
-/// A URL for messages: without user name, password, and the values of its query.
+/// Returns a URL for messages: without user name and password, and without the values of its query.
 pub(super) fn mask_url(url: &str) -> String {
     let (scheme, rest) = url.split_at(url.find("://").map_or(0, |at| at + 3));
     let (user, rest) = match user_end(rest) {
@@ -233,7 +234,7 @@ pub(super) fn mask_url(url: &str) -> String {
     shown
 }
 
-/// Name and value of a part of a URL's query; `None` if it is a value alone, which may end with `=` as base64 does.
+/// Returns name and value of a query parameter; `None` if it is a value without a name, which may end with `=` as base64 does.
 pub(super) fn named_value(pair: &str) -> Option<(&str, &str)> {
     pair.split_once('=').filter(|(_, value)| !value.trim_start_matches('=').is_empty())
 }
@@ -301,7 +302,7 @@ mod tests {
         assert_eq!(mask_url("http://h:1/v1"), "http://h:1/v1");
         assert_eq!(mask_url("http://u:p@h/v1?key=K&x&v=2"), "http://***@h/v1?key=***&***&v=***");
         assert_eq!(mask_url("u:p@h/v1"), "***@h/v1");
-        // Keys without a name.
+        // Keys without a parameter name.
         for (query, shown) in [
             ("?K=", "?***"),
             ("?K==", "?***"),
@@ -313,7 +314,7 @@ mod tests {
         ] {
             assert_eq!(mask_url(&format!("http://h/v1{query}")), format!("http://h/v1{shown}"));
         }
-        // Keys with the characters that end a host.
+        // Keys that contain characters which end a host.
         assert_eq!(mask_url("http://u:a/b?c@h/v1?d=e"), "http://***@h/v1?d=***");
         assert_eq!(mask_url("http://u:a/b@c@h:1/v1"), "http://***@h:1/v1");
         assert_eq!(mask_url("http://[::1]:8/@x?a=b@c"), "http://[::1]:8/@x?a=***");

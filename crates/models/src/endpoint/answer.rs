@@ -1,4 +1,4 @@
-//! Reading a server's response: its JSON, or a failure in words.
+//! Reads a server's response: its JSON, or a description of the failure.
 
 use std::io::Read;
 use std::time::Duration;
@@ -16,7 +16,7 @@ use super::bound::{ANY, Size};
 use super::key::Key;
 use super::retry::{Failure, RetryOutlook, asked_wait, passes};
 
-/// A server's response, whose body is still to be read.
+/// Response of a server whose body is still to be read.
 pub(super) type Response = ureq::http::Response<ureq::Body>;
 
 /// Number of retries after an internal error of the server (500).
@@ -24,17 +24,17 @@ const FAULTS: u32 = 5;
 /// Number of retries after a timeout.
 const TIMEOUTS: u32 = 2;
 
-/// Settings for reading an answer, some of which messages mention.
+/// Settings for reading an answer, some of which appear in messages.
 #[derive(Clone, Copy)]
 pub(super) struct Context<'a> {
     pub(super) timeout: Duration,
     /// Environment variable of the key.
     pub(super) key_variable: &'a str,
-    /// Whether the server gets a key.
+    /// Whether a key is sent to the server.
     pub(super) has_key: bool,
     /// Keys to mask.
     pub(super) key: &'a Key,
-    /// Greatest size of an answer.
+    /// Maximum size of the answer.
     pub(super) greatest: Size,
 }
 
@@ -56,7 +56,7 @@ pub(super) fn read_body(
     if bytes.len() as u64 > context.greatest.bytes {
         return Err(too_long(context));
     }
-    // Servers repeat a wrong key, and an excerpt may end within it.
+    // Servers repeat a wrong key, and an excerpt may cut it off in the middle.
     let masked = || context.mask(&bytes);
     if !is_whole(parts.status.as_u16()) {
         let message = message_of(&masked());
@@ -75,25 +75,25 @@ pub(super) fn read_body(
     Err(failure.or_status(parts.status))
 }
 
-/// Whether a response of this status is an answer, and all of it: nobody asked for none (204, 205) or a part (206).
+/// Returns whether a response with this status is a complete answer. The program never asks for an empty (204, 205) or partial (206) one.
 pub(crate) fn is_whole(status: u16) -> bool {
     (200..300).contains(&status) && !(204..=206).contains(&status)
 }
 
 impl Context<'_> {
-    /// Bytes of an answer for a message.
+    /// Returns bytes of an answer for a message, with keys masked.
     pub(super) fn mask(&self, bytes: &[u8]) -> Vec<u8> {
         self.key.mask_message(bytes)
     }
 
-    /// An answer without the key: servers repeat what they were sent.
+    /// Returns an answer with keys masked: servers repeat what they were sent.
     pub(super) fn without_key(&self, mut answer: Value) -> Value {
         self.key.mask(&mut answer);
         answer
     }
 }
 
-/// Failure of an answer that no such request calls for.
+/// Returns the failure for an answer larger than the request allows.
 pub(super) fn too_long(context: Context<'_>) -> Failure {
     let Size { bytes, values } = context.greatest;
     let reason = format!(
@@ -102,7 +102,7 @@ pub(super) fn too_long(context: Context<'_>) -> Failure {
     Failure::new(RetryOutlook::Never, reason, "check that this is the server's URL")
 }
 
-/// Failure of a request without any response.
+/// Returns the failure of a request that got no response.
 pub(super) fn unanswered_failure(error: &ureq::Error, context: Context<'_>) -> Failure {
     use ureq::Error as E;
     let reason = match error {
@@ -137,7 +137,8 @@ fn timeout_failure(timeout: Duration) -> Failure {
     )
 }
 
-/// Failure to read on in a response; `broken_off` names one that the server broke off for this reason.
+/// Returns the failure for a response that could not be read to its end: a timeout, or the failure that `broken_off` builds for a response
+/// that broke off for the given reason.
 pub(super) fn unread(
     error: std::io::Error,
     context: Context<'_>,
@@ -149,7 +150,7 @@ pub(super) fn unread(
     }
 }
 
-/// Failure of an incomplete response.
+/// Returns the failure for an incomplete response.
 pub(super) fn incomplete_failure(bytes: &[u8], why: &str) -> Failure {
     stopped_failure(match bytes.trim_ascii() {
         [] => format!("the answer is empty{why}"),
@@ -157,7 +158,7 @@ pub(super) fn incomplete_failure(bytes: &[u8], why: &str) -> Failure {
     })
 }
 
-/// Failure of a response that a server leaves incomplete when it is stopped or runs out of memory.
+/// Returns the failure for a response that a server leaves incomplete when it is stopped or runs out of memory.
 pub(super) fn stopped_failure(reason: String) -> Failure {
     let hint = "see the server's log: it may have been stopped, or have run out of memory";
     Failure::new(RetryOutlook::Later, reason, hint)
@@ -175,7 +176,7 @@ pub(super) fn parse(bytes: &[u8], context: Context<'_>) -> Result<Value, Failure
         Err(error) if error.is_eof() => return Err(incomplete_failure(bytes, "")),
         Err(error) => return Err(not_json(text.as_bytes(), &error)),
     };
-    // Some servers report errors with a success status, and all that stream do once they have begun.
+    // Some servers report errors with a success status; every streaming server does after the stream has begun.
     let choices = value["choices"].as_array().map_or(&[][..], Vec::as_slice);
     let mut parts = std::iter::once(&value).chain(choices);
     let is_overloaded = |part: &&Value| {
@@ -183,7 +184,7 @@ pub(super) fn parse(bytes: &[u8], context: Context<'_>) -> Result<Value, Failure
             && status_within(part).is_some_and(|status| matches!(status.as_u16(), 429 | 503))
     };
     let has_failed = error_in(&value).is_some();
-    // Any other error with choices is that of a completion, whose reader names it.
+    // Any other error next to choices belongs to a completion, and the code that reads completions reports it.
     let whole = (has_failed && choices.is_empty()).then_some(&value);
     match parts.find(is_overloaded).or(whole) {
         Some(error) => Err(reported_failure(error, &message_in(error), context)),
@@ -191,7 +192,7 @@ pub(super) fn parse(bytes: &[u8], context: Context<'_>) -> Result<Value, Failure
     }
 }
 
-/// Failure that a server reports within a response of success.
+/// Returns the failure that a server reports within a successful response.
 pub(super) fn reported_failure(error: &Value, message: &str, context: Context<'_>) -> Failure {
     match status_within(error) {
         Some(status) => refusal_failure(status, &HeaderMap::new(), message, context),
@@ -206,7 +207,7 @@ pub(super) fn reported_failure(error: &Value, message: &str, context: Context<'_
     }
 }
 
-/// Status that an error names as its code, a number or its digits.
+/// Returns the HTTP status that an error gives as its code, as a number or as digits.
 fn status_within(error: &Value) -> Option<StatusCode> {
     let code = error.pointer("/error/code").or_else(|| error.get("code"))?;
     let number = code.as_u64().or_else(|| code.as_str()?.parse().ok())?;
@@ -221,7 +222,7 @@ fn not_json(bytes: &[u8], error: &serde_json::Error) -> Failure {
             "use the URL of the server's API, such as http://localhost:8080/v1, not a web page";
         return Failure::new(RetryOutlook::Never, reason, hint);
     }
-    // The text near a distant error says more than the beginning of the answer. A column counts bytes.
+    // If the error is far into the answer, the text near it is more helpful than the beginning. Columns count bytes.
     let text = error.to_string();
     let what = text.split(" at line ").next().unwrap_or(&text);
     let lines = bytes.split_inclusive(|byte| *byte == b'\n').take(error.line().saturating_sub(1));
@@ -235,7 +236,7 @@ fn not_json(bytes: &[u8], error: &serde_json::Error) -> Failure {
     Failure::new(RetryOutlook::Never, reason, hint)
 }
 
-/// Failure of a response whose status is not success.
+/// Returns the failure for a response with an error status.
 fn refusal_failure(
     status: StatusCode,
     headers: &HeaderMap,
@@ -250,7 +251,7 @@ fn refusal_failure(
     if !message.is_empty() {
         reason += &format!(": {message}");
     }
-    // llama.cpp's server answers 500 to a text longer than its batch, which retrying does not shorten.
+    // llama.cpp's server answers 500 to a text longer than its batch; retrying does not help.
     let too_long = message.contains("too large to process");
     let variable = context.key_variable;
     let hint: Message = match status.as_u16() {
@@ -280,7 +281,7 @@ _ if too_long => {
     Failure { status: Some(status.as_u16()), ..Failure::new(again, reason, hint) }
 }
 
-/// How to make a prompt fit.
+/// Returns a hint on how to make a prompt fit.
 pub(crate) fn shorter() -> Message {
     message![
         "send less at a time, or shorter texts; for prompts, lower the ",
@@ -290,7 +291,7 @@ pub(crate) fn shorter() -> Message {
     ]
 }
 
-/// The error message in a response, wherever servers put it, or else the beginning of the response.
+/// Returns the error message of a response, in any form that servers use, or else the beginning of the response.
 pub(super) fn message_of(bytes: &[u8]) -> String {
     let is_small = json::count_values(bytes) <= ANY.values;
     match is_small.then(|| json::parse(bytes)) {
@@ -303,7 +304,7 @@ pub(super) fn message_of(bytes: &[u8]) -> String {
 mod tests {
     use super::*;
 
-    /// Each takes seventy times as much memory as its bytes.
+    /// Each value takes seventy times as much memory as its bytes.
     #[test]
     fn an_answer_of_too_many_values_is_refused() {
         let key = Key::default();
@@ -330,7 +331,7 @@ mod tests {
             (r#"{"object":"error","message":"no model m","code":404}"#, "no model m"),
             // Ollama; text-embeddings-inference
             (r#"{"error":"model 'm' not found"}"#, "model 'm' not found"),
-            // FastAPI's own
+            // FastAPI's own errors
             (r#"{"detail":"Not Found"}"#, "Not Found"),
             (r#"{"detail":[{"loc":["body"],"msg":"Field required"}]}"#, "Field required"),
             ("no  page\n", "no page"),

@@ -1,21 +1,21 @@
-//! Size of an answer that a request can call for: a server may send what it likes, and it must not fill the memory.
+//! Limits on the size of an answer, computed from its request, so that no server can fill the memory.
 
 use serde_json::Value;
 
-/// Size of an answer: its bytes, and the values of its JSON, each of which takes a hundred bytes of memory or two.
+/// Size of an answer: its bytes and the number of its JSON values, each of which takes one or two hundred bytes of memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Size {
     pub(super) bytes: u64,
     pub(super) values: u64,
 }
 
-/// Size of an answer whatever was asked: a list of models, a page that explains an error.
+/// Size allowed for every answer, such as a list of models or a page that explains an error.
 pub(super) const ANY: Size = Size { bytes: 16 << 20, values: 1 << 18 };
 /// Size of a vector: 16,384 numbers of 32 characters.
 const VECTOR: Size = Size { bytes: 16_384 * 32, values: 16_384 + 16 };
-/// Size of a token with what a server tells about it: up to twenty others with their bytes, or an event of its own.
+/// Size of a generated token with its details: up to twenty alternatives with their bytes, or a separate event.
 const TOKEN: Size = Size { bytes: 8 << 10, values: 512 };
-/// Size for each byte of a prompt: its tokens, or its echo, with a probability of each.
+/// Size per byte of a prompt, for its tokens or its echo, each with a probability.
 const OF_PROMPT: Size = Size { bytes: 64, values: 16 };
 
 impl Size {
@@ -25,7 +25,7 @@ impl Size {
     }
 }
 
-/// Greatest size that the answer to a request may have.
+/// Returns the maximum size of the answer to a request.
 pub(super) fn greatest(body: Option<&Value>) -> Size {
     let Some(body) = body else { return ANY };
     let number = |name: &str| body.get(name).and_then(Value::as_u64);

@@ -1,4 +1,4 @@
-//! The client: requests, retries, keys.
+//! The HTTP client: requests, retries and keys.
 
 use std::env::VarError;
 use std::fmt;
@@ -25,20 +25,20 @@ use super::request::RequestWork;
 use super::retry::{self, Failure, RetryOutlook};
 use super::{ConnectionSettings, DEFAULT_KEY_VARIABLE, Event, events};
 
-/// A path that every such server answers, if only with an error.
+/// Path to which every such server responds, if only with an error.
 const GREETING: &str = "/v1/models";
 
-/// Bytes of a connection's buffers.
+/// Size in bytes of each of a connection's buffers.
 const BUFFER: usize = 16 << 10;
 
-/// Time to wait for that answer.
+/// Time limit for the response to [`GREETING`].
 const LONGEST_GREETING: Duration = Duration::from_secs(20);
 
-/// Connector of a client and of those made from it. It reads this machine's certificates once, for all of them.
+/// Connector shared by a client and all clients derived from it, so that this machine's certificates are read only once.
 #[derive(Debug, Clone)]
 struct SharedConnector {
     connector: Arc<DefaultConnector>,
-    /// Longest time in which a proxy must make a connection.
+    /// Time limit for a proxy to make a connection.
     longest: Duration,
 }
 
@@ -50,7 +50,7 @@ impl Connector for SharedConnector {
         details: &ConnectionDetails<'_>,
         chained: Option<()>,
     ) -> Result<Option<Self::Out>, ureq::Error> {
-        // Of a connection through a proxy; that to the proxy itself has none.
+        // Only connections through a proxy have one configured here; the connection to the proxy itself has none.
         if details.config.proxy().is_none() {
             return self.connector.connect(details, chained);
         }
@@ -78,12 +78,13 @@ impl Connector for SharedConnector {
     }
 }
 
-/// Connection to a proxy. While the proxy connects to the server, each of its bytes would begin the time limit again.
+/// Connection to a proxy. It enforces a deadline while the proxy connects to the server, because each byte from the proxy would restart the
+/// ordinary time limit.
 #[derive(Debug)]
 struct ProxyTransport {
     transport: Box<dyn Transport>,
     until: Instant,
-    /// Whether the proxy has made its connection.
+    /// Whether the proxy has connected to the server.
     is_made: Arc<AtomicBool>,
 }
 
@@ -112,10 +113,10 @@ impl Transport for ProxyTransport {
     }
 }
 
-/// Receives a message before each retry.
+/// Function that receives a message before each retry.
 type Notice = dyn Fn(&str) + Send + Sync;
 
-/// A server's API. Cheap to clone; connections are shared and kept.
+/// Client of a server's API. Cheap to clone; clones share connections, which are kept open.
 ///
 /// ```
 /// use repoformer_models::endpoint::{ConnectionSettings, Endpoint};
@@ -130,20 +131,20 @@ type Notice = dyn Fn(&str) + Send + Sync;
 pub struct Endpoint {
     address: Address,
     settings: ConnectionSettings,
-    /// The header that carries its key; none if the URL does, or nothing.
+    /// Header that carries the server's key; `None` if the key is in the URL or there is no key.
     header: Option<HeaderValue>,
     /// Keys to mask.
     keys: SharedKeys,
-    /// Configuration of the agent.
+    /// Configuration of `agent`.
     config: ureq::config::Config,
     connector: SharedConnector,
     agent: ureq::Agent,
-    /// Whether the connections are closed.
+    /// Whether the connections were closed.
     is_closed: Arc<AtomicBool>,
     notice: Option<Arc<Notice>>,
 }
 
-/// Connections of their own, made by a connector.
+/// Returns an agent with connections of its own.
 fn agent(config: &ureq::config::Config, connector: &SharedConnector) -> ureq::Agent {
     ureq::Agent::with_parts(config.clone(), connector.clone(), DefaultResolver::default())
 }
@@ -159,11 +160,11 @@ impl fmt::Debug for Endpoint {
 }
 
 impl Endpoint {
-    /// Client for the server at a URL, with or without `/v1` at its end. The proxy of `ALL_PROXY`, `HTTPS_PROXY` or
-    /// `HTTP_PROXY` is used, except for the hosts of `NO_PROXY` and for this machine itself.
+    /// Creates a client for the server at a URL, with or without a trailing `/v1`. The proxy in `ALL_PROXY`, `HTTPS_PROXY` or `HTTP_PROXY`
+    /// is used, except for hosts in `NO_PROXY` and for this machine.
     ///
     /// # Errors
-    /// The URL is invalid, a variable does not name an HTTP proxy, or the variable named for the key is not set or contains no key.
+    /// The URL is invalid, a variable does not name an HTTP proxy, or the variable named for the key is unset or contains no key.
     pub fn new(url: &str, settings: ConnectionSettings) -> Result<Self> {
         Self::with_environment(url, settings, |name| std::env::var(name))
     }
@@ -187,14 +188,14 @@ impl Endpoint {
         let config = ureq::Agent::config_builder()
             .timeout_global(Some(settings.timeout))
             .timeout_connect(Some(settings.connect_timeout))
-            // The body of an error response says what is wrong; a redirect would turn a POST into a GET.
+            // The body of an error response describes the error; following a redirect would turn a POST into a GET.
             .http_status_as_error(false)
             .max_redirects(0)
             .max_redirects_will_error(false)
-            // Requests are of some kilobytes, and each connection has buffers of its own.
+            // Requests are a few kilobytes, and each connection has its own buffers.
             .input_buffer_size(BUFFER)
             .output_buffer_size(BUFFER)
-            // Certificates trusted by this machine: servers within a company have certificates of its own.
+            // Trust the certificates of this machine: servers within a company often use its own certificates.
             .tls_config(TlsConfig::builder().root_certs(RootCerts::PlatformVerifier).build())
             .user_agent(concat!("repoformer/", env!("CARGO_PKG_VERSION")))
             .proxy(proxy);
@@ -208,23 +209,23 @@ impl Endpoint {
         Ok(Self { address, settings, header, keys, config, connector, agent, is_closed, notice })
     }
 
-    /// Client for the same server with connections of its own.
+    /// Returns a client for the same server with connections of its own.
     #[must_use]
     pub fn with_own_connections(&self) -> Self {
         let agent = agent(&self.config, &self.connector);
         Self { agent, is_closed: Arc::default(), ..self.clone() }
     }
 
-    /// Closes all connections, which ends the requests in flight and refuses further ones: clones of this client share them.
+    /// Closes all connections, including the connections of clones of this client: requests in flight end, and further ones are refused.
     pub fn close(&self) {
         self.is_closed.store(true, Ordering::Relaxed);
         self.agent.clone().shutdown();
     }
 
-    /// Refuses further work for requests whose connections are closed.
+    /// Checks that the connections are open, so that no more work is done for a cancelled request.
     ///
     /// # Errors
-    /// They are.
+    /// The connections are closed.
     pub fn check_open(&self) -> Result<()> {
         if self.is_closed.load(Ordering::Relaxed) {
             Err(self.error("/v1", "the request was cancelled", ""))
@@ -240,21 +241,21 @@ impl Endpoint {
         self
     }
 
-    /// URL of a request for messages: keys in it are masked.
+    /// Returns the URL of a request for messages, with keys masked.
     pub fn url(&self, path: &str) -> String {
         self.keys.get().mask_text(&mask_url(&self.address.of(path))).into_owned()
     }
 
-    /// Sends JSON and returns the JSON of the answer. A path that begins with `/v1/` is below the API's version
-    /// (`/v1/embeddings`), any other beside it (llama.cpp's `/tokenize`).
+    /// Sends JSON and returns the JSON of the answer. A path that begins with `/v1/` is placed under the API's version (`/v1/embeddings`),
+    /// any other directly under the root (llama.cpp's `/tokenize`).
     ///
     /// # Errors
-    /// [`Error::Endpoint`], after all retries or at once if none can help.
+    /// [`Error::Endpoint`], after all retries, or immediately if retrying cannot help.
     pub fn post_json(&self, path: &str, body: &Value) -> Result<Value> {
         Ok(self.post_json_timed(path, body)?.0)
     }
 
-    /// Sends JSON and returns the JSON of the answer and the time from the last request to it, without the delays before
+    /// Sends JSON and returns the JSON of the answer and the time between the last attempt and the answer, which excludes delays before
     /// retries.
     ///
     /// # Errors
@@ -265,9 +266,9 @@ impl Endpoint {
         })
     }
 
-    /// Sends JSON and hands on the events of the answer one by one, until `take` returns that it needs no more; then the connection
-    /// is closed, which tells the server to stop. Returns the time from the last request to there. A server that does not stream
-    /// gives one event, its whole answer. A stream that ends without `[DONE]` was broken off, unless `take` needs no more at its end.
+    /// Sends JSON and passes the events of the answer to `take` one by one until `take` returns true; then closes the connection, which
+    /// tells the server to stop. Returns the time since the last attempt. A server that does not stream gives one event, its whole answer.
+    /// A stream that ends without `[DONE]` counts as broken off, unless `take` returns true at its end.
     ///
     /// # Errors
     /// As for [`post_json`](Self::post_json).
@@ -284,14 +285,14 @@ impl Endpoint {
         Ok(self.exchange(path, Some(sent.as_bytes()), read)?.1)
     }
 
-    /// Tells the user something about this server, as before a retry.
+    /// Shows the user a message about this server, through the function that also receives retries.
     pub(crate) fn tell(&self, path: &str, text: &str) {
         if let Some(notice) = &self.notice {
             notice(&format!("{}: {text}", self.url(path)));
         }
     }
 
-    /// Returns the JSON at a path (`/v1/models`).
+    /// Returns the JSON at a path, such as `/v1/models`.
     ///
     /// # Errors
     /// As for [`post_json`](Self::post_json).
@@ -300,8 +301,8 @@ impl Endpoint {
         Ok(self.exchange(path, None, read)?.0)
     }
 
-    /// Checks that a server answers, whatever its answer is: called before many requests, so that a wrong address is not retried
-    /// for each of them. Returns the names of its models, none where it does not list them.
+    /// Checks that a server responds, with whatever answer. Call it before sending many requests, so that a wrong address is not retried
+    /// for each of them. Returns the names of the server's models, or none if it does not list them.
     ///
     /// # Errors
     /// No connection is possible.
@@ -320,7 +321,7 @@ impl Endpoint {
             Err(error) => error,
         };
         let failure = answer::unanswered_failure(&error, self.context(&self.keys.get(), None));
-        // A server too busy to answer exists.
+        // A server that is too busy to answer does exist.
         let is_busy = matches!(error, ureq::Error::Timeout(ureq::Timeout::Global));
         if failure.is_silence && !is_busy {
             return Err(self.failure_error(GREETING, failure));
@@ -328,7 +329,7 @@ impl Endpoint {
         Ok(Vec::new())
     }
 
-    /// Error for an answer of this server that is not as needed.
+    /// Returns the error for an answer of this server that is not in the expected form.
     pub fn error(&self, path: &str, reason: impl Into<String>, hint: impl Into<Message>) -> Error {
         let status = Some(200);
         self.failure_error(
@@ -337,12 +338,12 @@ impl Endpoint {
         )
     }
 
-    /// Error for a token whose number the server does not give.
+    /// Returns the error for a token whose number the server does not return.
     pub(crate) fn unknown_token(&self, path: &str, reason: impl Into<String>) -> Error {
         Error::UnknownToken { url: self.url(path), reason: self.message(reason.into()) }
     }
 
-    /// Error for an answer that reports a failure.
+    /// Returns the error for an answer that reports a failure.
     pub(crate) fn failed_answer(&self, path: &str, reason: String, hint: Message) -> Error {
         Error::FailedAnswer { url: self.url(path), reason: self.message(reason), hint }
     }
@@ -402,7 +403,7 @@ impl Endpoint {
         }
     }
 
-    /// Settings for reading the answer to a request.
+    /// Returns the settings for reading the answer to a request.
     fn context<'c>(&'c self, key: &'c Key, body: Option<&Value>) -> Context<'c> {
         let named = self.settings.key_variable.as_deref();
         Context {
@@ -414,7 +415,7 @@ impl Endpoint {
         }
     }
 
-    /// Sends a request once.
+    /// Sends a request once, without retries.
     fn once(&self, path: &str, body: Option<&[u8]>) -> Result<Response, Failure> {
         let url = self.address.of(path);
         let sent = match body {
@@ -437,7 +438,7 @@ impl Endpoint {
         }
     }
 
-    /// Waits before a retry, unless the request is given up meanwhile.
+    /// Waits before a retry, until the request is cancelled at the latest.
     fn pause(&self, wait: Duration) {
         const STEP: Duration = Duration::from_millis(50);
         let begin = Instant::now();
@@ -450,8 +451,8 @@ impl Endpoint {
         }
     }
 
-    /// Delay before the request is sent again, after a number of retries and a time waited; `None` to give up. `seed` varies
-    /// the delay between requests.
+    /// Returns the delay before the request is sent again, after a number of retries and a total wait; `None` to give up. `seed` varies the
+    /// delay between requests.
     fn wait(
         &self,
         failure: &Failure,
@@ -464,7 +465,7 @@ impl Endpoint {
         match failure.again {
             RetryOutlook::Never => None,
             RetryOutlook::After(_) if settings.retries == 0 => None,
-            // Clients that were given the same time do not return together, and return ever more rarely.
+            // Clients that were told the same time must not return together, and should return less and less often.
             RetryOutlook::After(asked) => {
                 let asked = asked.checked_add(back_off(settings.first_delay))?;
                 let wait = asked.max(back_off(settings.longest_delay));
@@ -478,29 +479,29 @@ impl Endpoint {
         }
     }
 
-    /// Masks the program's keys in a text that the server writes in pieces.
+    /// Returns a mask for the program's keys in a text that the server writes in pieces.
     pub(crate) fn key_mask(&self) -> KeyMask {
         KeyMask::new(self.keys.get())
     }
 
-    /// Whether a text holds a long part of a key.
+    /// Returns whether a text contains a long part of a key.
     pub(crate) fn has_key_in_text(&self, text: &str) -> bool {
         self.keys.get().is_in_text(text)
     }
 
-    /// Masks long parts of keys in JSON that is put together from a server's answers. Returns whether there were any.
+    /// Masks long parts of keys in JSON assembled from a server's answers. Returns whether there were any.
     pub(crate) fn mask_keys(&self, value: &mut Value) -> bool {
         self.keys.get().mask(value)
     }
 
-    /// Returns true if bytes that are not text contain a long part of a key.
+    /// Returns whether bytes that are not text contain a long part of a key.
     pub(crate) fn has_key_in(&self, bytes: &[u8]) -> bool {
         self.keys.get().is_in(bytes)
     }
 
-    /// Masks keys, which servers repeat in their messages, and cuts what is longer than anybody reads.
+    /// Masks keys, which servers repeat in their messages, and truncates overlong messages.
     fn message(&self, mut text: String) -> String {
-        // A cut within the key must not show its beginning.
+        // A cut within the key must not reveal its beginning.
         let is_long = text.len() > LONGEST_MESSAGE;
         text.truncate(text.floor_char_boundary(2 * LONGEST_MESSAGE));
         text = String::from_utf8_lossy(&self.keys.get().mask_message(text.as_bytes())).into_owned();
@@ -513,7 +514,7 @@ impl Endpoint {
     }
 }
 
-/// Most bytes of a message with words of a server.
+/// Maximum length in bytes of a message that quotes a server.
 const LONGEST_MESSAGE: usize = 4096;
 
 #[cfg(test)]

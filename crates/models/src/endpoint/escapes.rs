@@ -1,16 +1,16 @@
-//! Escapes of single characters in texts that servers write: those of JSON, programs, URLs, HTML and mails.
+//! Escapes of single characters in texts that servers write, as used by JSON, programming languages, URLs, HTML and mail.
 
-/// First part of a text.
+/// Meaning of the first characters of a text.
 #[derive(Clone, Copy)]
 pub(super) enum Sign {
-    /// A byte, and how long it is written. The end of a line stands for all that no key has.
+    /// A character and the length of its escape. A newline stands for every character that no key contains.
     Byte(u8, usize),
-    /// The beginning of a sign that is not complete.
+    /// Beginning of an escape that is not complete yet.
     Open,
     None,
 }
 
-/// Escapes of JSON and of programs, URLs and HTML. More of the text may come if it `is_cut`.
+/// Decodes an escape of JSON, a programming language, a URL or HTML. If the text `is_cut`, more of it may follow.
 pub(super) fn escape(text: &[u8], is_cut: bool) -> Sign {
     match text {
         [b'\\', ..] => backslash(text, is_cut),
@@ -20,8 +20,9 @@ pub(super) fn escape(text: &[u8], is_cut: bool) -> Sign {
     }
 }
 
-/// JSON's `\/`, `\"`, `\\` and `\u002f`, which have more backslashes within JSON, and the `\x2f`, `\057`, `\57`, `\u{2f}`, `\o{57}` and
-/// `\U0000002f` of programs, their blanks (`\n`), and any other sign behind a backslash, as in patterns and shells.
+/// Decodes JSON's `\/`, `\"`, `\\` and `\u002f`, which have more backslashes within JSON; `\x2f`, `\057`, `\57`, `\u{2f}`, `\o{57}`,
+/// `\U0000002f` and white space (`\n`) of programming languages; and any other ASCII punctuation after a backslash, as in patterns and
+/// shells.
 fn backslash(text: &[u8], is_cut: bool) -> Sign {
     let run = text.iter().take_while(|byte| **byte == b'\\').count();
     let behind = run + 1;
@@ -61,7 +62,7 @@ fn backslash(text: &[u8], is_cut: bool) -> Sign {
     }
 }
 
-/// A byte of up to three octal digits behind `before` bytes.
+/// Reads a byte of up to three octal digits, which follow `before` other bytes.
 fn octal(digits: &[u8], before: usize, is_cut: bool) -> Sign {
     let count = digits.iter().take(3).take_while(|byte| (b'0'..=b'7').contains(byte)).count();
     if is_cut && count < 3 && count == digits.len() {
@@ -73,7 +74,7 @@ fn octal(digits: &[u8], before: usize, is_cut: bool) -> Sign {
     found.map_or(Sign::None, |(code, length)| Sign::Byte(character(code), before + length))
 }
 
-/// `%2F` of URLs, and the older `%u002F`.
+/// Decodes `%2F` of URLs, and the older `%u002F`.
 fn percent(text: &[u8], is_cut: bool) -> Sign {
     match text[1..].strip_prefix(b"u") {
         Some(digits) => digits_of(digits, 4, 16, 2, is_cut),
@@ -81,7 +82,7 @@ fn percent(text: &[u8], is_cut: bool) -> Sign {
     }
 }
 
-/// `&amp;`, `&sol;`, `&#47;` and `&#x2f;` of HTML, which reads some without `;` too; HTML within HTML has `&amp;#47;`.
+/// Decodes `&amp;`, `&sol;`, `&#47;` and `&#x2f;` of HTML, which accepts some without `;` too; HTML within HTML contains `&amp;#47;`.
 fn ampersand(text: &[u8], is_cut: bool) -> Sign {
     let mut end = 1;
     while text[end..].starts_with(b"amp;") {
@@ -97,11 +98,11 @@ fn ampersand(text: &[u8], is_cut: bool) -> Sign {
     }
 }
 
-/// What is behind the `&`.
+/// Decodes the name behind an `&`.
 fn entity(name: &[u8], is_cut: bool) -> Sign {
-    /// Length of a name, at most.
+    /// Maximum length of a name.
     const LONGEST_NAME: usize = 31;
-    /// Names, each with its sign behind it.
+    /// Names, each followed by its character.
     const NAMES: [&[u8]; 35] = [
         b"amp&", b"lt<", b"gt>", b"quot\"", b"apos'", b"excl!", b"num#", b"dollar$", b"percnt%",
         b"lpar(", b"rpar)", b"ast*", b"midast*", b"plus+", b"comma,", b"period.", b"sol/",
@@ -125,7 +126,7 @@ fn entity(name: &[u8], is_cut: bool) -> Sign {
         let mut names = NAMES.iter().filter_map(|name| name.split_last());
         match names.find(|(_, of)| name.starts_with(of)) {
             Some((sign, of)) => (Some(*sign), of.len()),
-            // Such as `&nbsp;`.
+            // An unlisted name, such as `&nbsp;`.
             None => ((length > 0 && name.get(length) == Some(&b';')).then_some(b'\n'), length),
         }
     };
@@ -136,7 +137,7 @@ fn entity(name: &[u8], is_cut: bool) -> Sign {
     }
 }
 
-/// `=2F` of quoted-printable, whose lines are broken by `=` at their ends. More of the text may come if it `is_cut`.
+/// Decodes `=2F` of quoted-printable, which also breaks lines with a trailing `=`. If the text `is_cut`, more of it may follow.
 pub(super) fn mail(text: &[u8], is_cut: bool) -> Sign {
     let Some(rest) = text.strip_prefix(b"=") else { return Sign::None };
     let blanks = rest.iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
@@ -148,7 +149,7 @@ pub(super) fn mail(text: &[u8], is_cut: bool) -> Sign {
     }
 }
 
-/// A byte of so many digits behind `before` bytes.
+/// Reads a byte of `count` digits, which follow `before` other bytes.
 fn digits_of(digits: &[u8], count: usize, radix: u32, before: usize, is_cut: bool) -> Sign {
     let digits = &digits[..digits.len().min(count)];
     let is_digit = |byte: &u8| char::from(*byte).is_digit(radix);
@@ -159,7 +160,7 @@ fn digits_of(digits: &[u8], count: usize, radix: u32, before: usize, is_cut: boo
     }
 }
 
-/// The number of some digits.
+/// Returns the value of a text that consists of digits.
 pub(super) fn number(digits: &[u8], radix: u32) -> Option<u32> {
     let is_digit = |byte: &u8| char::from(*byte).is_digit(radix);
     let digits =
@@ -167,7 +168,7 @@ pub(super) fn number(digits: &[u8], radix: u32) -> Option<u32> {
     u32::from_str_radix(digits, radix).ok()
 }
 
-/// The character of a number, or the end of a line for all that no key has.
+/// Returns the character of a code point, or a newline if no key contains that character.
 fn character(code: u32) -> u8 {
     u8::try_from(code).ok().filter(u8::is_ascii_graphic).unwrap_or(b'\n')
 }

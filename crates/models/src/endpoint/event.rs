@@ -1,22 +1,22 @@
-//! Parts of a streamed response.
+//! Events of a streamed response.
 
 use serde_json::Value;
 
-/// Part of a response.
+/// Event of a response.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Event {
-    /// A response begins; one that began before was not complete, and does not count.
+    /// A new response begins; a response that began earlier was incomplete and must be discarded.
     Begin,
-    /// An event.
+    /// An event of the stream.
     Data {
         /// Its JSON.
         value: Value,
-        /// Its text as it came, if the JSON has something else: U+FFFD for half a character, as a stream that is divided by tokens
-        /// may have, or a mask for the server's key, which is in this text.
+        /// Text of the event as received, if it differs from the JSON: the JSON has U+FFFD for half a character, which a stream divided by
+        /// tokens may contain, or a mask for the server's key, which this text still contains.
         exact: Option<Vec<u8>>,
     },
-    /// JSON of the whole response, of a server that does not stream.
+    /// JSON of the whole response, from a server that does not stream.
     Whole(Value),
-    /// The stream ends without the event `[DONE]`. If no more is needed, the response is complete all the same.
+    /// The stream ended without the event `[DONE]`. If no more is needed, the response is still complete.
     End,
 }

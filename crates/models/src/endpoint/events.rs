@@ -1,8 +1,8 @@
-//! Reading a response that comes in events (`text/event-stream`), as servers write completions token by token.
+//! Reads a response that is streamed in events (`text/event-stream`), which servers use to send completions token by token.
 //!
-//! Streams are parsed as the HTML standard defines them (server-sent events, 9.2.6), with two additions: `[DONE]` needs no blank
-//! line behind it, and an event of type `error`, or a field of that name as in older servers of llama.cpp, is a failure, whatever its
-//! data; so is an error behind which there is no blank line.
+//! Streams are parsed as the HTML standard defines (server-sent events, 9.2.6), with three differences: `[DONE]` needs no blank line after
+//! it; an event of type `error`, or with a field named `error` as in older servers of llama.cpp, is a failure, whatever its data; and an
+//! error at the end of a stream is recognized even if no blank line follows it.
 
 use std::io::{BufRead, BufReader};
 
@@ -14,7 +14,7 @@ use super::Event;
 use super::answer::{self, Context, Response};
 use super::retry::Failure;
 
-/// Hands on the events of a response, until `take` needs no more.
+/// Passes the events of a response to `take` until it needs no more.
 pub(super) fn read(
     response: Response,
     context: Context<'_>,
@@ -30,7 +30,7 @@ pub(super) fn read(
         .map_err(|failure| failure.or_status(parts.status))
 }
 
-/// True if a response has the media type of events, in any case and with any parameters.
+/// Returns whether a response has the media type of event streams, in any case and with any parameters.
 fn is_event_stream(headers: &HeaderMap) -> bool {
     let kind = headers.get("content-type").and_then(|kind| kind.to_str().ok());
     let essence = kind.and_then(|kind| kind.split(';').next());
@@ -41,11 +41,11 @@ fn is_event_stream(headers: &HeaderMap) -> bool {
 enum Line {
     /// A line without its end.
     Complete(Vec<u8>),
-    /// The end of the stream, and the text behind the last line.
+    /// The end of the stream, with the text after the last line end.
     End(Vec<u8>),
 }
 
-/// Lines of a stream, each of which ends with CR LF, LF or CR.
+/// Reader of the lines of a stream, each of which ends with CR LF, LF or CR.
 struct Lines<R> {
     reader: R,
     /// Number of bytes that may still come.
@@ -55,7 +55,7 @@ struct Lines<R> {
 }
 
 impl<R: BufRead> Lines<R> {
-    /// Reads a line. If it ends with CR, does not wait for an LF.
+    /// Reads a line. After a CR, it does not wait for an LF.
     fn next(&mut self) -> std::io::Result<Line> {
         let mut line = Vec::new();
         loop {
@@ -81,7 +81,7 @@ impl<R: BufRead> Lines<R> {
     }
 }
 
-/// An event, from the lines received so far.
+/// Fields of an event, from the lines received so far.
 #[derive(Default)]
 struct Fields {
     /// Lines of `data`, joined by newlines.
@@ -89,7 +89,7 @@ struct Fields {
     has_data: bool,
     /// Whether the event's type is `error`.
     has_error_type: bool,
-    /// Whether a field of that name is among them.
+    /// Whether the event has a field named `error`.
     has_error_field: bool,
 }
 
@@ -118,7 +118,7 @@ impl Fields {
         }
     }
 
-    /// True for the event that ends a stream.
+    /// Returns whether the event ends the stream.
     fn is_done(&self) -> bool {
         !self.is_error() && self.data.trim_ascii() == b"[DONE]"
     }
@@ -127,7 +127,7 @@ impl Fields {
         self.has_error_type || self.has_error_field
     }
 
-    /// The failure that they report, if they do, even if they are no complete event.
+    /// Returns the failure that the fields report, if any, even if the event is incomplete.
     fn failure(&self, context: Context<'_>) -> Option<Failure> {
         let data = context.mask(self.data.trim_ascii());
         let is_small = json::count_values(&data) <= context.greatest.values;
@@ -140,7 +140,7 @@ impl Fields {
         has_failed.then(|| answer::reported_failure(&value.unwrap_or_default(), &message, context))
     }
 
-    /// The event; `None` if it has no data.
+    /// Returns the event; `None` if it has no data.
     fn into_event(self, context: Context<'_>) -> Result<Option<Event>, Failure> {
         if self.is_error()
             && let Some(failure) = self.failure(context)
@@ -152,7 +152,7 @@ impl Fields {
             return Ok(None);
         }
         let read = |data: &[u8]| answer::parse(data, context);
-        // Servers repeat a wrong key, and an excerpt may end within it.
+        // Servers repeat a wrong key, and an excerpt may cut it off in the middle.
         match read(data) {
             Ok(value) => {
                 let (mut value, is_halved) = (value, !json::is_unicode(data));
@@ -168,7 +168,7 @@ impl Fields {
     }
 }
 
-/// Failure of a stream that ended behind so many events, in the middle of another one if data of that is pending.
+/// Returns the failure for a stream that ended after a number of events, within another event if `pending` has data.
 fn cut_off(events: usize, pending: &[u8], why: &str) -> Failure {
     let behind = match events {
         0 => "before its first event".to_owned(),
@@ -203,7 +203,7 @@ fn follow(
             }
             Ok(Line::End(rest)) => {
                 fields.take(&rest);
-                // Lines without a blank line behind them are no event, but may say what failed.
+                // Lines without a blank line after them are not an event, but may report a failure.
                 if let Some(failure) = fields.failure(context) {
                     return Err(failure);
                 }
@@ -246,8 +246,8 @@ mod tests {
     use super::super::retry::RetryOutlook;
     use super::*;
 
-    /// Events of a stream that comes in parts of so many bytes, until there are `most`; a stream that ends early is whole if
-    /// `is_whole`.
+    /// Returns up to `most` events of a stream that arrives in chunks of `size` bytes. `is_whole` is the result of `take` at a stream's
+    /// early end.
     fn events_in(
         bytes: &[u8],
         size: usize,
@@ -326,13 +326,13 @@ mod tests {
         let mixed =
             "data: {\"a\": 1}\r\n\rdata: {\"a\": 2}\n\r\ndata: {\"a\": 3}\r\rdata: [DONE]\n\r";
         assert_eq!(events(mixed, 9), (data(&[1, 2, 3]), Ok(())));
-        // Bytes that are not UTF-8 are U+FFFD, as are halves of surrogate pairs.
+        // Bytes that are not UTF-8 become U+FFFD, as do halves of surrogate pairs.
         let bytes = b"data: {\"a\": \"\xff\\ud83d\"}\n\ndata: [DONE]\n\n";
         let (found, outcome) = events_in(bytes, 9, 9, false);
         let exact = Some(b"{\"a\": \"\xff\\ud83d\"}".to_vec());
         let event = Event::Data { value: json!({"a": "\u{fffd}\u{fffd}"}), exact };
         assert_eq!((found, outcome), (vec![event], Ok(())));
-        // A mark that stands elsewhere is part of a name.
+        // A byte-order mark anywhere else is part of a field name.
         assert_eq!(events("\n\u{feff}data: {\"a\": 1}\n\ndata: [DONE]\n\n", 9), (vec![], Ok(())));
     }
 
@@ -391,7 +391,7 @@ mod tests {
             fails(": a comment\n\n").reason,
             "the stream was cut off before its first event"
         );
-        // Unless no more is needed.
+        // A stream may end early if no more is needed.
         let whole = events_in(b"data: {\"a\": 1}\n\ndata: {\"a\": 2}", 9, 9, true);
         assert_eq!(whole, (data(&[1]), Ok(())));
         assert_eq!(fails("data: {\"a\": \n\n").again, RetryOutlook::Later);
@@ -403,14 +403,14 @@ mod tests {
             "event: Error\ndata: {\"message\": \"secret is full\", \"choices\": []}\n\n",
             "error: {\"message\": \"secret is full\"}\nevent: message\n\n",
             "data: {\"object\": \"error\", \"message\": \"secret is full\"}\n\n",
-            // Without a blank line behind it.
+            // No blank line follows.
             "data: {\"a\": 1}\n\ndata: {\"error\": {\"message\": \"secret is full\"}}\n",
             "data: {\"a\": 1}\n\ndata: {\"error\": {\"message\": \"secret is full\"}}",
             "data: {\"a\": 1}\n\ndata: {\"choices\": [{\"error\": \"secret is full\"}]}",
             "data: {\"a\": 1}\n\nerror: {\"message\": \"secret is full\"}\n",
             "data: {\"a\": 1}\n\nevent: error\ndata: secret is full\n",
         ] {
-            // Even if no more is needed.
+            // Fails even if no more is needed.
             assert!(events_in(error.as_bytes(), 9, 9, true).1.is_err(), "{error}");
             let error = fails(error);
             assert_eq!(error.again, RetryOutlook::Never);

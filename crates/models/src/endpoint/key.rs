@@ -1,4 +1,4 @@
-//! A server's key: read from the environment, sent to its server alone, and masked in all that comes back.
+//! A server's key: read from the environment, sent only to its own server, and masked in every answer.
 
 use std::borrow::Cow;
 use std::env::VarError;
@@ -15,37 +15,36 @@ use super::readings::{BATCH, LONGEST_STEP, Layers, Notation, Reader};
 use super::request::is_given_up;
 use super::{DEFAULT_KEY_VARIABLE, POLICY_KEY_VARIABLE};
 
-/// Length of a part of a key that is masked as the whole is. Shorter keys are words, such as `EMPTY`, which completions may
-/// contain.
+/// Length from which a part of a key is masked like the whole key. Shorter keys are words, such as `EMPTY`, that completions may contain.
 const PART: usize = 12;
 
-/// Bytes of a text in which a part's characters are at equal distances, at most.
+/// Maximum number of bytes over which the characters of a part may be spread at equal distances.
 const LONGEST_RUN: usize = 3000;
 
-/// Names of a URL's parameters that hold no keys: their values are words that completions may contain. Any other may hold one
-/// (`api-key`, `sig`, Azure's `code`).
+/// URL parameters that hold no keys: their values are words that completions may contain. Any other parameter may hold a key (`api-key`,
+/// `sig`, Azure's `code`).
 const NAMES_OF_NO_KEY: [&str; 5] = ["api-version", "api_version", "version", "model", "deployment"];
 
-/// A server's key, from the environment or in the query of its URL; or several keys that are masked together.
+/// Key of a server, from the environment or from the query of its URL; or several keys that are masked together.
 #[derive(Clone, Default)]
 pub(super) struct Key {
-    /// Keys that are masked in messages even if they are short; empty if all keys come from URLs.
+    /// Keys that are masked in messages even if they are short; empty if all keys are from URLs.
     secrets: Vec<String>,
     header: Option<HeaderValue>,
-    /// Each part of every key, sorted: as it is, as a URL has it, in hexadecimal digits, in base64 and in base32, with and without the signs
-    /// between letters and digits; none of a short one.
+    /// Every part of every key, sorted: as plain text, URL-encoded, in hexadecimal digits, in base64 and in base32, each with and without
+    /// the characters other than letters and digits. Short keys have no parts.
     parts: Vec<[u8; PART]>,
-    /// Which parts there are.
+    /// Hashes of all parts.
     wholes: HashedTexts,
-    /// Which four characters begin a part.
+    /// Hashes of the first four characters of all parts.
     beginnings: HashedTexts,
-    /// Which four characters there are in a part.
+    /// Hashes of all sequences of four characters within parts.
     fours: HashedTexts,
-    /// Which characters are before each in a part: a bit of each.
+    /// For each character, the characters that precede it in a part, one bit each.
     before: Vec<u128>,
-    /// Whether a number may hold a part.
+    /// Whether a number may contain a part.
     has_numbers: bool,
-    /// Whether a part has other characters than letters and digits.
+    /// Whether a part contains characters other than letters and digits.
     has_signs: bool,
 }
 
@@ -56,7 +55,7 @@ impl fmt::Debug for Key {
 }
 
 impl Key {
-    /// Reads the key from the named variable, or from the default one.
+    /// Reads the key from the named variable, or else from the default one.
     pub(super) fn from_environment(
         url: &str,
         named: Option<&str>,
@@ -85,7 +84,7 @@ impl Key {
             .map(Some)
     }
 
-    /// A key of ASCII characters other than blanks.
+    /// Creates a key from ASCII characters other than white space.
     pub(super) fn new(secret: &str) -> Option<Self> {
         let mut header = HeaderValue::from_str(&format!("Bearer {secret}"))
             .ok()
@@ -101,7 +100,7 @@ impl Key {
         Some(key)
     }
 
-    /// A key with those that the query of a URL holds (`?api-key=…`): servers repeat them, too.
+    /// Returns a key together with the keys in the query of a URL (`?api-key=…`), because servers repeat those too.
     pub(super) fn with_query(key: Option<Self>, query: &str) -> Option<Self> {
         let pairs = query.trim_start_matches('?').split(['&', ';']);
         let secret_of = |pair: &'_ str| match named_value(pair) {
@@ -109,7 +108,7 @@ impl Key {
                 let is_harmless = |known: &&str| name.eq_ignore_ascii_case(known);
                 (!NAMES_OF_NO_KEY.iter().any(is_harmless)).then(|| value.to_owned())
             }
-            // A key may be all that there is.
+            // The query may consist of a key alone.
             None => Some(pair.to_owned()),
         };
         let secrets: Vec<String> =
@@ -126,13 +125,13 @@ impl Key {
         Some(key)
     }
 
-    /// The keys that a URL holds in its query.
+    /// Returns the keys in the query of a URL.
     fn of_url(url: &str) -> Option<Self> {
         let (_, after_scheme) = url.trim().split_once("://")?;
         Self::with_query(None, after_scheme.split('#').next()?.split_once('?')?.1)
     }
 
-    /// The keys that variables of the program hold, alone or in a URL.
+    /// Returns the keys in the program's environment variables, alone or in a URL.
     fn of_variables(variables: impl Iterator<Item = (String, String)>) -> Self {
         let mut all = Self::default();
         for (name, value) in variables {
@@ -146,13 +145,13 @@ impl Key {
         all
     }
 
-    /// Returns true if another key adds nothing to what is masked.
+    /// Returns whether this key already masks everything that another one masks.
     fn masks_all_of(&self, other: &Self) -> bool {
         other.secrets.iter().all(|secret| self.secrets.binary_search(secret).is_ok())
             && other.parts.iter().all(|part| self.parts.binary_search(part).is_ok())
     }
 
-    /// Adds what another key masks; its header stays with its own server.
+    /// Adds everything that another key masks; the other key's header is not taken over.
     fn join(&mut self, other: Self) {
         self.secrets.extend(other.secrets);
         self.secrets.sort_unstable();
@@ -165,8 +164,8 @@ impl Key {
         self.index();
     }
 
-    /// Adds a key in all its forms. In base64 it may begin at any of three places of a group, in base32 at any of
-    /// five; in both it may have characters of two bytes.
+    /// Adds a key in all its forms. In base64 it may begin at any of three positions of a group, in base32 at any of five; in both it may
+    /// be encoded with two bytes per character.
     fn add(&mut self, secret: &str) {
         if secret.len() < PART {
             return;
@@ -193,7 +192,7 @@ impl Key {
         self.parts.extend(parts.filter_map(|part| <[u8; PART]>::try_from(part).ok()));
     }
 
-    /// Sorts the parts, and notes what is in them.
+    /// Sorts the parts and rebuilds the indexes over them.
     fn index(&mut self) {
         self.parts.sort_unstable();
         self.parts.dedup();
@@ -214,7 +213,7 @@ impl Key {
         }
     }
 
-    /// Whether two characters may follow each other in a part.
+    /// Returns whether two characters may follow each other in a part.
     fn are_neighbours(&self, one: u8, next: u8) -> bool {
         self.before[usize::from(next)] >> (one & 127) & 1 == 1
     }
@@ -223,12 +222,12 @@ impl Key {
         self.wholes.has(hash(part)) && self.parts.binary_search(part).is_ok()
     }
 
-    /// The header that carries it; none where the URL does.
+    /// Returns the header that carries the key; `None` if the URL carries it.
     pub(super) fn header(&self) -> Option<&HeaderValue> {
         self.header.as_ref()
     }
 
-    /// A message without the key, however short it is, and without long parts of it.
+    /// Masks the whole key, however short, and long parts of it in a message.
     pub(super) fn mask_message(&self, message: &[u8]) -> Vec<u8> {
         if self.parts.is_empty() && self.secrets.is_empty() {
             return message.to_vec();
@@ -236,7 +235,7 @@ impl Key {
         without(message, &self.marks(message, &self.secrets), false)
     }
 
-    /// A text of a server without long parts of the key; the text itself if there are none.
+    /// Masks long parts of the key in a server's text; returns the text itself if it contains none.
     pub(super) fn mask_text<'t>(&self, text: &'t str) -> Cow<'t, str> {
         if text.len() < PART || self.parts.is_empty() {
             return Cow::Borrowed(text);
@@ -248,24 +247,24 @@ impl Key {
         Cow::Owned(to_text(without(text.as_bytes(), &is_secret, false)))
     }
 
-    /// Whether a text holds a long part of the key in any form.
+    /// Returns whether a text contains a long part of the key in any form.
     pub(super) fn is_in_text(&self, text: &str) -> bool {
         matches!(self.mask_text(text), Cow::Owned(_))
     }
 
-    /// Whether some bytes hold a long part of the key, as it is.
+    /// Returns whether bytes contain a long part of the key, unencoded.
     pub(super) fn is_in(&self, bytes: &[u8]) -> bool {
         !self.parts.is_empty() && bytes.array_windows().any(|part| self.is_part(part))
     }
 
-    /// Which bytes of a whole text belong to long parts of the key, or to the texts `wholes`: as they are, and as encodings write them.
+    /// Marks the bytes of a complete text that belong to long parts of the key, plain or encoded, or to one of the texts `wholes`.
     fn marks(&self, text: &[u8], wholes: &[String]) -> Vec<bool> {
         let mut is_secret = vec![false; text.len()];
         self.find_all(text, wholes, |_, from, to| is_secret[from..to].fill(true));
         is_secret
     }
 
-    /// Finds long parts of the key in a complete text. Once the request is given up, the whole text counts as one part.
+    /// Finds long parts of the key in a complete text. Once the request is cancelled, the whole text counts as one part.
     fn find_all(&self, text: &[u8], wholes: &[String], mut fill: impl FnMut(usize, usize, usize)) {
         let mut layers = Layers::new();
         let mut left = text.len();
@@ -278,15 +277,15 @@ impl Key {
         }
     }
 
-    /// Finds long parts of the key in what a reader has read, and leaves it the characters that may begin one. `fill` gets where a
-    /// part begins, and which bytes of it are masked.
+    /// Finds long parts of the key in the characters that a reader has read, and keeps those characters that may begin another part. `fill`
+    /// receives the position at which a part begins, and the range of bytes to mask.
     fn find(
         &self,
         reader: &mut Reader,
         wholes: &[String],
         mut fill: impl FnMut(usize, usize, usize),
     ) {
-        // Two numbers may be in any message.
+        // Short keys are searched only in the plain text: two numbers, which any message may contain, could spell one.
         for whole in wholes.iter().filter(|_| reader.reading == Notation::Exact) {
             for found in memchr::memmem::find_iter(reader.bytes(), whole.as_bytes()) {
                 let (from, to) = reader.range(found, found + whole.len());
@@ -310,10 +309,10 @@ impl Key {
         }
     }
 
-    /// Finds parts whose characters are at equal distances, and the beginnings of others.
+    /// Finds parts whose characters are at equal distances, and the beginnings of possible parts.
     fn find_even(&self, reader: &mut Reader, mut fill: impl FnMut(usize, usize, usize)) {
         let shown = reader.shown_characters();
-        // Letters and digits that follow one another are read as such.
+        // Other notations already find adjacent letters and digits.
         let shortest = if self.has_signs { 1 } else { 2 };
         let mut runs = std::mem::take(&mut reader.runs);
         let bytes = reader.bytes();
@@ -338,13 +337,13 @@ impl Key {
         reader.runs = runs;
     }
 
-    /// Whether the last characters of a run at equal distances may be those of a part.
+    /// Returns whether the last four characters of a run at equal distances occur in a part.
     fn is_run(&self, bytes: &[u8], end: usize, step: usize) -> bool {
         let four = [bytes[end - 3 * step], bytes[end - 2 * step], bytes[end - step], bytes[end]];
         self.fours.has(hash_of_four(&four))
     }
 
-    /// First character of the longest run at equal distances that may become a part, of at least so many characters.
+    /// Returns the first character of the longest run at equal distances, of `least` or more characters, that may become a part.
     fn run_start(&self, bytes: &[u8], end: usize, step: usize, least: usize) -> Option<usize> {
         let lengths = (least..PART).rev().filter(|length| (length - 1) * step <= end);
         let mut firsts = lengths.map(|length| end - (length - 1) * step);
@@ -359,8 +358,8 @@ impl Key {
         })
     }
 
-    /// Where the end of a text begins that may become a long part of the key, once more follows: there are so many characters, each of
-    /// a bounded length.
+    /// Returns the position from which the end of a text may still become a long part of the key. The distance to the end is bounded,
+    /// because parts and the encodings of their characters are.
     fn settled_end(&self, reader: &Reader) -> usize {
         let (bytes, shown) = (reader.bytes(), reader.shown_characters());
         let unread = reader.start(bytes.len());
@@ -371,7 +370,7 @@ impl Key {
             let starts = reader.runs.iter().map(|(start, _)| reader.start(*start));
             return starts.filter(|start| unread - start <= LONGEST_RUN).fold(unread, usize::min);
         }
-        // Before the last two that are no neighbours, none begins.
+        // No part begins before the last two characters that cannot be neighbours.
         let mut first = bytes.len().saturating_sub(1);
         while first > 0 && self.are_neighbours(bytes[first - 1], bytes[first]) {
             first -= 1;
@@ -390,8 +389,8 @@ impl Key {
     }
 }
 
-/// All keys of the program, from its environment and from its servers. Every answer is masked for all of them: a server may have
-/// learned the key of another one, and answers also come in files.
+/// All keys of the program, from its environment and from its servers. Every answer is masked for all of them: a server may have learned
+/// another server's key, and answers also come from files.
 #[derive(Clone)]
 pub(super) struct SharedKeys(Arc<RwLock<Arc<Key>>>);
 
@@ -401,7 +400,7 @@ static OWN: std::sync::LazyLock<SharedKeys> =
 
 #[cfg(test)]
 thread_local! {
-    /// Keys of one test, so that tests do not mask each other's.
+    /// Keys of one test, so that tests do not mask each other's keys.
     static OWN: SharedKeys = SharedKeys::from_environment();
 }
 
@@ -438,7 +437,7 @@ impl SharedKeys {
     }
 }
 
-/// Has the keys in a server's URL masked, too, in answers that are read from files.
+/// Adds the keys in a server's URL to the keys that are masked, including in answers read from files.
 pub fn mask_keys_of(url: &str) {
     SharedKeys::of_program().add(Key::of_url(url));
 }
@@ -448,24 +447,24 @@ pub fn mask_keys(answer: &mut Value) {
     SharedKeys::of_program().get().mask(answer);
 }
 
-/// Whether a text holds a long part of one of the program's keys.
+/// Returns whether a text contains a long part of one of the program's keys.
 pub fn holds_key(text: &str) -> bool {
     SharedKeys::of_program().get().is_in_text(text)
 }
 
-/// Masks long parts of the key in a text that comes in pieces: what may become one waits for the next piece.
+/// Mask for long parts of the key in a text that arrives in pieces: text that may become a part is held back until the next piece.
 #[derive(Debug, Default)]
 pub struct KeyMask {
     key: Arc<Key>,
-    /// None if there is no key.
+    /// Layers of the text; `None` if there is no key.
     layers: Option<Layers>,
-    /// End of the text so far, which waits.
+    /// End of the text so far that is held back.
     held: String,
-    /// Length of the text before it.
+    /// Length of the text before `held`.
     passed: usize,
-    /// Which bytes of it are part of a key, whatever follows.
+    /// For each byte of `held`, whether it is already known to belong to a key.
     is_secret: Vec<bool>,
-    /// Whether the text before it ends with a mask.
+    /// Whether the text before `held` ends with a mask.
     is_behind_mask: bool,
 }
 
@@ -475,12 +474,12 @@ impl KeyMask {
         Self { key, layers, ..Self::default() }
     }
 
-    /// Takes a piece of the text, and returns the next piece without the key.
+    /// Accepts a piece of the text and returns the next piece, with keys masked.
     pub(crate) fn pass(&mut self, piece: &str) -> String {
         self.release(piece, false)
     }
 
-    /// Returns the rest, once the text has ended.
+    /// Returns the rest of the text, once it has ended.
     pub(crate) fn finish(&mut self) -> String {
         self.release("", true)
     }
@@ -525,16 +524,16 @@ impl KeyMask {
     }
 }
 
-/// Which texts there are, by their hashes; it may have others, too.
+/// Approximate set of texts, as a Bloom filter with one hash: it contains every text that was inserted, and possibly others.
 #[derive(Clone, Default)]
 struct HashedTexts {
     bits: Vec<u64>,
-    /// Bits of a hash that are not used.
+    /// Number of hash bits that are not used.
     unused: u32,
 }
 
 impl HashedTexts {
-    /// Bits for each part, at least: few of them are set, and any texts of a server have few of these.
+    /// Minimum number of bits for each part, so that few are set and few other texts match by chance.
     const BITS: usize = 32;
 
     fn with_room_for(parts: usize) -> Self {
@@ -554,17 +553,17 @@ impl HashedTexts {
     }
 }
 
-/// An odd number whose bits are mixed: the golden ratio's.
+/// Odd multiplier with well-mixed bits, derived from the golden ratio.
 const MIXED: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// The hash of a text's first four characters.
+/// Returns the hash of a text's first four characters.
 #[inline]
 fn hash_of_four(text: &[u8]) -> u64 {
     let four = text.first_chunk().copied().unwrap_or_default();
     u64::from(u32::from_le_bytes(four)).wrapping_mul(MIXED)
 }
 
-/// The hash of a part.
+/// Returns the hash of a part.
 #[inline]
 fn hash(part: &[u8; PART]) -> u64 {
     let eight = part.first_chunk().copied().unwrap_or_default();
@@ -573,11 +572,11 @@ fn hash(part: &[u8; PART]) -> u64 {
     (first.rotate_left(32) ^ u64::from(u32::from_le_bytes(rest))).wrapping_mul(MIXED)
 }
 
-/// Signs of base64 and base32 (RFC 4648, sections 4 and 6).
+/// Alphabets of base64 and base32 (RFC 4648, sections 4 and 6).
 const BASE64: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 const BASE32: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
 
-/// A text in some signs, each of which has as many of its bits; without those that are left at its end.
+/// Encodes bytes in an alphabet whose size is a power of two. Bits that do not fill the last character are dropped.
 fn encode_bits(bytes: &[u8], signs: &[u8]) -> String {
     let of_sign = signs.len().ilog2();
     let (mut bits, mut count, mut encoded) = (0u32, 0, String::new());
@@ -592,7 +591,7 @@ fn encode_bits(bytes: &[u8], signs: &[u8]) -> String {
     encoded
 }
 
-/// A text as the query of a URL has it.
+/// Encodes a text for the query of a URL.
 fn url_encoded(text: &str) -> String {
     let mut url = String::new();
     for byte in text.bytes() {
@@ -606,7 +605,7 @@ fn url_encoded(text: &str) -> String {
     url
 }
 
-/// The text of a URL's value; what is no encoding stays, and bytes that are no text become U+FFFD.
+/// Decodes a URL-encoded value. Invalid escapes stay, and invalid UTF-8 becomes U+FFFD.
 fn url_decoded(value: &str) -> String {
     let mut pieces = value.split('%');
     let mut text = pieces.next().unwrap_or_default().as_bytes().to_vec();
@@ -625,7 +624,7 @@ fn url_decoded(value: &str) -> String {
     to_text(text)
 }
 
-/// A text with each marked run replaced; behind a mask, a run at its beginning is the rest of that.
+/// Replaces each marked run of a text with a mask. If the text follows a mask, a run at its beginning continues that mask.
 fn without(text: &[u8], is_secret: &[bool], is_behind_mask: bool) -> Vec<u8> {
     let mut out = Vec::with_capacity(text.len());
     let mut was_secret = is_behind_mask;
@@ -640,7 +639,7 @@ fn without(text: &[u8], is_secret: &[bool], is_behind_mask: bool) -> Vec<u8> {
     out
 }
 
-/// Bytes as a text; a character of which a part was masked is U+FFFD.
+/// Converts bytes to a text; a character that was masked in part becomes U+FFFD.
 fn to_text(bytes: Vec<u8>) -> String {
     String::from_utf8(bytes)
         .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into())

@@ -1,9 +1,9 @@
-//! Client for servers that speak OpenAI's protocol (llama.cpp, vLLM, Ollama, hosted ones): one request, one JSON answer.
+//! Client for servers that speak OpenAI's protocol (llama.cpp, vLLM, Ollama, hosted servers): one request, one JSON answer.
 //!
-//! A request is sent again after a failure that may pass: no connection, a timeout, an incomplete answer, and the statuses
-//! 408, 429, 500, 502, 503 and 504. Everything else fails immediately, with the server's own message.
+//! A request is retried after a temporary failure: no connection, a timeout, an incomplete answer, or one of the statuses 408, 429, 500,
+//! 502, 503 and 504. Any other failure is returned immediately, with the server's own message.
 //!
-//! Without the feature `http` there is no client: [`Endpoint::new`] says so.
+//! Without the feature `http` there is no client, and [`Endpoint::new`] returns an error.
 
 use std::time::Duration;
 
@@ -28,32 +28,32 @@ pub use client::Endpoint;
 pub use event::Event;
 pub use key::{KeyMask, holds_key, mask_keys, mask_keys_of};
 
-/// Environment variable of the server's key, unless another one is named.
+/// Environment variable with the server's key, unless another one is named.
 pub const DEFAULT_KEY_VARIABLE: &str = "REPOFORMER_API_KEY";
-/// Environment variable of the key of the server that decides when to retrieve, where that is another one.
+/// Environment variable with the key of the server that decides when to retrieve, if that is a separate server.
 pub const POLICY_KEY_VARIABLE: &str = "REPOFORMER_POLICY_API_KEY";
 
 /// Settings of the connection to a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConnectionSettings {
-    /// Environment variable that contains the server's key and must be set; `None`: [`DEFAULT_KEY_VARIABLE`], if that is set.
+    /// Environment variable that must contain the server's key. If `None`, [`DEFAULT_KEY_VARIABLE`] is used if it is set.
     pub key_variable: Option<String>,
-    /// Time limit of one request, from connecting to the end of the answer.
+    /// Time limit for one request, from connecting to the end of the answer.
     pub timeout: Duration,
-    /// Time limit of connecting.
+    /// Time limit for connecting.
     pub connect_timeout: Duration,
     /// Number of retries of a request.
     pub retries: u32,
-    /// Delay before the first retry; doubled with each further one.
+    /// Delay before the first retry; it doubles with each further one.
     pub first_delay: Duration,
-    /// Longest such delay.
+    /// Longest delay before a retry.
     pub longest_delay: Duration,
-    /// Longest total delay that a server may ask for (`Retry-After`); a longer one ends the retries.
+    /// Longest total delay that a server may ask for (`Retry-After`); if it asks for more, the request fails.
     pub longest_retry_after: Duration,
 }
 
 impl Default for ConnectionSettings {
-    /// Ten minutes a request, because a server under load answers late; five retries in about a quarter of a minute.
+    /// Returns settings with ten minutes per request, because busy servers answer late, and five retries within about fifteen seconds.
     fn default() -> Self {
         Self {
             key_variable: None,
@@ -68,8 +68,8 @@ impl Default for ConnectionSettings {
 }
 
 impl ConnectionSettings {
-    /// Settings for hundreds of long requests: a server that rejects requests for a minute (429) or restarts is retried for at
-    /// most two and a half minutes, or for an hour if it asks for that.
+    /// Returns settings for hundreds of long requests: if a server rejects requests (429) or restarts, it is retried for at most two and a
+    /// half minutes, or for up to an hour if it asks for that.
     pub fn patient() -> Self {
         Self { retries: 10, longest_retry_after: Duration::from_secs(3600), ..Self::default() }
     }

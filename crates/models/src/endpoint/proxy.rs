@@ -1,4 +1,4 @@
-//! The proxy of a server, from the variables that `curl` and other programs know.
+//! The proxy for a server, from the same environment variables that `curl` and other programs read.
 
 use std::env::VarError;
 use std::net::IpAddr;
@@ -7,23 +7,24 @@ use ureq::Proxy;
 
 use super::address::{Address, bare, ip_address};
 
-/// Variables that choose a proxy; the first one that is not empty counts.
+/// Variables that choose a proxy; the first non-empty one is used.
 const PROXIES: [&str; 6] =
     ["ALL_PROXY", "all_proxy", "HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy"];
-/// Variables that name the hosts for which none is used.
+/// Variables that list the hosts for which no proxy is used.
 const EXCEPTIONS: [&str; 2] = ["NO_PROXY", "no_proxy"];
 
-/// Variable with an invalid value. It is not ignored: keys and prompts would then bypass the user's proxy, or be sent through it.
+/// Environment variable with an invalid value. It is an error, because keys and prompts would otherwise bypass the user's proxy or be sent
+/// through the wrong one.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct WrongVariable {
     pub(super) reason: String,
     pub(super) hint: &'static str,
 }
 
-/// The proxy for a server; none for this machine.
+/// Returns the proxy for a server; `None` for this machine.
 ///
 /// # Errors
-/// A variable names a proxy that is not HTTP, or an exception that is invalid.
+/// A variable names a proxy that is not an HTTP proxy, or an invalid exception.
 pub(super) fn find(
     address: &Address,
     variable: impl Fn(&str) -> Result<String, VarError>,
@@ -72,27 +73,27 @@ fn parse(value: &str) -> Option<Proxy> {
     let proxy = Proxy::new(value).ok()?;
     let authority = proxy.uri().authority()?;
     let place = authority.as_str().rsplit('@').next()?;
-    // ureq ignores an invalid port.
+    // ureq ignores an invalid port, so check it here.
     let has_port = place.len() > authority.host().len();
     let is_port = !has_port || authority.port_u16().is_some_and(|port| port > 0);
     (is_port && proxy.uri().scheme_str() == Some("http")).then_some(proxy)
 }
 
-/// Whether an entry of the list means a server: by its host or a domain of it, its address or network, or the beginning of these (`10.*`),
-/// and its port if there is one. `None` if the entry means nothing.
+/// Returns whether an entry of the exceptions matches a server: by host or parent domain, by address or network, or by a prefix of these
+/// (`10.*`), and by port if the entry has one. `None` if the entry is invalid.
 fn is_exception(address: &Address, entry: &str) -> Option<bool> {
     if entry == "*" {
         return Some(true);
     }
     if let Some((network, length)) = entry.split_once('/') {
         let (ip, length) = (ip_address(network)?, length.parse::<u32>().ok()?);
-        // `::ffff:10.0.0.0/104` is a network of IPv4.
+        // `::ffff:10.0.0.0/104` is an IPv4 network.
         let is_mapped = network.contains(':') && ip.is_ipv4();
         let length = if is_mapped { length.checked_sub(96)? } else { length };
         return is_in_network(address.ip_address(), ip, length);
     }
     let (host, port) = match entry.rsplit_once(':') {
-        // An address of IPv6.
+        // An IPv6 address.
         Some((before, _)) if before.contains(':') && !before.ends_with(']') => (entry, None),
         Some((host, port)) => (host, Some(port.parse::<u16>().ok()?)),
         None => (entry, None),
@@ -123,7 +124,7 @@ fn is_exception(address: &Address, entry: &str) -> Option<bool> {
     }
 }
 
-/// Whether the first bits of an address are those of a network; `None` if that has fewer.
+/// Returns whether an address has the first bits of a network; `None` if the network has fewer bits than that.
 fn is_in_network(host: Option<IpAddr>, network: IpAddr, length: u32) -> Option<bool> {
     let bits = |address: IpAddr| match address {
         IpAddr::V4(address) => (u128::from(address.to_bits()) << 96, 32),
@@ -143,7 +144,7 @@ fn is_in_network(host: Option<IpAddr>, network: IpAddr, length: u32) -> Option<b
 mod tests {
     use super::*;
 
-    /// The proxy's host; empty for none, and the reason if a variable is refused.
+    /// Returns the proxy's host, empty if there is none, or the reason why a variable is rejected.
     fn found(url: &str, variables: &[(&str, &str)]) -> String {
         let variable = |name: &str| {
             let found = variables.iter().find(|(known, _)| *known == name);

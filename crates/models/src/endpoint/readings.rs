@@ -1,31 +1,31 @@
-//! Ways to read the characters of a text that a server writes: as they are, without what is between them, at equal distances, or as
-//! numbers, also among letters; of the text itself, and of what its escapes mean.
+//! Ways to read the characters of a text that a server writes: plain, ignoring separators, at equal distances, or as numbers, also among
+//! letters; for the text itself and for the text that its escapes decode to.
 
 use super::escapes::{Sign, escape, mail, number};
 
-/// Bytes of a text that are read as one character, at most: three escapes of eight characters within one another.
+/// Maximum number of bytes that are read as one character: three nested escapes of eight characters.
 const LONGEST: usize = 8 * 8 * 8;
-/// Bytes between two characters, at most, and those of them that a key may have: as in `),\n        UInt8(`.
+/// Maximum number of bytes between two characters, in total and of characters that a key may contain; enough for `),\n        UInt8(`.
 const LONGEST_BETWEEN: (usize, usize) = (64, 32);
-/// Number of blanks that keep two texts apart.
+/// Number of spaces that keep two texts apart.
 pub(super) const FAR: usize = LONGEST_BETWEEN.0 + 1;
-/// Greatest distance of two characters that are read at equal distances.
+/// Longest distance between two characters that are read at equal distances.
 pub(super) const LONGEST_STEP: usize = 32;
-/// Texts that come as a whole are read in batches of so many bytes.
+/// Number of bytes in a batch; complete texts are read in batches.
 pub(super) const BATCH: usize = 1 << 16;
 
-/// A way to read characters.
+/// Way to read characters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Notation {
-    /// As they are.
+    /// As they are written.
     Exact,
-    /// Without ends of lines, which may break in the middle of a word.
+    /// Without line ends, which may break a word.
     Joined,
-    /// Letters and digits alone, whatever is between them.
+    /// Only letters and digits, whatever separates them.
     Bare,
-    /// Without blanks, each as far from the next as that from the one behind it, whatever is between them.
+    /// Without white space; characters at equal distances, whatever separates them.
     Even,
-    /// Hexadecimal digits in any groups.
+    /// Hexadecimal digits, in groups of any size.
     Hexadecimal,
     /// Decimal numbers of bytes.
     Decimal,
@@ -33,7 +33,7 @@ pub(super) enum Notation {
     Octal,
     /// Binary numbers of bytes.
     Binary,
-    /// Numbers of visible characters in this base, whatever letters are around them.
+    /// Numbers of visible characters in this base, whatever letters surround them.
     Among(u32),
 }
 
@@ -53,7 +53,7 @@ impl Notation {
         Self::Among(2),
     ];
 
-    /// Base of its numbers, and the letters before them.
+    /// Returns the base of the notation's numbers and the letters that may precede them.
     fn radix(self) -> Option<(u32, &'static [u8])> {
         match self {
             Self::Hexadecimal => Some((16, b"xXuUhH")),
@@ -64,7 +64,7 @@ impl Notation {
         }
     }
 
-    /// Whether it reads a character that is written as itself.
+    /// Returns whether the notation reads a character that is written as itself.
     fn takes(self, byte: u8) -> bool {
         match self {
             Self::Bare => byte.is_ascii_alphanumeric(),
@@ -75,12 +75,12 @@ impl Notation {
     }
 }
 
-/// Characters, and where each is in the text.
+/// Characters and their positions in the text.
 #[derive(Debug, Clone, Default)]
 struct Characters {
     bytes: Vec<u8>,
     places: Vec<(usize, usize)>,
-    /// Where the text ends from which they were read.
+    /// Position in the text at which the source of the characters ends.
     end: usize,
 }
 
@@ -90,17 +90,17 @@ impl Characters {
         self.places.push(place);
     }
 
-    /// Where some characters lie in the text.
+    /// Returns the range in the text of some characters.
     fn range(&self, from: usize, to: usize) -> (usize, usize) {
         (self.places[from].0, self.places[to - 1].1)
     }
 
-    /// Where a character begins, or the characters end.
+    /// Returns the position at which a character begins, or at which the characters end.
     fn start(&self, at: usize) -> usize {
         self.places.get(at).map_or(self.end, |(start, _)| *start)
     }
 
-    /// The characters from one on that may be one together, and whether more of them may come.
+    /// Returns the characters, from one on, that may form one character together, and whether more of them may follow.
     fn ahead(&self, at: usize, is_whole: bool) -> (&[u8], bool) {
         let most = self.places[at].0 + LONGEST;
         let places = &self.places[at..self.places.len().min(at + LONGEST)];
@@ -116,15 +116,15 @@ impl Characters {
     }
 }
 
-/// A layer of a text: the text itself, or the layer before with its escapes decoded.
+/// Layer of a text: the text itself, or the previous layer with its escapes decoded.
 #[derive(Debug)]
 struct Layer {
     characters: Characters,
     readers: Vec<Reader>,
-    /// First character that is not decoded yet for the next layer.
+    /// First character that is not yet decoded for the next layer.
     next: usize,
-    /// Whether it is another text than the layer before, or may become one. Until then its readers would read the same, and read
-    /// nothing.
+    /// Whether the layer's text differs, or may differ, from the previous layer's. Until then its readers would read the same text, so they
+    /// do not read.
     is_another: bool,
 }
 
@@ -134,7 +134,7 @@ impl Layer {
         Self { characters: Characters::default(), readers, next: 0, is_another: false }
     }
 
-    /// Decodes escapes for the next layer. What may become one waits.
+    /// Decodes escapes for the next layer. An incomplete escape is left for the next call.
     fn decode(&mut self, decode: Decode, into: &mut Self, is_whole: bool) {
         let from = &self.characters;
         while let Some(byte) = from.bytes.get(self.next) {
@@ -159,7 +159,7 @@ impl Layer {
         into.characters.end = from.start(self.next);
     }
 
-    /// Has its readers go on where those of an earlier layer are, which had the same text so far.
+    /// Moves the layer's readers to where the readers of an earlier layer are, which had the same text so far.
     fn go_on_from(&mut self, earlier: &Self) {
         self.readers.clone_from(&earlier.readers);
         for reader in &mut self.readers {
@@ -168,7 +168,7 @@ impl Layer {
         }
     }
 
-    /// Forgets the characters that were read in all ways, or that are before a place if others read for it.
+    /// Forgets the characters that all readers have read, or, if another layer's readers read for this layer, those before `others_at`.
     fn forget(&mut self, others_at: usize) {
         let next = if self.is_another {
             self.readers.iter().map(|reader| reader.next).min().unwrap_or_default()
@@ -186,11 +186,11 @@ impl Layer {
 
 type Decode = fn(&[u8], bool) -> Sign;
 
-/// How each layer is decoded from the one before it: escapes may be within escapes. A key may look like an escape of mails (`=4e`), so
-/// that these are decoded apart.
+/// Decoder of each layer, applied to the layer before it, because escapes may be nested. A key may look like a mail escape (`=4e`), so
+/// these are decoded separately.
 const DECODERS: [Decode; 4] = [escape, mail, escape, escape];
 
-/// A text that may come in pieces, in all its layers and readings.
+/// Text that may arrive in pieces, in all its layers and notations.
 #[derive(Debug)]
 pub(super) struct Layers(Vec<Layer>);
 
@@ -201,7 +201,7 @@ impl Layers {
         Self(layers)
     }
 
-    /// Reads a piece of the text, the last one if it `is_end`, and shows each reader that has read it.
+    /// Reads a piece of the text, the last one if it `is_end`, and calls `show` with each reader that has read it.
     pub(super) fn read(&mut self, piece: &[u8], is_end: bool, mut show: impl FnMut(&mut Reader)) {
         let first = &mut self.0[0].characters;
         for byte in piece {
@@ -240,23 +240,23 @@ impl Layers {
     }
 }
 
-/// What a layer holds in one reading.
+/// Reader of a layer in one notation.
 #[derive(Debug, Clone)]
 pub(super) struct Reader {
     pub(super) reading: Notation,
-    /// Characters that were read last. A 0, which no key has, stands for all that keeps two others apart.
+    /// Characters that were read last. A 0, which no key contains, stands for a gap that separates its neighbours.
     characters: Characters,
-    /// Those of them that were looked at before.
+    /// Number of these characters that were already examined.
     pub(super) seen: usize,
-    /// Where runs of characters at equal distances begin that may go on, and where their next character is.
+    /// Runs of characters at equal distances that may continue: the start of each, and the position of its next character.
     pub(super) runs: Vec<(usize, usize)>,
     /// First character of the layer that is not read yet.
     next: usize,
-    /// Bytes since the last character, and those of them that a key may have.
+    /// Number of bytes since the last character, in total and of characters that a key may contain.
     between: (usize, usize),
-    /// Whether a letter or digit is before what is not read, which therefore begins no number.
+    /// Whether a letter or digit precedes the unread text, so that no number begins there.
     is_in_word: bool,
-    /// Whether what is before begins a number, such as `0x`.
+    /// Whether the preceding text begins a number, such as `0x`.
     is_prefixed: bool,
 }
 
@@ -278,17 +278,17 @@ impl Reader {
         &self.characters.bytes
     }
 
-    /// Where a character begins in the text, or what is not read yet.
+    /// Returns the position in the text at which a character, or the unread text, begins.
     pub(super) fn start(&self, at: usize) -> usize {
         self.characters.start(at)
     }
 
-    /// Where some characters lie in the text.
+    /// Returns the range in the text of some characters.
     pub(super) fn range(&self, from: usize, to: usize) -> (usize, usize) {
         self.characters.range(from, to)
     }
 
-    /// Forgets all characters but the last ones.
+    /// Forgets all characters except the last ones.
     pub(super) fn keep(&mut self, most: usize) {
         let length = self.characters.bytes.len();
         let count = length.saturating_sub(most);
@@ -301,7 +301,8 @@ impl Reader {
         }
     }
 
-    /// Characters of a secret that stay: texts that end with one or two letters of it need not wait for all that may follow.
+    /// Returns the number of characters at the beginning of a secret that are not masked, so that a text that ends with one or two letters
+    /// of the secret is not held back.
     pub(super) fn shown_characters(&self) -> usize {
         match self.reading {
             Notation::Bare => 2,
@@ -310,7 +311,7 @@ impl Reader {
         }
     }
 
-    /// Reads on in a layer, to which more will be added unless it `is_whole`: what is at its end may not be complete.
+    /// Reads on in a layer. Unless it `is_whole`, more will follow, so the characters at its end may be incomplete.
     fn read(&mut self, from: &Characters, is_whole: bool) {
         while let Some(byte) = from.bytes.get(self.next).copied() {
             if let Notation::Among(radix) = self.reading {
@@ -332,14 +333,14 @@ impl Reader {
         self.characters.end = from.start(self.next);
     }
 
-    /// Reads a character of so many of the layer.
+    /// Adds a character that takes up `length` characters of the layer.
     fn push(&mut self, byte: u8, from: &Characters, length: usize) {
         self.between = (0, 0);
         self.characters.push(byte, from.range(self.next, self.next + length));
         self.next += length;
     }
 
-    /// Skips what is no character.
+    /// Skips characters that the notation does not read.
     fn skip(&mut self, from: &Characters, length: usize) {
         let (start, end) = from.range(self.next, self.next + length);
         let skipped = &from.bytes[self.next..self.next + length];
@@ -352,7 +353,7 @@ impl Reader {
         self.next += length;
     }
 
-    /// Reads a number, or a byte that is none. Letters may follow a number, as in `114u8` and `114_u8`.
+    /// Reads a number, or skips a byte that does not begin one. Letters may follow a number, as in `114u8` and `114_u8`.
     fn read_number(
         &mut self,
         from: &Characters,
@@ -370,7 +371,7 @@ impl Reader {
         let prefix = match rest {
             [b'0', b'x' | b'X', ..] if radix == 16 => 2,
             [b'0', letter, ..] if letters.contains(letter) && radix != 16 => 2,
-            // A digit of the base is none of its letters.
+            // A digit of the base is not one of these letters.
             _ => rest.iter().take_while(|byte| letters.contains(byte)).count(),
         };
         let Some(found) = Number::read(&rest[prefix..], radix, is_cut) else { return false };
@@ -387,17 +388,17 @@ impl Reader {
             self.skip(from, 1);
             return true;
         }
-        // A number of more digits goes on.
+        // A number with more digits continues.
         self.is_in_word = !behind.is_empty();
         let is_suffix = matches!(behind, [b'_', letter, ..] if letter.is_ascii_alphabetic());
         match (radix, found.value) {
             (16, _) => {
-                // Groups of digits have no mark, and go on one another.
+                // Groups of digits without a prefix or suffix may continue each other.
                 let is_marked = prefix > 0 || matches!(behind, [b'h' | b'H', ..]);
                 let is_wide = is_marked && found.length % 2 == 1 && rest[prefix] == b'0';
                 self.push_digits(from, prefix + usize::from(is_wide), end);
             }
-            // As in the numbers of wider characters.
+            // A zero byte, as in the numbers of wider characters.
             (_, Some(0)) => self.skip(from, end),
             (_, value) => self.push(value.unwrap_or(0), from, end),
         }
@@ -407,7 +408,8 @@ impl Reader {
         true
     }
 
-    /// Reads all digits that follow one another as a number, or a byte that is none. Small numbers, as in `114u8`, are none.
+    /// Reads consecutive digits as one number, or skips a byte that is not a digit. Numbers up to 32, such as the 8 of `114u8`, are
+    /// skipped.
     fn read_among(&mut self, from: &Characters, radix: u32, is_whole: bool) -> bool {
         let is_digit = |byte: &&u8| char::from(**byte).is_digit(radix);
         if !is_digit(&&from.bytes[self.next]) {
@@ -429,7 +431,7 @@ impl Reader {
             self.is_prefixed = true;
             return true;
         }
-        // As in `0x720x6b`.
+        // The last 0 belongs to the next prefix, as in `0x720x6b`.
         let is_of_next =
             is_before_letter && self.is_prefixed && length > 1 && rest[length - 1] == b'0';
         let is_prefixed = std::mem::take(&mut self.is_prefixed);
@@ -440,7 +442,7 @@ impl Reader {
             let (start, digits) = (usize::from(is_wide), &digits[usize::from(is_wide)..]);
             let is_visible = |pair: &[u8]| matches!(pair, b"00" | [b'2'..=b'7', _]);
             let is_empty = digits.iter().all(|digit| *digit == b'0');
-            // Most words have such letters.
+            // Most words contain letters that are hexadecimal digits.
             if digits.chunks(2).all(is_visible) && !is_empty {
                 self.push_digits(from, start, length)
             } else {
@@ -456,7 +458,7 @@ impl Reader {
         true
     }
 
-    /// Hexadecimal digits, without the empty bytes of wider characters.
+    /// Adds hexadecimal digits, without the zero bytes of wider characters.
     fn push_digits(&mut self, from: &Characters, prefix: usize, end: usize) {
         let is_even = (end - prefix).is_multiple_of(2);
         let end = self.next + end;
@@ -473,20 +475,20 @@ impl Reader {
     }
 }
 
-/// First number of a text.
+/// Number at the beginning of a text.
 struct Number {
-    /// The byte that it is, if it is one of ASCII.
+    /// ASCII byte with this number, if there is one.
     value: Option<u8>,
     length: usize,
 }
 
 impl Number {
-    /// Reads a number, which may have no digits; none if more of it may come.
+    /// Reads a number, which may have no digits; `None` if more digits may follow.
     fn read(text: &[u8], radix: u32, is_cut: bool) -> Option<Self> {
         let is_digit = |byte: &&u8| char::from(**byte).is_digit(radix);
         let digits = text.iter().take_while(is_digit).count();
         if radix == 16 {
-            // Digits behind a `_` are read next; letters are not.
+            // Digits after a `_` are read next; letters are not.
             let is_open = is_cut && (text.len() <= digits || text[digits..] == *b"_");
             return (!is_open).then_some(Self { value: None, length: digits });
         }
@@ -501,7 +503,7 @@ impl Number {
                 text[..length].iter().copied().filter(|byte| *byte != b'_').collect();
             number(&digits, radix).and_then(|value| u8::try_from(value).ok()).filter(u8::is_ascii)
         };
-        // A `_` may also be between two numbers, and a point.
+        // A `_` or a point may also separate two numbers.
         let trimmed =
             text[..grouped].iter().rposition(|byte| *byte != b'_').map_or(0, |last| last + 1);
         let found = float_value(&text[..float]).map(|value| (value, float));
@@ -512,7 +514,7 @@ impl Number {
     }
 }
 
-/// Length of a number with a point or an exponent, whose digits before these are so many; 0 if it has neither.
+/// Returns the length of a number with a point or an exponent, which follow `digits` digits; 0 if it has neither.
 fn float_length(text: &[u8], digits: usize) -> usize {
     let run = |from: usize| text[from..].iter().take_while(|byte| byte.is_ascii_digit()).count();
     let mut end = digits;
@@ -529,13 +531,13 @@ fn float_length(text: &[u8], digits: usize) -> usize {
     if end > digits { end } else { 0 }
 }
 
-/// The byte that a number is, once it is rounded as vectors are.
+/// Returns the byte with this number, after rounding it as vectors are rounded.
 fn float_value(text: &[u8]) -> Option<u8> {
     let text: String = text.iter().map(|byte| char::from(*byte)).filter(|c| *c != '_').collect();
     byte_of(text.parse().ok()?)
 }
 
-/// The ASCII byte that a number of a vector is, whatever its sign.
+/// Returns the ASCII byte with the number of a vector's element, whatever its sign.
 pub(super) fn byte_of(number: f64) -> Option<u8> {
     let number = (number as f32).abs();
     (number.fract() == 0.0 && number < 128.0).then_some(number as u8)

@@ -1,15 +1,15 @@
-//! Request that a thread is working on. Its user may give it up meanwhile.
+//! The request that a thread is working on, which the user may cancel.
 
 use std::cell::RefCell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 thread_local! {
-    /// Whether the connections of the request are closed.
+    /// Flag that is set when the request's connections are closed.
     static IS_CLOSED: RefCell<Option<Arc<AtomicBool>>> = const { RefCell::new(None) };
 }
 
-/// The work of this thread for a request, until it is dropped.
+/// Guard for this thread's work on a request, until it is dropped.
 pub(super) struct RequestWork {
     before: Option<Arc<AtomicBool>>,
 }
@@ -26,7 +26,7 @@ impl Drop for RequestWork {
     }
 }
 
-/// Returns true if the request that this thread is working on was given up.
+/// Returns whether the request that this thread is working on was cancelled.
 pub(super) fn is_given_up() -> bool {
     IS_CLOSED.with_borrow(|is_closed| {
         is_closed.as_ref().is_some_and(|is_closed| is_closed.load(Ordering::Relaxed))

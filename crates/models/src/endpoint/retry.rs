@@ -1,4 +1,4 @@
-//! Retries: which failures pass, how long to wait, and how long a server asks to wait (`Retry-After`).
+//! Retries: which failures are temporary, how long to wait, and how long a server asks to wait (`Retry-After`).
 
 use std::time::Duration;
 
@@ -10,14 +10,14 @@ use ureq::http::{HeaderMap, StatusCode};
 pub(super) struct Failure {
     /// Cause, in words.
     pub(super) reason: String,
-    /// How to resolve it.
+    /// Advice on how to resolve it.
     pub(super) hint: Message,
     pub(super) again: RetryOutlook,
     /// Whether there was no response at all.
     pub(super) is_silence: bool,
     /// Status of the response, or of the error within it.
     pub(super) status: Option<u16>,
-    /// Whether the server itself reports the failure, in a response of success and without a status.
+    /// Whether the server itself reports the failure, in a successful response and without a status.
     pub(super) is_reported: bool,
 }
 
@@ -31,7 +31,7 @@ impl Failure {
         Self { reason, hint, again, is_silence: false, status: None, is_reported: false }
     }
 
-    /// Sets the status of the response, unless an error within it named its own.
+    /// Sets the status of the response, unless an error in the body already gave one.
     pub(super) fn or_status(self, status: StatusCode) -> Self {
         Self { status: self.status.or(Some(status.as_u16())), ..self }
     }
@@ -40,23 +40,23 @@ impl Failure {
 /// Whether the request may succeed if it is sent again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RetryOutlook {
-    /// It would fail again.
+    /// No: it would fail again.
     Never,
-    /// After a delay of our choice.
+    /// Yes, after a delay that the client chooses.
     Later,
-    /// After a delay, at most this number of times: the request itself may be the cause.
+    /// Yes, after a delay, at most this number of times: the request itself may be the cause.
     AtMost(u32),
-    /// After the time the server asks to wait.
+    /// Yes, after the time that the server asks to wait.
     After(Duration),
 }
 
-/// Whether a status is temporary: timeouts, overload, a server that starts or restarts.
+/// Returns whether a status is temporary: a timeout, overload, or a server that starts or restarts.
 pub(super) fn passes(status: u16) -> bool {
     matches!(status, 408 | 429 | 500 | 502 | 503 | 504)
 }
 
-/// Delay before retry `attempt + 1`: `first`, doubled each time, at most `longest`, of which between a half and the whole is
-/// waited, chosen by `seed`, so that clients that failed together do not return together.
+/// Returns the delay before retry `attempt + 1`: `first`, doubled each time, at most `longest`. `seed` selects between half and all of that
+/// delay, so that clients that failed together do not retry together.
 pub(super) fn back_off(first: Duration, longest: Duration, attempt: u32, seed: &[u8]) -> Duration {
     let factor = 2_u32.saturating_pow(attempt);
     let whole = first.saturating_mul(factor).min(longest);
@@ -66,8 +66,8 @@ pub(super) fn back_off(first: Duration, longest: Duration, attempt: u32, seed: &
     whole / 2 + whole / 2 * u32::from(byte) / 255
 }
 
-/// Delay that a server asks for: `retry-after-ms`, or `Retry-After` in seconds or as a date, compared with the server's own
-/// `Date`. Without one a date says nothing: the clock here may be another, and jump.
+/// Returns the delay that a server asks for: `retry-after-ms`, or `Retry-After` in seconds or as a date, relative to the server's own
+/// `Date`. Without `Date`, a date is ignored, because this machine's clock may differ or jump.
 pub(super) fn asked_wait(headers: &HeaderMap) -> Option<Duration> {
     let text = |name: &str| headers.get(name)?.to_str().ok().map(str::trim);
     let number = |text: &str, unit: f64| {
@@ -101,7 +101,7 @@ fn http_date(text: &str) -> Option<i64> {
     let (hour, minute, second) = (clock.next()??, clock.next()??, clock.next()??);
     let day: i64 = day.parse::<u8>().ok()?.into();
     let full: i64 = year.parse::<u16>().ok()?.into();
-    // Two digits are the obsolete form; no server means a year before 1970.
+    // Two-digit years are the obsolete form; no server means a year before 1970.
     let year = match year.len() {
         2 if full < 70 => full + 2000,
         2 => full + 1900,
@@ -111,11 +111,11 @@ fn http_date(text: &str) -> Option<i64> {
     valid.then(|| days_since_1970(year, month, day) * 86_400 + hour * 3_600 + minute * 60 + second)
 }
 
-/// Days since 1970 in the Gregorian calendar: years that begin in March have their leap day last.
+/// Returns the days since 1970 in the Gregorian calendar. Years are counted from March, so that leap days come last.
 fn days_since_1970(year: i64, month: i64, day: i64) -> i64 {
     let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
     let leap_days = year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400);
-    // 153 days are the five months from March to July, and again from August to December.
+    // The five months from March to July have 153 days, and so do those from August to December.
     365 * year + leap_days + (153 * month + 2) / 5 + day - 1 - 719_468
 }
 
@@ -163,7 +163,7 @@ mod tests {
 
     #[test]
     fn the_three_forms_of_a_date_are_one() {
-        // RFC 9110's own examples; the number is `date -u -d '1994-11-06 08:49:37' +%s` of GNU coreutils.
+        // RFC 9110's own examples; the number is the output of `date -u -d '1994-11-06 08:49:37' +%s` in GNU coreutils.
         for text in [
             "Sun, 06 Nov 1994 08:49:37 GMT",
             "Sunday, 06-Nov-94 08:49:37 GMT",
@@ -171,7 +171,7 @@ mod tests {
         ] {
             assert_eq!(http_date(text), Some(784_111_777), "{text}");
         }
-        // The same of '2024-02-29 23:59:59', '2000-03-01 00:00:00' and '1970-01-01 00:00:00'.
+        // The same for '2024-02-29 23:59:59', '2000-03-01 00:00:00' and '1970-01-01 00:00:00'.
         assert_eq!(http_date("Thu, 29 Feb 2024 23:59:59 GMT"), Some(1_709_251_199));
         assert_eq!(http_date("Wed, 01 Mar 2000 00:00:00 GMT"), Some(951_868_800));
         assert_eq!(http_date("Thu, 01 Jan 1970 00:00:00 GMT"), Some(0));
@@ -186,7 +186,7 @@ mod tests {
         }
     }
 
-    /// A plain walk from day to day, over all leap years of four centuries and more.
+    /// Counts day by day, over all leap years of more than four centuries.
     #[test]
     fn days_follow_one_another() {
         let (mut year, mut month, mut day) = (0, 1, 1);

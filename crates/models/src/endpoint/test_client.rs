@@ -1,4 +1,4 @@
-//! Clients of the tests' server.
+//! Clients of the test server.
 
 use std::time::Duration;
 
@@ -6,12 +6,12 @@ use repoformer_testing::TestServer;
 
 use super::{ConnectionSettings, Endpoint};
 
-/// Returns a client of a server that loses no time.
+/// Returns a client whose retries cost no time.
 pub(crate) fn client(server: &TestServer) -> Endpoint {
     Endpoint::new(&server.url(), quick()).unwrap()
 }
 
-/// Returns settings whose waits are milliseconds. Its variable for the key is one that is not set.
+/// Returns settings with delays of milliseconds. Their key variable is not set.
 pub(crate) fn quick() -> ConnectionSettings {
     ConnectionSettings {
         timeout: Duration::from_secs(20),

@@ -1,4 +1,4 @@
-//! The client against a server that behaves badly.
+//! Tests of the client against a faulty server.
 
 use std::sync::Mutex;
 use std::time::Instant;
@@ -31,7 +31,7 @@ fn a_request_carries_json_and_no_key_that_was_not_given() {
     assert!(headers.iter().any(|header| header.starts_with("user-agent: repoformer/")));
 }
 
-/// Each byte of a proxy's answer would begin the time limit again.
+/// Each byte of a proxy's answer would restart the time limit.
 #[test]
 fn a_proxy_that_answers_byte_by_byte_is_given_up() {
     use std::io::{Read, Write};
@@ -317,7 +317,7 @@ fn a_minute_of_refusals_is_waited_out_and_a_servers_fault_is_not() {
 
 #[test]
 fn a_server_that_asks_for_a_second_at_a_time_is_waited_for_as_long_as_another() {
-    // Twenty refusals, each with a wait of nothing, are more than there are retries.
+    // Twenty rejections, each with `Retry-After: 0`, are more than the number of retries.
     let server = TestServer::start(|number, _| match number {
         0..20 => refusal_with("429 Too Many Requests", "Retry-After: 0\r\n", "slow down"),
         _ => ok(&json!({"a": 1})),
@@ -366,7 +366,7 @@ fn whoever_answers_a_greeting_is_there() {
     assert!(error.hint().unwrap().to_string().contains("is the server running"), "{error}");
 }
 
-/// Nobody asked for a range.
+/// The client never asks for a range.
 #[test]
 fn a_part_of_an_answer_is_a_failure() {
     for kind in ["application/json", "text/event-stream"] {

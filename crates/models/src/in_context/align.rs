@@ -1,9 +1,8 @@
 //! Alignment of the lines before the hole with the lines before each line of the prompt.
 //!
-//! A local alignment of lines (Smith & Waterman 1981) that ends at the hole on one side: lines
-//! inserted or left out on either side cost, agreeing lines gain by their agreement and their information, and distant lines
-//! count less. This is longest-suffix matching made tolerant: a renamed variable or an extra line weakens a match and does
-//! not end it.
+//! A local alignment of lines (Smith & Waterman 1981) that must end at the hole: lines inserted or left out on either side cost, agreeing
+//! lines gain by their agreement and their information, and distant lines count less. It is a tolerant form of longest-suffix matching: a
+//! renamed variable or an extra line weakens a match without ending it.
 
 use super::corpus::Corpus;
 use super::lexer::{Core, Piece};
@@ -11,11 +10,11 @@ use super::parameters::{HISTORY_LINES, alignment as p};
 
 #[derive(Debug)]
 pub(super) struct Alignment {
-    /// For each core, the information of its agreement, in nats.
+    /// For each core, the information in nats that an agreement on it carries.
     information: Vec<f64>,
-    /// For each line, the sum over its tokens.
+    /// For each line, the sum of its tokens' information.
     line_information: Vec<f64>,
-    /// For each line, the score of the alignment that ends with it and with the last line.
+    /// For each line, the score of the alignment that ends with it and with the last line before the hole.
     pub scores: Vec<f64>,
     /// For each line, its similarity to the last line, between 0 and 1.
     pub similarities: Vec<f64>,
@@ -45,8 +44,8 @@ impl Alignment {
         alignment
     }
 
-    /// Advances by one line before the hole; lines from `limit` on are not aligned with it, so that
-    /// a line of the prompt is never aligned with itself.
+    /// Advances by one line before the hole. Lines from `limit` on are not aligned with it, so that no line of the prompt is aligned with
+    /// itself.
     pub(super) fn advance(&mut self, corpus: &Corpus, last: &[Piece], limit: usize) {
         let similarities = self.compare(corpus, last);
         self.older_similarities = std::mem::replace(&mut self.similarities, similarities);
@@ -68,8 +67,7 @@ impl Alignment {
         libm::pow(similarity, p::POWER) * information - p::MISMATCH * (1.0 - similarity)
     }
 
-    /// Dice coefficients of the token multisets of one line and of each line, weighted by
-    /// information.
+    /// Returns, for each line, the Dice coefficient of its tokens and the tokens of `one`, as multisets weighted by information.
     fn compare(&self, corpus: &Corpus, one: &[Piece]) -> Vec<f64> {
         let mut common = vec![0.0; corpus.lines.len()];
         let mut cores: Vec<Core> = one.iter().map(|piece| piece.core()).collect();
@@ -86,7 +84,7 @@ impl Alignment {
         common
     }
 
-    /// Adds the information that a core, repeated `times` times in a line, has in common with each line.
+    /// Adds the information that a core, which one line contains `times` times, has in common with each line.
     fn count(&self, corpus: &Corpus, core: Core, times: usize, common: &mut [f64]) {
         let (mut last, mut seen) = (usize::MAX, 0);
         for &place in &corpus.places[core as usize] {
@@ -117,7 +115,7 @@ mod tests {
         let alignment = align("a b\nc d\na c\na b\n");
         assert_eq!(alignment.similarities[0], 1.0);
         assert_eq!(alignment.similarities[1], 0.0);
-        // `a` stands three times, `b` and `c` twice, among eight tokens.
+        // `a` occurs three times, `b` and `c` twice, among eight tokens.
         let (a, b) = (libm::log(1.0 + 8.0 / 3.0), libm::log(1.0 + 8.0 / 2.0));
         let half = 2.0 * a / (a + b + a + b);
         assert!((alignment.similarities[2] - half).abs() < 1e-12);
@@ -128,7 +126,7 @@ mod tests {
         let alignment = align("x y\np q\n\nr s\np q\n\nx y\np q\n");
         assert!(alignment.scores[1] > alignment.scores[3]);
         assert!(alignment.scores[3] > 0.0);
-        // The last line agrees with itself, which says nothing.
+        // The last line agrees with itself, which must not count.
         assert_eq!(alignment.scores[5], 0.0);
     }
 

@@ -1,9 +1,8 @@
 //! Choice of the line to write.
 //!
-//! The candidates are the drafts a beam search finds and the likeliest lines of the prompt as they
-//! would appear here. The one with the highest expected similarity to all of them is taken (minimum Bayes risk, with edit
-//! similarity as the gain), so a line similar to many probable ones is preferred to a slightly more probable one that
-//! resembles no other.
+//! The candidates are the drafts of a beam search and the likeliest lines of the prompt, with their names replaced. The candidate with the
+//! highest expected similarity to all of them is chosen (minimum Bayes risk, with edit similarity as the gain). A line similar to many
+//! probable ones is therefore preferred to a slightly more probable line that resembles no other.
 
 use repoformer_text::distance::levenshtein;
 
@@ -17,7 +16,7 @@ struct Candidate {
     mass: f64,
 }
 
-/// Number of characters of a line that are compared.
+/// Maximum number of characters of a line that are compared.
 const COMPARED: usize = 256;
 
 /// Returns the tokens of the next line, without the newline; `None` if there are no candidates.
@@ -31,7 +30,7 @@ pub(super) fn line(predictor: &mut Predictor<'_>) -> Option<Vec<Piece>> {
     best(predictor, candidates)
 }
 
-/// The finished drafts of a beam search.
+/// Returns the finished drafts of a beam search.
 fn beam(predictor: &mut Predictor<'_>) -> Vec<Candidate> {
     let mut open = vec![(0.0_f64, predictor.draft())];
     let mut done = Vec::new();
@@ -53,7 +52,7 @@ fn beam(predictor: &mut Predictor<'_>) -> Vec<Candidate> {
     done
 }
 
-/// Returns the best continuations of all drafts: score, number of the draft, token.
+/// Returns the best continuations of all drafts: score, index of the draft, token.
 fn continuations(predictor: &mut Predictor<'_>, open: &[(f64, Draft)]) -> Vec<(f64, usize, Piece)> {
     let mut all: Vec<(f64, usize, Piece)> = Vec::new();
     for (number, (score, draft)) in open.iter().enumerate() {
@@ -84,7 +83,7 @@ fn copies(predictor: &Predictor<'_>) -> Vec<Candidate> {
     order.into_iter().map(copy).collect()
 }
 
-/// Scales the masses to sum to `share`.
+/// Scales the masses of the candidates to sum to `share`.
 fn normalize(candidates: &mut [Candidate], temperature: f64, share: f64) {
     let power = 1.0 / temperature;
     for candidate in candidates.iter_mut() {
@@ -96,7 +95,7 @@ fn normalize(candidates: &mut [Candidate], temperature: f64, share: f64) {
     }
 }
 
-/// Merges equal candidates.
+/// Merges equal candidates and adds up their masses.
 fn merge(candidates: &mut Vec<Candidate>) {
     candidates.sort_by(|a, b| a.pieces.cmp(&b.pieces));
     candidates.dedup_by(|later, first| {
@@ -106,7 +105,7 @@ fn merge(candidates: &mut Vec<Candidate>) {
     });
 }
 
-/// The candidate with the highest expected similarity.
+/// Returns the candidate with the highest expected similarity.
 fn best(predictor: &Predictor<'_>, candidates: Vec<Candidate>) -> Option<Vec<Piece>> {
     let vocabulary = &predictor.corpus.vocabulary;
     let text = |candidate: &Candidate| {

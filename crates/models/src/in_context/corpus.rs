@@ -1,4 +1,4 @@
-//! The prompt as indexed lines of tokens, the model's only knowledge.
+//! The prompt as indexed lines of tokens, which are the model's only knowledge.
 
 use super::layout::{self, SourceLine};
 use super::lexer::{Core, Piece, Vocabulary};
@@ -13,9 +13,9 @@ pub(super) struct Line {
     pub end: usize,
     /// Characters of indentation.
     pub indent: usize,
-    /// Block number; the file at hand has [`Corpus::blocks`].
+    /// Number of the line's block; the current file has the number [`Corpus::blocks`].
     pub source: usize,
-    /// Whether a blank line or the source's start precedes it.
+    /// Whether a blank line or the beginning of the source precedes it.
     pub after_blank: bool,
 }
 
@@ -49,7 +49,7 @@ impl Corpus {
         Self::read_with(prompt, "").0
     }
 
-    /// Reads a prompt with the vocabulary of a text after it, too, and returns the tokens of the text's first lines.
+    /// Reads a prompt, extends its vocabulary by a text that follows it, and returns the tokens of the text's first lines.
     pub(super) fn read_with(prompt: &str, text: &str) -> (Self, Vec<Vec<Piece>>) {
         let (lines, blocks) = layout::read(tail(prompt, MAX_PROMPT_BYTES));
         let mut vocabulary = Vocabulary::new();
@@ -139,35 +139,35 @@ impl Corpus {
         &self.pieces[line.start..line.end]
     }
 
-    /// Number of the first line of the current file.
+    /// Returns the index of the first line of the current file.
     pub(super) fn own_lines(&self) -> usize {
         self.lines.partition_point(|line| line.source < self.blocks)
     }
 
-    /// Number of blocks between the line's block and the last; `None` for a line of the current file.
+    /// Returns the number of blocks between a line's block and the last one; `None` for a line of the current file.
     pub(super) fn distance_to_last_block(&self, line: &Line) -> Option<usize> {
         self.blocks.checked_sub(line.source + 1)
     }
 
-    /// The token after a position: the next of its line, or the newline.
+    /// Returns the token after a position: the next token of the line, or the newline.
     pub(super) fn follower(&self, place: usize) -> Piece {
         let line = &self.lines[self.line_of[place] as usize];
         if place + 1 < line.end { self.pieces[place + 1] } else { Piece::NEWLINE }
     }
 
-    /// The line before, if it is of the same source.
+    /// Returns the preceding line, if it is from the same source.
     pub(super) fn previous(&self, line: usize) -> Option<usize> {
         let before = line.checked_sub(1)?;
         (self.lines[before].source == self.lines[line].source).then_some(before)
     }
 
-    /// Whether two cores are equal, or both are names.
+    /// Returns whether two cores are equal or both names.
     pub(super) fn same_shape(&self, a: Core, b: Core) -> bool {
         a == b || self.vocabulary.is_name(a) && self.vocabulary.is_name(b)
     }
 }
 
-/// Returns the end of a text, starting at the beginning of a line if possible.
+/// Returns the end of a text, from the beginning of a line if possible.
 pub(super) fn tail(text: &str, max_bytes: usize) -> &str {
     let Some(mut start) = text.len().checked_sub(max_bytes) else {
         return text;

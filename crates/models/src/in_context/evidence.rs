@@ -33,12 +33,12 @@ impl<'a> Evidence<'a> {
         Self { corpus, alignment, history, known }
     }
 
-    /// Logarithm of a line's weight, up to a constant.
+    /// Returns the logarithm of a line's weight, up to a constant.
     pub(super) fn log_weight(&self, line: usize) -> f64 {
         self.weigh_place(line) + self.weigh_line(line) + self.weigh_before(line)
     }
 
-    /// Weight of the line's position and state.
+    /// Returns the weight of a line's position and state.
     fn weigh_place(&self, index: usize) -> f64 {
         let (line, state) = (&self.corpus.lines[index], self.corpus.states[index]);
         let here = self.history.state;
@@ -54,7 +54,7 @@ impl<'a> Evidence<'a> {
         weight
     }
 
-    /// Weight of the line's content.
+    /// Returns the weight of a line's content.
     fn weigh_line(&self, index: usize) -> f64 {
         let pieces = self.corpus.line_pieces(index);
         let mut recent = self.history.lines.iter().rev().take(REPEAT_WINDOW);
@@ -69,7 +69,7 @@ impl<'a> Evidence<'a> {
             + w::FOREIGN_NAMES * foreign as f64 / names.max(1) as f64
     }
 
-    /// Weight of the agreement between the lines before it and the lines before the hole.
+    /// Returns the weight of the agreement between the lines before a candidate and the lines before the hole.
     fn weigh_before(&self, index: usize) -> f64 {
         let Some(before) = self.corpus.previous(index) else {
             return w::START_OF_SOURCE;
@@ -89,7 +89,7 @@ impl<'a> Evidence<'a> {
             + self.weigh_second(before)
     }
 
-    /// Weight of the first and last tokens of the line before, compared with the last line.
+    /// Returns the weight of the first and last tokens that the line before the candidate shares with the last line.
     fn weigh_ends(&self, there: &[Piece], here: &[Piece]) -> f64 {
         let starts = |count| cores(there).take(count).eq(cores(here).take(count));
         let common = |same: &dyn Fn(Core, Core) -> bool| {
@@ -105,7 +105,7 @@ impl<'a> Evidence<'a> {
             + w::SUFFIX_SHAPE * libm::log(1.0 + shape as f64)
     }
 
-    /// Weight of the line two before the candidate, compared with the last line but one.
+    /// Returns the weight of the line two before the candidate, compared with the last line but one.
     fn weigh_second(&self, before: usize) -> f64 {
         let (Some(second), Some(last)) = (self.corpus.previous(before), self.history.back(0))
         else {

@@ -1,4 +1,4 @@
-//! The lines before the hole: the last ones of the prompt and those written so far.
+//! The lines before the hole: the last lines of the prompt and the lines written so far.
 
 use super::corpus::Corpus;
 use super::lexer::Piece;

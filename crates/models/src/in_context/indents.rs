@@ -1,6 +1,6 @@
 //! Indentation of a line, once its tokens are known.
 //!
-//! Each template votes for its step from the line before it, with more weight if it shares the beginning of the line.
+//! Each template votes for its change of indentation from the line before it, with more weight if it shares the beginning of the line.
 
 use super::corpus::{Corpus, MAX_INDENT};
 use super::history::History;
@@ -22,7 +22,7 @@ pub(super) fn likeliest(
     first.map_or((history.indent(), 1.0), |(indent, weight)| (*indent, weight / sum))
 }
 
-/// Returns the probability of an indentation, which is above 0 for each that is distinguished.
+/// Returns the probability of an indentation, which is above 0 for every indentation that the model distinguishes.
 pub(super) fn share(
     corpus: &Corpus,
     templates: &[Template],

@@ -15,8 +15,8 @@ pub(super) struct SourceLine<'a> {
 const HEAD: &str = "Here are some relevant code fragments from other files of the repo:";
 const BLOCK: &str = "the below code fragment can be found in:";
 
-/// Returns the code lines of a prompt, and the number of the current file: the text
-/// after the last block. Numbers may be skipped.
+/// Returns the code lines of a prompt, and the source number of the current file, which is the text after the last block. Numbers may be
+/// skipped.
 pub(super) fn read(prompt: &str) -> (Vec<SourceLine<'_>>, usize) {
     let mut reader = Reader { lines: Vec::new(), source: 0, state: LayoutState::File };
     for line in prompt.strip_suffix('\n').unwrap_or(prompt).split('\n') {
@@ -29,7 +29,7 @@ pub(super) fn read(prompt: &str) -> (Vec<SourceLine<'_>>, usize) {
 #[derive(Clone, Copy, PartialEq)]
 enum LayoutState {
     File,
-    /// After a block's announcement: paths, up to the rule under them.
+    /// After a block's announcement: paths, up to the rule below them.
     Paths,
     Code,
     /// Between the rule that ends a block and the next announcement.
@@ -69,7 +69,7 @@ impl<'a> Reader<'a> {
                 self.push(text);
             }
             (LayoutState::Code, false) => self.push(text),
-            // The preceding separator was a line of the code itself.
+            // The preceding separator was part of the code.
             (LayoutState::Between, false) if self.source > 0 => {
                 self.state = LayoutState::Code;
                 self.push(text);
@@ -83,7 +83,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Returns the text of a comment line in the form of blocks: a marker, one space, the line.
+/// Returns the text of a comment line as retrieved blocks write it: a marker, one space, the line.
 fn uncomment(line: &str) -> Option<&str> {
     let text = line.strip_prefix('#').or_else(|| line.strip_prefix("//"))?;
     text.strip_prefix(' ').or(text.is_empty().then_some(text))

@@ -1,18 +1,18 @@
 //! Tokenization of code.
 //!
-//! A token is a word, a number, an operator or a run of quotes or dashes, together with the preceding
-//! blank space. The space matters only for writing (`a = b` and `a=b` are different texts); contexts are compared without it.
-//! Newlines and indentation are not tokens here: a line is the unit above the token and has its own indentation.
+//! A token is a word, a number, an operator or a run of quotes or dashes, together with the preceding blank space. The space matters only
+//! for writing (`a = b` and `a=b` are different texts); contexts are compared without it. Newlines and indentation are not tokens here:
+//! lines are a separate unit above tokens, each with its own indentation.
 
 use rustc_hash::FxHashMap;
 
 /// Number of a distinct token text, without the blank space before it.
 pub(super) type Core = u32;
 
-/// The core of the newline token.
+/// Core of the newline token.
 pub(super) const NEWLINE: Core = 0;
 
-/// Blank space before a token, as far as it is distinguished.
+/// Blank space before a token, to the extent that the model distinguishes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Gap {
     None,
@@ -48,7 +48,7 @@ impl Piece {
         Self::new(core, self.gap())
     }
 
-    /// Number of possible pieces for a number of cores.
+    /// Returns the number of possible pieces for a number of cores.
     pub(super) const fn count(cores: usize) -> usize {
         cores * 3
     }
@@ -58,7 +58,7 @@ impl Piece {
     }
 }
 
-/// The distinct token texts of one prompt.
+/// Distinct token texts of one prompt.
 #[derive(Debug)]
 pub(super) struct Vocabulary {
     numbers: FxHashMap<String, Core>,
@@ -93,7 +93,7 @@ impl Vocabulary {
         &self.texts[core as usize]
     }
 
-    /// Whether the core is a name, which may be replaced by another name.
+    /// Returns whether the core is a name, which may be replaced by another name.
     pub(super) fn is_name(&self, core: Core) -> bool {
         self.names[core as usize]
     }
@@ -150,7 +150,7 @@ const OPERATORS: [&str; 27] = [
     ">=", "+=", "-=", "*=", "/=", "|=", "&=", "**", "//", "::", "&&", "||", ":=",
 ];
 
-/// Length in bytes of the token at the beginning of a non-empty text.
+/// Returns the length in bytes of the token at the beginning of a non-empty text.
 fn token_length(text: &str) -> usize {
     let run = |keep: &dyn Fn(char) -> bool| text.find(|c| !keep(c)).unwrap_or(text.len());
     let Some(first) = text.chars().next() else {
@@ -172,7 +172,7 @@ fn token_length(text: &str) -> usize {
     operator.map_or(first.len_utf8(), |operator| operator.len())
 }
 
-/// Control characters count as blank: they may end lines for other readers, so they are never written.
+/// Returns whether a character counts as blank. Control characters do: other readers may take them as line ends, so they are never written.
 fn is_blank(c: char) -> bool {
     c.is_whitespace() || c.is_control()
 }

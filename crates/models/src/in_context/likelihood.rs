@@ -1,14 +1,14 @@
 //! Probability of a given text after a prompt.
 //!
-//! The model writes only words of its prompt, and most texts have others. So every token and every line has a second source,
-//! which together give each text a probability above 0, and all texts a sum of at most 1:
+//! The model itself predicts only words of its prompt, and most texts contain others. Every token and every line therefore has a second
+//! source, so that each text has a probability above 0 and the probabilities of all texts sum to at most 1:
 //!
-//! - A token is one that the model predicts, or is spelled byte by byte (a share of [`SPELLED`]).
-//! - A line is such tokens behind an indentation, or is written byte by byte (a share of [`RAW`]), as blank lines are and lines
-//!   with other white space than the model writes, and lines after the first [`MAX_TARGET_LINES`].
+//! - A token is either predicted by the model or spelled byte by byte (with probability [`SPELLED`]).
+//! - A line is either an indentation followed by such tokens, or written byte by byte (with probability [`RAW`]), like blank lines, lines
+//!   with white space that the model does not write, and lines after the first [`MAX_TARGET_LINES`].
 //!
-//! Bytes are predicted from up to four before them, by their counts in the prompt; shorter contexts are blended in as by
-//! Witten & Bell (*The Zero-Frequency Problem*, 1991, method C).
+//! Bytes are predicted from up to four preceding bytes, by their counts in the prompt; shorter contexts are blended in as in Witten & Bell
+//! (*The Zero-Frequency Problem*, 1991, method C).
 
 use rustc_hash::FxHashMap;
 
@@ -22,8 +22,8 @@ use super::parameters::{MAX_PROMPT_BYTES, MAX_TARGET_LINES};
 use super::predict::Predictor;
 use super::templates;
 
-/// Returns the natural logarithm of the model's probability of a text after a prompt. The text begins at the beginning of a
-/// line, and may go on behind its last token.
+/// Returns the natural logarithm of the model's probability of a text after a prompt. The text begins at the beginning of a line; more text
+/// may follow its last token.
 ///
 /// ```
 /// use repoformer_models::in_context::log_likelihood;
@@ -80,7 +80,7 @@ pub fn log_likelihood(prompt: &str, text: &str) -> f64 {
     sum
 }
 
-/// The indentation of a line, if the model would write it like this.
+/// Returns the indentation of a line, if the model would write the line in this form.
 fn indent_of(corpus: &Corpus, line: &str, pieces: &[Piece]) -> Option<usize> {
     let code = line.trim_start();
     let margin = &line[..line.len() - code.len()];
@@ -90,13 +90,13 @@ fn indent_of(corpus: &Corpus, line: &str, pieces: &[Piece]) -> Option<usize> {
     (is_written && margin.len() <= MAX_INDENT).then_some(margin.len())
 }
 
-/// Sum of the log-probabilities of a line's tokens.
+/// Returns the sum of the log-probabilities of a line's tokens.
 fn log_tokens(
     predictor: &mut Predictor<'_>,
     spelling: &Spelling,
     tokens: impl Iterator<Item = Piece>,
 ) -> f64 {
-    // The indentation depends on the tokens, so they do not depend on it.
+    // The indentation is predicted from the tokens, so the tokens are predicted without it.
     let mut written = String::new();
     let mut draft = predictor.draft();
     let mut sum = 0.0;
@@ -116,21 +116,21 @@ fn log_tokens(
     sum
 }
 
-/// Logarithm of the sum of two numbers, given their logarithms.
+/// Returns the logarithm of the sum of two numbers, given their logarithms.
 fn log_sum(one: f64, other: f64) -> f64 {
     let (most, least) = (one.max(other), one.min(other));
     most + libm::log1p(libm::exp(least - most))
 }
 
-/// Probabilities of bytes after other bytes.
+/// Probabilities of bytes after preceding bytes.
 struct Spelling {
-    /// For each context, the bytes that follow it and how often they do.
+    /// For each context, the bytes that follow it and their counts.
     followers: FxHashMap<Context, Followers>,
-    /// The last bytes before the line.
+    /// Last bytes before the line.
     before: Vec<u8>,
 }
 
-/// A number of bytes, and the bytes themselves.
+/// Number of bytes, and the bytes themselves.
 type Context = (usize, u32);
 
 #[derive(Default)]
@@ -158,19 +158,19 @@ impl Spelling {
         spelling
     }
 
-    /// Adds a text to what is before the line.
+    /// Appends a text to the bytes before the line.
     fn push(&mut self, text: &str) {
         self.before.extend_from_slice(text.as_bytes());
         let from = self.before.len().saturating_sub(CONTEXT);
         self.before.drain(..from);
     }
 
-    /// Log-probability of a text at the beginning of the line.
+    /// Returns the log-probability of a text at the beginning of the line.
     fn log_probability(&self, text: &str) -> f64 {
         self.after("", text)
     }
 
-    /// Log-probability of a text after a part of the line.
+    /// Returns the log-probability of a text after the part of the line written so far.
     fn after(&self, written: &str, text: &str) -> f64 {
         let from = written.len().saturating_sub(CONTEXT);
         let mut before = self.before.clone();
@@ -197,7 +197,7 @@ impl Spelling {
     }
 }
 
-/// The contexts that end a text, from none to the longest.
+/// Returns the contexts at the end of a text, from the empty one to the longest.
 fn contexts(before: &[u8]) -> impl Iterator<Item = Context> {
     let longest = before.len().min(CONTEXT);
     let mut last = before.iter().rev();
@@ -226,7 +226,7 @@ mod tests {
         }
     }
 
-    /// Lines of a few words, of which the prompt makes one likely: together nearly everything, and not more.
+    /// Lines of a few words, one of which the prompt makes likely: their probabilities sum to almost 1, and not more.
     #[test]
     fn lines_sum_to_less_than_one() {
         let prompt = "x\n".repeat(8);
@@ -259,7 +259,7 @@ mod tests {
             assert!(of(likely) > of(other) + 1.0, "{other}");
             assert!(of(other).is_finite(), "{other}");
         }
-        // A name that the text itself brought in is known from then on.
+        // A name that the text itself introduces is known from then on.
         let first = "    with open(path) as handle:\n";
         let twice = of(&format!("{first}        return read(handle)"));
         assert!(

@@ -1,17 +1,16 @@
-//! The embedded model `in-context`: completes code only from the text of its prompt.
+//! The built-in model `in-context`, which completes code using only the text of its prompt.
 //!
-//! It is an n-gram language model over code tokens, fitted on the text of one prompt for one completion. It needs no file, no
-//! network and no accelerator, so an experiment's whole loop (retrieve, prompt, complete, score) can run anywhere, also in a
-//! test, with the same result in every run on a platform. Because it knows only the prompt, it gains exactly what a retrieved
-//! block adds to the prompt.
+//! It is an n-gram language model over code tokens, fitted to the text of one prompt for one completion. It needs no file, no network and
+//! no accelerator, so the whole loop of an experiment (retrieve, prompt, complete, score) can run anywhere, even in a test, and gives the
+//! same result in every run on a platform. Because it knows only the prompt, any gain from retrieval is due to the retrieved blocks in the
+//! prompt.
 //!
 //! # Steps
 //!
 //! 1. `layout`, `lexer`, `corpus`, `state`: read the prompt as lines of tokens. Retrieved blocks are read without their
 //!    comment prefix. Newlines and indentation are treated separately; open brackets and strings are tracked.
-//! 2. `align`, `evidence`, `templates`: weigh each line of the prompt as the next line, by the agreement between the lines
-//!    before it and the lines before the hole, by its position and by its block's rank. Names that differ in the lines
-//!    before are replaced.
+//! 2. `align`, `evidence`, `templates`: weigh each line of the prompt as the next line, by the agreement between the lines before it and
+//!    the lines before the hole, by its position and by its block's rank. Names that differ between the two are replaced.
 //! 3. `predict`: compute a token's probability from the lines followed so far and, by an escape, from positions after the
 //!    same last tokens; longer contexts and nearer text count more.
 //! 4. `choose`: write the probable line with the highest expected edit similarity, then the next, until the limits are
@@ -19,18 +18,17 @@
 //!
 //! # Origin of the ideas
 //!
-//! Code is locally repetitive, and a cache of nearby text predicts it well: Tu, Su & Devanbu, *On the Localness of Software*
-//! (2014); nested caches weighted by nearness: Hellendoorn & Devanbu, *Are Deep Neural Networks the Best Choice for Modeling
-//! Source Code?* (2017). Blending contexts of several lengths by an escape: Cleary & Witten, *Data Compression Using Adaptive
-//! Coding and Partial String Matching* (1984). Local alignment: Smith & Waterman (1981). Choosing by expected gain is minimum
-//! Bayes risk decoding (Kumar & Byrne 2004).
+//! Code is locally repetitive, and a cache of nearby text predicts it well: Tu, Su & Devanbu, *On the Localness of Software* (2014); nested
+//! caches weighted by distance: Hellendoorn & Devanbu, *Are Deep Neural Networks the Best Choice for Modeling Source Code?* (2017).
+//! Blending contexts of several lengths by an escape: Cleary & Witten, *Data Compression Using Adaptive Coding and Partial String Matching*
+//! (1984). Local alignment: Smith & Waterman (1981). Choosing by expected gain is minimum Bayes risk decoding (Kumar & Byrne 2004).
 //!
 //! # Limits of the model
 //!
-//! It is not a neural model and does not replace one: its scores say how much of a target can be copied from the prompt with
-//! adaptation, and nothing about a trained model's completion of the same prompt. It writes only words of its prompt. Its
-//! probabilities are those of this small mixture: useful to order its own completions by doubt, not comparable to a language
-//! model's. It treats comment lines of the current file as code, and does not recognise text after the hole.
+//! It is not a neural model and does not replace one: its scores measure how much of a target can be adapted from the prompt, and do not
+//! predict how a trained model completes the same prompt. It writes only words of its prompt. Its probabilities come from this small
+//! mixture: use them to rank its own completions by confidence, not to compare it with a language model. It treats comment lines of the
+//! current file as code, and ignores that text follows the hole.
 
 mod align;
 mod choose;
@@ -55,7 +53,7 @@ use lexer::Piece;
 pub use likelihood::log_likelihood;
 use predict::Predictor;
 
-/// Revision of the model; raised with every change of its completions, so that cached predictions are made again.
+/// Revision of the model, increased with every change of its completions so that cached predictions are recomputed.
 pub const REVISION: u32 = 1;
 
 /// Limits of a completion.
@@ -70,10 +68,10 @@ pub struct CompletionLimits {
 /// A generated token.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GeneratedToken {
-    /// The token with the preceding blank space; a newline or an indentation is a token too.
+    /// Text of the token with the preceding blank space; a newline or an indentation is a token too.
     pub text: String,
-    /// The model's probability of the token after the tokens before it, in (0, 1]. The probability of an
-    /// indentation is that after its line's other tokens.
+    /// The model's probability of the token after the tokens before it, in (0, 1]. For an indentation, the probability after the other
+    /// tokens of its line.
     pub probability: f64,
 }
 
@@ -95,14 +93,14 @@ pub struct Generation {
     pub text: String,
     /// The tokens of the text.
     pub tokens: Vec<GeneratedToken>,
-    /// Why it ended.
+    /// Reason why the completion ended.
     pub finish: CompletionEnd,
 }
 
 /// Lower bound of a token's probability.
 const LEAST_PROBABILITY: f64 = 1e-6;
 
-/// A line that was written.
+/// Line that the model has written.
 struct WrittenLine {
     line: HistoryLine,
     tokens: Vec<GeneratedToken>,

@@ -1,20 +1,20 @@
 //! Parameters of the model.
 //!
-//! None of them contains anything about a text: they weigh the evidence in a prompt. They were tuned on single lines of three
-//! Python repositories (diffusers, fortuna, vizier), for similarity between probable lines and the true one, and confirmed on
-//! two others (evaluate, nerfstudio).
+//! None of them depends on a particular text: they weigh the evidence in a prompt. They were tuned on single lines of three Python
+//! repositories (diffusers, fortuna, vizier), for similarity between probable lines and the true line, and confirmed on two others
+//! (evaluate, nerfstudio).
 
-/// Bytes of the prompt that are read, counted from its end; bounds the work.
+/// Number of bytes read at the end of the prompt; bounds the work.
 pub(super) const MAX_PROMPT_BYTES: usize = 1 << 17;
-/// Lines of a given text that the prompt's lines are weighed for; further ones are spelled. Bounds the work.
+/// Number of lines of a given text for which the prompt's lines are weighed; further lines are spelled. Bounds the work.
 pub(super) const MAX_TARGET_LINES: usize = 100;
-/// Tokens of a line that are read or written.
+/// Maximum number of tokens read or written per line.
 pub(super) const MAX_LINE_TOKENS: usize = 96;
-/// Lines before the hole that are compared with the lines before each candidate.
+/// Number of lines before the hole that are compared with the lines before each candidate.
 pub(super) const HISTORY_LINES: usize = 20;
 /// Number of lines before the hole within which a candidate counts as a repetition.
 pub(super) const REPEAT_WINDOW: usize = 11;
-/// Share of a name's votes for its replacement in the lines before.
+/// Share of a name's votes that goes to its replacement in the preceding lines.
 pub(super) const SUBSTITUTION: f64 = 0.9;
 /// Factor for each name in which a draft differs from a line that it otherwise follows.
 pub(super) const DEPARTURE: f64 = 0.17;
@@ -23,9 +23,9 @@ pub(super) const DEPARTURE: f64 = 0.17;
 pub(super) mod alignment {
     /// Cost of a pair of lines without any agreement.
     pub(crate) const MISMATCH: f64 = 0.15;
-    /// Information (in nats, summed over tokens) from which a line has full weight.
+    /// Information (in nats, summed over tokens) at which a line has full weight.
     pub(crate) const FULL_INFORMATION: f64 = 6.8;
-    /// Power of a pair's similarity: above 1, half-similar lines count less than half.
+    /// Exponent of a pair's similarity: above 1, half-similar lines count less than half.
     pub(crate) const POWER: f64 = 1.29;
     /// Factor per line of distance to the hole.
     pub(crate) const DECAY: f64 = 0.7;
@@ -57,21 +57,21 @@ pub(super) mod line {
     pub(crate) const SUFFIX: f64 = 0.399;
     /// Logarithm of 1 + number of such tokens, with all names considered equal.
     pub(crate) const SUFFIX_SHAPE: f64 = 0.569;
-    /// Agrees with the hole in whether a blank line precedes.
+    /// Agrees with the hole on whether a blank line precedes it.
     pub(crate) const BLANK: f64 = 2.787;
-    /// Differs from the hole in being within a string of several lines.
+    /// Differs from the hole in whether it is within a string of several lines.
     pub(crate) const TEXT_STATE: f64 = -1.985;
-    /// Differs from the hole in being within brackets.
+    /// Differs from the hole in whether it is within brackets.
     pub(crate) const BRACKET_STATE: f64 = -1.565;
     /// Difference in open brackets, up to 3.
     pub(crate) const DEPTH: f64 = -0.943;
-    /// Appears among the last lines already.
+    /// Occurs among the last lines already.
     pub(crate) const REPEAT_NEAR: f64 = -0.186;
     /// Equals the last line.
     pub(crate) const REPEAT_LAST: f64 = 0.459;
-    /// The line before is indented, level or outdented like the last line.
+    /// The line before differs in indentation from its predecessor in the same direction as the last line.
     pub(crate) const INDENT_STEP: f64 = -0.252;
-    /// The line before has the indentation of the last line.
+    /// The line before has the same indentation as the last line.
     pub(crate) const SAME_INDENT: f64 = 1.128;
     /// Would begin left of the margin.
     pub(crate) const OUTDENT_PAST: f64 = 0.341;
@@ -89,7 +89,7 @@ pub(super) mod line {
 
 /// Blending of contexts within a line.
 pub(super) mod context {
-    /// Weight of the short contexts against lines followed from their start.
+    /// Weight of the short contexts, relative to lines followed from their start.
     pub(crate) const ESCAPE: f64 = 0.2;
     /// Growth of a position's weight, as exponent, per token of matching context.
     pub(crate) const GROWTH: f64 = 1.8;
@@ -97,13 +97,13 @@ pub(super) mod context {
     pub(crate) const LONGEST: usize = 7;
     /// Logarithm of the factor for the current file.
     pub(crate) const OWN: f64 = 0.02;
-    /// Power with which the weight falls with distance in the current file.
+    /// Exponent with which the weight falls with distance in the current file.
     pub(crate) const DISTANCE: f64 = 0.24;
     /// Logarithm of the factor per block of distance to the last.
     pub(crate) const RANK: f64 = -0.3;
     /// Logarithm of the factor for each point of alignment of a position's line.
     pub(crate) const ALIGNMENT: f64 = 0.3;
-    /// Number of positions of one token that are considered, the nearest first; bounds the work.
+    /// Number of positions of one token that are considered, nearest first; bounds the work.
     pub(crate) const MAX_PLACES: usize = 512;
 }
 
@@ -115,7 +115,7 @@ pub(super) mod search {
     pub(crate) const BRANCH: usize = 5;
     /// Number of lines of the prompt that are candidates.
     pub(crate) const LINES: usize = 24;
-    /// Share of these lines against the drafts of the beam.
+    /// Share of these lines, relative to the drafts of the beam.
     pub(crate) const LINES_SHARE: f64 = 0.7;
     /// Flattens (above 1) or sharpens the candidates' probabilities; positive.
     pub(crate) const TEMPERATURE: f64 = 1.1;
@@ -123,18 +123,18 @@ pub(super) mod search {
     pub(crate) const EXACT_BONUS: f64 = 0.05;
 }
 
-/// Shares of what the model does not predict itself, where a given text is to have a probability.
+/// Shares of text that the model cannot predict itself, for the probability of a given text.
 pub(super) mod likelihood {
     /// Share of tokens that are spelled.
     pub(crate) const SPELLED: f64 = 0.1;
     /// Share of lines that are written byte by byte.
     pub(crate) const RAW: f64 = 0.05;
-    /// Share of indentations that may be any.
+    /// Share of probability that is spread evenly over all indentations.
     pub(crate) const ANY_INDENT: f64 = 0.02;
     /// Probability that a spelled token ends after a byte.
     pub(crate) const END: f64 = 0.1;
-    /// Share of bytes that are not printed ASCII, where nothing else is known.
+    /// Share of bytes that are not printable ASCII, when nothing else is known.
     pub(crate) const UNPRINTED: f64 = 0.03;
-    /// Number of bytes that a byte is predicted from; they fit into 32 bits.
+    /// Maximum number of bytes from which a byte is predicted; they fit into 32 bits.
     pub(crate) const CONTEXT: usize = 4;
 }

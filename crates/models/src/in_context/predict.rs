@@ -1,7 +1,7 @@
 //! Probability of the next token, given the tokens of the line so far.
 //!
-//! Two sources are blended as in prediction by partial matching (Cleary & Witten 1984): lines of the prompt that the draft
-//! follows from its start, and, by an escape, positions after the same last tokens; longer contexts count more.
+//! Two sources are blended as in prediction by partial matching (Cleary & Witten 1984): lines of the prompt that the draft follows from its
+//! start and, by an escape, positions after the same last tokens. Longer contexts count more.
 
 use super::align::Alignment;
 use super::corpus::Corpus;
@@ -9,23 +9,23 @@ use super::lexer::{NEWLINE, Piece};
 use super::parameters::{DEPARTURE, SUBSTITUTION, context as p};
 use super::templates::{NameReplacements, Template};
 
-/// A template that a draft follows so far.
+/// Template that a draft has followed so far.
 #[derive(Clone, Debug)]
 struct FollowedTemplate {
     template: usize,
     weight: f64,
-    /// Names replaced within the line; they take precedence over those of the template.
+    /// Names replaced within the line; they take precedence over the template's replacements.
     renaming: NameReplacements,
 }
 
-/// A line that is being written.
+/// Line that is being written.
 #[derive(Clone, Debug)]
 pub(super) struct Draft {
     pub pieces: Vec<Piece>,
     followed: Vec<FollowedTemplate>,
 }
 
-/// A template's next token, and the same with its name replaced.
+/// Next token of a template, and the same token with its name replaced.
 #[derive(Clone, Copy)]
 struct Offer {
     plain: Piece,
@@ -38,12 +38,12 @@ pub(super) struct Predictor<'a> {
     pub templates: &'a [Template],
     /// For each line, the factor of its tokens in short contexts.
     line_factors: Vec<f64>,
-    /// Votes by piece, and the pieces that have any, in the order of their first vote.
+    /// Votes by piece.
     votes: Vec<f64>,
     voted: Vec<Piece>,
 }
 
-/// Followed templates below this weight are dropped.
+/// Weight below which followed templates are dropped.
 const NEGLIGIBLE: f64 = 1e-7;
 
 impl<'a> Predictor<'a> {
@@ -149,7 +149,7 @@ impl<'a> Predictor<'a> {
         }
     }
 
-    /// Number of tokens in common backwards from a position; the line's start counts as one.
+    /// Returns the number of tokens in common, backwards from a position; the line's start counts as one.
     fn match_length(&self, pieces: &[Piece], place: usize) -> usize {
         let start = self.corpus.lines[self.corpus.line_of[place] as usize].start;
         let there = self.corpus.pieces[start..=place].iter().rev();
@@ -198,7 +198,7 @@ impl<'a> Predictor<'a> {
     }
 }
 
-/// Factor of a line by nearness, as in nested caches (Hellendoorn & Devanbu 2017).
+/// Returns the factor of a line by its distance, as in nested caches (Hellendoorn & Devanbu 2017).
 fn line_factor(corpus: &Corpus, alignment: &Alignment, index: usize) -> f64 {
     let aligned = corpus.previous(index).map_or(0.0, |before| alignment.scores[before]);
     let near = match corpus.distance_to_last_block(&corpus.lines[index]) {
@@ -212,7 +212,7 @@ fn line_factor(corpus: &Corpus, alignment: &Alignment, index: usize) -> f64 {
 mod tests {
     use super::*;
 
-    /// The distributions along the tokens of the first line, each line a template of equal weight.
+    /// Returns the distributions along the tokens of the first line, if each line is a template of equal weight.
     fn along_first_line(prompt: &str) -> Vec<Vec<(String, f64)>> {
         let corpus = Corpus::read(prompt);
         let alignment = Alignment::new(&corpus);
@@ -261,7 +261,7 @@ mod tests {
         let mut draft = predictor.draft();
         let b = corpus.line_pieces(2)[0];
         for (at, piece) in corpus.line_pieces(0)[..4].iter().enumerate() {
-            // `x . b =` follows the line with `b` for `a`.
+            // `x . b =` follows the line with `b` instead of `a`.
             draft = predictor.extend(&draft, if at == 2 { b } else { *piece });
         }
         let next = predictor.next(&draft);
@@ -269,7 +269,7 @@ mod tests {
             let found = next.iter().find(|(piece, _)| corpus.vocabulary.write(*piece) == text);
             found.map(|(_, share)| *share)
         };
-        // One departure, then the share of what is followed that goes to the replaced name.
+        // One departure, then the part of the followed weight that goes to the replaced name.
         let follow = DEPARTURE / (DEPARTURE + p::ESCAPE);
         assert!((share(" b").unwrap() - follow * SUBSTITUTION).abs() < 1e-12);
         assert!((share(" b").unwrap() + share(" a").unwrap() - 1.0).abs() < 1e-12);

@@ -2,16 +2,16 @@
 
 use super::lexer::{Core, Piece, Vocabulary};
 
-/// State between two lines of one source.
+/// State between two lines of the same source.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct LineState {
-    /// Within a string of several lines.
+    /// Whether the line is within a string of several lines.
     pub text: bool,
-    /// Open brackets.
+    /// Number of open brackets.
     pub depth: usize,
 }
 
-/// The cores that change the state.
+/// Cores that change the state.
 #[derive(Debug)]
 pub(super) struct Marks {
     triple: [Core; 2],
@@ -37,8 +37,8 @@ impl Marks {
         }
     }
 
-    /// Returns the state at the beginning of a source, derived from its first triple quote: a source is usually a
-    /// part of a file and may begin within a documentation string.
+    /// Returns the state at the beginning of a source, derived from its first triple quote: a source is usually part of a file and may
+    /// begin within a documentation string.
     pub(super) fn begin<'a>(&self, lines: impl Iterator<Item = &'a [Piece]>) -> LineState {
         let mut before: Option<&[Piece]> = None;
         for line in lines {
@@ -51,13 +51,13 @@ impl Marks {
         LineState::default()
     }
 
-    /// Whether the first triple quote of a source ends a string.
+    /// Returns whether the first triple quote of a source ends a string.
     fn closes(&self, before: Option<&[Piece]>, line: &[Piece], at: usize) -> bool {
         let last = |line: &[Piece]| line.last().map(|piece| piece.core());
         if line.len() == 1 {
             return before.is_some_and(|before| last(before) != Some(self.colon));
         }
-        // A prefix (`r"""`) takes up one token; the end of a sentence takes up more.
+        // A prefix (`r"""`) is one token; the end of a sentence is more.
         at > 1 && at + 1 == line.len() && !self.lead.contains(&line[at - 1].core())
     }
 
@@ -111,7 +111,7 @@ mod tests {
         for (source, state) in [
             ("f(a, [b", (false, 2)),
             ("f(a, [b\n])", (false, 0)),
-            // Not within strings and comments.
+            // Brackets within strings and comments do not count.
             ("f(\"(\", '[')  # (", (false, 0)),
             (")", (false, 0)),
             ("\"\"\"Text (", (true, 0)),

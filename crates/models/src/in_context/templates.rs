@@ -22,7 +22,7 @@ impl NameReplacements {
         }
     }
 
-    /// Adds the replacements between two lines of one shape; known ones stay.
+    /// Adds the replacements between two lines of the same shape; existing replacements stay.
     fn learn(&mut self, there: &[Piece], here: &[Piece]) {
         for (from, to) in there.iter().zip(here) {
             if self.get(from.core()).is_none() {
@@ -39,7 +39,7 @@ pub(super) struct Template {
     pub renaming: NameReplacements,
 }
 
-/// Lines below this share are not candidates.
+/// Share below which lines are not candidates.
 const NEGLIGIBLE: f64 = 1e-5;
 
 /// Number of lines before the hole whose names are compared.
@@ -66,8 +66,8 @@ pub(super) fn collect(corpus: &Corpus, alignment: &Alignment, history: &History)
     kept().map(template).collect()
 }
 
-/// Returns the names that differ between the lines before the candidate and those before the hole, if the lines are otherwise
-/// of one shape.
+/// Returns the names that differ between the lines before the candidate and the lines before the hole, if the lines have the same shape
+/// otherwise.
 fn rename(
     corpus: &Corpus,
     alignment: &Alignment,
@@ -99,7 +99,7 @@ fn rename(
 mod tests {
     use super::*;
 
-    /// The text and the weight of the likeliest line, and the sum of all weights.
+    /// Returns the text and the weight of the likeliest line, and the sum of all weights.
     fn likeliest(prompt: &str) -> (String, f64, f64) {
         let corpus = Corpus::read(prompt);
         let alignment = Alignment::new(&corpus);

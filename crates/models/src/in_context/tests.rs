@@ -1,4 +1,4 @@
-//! The model as a whole: what it must find in small prompts, and what holds for every prompt.
+//! Tests of the whole model: completions it must find in small prompts, and properties of every prompt.
 
 use super::{CompletionEnd, CompletionLimits, Generation, parameters};
 use proptest::prelude::*;
@@ -27,7 +27,7 @@ fn an_empty_prompt_has_no_candidate() {
 
 #[test]
 fn limits_end_a_completion() {
-    // The only line there is to copy, cut after two of its tokens in the last case.
+    // The only line that can be copied, cut after two of its tokens in the last case.
     for (max_lines, max_tokens, text, finish) in [
         (0, 5, "", CompletionEnd::Lines),
         (5, 0, "", CompletionEnd::Tokens),
@@ -100,7 +100,7 @@ fn a_huge_line_is_bounded_work() {
     assert!(!complete(&"é\n".repeat(1 << 20), 1).text.is_empty());
 }
 
-/// Text in which lines repeat, so that contexts match.
+/// Generates text whose lines repeat, so that contexts match.
 fn code() -> impl Strategy<Value = String> {
     let line = prop_oneof![
         "[ ]{0,8}[ab(=.:,)#\"']{0,12}",
@@ -131,7 +131,7 @@ proptest! {
         prop_assert!(generation.tokens.iter().all(|t| t.probability > 0.0 && t.probability <= 1.0));
         let lines: Vec<&str> = generation.text.lines().collect();
         prop_assert!(lines.len() <= max_lines);
-        // Only a cut line may end in nothing but its indentation.
+        // Only a truncated line may consist of nothing but its indentation.
         let blank = lines.iter().filter(|line| line.trim().is_empty()).count();
         prop_assert!(blank == 0 || (blank == 1 && generation.finish == CompletionEnd::Tokens));
         if generation.finish == CompletionEnd::Lines {

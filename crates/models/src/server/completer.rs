@@ -13,7 +13,7 @@ use super::partial::{IsEnough, PartialAnswer};
 use super::run::{is_refused, reason};
 use crate::endpoint::{Endpoint, Event};
 
-/// Requests an answer as a whole, and returns its completions and its time.
+/// Requests an answer that is not streamed, and returns its completions and its time.
 ///
 /// # Errors
 /// The request fails, or its answer is a failure.
@@ -25,12 +25,11 @@ pub fn read_whole(endpoint: &Endpoint, api: Api, body: &Value) -> Result<(Vec<Sa
     }
 }
 
-/// Requests an answer in events, and shows it to `is_enough` after each event until that returns true; then the
-/// connection is closed. A server that does not stream sends its whole answer at once. Returns the received answer, its
-/// time, and whether the server streams.
+/// Requests a streamed answer, and calls `is_enough` after each event until it returns true; then the connection is closed. A server that
+/// does not stream sends its whole answer at once. Returns the received answer, its time, and whether the server streams.
 ///
 /// # Errors
-/// The request fails, or its answer is a failure or ends before its completions do.
+/// The request fails, or its answer is a failure or ends before its completions are finished.
 pub(super) fn read_stream(
     endpoint: &Endpoint,
     api: Api,
@@ -44,7 +43,7 @@ pub(super) fn read_stream(
                 partial = PartialAnswer::new(api, body);
                 return false;
             }
-            // Each completion has its end.
+            // The stream is complete if every completion is finished.
             Event::End => return partial.is_finished(),
             Event::Data { value, exact } => {
                 partial.add(&value, exact.as_deref(), || endpoint.key_mask())
@@ -69,7 +68,7 @@ pub(super) fn read_stream(
     }
 }
 
-/// The error for an answer without a completion.
+/// Returns the error for an answer without a completion.
 pub(super) fn answer_error(endpoint: &Endpoint, api: Api, error: &AnswerError) -> Error {
     let (reason, hint) = (error.to_string(), error.hint());
     match error {
@@ -78,25 +77,25 @@ pub(super) fn answer_error(endpoint: &Endpoint, api: Api, error: &AnswerError) -
     }
 }
 
-/// Bytes of completions up to which each token may be the last one that is needed.
+/// Number of bytes of completions up to which they are checked after every token.
 const LOOKED_AT_OFTEN: usize = 1 << 12;
 
-/// Requests completions from a server, and remembers what it does not support.
+/// Client that requests completions from a server and remembers what the server does not support.
 #[derive(Debug)]
 pub struct Completer<'a> {
     endpoint: &'a Endpoint,
     /// Whether the server returns one sample per request.
     one_by_one: AtomicBool,
-    /// Whether it returns no log-probabilities, and rejects requests for them.
+    /// Whether the server returns no log-probabilities and rejects requests for them.
     without_logprobs: AtomicBool,
-    /// Whether it writes completions as a whole, and does not stop when no more is read.
+    /// Whether the server does not stream, and therefore does not stop when the connection is closed.
     without_stream: AtomicBool,
-    /// Whether it calls the token limit `max_completion_tokens`, like OpenAI's newer chat models.
+    /// Whether the server calls the token limit `max_completion_tokens`, like OpenAI's newer chat models.
     completion_tokens: AtomicBool,
 }
 
 impl<'a> Completer<'a> {
-    /// Client for a server.
+    /// Creates a client for a server.
     pub fn new(endpoint: &'a Endpoint) -> Self {
         Self {
             endpoint,
@@ -107,9 +106,9 @@ impl<'a> Completer<'a> {
         }
     }
 
-    /// Requests all samples of a prompt, in one request if the server returns several. With `is_enough`, the server is asked to
-    /// stream, and is told to stop by a closed connection once the text of each sample is enough; a server that cannot stream
-    /// writes all.
+    /// Requests all samples of a prompt, in one request if the server supports it. With `is_enough`, the answer is streamed, and the
+    /// connection is closed as soon as the text of each sample is enough, which tells the server to stop; a server that cannot stream
+    /// writes everything.
     ///
     /// # Errors
     /// The server rejects the request, or its answer contains no completion.
@@ -128,7 +127,7 @@ impl<'a> Completer<'a> {
             let body = asking.body(prompt, found.len(), number);
             let (new, time) = match self.post(asking.api, body, number, is_enough) {
                 Ok(answer) => answer,
-                // llama.cpp rejects more samples than it has slots; otherwise the prompt is the cause.
+                // llama.cpp rejects more samples than it has slots; otherwise the prompt is at fault.
                 Err(error) if number > 1 && is_refused(&error) => {
                     is_one_by_one = true;
                     continue;
@@ -136,20 +135,20 @@ impl<'a> Completer<'a> {
                 Err(error) => return Err(error),
             };
             took += time;
-            // Some servers accept the number and return one sample.
+            // Some servers accept the number but return one sample.
             is_one_by_one |= new.len() < number;
             if is_one_by_one {
                 self.one_by_one.store(true, Ordering::Relaxed);
             }
             found.extend(new.into_iter().take(left));
         }
-        // Tokens or samples may spell a key in parts.
+        // Tokens or samples may spell a key together.
         drop_secrets(&mut found, |text| self.endpoint.has_key_in_text(text))
             .map_err(|error| answer_error(self.endpoint, asking.api, &error))?;
         Ok(Answer { samples: found, seconds: took.as_secs_f64() })
     }
 
-    /// Sends a request, without fields that the server rejects.
+    /// Sends a request, without the fields that the server rejects.
     fn post(
         &self,
         api: Api,
@@ -201,7 +200,7 @@ impl<'a> Completer<'a> {
         }
     }
 
-    /// Reads an answer as it is written, until it is enough.
+    /// Reads an answer as it is written, until it is long enough.
     fn stream(
         &self,
         api: Api,
@@ -209,7 +208,7 @@ impl<'a> Completer<'a> {
         number: usize,
         is_enough: &IsEnough<'_>,
     ) -> Result<(Vec<Sample>, Duration)> {
-        // Each look reads the whole text, so of a long one there is none at each token.
+        // Each check reads the whole text, so a long text is not checked at every token.
         let mut next = 0;
         let (partial, time, streams) = read_stream(self.endpoint, api, body, &mut |partial| {
             let length = partial.length();
@@ -217,7 +216,7 @@ impl<'a> Completer<'a> {
                 return false;
             }
             next = if length < LOOKED_AT_OFTEN { 0 } else { length + length / 16 };
-            // After the last finish reason the server may still report a failure.
+            // The server may still report a failure after the last finish reason.
             partial.are_enough(number, is_enough) && !partial.is_finished()
         })?;
         if !streams {
@@ -227,7 +226,7 @@ impl<'a> Completer<'a> {
         Ok((found.map_err(|error| answer_error(self.endpoint, api, &error))?, time))
     }
 
-    /// Remembers, and says once, that the server does not stream.
+    /// Remembers, and reports once, that the server does not stream.
     fn tell_without_stream(&self) {
         if !self.without_stream.swap(true, Ordering::Relaxed) {
             let text = "the server does not stream, so it writes completions to their last token";
@@ -236,7 +235,7 @@ impl<'a> Completer<'a> {
     }
 }
 
-/// Whether a word of a refusal names streaming; `upstream` does not.
+/// Returns whether a word of an error message refers to streaming; `upstream` does not.
 fn is_stream(word: &str) -> bool {
     word.to_lowercase().starts_with("stream")
 }

@@ -1,4 +1,4 @@
-//! Journal of answers, by the key of their request.
+//! Journal of answers, keyed by request.
 
 use std::path::Path;
 
@@ -25,17 +25,17 @@ pub struct JournalEntry {
     /// Completions; empty if the request failed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub samples: Vec<Sample>,
-    /// Reason of the failure, of which the file has the words.
+    /// Reason of the failure; the file contains its text.
     #[serde(
         default,
         skip_serializing_if = "Option::is_none",
         deserialize_with = "words::deserialize"
     )]
     pub error: Option<Message>,
-    /// Seconds from the request to the last of its samples, if they were measured.
+    /// Seconds from the request to its last sample, if measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seconds: Option<f64>,
-    /// Number of requests at once in that run, if it is known.
+    /// Number of concurrent requests in that run, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_once: Option<usize>,
     /// True if the answer was checked for errors of the server. Versions before 0.3 kept failed answers as completions.
@@ -44,13 +44,13 @@ pub struct JournalEntry {
 }
 
 impl JournalEntry {
-    /// A failed request.
+    /// Creates the entry of a failed request.
     pub fn from_failure(key: &str, reason: impl Into<Message>) -> Self {
         let (key, error) = (key.to_owned(), Some(reason.into()));
         Self { key, samples: Vec::new(), error, seconds: None, at_once: None, is_checked: true }
     }
 
-    /// Applies the present rule: a completion with the finish reason of a failure is a failure.
+    /// Applies the current rule: a completion with a failure as its finish reason is a failure.
     fn reread(self) -> Self {
         let finish =
             |sample: &Sample| sample.finish_reason.clone().filter(|finish| !is_complete(finish));
@@ -66,14 +66,14 @@ impl JournalEntry {
         }
     }
 
-    /// True if the request may have failed: an earlier version kept an empty text and no finish reason.
+    /// Returns whether the request may have failed: an earlier version kept an empty text without a finish reason.
     fn is_doubtful(&self) -> bool {
         let is_bare = |sample: &Sample| sample.text.is_empty() && sample.finish_reason.is_none();
         !self.is_checked && self.samples.iter().any(is_bare)
     }
 }
 
-/// Reasons of failures as a journal has them: in words, whose end may be a hint that names choices.
+/// Reasons of failures as a journal contains them: as text, which may end with a hint that lists choices.
 mod words {
     use repoformer_core::completion::AnswerError;
     use repoformer_text::message;
@@ -129,7 +129,7 @@ impl Journal {
         Self::with(|take| AppendLog::open(path, LOG, take))
     }
 
-    /// Opens a journal to look answers up, which leaves it as it is.
+    /// Opens a journal for reading only.
     ///
     /// # Errors
     /// The file cannot be read, or contains something else.
@@ -181,22 +181,22 @@ impl Journal {
         }
     }
 
-    /// Whether a request is answered.
+    /// Returns whether a request was answered.
     pub fn has_answer(&self, key: &str) -> bool {
         self.answered.contains_key(key)
     }
 
-    /// True if a request failed, and no later attempt was answered.
+    /// Returns whether a request failed and no later attempt was answered.
     pub fn has_failed(&self, key: &str) -> bool {
         self.failed.contains_key(key) && !self.has_answer(key)
     }
 
-    /// True if a request's answer may be a failure: an earlier version kept an empty text and no finish reason.
+    /// Returns whether a request's answer may be a failure: an earlier version kept an empty text without a finish reason.
     pub fn is_doubtful(&self, key: &str) -> bool {
         self.doubtful.contains(key)
     }
 
-    /// Whether a request must be sent; a failed one only if `retry_failed` is set.
+    /// Returns whether a request must be sent; failed requests are sent only if `retry_failed` is set.
     pub fn is_open(&self, key: &str, retry_failed: bool) -> bool {
         !self.answered.contains_key(key) && (retry_failed || !self.failed.contains_key(key))
     }
@@ -204,7 +204,7 @@ impl Journal {
     /// Appends the result of a request.
     ///
     /// # Errors
-    /// It cannot be written.
+    /// The journal cannot be written.
     pub fn append(&mut self, entry: &JournalEntry) -> Result<()> {
         let line = serde_json::to_vec(entry).unwrap_or_default();
         let place = self.lines.append(line)?;

@@ -1,10 +1,10 @@
 //! Probability of a given text after a prompt.
 //!
-//! It is read from the log-probabilities of a prompt that ends in the text: vLLM's `prompt_logprobs`, or `echo` of the first
-//! completions API, by which batches ask. One request computes it, and nothing is generated but a token that is thrown away.
+//! It is computed from the log-probabilities of a prompt that ends in the text: vLLM's `prompt_logprobs`, or `echo` of the original
+//! completions API, which batches use. One request is enough, and it generates nothing except one token that is discarded.
 //!
-//! Tokens may span the prompt's end: a newline and the indentation behind it. Those are counted whole, so that their text
-//! begins before the given one; how the two are cut into tokens is what the model was trained on.
+//! Tokens may span the end of the prompt, such as a newline with the following indentation. They are counted in full, so the text of the
+//! tokens may begin before the given text; a model is trained on such tokens.
 
 #[cfg(test)]
 mod tests;
@@ -32,7 +32,7 @@ const TOKENIZE: &str = "/tokenize";
 /// Method by which a server returns the log-probabilities of a prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Way {
-    /// vLLM's `prompt_logprobs`, of tokens that its `/tokenize` names.
+    /// vLLM's `prompt_logprobs`, for tokens whose numbers its `/tokenize` returns.
     PromptLogprobs,
     /// `echo`.
     Echo,
@@ -49,30 +49,30 @@ impl Way {
     }
 }
 
-/// Requests the probability of texts after prompts.
+/// Client that requests the probability of texts after prompts.
 #[derive(Debug)]
 pub struct TextProber<'a> {
     endpoint: &'a Endpoint,
     model: &'a str,
-    /// The method that the server supports, once it is known.
+    /// Method that the server supports, once it is known.
     way: Mutex<Option<Way>>,
 }
 
-/// Why an answer has no log-probabilities of a text's tokens.
+/// Reason why an answer has no log-probabilities of a text's tokens.
 #[derive(Debug)]
 pub enum LikelihoodGap {
     /// The server or the model failed.
     Failed(AnswerError),
-    /// It is not in the form that was asked for.
+    /// The answer is not in the requested form.
     Form(&'static str),
-    /// No token stands before the text's first one.
+    /// No token precedes the text's first one.
     NothingBefore,
-    /// The text has no token of its own.
+    /// No token belongs to the text.
     NoToken,
 }
 
 impl LikelihoodGap {
-    /// Reason and way out.
+    /// Returns the reason and a hint.
     pub fn explain(&self) -> (Cow<'static, str>, Message) {
         match self {
             Self::Failed(error) => (error.to_string().into(), error.hint()),
@@ -91,18 +91,18 @@ impl LikelihoodGap {
     }
 }
 
-/// Request for the log-probabilities of a text behind a prompt, by `echo`.
+/// Returns a request for the log-probabilities of a text after a prompt, by `echo`.
 pub fn echo_body(model: &str, prompt: &str, text: &str) -> Value {
     json!({
         "model": model, "prompt": format!("{prompt}{text}"), "max_tokens": 1, "temperature": 0.0, "echo": true, "logprobs": 1,
     })
 }
 
-/// Reads the answer to [that request](echo_body): a sample of the tokens that hold the text, which stands at these bytes; `is_whole` tells
-/// whether prompt and text are those that were asked about.
+/// Reads the answer to [that request](echo_body). Returns a sample of the tokens that contain the text, which is at the bytes `text`;
+/// `is_whole` checks that the echoed prompt and text are the requested ones.
 ///
 /// # Errors
-/// The answer has no such log-probabilities, or is that to another text.
+/// The answer has no such log-probabilities, or is the answer to another text.
 pub fn read_echo(
     answer: &Value,
     text: Range<usize>,
@@ -124,7 +124,7 @@ pub fn read_echo(
         let all = texts.get(*skip..).map(<[&str]>::concat);
         all.is_some_and(|all| all.get(..text.end).is_some_and(&is_whole))
     };
-    // The token that begins a text is not always part of what is echoed.
+    // The token that marks the beginning of a text is not always echoed.
     let Some(first) = [0, 1].into_iter().find(has_text) else {
         return Err(LikelihoodGap::Form("the tokens of the answer are not those of the prompt"));
     };
@@ -132,7 +132,7 @@ pub fn read_echo(
     for (place, (token, value)) in texts.iter().zip(values).enumerate().skip(first) {
         let begin = at;
         at += token.len();
-        // One without a text is a part of the character before it.
+        // A token without a text is part of the preceding character.
         let is_behind = begin >= text.end + usize::from(token.is_empty());
         if at <= text.start || is_behind {
             continue;
@@ -146,7 +146,7 @@ pub fn read_echo(
     sample(tokens)
 }
 
-/// A sample of the tokens that hold a text.
+/// Returns a sample of the tokens that contain a text.
 fn sample(mut tokens: Vec<TokenProbability>) -> Result<Sample, LikelihoodGap> {
     if tokens.is_empty() {
         return Err(LikelihoodGap::NoToken);
@@ -160,15 +160,15 @@ fn sample(mut tokens: Vec<TokenProbability>) -> Result<Sample, LikelihoodGap> {
     Ok(Sample { text, finish_reason: None, tokens })
 }
 
-/// Returns true if tokens spell a text, and before it at most an end of the prompt. Only visible ASCII characters are compared, since
-/// a token may hold a part of another character; servers that spell no token cannot be checked.
+/// Returns whether tokens spell a text, preceded at most by the end of the prompt. Only visible ASCII characters are compared, because a
+/// token may contain part of another character. If the server spells no tokens, they cannot be checked.
 fn is_of_text(tokens: &str, prompt: &str, text: &str) -> bool {
     let visible = |text: &str| -> String { text.chars().filter(char::is_ascii_graphic).collect() };
     let (tokens, prompt, text) = (visible(tokens), visible(prompt), visible(text));
     tokens.is_empty() || tokens.strip_suffix(&*text).is_some_and(|before| prompt.ends_with(before))
 }
 
-/// Why a method did not return log-probabilities.
+/// Reason why a method did not return log-probabilities.
 enum Refusal {
     /// The server does not support the method.
     Way(String),
@@ -177,7 +177,7 @@ enum Refusal {
 }
 
 impl<'a> TextProber<'a> {
-    /// Client for a server's model.
+    /// Creates a client for a server's model.
     pub fn new(endpoint: &'a Endpoint, model: &'a str) -> Self {
         Self { endpoint, model, way: Mutex::new(None) }
     }
@@ -187,8 +187,8 @@ impl<'a> TextProber<'a> {
         digest_parts(["likelihood 1", model, prompt, text])
     }
 
-    /// Requests the probability of a text after a prompt: an answer whose only sample has the text's tokens. Where the first of them
-    /// begins before the prompt's end, so does the sample's text.
+    /// Requests the probability of a text after a prompt: an answer whose only sample has the text's tokens. If the first token begins
+    /// before the end of the prompt, so does the sample's text.
     ///
     /// # Errors
     /// The server rejects the prompt, or supports none of the methods.
@@ -206,7 +206,7 @@ impl<'a> TextProber<'a> {
                 Refusal::Request(error) => error,
             });
         }
-        // One request at a time until the method is known.
+        // Send one request at a time until the method is known.
         let mut way = self.way.lock().unwrap_or_else(PoisonError::into_inner);
         let mut reasons = Vec::new();
         for candidate in way.map_or(Way::ALL.to_vec(), |known| vec![known]) {
@@ -260,7 +260,7 @@ impl<'a> TextProber<'a> {
         self.endpoint.post_json(path, body).map_err(refusal)
     }
 
-    /// Numbers of a text's tokens, and of those that the model puts before every text.
+    /// Returns the numbers of a text's tokens, including any that the model puts before every text.
     fn numbers(&self, text: &str) -> Result<Vec<u64>, Refusal> {
         let body = json!({"model": self.model, "prompt": text, "add_special_tokens": true});
         let answer = self.post(TOKENIZE, &body)?;

@@ -1,15 +1,15 @@
 //! Completions by a language model on a server that speaks OpenAI's protocol (llama.cpp, vLLM, Ollama, TGI, hosted ones).
 //!
-//! What is asked and answered is in [`repoformer_core::completion`].
+//! Requests and answers are defined in [`repoformer_core::completion`].
 //!
-//! - [`read_whole`]: an answer as a whole.
+//! - [`read_whole`]: reads an answer that is not streamed.
 //! - [`stream`]: one completion, passed on as it is written, up to the first stop text.
 //! - [`Completer`]: the completions of one prompt, in as many requests as the server needs.
 //! - [`Prober`]: the probability of one given next token.
 //! - [`TextProber`]: the probability of a given text.
-//! - [`Journal`]: log of answers, from which an interrupted run resumes.
-//! - [`changing_template`]: the template of an Ollama model, if that changes prompts.
-//! - [`run`]: requests on several connections at a time; a failed one does not affect the others.
+//! - [`Journal`]: a log of answers, from which an interrupted run resumes.
+//! - [`changing_template`]: the template of an Ollama model, if it changes prompts.
+//! - [`run`]: sends requests on several connections at a time; a failed request does not affect the others.
 
 mod completer;
 mod journal;

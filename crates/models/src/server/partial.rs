@@ -1,4 +1,4 @@
-//! An answer that a server is writing.
+//! Answer that a server is still writing.
 
 use std::cell::Cell;
 use std::collections::btree_map::Entry;
@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 
 use crate::endpoint::KeyMask;
 
-/// Whether a text is enough; the number is the length of a prefix that was not.
+/// Function that returns whether a text is enough; the number is the length of a prefix that was not.
 pub type IsEnough<'e> = dyn Fn(&str, usize) -> bool + 'e;
 
 /// Fields of `usage` that are passed on.
@@ -36,7 +36,7 @@ const TIMINGS: [&str; 11] = [
     "draft_n_accepted",
 ];
 
-/// Returns the numeric fields with these names of an event's object, including those in nested objects.
+/// Returns the numeric fields with these names of an event's object, including fields of nested objects.
 fn counts(event: &Value, object: &str, names: &[&str]) -> Option<Value> {
     let fields = event.get(object)?.as_object()?.iter();
     let known = fields.filter(|(name, _)| names.contains(&name.as_str()));
@@ -49,35 +49,35 @@ fn counts(event: &Value, object: &str, names: &[&str]) -> Option<Value> {
     (!counts.is_empty()).then_some(counts.into())
 }
 
-/// An answer as far as a server has written it.
+/// Answer as far as a server has written it.
 #[derive(Debug, Default)]
 pub(super) struct PartialAnswer {
     api: Api,
-    /// Number of completions that were asked for.
+    /// Number of completions requested.
     most: usize,
     /// Completions by index; a server may send several samples in any order.
     found: BTreeMap<u64, PartialSample>,
-    /// Number of those without a finish reason.
+    /// Number of completions without a finish reason.
     unfinished: usize,
-    /// Bytes of all of them.
+    /// Number of bytes of all completions.
     length: usize,
-    /// Index below which all were enough when they were last looked at.
+    /// Index below which all completions were enough when last checked.
     looked_at: Cell<u64>,
     /// Name of the model.
     pub(super) model: Option<String>,
-    /// Numbers of tokens.
+    /// Token counts.
     pub(super) usage: Option<Value>,
-    /// llama.cpp's times.
+    /// llama.cpp's timings.
     pub(super) timings: Option<Value>,
 }
 
-/// A completion as far as a server has written it.
+/// Completion as far as a server has written it.
 #[derive(Debug)]
 struct PartialSample {
     sample: Sample,
-    /// Whether it had a text, if only an empty one.
+    /// Whether a text was received, even an empty one.
     has_text: bool,
-    /// Length of the text when it was last looked at, and not enough; `None` once it was.
+    /// Length of the text when it was last checked and found not enough; `None` once it was enough.
     not_enough: Cell<Option<usize>>,
     stop_text: Option<String>,
     pieces: PieceDecoder,
@@ -96,7 +96,7 @@ impl PartialSample {
         }
     }
 
-    /// Whether it is finished or long enough.
+    /// Returns whether the completion is finished or long enough.
     fn is_done(&self, is_enough: &IsEnough<'_>) -> bool {
         let Self { sample, not_enough, .. } = self;
         if sample.finish_reason.is_none()
@@ -110,23 +110,23 @@ impl PartialSample {
 }
 
 impl PartialAnswer {
-    /// The beginning of the answer to a request.
+    /// Creates an empty answer to a request.
     pub(super) fn new(api: Api, body: &Value) -> Self {
         let most = body.get("n").and_then(Value::as_u64).unwrap_or(1);
         Self { api, most: usize::try_from(most).unwrap_or(usize::MAX), ..Self::default() }
     }
 
-    /// The first completion's text.
+    /// Returns the text of the first completion.
     pub(super) fn text(&self) -> &str {
         self.first().map_or("", |partial| &partial.sample.text)
     }
 
-    /// Finish reason of the first completion.
+    /// Returns the finish reason of the first completion.
     pub(super) fn finish_reason(&self) -> Option<&str> {
         self.first().and_then(|partial| partial.sample.finish_reason.as_deref())
     }
 
-    /// The stop text that ended the first completion, if the server streams and names it.
+    /// Returns the stop text that ended the first completion, if the server streams and names it.
     pub(super) fn stop_text(&self) -> Option<&str> {
         self.first().and_then(|partial| partial.stop_text.as_deref())
     }
@@ -149,11 +149,11 @@ impl PartialAnswer {
         Ok(())
     }
 
-    /// Adds an event's parts. `exact` is the event's text if its JSON has something else for half a character or for the key, which
-    /// `mask` masks in each completion as a whole.
+    /// Adds the parts of an event. `exact` is the event's text if it differs from the JSON, which has replacements for half characters and
+    /// for the key; `mask` masks the key in each completion as a whole.
     ///
     /// # Errors
-    /// The event has no `choices`, reports an error in one of them, or begins more completions than were asked for.
+    /// The event has neither `choices` nor token counts, reports an error in a choice, or begins more completions than requested.
     pub(super) fn add(
         &mut self,
         event: &Value,
@@ -206,7 +206,7 @@ impl PartialAnswer {
         Ok(())
     }
 
-    /// Adds the whole answer of a server that does not stream.
+    /// Sets the answer of a server that does not stream.
     ///
     /// # Errors
     /// As for [`samples`].
@@ -222,7 +222,7 @@ impl PartialAnswer {
         Ok(())
     }
 
-    /// Ends the texts: half a character at the end of one becomes U+FFFD, and what might have begun the key is none of it.
+    /// Ends the texts: half a character at the end becomes U+FFFD, and text held back because it might have begun the key is released.
     pub(super) fn finish(&mut self) {
         for partial in self.found.values_mut() {
             let last = partial.mask.pass(partial.pieces.finish());
@@ -230,38 +230,38 @@ impl PartialAnswer {
         }
     }
 
-    /// Whether so many samples have come, and each is finished or long enough.
+    /// Returns whether `number` samples have arrived, and each is finished or long enough.
     pub(super) fn are_enough(&self, number: usize, is_enough: &IsEnough<'_>) -> bool {
         if self.found.len() < number {
             return false;
         }
-        // What was enough stays so.
+        // Once a text is enough, it stays enough.
         let mut rest = self.found.range(self.looked_at.get()..);
         let open = rest.find(|(_, partial)| !partial.is_done(is_enough));
         self.looked_at.set(open.map_or(u64::MAX, |(index, _)| *index));
         open.is_none()
     }
 
-    /// Bytes of all completions so far.
+    /// Returns the number of bytes of all completions so far.
     pub(super) fn length(&self) -> usize {
         self.length
     }
 
-    /// True if each completion so far is finished.
+    /// Returns whether all completions so far are finished.
     pub(super) fn is_finished(&self) -> bool {
         !self.found.is_empty() && self.unfinished == 0
     }
 
-    /// The completions as far as they came, in the order of their indices.
+    /// Returns the completions received so far, in the order of their indices.
     ///
     /// # Errors
-    /// There is no completion, or one without a text, for example because the model spent all tokens on its thoughts.
+    /// There is no completion, or one without a text, for example because the model spent all tokens on reasoning.
     pub(super) fn into_samples(self) -> Result<Vec<Sample>, AnswerError> {
         self.check()?;
         Ok(self.found.into_values().map(|partial| partial.sample).collect())
     }
 
-    /// Checks that there are completions, and that each has a text.
+    /// Checks that there are completions and that each has a text.
     ///
     /// # Errors
     /// As for [`into_samples`](Self::into_samples).
@@ -298,7 +298,7 @@ struct PieceDelta {
 }
 
 impl PieceEvent {
-    /// Reads the text of each choice; none if an event has another form.
+    /// Reads the text of each choice; returns none if the event has another form.
     fn texts(event: &[u8], api: Api) -> Vec<Option<StringBytes>> {
         let event = serde_json::from_slice::<Self>(event).map(|event| event.choices);
         let text = |choice: PieceChoice| match api {

@@ -1,4 +1,4 @@
-//! Running many requests to one server.
+//! Sends many requests to one server.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -11,9 +11,9 @@ use rustc_hash::FxHashMap;
 
 use super::{Journal, JournalEntry};
 
-/// Number of consecutive failures that count as the server's.
+/// Number of consecutive failures after which the server is considered unavailable.
 const HOPELESS: usize = 5;
-/// Number of rejected prompts and answers that report a failure, before the first completion, that count as the server's failure.
+/// Number of rejected prompts and failed answers before the first completion after which the server is considered unusable.
 const ALL_REFUSED: usize = 25;
 
 /// Reasons of unanswered requests by key, if the journal does not contain them.
@@ -24,13 +24,13 @@ pub type Failures = FxHashMap<String, Message>;
 enum Fault {
     /// The prompt is too long for the model.
     Length,
-    /// The server rejects this request, but perhaps not others.
+    /// The server rejects this request, but possibly not others.
     Request,
     /// The response is not an answer of this API.
     Form,
-    /// The answer reports a failure, as a whole or of a choice, or has no text.
+    /// The answer reports a failure, as a whole or for a choice, or has no text.
     Answer,
-    /// The server: overload, a fault, no answer. It may pass.
+    /// The server is overloaded, has an internal error or does not answer. This may be temporary.
     Server,
     /// The address, the key or the model is wrong: every request will fail.
     Everything,
@@ -53,17 +53,17 @@ impl Fault {
     }
 }
 
-/// How requests are sent.
+/// Settings for sending requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SendSettings {
-    /// Number of requests at a time.
+    /// Number of concurrent requests.
     pub connections: usize,
-    /// Whether failed requests are repeated.
+    /// Whether failed requests are sent again.
     pub retry_failed: bool,
 }
 
-/// Returns the indices of the requests, given by their keys, that have no answer in a journal; equal ones are one request.
-/// Failed ones come last, if they are repeated.
+/// Returns the indices of the requests, given by their keys, that have no answer in a journal; equal keys count once. Failed requests come
+/// last, if they are sent again.
 pub fn find_unanswered(
     keys: &[String],
     journal: Option<&Journal>,
@@ -80,12 +80,12 @@ pub fn find_unanswered(
     open
 }
 
-/// Sends these requests on several connections: `prepare` is called with the index of each, in their order, and `ask` with what
-/// it returned, from several threads. The failure of a single request is recorded; a failure of the server is not, so that the
-/// next run repeats the request.
+/// Sends these requests on several connections. Calls `prepare` with the index of each request, in order, and then `ask` with the result,
+/// from several threads. A failure of a single request is recorded; a failure of the server is not, so that the next run repeats the
+/// request.
 ///
 /// # Errors
-/// The journal cannot be written, several consecutive requests fail, or all must fail; answers so far are recorded.
+/// The journal cannot be written, several consecutive requests fail, or every request would fail; answers received so far are recorded.
 pub fn run<R>(
     keys: &[String],
     open: Vec<usize>,
@@ -124,7 +124,7 @@ pub fn run<R>(
             }
             let answer = request.and_then(ask);
             let mut state = lock();
-            // Nothing more is written after an error.
+            // Write nothing more after an error.
             if state.is_unwritable {
                 return;
             }
@@ -150,28 +150,28 @@ pub fn run<R>(
     if let Some(error) = state.end.take() {
         return Err(error);
     }
-    // No completion came, and few answers: each failed alone.
+    // No completion arrived and there were too few failed answers to blame the server, so blame the prompts.
     state.keep_own(|fault| fault == Fault::Answer)?;
     Ok(state.failures)
 }
 
 struct SendState<'a> {
     journal: &'a mut Journal,
-    /// Number of requests at once.
+    /// Number of concurrent requests.
     at_once: usize,
     done: usize,
     failed: usize,
-    /// Number of failures of the server since the last answer.
+    /// Number of server failures since the last answer.
     in_a_row: usize,
     /// Number of rejected prompts and failed answers before the first completion.
     refused: usize,
     /// Whether an answer has arrived.
     is_answering: bool,
-    /// Failures of the server, or of single requests before the first completion; not recorded.
+    /// Unrecorded failures: of the server, or of single requests before the first completion.
     failures: Failures,
-    /// Keys of the latter, and their faults.
+    /// Keys and faults of the single requests among `failures`.
     own: Vec<(String, Fault)>,
-    /// Why no more requests are sent.
+    /// Reason why no more requests are sent.
     end: Option<Error>,
     /// Whether the journal can no longer be written.
     is_unwritable: bool,
@@ -193,7 +193,7 @@ impl SendState<'_> {
         })
     }
 
-    /// Handles a failure.
+    /// Counts a failure, and records it if it is the prompt's; a hopeless one ends the run.
     fn handle_failure(&mut self, key: &str, error: Error) -> Result<()> {
         let fault = Fault::from_error(&error);
         let mut why = Message::from(reason(&error));
@@ -202,7 +202,7 @@ impl SendState<'_> {
         }
         self.failed += 1;
         let is_of_request = matches!(fault, Fault::Request | Fault::Form | Fault::Answer);
-        // Once the server completes others, such a failure is the prompt's.
+        // Once the server has completed another prompt, such a failure is the prompt's.
         let is_own = fault == Fault::Length || self.is_answering && is_of_request;
         let is_hopeless = match fault {
             _ if is_own => false,
@@ -231,7 +231,7 @@ impl SendState<'_> {
         Ok(())
     }
 
-    /// Records failures of single requests that were not recorded yet.
+    /// Records the failures of single requests that were not recorded before.
     fn keep_own(&mut self, is_kept: impl Fn(Fault) -> bool) -> Result<()> {
         for (key, _) in std::mem::take(&mut self.own).iter().filter(|(_, fault)| is_kept(*fault)) {
             if let Some(why) = self.failures.remove(key) {
@@ -246,7 +246,7 @@ impl SendState<'_> {
     }
 }
 
-/// Reason of a server's failure.
+/// Returns the reason of a server's failure.
 pub(super) fn reason(error: &Error) -> String {
     match error {
         Error::Endpoint { reason, .. } | Error::FailedAnswer { reason, .. } => reason.clone(),
@@ -254,7 +254,7 @@ pub(super) fn reason(error: &Error) -> String {
     }
 }
 
-/// Whether a server rejects a request permanently.
+/// Returns whether a server rejects a request permanently.
 pub(super) fn is_refused(error: &Error) -> bool {
     let Error::Endpoint { status, .. } = error else {
         return false;
@@ -263,7 +263,7 @@ pub(super) fn is_refused(error: &Error) -> bool {
         && Fault::from_error(error) != Fault::Length
 }
 
-/// Whether a rejection mentions a prompt's length, in the words of llama.cpp, vLLM, OpenAI and TGI.
+/// Returns whether an error message mentions a prompt's length, in the words of llama.cpp, vLLM, OpenAI and TGI.
 fn is_too_long(reason: &str) -> bool {
     let reason = reason.to_lowercase();
     let has = |words: &str| reason.contains(words);
@@ -271,7 +271,7 @@ fn is_too_long(reason: &str) -> bool {
         "context size", "context length", "context_length", "context window", "maximum context",
         "too many tokens", "inputs tokens",
     ];
-    // A list of stop texts may be too long as well.
+    // A list of stop texts may be too long as well, so require a word for the prompt.
     let of_text = has("too long") && ["prompt", "input", "token"].into_iter().any(has);
     of_context.into_iter().any(has) || of_text
 }

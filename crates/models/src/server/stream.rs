@@ -16,7 +16,7 @@ pub struct StreamRequest {
 }
 
 impl StreamRequest {
-    /// Request for the completion of a prompt. `fields` are sent as they are, in the place of those of the settings.
+    /// Creates a request for the completion of a prompt. `fields` are sent unchanged and override the fields of the settings.
     pub fn new(settings: &CompletionRequest, prompt: &str, fields: &Map<String, Value>) -> Self {
         let body = settings.stream_body(prompt, fields);
         Self { api: settings.api, body, cut: settings.cut(prompt) }
@@ -30,54 +30,54 @@ pub enum StreamPart {
     Model(String),
     /// Text of the completion.
     Text(String),
-    /// The completion is complete.
+    /// End of the completion.
     End(StreamEnd),
 }
 
 /// End of a completion, as the server reports it.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct StreamEnd {
-    /// Finish reason, in the words of the server.
+    /// Finish reason, in the server's words.
     pub reason: Option<String>,
-    /// Stop text that ended the completion, if it stands in the server's text or the server names it.
+    /// Stop text that ended the completion, if the server's text contains it or the server names it.
     pub stop_text: Option<String>,
-    /// Text that is not part of the completion because the model continued the line before it.
+    /// Text removed from the beginning of the completion because the model continued the line before it.
     pub dropped: Option<String>,
-    /// Numbers of tokens, as the server writes them, in fields that are known; null if it writes none.
+    /// Token counts, in the server's format and restricted to known fields; null if the server sends none.
     pub usage: Value,
-    /// llama.cpp's times and numbers of tokens; null if the server writes none.
+    /// llama.cpp's times and token counts; null if the server sends none.
     pub timings: Value,
 }
 
 impl StreamEnd {
-    /// Number of tokens of the prompt.
+    /// Returns the number of tokens of the prompt.
     pub fn prompt_tokens(&self) -> Option<u64> {
         let timed = count(&self.timings["prompt_n"]).zip(self.cached_tokens());
         count(&self.usage["prompt_tokens"]).or(timed.map(|(new, cached)| new + cached))
     }
 
-    /// Number of tokens of the prompt that the server had from earlier requests.
+    /// Returns the number of prompt tokens that the server had cached from earlier requests.
     pub fn cached_tokens(&self) -> Option<u64> {
         let details = &self.usage["prompt_tokens_details"]["cached_tokens"];
         count(&self.timings["cache_n"]).or(count(details))
     }
 
-    /// Number of tokens of the completion.
+    /// Returns the number of tokens of the completion.
     pub fn written_tokens(&self) -> Option<u64> {
         count(&self.usage["completion_tokens"]).or(count(&self.timings["predicted_n"]))
     }
 }
 
-/// A number of tokens. What cannot be one is not counted, so that sums do not overflow.
+/// Returns a number of tokens. An implausible number is not counted, so that sums do not overflow.
 fn count(number: &Value) -> Option<u64> {
     number.as_u64().filter(|number| u32::try_from(*number).is_ok())
 }
 
-/// Requests a completion and passes its parts to `is_unwanted`, until that returns true or the completion is complete: at a stop
-/// text the connection is closed, which tells the server to stop. Blocks until then.
+/// Requests a completion and passes its parts to `is_unwanted` until that returns true or the completion is complete. At a stop text the
+/// connection is closed, which tells the server to stop. Blocks until then.
 ///
 /// # Errors
-/// The request fails, or its answer is a failure or ends before its completion does.
+/// The request fails, or its answer is a failure or ends before its completion is finished.
 pub fn stream(
     endpoint: &Endpoint,
     request: StreamRequest,
@@ -88,7 +88,7 @@ pub fn stream(
     let done = read_stream(endpoint, api, &body, &mut |answer| {
         if let Some(model) = answer.model.clone().filter(|_| !is_named) {
             is_named = true;
-            // Whether somebody listens shows with the first text.
+            // Ignore the result here; whether the receiver is still listening is checked with the first text.
             is_unwanted(StreamPart::Model(model));
         }
         let text = cut.pass(answer.text().get(read..).unwrap_or_default());
@@ -104,7 +104,7 @@ pub fn stream(
     if !rest.is_empty() && is_unwanted(StreamPart::Text(rest)) {
         return Ok(());
     }
-    // They may be of different events, and follow one another in either order.
+    // Usage and timings may be in different events, in either order.
     let (mut usage, mut timings) =
         (answer.usage.take().unwrap_or_default(), answer.timings.take().unwrap_or_default());
     if endpoint.mask_keys(&mut json!([usage, timings, usage])) {
@@ -119,7 +119,7 @@ pub fn stream(
         usage,
         timings,
     };
-    // The receiver may be gone.
+    // Ignore the result: the receiver may be gone.
     is_unwanted(StreamPart::End(end));
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Against a server that behaves badly on purpose.
+//! Tests against a server that misbehaves on purpose.
 
 mod streams;
 
@@ -16,7 +16,7 @@ use super::*;
 use crate::endpoint::test_client::client;
 use crate::endpoint::{Endpoint, mask_keys_of};
 
-/// An answer with these texts.
+/// Returns an answer with these texts.
 fn texts(texts: &[&str]) -> Vec<u8> {
     let choice = |(index, text): (usize, &&str)| json!({"index": index, "text": text, "finish_reason": "length"});
     ok(&json!({"choices": texts.iter().enumerate().map(choice).collect::<Vec<_>>()}))
@@ -28,7 +28,7 @@ fn place() -> (tempfile::TempDir, std::path::PathBuf) {
     (dir, path)
 }
 
-/// Answer to each prompt, and the number of prompts asked for.
+/// Answer to each prompt, and the number of prompts sent.
 #[derive(Debug)]
 struct Outcome {
     entries: Vec<JournalEntry>,
@@ -74,7 +74,7 @@ fn found(outcome: &Outcome) -> Vec<&str> {
 
 const SECRET: &str = "rk-Hu8Bw5Nc2Jm6Tg9Lf3Ys";
 
-/// The client of a server, with a key of the program.
+/// Returns the client of a server, with a key that the program masks.
 fn endpoint_with_key(server: &TestServer) -> Endpoint {
     mask_keys_of(&format!("http://h/v1?key={SECRET}"));
     client(server)
@@ -109,7 +109,7 @@ fn samples_that_spell_a_key_together_are_a_failure() {
     }
 }
 
-/// The end of a streamed completion.
+/// Returns the end of a streamed completion.
 fn streamed_end(of: &[Value]) -> Result<StreamEnd> {
     let of = of.to_vec();
     let server = TestServer::start(move |_, _| events(&of));
@@ -140,7 +140,7 @@ fn counts_are_passed_on_that_are_known_and_spell_no_key() {
     let end = end.unwrap();
     let usage = json!({"prompt_tokens": 3, "prompt_tokens_details": {"cached_tokens": 2}});
     assert_eq!((end.usage, end.timings), (usage, json!({"prompt_n": 1, "predicted_ms": 0.5})));
-    // Each event has less of the key than is masked, and together they have more.
+    // No event alone contains enough of the key to be masked, but together they do.
     let bytes = SECRET.as_bytes();
     for (first, second) in [("usage", "timings"), ("timings", "usage")] {
         let names = |of: &str| match of {
@@ -179,7 +179,7 @@ fn answers_stand_in_the_order_of_prompts_and_are_asked_for_once() {
     let (answered, more) = (Mutex::new(BTreeSet::from([4])), Condvar::new());
     let server = TestServer::start(move |_, request| {
         let prompt = request.body["prompt"].as_str().unwrap();
-        // The first come last: each waits for the next longer one.
+        // The first requests are answered last: each waits for the next longer prompt.
         let is_early = |answered: &mut BTreeSet<usize>| !answered.contains(&(prompt.len() + 1));
         let mut answered = more.wait_while(answered.lock().unwrap(), is_early).unwrap();
         answered.insert(prompt.len());
@@ -194,7 +194,7 @@ fn answers_stand_in_the_order_of_prompts_and_are_asked_for_once() {
     assert_eq!((first.asked, server.requests().len()), (3, 3));
     let again = ask(&server, &asking, &prompts, &path).unwrap();
     assert_eq!((found(&again), again.asked), (found(&first), 0));
-    // Another number of tokens is another request.
+    // A different token limit makes it a different request.
     let longer = CompletionRequest::new("m", 8);
     assert_eq!(ask(&server, &longer, &prompts[..1], &path).unwrap().asked, 1);
     let body = &server.requests()[0].body;
@@ -276,7 +276,7 @@ fn servers_give_as_many_samples_as_they_like() {
         seed: Some(7),
         ..CompletionRequest::new("m", 7)
     };
-    // All at once; one, whatever is asked for; and a refusal of more than one.
+    // A server that returns all samples, one that always returns one, and one that rejects more than one.
     let all = TestServer::start(|_, _| texts(&["x", "y", "z", "too many"]));
     let one = TestServer::start(|_, request| texts(&[&request.body["seed"].to_string()]));
     let none = TestServer::start(|_, request| match request.body.get("n") {
@@ -315,14 +315,14 @@ fn an_interrupted_run_goes_on() {
     std::fs::write(&path, &whole[..end_of_second + 20]).unwrap();
     let outcome = ask(&server, &asking, &prompts, &path).unwrap();
     assert_eq!((outcome.asked, found(&outcome)), (2, prompts.to_vec()));
-    // Whatever is no journal stays as it is.
+    // A file that is not a journal is left unchanged.
     std::fs::write(&path, "my notes").unwrap();
     let error = Journal::open(&path).unwrap_err().to_string();
     assert!(error.contains("journal.jsonl:1: not an answer"), "{error}");
     assert_eq!(std::fs::read_to_string(&path).unwrap(), "my notes");
 }
 
-/// The answers of llama.cpp's server and of llama-cpp-python to the same request, shortened.
+/// Answers of llama.cpp's server and of llama-cpp-python to the same request, shortened.
 #[test]
 fn both_styles_of_log_probabilities() {
     let new = json!({"choices": [{"text": "read().", "index": 0, "finish_reason": "length", "logprobs": {"content": [
@@ -348,7 +348,7 @@ fn completions_end_at_stop_texts_that_servers_are_not_told() {
     assert_eq!(asking.body("x", 0, 1)["stop"], json!(["<a>", "<b>", "<c>", "<d>"]));
     assert_eq!(asking.completion("x", "y<f>z<e>"), "y");
     assert_eq!(asking.completion("x", "y<"), "y<");
-    // The key is of all of them.
+    // The key covers all stop texts.
     let mut fewer = asking.clone();
     fewer.stop.pop();
     assert_ne!(fewer.key("x"), asking.key("x"));
@@ -366,7 +366,7 @@ fn the_end_of_a_prompt_is_kept_back_and_its_stops_with_it() {
         (&body["prompt"], &body["stop"]),
         (&json!("def f():"), &json!(["\ndef ", "<|end|>"]))
     );
-    // A function that comes next ends nothing: behind the prompt no line ends before it.
+    // A function that comes first does not end the completion: no line ends before it.
     let functions = CompletionRequest { stop: vec!["\ndef ".into()], ..asking.clone() };
     assert_eq!(functions.completion("x = 1\n", "\ndef f():\n    a\ndef g"), "def f():\n    a");
     assert_eq!(asking.completion("def f():\n    ", "\n    return x\n    y"), "return x");
@@ -374,7 +374,7 @@ fn the_end_of_a_prompt_is_kept_back_and_its_stops_with_it() {
     assert_eq!(body["stop"], json!(["\n", "\ndef ", "<|end|>"]));
     assert_ne!(asking.key("x =\n"), asking.key("x =\n\n"));
     let chat = CompletionRequest { api: Api::Chat, stop: Vec::new(), ..asking };
-    // A chat's answer begins where it likes.
+    // A chat's answer may begin with any line.
     for (prompt, written, text) in [
         ("def f():\n", "    return 1", "    return 1"),
         ("def f():\n", "    a = 2\n    return a", "    a = 2\n    return a"),
@@ -389,7 +389,7 @@ fn the_end_of_a_prompt_is_kept_back_and_its_stops_with_it() {
     assert_eq!((&body["n"], &body["logprobs"]), (&json!(2), &json!(true)));
 }
 
-/// A server that fails is not what its prompts fail by.
+/// Failures of the server are not failures of its prompts.
 #[test]
 fn what_the_server_fails_by_is_asked_again_without_being_told() {
     let (_dir, path) = place();
@@ -412,7 +412,7 @@ fn what_the_server_fails_by_is_asked_again_without_being_told() {
     assert_eq!(outcome.asked, 12);
     let failed = found(&outcome).iter().filter(|text| **text == "-").count();
     assert_eq!(failed, 2);
-    // The overload is another try's, the refusal is the prompt's.
+    // The overload can be retried; the rejection is the prompt's failure.
     assert_eq!(ask(&up, &asking, &["p7", "p1"], &path).unwrap().asked, 0);
     assert_eq!(ask(&up, &asking, &prompts, &path).unwrap().asked, 1);
     assert_eq!(ask_again(&up, &asking, &prompts, &path, true).unwrap().asked, 2);
@@ -436,7 +436,7 @@ fn prompts_that_failed_do_not_stand_in_the_way_of_others() {
     prompts.push("also good");
     prompts.push("busy");
     let outcome = ask_again(&server, &asking, &prompts, &path, true).unwrap();
-    // Nor do they make one overload the end.
+    // Nor do they make a single overload end the run.
     assert_eq!((outcome.asked, found(&outcome)[31]), (32, "fine"));
 }
 
@@ -456,7 +456,7 @@ fn one_refusal_does_not_make_every_prompt_a_request_a_sample() {
     assert_eq!(server.requests().len(), 6);
 }
 
-/// OpenAI's newer chat models refuse what older ones ask for.
+/// OpenAI's newer chat models reject fields that older models require.
 #[test]
 fn what_a_server_does_not_know_is_left_out() {
     let server = TestServer::start(|_, request| {
@@ -478,7 +478,7 @@ fn what_a_server_does_not_know_is_left_out() {
     assert!(server.requests().len() <= 4 + 2 * 3, "found out once by each connection at most");
 }
 
-/// Time spent waiting while a server refuses is not part of a completion's latency.
+/// Time spent waiting while a server rejects requests is not part of a completion's latency.
 #[test]
 fn waiting_for_a_server_is_not_its_latency() {
     let server = TestServer::start(|number, _| match number {
@@ -511,7 +511,7 @@ fn parts_of_a_character_spell_it() {
     let spelled = of([&[0xc3], &[0xa9]]);
     assert_eq!(spelled.logprobs(0..5), [-1.0, -2.0, -3.0]);
     assert_eq!(spelled.tokens_before(3).len(), 1);
-    // As the journal keeps it.
+    // As stored in the journal.
     let kept: Sample = serde_json::from_str(&serde_json::to_string(&spelled).unwrap()).unwrap();
     assert_eq!(kept, spelled);
     let unknown = of([&[], &[]]);

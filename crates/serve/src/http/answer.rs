@@ -1,4 +1,4 @@
-//! Answers, in the protocol of the request. JSON stands on one line without blanks, since some editors read it by patterns.
+//! Answers, in the protocol of the request. JSON is written on one line without spaces, because some editors parse it with patterns.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 
 use crate::request::{EditorRequest, Protocol};
 
-/// A completion, as far as it was written.
+/// Answer with a completion that may still be incomplete.
 #[derive(Debug, Clone)]
 pub(crate) struct Answer {
     pub(crate) id: String,
@@ -26,7 +26,7 @@ impl Answer {
         Self { id, model, created }
     }
 
-    /// The whole answer.
+    /// Returns the whole answer.
     pub(crate) fn whole(&self, wanted: &EditorRequest, text: &str, end: &StreamEnd) -> Value {
         match wanted.protocol {
             Protocol::OpenAi | Protocol::Document => {
@@ -43,7 +43,7 @@ impl Answer {
         }
     }
 
-    /// A part of a streamed answer.
+    /// Returns one part of a streamed answer.
     pub(crate) fn part(&self, protocol: Protocol, text: &str) -> Value {
         match protocol {
             Protocol::OpenAi | Protocol::Tabby | Protocol::Document => self.openai(text, None),
@@ -51,7 +51,7 @@ impl Answer {
         }
     }
 
-    /// The last events of a streamed answer.
+    /// Returns the last events of a streamed answer.
     pub(crate) fn last(&self, wanted: &EditorRequest, end: &StreamEnd) -> Vec<String> {
         if wanted.protocol == Protocol::Infill {
             return vec![infill(self, wanted, "", end).to_string()];
@@ -78,9 +78,9 @@ impl Answer {
     }
 }
 
-/// llama.cpp's answer to `/infill`.
+/// Returns llama.cpp's answer to `/infill`.
 fn infill(answer: &Answer, wanted: &EditorRequest, text: &str, end: &StreamEnd) -> Value {
-    // A number that the model's server does not tell is left out, and no zero.
+    // A count that the model's server does not report is omitted, not zero.
     let (prompt, written) = (end.prompt_tokens(), end.written_tokens());
     let held = prompt.zip(written).map(|(prompt, written)| prompt + written);
     let finish = end.reason.as_deref().and_then(Finish::of_reason);
@@ -102,7 +102,7 @@ fn infill(answer: &Answer, wanted: &EditorRequest, text: &str, end: &StreamEnd) 
     if wanted.response_fields.is_empty() {
         return whole;
     }
-    // A field within another has the names of both.
+    // A nested field is named with both names, as in `timings/prompt_n`.
     let field = |name: &String| {
         let mut found = &whole;
         for part in name.split('/') {
@@ -120,7 +120,7 @@ fn without_null(mut answer: Value, names: &[&str]) -> Value {
     answer
 }
 
-/// An error that editors show.
+/// Returns an error response that editors show.
 pub(crate) fn refusal(status: StatusCode, message: &str) -> Response {
     let kind = match status.as_u16() {
         401 => "authentication_error",
@@ -132,18 +132,18 @@ pub(crate) fn refusal(status: StatusCode, message: &str) -> Response {
     let error = json!({"error": {"message": message, "type": kind, "param": null, "code": status.as_u16()}});
     let mut response = of_json(&error);
     *response.status_mut() = status;
-    // The same request would meet the same error.
+    // Tell clients not to retry: the same request would fail again.
     let again = HeaderName::from_static("x-should-retry");
     response.headers_mut().insert(again, HeaderValue::from_static("false"));
     response
 }
 
-/// A response of JSON.
+/// Returns a JSON response.
 pub(crate) fn of_json(value: &impl Serialize) -> Response {
     with_type(serde_json::to_vec(value).unwrap_or_default(), "application/json")
 }
 
-/// A response of text of a type.
+/// Returns a response with a body of some media type.
 pub(crate) fn with_type(text: impl Into<Body>, kind: &'static str) -> Response {
     let mut response = Response::new(text.into());
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));

@@ -1,4 +1,4 @@
-//! Bodies of requests: how large and how slow they may be, and what of them is read.
+//! Request bodies: limits on their size and speed, and the fields that are read.
 
 use std::cell::Cell;
 use std::fmt;
@@ -18,22 +18,22 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::request::is_read;
 
-/// Bytes of a body, at most.
+/// Maximum number of bytes of a body.
 const LARGEST: usize = 8 << 20;
-/// Bytes of the bodies of all requests in flight, at most.
+/// Maximum number of bytes of all bodies of requests in flight.
 const ALL: usize = 64 << 20;
-/// Values that are read of a body, at most: each takes many times the memory of its text.
+/// Maximum number of JSON values read from a body: each takes many times the memory of its text.
 const VALUES: usize = 1 << 16;
 
-/// Status and reason of a refusal.
+/// Status and reason of a rejection.
 type Refusal = (StatusCode, String);
 
-/// Reads bodies.
+/// Reader of request bodies.
 #[derive(Debug, Clone)]
 pub(crate) struct Bodies {
-    /// Bytes that are left for bodies.
+    /// Permits for the remaining bytes of bodies.
     room: Arc<Semaphore>,
-    /// Time for the next part of a body, and for all of it.
+    /// Time limits for the next part of a body, and for the whole body.
     part: Duration,
     whole: Duration,
 }
@@ -43,7 +43,7 @@ impl Bodies {
         Self { room: Arc::new(Semaphore::new(ALL)), part, whole }
     }
 
-    /// Reads a body, and takes room for it, or says why it is refused.
+    /// Reads a body and reserves memory for it, or returns why it is rejected.
     pub(crate) async fn read(
         &self,
         body: Body,
@@ -62,7 +62,7 @@ impl Bodies {
         loop {
             let part = std::future::poll_fn(|context| Pin::new(&mut parts).poll_next(context));
             let left = self.whole.saturating_sub(begin.elapsed());
-            // A part that is there already would be taken without any time left.
+            // With a timeout of zero, a part that has already arrived would still be accepted.
             if left.is_zero() {
                 return Err((StatusCode::REQUEST_TIMEOUT, self.too_slow(left)));
             }
@@ -100,7 +100,7 @@ impl Bodies {
     }
 }
 
-/// Reads the fields of a request from its body, and skips all others; or says why it cannot.
+/// Reads the known fields of a request from its body and skips all others; the error is the reason why it cannot be read.
 pub(crate) fn fields(body: &[u8]) -> Result<Value, String> {
     let body = json::without_byte_order_mark(body);
     let text = std::str::from_utf8(body).map_err(|error| {
@@ -119,11 +119,11 @@ pub(crate) fn fields(body: &[u8]) -> Result<Value, String> {
     })
 }
 
-/// Reads a value that has so many values at most.
+/// Deserializer of a value with a bounded number of nested values.
 #[derive(Clone, Copy)]
 struct Reader<'c> {
     left: &'c Cell<usize>,
-    /// Whether it is the whole body, an object of which some fields are read.
+    /// Whether the value is the whole body, an object of which only known fields are read.
     is_top: bool,
 }
 
@@ -208,7 +208,7 @@ mod tests {
     use super::*;
     use crate::runtime::runtime;
 
-    /// A body of one byte after another, without end.
+    /// A body that arrives one byte at a time and never ends.
     struct DripBody(tokio::time::Interval);
 
     impl futures_core::Stream for DripBody {

@@ -1,4 +1,4 @@
-//! Connections: how many there are at a time, how long each may be silent, and which of them end for others.
+//! Connections: how many are open at a time, how long each may be idle, and which are closed to make room for others.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -20,22 +20,22 @@ use tokio::net::TcpListener;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 use tokio_io_timeout::TimeoutStream;
 
-/// Time to wait after a connection could not be taken, as where too many files are open.
+/// Delay after a connection could not be accepted, for example because too many files are open.
 const AGAIN: Duration = Duration::from_millis(100);
 
-/// Bounds of connections.
+/// Limits on connections.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Bounds {
-    /// Connections at a time. For another, the one ends that has been without a whole request for longest; where each has one, the other
-    /// waits, without an answer, until one is answered.
+    /// Maximum number of concurrent connections. To accept another one, the server closes the connection that has been without a complete
+    /// request for longest. If all connections have a complete request, the new one waits until one of these is answered.
     pub(crate) at_once: usize,
-    /// Time for the head of a request, from the connection's start or the last answer on.
+    /// Time limit for the head of a request, from the start of the connection or the end of the last answer.
     pub(crate) head: Duration,
-    /// Time in which a client takes something more of an answer.
+    /// Time limit for a client to read more of an answer.
     pub(crate) answer: Duration,
 }
 
-/// Answers every connection by the routes, without end.
+/// Answers every connection through the routes. Never returns.
 pub(crate) async fn serve(listener: TcpListener, routes: Router, bounds: Bounds) {
     let (room, waiting) =
         (Arc::new(Semaphore::new(bounds.at_once)), Arc::<ConnectionQueue>::default());
@@ -44,14 +44,14 @@ pub(crate) async fn serve(listener: TcpListener, routes: Router, bounds: Bounds)
     loop {
         let stream = match listener.accept().await {
             Ok((stream, _)) => stream,
-            // Its client has gone.
+            // The client has disconnected.
             Err(error) if error.kind() == ErrorKind::ConnectionAborted => continue,
             Err(_) => {
                 tokio::time::sleep(AGAIN).await;
                 continue;
             }
         };
-        // Text is sent as it comes; without this, the next waits until the client has acknowledged the last.
+        // Send text as soon as it arrives; otherwise each write would wait for the acknowledgement of the last one.
         let _ = stream.set_nodelay(true);
         let mut stream = TimeoutStream::new(stream);
         stream.set_write_timeout(Some(bounds.answer));
@@ -75,7 +75,7 @@ pub(crate) async fn serve(listener: TcpListener, routes: Router, bounds: Bounds)
         });
         let connection = http.serve_connection(TokioIo::new(Box::pin(stream)), service);
         tokio::spawn(async move {
-            // Its client sees how it ends.
+            // Errors are ignored: the client notices how the connection ends.
             tokio::select! {
                 _ = connection => {}
                 () = is_over.notified() => {}
@@ -84,7 +84,7 @@ pub(crate) async fn serve(listener: TcpListener, routes: Router, bounds: Bounds)
     }
 }
 
-/// A place for a new connection: a free one, or that of a connection that ends for it.
+/// Returns a permit for a new connection: a free one, or the permit of a connection that is closed for it.
 async fn place(room: &Arc<Semaphore>, waiting: &ConnectionQueue) -> OwnedSemaphorePermit {
     loop {
         let place = Arc::clone(room).try_acquire_owned().ok().or_else(|| waiting.end_oldest());
@@ -98,8 +98,8 @@ async fn place(room: &Arc<Semaphore>, waiting: &ConnectionQueue) -> OwnedSemapho
     }
 }
 
-/// Connections without a whole request, in the order in which they became so. Whoever opens many and sends slowly loses those, and
-/// keeps no other waiting.
+/// Connections without a complete request, in the order in which they began to wait. A client that opens many connections and sends slowly
+/// loses them, without delaying other clients.
 #[derive(Debug, Default)]
 struct ConnectionQueue {
     line: Mutex<Line>,
@@ -117,7 +117,7 @@ impl ConnectionQueue {
         self.line.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Ends the connection that has waited for longest, and gives its place.
+    /// Closes the connection that has waited for longest, and returns its permit.
     fn end_oldest(&self) -> Option<OwnedSemaphorePermit> {
         let (_, (place, is_over)) = self.line().places.pop_first()?;
         is_over.notify_one();
@@ -125,7 +125,7 @@ impl ConnectionQueue {
     }
 }
 
-/// Where a connection stands: in the line of those that wait, or with a request that is being answered.
+/// Turn of a connection: it waits in the queue, or its request is being answered.
 #[derive(Debug)]
 struct Turn {
     waiting: Arc<ConnectionQueue>,
@@ -135,7 +135,7 @@ struct Turn {
 
 #[derive(Debug, Default)]
 enum Stand {
-    /// Its number in the line, in which it may no longer be.
+    /// The connection's number in the queue, from which it may have been removed.
     Waiting(u64),
     Answering(OwnedSemaphorePermit),
     #[default]
@@ -152,7 +152,7 @@ impl Turn {
         self.stand.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Goes to the end of the line.
+    /// Joins the end of the queue.
     fn wait(&self, place: OwnedSemaphorePermit) {
         let (mut stand, mut line) = (self.stand(), self.waiting.line());
         line.number += 1;
@@ -162,7 +162,7 @@ impl Turn {
         self.waiting.is_longer.notify_one();
     }
 
-    /// Leaves the line with its place, if that was not given away.
+    /// Leaves the queue with the permit, unless the permit was given to another connection.
     fn leave(&self) {
         let mut stand = self.stand();
         if let Stand::Waiting(number) = *stand {
@@ -186,7 +186,8 @@ impl Drop for Turn {
     }
 }
 
-/// A body, which is through once it is dropped: a request is whole then, and after an answer the next request is awaited.
+/// Body that updates the connection's turn when it is dropped: after a request's body the request is complete, and after an answer's body
+/// the next request is awaited.
 struct RequestBody {
     body: Body,
     part: Of,
@@ -243,7 +244,7 @@ mod tests {
 
     const REQUEST: &str = "GET / HTTP/1.1\r\nHost: x\r\n\r\n";
 
-    /// A server of some routes, with room for some connections, each of which may be silent for a second.
+    /// Starts a server for some routes and a number of connections, each of which may be idle for a second.
     fn start(routes: Router, at_once: usize) -> (Runtime, SocketAddr) {
         let runtime = runtime().unwrap();
         let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0")).unwrap();
@@ -275,14 +276,14 @@ mod tests {
             assert!(begin.elapsed() < Duration::from_secs(30), "no request has been answered");
             std::thread::sleep(Duration::from_millis(1));
         }
-        // One sends nothing and one half a head. They end, as do those that were answered.
+        // One connection sends nothing and one sends half a head. They are closed, as are the answered ones.
         open.extend(["", "GET / HTTP", REQUEST].map(|text| connect(address, text)));
         std::thread::sleep(Duration::from_millis(100));
         assert_eq!(asked.load(Relaxed), 2, "there is room for two");
         may_answer.add_permits(1);
         let answers = open.into_iter().map(|mut stream| {
             let mut answer = String::new();
-            // One that ends for another is reset, if it was not read.
+            // A connection that is closed for another one is reset if it has unread data.
             let _ = stream.read_to_string(&mut answer);
             answer.ends_with("answered")
         });

@@ -1,4 +1,4 @@
-//! Access: this machine's programs may ask, and others with a token; no page of another site.
+//! Access control: programs on this machine may send requests, others need a token, and pages of other sites are rejected.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -14,7 +14,7 @@ use crate::error::{Result, ServeError};
 /// Environment variable that holds the token of clients.
 pub const TOKEN_VARIABLE: &str = "REPOFORMER_SERVE_TOKEN";
 
-/// Conditions of access.
+/// Access conditions of a server.
 #[derive(Debug, Clone)]
 pub struct RequestGuard {
     pub(crate) listen: SocketAddr,
@@ -22,10 +22,10 @@ pub struct RequestGuard {
 }
 
 impl RequestGuard {
-    /// Guard of an address, with the token of clients; an empty one is none.
+    /// Creates the guard of an address, with the token that clients must send; an empty token counts as none.
     ///
     /// # Errors
-    /// Other machines could reach it without a token.
+    /// Other machines could reach the address, but there is no token.
     pub fn new(listen: SocketAddr, token: Option<String>) -> Result<Self> {
         let token = token.filter(|token| !token.trim().is_empty());
         let token = token.map(|token| token.trim().to_owned());
@@ -35,9 +35,9 @@ impl RequestGuard {
         Ok(Self { listen, token })
     }
 
-    /// Says why a request is refused; `None` where it is not.
+    /// Returns why a request is rejected; `None` if it is accepted.
     fn refusal(&self, uri: &Uri, headers: &HeaderMap) -> Option<(StatusCode, &'static str)> {
-        // Of several, no program knows which one another takes.
+        // If a header occurs more than once, programs disagree on which value counts.
         let only = |name: &str| {
             let mut all = headers.get_all(name).iter();
             let value = all.next()?.to_str().unwrap_or("?");
@@ -47,7 +47,7 @@ impl RequestGuard {
             let given = only("authorization").and_then(|value| value.strip_prefix("Bearer "));
             let is_right =
                 given.is_some_and(|given| same(given.trim().as_bytes(), token.as_bytes()));
-            // Who has the token may ask by any name of this machine; a page has none.
+            // A client with the token may use any host name of this machine; a web page does not have the token.
             return (!is_right).then_some((
                 StatusCode::UNAUTHORIZED,
                 "send the token of REPOFORMER_SERVE_TOKEN as the API key (Authorization: Bearer …)",
@@ -70,8 +70,8 @@ impl RequestGuard {
             .then_some((StatusCode::FORBIDDEN, "requests from pages of other sites are refused"))
     }
 
-    /// The name in a host with its port, if that is this server's: an address, or this machine's name for itself. A name of the network
-    /// may be made to lead here by whoever owns it.
+    /// Returns the name in a host with port, if it is one of this server's: an address or `localhost`. Any other name could be made to
+    /// resolve to this machine by its owner.
     fn own(&self, host: &str) -> Option<Name> {
         let (name, port) = match host.rsplit_once(':') {
             Some((name, port)) if !port.contains(']') => (name, port),
@@ -90,20 +90,20 @@ impl RequestGuard {
     }
 }
 
-/// Name of a server on its machine.
+/// Name of a server on its own machine.
 #[derive(Debug, PartialEq, Eq)]
 enum Name {
     Localhost,
     Address(IpAddr),
 }
 
-/// Compares secrets in a time that does not tell where they differ.
+/// Compares secrets in a time that does not reveal where they differ.
 fn same(one: &[u8], other: &[u8]) -> bool {
-    // Digests are compared in the same time wherever they differ.
+    // Digests are compared in constant time.
     blake3::hash(one) == blake3::hash(other)
 }
 
-/// Refuses requests that the guard does not let through.
+/// Rejects requests that the guard does not allow.
 pub(crate) async fn check(
     State(guard): State<Arc<RequestGuard>>,
     request: Request,
@@ -183,7 +183,7 @@ mod tests {
         let own = [("host", "localhost:8012"), ("origin", "http://localhost:8012")];
         assert_eq!(status(&open, &[own[0], own[1], own[1]]), Some(403), "two origins");
         assert_eq!(status(&open, &[own[0], own[0]]), Some(403), "two hosts");
-        // Neither header names the default port of HTTP.
+        // Neither header includes HTTP's default port.
         let usual = RequestGuard { listen: "127.0.0.1:80".parse().unwrap(), token: None };
         let headers = [("host", "localhost"), ("origin", "http://localhost:80")];
         assert_eq!(status(&usual, &headers), None);

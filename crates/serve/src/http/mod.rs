@@ -1,4 +1,4 @@
-//! Routes, and the flow of a completion from the model to the editor.
+//! The HTTP routes, and the path of a completion from the model to the editor.
 
 mod answer;
 mod body;
@@ -38,28 +38,28 @@ use answer::{Answer, of_json, refusal, with_type};
 use body::{Bodies, fields};
 use connections::Bounds;
 
-/// Requests at a time.
+/// Maximum number of concurrent requests.
 const AT_ONCE: usize = 32;
-/// Time in which a client sends or takes something more.
+/// Time limit for a client to send or read more data.
 const PROGRESS: Duration = Duration::from_secs(10);
-/// Time for a whole body.
+/// Time limit for a whole body.
 const WHOLE_BODY: Duration = Duration::from_secs(30);
-/// Bounds of connections to this server.
+/// Limits on connections to this server.
 const BOUNDS: Bounds = Bounds { at_once: 256, head: Duration::from_secs(60), answer: PROGRESS };
-/// Name of the header that tells the decision.
+/// Header that reports the decision.
 const DECISION: HeaderName = HeaderName::from_static("x-repoformer-decision");
 
-/// State that the routes share.
+/// State shared by the routes.
 #[derive(Clone)]
 struct RouteState {
     service: Arc<Service>,
     room: Arc<Semaphore>,
     bodies: Bodies,
-    /// Turn to read the files that decisions show.
+    /// Lock that lets one request at a time read the files shown in decisions.
     turn: Arc<Mutex<()>>,
 }
 
-/// Serves over HTTP until the program ends.
+/// Serves HTTP until the program ends.
 ///
 /// # Errors
 /// The address cannot be listened on.
@@ -83,7 +83,7 @@ pub fn serve(service: Arc<Service>, guard: RequestGuard) -> Result<()> {
 fn router(service: Arc<Service>, guard: RequestGuard) -> Router {
     let (room, bodies) = (Arc::new(Semaphore::new(AT_ONCE)), Bodies::new(PROGRESS, WHOLE_BODY));
     let shared = RouteState { service, room, bodies, turn: Arc::default() };
-    // What asks the model's server, or may be large.
+    // Routes that send requests to the model's server, or whose bodies may be large.
     let asking = Router::new()
         .route("/v1/completions", post(completion))
         .route("/infill", post(infill))
@@ -107,11 +107,11 @@ fn router(service: Arc<Service>, guard: RequestGuard) -> Router {
         .with_state(shared)
 }
 
-/// Room that a request takes until its answer is through and its work has ended: a place, and the bytes of its body.
+/// Permits that a request holds until its answer has been sent and its work has ended: for the request, and for the bytes of its body.
 #[derive(Clone)]
 struct Room(#[expect(dead_code, reason = "held, not read")] Arc<[Option<OwnedSemaphorePermit>; 2]>);
 
-/// Reads the body of a request, and then takes room: who sends slowly keeps nobody else waiting.
+/// Reads the body of a request before taking a permit for the request, so that slow clients delay nobody else.
 async fn make_room(State(shared): State<RouteState>, request: Request, next: Next) -> Response {
     let (head, body) = request.into_parts();
     let read = shared.bodies.read(body).await.and_then(|(body, bytes)| {
@@ -167,7 +167,7 @@ async fn answer(
     };
     drop(body);
     shared.service.count(wanted.protocol);
-    // An editor that warms the model's cache reads no answer.
+    // An editor that only warms the model's cache reads no answer.
     if wanted.max_tokens == Some(0) {
         let answer = Answer::new("warm".into(), wanted.model.clone());
         let end = StreamEnd::default();
@@ -179,7 +179,7 @@ async fn answer(
     }
     let (service, asked) = (Arc::clone(&shared.service), Arc::new(wanted));
     let (preparing, of) = (Arc::clone(&service), Arc::clone(&asked));
-    // A model that is asked to decide is not asked any longer than the editor waits.
+    // Stop asking the model for a decision when the editor stops waiting.
     let asking = RequestConnections(service.endpoint.with_own_connections());
     let endpoint = asking.0.clone();
     let held = room.clone();
@@ -221,12 +221,12 @@ async fn answer(
     response
 }
 
-/// A request whose prompt is being made. Dropped before that is there, it is kept as one that was given up, or that failed.
+/// Request whose prompt is being prepared. If dropped before the prompt is ready, it is recorded as cancelled or failed.
 struct PendingPrompt<'a> {
     shared: &'a RouteState,
     wanted: &'a EditorRequest,
     begin: Instant,
-    /// `cancelled`, or why it failed; `None` once the prompt is there.
+    /// `cancelled`, or the reason of the failure; `None` once the prompt is ready.
     outcome: Option<String>,
 }
 
@@ -247,7 +247,7 @@ impl Drop for PendingPrompt<'_> {
     }
 }
 
-/// Connections that end with the request.
+/// Connections that are closed with the request.
 struct RequestConnections(Endpoint);
 
 impl Drop for RequestConnections {
@@ -256,7 +256,7 @@ impl Drop for RequestConnections {
     }
 }
 
-/// A completion on its way to the editor. Dropped before its end, it is cancelled, at the model's server too.
+/// Completion on its way to the editor. Dropping it before its end cancels it, on the model's server too.
 struct Flow {
     service: Arc<Service>,
     wanted: Arc<EditorRequest>,
@@ -268,9 +268,9 @@ struct Flow {
     first: Option<f64>,
     end: Option<StreamEnd>,
     outcome: &'static str,
-    /// Text so far.
+    /// Text received so far.
     text: String,
-    /// The request, where a label is to be made of it.
+    /// Request to learn from, if a label is to be computed for it.
     asked: Option<Box<LearnRequest>>,
     _room: Room,
 }
@@ -300,7 +300,7 @@ impl Flow {
         }
     }
 
-    /// The next text; `None` at the end.
+    /// Returns the next text; `None` at the end.
     async fn next(&mut self) -> Result<Option<String>, Error> {
         loop {
             match self.completing.parts.recv().await {
@@ -345,7 +345,7 @@ impl Flow {
         }
     }
 
-    /// The first text decides the status; the rest follows as it comes.
+    /// Streams the answer. The first text determines the status; the rest is sent as it arrives.
     async fn stream(mut self) -> Response {
         let first = match self.next().await {
             Ok(first) => first,
@@ -416,8 +416,8 @@ impl Drop for Flow {
     }
 }
 
-/// Events of a streamed answer, and `None` behind the last one. Where that is missing, as after a panic, the connection breaks, so that
-/// the client does not take a part for the whole.
+/// Events of a streamed answer, with `None` after the last one. If `None` is missing, for example after a panic, the connection is broken
+/// off, so that the client does not mistake a partial answer for a complete one.
 struct Events(mpsc::Receiver<Option<String>>);
 
 impl futures_core::Stream for Events {
@@ -440,10 +440,10 @@ fn error_response(error: &Error) -> Response {
     refusal(status, &message)
 }
 
-/// Status and message for an error of the model's server.
+/// Returns the status and the message for an error of the model's server.
 fn status_of(error: &Error) -> (StatusCode, String) {
     let status = match error {
-        // What the editor asked for, such as a prompt that is too long.
+        // The editor's request is at fault, for example because the prompt is too long.
         Error::Endpoint { status: Some(status @ (400 | 413 | 422 | 429)), .. } => {
             StatusCode::from_u16(*status).unwrap_or(StatusCode::BAD_GATEWAY)
         }
@@ -470,7 +470,7 @@ async fn models(State(shared): State<RouteState>, Extension(room): Extension<Roo
     }
 }
 
-/// llama.cpp's and Tabby's at once.
+/// Answers health checks in the format of both llama.cpp and Tabby.
 async fn health(State(shared): State<RouteState>) -> Response {
     let version = env!("CARGO_PKG_VERSION");
     let name = &shared.service.model.name;
@@ -510,7 +510,7 @@ async fn decisions(State(shared): State<RouteState>, uri: Uri) -> Response {
 }
 
 async fn wait_for_decisions(shared: RouteState, after: u64, most: usize) -> Vec<DecisionRecord> {
-    // It reads files, which the next one in turn finds read.
+    // Finding the decisions reads files; later requests find the lines already stored.
     let turn = Arc::clone(&shared.turn).lock_owned().await;
     let found = tokio::task::spawn_blocking(move || {
         let _turn = turn;

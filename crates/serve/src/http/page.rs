@@ -1,4 +1,4 @@
-//! A page with the last decisions and their times.
+//! Web page with the latest decisions and their times.
 
 use axum::http::{HeaderName, HeaderValue};
 use axum::response::Response;
@@ -7,7 +7,7 @@ use super::answer::with_type;
 
 const PAGE: &str = include_str!("page.html");
 
-/// The page runs its own script alone and loads nothing from elsewhere.
+/// Content policy: the page runs only its own script and loads nothing from elsewhere.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src 'self'; \
                       base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 

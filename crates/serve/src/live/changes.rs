@@ -1,4 +1,4 @@
-//! Files that change on disk.
+//! Files that changed on disk.
 
 use std::sync::Arc;
 
@@ -10,25 +10,25 @@ use rustc_hash::FxHashSet;
 
 use super::{LiveRepository, lock};
 
-/// Files that were read anew after a change.
+/// Files that were read again after a change.
 #[derive(Debug, Default)]
 pub(crate) struct ChangedFiles {
-    /// Paths of the files whose text changed, or that are new.
+    /// Paths of new files and of files whose text changed.
     pub(crate) read: Vec<String>,
-    /// Paths of those that are gone.
+    /// Paths of removed files.
     pub(crate) removed: Vec<String>,
-    /// Files that cannot be read, and are gone from the index.
+    /// Errors of files that cannot be read, which were removed from the index.
     pub(crate) problems: Vec<Error>,
 }
 
-/// Whether a path is that of a folder, or lies in it; all do in that of the empty name.
+/// Returns whether a path is a folder or is inside it; every path is inside the folder with the empty name.
 fn is_within(path: &str, folder: &str) -> bool {
     let below = path.strip_prefix(folder);
     below.is_some_and(|below| folder.is_empty() || below.is_empty() || below.starts_with('/'))
 }
 
 impl LiveRepository {
-    /// Reads files that may have changed, named from the folder of repositories on.
+    /// Reads files that may have changed, given by paths from the folder of repositories on.
     ///
     /// # Errors
     /// The repository's folder cannot be opened.
@@ -36,7 +36,7 @@ impl LiveRepository {
         let _one_at_a_time = lock(&self.changing);
         let before = self.snapshot();
         let mut paths: FxHashSet<&str> = paths.iter().map(String::as_str).collect();
-        // Another name of a file changes with it.
+        // A file with several names changes under all of them.
         let same = |path: &&str| before.file(path).map(|(_, same)| same);
         let changed: FxHashSet<u64> = paths.iter().filter_map(same).collect();
         let names = before.files().filter(|(_, same)| changed.contains(same));
@@ -82,15 +82,15 @@ impl LiveRepository {
         Ok(changed)
     }
 
-    /// Reads files that may have changed, named from the repository's folder on, and those below folders that may have: of the
-    /// empty name, all.
+    /// Reads files that may have changed, given by paths from the repository's folder on, and all files below the folders among these
+    /// paths. The empty path means the whole repository.
     ///
     /// # Errors
     /// The repository's folder cannot be opened or listed.
     pub(crate) fn refresh_below(&self, names: &[String]) -> Result<ChangedFiles> {
         let mut names: Vec<&str> = names.iter().map(String::as_str).collect();
         names.sort_unstable();
-        // What lies in a folder of the list comes with it.
+        // A listed folder already covers the paths inside it.
         names.dedup_by(|name, folder| is_within(name, folder));
         let whole = |name: &&str| match *name {
             "" => self.name.clone(),
@@ -117,7 +117,7 @@ impl LiveRepository {
         };
         all.extend(found.into_iter().map(|file| file.path).filter(|path| is_below(path)));
         all.extend(paths.iter().filter(|path| **path != self.name).cloned());
-        // A new file may be found by another name first, where folders are links.
+        // If folders are links, a new file may have another path that takes precedence.
         let endings = self.experiment.layout.language.extensions();
         let is_new = |path: &String| {
             endings.iter().any(|ending| path.ends_with(ending)) && snapshot.file(path).is_none()

@@ -1,4 +1,4 @@
-//! The file that a completion request is of, and the cursor in it: editors send a part of the file, and mostly not its name.
+//! Finds the file of a completion request, and the cursor in it: editors send only a part of the file, and usually not its name.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -13,56 +13,56 @@ use rustc_hash::FxHashMap;
 
 use super::LiveRepository;
 
-/// Lines of a request that a file is known by, at most.
+/// Maximum number of a request's lines by which its file is identified.
 const TOLD_BY: usize = 8;
-/// Lines that a file must have of a request, at least.
+/// Minimum number of a request's lines that its file must contain.
 const FEWEST: usize = 2;
-/// Bytes of a line that tells something, at least.
+/// Minimum length in bytes of a distinctive line.
 const TELLING: usize = 12;
-/// Lines at an end of a request by which its place in the file is found.
+/// Number of lines at either end of a request by which its position in the file is found.
 const ANCHOR: usize = 3;
-/// Lines of a request with which they begin, at most.
+/// Maximum number of a request's lines that are tried as its first line in the file.
 const TRIES: usize = 20;
 
-/// A cursor in a file of a repository.
+/// Cursor in a file of a repository.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct CursorPlace {
-    /// `repository/folder/…/file.py`; of a new file without a name, a name that no file has.
+    /// `repository/folder/…/file.py`; for a new file without a name, a placeholder name.
     pub(crate) path: String,
-    /// The file's whole text: of what the request does not hold, as it was saved.
+    /// Whole text of the file; the parts outside the request are taken from the saved file.
     pub(crate) text: String,
     /// Bytes before the cursor.
     pub(crate) offset: usize,
-    /// First line, 0-based, that the request holds.
+    /// First line, 0-based, that the request contains.
     pub(crate) first_line: usize,
-    /// Bytes of the text that the request holds.
+    /// Byte range of the text that the request contains.
     pub(crate) held: Range<usize>,
-    /// Whether the request named the file, or it was found by its lines.
+    /// Whether the file was named in the request or found by its lines.
     pub(crate) is_known: bool,
 }
 
-/// A request's file and cursor, as far as it tells them.
+/// Position of a request: its file and cursor, as far as the request states them.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RequestPosition<'a> {
     /// Text before the cursor.
     pub(crate) prefix: &'a str,
-    /// Text behind it.
+    /// Text after the cursor.
     pub(crate) suffix: &'a str,
-    /// Name of the file, where the editor sends it.
+    /// Name of the file, if the editor sends it.
     pub(crate) name: Option<&'a str>,
-    /// Whether the two texts are the whole file, with its name.
+    /// Whether the two texts together are the whole file, with its name.
     pub(crate) is_whole: bool,
 }
 
 impl LiveRepository {
-    /// Finds the file of a request, by the name that it gives or by its lines, and its place in the file. `recent` are paths of
-    /// files that were edited last.
+    /// Finds the file of a request, by its name if the request has one or else by its lines, and the request's position in the file.
+    /// `recent` are the paths of recently edited files.
     pub(crate) fn locate(&self, place: &RequestPosition<'_>, recent: &[String]) -> CursorPlace {
-        // Lines end here as in the index.
+        // Normalize line ends, as the index does.
         let [prefix, suffix] =
             [place.prefix, place.suffix].map(|text| universal_newlines(text.to_owned()));
         let named = place.name.and_then(|name| self.path_of(name));
-        // A path from the root on needs no guess.
+        // An absolute path needs no guess.
         let is_sure = place.is_whole
             || place.name.is_some_and(|name| Path::new(&*path_of_url(name)).is_absolute());
         let path = match named {
@@ -93,7 +93,7 @@ impl LiveRepository {
         self.snapshot().file(path).is_some() || self.experiment().repos_dir.join(path).exists()
     }
 
-    /// The one file that a name may stand for which was given from another folder on.
+    /// Returns the only file that a name may refer to, if the name is relative to a different folder.
     fn alike(&self, path: &str, prefix: &str, suffix: &str, recent: &[String]) -> Option<String> {
         let within = |path: &str| path.split_once('/').map_or("", |(_, rest)| rest).to_owned();
         let wanted = within(path);
@@ -106,7 +106,7 @@ impl LiveRepository {
             let path = within(path);
             ends_with(&path, &wanted) || ends_with(&wanted, &path)
         });
-        // Lines that it lacks tell that it is another one, which is not saved yet.
+        // If the file contains none of the lines, the request is about another file that is not saved yet.
         let lines = telling_lines(prefix, suffix);
         let has_some = |path: &String| {
             let text = snapshot.file(path).map_or("", |(file, _)| file.lines.text());
@@ -121,14 +121,14 @@ impl LiveRepository {
         self.path_by_lines(prefix, suffix, recent).filter(|found| name(found) == name(path))
     }
 
-    /// The text of a file as it was saved, blank lines included.
+    /// Returns the saved text of a file, including blank lines.
     fn saved_text(&self, path: &str) -> Option<String> {
         let read = self.listing().ok()?.read_saved(path);
         Some(read.ok()??.0.text)
     }
 
-    /// First and last line, 0-based, of each fragment in its file as it is saved; `None` where it stands there no more, or more than
-    /// once.
+    /// Returns the first and last line, 0-based, of each fragment in its saved file; `None` if the file no longer contains it or contains
+    /// it more than once.
     pub(crate) fn lines_of(&self, fragments: &[ShownFragment]) -> Vec<Option<[usize; 2]>> {
         let Ok(listing) = self.listing() else { return vec![None; fragments.len()] };
         let read = |path: &str| Some(listing.read_saved(path).ok()??.0.text);
@@ -141,7 +141,7 @@ impl LiveRepository {
         let mut found = Vec::with_capacity(fragments.len());
         for (path, known, fragment) in fragments.iter().map(lines) {
             found.push(known.or_else(|| {
-                // The prompt may show the path within the repository, or all of it.
+                // The path in the prompt may begin with the repository or inside it.
                 let text = saved.entry(path).or_insert_with_key(|path| {
                     read(&format!("{}/{path}", self.name())).or_else(|| read(path))
                 });
@@ -151,7 +151,7 @@ impl LiveRepository {
         found
     }
 
-    /// The path of a file that an editor names: from the repository's folder on, from the root, or as a URL.
+    /// Returns the path of a file that an editor names: relative to the repository's folder, absolute, or as a URL.
     fn path_of(&self, name: &str) -> Option<String> {
         let name = &*path_of_url(name);
         let folder = self.folder();
@@ -165,7 +165,7 @@ impl LiveRepository {
         Some(format!("{}/{}", self.name(), names.join("/")))
     }
 
-    /// The path of the file that has most of a request's lines, half of them at least.
+    /// Returns the path of the file that contains most of a request's lines, and at least half of them.
     fn path_by_lines(&self, prefix: &str, suffix: &str, recent: &[String]) -> Option<String> {
         let lines = telling_lines(prefix, suffix);
         if lines.len() < FEWEST {
@@ -192,16 +192,16 @@ impl LiveRepository {
         }
         let best = files.iter().zip(counts).filter(|(_, count)| *count == most);
         let best: Vec<&String> = best.map(|(file, _)| &file.path).collect();
-        // Copies of a file cannot be told apart, but by what was edited last.
+        // Copies of a file can only be distinguished by which was edited last.
         let last = recent.iter().find(|path| best.contains(path));
         last.or(best.first().copied().filter(|_| best.len() == 1)).cloned()
     }
 }
 
-/// The path that a URL of a file names; what is no such URL is a path.
+/// Returns the path in a `file://` URL; any other text is already a path.
 pub(crate) fn path_of_url(url: &str) -> Cow<'_, str> {
     let Some(path) = url.strip_prefix("file://") else { return url.into() };
-    // A machine's name may stand before the path.
+    // A host name may precede the path.
     let path = path.find('/').map_or(path, |at| &path[at..]);
     let mut bytes = Vec::with_capacity(path.len());
     let mut rest = path.as_bytes();
@@ -223,7 +223,8 @@ pub(crate) fn path_of_url(url: &str) -> Cow<'_, str> {
     String::from_utf8(bytes).map_or_else(|_| path.into(), Cow::Owned)
 }
 
-/// First and last line of a fragment that stands once in a text. Blank lines do not count, and the fragment's last line may be cut.
+/// Returns the first and last line of a fragment that occurs exactly once in a text. Blank lines are ignored, and the fragment's last line
+/// may be truncated.
 fn lines_of(text: &str, fragment: &str) -> Option<[usize; 2]> {
     let is_blank = |line: &str| line.trim().is_empty();
     let wanted: Vec<&str> = fragment.split('\n').filter(|line| !is_blank(line)).collect();
@@ -239,9 +240,9 @@ fn lines_of(text: &str, fragment: &str) -> Option<[usize; 2]> {
     Some([there[end - whole.len()].0, there[end].0])
 }
 
-/// The longest lines near the cursor, each once.
+/// Returns the longest distinct lines near the cursor.
 fn telling_lines<'t>(prefix: &'t str, suffix: &'t str) -> Vec<&'t str> {
-    // The cursor's own line is being changed.
+    // Skip the cursor's own line, which is being changed.
     let before = prefix.rsplit('\n').skip(1).take(60);
     let after = suffix.split('\n').skip(1).take(30);
     let mut lines: Vec<&str> =
@@ -252,14 +253,14 @@ fn telling_lines<'t>(prefix: &'t str, suffix: &'t str) -> Vec<&'t str> {
     lines
 }
 
-/// The parts of a saved text before a prefix and after a suffix; empty where these are not found in it.
+/// Returns the parts of a saved text before a prefix and after a suffix; empty if these are not found.
 fn around<'t>(saved: &'t str, prefix: &str, suffix: &str) -> (&'t str, &'t str) {
     let (head, tail) = (head(saved, prefix), tail(saved, suffix));
     (&saved[..head], &saved[tail.max(head)..])
 }
 
-/// Bytes of a saved text before the beginning of a prefix. Where its first lines are not found, since they are changed or cut, later
-/// ones tell.
+/// Returns the number of bytes of a saved text before the beginning of a prefix. If the first lines of the prefix are not found because
+/// they were changed or truncated, later lines are used.
 fn head(saved: &str, prefix: &str) -> usize {
     let begins = |at: &usize| *at == 0 || saved.as_bytes()[at - 1] == b'\n';
     let starts = std::iter::once(0).chain(prefix.match_indices('\n').map(|(at, _)| at + 1));
@@ -280,7 +281,7 @@ fn head(saved: &str, prefix: &str) -> usize {
         if saved[..place].ends_with(before) {
             return place - before.len();
         }
-        // As many lines above, where one of them is known again.
+        // Go up as many lines, if one of them is recognized.
         let mut start = place;
         let mut is_known = false;
         for changed in before.lines().rev() {
@@ -293,7 +294,7 @@ fn head(saved: &str, prefix: &str) -> usize {
     0
 }
 
-/// Whether a line may be an earlier form of another: they have half of the longer one in common at their ends.
+/// Returns whether a line may be an earlier version of another: their common beginning and end cover at least half of the longer one.
 fn is_changed(before: &str, after: &str) -> bool {
     let longest = before.len().max(after.len());
     let start = common_length(before.as_bytes(), after.as_bytes());
@@ -302,7 +303,7 @@ fn is_changed(before: &str, after: &str) -> bool {
     longest > 0 && 2 * (start + end) >= longest
 }
 
-/// Bytes of a saved text up to the end of a suffix.
+/// Returns the number of bytes of a saved text up to the end of a suffix.
 fn tail(saved: &str, suffix: &str) -> usize {
     let anchor = last_lines(suffix);
     if !anchor.trim_ascii().is_empty() {
@@ -322,15 +323,15 @@ fn tail(saved: &str, suffix: &str) -> usize {
     saved.len()
 }
 
-/// How many elements of a text are those at a pattern's beginning, from each of some ascending places on. Takes as many steps as
-/// there are elements, however often the pattern is found: what is known of a place tells of those behind it.
+/// Returns, for each of some ascending positions, how many elements of a text from there on match the beginning of a pattern. Takes linear
+/// time, because matches at earlier positions are reused (the Z algorithm).
 fn common_lengths<T: PartialEq>(pattern: &[T], text: &[T], places: &[usize]) -> Vec<usize> {
     let (Some(first), true) = (places.first(), places.len() > 1) else {
         let of = |at: &usize| common_length(pattern, &text[*at..]);
         return places.iter().map(of).collect();
     };
     let own = own_lengths(pattern);
-    // The part of the text from `begin` to `end` is the pattern's beginning; no known one ends later.
+    // The text from `begin` to `end` matches the pattern's beginning; no known match ends later.
     let (mut begin, mut end) = (*first, *first);
     let mut wanted = places.iter().peekable();
     let mut found = Vec::with_capacity(places.len());
@@ -349,7 +350,7 @@ fn common_lengths<T: PartialEq>(pattern: &[T], text: &[T], places: &[usize]) -> 
     found
 }
 
-/// How many elements of a pattern are those at its beginning, from each place on.
+/// Returns, for each position of a pattern, how many elements from there on match the pattern's beginning.
 fn own_lengths<T: PartialEq>(pattern: &[T]) -> Vec<usize> {
     let mut own = vec![pattern.len(); pattern.len()];
     let (mut begin, mut end) = (0, 0);
@@ -368,13 +369,13 @@ fn common_length<T: PartialEq>(one: &[T], other: &[T]) -> usize {
     one.iter().zip(other).take_while(|(a, b)| a == b).count()
 }
 
-/// The first complete lines of a text.
+/// Returns the first complete lines of a text.
 fn first_lines(text: &str) -> &[u8] {
     let end = text.match_indices('\n').nth(ANCHOR - 1).or(text.match_indices('\n').next_back());
     end.map_or(&[], |(at, _)| &text.as_bytes()[..=at])
 }
 
-/// The last lines of a text that begin in it.
+/// Returns the last lines that begin in a text.
 fn last_lines(text: &str) -> &[u8] {
     let inner = text.strip_suffix('\n').unwrap_or(text);
     let start =
@@ -404,7 +405,7 @@ mod tests {
         let part = around(SAVED, "def g():\n    return 2\n    retu", "\n\ndef h():\n");
         assert_eq!(part, ("import a\n\ndef f():\n    return 1\n\n", "    return 3\n"));
         assert_eq!(around(SAVED, "x = 1\ny", ""), ("", ""));
-        // The first line is cut, or changed.
+        // The first line is truncated or changed.
         let rest = "    return 1\n\ndef g():\n    return 2\n\nde";
         let part = around(SAVED, &format!("f f():\n{rest}"), "");
         assert_eq!(part.0, "import a\n\nde");
@@ -412,10 +413,10 @@ mod tests {
         assert_eq!(part.0, "import a\n\n");
         let part = around(SAVED, "zzz\n\ndef g2():\n    return 2\n\ndef h():\n    ret", "");
         assert_eq!(part.0, "import a\n\ndef f():\n", "blank lines are lines");
-        // What was deleted does not come back.
+        // Deleted text does not come back.
         let part = around(SAVED, &format!("zzzzzz = 1\n{rest}"), "");
         assert_eq!(part.0, "");
-        // Of places that are alike, the one whose line before is that which was cut.
+        // Of similar positions, the one whose preceding line matches the truncated line.
         let twice = "def one():\n    first = load(1)\n    x = 1\n    y = 2\n\ndef two():\n    first = load(1)\n    x = 1\n    y = 2\n";
         let part = around(twice, "f one():\n    first = load(1)\n    x = 1\n    y = 2\n", "");
         assert_eq!(part.0, "de");

@@ -1,4 +1,4 @@
-//! A repository that is being edited: the prompt for any cursor in it, as the stages would make it of the files as they are now.
+//! A repository that is being edited: prepares the prompt for any cursor in it, as the stages would from the current files.
 
 mod changes;
 mod locate;
@@ -26,9 +26,9 @@ use repoformer_pipeline::{
 use repoformer_store::error::{Error, Result};
 use repoformer_text::lines::{line_ends, line_start};
 
-/// A repository that is being edited, indexed.
+/// Index of a repository that is being edited.
 ///
-/// Requests and changes may come from many threads. Changes wait for one another, requests for none of them.
+/// Requests and changes may come from many threads. Changes wait for one another; requests do not wait for changes.
 #[derive(Debug)]
 pub struct LiveRepository {
     experiment: Experiment,
@@ -36,21 +36,21 @@ pub struct LiveRepository {
     settled: Mutex<Arc<Snapshot>>,
     edited: Mutex<Option<UnsavedText>>,
     found: Mutex<Option<LastSearch>>,
-    /// Held while a change is made.
+    /// Lock held during a change.
     changing: Mutex<()>,
 }
 
-/// The last unsaved text that was searched with.
+/// The last unsaved text that was searched.
 #[derive(Debug, Clone)]
 struct UnsavedText {
     path: String,
     digest: [u8; 32],
-    /// The snapshot that it was laid over.
+    /// Snapshot of the saved files on which `snapshot` is based.
     settled: Arc<Snapshot>,
     snapshot: Arc<Snapshot>,
 }
 
-/// Result of the last search: while a line is typed, its query stays the same.
+/// Result of the last search, kept because the query stays the same while a line is typed.
 #[derive(Debug)]
 struct LastSearch {
     snapshot: Arc<Snapshot>,
@@ -58,32 +58,32 @@ struct LastSearch {
     found: Arc<LiveHits>,
 }
 
-/// Buffers of one thread, used again from request to request.
+/// Buffers of one thread, reused from request to request.
 #[derive(Debug, Default)]
 pub(crate) struct CursorScratch {
     search: LiveScratch,
     prompt: PromptScratch,
 }
 
-/// A cursor in a file, of which the text may be unsaved.
+/// Cursor in a file whose text may be unsaved.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Cursor<'a> {
-    /// `repository/folder/…/file.py`; the file need not be there.
+    /// `repository/folder/…/file.py`; the file need not exist.
     pub(crate) path: &'a str,
-    /// Its whole text.
+    /// Whole text of the file.
     pub(crate) text: &'a str,
-    /// Bytes before the cursor.
+    /// Number of bytes before the cursor.
     pub(crate) offset: usize,
-    /// First line, 0-based, that the prompt shows of the file.
+    /// First line, 0-based, of the file that the prompt shows.
     pub(crate) first_line: usize,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // What is held is replaced whole, and so never half changed.
+    // The contents are only ever replaced as a whole, so they are consistent even after a panic.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Indexes what the cache has of a repository, current or not; its files are not identified yet.
+/// Indexes the cached fragments of a repository, current or not, without identifying its files yet.
 fn load(experiment: &Experiment, name: &str) -> Result<Layer> {
     let (fragments, vectors) = cached_fragments(experiment, name)?;
     let same = vec![0; fragments.files.len()];
@@ -93,11 +93,11 @@ fn load(experiment: &Experiment, name: &str) -> Result<Layer> {
 }
 
 impl LiveRepository {
-    /// Opens the one repository of an experiment: makes its fragments and vectors where the cache has none that are current, and
-    /// indexes them. `before` comes before the first of its files is read; its result is returned, too. Reports go to `tell`.
+    /// Opens the one repository of an experiment: builds its fragments and vectors if the cache has no current ones, and indexes them.
+    /// `before` runs before any of its files is read; its result is returned too. `tell` receives reports.
     ///
     /// # Errors
-    /// There is not one repository, its search or prompts cannot be kept up to date, or an artifact cannot be read or written.
+    /// There is not exactly one repository, its search or prompts cannot be kept up to date, or an artifact cannot be read or written.
     pub fn open<T: Send>(
         experiment: Experiment,
         before: impl FnOnce(&Experiment) -> T + Send,
@@ -116,7 +116,7 @@ impl LiveRepository {
             let reason = "'attach' writes tasks, not prompts that a model could complete";
             return Err(Error::parameter("prompt-style", reason));
         }
-        // What the cache has is mostly current: it is indexed beside the check whether it is.
+        // The cache is usually current, so index it while checking whether it is.
         let check = || {
             let done = before(&experiment);
             let windowed = window_repositories(&experiment);
@@ -151,33 +151,33 @@ impl LiveRepository {
         Ok((live, done))
     }
 
-    /// Its name, the first part of its files' paths.
+    /// Returns the repository's name, which begins the paths of its files.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Its folder.
+    /// Returns the repository's folder.
     pub(crate) fn folder(&self) -> PathBuf {
         self.experiment.repos_dir.join(&self.name)
     }
 
-    /// Its settings.
+    /// Returns the experiment with the repository's settings.
     pub(crate) fn experiment(&self) -> &Experiment {
         &self.experiment
     }
 
-    /// Its files as they were saved last.
+    /// Returns the repository's files as last saved.
     pub fn snapshot(&self) -> Arc<Snapshot> {
         Arc::clone(&lock(&self.settled))
     }
 
-    /// Its files on disk.
+    /// Returns a listing of the repository's files on disk.
     fn listing(&self) -> Result<Listing<'_>> {
         let Experiment { repos_dir, layout, walk, .. } = &self.experiment;
         Listing::new(repos_dir, &self.name, layout.language, *walk)
     }
 
-    /// The hole at a cursor, as a task.
+    /// Returns the hole at a cursor as a task.
     ///
     /// # Errors
     /// The cursor is not in the text.
@@ -191,7 +191,7 @@ impl LiveRepository {
         let first_line = first_line.min(line_no);
         let shown = line_start(left, first_line).map_or(left, |start| &left[start..]);
         let task = Task::new("cursor".into(), path, first_line, line_no, "", shown);
-        // Policies see no right context where prompts show none.
+        // Policies see no right context if prompts show none.
         let takes_right = self.experiment.takes_right_contexts();
         let right_context = takes_right.then(|| right.to_owned());
         Ok(Task { right_context, line: 1, ..task })

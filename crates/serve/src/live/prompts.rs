@@ -1,4 +1,4 @@
-//! The prompt for a cursor, as stage `prompt` makes it.
+//! Prompts for a cursor, as the stage `prompt` builds them.
 
 use repoformer_core::prompt::shown::ShownFragment;
 use repoformer_core::prompt::style::Budget;
@@ -17,10 +17,10 @@ use rustc_hash::FxHashSet;
 use super::{CursorScratch, LiveRepository, LiveRetrieval};
 
 impl LiveRepository {
-    /// The prompt for a cursor without retrieval.
+    /// Returns the prompt for a cursor without retrieval.
     ///
     /// # Errors
-    /// The style cannot lay it out.
+    /// The prompt style cannot lay it out.
     pub(crate) fn plain_prompt(
         &self,
         task: &Task,
@@ -31,17 +31,17 @@ impl LiveRepository {
         self.prompt_of(task, Mode::Without, (&own, None), scratch)
     }
 
-    /// A repository of one file, without fragments.
+    /// Returns a repository with one file and no fragments.
     pub(super) fn only(&self, file: FragmentFile) -> RepoFragments {
         let Layout { language, cut, .. } = self.experiment.layout;
         let none = std::iter::empty();
         RepoFragments::of_places(self.name.clone(), vec![file], (language, cut), none)
     }
 
-    /// The prompt for a cursor with what was found for it.
+    /// Returns the prompt for a cursor with the fragments retrieved for it.
     ///
     /// # Errors
-    /// The style cannot lay it out.
+    /// The prompt style cannot lay it out.
     pub(crate) fn prompt(
         &self,
         retrieval: &LiveRetrieval,
@@ -50,10 +50,10 @@ impl LiveRepository {
         self.prompt_with(retrieval, &retrieval.task, scratch)
     }
 
-    /// The prompt for a cursor with what was found for an earlier one.
+    /// Returns the prompt for a cursor with the fragments retrieved for an earlier one.
     ///
     /// # Errors
-    /// The style cannot lay it out.
+    /// The prompt style cannot lay it out.
     pub(crate) fn prompt_with(
         &self,
         retrieval: &LiveRetrieval,
@@ -65,7 +65,7 @@ impl LiveRepository {
         self.prompt_of(task, Mode::LeftContext, (excerpt, Some((found, query))), scratch)
     }
 
-    /// Similarity of fragments to the text of a query, in terms of the vocabulary.
+    /// Returns the similarity of each fragment to the text of a query, by terms of the vocabulary.
     pub(crate) fn similarities(&self, query: &str, fragments: &[ShownFragment]) -> Vec<f64> {
         let texts = std::iter::once(query).chain(fragments.iter().map(|one| &*one.text));
         let texts: Vec<&str> = texts.collect();
@@ -79,8 +79,8 @@ impl LiveRepository {
         sets.iter().skip(1).map(of).collect()
     }
 
-    /// Tokens that a prompt mostly has for the left context: half of all at least, since the other parts seldom need all that they
-    /// may have. Where they do, the prompt shows less of it.
+    /// Returns the number of tokens that a prompt usually has for the left context: at least half of the total, because the other parts
+    /// rarely need all of their budget. If they do, the prompt shows less of the left context.
     pub(crate) fn left_room(&self) -> usize {
         let Budget { total, left, right, cross_file } = self.experiment.prompts.budget;
         let right = right.filter(|_| self.experiment.takes_right_contexts());
@@ -88,7 +88,7 @@ impl LiveRepository {
         left.unwrap_or(total).min(total - others.min(total / 2))
     }
 
-    /// The first line from which the text up to a cursor has so many tokens, at most.
+    /// Returns the first line from which the text up to a cursor has at most `tokens` tokens.
     pub(crate) fn first_line_within(&self, text: &str, offset: usize, tokens: usize) -> usize {
         let left = &text[..offset];
         let tokenizer = &self.experiment.prompts.tokenizer;

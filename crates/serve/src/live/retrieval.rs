@@ -1,4 +1,4 @@
-//! Retrieval for a cursor, in saved and unsaved text.
+//! Retrieval for a cursor, from saved and unsaved text.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -17,27 +17,27 @@ use repoformer_text::lines::line_start;
 
 use super::{Cursor, CursorScratch, LastSearch, LiveRepository, UnsavedText, lock};
 
-/// Fragments that were found for a cursor.
+/// Fragments retrieved for a cursor.
 #[derive(Debug)]
 pub(crate) struct LiveRetrieval {
-    /// The hole at the cursor, as a task.
+    /// Hole at the cursor, as a task.
     pub(crate) task: Task,
     /// The query.
     pub(crate) query: Query,
     pub(super) found: Arc<LiveHits>,
-    /// Time for bringing the index up to date with the unsaved text, and for the search.
+    /// Time to update the index with the unsaved text, and time to search.
     pub(crate) took: [Duration; 2],
 }
 
 impl LiveRetrieval {
-    /// Whether all that was found may be shown from another cursor of the same file: nothing of it is in the lines that its prompt
-    /// shows.
+    /// Returns whether all retrieved fragments may be shown at another cursor of the same file, because none of them overlaps the lines
+    /// that its prompt shows.
     pub(crate) fn is_visible_from(&self, task: &Task) -> bool {
         task.path == self.query.path && task.context_start >= self.query.context_start as usize
     }
 
-    /// Whether all that was found is still as it was: other files as they are saved, and the lines of its own file somewhere in
-    /// its text.
+    /// Returns whether the retrieved fragments are still current: other files are saved unchanged, and the lines from the cursor's own file
+    /// still occur in its text.
     pub(crate) fn is_current(&self, snapshot: &Snapshot, own_text: &str) -> bool {
         let LiveHits { excerpt, found } = &*self.found;
         let is_same = |file: &FragmentFile| {
@@ -54,10 +54,10 @@ impl LiveRetrieval {
 }
 
 impl LiveRepository {
-    /// Retrieves for a cursor: as mode rg1 does for a task of the saved file with this text.
+    /// Retrieves for a cursor, as mode rg1 does for a task in a saved file with this text.
     ///
     /// # Errors
-    /// The cursor is not in the text, or nothing can be searched for.
+    /// The cursor is not in the text, or there is nothing to search for.
     pub(crate) fn retrieve(
         &self,
         cursor: &Cursor<'_>,
@@ -65,7 +65,7 @@ impl LiveRepository {
     ) -> Result<LiveRetrieval> {
         let begin = Instant::now();
         let task = self.task(cursor)?;
-        // The file up to its hole is searched with. The hole is a line of the file, also where nothing stands in it yet.
+        // Search with the file up to its hole. The hole counts as a line even if it is still empty.
         let begun = cursor.text[..cursor.offset].to_owned() + "\n\n";
         let Experiment { layout, retrieval, .. } = &self.experiment;
         let source = |text| SourceFile { path: cursor.path.to_owned(), text, same_as: 0 };
@@ -92,7 +92,7 @@ impl LiveRepository {
         Ok(LiveRetrieval { task, query, found, took: [updated, begin.elapsed()] })
     }
 
-    /// Searches, unless the last search was the same.
+    /// Searches, or returns the last result if the search is the same.
     fn find(
         &self,
         snapshot: Arc<Snapshot>,
@@ -111,8 +111,8 @@ impl LiveRepository {
         found
     }
 
-    /// The files as they are known, where a search from this cursor cannot see what is new in its text: before the lines that the
-    /// prompt shows, nothing is, and the rest of its own file is hidden from it.
+    /// Returns a known snapshot, if a search from this cursor would not see any changes in its text: the text before the lines shown in the
+    /// prompt is unchanged, and the rest of the file is hidden from the search.
     fn known_before(&self, cursor: &Cursor<'_>) -> Option<Arc<Snapshot>> {
         let strict = Visibility::Guarded(HoleGuard::Strict);
         if self.experiment.retrieval.search.visibility != strict {
@@ -123,8 +123,8 @@ impl LiveRepository {
         let has_same = |snapshot: &Arc<Snapshot>| {
             let Some((file, _)) = snapshot.file(cursor.path) else { return start == 0 };
             let text = file.lines.text();
-            // Lines end as they do in the index. A window that the end of the saved text cuts short is another where the text goes
-            // on; here it reaches into what is hidden.
+            // Line ends are the same as in the index. The text must be longer than `start`, because a window cut short by the end of the
+            // text changes when the text goes on; a longer text makes it reach into the hidden part.
             start == 0 || text.len() > start && text.starts_with(hidden_from)
         };
         let settled = self.snapshot();
@@ -136,7 +136,7 @@ impl LiveRepository {
         }
     }
 
-    /// The files with a text in place of the saved one, where that is another and the search sees it.
+    /// Returns the files with this text in place of the saved one, if the two differ and the search sees the text.
     fn with_text(&self, file: &FragmentFile) -> Arc<Snapshot> {
         let settled = self.snapshot();
         let search = &self.experiment.retrieval.search;
@@ -146,7 +146,7 @@ impl LiveRepository {
         if !sees_own || known.is_some_and(|(known, _)| known.digest == file.digest) {
             return settled;
         }
-        // Others do not wait while this text is indexed.
+        // Release the lock, so that other requests do not wait while this text is indexed.
         let before = lock(&self.edited).clone().filter(|edited| edited.path == file.path);
         if let Some(before) = &before
             && before.digest == file.digest

@@ -3,7 +3,7 @@
 use ropey::Rope;
 use serde_json::Value;
 
-/// Units that the characters of a line are counted in.
+/// Units in which the characters of a line are counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Encoding {
     Utf8,
@@ -19,8 +19,8 @@ impl Encoding {
     }
 }
 
-/// Returns the character at a position: the end of the line if the position is behind it, the end of the text if the line is
-/// behind the last one.
+/// Returns the character at a position: the end of the line if the position is beyond it, or the end of the text if the line is beyond the
+/// last one.
 fn char_at(text: &Rope, position: &Value, encoding: Encoding) -> Option<usize> {
     let number = |name: &str| usize::try_from(position[name].as_u64()?).ok();
     let (line, character) = (number("line")?, number("character")?);
@@ -53,29 +53,29 @@ fn line_end(text: &Rope, line: usize) -> usize {
     end
 }
 
-/// An open document.
+/// Document that is open in the editor.
 #[derive(Debug)]
 pub(crate) struct Document {
     text: Rope,
     version: Option<i64>,
-    /// Why the text is no longer known to be the editor's.
+    /// Reason why the text may differ from the editor's.
     lost: Option<String>,
 }
 
 impl Document {
-    /// Opens a `TextDocumentItem`.
+    /// Opens the document of a `TextDocumentItem`.
     ///
     /// # Errors
-    /// It has no text.
+    /// The item has no text.
     pub(crate) fn open(item: &Value) -> Result<Self, String> {
         let text = item["text"].as_str().ok_or("textDocument.text is not a text")?;
         Ok(Self { text: Rope::from_str(text), version: version(item)?, lost: None })
     }
 
-    /// Takes the text of a document that was opened again. An older one leaves the text unknown, as a wrong change does.
+    /// Replaces the document by one that was opened again. If that one is older, the text becomes unknown, as after an invalid change.
     ///
     /// # Errors
-    /// It is of an older version.
+    /// The document has an older version.
     pub(crate) fn open_again(&mut self, other: Self) -> Result<(), String> {
         let opened = check_order(other.version, self.version);
         match &opened {
@@ -88,20 +88,21 @@ impl Document {
         opened
     }
 
-    /// The text, or why it is not known.
+    /// Returns the text, or the reason why it is not known.
     pub(crate) fn text(&self) -> Result<String, &str> {
         self.lost.as_deref().map_or_else(|| Ok(self.text.to_string()), Err)
     }
 
-    /// Bytes before a position; a character behind the end of its line is its end, a line behind the last the end of the text.
+    /// Returns the number of bytes before a position. A character beyond the end of its line means the line's end, and a line beyond the
+    /// last one means the end of the text.
     pub(crate) fn offset_of(&self, position: &Value, encoding: Encoding) -> Option<usize> {
         Some(self.text.char_to_byte(char_at(&self.text, position, encoding)?))
     }
 
-    /// Applies the parameters of `textDocument/didChange`. A wrong change leaves the text unknown, until another one replaces all of it.
+    /// Applies the parameters of `textDocument/didChange`. After an invalid change the text is unknown, until a change replaces all of it.
     ///
     /// # Errors
-    /// One of the changes is wrong.
+    /// A change is invalid.
     pub(crate) fn change(&mut self, params: &Value, encoding: Encoding) -> Result<(), String> {
         let changed = self.try_change(params, encoding);
         if let Err(reason) = &changed {
@@ -113,7 +114,7 @@ impl Document {
     fn try_change(&mut self, params: &Value, encoding: Encoding) -> Result<(), String> {
         let version = version(&params["textDocument"])?;
         let known = self.version;
-        // Behind a refused change, whatever version it had, another one may follow.
+        // A rejected change still sets the version, so that the next change can follow it.
         self.version = version.or(known);
         check_order(version, known)?;
         let edits = params["contentChanges"].as_array().ok_or("contentChanges is not a list")?;
@@ -123,7 +124,7 @@ impl Document {
         })
     }
 
-    /// Replaces a range of the text, or all of it if the edit names no range.
+    /// Replaces a range of the text, or the whole text if the edit has no range.
     fn edit(&mut self, edit: &Value, encoding: Encoding) -> Result<(), String> {
         let (new, range) = (edit["text"].as_str().ok_or("text is not a text")?, &edit["range"]);
         if range.is_null() {
@@ -155,7 +156,7 @@ fn check_order(version: Option<i64>, known: Option<i64>) -> Result<(), String> {
     }
 }
 
-/// The version of a document, which editors may leave out.
+/// Returns the version of a document, which editors may omit.
 fn version(document: &Value) -> Result<Option<i64>, String> {
     match &document["version"] {
         Value::Null => Ok(None),
@@ -183,7 +184,7 @@ mod tests {
         assert_eq!(at(text, 0, 3, Encoding::Utf16), "é𝄞".len());
         assert_eq!(at(text, 0, 6, Encoding::Utf8), "é𝄞".len());
         assert_eq!(at(text, 0, 99, Encoding::Utf16), "é𝄞x".len());
-        // Within a pair of units: before it.
+        // A position within a surrogate pair means the position before the pair.
         assert_eq!(at(text, 0, 2, Encoding::Utf16), "é".len());
         assert_eq!(at(text, 1, 1, Encoding::Utf16), "é𝄞x\r\nb".len());
         assert_eq!(at(text, 2, 0, Encoding::Utf16), "é𝄞x\r\nb\r".len());
@@ -218,17 +219,17 @@ mod tests {
             let reason = changed.unwrap_err();
             assert!(reason.contains(says), "{reason}");
             assert_eq!(text, Err(reason), "it is not known");
-            // A part of it does not help; all of it does.
+            // Replacing a part does not help; replacing the whole text does.
             assert!(change(json!(5), part(at(0, 0), at(0, 0))).1.is_err());
             let (_, text) = change(json!(5), json!({"text": "all\n"}));
             assert_eq!(text.as_deref(), Ok("all\n"));
         }
-        // Beyond its end there is its end, and a version may be missing.
+        // A position beyond the text's end means its end, and the version may be missing.
         let (_, text) = change(Value::Null, part(at(0, 9), at(9, 0)));
         assert_eq!(text.as_deref(), Ok("all2\n3"));
     }
 
-    /// Byte of a position, counted character by character.
+    /// Returns the byte of a position, counted character by character.
     fn plain_offset(text: &str, line: usize, character: usize, encoding: Encoding) -> usize {
         let (mut at, mut rest) = ((0, 0), text);
         while let Some(char) = rest.chars().next() {
@@ -248,7 +249,7 @@ mod tests {
     }
 
     proptest! {
-        /// A plain text, whose positions are counted from its beginning, changes in the same way.
+        /// A plain text, whose positions are counted from its beginning, must change in the same way.
         #[test]
         fn any_changes_are_those_of_a_plain_text(
             begin in "[aé𝄞\r\n\u{2028}\u{b}]{0,12}",

@@ -1,4 +1,4 @@
-//! The same completions as a language server, for editors that speak to one over its standard streams.
+//! The same completions through a language server, for editors that talk to one over its standard input and output.
 
 mod document;
 
@@ -24,16 +24,16 @@ use crate::service::Service;
 use crate::watch::Watcher;
 use document::{Document, Encoding};
 
-/// Bytes of a message, at most.
+/// Maximum number of bytes of a message.
 const LARGEST: usize = 64 << 20;
-/// Values in a message's JSON, at most: each takes a hundred bytes of memory or two.
+/// Maximum number of values in a message's JSON; each takes one or two hundred bytes of memory.
 const VALUES: u64 = 1 << 18;
-/// Requests that are answered at a time; older ones give way.
+/// Maximum number of requests answered at a time; older ones are cancelled.
 const AT_ONCE: usize = 8;
-/// Largest number of requests that are still being worked on, including cancelled ones that have not stopped yet.
+/// Maximum number of requests still being processed, including cancelled ones that have not stopped yet.
 const UNENDED: usize = 64;
 
-/// Codes of errors.
+/// Error codes of JSON-RPC and the protocol.
 const NOT_JSON: i64 = -32700;
 const INVALID_REQUEST: i64 = -32600;
 const METHOD_NOT_FOUND: i64 = -32601;
@@ -42,16 +42,16 @@ const NOT_INITIALIZED: i64 = -32002;
 const CANCELLED: i64 = -32800;
 const FAILED: i64 = -32803;
 
-/// End of a session.
+/// How a session ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SessionEnd {
-    /// The editor shut the server down, or closed the input.
+    /// The editor shut the server down or closed the input.
     Closed,
-    /// The editor told the server to exit before it was shut down, for which the protocol has exit code 1.
+    /// The editor told the server to exit without shutting it down first, for which the protocol requires exit code 1.
     ExitBeforeShutdown,
 }
 
-/// Speaks the protocol with an editor, until it ends the session. `open` opens the folder that the editor names.
+/// Runs the protocol with an editor until it ends the session. `open` opens the folder that the editor names.
 ///
 /// # Errors
 /// The folder cannot be opened, or a message cannot be read.
@@ -94,7 +94,7 @@ pub fn run<E: Display + From<ServeError>>(
         server.take(&message);
     }
     drop(watcher);
-    // What is asked for is not waited for.
+    // Do not wait for requests in flight.
     lock(&server.asked).iter_mut().for_each(RequestInFlight::end);
     let Server { is_shut_down, runtime, .. } = server;
     runtime.shutdown_background();
@@ -102,21 +102,21 @@ pub fn run<E: Display + From<ServeError>>(
     Ok(if is_early { SessionEnd::ExitBeforeShutdown } else { SessionEnd::Closed })
 }
 
-/// What a session begins with.
+/// Beginning of a session.
 enum Opening {
     Initialize(Initialize),
     End(SessionEnd),
 }
 
-/// The first request.
+/// First request of a session.
 struct Initialize {
     id: Value,
-    /// Folder that the editor has opened.
+    /// Folder opened in the editor.
     root: Option<String>,
     encoding: Encoding,
 }
 
-/// Waits for the first request, and refuses what comes before it.
+/// Waits for the first request, and rejects messages before it.
 fn initialize(input: &mut impl BufRead, output: &Output) -> Result<Opening> {
     while let Some(message) = next(input, output)? {
         let params = &message["params"];
@@ -142,7 +142,7 @@ fn initialize(input: &mut impl BufRead, output: &Output) -> Result<Opening> {
     Ok(Opening::End(SessionEnd::Closed))
 }
 
-/// Whether a message wants an answer. One that has no form of the protocol's is refused.
+/// Returns whether a message requires an answer. An invalid message is rejected.
 fn is_request(message: &Value, output: &Output) -> bool {
     let (id, has_method) = (&message["id"], message["method"].is_string());
     let is_answer = ["result", "error"].iter().any(|name| message.get(name).is_some());
@@ -167,7 +167,7 @@ struct Server {
     service: Arc<Service>,
     output: Arc<Output>,
     encoding: Encoding,
-    /// Open documents, by their URIs.
+    /// Open documents by URI.
     documents: HashMap<String, Document>,
     asked: Arc<Mutex<Vec<RequestInFlight>>>,
     room: Arc<Semaphore>,
@@ -175,7 +175,7 @@ struct Server {
     runtime: tokio::runtime::Runtime,
 }
 
-/// A request in flight, which ends when its connections do.
+/// Request in flight, which ends when its connections are closed.
 struct RequestInFlight {
     id: Value,
     connections: Vec<Endpoint>,
@@ -225,7 +225,7 @@ impl Server {
                 self.is_shut_down = true;
                 self.output.answer(id, &Value::Null);
             }
-            // What an editor may send and no answer is needed for.
+            // Notifications that need no answer.
             _ if !is_request => {}
             other => self.output.fail(id, METHOD_NOT_FOUND, &format!("unknown method {other}")),
         }
@@ -257,7 +257,7 @@ impl Server {
                 "the position is not a line and a character",
             );
         };
-        // An entry that is selected in the editor's list: the completion has to begin with it.
+        // The completion must begin with the entry selected in the editor's list.
         let selected = &params["context"]["selectedCompletionInfo"];
         let (mut before, mut behind, mut item) = (text[..offset].to_owned(), &text[offset..], None);
         if let Some(entry) = selected["text"].as_str() {
@@ -328,7 +328,7 @@ impl RequestInFlight {
     }
 }
 
-/// The completion for a cursor.
+/// Returns the completion for a cursor.
 fn answer(
     service: &Service,
     wanted: &EditorRequest,
@@ -360,7 +360,7 @@ fn answer(
                 break;
             }
             Some(Err(error)) => return Err(error.to_string()),
-            // It was cancelled.
+            // The request was cancelled.
             None => return Ok(String::new()),
         }
     }
@@ -368,7 +368,7 @@ fn answer(
     Ok(text)
 }
 
-/// The editor's end, a message at a time.
+/// Output to the editor, written one message at a time.
 struct Output(Mutex<Box<dyn Write + Send>>);
 
 impl Output {
@@ -381,7 +381,7 @@ impl Output {
         self.write(&json!({"jsonrpc": "2.0", "id": id, "error": error}));
     }
 
-    /// Says in the editor's log that something is wrong.
+    /// Writes an error to the editor's log.
     fn log(&self, message: &str) {
         let params = json!({"type": 1, "message": message});
         self.write(&json!({"jsonrpc": "2.0", "method": "window/logMessage", "params": params}));
@@ -390,7 +390,7 @@ impl Output {
     fn write(&self, message: &Value) {
         let text = message.to_string();
         let mut output = lock(&self.0);
-        // An editor that is gone reads nothing.
+        // Ignore errors: an editor that has closed the connection reads nothing.
         let _ = write!(output, "Content-Length: {}\r\n\r\n{text}", text.len());
         let _ = output.flush();
     }
@@ -399,7 +399,7 @@ impl Output {
 /// Returns the next message that is JSON; `None` if there are no more.
 fn next(input: &mut impl BufRead, output: &Output) -> Result<Option<Value>> {
     while let Some(body) = read(input)? {
-        // A refused change would leave the document with the text of before.
+        // Tolerate invalid UTF-8: rejecting a change would leave the document with its old text.
         let text = String::from_utf8_lossy(json::without_byte_order_mark(&body));
         let read = if json::count_values(text.as_bytes()) <= VALUES {
             json::parse(text.as_bytes()).map(Some)
@@ -415,7 +415,7 @@ fn next(input: &mut impl BufRead, output: &Output) -> Result<Option<Value>> {
     Ok(None)
 }
 
-/// What is read of a message with too many values.
+/// Fields read from a message with too many values.
 #[derive(Deserialize)]
 struct Head {
     id: Option<MessageId>,
@@ -423,7 +423,7 @@ struct Head {
     params: Option<Params>,
 }
 
-/// Number or text of a request. Nothing else is read: it could have as many values as the message.
+/// Number or text that identifies a request. Anything else is skipped, because it could have as many values as the message.
 struct MessageId(Value);
 
 impl<'de> Deserialize<'de> for MessageId {
@@ -465,7 +465,7 @@ struct Identifier {
     uri: Option<String>,
 }
 
-/// Refuses a message with too many values. Of a notification the document's URI is left: its change is then a wrong one.
+/// Rejects a message with too many values. A notification is reduced to its document's URI, which makes its change an invalid one.
 fn without_values(text: &str, output: &Output) -> serde_json::Result<Option<Value>> {
     let reason = format!("the message has more than {VALUES} values of JSON");
     let Head { id, method, params } = serde_json::from_str(text)?;
@@ -478,7 +478,7 @@ fn without_values(text: &str, output: &Output) -> serde_json::Result<Option<Valu
     Ok(Some(json!({"method": method, "params": {"textDocument": {"uri": uri}}})))
 }
 
-/// The body of the next message; `None` where there are no more.
+/// Returns the body of the next message; `None` if there are no more.
 fn read(input: &mut impl BufRead) -> Result<Option<Vec<u8>>> {
     let mut length = None;
     loop {
@@ -532,7 +532,7 @@ mod tests {
         }
     }
 
-    /// Keeps what is written.
+    /// Output that keeps everything written to it.
     #[derive(Clone, Default)]
     struct SharedOutput(Arc<Mutex<Vec<u8>>>);
 
@@ -547,7 +547,7 @@ mod tests {
         }
     }
 
-    /// The end of a session of these messages, and the answers.
+    /// Runs a session with these messages; returns its end and the answers.
     fn session(messages: &[Value]) -> (Result<SessionEnd>, Vec<Value>) {
         let input: String = messages.iter().map(|message| framed(&message.to_string())).collect();
         let written = SharedOutput::default();

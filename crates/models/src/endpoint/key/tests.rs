@@ -17,7 +17,7 @@ fn the_key_and_long_parts_of_it_are_masked() {
     let mut answer = json!({"a sk-0123456789abcdef": [1, "x", {"b": "0123456789ab"}], "c": null});
     key.mask(&mut answer);
     assert_eq!(answer, json!({"a ***": [1, "x", {"b": "***"}], "c": null}));
-    // A word that completions may contain is masked in messages alone.
+    // A word that completions may contain is masked only in messages.
     let word = Key::new("EMPTY").unwrap();
     assert!(word.parts.is_empty(), "no form of it is masked");
     assert_eq!(
@@ -36,19 +36,19 @@ fn keys_in_urls_are_masked_in_both_forms() {
     assert_eq!(text("?api-key=ab%2Bcdefghijklm%2Fn"), "?api-key=***");
     assert_eq!(text("2024-10-21-preview"), "2024-10-21-preview");
     assert_eq!(key.mask_message(b"x ab+cdefghijklm/n"), b"x ***");
-    // Azure's name of a key, and one that nobody foresaw.
+    // Azure's name for a key, and a name that the program does not know.
     for name in ["code", "x"] {
         let key = Key::with_query(None, &format!("?{name}=0123456789abcdef")).unwrap();
         assert_eq!(key.mask_text("is 0123456789abcdef"), "is ***");
     }
-    // A key may also be all that there is, or have a name that is like a harmless one.
+    // The query may consist of a key alone, or the key's name may resemble a harmless one.
     let names =
         ["deployment_token=", "model_key=", "Subversion-Key=", "region-key=", "organization="];
     for name in ["", "a=1&", "a=1;", "=", "a=b="].into_iter().chain(names) {
         let key = Key::with_query(None, &format!("?{name}0123456789abcdef")).unwrap();
         assert_eq!(key.mask_text("is 0123456789abcdef"), "is ***", "{name}");
     }
-    // In base64, whose padding looks like an empty value.
+    // Base64, whose padding looks like an empty value.
     for query in ["?#=", "?#==", "?a=1&#=", "?#==&a=1", "?;#=", "?a=#==", "?#%3D"] {
         let key = Key::with_query(None, &query.replace('#', "0123456789abcdef")).unwrap();
         assert_eq!(key.mask_text("is 0123456789abcdef"), "is ***", "{query}");
@@ -58,7 +58,7 @@ fn keys_in_urls_are_masked_in_both_forms() {
         Key::with_query(None, "?key=short&API-Version=2024-10-21-preview&model=a-long-name-1")
             .is_none()
     );
-    // Other characters than those of ASCII, also in pieces.
+    // Characters beyond ASCII, also in pieces.
     let key = Key::with_query(None, "?key=%C3%A9t%C3%A9-cl%c3%a9-s%C3%A9cr-%C3%A8te%FF").unwrap();
     for secret in ["été-clé-sécr-ète", "%C3%A9t%C3%A9-cl%c3%a9-s%C3%A9cr-%C3%A8te"] {
         let text = format!("é is '{secret}' é");
@@ -67,7 +67,7 @@ fn keys_in_urls_are_masked_in_both_forms() {
         let shown: String = text.chars().map(|c| mask.pass(&c.to_string())).collect();
         assert_eq!(shown + &mask.finish(), "é is '***' é");
     }
-    // A key of the environment in a URL.
+    // The key from the environment, in a URL.
     let key = Key::with_query(Key::new("sk-live+0a1b/2c3d"), "").unwrap();
     assert_eq!(key.mask_text("?key=sk-live%2B0a1b%2F2c3d."), "?key=***.");
 }
@@ -88,7 +88,7 @@ fn answers_in_files_are_masked_as_those_of_servers() {
     assert!(of("REPOFORMER_ENDPOINT", "http://h/v1").parts.is_empty());
     assert!(of("OTHER", &url).parts.is_empty());
     assert!(of(DEFAULT_KEY_VARIABLE, " ").secrets.is_empty());
-    // A URL of a file or a flag.
+    // The URL of a file or a flag.
     let mut answer = json!({"text": format!("is {secret}")});
     assert!(!holds_key(secret));
     mask_keys_of(&url);
@@ -125,7 +125,7 @@ fn other_forms_of_a_key_are_masked() {
     let list = |form: fn(u8) -> String, between: &str| {
         secret.bytes().map(form).collect::<Vec<_>>().join(between)
     };
-    // As `xxd` has them.
+    // Groups as `xxd` prints them.
     let words = secret.as_bytes().chunks(2);
     let words: Vec<String> = words
         .map(|pair| pair.iter().map(|byte| format!("{byte:02x}")).collect::<String>())
@@ -160,7 +160,7 @@ fn other_forms_of_a_key_are_masked() {
         (encode_bits(secret.as_bytes(), BASE32), 3),
         (encode_bits(secret.as_bytes(), BASE32).to_lowercase(), 3),
         (each(|byte| format!("{byte:02X}")), 3),
-        // The surrounding text decides a sign or two and the rest of a group, which stay.
+        // The surrounding text determines one or two characters and the rest of a group, which stay.
         (basic("a"), 12),
         (basic("us"), 12),
         (basic("use"), 12),
@@ -284,7 +284,7 @@ fn a_key_is_masked_in_any_notation() {
     }
 }
 
-/// Numbers with nothing but letters between them.
+/// Numbers separated only by letters.
 #[test]
 fn a_key_is_masked_whatever_letters_are_between_its_numbers() {
     let secret = "rk-Zq7VxP2mLw9TdKf4HsJy8NbRc3GaQe5Up0";
@@ -318,7 +318,7 @@ fn a_key_is_masked_whatever_letters_are_between_its_numbers() {
     ];
     for form in notations.map(|form| secret.bytes().map(form).collect::<String>()) {
         let masked = key.mask_text(&form);
-        // What is around the first and the last number stays.
+        // The text around the first and the last number stays.
         assert!(masked.contains(MASK) && masked.len() <= 10, "{form}: {masked}");
         for size in [1, 3, 7] {
             let mut mask = KeyMask::new(Arc::new(key.clone()));
@@ -333,13 +333,13 @@ fn a_key_is_masked_whatever_letters_are_between_its_numbers() {
     for signs in [BASE64, BASE32] {
         for bytes in [&wide[..], &[&[0], &wide[..]].concat()] {
             let masked = key.mask_text(&encode_bits(bytes, signs)).into_owned();
-            // The rest of a group at either end stays.
+            // The rest of a group stays at both ends.
             assert!(masked.contains(MASK) && masked.len() <= 20, "{masked}");
         }
     }
 }
 
-/// Each with the same text between all characters, in several layers, or as other programs write numbers.
+/// The characters are separated by the same text, in several layers, or written in the number formats of other programs.
 #[test]
 fn a_key_is_masked_whatever_is_between_its_characters() {
     let secret = "sk-live+0a1b/2c3d=4e5f&6a7b8c9d0e1f2a3b4c5d";
@@ -404,7 +404,7 @@ fn a_key_is_masked_whatever_is_between_its_characters() {
     let numbers = notations.map(|form| secret.bytes().map(form).collect::<String>());
     for form in characters.into_iter().chain(numbers) {
         let masked = key.mask_text(&form);
-        // Four characters may stay at the beginning, and what is between two at the end.
+        // Up to four characters at the beginning and one separator at the end may stay.
         let most = form.len() * 6 / secret.len() + 3;
         assert!(masked.contains(MASK) && masked.len() <= most, "{form}: {masked}");
         for size in [1, 3, 7] {
@@ -483,12 +483,12 @@ fn a_key_in_pieces_is_masked() {
     let mut mask = KeyMask::new(Arc::new(Key::new("sk-0123456789abcdef").unwrap()));
     let pieces = "it is sk-0123456789abcdef, s".chars().map(|c| mask.pass(&c.to_string()));
     let shown: Vec<String> = pieces.collect();
-    // Text that cannot begin a form of the key does not wait.
+    // Text that cannot begin a form of the key is not held back.
     assert_eq!(shown[..3].concat(), "it ");
     assert_eq!(shown.concat() + &mask.finish(), "it is ***, s");
 }
 
-/// The text behind its first escape is read as what is before it goes on, in every layer.
+/// The text after the first escape is read as the continuation of the text before it, in every layer.
 #[test]
 fn an_escape_in_a_later_batch_is_read_with_what_is_before_it() {
     let secret = "rk-Zq7VxP2mLw9TdKf4HsJy8NbRc3GaQe5U";
@@ -515,8 +515,7 @@ fn an_escape_in_a_later_batch_is_read_with_what_is_before_it() {
     }
 }
 
-/// A token of 1,584 characters, all of whose parts are in the text somewhere.
-/// A piece may be as long as an answer, and is read in batches as that is.
+/// A piece may be as long as an answer, and is read in batches like one.
 #[test]
 fn long_pieces_are_masked_as_the_whole() {
     let secret = "rk-Zq7VxP2mLw9TdKf4HsJy8NbRc3GaQe5U";
@@ -536,7 +535,7 @@ fn long_pieces_are_masked_as_the_whole() {
     }
 }
 
-/// Its answer is read no further, and may hold a key behind that.
+/// The answer of a cancelled request is not read to its end, where it may contain a key.
 #[test]
 fn all_of_a_request_that_is_given_up_is_masked() {
     let (key, is_closed) = (Key::new("rk-Zq7VxP2mLw9TdKf4HsJy").unwrap(), Arc::default());
@@ -553,6 +552,7 @@ fn all_of_a_request_that_is_given_up_is_masked() {
     assert!(!mask().0);
 }
 
+/// A key of 1,584 characters.
 #[test]
 fn a_long_key_is_masked_as_a_short_one_is() {
     let secret: String = (0..1584u32)
@@ -569,7 +569,7 @@ fn a_long_key_is_masked_as_a_short_one_is() {
     assert!(key.mask_text(&spaced).len() < 20);
 }
 
-/// Each piece takes as long as it is, and what waits is bounded.
+/// The time for each piece depends only on its length, and the text held back is bounded.
 #[test]
 fn what_waits_is_bounded() {
     let key = Arc::new(Key::new("rk-Zq7VxP2mLw9TdKf4HsJy8NbRc3GaQe5U").unwrap());

@@ -1,4 +1,4 @@
-//! A key in the values of JSON: texts, names, numbers and lists, alone or several together.
+//! Masks a key in JSON values: texts, names, numbers and lists, alone or several together.
 
 use std::borrow::Cow;
 
@@ -9,12 +9,12 @@ use super::Key;
 use crate::endpoint::address::MASK;
 use crate::endpoint::readings::{FAR, byte_of};
 
-/// A number that no byte of a key has.
+/// Number that no byte of a key has.
 const NONE: &str = "999";
 
 impl Key {
-    /// Masks long parts of the key in every text, name, number and list of an answer, and what spells them in more of these
-    /// together. Returns whether there were any.
+    /// Masks long parts of the key in every text, name, number and list of an answer, and in sequences of them that spell the key together.
+    /// Returns whether there were any.
     pub(in crate::endpoint) fn mask(&self, answer: &mut Value) -> bool {
         if self.parts.is_empty() {
             return false;
@@ -23,10 +23,9 @@ impl Key {
         self.mask_nested(answer) | any
     }
 
-    /// Replaces the innermost lists and objects whose texts and numbers, or whose names, spell a long part of the key, however they
-    /// nest.
+    /// Replaces the innermost lists and objects whose texts and numbers, or whose names, spell a long part of the key, at any depth.
     fn mask_nested(&self, answer: &mut Value) -> bool {
-        /// Times that what is around masks may spell the key again.
+        /// Maximum number of passes: the values around a mask may spell the key again.
         const MOST: usize = 4;
         for time in 0..MOST {
             if !self.mask_innermost(answer) {
@@ -37,7 +36,7 @@ impl Key {
         true
     }
 
-    /// Replaces those of an answer that has no masks between them yet. The whole answer is read once, however it nests.
+    /// Does one pass of [`Self::mask_nested`]. The whole answer is read once, at any depth.
     fn mask_innermost(&self, answer: &mut Value) -> bool {
         if !(answer.is_array() || answer.is_object()) {
             return false;
@@ -52,7 +51,7 @@ impl Key {
         });
         let mut found: Vec<_> =
             found.into_iter().map(|pieces| (spelled.holder(pieces), pieces)).collect();
-        // Inner ones first: what is around a mask spells no more.
+        // Inner ones first: an outer one that contains a mask no longer spells the key.
         found.sort_unstable_by_key(|found| std::cmp::Reverse(*found));
         let mut is_secret = vec![false; spelled.holders.len()];
         for (holder, (first, last)) in &found {
@@ -103,7 +102,7 @@ impl Key {
         }
     }
 
-    /// Whether a list's texts and numbers, each of which may be a list of one, spell a long part of the key.
+    /// Returns whether the texts and numbers of a list, each of which may be nested in lists of one element, spell a long part of the key.
     fn is_spelled_by(&self, values: &[Value]) -> bool {
         if values.len() < 2 {
             return false;
@@ -118,7 +117,7 @@ impl Key {
             }
             match value {
                 Value::String(one) => text += one,
-                // Vectors are rounded.
+                // Vectors are rounded to 32-bit numbers when they are stored.
                 Value::Number(number) => match number.as_f64().and_then(byte_of) {
                     Some(byte) => text += &byte.to_string(),
                     _ if number.is_f64() => {
@@ -131,36 +130,36 @@ impl Key {
             }
             text.push(',');
         }
-        // Most long lists are the fractions of an embedding.
+        // Most long lists are embeddings, whose numbers are fractions.
         count > 1 && self.is_in_text(&text)
     }
 }
 
-/// What an answer's texts and numbers spell one after another, and what its names spell.
+/// The texts that an answer's values and names form when they are joined.
 #[derive(Default)]
 struct Spelling {
-    /// The texts and numbers; behind them, at last, the names.
+    /// Texts and numbers, followed by the names.
     values: String,
-    /// Where each of these begins, and which list or object holds it.
+    /// For each text, number and name, its position in `values` and the index of the list or object that holds it.
     places: Vec<(usize, usize)>,
     names: String,
     places_of_names: Vec<(usize, usize)>,
-    /// Lists and objects, each before those that it holds.
+    /// Lists and objects; each one precedes its contents.
     holders: Vec<Holder>,
-    /// Whether the last value is a number that no character has: of an embedding, most are.
+    /// Whether the last value is a number that no character has, like most numbers of an embedding.
     is_behind_none: bool,
 }
 
-/// A list or an object.
+/// List or object of an answer.
 struct Holder {
-    /// The one that holds it; the outermost one holds itself.
+    /// Index of the list or object that holds this one; the outermost one holds itself.
     outer: usize,
-    /// The last one that it holds, or itself.
+    /// Index of the last list or object within this one, or its own.
     last: usize,
 }
 
 impl Spelling {
-    /// Bytes of the beginning and the end of a text, which may go on in another one.
+    /// Number of bytes that are read at the beginning and at the end of a text, which may continue in another one.
     const END: usize = 64;
 
     fn of(answer: &Value) -> Self {
@@ -174,14 +173,14 @@ impl Spelling {
         spelled
     }
 
-    /// The first and the last value or name of a range.
+    /// Returns the first and the last value or name of a range.
     fn pieces(&self, start: usize, end: usize) -> (usize, usize) {
         let before =
             |at: usize| self.places.partition_point(|(start, _)| *start < at).saturating_sub(1);
         (before(start + 1), before(end))
     }
 
-    /// The innermost list or object that holds both.
+    /// Returns the innermost list or object that holds both pieces.
     fn holder(&self, (first, last): (usize, usize)) -> usize {
         let (mut holder, last) = (self.places[first].1, self.places[last].1);
         while !(holder..=self.holders[holder].last).contains(&last) {
@@ -190,7 +189,7 @@ impl Spelling {
         holder
     }
 
-    /// Replaces lists and objects, by their numbers from one on.
+    /// Replaces the lists and objects marked in `is_secret`, counting from `number`.
     fn replace(&self, answer: &mut Value, is_secret: &[bool], number: &mut usize) {
         if !(answer.is_array() || answer.is_object()) {
             return;
@@ -248,7 +247,7 @@ impl Spelling {
         self.places.push((start, outer));
     }
 
-    /// Adds a list or an object, with what it holds.
+    /// Adds a list or an object, with its contents.
     fn hold(&mut self, outer: usize, add: impl FnOnce(&mut Self, usize)) {
         let number = self.holders.len();
         self.holders.push(Holder { outer, last: number });
@@ -263,7 +262,7 @@ mod tests {
 
     use super::*;
 
-    /// As [`Key::mask_nested`], but looks at every list and object by itself.
+    /// Does the same as [`Key::mask_nested`], but examines every list and object separately.
     fn mask_slowly(key: &Key, answer: &mut Value) -> bool {
         let is_spelled =
             |answer: &Value| key.marks(Spelling::of(answer).values.as_bytes(), &[]).contains(&true);
@@ -285,7 +284,7 @@ mod tests {
         true
     }
 
-    /// An answer with pieces of a key in lists and objects, some of which begin or end before each piece.
+    /// Returns an answer with pieces of a key in lists and objects, some of which begin or end before a piece.
     fn nested(key: &str, pieces: &[(usize, usize, usize)]) -> Value {
         let mut open = vec![Vec::new()];
         let mut at = 0;
@@ -315,8 +314,8 @@ mod tests {
         open.pop().unwrap_or_default().into()
     }
 
-    /// Whether an answer shows nothing that another one masks. It may mask more: what masks are between then is looked at only once all
-    /// are there.
+    /// Returns whether one answer shows nothing that another one masks. It may mask more: the values between masks are examined only after
+    /// all of them are masked.
     fn masks_as_much(one: &Value, other: &Value) -> bool {
         match (one, other) {
             (Value::Array(one), Value::Array(other)) => {

@@ -1,4 +1,4 @@
-//! Against servers that answer as vLLM and others do.
+//! Tests against servers that answer like vLLM and others.
 
 use repoformer_testing::{ReceivedRequest, TestServer, ok, refusal};
 use serde_json::json;
@@ -6,7 +6,7 @@ use serde_json::json;
 use super::*;
 use crate::endpoint::test_client::client;
 
-/// A text cut into words, each with the blank space before it, and their numbers.
+/// Returns the words of a text, each with the blank space before it, and their numbers.
 fn words(text: &str) -> Vec<(u64, String)> {
     let mut words: Vec<String> = Vec::new();
     for c in text.chars() {
@@ -20,7 +20,7 @@ fn words(text: &str) -> Vec<(u64, String)> {
     words.into_iter().map(|word| (number(&word), word)).collect()
 }
 
-/// vLLM: each token's log-probability is its number's negative, in hundredths.
+/// Answers like vLLM: each token's log-probability is its negated number, in hundredths.
 fn vllm(request: &ReceivedRequest) -> Vec<u8> {
     if request.path.contains("/tokenize") {
         let numbers: Vec<u64> =
@@ -45,7 +45,7 @@ fn vllm(request: &ReceivedRequest) -> Vec<u8> {
     ok(&json!({"choices": [{"text": "y", "index": 0, "prompt_logprobs": found}]}))
 }
 
-/// Servers that echo a prompt, with a token more.
+/// Answers like servers that echo a prompt and add one token.
 fn echoing(request: &ReceivedRequest, first: &[&str]) -> Vec<u8> {
     if request.path.contains("/tokenize") {
         return refusal("404 Not Found", "no such path");
@@ -72,13 +72,13 @@ fn prompt_logprobs_are_those_of_the_texts_tokens() {
     let server = TestServer::start(|_, request| vllm(request));
     assert_eq!(logprobs(&server, "a b", " c d"), Ok(vec![-1.31, -1.32]));
     assert_eq!(server.requests().len(), 3);
-    // The prompt's last blank belongs to the next word: that is counted whole.
+    // The prompt's last space belongs to the next word, which is counted in full.
     assert_eq!(logprobs(&server, "a b ", "c d"), Ok(vec![-1.31, -1.32]));
     let error = logprobs(&server, "", "a").unwrap_err();
     assert!(error.contains("no token of the prompt stands before the text"), "{error}");
 }
 
-/// A server whose `/tokenize` cuts texts, or is that of another model.
+/// A server whose `/tokenize` truncates texts or uses the vocabulary of another model.
 #[test]
 fn tokens_of_another_text_have_no_likelihood() {
     for cut in [1, 2, 3] {
@@ -125,7 +125,7 @@ fn an_echo_is_read_where_nothing_else_is_known() {
 
 #[test]
 fn a_server_that_ignores_both_is_refused() {
-    // llama.cpp's server: it counts tokens, and completes as ever.
+    // llama.cpp's server tokenizes, but ignores the request for log-probabilities.
     let server = TestServer::start(|_, request| {
         if request.path.contains("/tokenize") {
             ok(&json!({"tokens": [1, 2, 3]}))

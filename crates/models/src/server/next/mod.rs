@@ -1,10 +1,9 @@
-//! Probability of one given next token, such as Repoformer's `<cc>` after `<eof>`, with which the model asks for cross-file
-//! context.
+//! Probability of one given next token, such as Repoformer's `<cc>` after `<eof>`, with which the model asks for cross-file context.
 //!
-//! A request makes the server write that token and reads its probability. Servers differ in what they support, so several
-//! methods are tried in turn, and an answer counts only if it is about the requested token, identified by its number in the
-//! vocabulary if possible. Some servers compute the probability after forcing the token, which is then 1: the first value
-//! above one half is verified by a request that forces nothing.
+//! A request makes the server write that token and reads its probability. Servers support different methods, so several are tried one after
+//! another. An answer counts only if it is about the requested token, identified by its number in the vocabulary if possible. Some servers
+//! compute the probability after forcing the token, which makes it 1; the first value above one half is therefore verified by a request
+//! that forces nothing.
 
 #[cfg(test)]
 mod tests;
@@ -33,14 +32,14 @@ const COMPLETIONS: &str = "/v1/completions";
 /// A token of a model's vocabulary.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NextToken {
-    /// Its text.
+    /// Text of the token.
     pub text: String,
-    /// Its number.
+    /// Number of the token in the vocabulary.
     pub id: u64,
 }
 
 impl NextToken {
-    /// Whether a token of an answer is this one: by number, if the server returns it.
+    /// Returns whether a token of an answer is this one, compared by number if the server returns it.
     pub fn is(&self, token: &TokenProbability) -> bool {
         let numbered = token.text.strip_prefix("token_id:");
         match token.id.or_else(|| numbered?.parse().ok()) {
@@ -52,9 +51,9 @@ impl NextToken {
     /// Finds the token for a text in the vocabulary of a server's model.
     ///
     /// # Errors
-    /// The server does not support it, or the text is not a single token of its model.
+    /// The server does not support the lookup, or the text is not a single token of its model.
     pub fn find(endpoint: &Endpoint, model: &str, text: &str) -> Result<Self> {
-        // Fields of llama.cpp, vLLM, and TGI; each ignores the others.
+        // Fields of llama.cpp, vLLM and TGI; each server ignores the others.
         let body = json!({
             "content": text, "parse_special": true, "add_special": false,
             "model": model, "prompt": text, "add_special_tokens": false,
@@ -93,7 +92,7 @@ impl NextToken {
         }
     }
 
-    /// Request for vLLM's log-probabilities of a prompt that ends with the token.
+    /// Returns a request for vLLM's log-probabilities of a prompt that ends with the token.
     pub fn behind(&self, model: &str, prompt: &str) -> Value {
         json!({
             "model": model, "prompt": format!("{prompt}{}", self.text), "max_tokens": 1,
@@ -104,7 +103,7 @@ impl NextToken {
     /// Reads the answer to [that request](Self::behind), as [`Prober::ask`] returns it.
     ///
     /// # Errors
-    /// The answer failed, there is no such field, or the text is not this token there.
+    /// The answer is a failure, it has no such field, or its last token is not this one.
     pub fn read_behind(&self, answer: &Value) -> Result<Sample, AnswerError> {
         check_answer(answer)?;
         let choice = answer.pointer("/choices/0/prompt_logprobs");
@@ -125,7 +124,7 @@ impl NextToken {
                 "the prompt's last token differs, so the text is not one token there",
             ));
         };
-        // Beside the token itself stands the likeliest one, unless it is the same.
+        // The token is listed together with the likeliest one, unless that is the same token.
         let all: Option<Vec<_>> = last.iter().map(|(id, token)| read(id, token)).collect();
         let likeliest = all.and_then(|all| {
             let of = |token: &TokenProbability| (token.logprob, token.id == own.id);
@@ -163,24 +162,24 @@ impl fmt::Display for Way {
     }
 }
 
-/// What to do if no method returns a probability.
+/// Returns a hint for the case that no method returns a probability.
 pub(super) fn check_number() -> Message {
     message!["llama.cpp's server and vLLM do; check the ", UserChoice::TokenNumber]
 }
 
-/// Requests the probability of a token after prompts.
+/// Client that requests the probability of a token after prompts.
 #[derive(Debug)]
 pub struct Prober<'a> {
     endpoint: &'a Endpoint,
     model: &'a str,
     token: &'a NextToken,
-    /// The method that the server supports, once it is known.
+    /// Method that the server supports, once it is known.
     way: Mutex<Option<Way>>,
     /// Whether the server is known to compute the probability before forcing the token.
     is_unforced: AtomicBool,
 }
 
-/// Why a method did not return a probability.
+/// Reason why a method did not return a probability.
 enum Refusal {
     /// The server does not support the method.
     Way(String),
@@ -189,7 +188,7 @@ enum Refusal {
 }
 
 impl<'a> Prober<'a> {
-    /// Client for a token of a server's model.
+    /// Creates a client for a token of a server's model.
     pub fn new(endpoint: &'a Endpoint, model: &'a str, token: &'a NextToken) -> Self {
         Self { endpoint, model, token, way: Mutex::new(None), is_unforced: AtomicBool::new(false) }
     }
@@ -199,8 +198,9 @@ impl<'a> Prober<'a> {
         digest_parts(["probability 2", model, &token.text, &token.id.to_string(), prompt])
     }
 
-    /// Requests the probability after a prompt, and the likeliest token there; returns the two as the tokens of an answer's only
-    /// sample, or the first alone if the server does not name the other. Its time is that of the first request, which suffices for a decision.
+    /// Requests the probability of the token after a prompt, and the likeliest token there. Returns both as the tokens of an answer's only
+    /// sample, or only the first if the server does not name the other. The answer's time excludes the request for the likeliest token,
+    /// which no decision needs.
     ///
     /// # Errors
     /// The server rejects the prompt, or supports none of the methods.
@@ -211,7 +211,7 @@ impl<'a> Prober<'a> {
         let text = self.token.text.clone();
         let token =
             TokenProbability { id: Some(self.token.id), text: text.clone(), bytes: None, logprob };
-        // More than one half is the most.
+        // A token with a probability above one half is the likeliest.
         let likeliest = if logprob > -LN_2 {
             Ok(token.clone())
         } else {
@@ -220,7 +220,7 @@ impl<'a> Prober<'a> {
         };
         let tokens = match likeliest {
             Ok(likeliest) => vec![token, likeliest],
-            // The probability alone.
+            // Return the probability alone.
             Err(Refusal::Way(_)) => vec![token],
             Err(Refusal::Request(error)) => return Err(error),
         };
@@ -228,7 +228,7 @@ impl<'a> Prober<'a> {
         Ok(Answer { samples: vec![sample], seconds })
     }
 
-    /// Returns the token that the server writes after a prompt if nothing is forced.
+    /// Returns the token that the server writes after a prompt when nothing is forced.
     fn likeliest(&self, prompt: &str, way: Option<Way>) -> Result<TokenProbability, Refusal> {
         let mut body = json!({"model": self.model, "prompt": prompt, "max_tokens": 1, "temperature": 0.0, "logprobs": 1});
         if matches!(way, Some(Way::BiasByNumber | Way::Allowed)) {
@@ -245,7 +245,7 @@ impl<'a> Prober<'a> {
                 Refusal::Request(error) => error,
             });
         }
-        // One request at a time until the method is known.
+        // Send one request at a time until the method is known.
         let mut way = self.way.lock().unwrap_or_else(PoisonError::into_inner);
         let mut reasons = Vec::new();
         for candidate in way.map_or(WAYS.to_vec(), |known| vec![known]) {
@@ -270,7 +270,7 @@ impl<'a> Prober<'a> {
         self.endpoint.error(COMPLETIONS, reason, check_number())
     }
 
-    /// Returns a log-probability that is not that of a forced token.
+    /// Returns the log-probability of the token, after verifying that it was not computed for a forced token.
     fn check_forced(&self, way: Way, prompt: &str) -> Result<f64, Refusal> {
         let logprob = self.read(way, prompt)?;
         let is_plain = way == Way::PromptLogprobs || self.is_unforced.load(Ordering::Relaxed);
@@ -282,7 +282,7 @@ impl<'a> Prober<'a> {
             return Ok(logprob);
         }
         let likeliest = self.likeliest(prompt, Some(way))?;
-        // A token with more than one half is the most probable one.
+        // A token with a probability above one half is the likeliest.
         if !self.is_token(&likeliest) {
             let why = "the probability is computed after the token was forced";
             return Err(Refusal::Way(why.into()));

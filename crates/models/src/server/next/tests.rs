@@ -1,4 +1,4 @@
-//! Against servers that answer as those do which people run.
+//! Tests against servers that answer like the ones people run.
 
 use repoformer_testing::{ReceivedRequest, TestServer, ok, refusal};
 use serde_json::json;
@@ -6,7 +6,7 @@ use serde_json::json;
 use super::*;
 use crate::endpoint::test_client::client;
 
-/// An answer in the style of chats, as llama.cpp gives it.
+/// Returns an answer in the chat format, as llama.cpp sends it.
 fn numbered(id: u64, text: &str, logprob: f64) -> Vec<u8> {
     let token =
         json!({"id": id, "token": text, "bytes": [], "logprob": logprob, "top_logprobs": []});
@@ -14,7 +14,7 @@ fn numbered(id: u64, text: &str, logprob: f64) -> Vec<u8> {
     ok(&json!({"choices": [choice]}))
 }
 
-/// An answer in the style of old, as vLLM and OpenAI give it.
+/// Returns an answer in the original format, as vLLM and OpenAI send it.
 fn named(text: &str, logprob: f64) -> Vec<u8> {
     let logprobs = json!({"tokens": [text], "token_logprobs": [logprob], "top_logprobs": null, "text_offset": [0]});
     let choice = json!({"text": text, "index": 0, "logprobs": logprobs, "finish_reason": "length"});
@@ -31,7 +31,7 @@ fn token() -> NextToken {
     NextToken { text: "<cc>".into(), id: CC }
 }
 
-/// Probabilities of `<cc>` after these prompts, read from the server's answers.
+/// Returns the probabilities of `<cc>` after these prompts, as read from the server's answers.
 fn probabilities(server: &TestServer, prompts: &[&str]) -> Vec<Result<f64, String>> {
     let (endpoint, token) = (client(server), token());
     let prober = Prober::new(&endpoint, "m", &token);
@@ -83,7 +83,7 @@ fn vllm_names_tokens_by_number_and_openai_refuses_the_field() {
 
 #[test]
 fn what_is_read_after_forcing_is_no_probability() {
-    // Log-probabilities of the biased distribution, as some servers are set up to give.
+    // Log-probabilities of the biased distribution, as some servers are configured to return.
     let forced =
         |request: &ReceivedRequest| has(request, "logit_bias") || has(request, "allowed_token_ids");
     let server = TestServer::start(move |_, request| {
@@ -103,11 +103,11 @@ fn what_is_read_after_forcing_is_no_probability() {
 #[test]
 fn a_token_that_is_likeliest_is_read_where_nothing_is_forced() {
     let server = TestServer::start(|number, request| match (number, has(request, "logit_bias")) {
-        // Forced or not, it says the same …
+        // The same value whether forced or not …
         (0 | 1, _) => numbered(CC, "", -0.25),
-        // … and below one half it is known for good.
+        // … and after a value below one half, no further checks are needed.
         (_, true) => numbered(CC, "", if number == 2 { -1.5 } else { -0.1 }),
-        // Which token is the likeliest instead.
+        // The token that is likeliest instead.
         (3, false) => numbered(9, "x", -0.4),
         (_, false) => panic!("no more checks are needed"),
     });
@@ -117,7 +117,7 @@ fn a_token_that_is_likeliest_is_read_where_nothing_is_forced() {
 
 #[test]
 fn a_server_that_tells_nothing_is_refused_with_what_it_said() {
-    // Ollama takes the bias and ignores it; llama-cpp-python gives no probabilities of special tokens.
+    // Ollama accepts the bias and ignores it; llama-cpp-python returns no probabilities of special tokens.
     let ignoring = TestServer::start(|_, _| numbered(9, "def", -0.1));
     let empty = json!({"text": "", "index": 0, "finish_reason": "stop",
         "logprobs": {"tokens": [], "token_logprobs": [], "top_logprobs": [], "text_offset": []}});
@@ -164,7 +164,7 @@ fn a_token_is_found_by_its_text() {
             .map(|token| token.id)
             .map_err(|error| (error.to_string(), error.hint().unwrap().to_string()))
     };
-    // llama.cpp without and with pieces, vLLM, TGI.
+    // llama.cpp without and with pieces, vLLM, and TGI.
     for answer in [
         json!({"tokens": [49153]}),
         json!({"tokens": [{"id": 49153, "piece": "<cc>"}]}),

@@ -1,4 +1,4 @@
-//! Answers that come event by event.
+//! Tests of streamed answers.
 
 use std::sync::Mutex;
 
@@ -46,7 +46,7 @@ fn a_server_is_told_to_stop_once_it_has_written_enough() {
     let endpoint = crate::endpoint::Endpoint::new(&url, quick()).unwrap();
     let completer = Completer::new(&endpoint);
     let found = completer.ask(&CompletionRequest::new("m", 9), "p", Some(&line)).unwrap();
-    // The events that came before enough was there, whatever came with them.
+    // The result contains the events up to the moment the text was enough.
     assert_eq!(found.samples[0].text, "x = 1\n");
     assert_eq!(found.samples[0].finish_reason, None);
     let tokens: Vec<&str> = found.samples[0].tokens.iter().map(|token| &*token.text).collect();
@@ -63,7 +63,7 @@ fn samples_come_in_parts_and_broken_streams_are_asked_again() {
         assert_eq!(request.body["stream"], true);
         let delta = |text: &str| json!({"choices": [{"index": 0, "delta": {"content": text}}]});
         match (number, is_chat) {
-            // Without its end.
+            // The stream lacks its end.
             (0, _) => answer(
                 "200 OK",
                 "Content-Type: text/event-stream\r\n",
@@ -110,13 +110,13 @@ fn a_stream_of_more_choices_than_were_asked_for_is_a_failure() {
     let error = ask(8).unwrap_err().to_string();
     assert!(error.contains("more choices than requested (8)"), "{error}");
     assert_eq!(ask(9).unwrap().samples.len(), 9);
-    // Two choices of one number.
+    // Two choices with the same index.
     let mut answer = PartialAnswer::new(Api::Completions, &json!({"n": 3}));
     let twice = [0, 0].map(|index| part(index, "x", -1.0)["choices"][0].clone());
     assert!(answer.add(&json!({"choices": twice}), None, KeyMask::default).is_err());
 }
 
-/// Each text is looked at again when it has grown, and none once it was enough.
+/// Each text is checked again only when it has grown, and never after it was enough.
 #[test]
 fn a_text_that_was_enough_is_not_looked_at_again() {
     let mut answer = PartialAnswer::new(Api::Completions, &json!({"n": 3}));
@@ -175,7 +175,7 @@ fn an_error_within_a_stream_is_the_servers() {
     assert!(error.contains("out of memory"), "{error}");
 }
 
-/// Once a stream has begun, its status can no longer say that the server is busy.
+/// Once a stream has begun, its status can no longer report that the server is busy.
 #[test]
 fn an_overload_within_a_stream_is_waited_for() {
     for error in [
@@ -193,7 +193,7 @@ fn an_overload_within_a_stream_is_waited_for() {
         let found = Completer::new(&endpoint).ask(&asking, "p", Some(&line)).unwrap().samples;
         assert_eq!((&*found[0].text, server.requests().len()), ("x\n", 2), "{error}");
     }
-    // One that stays is the server's failure, and not kept as the prompt's.
+    // A persistent overload is the server's failure, and is not recorded as the prompt's.
     let server = TestServer::start(|_, request| {
         if request.body["prompt"] == "busy" {
             ok(&json!({"error": {"message": "busy", "code": 503}}))
@@ -207,7 +207,7 @@ fn an_overload_within_a_stream_is_waited_for() {
     let error = outcome.entries[1].error.clone().unwrap_or_default().to_string();
     assert!(error.contains("503 Service Unavailable: busy"), "{error}");
     assert_eq!(ask(&server, &asking, &["a", "busy"], &path).unwrap().asked, 1);
-    // Others do not pass.
+    // Other errors are not temporary.
     let server = TestServer::start(|_, _| {
         events(&[json!({"error": {"message": "exceeds the context size", "code": 400}})])
     });
