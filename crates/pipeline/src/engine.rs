@@ -59,7 +59,7 @@ pub(super) trait Artifact {
 pub(super) struct Cost {
     /// Requests to a server.
     pub(super) requests: Requests,
-    /// A file of times that is written beside the artifact.
+    /// A file of times that is written next to the artifact.
     pub(super) times: Option<Times>,
 }
 
@@ -73,7 +73,7 @@ pub(super) struct Times {
     pub(super) are_certain: bool,
 }
 
-/// Outcome of asking the engine for an artifact.
+/// Outcome of a request for an artifact.
 pub(super) enum Outcome {
     /// The artifact was current.
     Current(Header),
