@@ -541,7 +541,7 @@ fn select(
     let tasks: Vec<ScoredTask> =
         pairs.map(|(scores, &retrieves)| scores[usize::from(retrieves)].clone()).collect();
     let count = tasks.len() as f64;
-    // A policy that looks at the retrieved fragments spends the retrieval time, whatever it decides.
+    // A policy that looks at the retrieved fragments always spends the retrieval time.
     let retrieves_any = retrieves.contains(&true) || chosen.policy.looks_at_fragments();
     let rows = tasks.iter().zip(retrieves).filter(|(_, retrieves)| **retrieves);
     let latency = |times: &Vec<RequestTimes>| {
