@@ -1,9 +1,9 @@
 //! Conversion of prompts to a task of lm-evaluation-harness: its documents, its description, and the functions that score its
 //! answers.
 //!
-//! The harness requests a completion of each prompt and scores it with `utils.py`, whose values and means are bit-for-bit equal
-//! to the ones of [`repoformer_evaluate::score`]. Only metrics that need no parser are written, since lm-evaluation-harness
-//! runs elsewhere. [`repoformer_evaluate::predictions`] reads the log of its answers.
+//! The harness requests a completion of each prompt and scores it with `utils.py`, whose values and means are bit-for-bit equal to
+//! the values of [`repoformer_evaluate::score`]. Only metrics that need no parser are written, since lm-evaluation-harness runs
+//! elsewhere. [`repoformer_evaluate::predictions`] reads the log of its answers.
 
 use std::collections::BTreeSet;
 use std::path::Path;
