@@ -690,7 +690,7 @@ mod tests {
             ["1: field 'pred' must be a string or a list of strings, not a number"]
         );
 
-        // With one or three records for two tasks, it is impossible to tell which record belongs to which task.
+        // With one or three records for two tasks, nothing shows which record belongs to which task.
         for lines in [vec![first.as_str()], vec![&first, &second, &first]] {
             let joined = join(&set, &lines);
             assert_eq!(joined.missing, [0, 1, 2]);

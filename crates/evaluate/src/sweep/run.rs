@@ -20,7 +20,7 @@ use crate::policy_scores::{PolicyScores, TrainedPolicies, score};
 /// Policies to sweep and the settings of the sweep, independent of the labels.
 #[derive(Debug, Default)]
 pub struct Sweep {
-    /// Policies. If there are none, all are swept, except those whose signals an instance lacks.
+    /// Policies; if empty, all policies, except those whose signals an instance lacks.
     pub policies: Vec<Policy>,
     /// Measure of gains; by default, the measure of the labels.
     pub measure: Option<Measure>,
@@ -34,7 +34,7 @@ pub struct Sweep {
     pub keeps_targets: bool,
     /// Seed of policy `random`.
     pub seed: u64,
-    /// Thresholds; if there are none, every fortieth of the instances has one.
+    /// Thresholds; if empty, one for every fortieth of the instances.
     pub thresholds: Vec<Threshold>,
     /// Times of requests.
     pub times: RetrieverTimes,
