@@ -46,7 +46,7 @@ pub struct Policies {
     probabilities: Vec<PathBuf>,
     /// File of the samples that policy `entropy` uses.
     samples: Option<PathBuf>,
-    /// Whether they were chosen for this run; the policies of a settings file are used only if possible.
+    /// True if the policies were chosen for this run; the policies of a settings file are used only if possible.
     asked: bool,
     messages: Arc<dyn Messages>,
 }
@@ -522,7 +522,7 @@ pub struct PolicyChoice {
     pub threshold: Option<f64>,
     /// Mean milliseconds per task in the paper's latency model, if its parts were measured.
     pub latency_ms: Option<f64>,
-    /// Whether the time lacks the time for computing the queries' dense vectors.
+    /// True if the time lacks the time for computing the queries' dense vectors.
     pub without_embedding: bool,
 }
 

@@ -135,7 +135,7 @@ pub struct ReportSettings {
     pub baseline: Option<String>,
     /// Settings of intervals.
     pub resampling: Resampling,
-    /// Whether systems may have been run under different conditions.
+    /// True if systems may have been run under different conditions.
     pub allow_mixed: bool,
     /// Settings of these tasks.
     pub settings: Settings,
