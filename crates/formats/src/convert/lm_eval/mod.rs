@@ -37,7 +37,7 @@ pub const METRICS: [Metric; 3] = [Metric::RepoCoder, Metric::Repoformer, Metric:
 pub struct LmEvalSettings<'a> {
     /// Tasks of the prompts.
     pub tasks: &'a TaskSet,
-    /// Whether their holes are function bodies, which Repoformer's metric cuts with a parser.
+    /// Whether the tasks' holes are function bodies, which Repoformer's metric cuts with a parser.
     pub bodies: FunctionBodies,
     /// Metrics, at least one.
     pub metrics: &'a [Metric],
@@ -47,7 +47,7 @@ pub struct LmEvalSettings<'a> {
     pub max_tokens: usize,
     /// Stop texts in addition to the style's.
     pub stop: &'a [String],
-    /// Whether white space at the end of a prompt is sent.
+    /// Treatment of white space at the end of a prompt.
     pub ending: Ending,
 }
 
