@@ -196,7 +196,7 @@ pub struct Cuts {
     pub recipes: Vec<Recipe>,
     /// Index of each metric's recipe.
     pub of_metric: Vec<usize>,
-    /// Whether task records include the texts.
+    /// True if task records include the texts.
     pub are_shown: bool,
 }
 

@@ -30,7 +30,7 @@ pub struct Sweep {
     pub trained: TrainedPolicies,
     /// Additional labels for policies that are trained here.
     pub training_labels: Vec<PathBuf>,
-    /// Whether policies that look at fragments see instances whose query contained the target.
+    /// True if policies that look at fragments see instances whose query contained the target.
     pub keeps_targets: bool,
     /// Seed of policy `random`.
     pub seed: u64,
