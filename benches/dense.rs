@@ -33,7 +33,7 @@ fn cosines(bencher: Bencher) {
     });
 }
 
-/// The definition with a single sum, to compare with the parallel sums.
+/// Measures the definition with a single sum, to compare with the parallel sums.
 #[divan::bench]
 fn plain_cosines(bencher: Bencher) {
     let (matrix, query) = vectors();

@@ -24,7 +24,7 @@ mod edit_distance {
     }
 }
 
-/// Exact match and edit similarity of one prediction per line task.
+/// Measures exact match and edit similarity of one prediction per line task.
 #[divan::bench]
 fn repocoder_metric(bencher: Bencher<'_, '_>) {
     let pairs = pairs(LINE_TASKS.tasks());

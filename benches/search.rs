@@ -37,7 +37,7 @@ mod build {
     }
 }
 
-/// All queries at once; `items/s` are queries.
+/// Measures all queries at once; `items/s` are queries.
 #[divan::bench(args = sizes(), max_time = 5)]
 fn batch(bencher: Bencher<'_, '_>, windows: usize) {
     let mut searcher = Searcher::new(&GROWTH.sets.prefix(windows), &GROWTH.queries);
@@ -70,7 +70,7 @@ mod one_query {
         });
     }
 
-    /// The reference program's method with Rust's hash sets: an intersection with every window.
+    /// Measures the reference program's method with Rust's hash sets: an intersection with every window.
     #[divan::bench(args = small_sizes(), sample_count = 20, sample_size = 1)]
     fn hash_sets(bencher: Bencher<'_, '_>, windows: usize) {
         let (sets, queries) = (twins::hash_sets(&GROWTH.sets, windows), Sets::of(&GROWTH.queries));

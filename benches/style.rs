@@ -80,7 +80,7 @@ fn keep_end_of_a_megabyte_file(bencher: Bencher<'_, '_>) {
     bencher.bench(|| FILE.keep_end(black_box(&TEXT), 1024).len());
 }
 
-/// First step of the plain twin: counting all tokens.
+/// Measures the first step of the plain twin: counting all tokens.
 #[divan::bench(sample_count = 3)]
 fn count_a_megabyte_file(bencher: Bencher<'_, '_>) {
     bencher.bench(|| FILE.count(black_box(&TEXT)));

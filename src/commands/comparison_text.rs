@@ -20,7 +20,7 @@ const SHOWN: usize = 3;
 /// Comparison to print.
 pub(super) struct PrintedComparison<'a> {
     pub(super) comparison: &'a Comparison,
-    /// Whether the values of each task are printed.
+    /// True if the values of each task are printed.
     pub(super) per_task: bool,
 }
 
