@@ -24,8 +24,8 @@ impl Signature {
     }
 }
 
-/// Accumulator of the signature of a document whose texts arrive one after another, as if they were joined by `"
-/// "`. It keeps only a few words in memory.
+/// Accumulator of the signature of a document whose texts arrive one after another, as if they were joined by `"\n"`. It keeps only a
+/// few words in memory.
 ///
 /// ```
 /// use repoformer_formats::group::min_hash::{Signature, Signer};
